@@ -1,0 +1,1 @@
+"""Adapters: the only code that touches the world; each has its in-memory twin."""

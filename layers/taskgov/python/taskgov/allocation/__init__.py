@@ -1,0 +1,1 @@
+"""Quotas that follow the cluster: capacity, shares, leases, guardrails, plan."""

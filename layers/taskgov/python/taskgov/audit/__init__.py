@@ -1,0 +1,1 @@
+"""Findings about a governed cluster, and the report that shows them."""

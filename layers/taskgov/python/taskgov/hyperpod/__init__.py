@@ -1,0 +1,1 @@
+"""The HyperPod side: API model and its limits, instance types, ratio completion, names."""

@@ -1,0 +1,1 @@
+"""The Kueue side: quotas rendered as Kueue objects, Kueue status read as usage."""

@@ -1,0 +1,1 @@
+"""The governance policy document: grammar, parsing, violations."""
