@@ -1,0 +1,134 @@
+"""How much of which resource: exact integers in, canonical Kubernetes text out.
+
+Every room counts in the same units: cpu in **milli**, everything else (bytes, devices, pods) in whole units, always a
+Python `int`. Whoever reads or writes Kubernetes objects (scheduling, allocation, hyperpod, kueue) converts here.
+
+| value | means |
+| --- | --- |
+| `0` | nothing |
+| `UNLIMITED` | no bound; what a quota of MaxInt64 or more says in Kueue |
+| `None` (for a limit) | no limit was set |
+"""
+
+from __future__ import annotations
+
+from decimal import ROUND_CEILING, Decimal
+from functools import lru_cache
+from typing import Final
+
+ResourceName = str
+
+CPU: Final = "cpu"
+MEMORY: Final = "memory"
+EPHEMERAL_STORAGE: Final = "ephemeral-storage"
+PODS: Final = "pods"
+GPU: Final = "nvidia.com/gpu"
+NEURON_DEVICE: Final = "aws.amazon.com/neurondevice"
+EFA: Final = "vpc.amazonaws.com/efa"
+MIG_PREFIX: Final = "nvidia.com/mig-"
+HUGEPAGES_PREFIX: Final = "hugepages-"
+
+GIBIBYTE: Final = 2**30
+UNLIMITED: Final = 2**63 - 1
+"""No bound (Kueue `pkg/resources/amount.go`: MaxInt64). Sums saturate here: see `add`."""
+
+_DECIMAL_SUFFIXES: Final = ("", "k", "M", "G", "T", "P", "E")
+_LETTERS: Final = frozenset("0123456789+-.eEinumkKMGTP")
+_BINARY_SUFFIXES: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+
+
+def parse(resource: ResourceName, quantity: str | float | Decimal) -> int:
+    """Read a Kubernetes quantity of `resource` into base units, rounding up as `Quantity.Value` and `MilliValue` do.
+
+    Raises `ValueError` when the text is no quantity; what is too large becomes `UNLIMITED`.
+
+    Example:
+        >>> parse("cpu", "1500m"), parse("memory", "192Gi"), parse("nvidia.com/gpu", 8), parse("cpu", "0.0001")
+        (1500, 206158430208, 8, 1)
+
+    """
+    if isinstance(quantity, str):
+        return _parse_text(quantity, milli=resource == CPU)
+    return _base_units(Decimal(str(quantity)), milli=resource == CPU)
+
+
+def format_quantity(resource: ResourceName, amount: int) -> str:
+    """Write base units of `resource` as the API server prints them (canonical form).
+
+    cpu prints in cores or milli, memory and storage in powers of 1024, the rest in powers of 1000.
+
+    Example:
+        >>> [format_quantity("cpu", n) for n in (1500, 2000, 2_000_000)]
+        ['1500m', '2', '2k']
+        >>> format_quantity("memory", 3 * 2**30), format_quantity("memory", 1000), format_quantity("nvidia.com/gpu", 8)
+        ('3Gi', '1k', '8')
+
+    """
+    if resource == CPU:
+        cores, milli = divmod(amount, 1000)
+        return f"{amount}m" if milli else _scaled(cores, 1000, _DECIMAL_SUFFIXES)
+    if is_binary(resource) and abs(amount) >= 1024:
+        return _scaled(amount, 1024, _BINARY_SUFFIXES)
+    return _scaled(amount, 1000, _DECIMAL_SUFFIXES)
+
+
+def add(left: int, right: int) -> int:
+    """Add two amounts; nothing is more than `UNLIMITED`, and `UNLIMITED` stays so whatever is taken from it.
+
+    Example:
+        >>> add(UNLIMITED, -5) == UNLIMITED == add(UNLIMITED - 1, 2)
+        True
+
+    """
+    return UNLIMITED if left >= UNLIMITED or right >= UNLIMITED else min(left + right, UNLIMITED)
+
+
+def times(amount: int, count: int) -> int:
+    """Multiply a per-pod request by its pods; what is too large becomes `UNLIMITED`."""
+    return min(amount * count, UNLIMITED)
+
+
+def is_binary(resource: ResourceName) -> bool:
+    """Say whether Kubernetes prints `resource` in powers of 1024 (Kueue `pkg/resources`: ResourceQuantity)."""
+    return resource in {MEMORY, EPHEMERAL_STORAGE} or resource.startswith(HUGEPAGES_PREFIX)
+
+
+def is_mig(resource: ResourceName) -> bool:
+    """Say whether `resource` is a slice of a GPU, such as `nvidia.com/mig-1g.5gb`."""
+    return resource.startswith(MIG_PREFIX)
+
+
+def is_accelerator(resource: ResourceName) -> bool:
+    """Say whether `resource` is a GPU, a slice of one, or a Neuron device."""
+    return resource in {GPU, NEURON_DEVICE} or is_mig(resource)
+
+
+@lru_cache(maxsize=4096)
+def _parse_text(text: str, *, milli: bool) -> int:
+    if text.isascii() and text.isdigit():
+        return min(int(text) * (1000 if milli else 1), UNLIMITED)
+    # The client library takes 0.2 s to load; functions that never meet a suffixed quantity need not pay for it.
+    from kubernetes.utils.quantity import parse_quantity  # noqa: PLC0415
+
+    try:
+        # Decimal, below the library, would also take "1 Gi" and "1_000".
+        number: Decimal = parse_quantity(text) if _LETTERS.issuperset(text) else Decimal("NaN")
+    except (ValueError, ArithmeticError) as error:
+        raise ValueError(f"{text!r} is not a Kubernetes quantity") from error
+    if not number.is_finite():
+        raise ValueError(f"{text!r} is not a Kubernetes quantity")
+    return _base_units(number, milli=milli)
+
+
+def _base_units(number: Decimal, *, milli: bool) -> int:
+    scaled = number * 1000 if milli else number
+    return min(int(scaled.to_integral_value(rounding=ROUND_CEILING)), UNLIMITED)
+
+
+def _scaled(amount: int, base: int, suffixes: tuple[str, ...]) -> str:
+    """Divide by `base` as long as nothing is lost: the largest suffix that keeps the number whole."""
+    power = 0
+    while amount and power + 1 < len(suffixes) and amount % base == 0:
+        amount //= base
+        power += 1
+    return f"{amount}{suffixes[power]}"
