@@ -1,0 +1,140 @@
+"""What travels between the steps of the state machines: small, and always a pointer to what is large.
+
+The table of functions in `docs/architecture.md` shows who takes and gives what.
+"""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+
+class StepModel(BaseModel):
+    """A message between steps: immutable, camelCase outside, unknown members refused."""
+
+    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True, extra="forbid")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the message as the state machine sees it: absent members are absent."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+class Pointer(StepModel):
+    """Where a document is, and the digest (hex SHA-256) that it must have."""
+
+    bucket: str
+    key: str
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+
+
+class Cause(StepModel):
+    """Why something runs: the event, who caused it if known, and what happened in a few words."""
+
+    event_id: str
+    source: str
+    detail_type: str
+    at: datetime
+    by: str | None = None
+    what: str = ""
+
+
+class Direction(StrEnum):
+    """Whether a change is written, or what it wrote is taken back."""
+
+    APPLY = "apply"
+    RESTORE = "restore"
+
+
+class ReadSnapshotRequest(StepModel):
+    cluster_arn: str
+    run_id: str
+    cause: Cause | None = None
+
+
+class ReadSnapshotResult(StepModel):
+    snapshot: Pointer
+    generation: int
+    cluster_name: str
+    taken_at: datetime
+
+
+class PlanQuotasRequest(StepModel):
+    snapshot: Pointer
+    approved_changes: str | None = None
+
+
+class PlanQuotasResult(StepModel):
+    outcome: str
+    plan_id: str
+    plan: Pointer
+    change_count: int
+    changes_sha256: str
+    summary: str
+    recheck_at: datetime | None = None
+
+
+class ApplyChangeRequest(StepModel):
+    cluster_arn: str
+    plan: Pointer
+    index: int = Field(ge=0)
+    direction: Direction = Direction.APPLY
+    lock_owner: str
+    fencing_token: int
+
+
+class ApplyChangeResult(StepModel):
+    index: int
+    resource_id: str
+    version_before: int | None = None
+    version_after: int | None = None
+    written: bool
+
+
+class VerifyPlanRequest(StepModel):
+    cluster_arn: str
+    plan: Pointer
+    direction: Direction = Direction.APPLY
+
+
+class VerifyPlanResult(StepModel):
+    settled: bool
+    matches: bool
+    pending: int
+    problems: tuple[str, ...] = ()
+
+
+class PublishUsageRequest(StepModel):
+    """The end of a run, or nothing at all: then every cluster's usage is measured (the schedule)."""
+
+    cluster_arn: str | None = None
+    run_id: str | None = None
+    outcome: str | None = None
+    plan: Pointer | None = None
+    snapshot: Pointer | None = None
+    applied: int = 0
+    cause: Cause | None = None
+    started_at: datetime | None = None
+    error: str | None = None
+
+
+class PublishUsageResult(StepModel):
+    published: int
+
+
+class AuditClusterRequest(StepModel):
+    cluster_arn: str
+    run_id: str
+
+
+class ReportPointers(StepModel):
+    json_: Pointer = Field(alias="json")
+    html: Pointer
+
+
+class AuditClusterResult(StepModel):
+    cluster_name: str
+    findings: int
+    worst: str | None
+    report: ReportPointers

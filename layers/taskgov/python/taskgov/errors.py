@@ -1,0 +1,43 @@
+"""What can go wrong, in the words of the field.
+
+The class name is what Step Functions matches in `ErrorEquals`, so it is part of the interface: the table of functions in
+`docs/architecture.md` lists which function raises which.
+"""
+
+from taskgov.policy.violations import Violation
+
+
+class GovernanceError(Exception):
+    """Base of every error that the automation raises on purpose."""
+
+
+class AppEnvError(GovernanceError):
+    """The function's environment lacks a variable that it needs: a mistake of the deployment."""
+
+
+class InvalidRequestError(GovernanceError):
+    """What was asked breaks rules; `violations` names each of them."""
+
+    def __init__(self, message: str, violations: tuple[Violation, ...] = ()) -> None:
+        super().__init__("; ".join((message, *map(str, violations))))
+        self.violations = violations
+
+
+class NotFoundError(GovernanceError):
+    """A cluster, quota or document that was named does not exist."""
+
+
+class ConflictError(GovernanceError):
+    """Somebody else changed it meanwhile (a stale TargetVersion): read again, plan again, never force."""
+
+
+class LockLostError(GovernanceError):
+    """This run no longer holds the cluster's lock: a later run took it over, so nothing more may be written."""
+
+
+class ThrottledError(GovernanceError):
+    """The service asks to slow down: try again later."""
+
+
+class UpstreamError(GovernanceError):
+    """A service failed or could not be reached: worth another try."""

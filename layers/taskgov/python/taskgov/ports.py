@@ -1,0 +1,258 @@
+"""What the use cases need from the world. Adapters implement it; each has an in-memory twin for tests."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from taskgov.contracts.steps import Cause, Pointer
+from taskgov.hyperpod.model import (
+    ClusterSchedulerConfig,
+    ComputeQuota,
+    ComputeQuotaConfig,
+    ComputeQuotaTarget,
+    SchedulerConfig,
+)
+from taskgov.snapshot.model import AppliedQuota, KubernetesObject, KueueObjects, QuotaEdit
+
+
+class Clock(Protocol):
+    """The time of day."""
+
+    def now(self) -> datetime:
+        """Return the present moment, aware, in UTC."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterAccess:
+    """How to reach a cluster's Kubernetes API: the ARN of the EKS cluster that orchestrates it."""
+
+    eks_cluster_arn: str
+
+
+class KubernetesApi(Protocol):
+    """Reads of one cluster's Kubernetes API, as raw objects trimmed to what decisions use."""
+
+    def nodes(self, cluster: ClusterAccess) -> list[KubernetesObject]:
+        """Return the Node objects. Raises ThrottledError, UpstreamError, NotFoundError."""
+        ...
+
+    def kueue_objects(self, cluster: ClusterAccess) -> KueueObjects:
+        """Return Kueue's objects. Raises ThrottledError, UpstreamError, NotFoundError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a write of a quota or scheduler config gave: its id and the version that holds now."""
+
+    resource_id: str
+    version: int
+
+
+class HyperPodApi(Protocol):
+    """SageMaker's side of a HyperPod cluster. Every method raises ThrottledError, UpstreamError, NotFoundError."""
+
+    def clusters(self) -> list[str]:
+        """Return the ARNs of the clusters of this account and Region."""
+        ...
+
+    def describe_cluster(self, cluster: str) -> Mapping[str, Any]:
+        """Return DescribeCluster's answer for a name or ARN."""
+        ...
+
+    def cluster_nodes(self, cluster: str) -> list[Mapping[str, Any]]:
+        """Return all summaries of ListClusterNodes."""
+        ...
+
+    def quotas(self, cluster_arn: str) -> tuple[ComputeQuota, ...]:
+        """Return the cluster's compute quotas, by name."""
+        ...
+
+    def quota(self, compute_quota_id: str) -> ComputeQuota:
+        """Return one compute quota at its current version."""
+        ...
+
+    def scheduler_config(self, cluster_arn: str) -> ClusterSchedulerConfig | None:
+        """Return the cluster policy, or None when the cluster has none."""
+        ...
+
+    def scheduler_config_by_id(self, scheduler_config_id: str) -> ClusterSchedulerConfig:
+        """Return one cluster policy at its current version."""
+        ...
+
+    def create_quota(
+        self, cluster_arn: str, name: str, config: ComputeQuotaConfig, target: ComputeQuotaTarget
+    ) -> Written:
+        """Create a quota. Raises ConflictError when the name or the team has one, InvalidRequestError."""
+        ...
+
+    def update_quota(
+        self, quota_id: str, target_version: int, config: ComputeQuotaConfig, target: ComputeQuotaTarget
+    ) -> Written:
+        """Replace a quota's config, only at `target_version`. Raises ConflictError when it is stale."""
+        ...
+
+    def delete_quota(self, quota_id: str) -> None:
+        """Delete a quota: only to take back what a failed run created."""
+        ...
+
+    def create_scheduler_config(self, cluster_arn: str, name: str, config: SchedulerConfig) -> Written:
+        """Create the cluster policy. Raises ConflictError when there is one."""
+        ...
+
+    def update_scheduler_config(self, config_id: str, target_version: int, config: SchedulerConfig) -> Written:
+        """Replace the cluster policy, only at `target_version`. Raises ConflictError when it is stale."""
+        ...
+
+    def delete_scheduler_config(self, config_id: str) -> None:
+        """Delete a cluster policy: only to take back what a failed run created."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyText:
+    """A stored policy document and the version that was read."""
+
+    text: str
+    version: str
+
+
+class DocumentStore(Protocol):
+    """Documents in the bucket. Raises NotFoundError, ThrottledError, UpstreamError."""
+
+    def policy(self, cluster_name: str) -> PolicyText | None:
+        """Return the cluster's policy document, or None when there is none."""
+        ...
+
+    def put(self, key: str, body: bytes, content_type: str) -> Pointer:
+        """Store a document and return where it is, with its digest."""
+        ...
+
+    def get(self, pointer: Pointer) -> bytes:
+        """Return a document; UpstreamError when its digest is not the pointer's."""
+        ...
+
+    def find(self, key: str) -> bytes | None:
+        """Return what is stored at a key, or None."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Dirty:
+    """The state of a cluster after a hint was marked."""
+
+    generation: int
+    locked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """What a run leaves behind."""
+
+    cluster_arn: str
+    run_id: str
+    started_at: datetime
+    ended_at: datetime
+    outcome: str
+    cause: Cause | None
+    plan: Pointer | None
+    plan_id: str | None
+    applied: int
+    error: str | None
+
+
+class StateStore(Protocol):
+    """The table: generations, locks, what was applied, who edited, records. Raises ThrottledError, UpstreamError."""
+
+    def mark_dirty(self, cluster_arn: str, cluster_name: str, cause: Cause, now: datetime) -> Dirty:
+        """Add one to the cluster's generation and tell whether a run holds the lock."""
+        ...
+
+    def generation(self, cluster_arn: str) -> int:
+        """Return the generation, 0 for a cluster that was never marked (strongly consistent)."""
+        ...
+
+    def require_lock(self, cluster_arn: str, owner: str, fencing_token: int) -> None:
+        """Return when the run still holds the lock with this token. Raises LockLostError."""
+        ...
+
+    def stop_switch(self) -> bool | None:
+        """Return whether the stop switch is on; None when it cannot be read."""
+        ...
+
+    def cluster_of(self, resource_id: str) -> str | None:
+        """Return the ARN of the cluster that a quota or scheduler config belongs to, if it is known."""
+        ...
+
+    def remember_resources(self, cluster_arn: str, resource_ids: Iterable[str]) -> None:
+        """Keep which cluster these quotas and scheduler configs belong to."""
+        ...
+
+    def applied_quotas(self, cluster_arn: str) -> tuple[AppliedQuota, ...]:
+        """Return what was last applied to each quota."""
+        ...
+
+    def record_applied(self, cluster_arn: str, applied: AppliedQuota) -> None:
+        """Keep what was applied to a quota."""
+        ...
+
+    def edits(self, cluster_arn: str) -> tuple[QuotaEdit, ...]:
+        """Return who last changed each quota by hand."""
+        ...
+
+    def record_edit(self, cluster_arn: str, edit: QuotaEdit) -> None:
+        """Keep who changed a quota by hand."""
+        ...
+
+    def record_run(self, record: RunRecord) -> None:
+        """Keep the record of a run."""
+        ...
+
+    def count_once(self, cluster_arn: str, identity: str, now: datetime) -> bool:
+        """Return True the first time an identity is seen, False ever after (for as long as records are kept)."""
+        ...
+
+
+class Workflow(Protocol):
+    """Starts `reconcile`."""
+
+    def start(self, cluster_arn: str, cause: Cause, name: str) -> bool:
+        """Start a run; False when one of this name exists already. Raises ThrottledError, UpstreamError."""
+        ...
+
+
+class EventBus(Protocol):
+    """The project's own bus."""
+
+    def publish(self, detail_type: str, detail: Mapping[str, Any]) -> None:
+        """Publish one event. Raises ThrottledError, UpstreamError."""
+        ...
+
+
+class Notices(Protocol):
+    """Messages to people."""
+
+    def send(self, subject: str, text: str) -> None:
+        """Send one notice. Raises ThrottledError, UpstreamError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One metric value with its dimensions beyond `Cluster`, and properties that cost nothing."""
+
+    name: str
+    value: float
+    unit: str
+    dimensions: Mapping[str, str]
+    properties: Mapping[str, str | int | float | bool]
+
+
+class Meter(Protocol):
+    """Where measurements go (CloudWatch, by the embedded metric format)."""
+
+    def record(self, cluster_name: str, measurements: Iterable[Measurement]) -> None:
+        """Emit the measurements of one cluster at one moment."""
+        ...
