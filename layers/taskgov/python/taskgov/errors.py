@@ -1,7 +1,7 @@
 """What can go wrong, in the words of the field.
 
-The class name is what Step Functions matches in `ErrorEquals`, so it is part of the interface: the table of functions in
-`docs/architecture.md` lists which function raises which.
+The class name is what Step Functions matches in `ErrorEquals`, so it is part of the interface: the table of functions
+in `docs/architecture.md` lists which function raises which.
 """
 
 from taskgov.policy.violations import Violation
@@ -32,7 +32,7 @@ class ConflictError(GovernanceError):
 
 
 class LockLostError(GovernanceError):
-    """This run no longer holds the cluster's lock: a later run took it over, so nothing more may be written."""
+    """The run no longer holds the cluster's lock: a later run took it over, so nothing more may be written."""
 
 
 class ThrottledError(GovernanceError):

@@ -47,6 +47,13 @@ class Direction(StrEnum):
     RESTORE = "restore"
 
 
+class ReconcileInput(StepModel):
+    """What an execution of `reconcile` starts with."""
+
+    cluster_arn: str
+    cause: Cause
+
+
 class ReadSnapshotRequest(StepModel):
     cluster_arn: str
     run_id: str

@@ -1,0 +1,209 @@
+"""The table: generations, locks, what was applied, who edited, records of runs.
+
+Keys and attributes are listed in `docs/architecture.md`, "Stores". The lock itself is taken and released by the state
+machine; here it is only looked at.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from boto3.dynamodb.conditions import Key
+
+from taskgov.adapters.errors import translated
+from taskgov.contracts.steps import Cause
+from taskgov.errors import ConflictError, GovernanceError, LockLostError
+from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaTarget
+from taskgov.ports import Dirty, RunRecord
+from taskgov.snapshot.model import AppliedQuota, QuotaEdit
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.service_resource import Table as DynamoDBTable
+
+RUN_DAYS = 400
+"""Records of runs are kept a little longer than a year, for yearly reviews."""
+PREEMPTION_DAYS = 30
+"""Longer than Kueue keeps a finished workload's condition in practice, so that no preemption is counted twice."""
+
+
+class Table:
+    """The `StateStore` port over one DynamoDB table."""
+
+    def __init__(self, table: "DynamoDBTable") -> None:
+        self._table = table
+
+    def mark_dirty(self, cluster_arn: str, cluster_name: str, cause: Cause, now: datetime) -> Dirty:
+        """Add one to the generation and tell whether a live run holds the lock."""
+        with translated(f"mark {cluster_name} dirty"):
+            answer = self._table.update_item(
+                Key=_state(cluster_arn),
+                UpdateExpression="SET #name = :name, lastCause = :cause ADD generation :one",
+                ExpressionAttributeNames={"#name": "name"},
+                ExpressionAttributeValues={
+                    ":name": cluster_name,
+                    ":cause": cause.model_dump_json(by_alias=True, exclude_none=True),
+                    ":one": 1,
+                },
+                ReturnValues="ALL_NEW",
+            )
+        item = answer["Attributes"]
+        return Dirty(_integer(item["generation"]), locked=_integer(item.get("lockExpires", 0)) > now.timestamp())
+
+    def generation(self, cluster_arn: str) -> int:
+        """Return the generation, strongly consistent."""
+        return _integer(self._item(_state(cluster_arn)).get("generation", 0))
+
+    def require_lock(self, cluster_arn: str, owner: str, fencing_token: int) -> None:
+        """Return when the run still holds the lock with its token."""
+        state = self._item(_state(cluster_arn))
+        if state.get("lockOwner") != owner or _integer(state.get("fencingToken", 0)) != fencing_token:
+            raise LockLostError(
+                f"the lock of {cluster_arn} is held by {state.get('lockOwner')} "
+                f"with token {state.get('fencingToken')}, not by {owner} with token {fencing_token}"
+            )
+
+    def stop_switch(self) -> bool | None:
+        """Return whether the stop switch is on; None when it cannot be read: guardrails fail closed."""
+        try:
+            return bool(self._item({"pk": "SWITCH", "sk": "STOP"}).get("on", False))
+        except GovernanceError:
+            return None
+
+    def cluster_of(self, resource_id: str) -> str | None:
+        """Return the cluster that a quota or scheduler config belongs to, if it is known."""
+        arn = self._item({"pk": f"QUOTA#{resource_id}", "sk": "CLUSTER"}).get("clusterArn")
+        return str(arn) if arn else None
+
+    def remember_resources(self, cluster_arn: str, resource_ids: Iterable[str]) -> None:
+        """Keep which cluster these quotas and scheduler configs belong to; unchanged ones are not written again."""
+        for resource_id in sorted(resource_ids):
+            if self.cluster_of(resource_id) != cluster_arn:
+                self._put({"pk": f"QUOTA#{resource_id}", "sk": "CLUSTER", "clusterArn": cluster_arn})
+
+    def applied_quotas(self, cluster_arn: str) -> tuple[AppliedQuota, ...]:
+        """Return what was last applied to each quota, by id."""
+        return tuple(_applied(item) for item in self._items(cluster_arn, "QUOTA#"))
+
+    def record_applied(self, cluster_arn: str, applied: AppliedQuota) -> None:
+        """Keep what was applied to a quota."""
+        self._put(
+            {
+                "pk": f"CLUSTER#{cluster_arn}",
+                "sk": f"QUOTA#{applied.compute_quota_id}",
+                "version": applied.version,
+                "config": json.dumps(applied.config.to_api(), sort_keys=True),
+                "target": json.dumps(applied.target.to_api(), sort_keys=True),
+                "planId": applied.plan_id,
+                "at": applied.at.isoformat(),
+            }
+        )
+
+    def edits(self, cluster_arn: str) -> tuple[QuotaEdit, ...]:
+        """Return who last changed each quota by hand, by id."""
+        return tuple(_edit(item) for item in self._items(cluster_arn, "EDIT#"))
+
+    def record_edit(self, cluster_arn: str, edit: QuotaEdit) -> None:
+        """Keep who changed a quota by hand; an older event that arrives late changes nothing."""
+        try:
+            self._put(
+                {
+                    "pk": f"CLUSTER#{cluster_arn}",
+                    "sk": f"EDIT#{edit.compute_quota_id}",
+                    "by": edit.by,
+                    "at": edit.at.isoformat(),
+                    "eventName": edit.event_name,
+                },
+                ConditionExpression="attribute_not_exists(pk) OR #at <= :at",
+                ExpressionAttributeNames={"#at": "at"},
+                ExpressionAttributeValues={":at": edit.at.isoformat()},
+            )
+        except ConflictError:
+            return  # a newer edit is on record
+
+    def record_run(self, record: RunRecord) -> None:
+        """Keep the record of a run."""
+        fields = {
+            "outcome": record.outcome,
+            "startedAt": record.started_at.isoformat(),
+            "endedAt": record.ended_at.isoformat(),
+            "planId": record.plan_id,
+            "plan": record.plan.model_dump_json(by_alias=True) if record.plan else None,
+            "cause": record.cause.model_dump_json(by_alias=True, exclude_none=True) if record.cause else None,
+            "applied": record.applied,
+            "error": record.error,
+            "expiresAt": _expiry(record.ended_at, RUN_DAYS),
+        }
+        self._put(
+            {
+                "pk": f"CLUSTER#{record.cluster_arn}",
+                "sk": f"RUN#{record.started_at.isoformat()}#{record.run_id}",
+                **{name: value for name, value in fields.items() if value is not None},
+            }
+        )
+
+    def count_once(self, cluster_arn: str, identity: str, now: datetime) -> bool:
+        """Return True the first time an identity is seen."""
+        try:
+            self._put(
+                {
+                    "pk": f"CLUSTER#{cluster_arn}",
+                    "sk": f"PREEMPTION#{identity}",
+                    "expiresAt": _expiry(now, PREEMPTION_DAYS),
+                },
+                ConditionExpression="attribute_not_exists(pk)",
+            )
+        except ConflictError:
+            return False
+        return True
+
+    def _item(self, key: dict[str, str]) -> Mapping[str, Any]:
+        with translated(f"read {key['pk']} {key['sk']}"):
+            return self._table.get_item(Key=key, ConsistentRead=True).get("Item", {})
+
+    def _items(self, cluster_arn: str, prefix: str) -> list[Mapping[str, Any]]:
+        condition = Key("pk").eq(f"CLUSTER#{cluster_arn}") & Key("sk").begins_with(prefix)
+        items: list[Mapping[str, Any]] = []
+        start: dict[str, Any] = {}
+        while True:
+            with translated(f"list {prefix} of {cluster_arn}"):
+                page = self._table.query(KeyConditionExpression=condition, ConsistentRead=True, **start)
+            items += page["Items"]
+            if "LastEvaluatedKey" not in page:
+                return items
+            start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+
+    def _put(self, item: dict[str, Any], **condition: Any) -> None:
+        with translated(f"write {item['pk']} {item['sk']}"):
+            self._table.put_item(Item=item, **condition)
+
+
+def _state(cluster_arn: str) -> dict[str, str]:
+    return {"pk": f"CLUSTER#{cluster_arn}", "sk": "STATE"}
+
+
+def _integer(value: object) -> int:
+    return int(str(value))
+
+
+def _expiry(at: datetime, days: int) -> int:
+    return int((at + timedelta(days=days)).timestamp())
+
+
+def _moment(text: object) -> datetime:
+    return datetime.fromisoformat(str(text)).astimezone(UTC)
+
+
+def _applied(item: Mapping[str, Any]) -> AppliedQuota:
+    return AppliedQuota(
+        compute_quota_id=item["sk"].removeprefix("QUOTA#"),
+        version=_integer(item["version"]),
+        config=ComputeQuotaConfig.model_validate_json(item["config"]),
+        target=ComputeQuotaTarget.model_validate_json(item["target"]),
+        plan_id=item["planId"],
+        at=_moment(item["at"]),
+    )
+
+
+def _edit(item: Mapping[str, Any]) -> QuotaEdit:
+    return QuotaEdit(item["sk"].removeprefix("EDIT#"), item["by"], _moment(item["at"]), item["eventName"])

@@ -1,0 +1,55 @@
+"""Documents in the governance bucket."""
+
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from taskgov.adapters.errors import translated
+from taskgov.contracts.steps import Pointer
+from taskgov.errors import NotFoundError, UpstreamError
+from taskgov.ports import PolicyText
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+POLICY_KEY = "policies/{}.yaml"
+
+
+class Bucket:
+    """The `DocumentStore` port over one S3 bucket."""
+
+    def __init__(self, client: "S3Client", name: str) -> None:
+        self._client = client
+        self._name = name
+
+    def policy(self, cluster_name: str) -> PolicyText | None:
+        """Return the cluster's policy document with its version id, or None."""
+        found = self._read(POLICY_KEY.format(cluster_name))
+        return PolicyText(found[0].decode(), found[1]) if found else None
+
+    def put(self, key: str, body: bytes, content_type: str) -> Pointer:
+        """Store a document."""
+        with translated(f"store {key}"):
+            self._client.put_object(Bucket=self._name, Key=key, Body=body, ContentType=content_type)
+        return Pointer(bucket=self._name, key=key, sha256=sha256(body).hexdigest())
+
+    def get(self, pointer: Pointer) -> bytes:
+        """Return a document, checked against the pointer's digest."""
+        body = self.find(pointer.key)
+        if body is None:
+            raise NotFoundError(f"{pointer.key} is not in bucket {self._name}; it may have expired")
+        if sha256(body).hexdigest() != pointer.sha256:
+            raise UpstreamError(f"{pointer.key} has changed since it was written: its digest is not {pointer.sha256}")
+        return body
+
+    def find(self, key: str) -> bytes | None:
+        """Return what is stored at a key, or None."""
+        found = self._read(key)
+        return found[0] if found else None
+
+    def _read(self, key: str) -> tuple[bytes, str] | None:
+        try:
+            with translated(f"read {key}"):
+                answer = self._client.get_object(Bucket=self._name, Key=key)
+                return answer["Body"].read(), answer.get("VersionId", "")
+        except NotFoundError:
+            return None

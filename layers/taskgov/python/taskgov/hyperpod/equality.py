@@ -1,0 +1,59 @@
+"""Whether two configurations mean the same, however much of them is spelled out.
+
+The service answers with what was asked, with defaults filled in or not (both are seen); a plan must not see a change
+where there is none. The defaults are the API's documented ones.
+"""
+
+from taskgov.hyperpod.model import (
+    ComputeQuotaConfig,
+    ComputeQuotaTarget,
+    PreemptTeamTasks,
+    ResourceSharingConfig,
+    SchedulerConfig,
+    SharingStrategy,
+    Switch,
+)
+
+DEFAULT_BORROW_LIMIT = 50
+"""Percent; API reference, ResourceSharingConfig."""
+
+
+def is_same_config(one: ComputeQuotaConfig, other: ComputeQuotaConfig) -> bool:
+    """Tell whether two quota configurations mean the same: order of instance types and unwritten defaults aside."""
+    return _spelled_out(one) == _spelled_out(other)
+
+
+def is_same_target(one: ComputeQuotaTarget, other: ComputeQuotaTarget) -> bool:
+    """Tell whether two targets mean the same; a weight that is not given is 0."""
+    return (one.team_name, one.fair_share_weight or 0) == (other.team_name, other.fair_share_weight or 0)
+
+
+def is_same_scheduler_config(one: SchedulerConfig, other: SchedulerConfig) -> bool:
+    """Tell whether two cluster policies mean the same; fair share is on and idle sharing off when not given."""
+    return _policy_spelled_out(one) == _policy_spelled_out(other)
+
+
+def _spelled_out(config: ComputeQuotaConfig) -> ComputeQuotaConfig:
+    return ComputeQuotaConfig(
+        compute_quota_resources=tuple(sorted(config.compute_quota_resources, key=lambda each: each.instance_type)),
+        resource_sharing_config=_sharing_spelled_out(config.resource_sharing_config or ResourceSharingConfig()),
+        preempt_team_tasks=config.preempt_team_tasks or PreemptTeamTasks.LOWER_PRIORITY,
+    )
+
+
+def _sharing_spelled_out(sharing: ResourceSharingConfig) -> ResourceSharingConfig:
+    if sharing.strategy is not SharingStrategy.LEND_AND_BORROW:
+        return ResourceSharingConfig(strategy=sharing.strategy)  # who may not borrow has no limit to compare
+    if sharing.absolute_borrow_limits:
+        limits = tuple(sorted(sharing.absolute_borrow_limits, key=lambda each: each.instance_type))
+        return ResourceSharingConfig(absolute_borrow_limits=limits)  # they win over the percentage
+    given = sharing.borrow_limit
+    return ResourceSharingConfig(borrow_limit=DEFAULT_BORROW_LIMIT if given is None else given)
+
+
+def _policy_spelled_out(config: SchedulerConfig) -> tuple[frozenset[tuple[str, int]], Switch, Switch]:
+    return (
+        frozenset((each.name, each.weight) for each in config.priority_classes or ()),
+        config.fair_share or Switch.ENABLED,
+        config.idle_resource_sharing or Switch.DISABLED,
+    )

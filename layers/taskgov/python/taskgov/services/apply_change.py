@@ -1,0 +1,211 @@
+"""Write one change of a plan, or take it back.
+
+A change is written at the version that the plan saw and never forced. Step Functions may call twice for one change (a
+retry after a time-out); the second call finds the work done and says so.
+"""
+
+from dataclasses import dataclass
+
+from taskgov.allocation.codec import plan_from_json
+from taskgov.allocation.plan import Change, ChangeKind, Plan
+from taskgov.contracts.steps import ApplyChangeRequest, ApplyChangeResult, Direction
+from taskgov.errors import ConflictError, InvalidRequestError
+from taskgov.hyperpod.equality import is_same_config, is_same_scheduler_config, is_same_target
+from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig, ComputeQuotaTarget, SchedulerConfig
+from taskgov.ports import Clock, DocumentStore, HyperPodApi, StateStore, Written
+from taskgov.snapshot.model import AppliedQuota
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyChange:
+    """The use case with what it needs from the world."""
+
+    hyperpod: HyperPodApi
+    documents: DocumentStore
+    state: StateStore
+    clock: Clock
+
+    def __call__(self, request: ApplyChangeRequest) -> ApplyChangeResult:
+        """Write change number `index` of the plan, or restore what stood before it.
+
+        Raises LockLostError before anything is written when another run took the cluster over, ConflictError when
+        somebody changed the quota since the plan was made, InvalidRequestError for an index beyond the plan.
+        """
+        self.state.require_lock(request.cluster_arn, request.lock_owner, request.fencing_token)
+        plan = plan_from_json(self.documents.get(request.plan))
+        change = _change(plan, request.index)
+        match request.direction:
+            case Direction.APPLY:
+                return self._apply(plan, change)
+            case Direction.RESTORE:
+                return self._restore(plan, change)
+
+    def _apply(self, plan: Plan, change: Change) -> ApplyChangeResult:
+        written = self._write(plan, change)
+        self._record(plan, change, written)
+        return ApplyChangeResult(
+            index=change.index,
+            resource_id=written.resource_id,
+            version_before=change.target_version,
+            version_after=written.version,
+            written=True,
+        )
+
+    def _write(self, plan: Plan, change: Change) -> Written:
+        try:
+            return self._send(plan, change)
+        except ConflictError:
+            done = self._already_written(plan, change)
+            if done is None:
+                raise
+            return done
+
+    def _send(self, plan: Plan, change: Change) -> Written:
+        match change:
+            case Change(kind=ChangeKind.CREATE_QUOTA, after=ComputeQuotaConfig() as config):
+                return self.hyperpod.create_quota(plan.cluster_arn, change.name, config, _target(change))
+            case Change(kind=ChangeKind.UPDATE_QUOTA, after=ComputeQuotaConfig() as config):
+                return self.hyperpod.update_quota(*_known(change), config, _target(change))
+            case Change(kind=ChangeKind.CREATE_SCHEDULER_CONFIG, after=SchedulerConfig() as config):
+                return self.hyperpod.create_scheduler_config(plan.cluster_arn, change.name, config)
+            case Change(kind=ChangeKind.UPDATE_SCHEDULER_CONFIG, after=SchedulerConfig() as config):
+                return self.hyperpod.update_scheduler_config(*_known(change), config)
+            case _:
+                raise InvalidRequestError(f"change {change.index} of plan {plan.plan_id} is not a {change.kind}")
+
+    def _already_written(self, plan: Plan, change: Change) -> Written | None:
+        """Return what an earlier try of this very change left, or None: then the conflict is somebody else's."""
+        match change.kind:
+            case ChangeKind.UPDATE_QUOTA:
+                quota = self.hyperpod.quota(_known(change)[0])
+                return _same_quota(quota, change, after_version=_known(change)[1])
+            case ChangeKind.CREATE_QUOTA:
+                named = [quota for quota in self.hyperpod.quotas(plan.cluster_arn) if quota.name == change.name]
+                return _same_quota(named[0], change, after_version=0) if named else None
+            case ChangeKind.UPDATE_SCHEDULER_CONFIG | ChangeKind.CREATE_SCHEDULER_CONFIG:
+                config = self.hyperpod.scheduler_config(plan.cluster_arn)
+                if config is None or not _is_same(config.scheduler_config, change.after):
+                    return None
+                return Written(config.cluster_scheduler_config_id, config.cluster_scheduler_config_version)
+
+    def _restore(self, plan: Plan, change: Change) -> ApplyChangeResult:
+        match change.kind:
+            case ChangeKind.CREATE_QUOTA | ChangeKind.CREATE_SCHEDULER_CONFIG:
+                return self._take_back_creation(plan, change)
+            case ChangeKind.UPDATE_QUOTA:
+                return self._restore_quota(plan, change)
+            case ChangeKind.UPDATE_SCHEDULER_CONFIG:
+                return self._restore_scheduler_config(change)
+
+    def _restore_quota(self, plan: Plan, change: Change) -> ApplyChangeResult:
+        quota_id, _ = _known(change)
+        quota = self.hyperpod.quota(quota_id)
+        if not isinstance(change.before, ComputeQuotaConfig) or change.target_before is None:
+            raise InvalidRequestError(f"change {change.index} does not say what stood before it")
+        if is_same_config(quota.compute_quota_config, change.before):
+            return _untouched(change, quota_id, quota.compute_quota_version)
+        if not _is_same(quota.compute_quota_config, change.after):
+            raise ConflictError(
+                f"quota {quota.name} was changed by somebody else since (version {quota.compute_quota_version}); "
+                "it is left as it is"
+            )
+        written = self.hyperpod.update_quota(quota_id, quota.compute_quota_version, change.before, change.target_before)
+        self._record_quota(plan, written, change.before, change.target_before)
+        return _restored(change, quota.compute_quota_version, written)
+
+    def _restore_scheduler_config(self, change: Change) -> ApplyChangeResult:
+        config_id, _ = _known(change)
+        config = self.hyperpod.scheduler_config_by_id(config_id)
+        version = config.cluster_scheduler_config_version
+        if not isinstance(change.before, SchedulerConfig):
+            raise InvalidRequestError(f"change {change.index} does not say what stood before it")
+        if is_same_scheduler_config(config.scheduler_config, change.before):
+            return _untouched(change, config_id, version)
+        if not _is_same(config.scheduler_config, change.after):
+            raise ConflictError(
+                f"the cluster policy {config.name} was changed by somebody else since; it is left as it is"
+            )
+        return _restored(change, version, self.hyperpod.update_scheduler_config(config_id, version, change.before))
+
+    def _take_back_creation(self, plan: Plan, change: Change) -> ApplyChangeResult:
+        created = self._already_written(plan, change)
+        if created is None:
+            return _untouched(change, "", None)
+        if change.kind is ChangeKind.CREATE_QUOTA:
+            self.hyperpod.delete_quota(created.resource_id)
+        else:
+            self.hyperpod.delete_scheduler_config(created.resource_id)
+        return ApplyChangeResult(
+            index=change.index, resource_id=created.resource_id, version_before=created.version, written=True
+        )
+
+    def _record(self, plan: Plan, change: Change, written: Written) -> None:
+        self.state.remember_resources(plan.cluster_arn, [written.resource_id])
+        if isinstance(change.after, ComputeQuotaConfig):
+            self._record_quota(plan, written, change.after, _target(change))
+
+    def _record_quota(
+        self, plan: Plan, written: Written, config: ComputeQuotaConfig, target: ComputeQuotaTarget
+    ) -> None:
+        applied = AppliedQuota(
+            compute_quota_id=written.resource_id,
+            version=written.version,
+            config=config,
+            target=target,
+            plan_id=plan.plan_id,
+            at=self.clock.now(),
+        )
+        self.state.record_applied(plan.cluster_arn, applied)
+
+
+def _change(plan: Plan, index: int) -> Change:
+    if index >= len(plan.changes):
+        raise InvalidRequestError(f"plan {plan.plan_id} has {len(plan.changes)} changes; there is no number {index}")
+    return plan.changes[index]
+
+
+def _target(change: Change) -> ComputeQuotaTarget:
+    if change.target_after is None:
+        raise InvalidRequestError(f"change {change.index} of team {change.team} has no target")
+    return change.target_after
+
+
+def _known(change: Change) -> tuple[str, int]:
+    if change.resource_id is None or change.target_version is None:
+        raise InvalidRequestError(f"change {change.index} of team {change.team} has no resource id or version")
+    return change.resource_id, change.target_version
+
+
+def _same_quota(quota: ComputeQuota, change: Change, *, after_version: int) -> Written | None:
+    same = _is_same(quota.compute_quota_config, change.after) and is_same_target(
+        quota.compute_quota_target, _target(change)
+    )
+    if same and quota.compute_quota_version == after_version + 1:
+        return Written(quota.compute_quota_id, quota.compute_quota_version)
+    return None
+
+
+def _is_same(holds: ComputeQuotaConfig | SchedulerConfig, written: ComputeQuotaConfig | SchedulerConfig) -> bool:
+    match holds, written:
+        case ComputeQuotaConfig(), ComputeQuotaConfig():
+            return is_same_config(holds, written)
+        case SchedulerConfig(), SchedulerConfig():
+            return is_same_scheduler_config(holds, written)
+        case _:
+            return False
+
+
+def _untouched(change: Change, resource_id: str, version: int | None) -> ApplyChangeResult:
+    return ApplyChangeResult(
+        index=change.index, resource_id=resource_id, version_before=version, version_after=version, written=False
+    )
+
+
+def _restored(change: Change, version: int, written: Written) -> ApplyChangeResult:
+    return ApplyChangeResult(
+        index=change.index,
+        resource_id=written.resource_id,
+        version_before=version,
+        version_after=written.version,
+        written=True,
+    )

@@ -1,0 +1,69 @@
+"""See whether the world is as the plan wants it: every written change settled, and holding what was written."""
+
+from dataclasses import dataclass
+
+from taskgov.allocation.codec import plan_from_json
+from taskgov.allocation.plan import Change, ChangeKind, Plan
+from taskgov.contracts.steps import Direction, VerifyPlanRequest, VerifyPlanResult
+from taskgov.hyperpod.equality import is_same_config, is_same_scheduler_config
+from taskgov.hyperpod.model import ClusterSchedulerConfig, ComputeQuota, ComputeQuotaConfig, SchedulerConfig
+from taskgov.ports import DocumentStore, HyperPodApi
+
+IN_FLIGHT = frozenset({"Creating", "Updating", "Deleting"})
+SETTLED = frozenset({"Created", "Updated"})
+PENDING = "pending"
+FINE = "fine"
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyPlan:
+    """The use case with what it needs from the world."""
+
+    hyperpod: HyperPodApi
+    documents: DocumentStore
+
+    def __call__(self, request: VerifyPlanRequest) -> VerifyPlanResult:
+        """Compare desired with actual; `settled` is False while a status is still in flight."""
+        plan = plan_from_json(self.documents.get(request.plan))
+        verdicts = [self._verdict(actual, change, request.direction) for change, actual in self._pairs(plan)]
+        pending = verdicts.count(PENDING)
+        problems = tuple(verdict for verdict in verdicts if verdict not in {PENDING, FINE})
+        return VerifyPlanResult(
+            settled=not pending, matches=not pending and not problems, pending=pending, problems=problems
+        )
+
+    def _pairs(self, plan: Plan) -> list[tuple[Change, ComputeQuota | ClusterSchedulerConfig | None]]:
+        """Return each change with what stands now, in two or three calls whatever the number of changes."""
+        quotas = self.hyperpod.quotas(plan.cluster_arn)
+        by_id = {quota.compute_quota_id: quota for quota in quotas}
+        by_name = {quota.name: quota for quota in quotas}
+        policy_kinds = {ChangeKind.CREATE_SCHEDULER_CONFIG, ChangeKind.UPDATE_SCHEDULER_CONFIG}
+        changes_policy = any(change.kind in policy_kinds for change in plan.changes)
+        config = self.hyperpod.scheduler_config(plan.cluster_arn) if changes_policy else None
+        return [
+            (change, config)
+            if change.kind in policy_kinds
+            else (change, by_id.get(change.resource_id or "") or by_name.get(change.name))
+            for change in plan.changes
+        ]
+
+    @staticmethod
+    def _verdict(actual: ComputeQuota | ClusterSchedulerConfig | None, change: Change, direction: Direction) -> str:
+        wanted = change.after if direction is Direction.APPLY else change.before
+        if actual is None:
+            return FINE if wanted is None else f"{change.name}: it does not exist"
+        if actual.status in IN_FLIGHT:
+            return PENDING
+        if actual.status not in SETTLED:
+            return f"{actual.name}: status {actual.status}: {actual.failure_reason or 'no reason given'}"
+        return FINE if _holds(actual, wanted) else f"{actual.name}: holds another configuration than the plan's"
+
+
+def _holds(actual: ComputeQuota | ClusterSchedulerConfig, wanted: ComputeQuotaConfig | SchedulerConfig | None) -> bool:
+    match actual, wanted:
+        case ComputeQuota(), ComputeQuotaConfig():
+            return is_same_config(actual.compute_quota_config, wanted)
+        case ClusterSchedulerConfig(), SchedulerConfig():
+            return is_same_scheduler_config(actual.scheduler_config, wanted)
+        case _:
+            return False
