@@ -1,0 +1,174 @@
+"""What one instance of a type offers: vCPU, memory, accelerators, EFA, GPU partitions.
+
+Ratio completion, capacity and rendering ask here. The numbers are public EC2 facts, stated by family in
+`taskgov.hyperpod.families`; a policy document adds or overrides types in its `instanceTypes` section. The API's list of
+types grows quickly, so an unknown `ml.*` type is a finding with a remedy, never an error of the document.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+from taskgov.findings import Finding, Severity
+from taskgov.hyperpod.families import FAMILIES, Family
+from taskgov.quantities import CPU, EFA, GIBIBYTE, GPU, MEMORY, NEURON_DEVICE, ResourceName
+
+PREFIX: Final = "ml."
+MIG_SLICES_PER_GPU: Final = 7
+"""Compute slices of one GPU that can be partitioned (NVIDIA MIG user guide)."""
+
+
+class UnknownInstanceTypeError(ValueError):
+    """The numbers of an instance type are needed and not known; the message says how to supply them."""
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceResources:
+    """What one instance offers, nominally. `memory_gib` is exact in binary for every known type (5.25, 21, ...)."""
+
+    vcpu: int
+    memory_gib: float
+    gpu: int = 0
+    neuron_device: int = 0
+    efa: int = 0
+    mig_profiles: tuple[str, ...] = ()
+    """MIG profiles as the API spells them (`mig-1g.5gb`); empty when the GPUs cannot be partitioned."""
+
+    @property
+    def accelerators(self) -> int:
+        """GPUs or Neuron devices: no type has both."""
+        return self.gpu or self.neuron_device
+
+    @property
+    def accelerator_resource(self) -> ResourceName:
+        """Return the resource that `Accelerators` counts; GPUs where the type has no accelerator."""
+        return NEURON_DEVICE if self.neuron_device else GPU
+
+    def amounts(self) -> dict[ResourceName, int]:
+        """Return one instance in base units (cpu in milli, memory in bytes), in the order of HyperPod's ClusterQueues.
+
+        Example:
+            >>> InstanceResources(vcpu=48, memory_gib=192, gpu=4, efa=1).amounts()["memory"] == 192 * 2**30
+            True
+
+        """
+        return {
+            GPU: self.gpu,
+            NEURON_DEVICE: self.neuron_device,
+            CPU: self.vcpu * 1000,
+            MEMORY: int(self.memory_gib * GIBIBYTE),
+            EFA: self.efa,
+        }
+
+
+@dataclass(frozen=True)
+class InstanceTypeTable:
+    """The known types, and what the reader of a policy document says of others (or better)."""
+
+    overrides: Mapping[str, InstanceResources] = field(default_factory=dict)
+
+    @cached_property
+    def _all(self) -> Mapping[str, InstanceResources]:
+        return {**KNOWN_TYPES, **self.overrides}
+
+    def resources_of(self, instance_type: str) -> InstanceResources | None:
+        """Return what one instance offers, or None when nobody said.
+
+        Example:
+            >>> InstanceTypeTable().resources_of("ml.p5.48xlarge").gpu
+            8
+
+        """
+        return self._all.get(instance_type)
+
+    def require(self, instance_type: str) -> InstanceResources:
+        """Return what one instance offers; raise `UnknownInstanceTypeError` when nobody said."""
+        found = self.resources_of(instance_type)
+        if found is None:
+            raise UnknownInstanceTypeError(f"{instance_type}: its resources are not known; {_remedy(instance_type)}")
+        return found
+
+    def __contains__(self, instance_type: str) -> bool:
+        return instance_type in self._all
+
+
+def is_instance_type_name(name: str) -> bool:
+    """Say whether `name` has the form of a SageMaker instance type: `ml.<family>.<size>`.
+
+    Example:
+        >>> [is_instance_type_name(name) for name in ("ml.g99.huge", "g5.8xlarge", "ml.g5")]
+        [True, False, False]
+
+    """
+    parts = name.split(".")
+    return len(parts) == 3 and parts[0] == "ml" and all(part.replace("-", "").isalnum() for part in parts)
+
+
+def unknown_type_finding(instance_type: str, path: str = "") -> Finding:
+    """Return the warning that the numbers of `instance_type` are missing, with the way to supply them."""
+    return Finding(
+        code="unknown-instance-type",
+        severity=Severity.WARNING,
+        subject=path or instance_type,
+        because=f"The resources of {instance_type} are not known, so promises on it cannot be completed or compared.",
+        remedy=_remedy(instance_type),
+        evidence={"instanceType": instance_type},
+    )
+
+
+def mig_slices(profile: str) -> int:
+    """Return how many of a GPU's seven compute slices one partition of `profile` takes.
+
+    Raises `ValueError` for what is no MIG profile.
+
+    Example:
+        >>> mig_slices("mig-3g.20gb")
+        3
+
+    """
+    slices, separator, _ = profile.removeprefix("mig-").partition("g.")
+    if not profile.startswith("mig-") or not separator or not slices.isdigit():
+        raise ValueError(f"{profile!r} is no MIG profile such as mig-1g.5gb")
+    return int(slices)
+
+
+def _remedy(instance_type: str) -> str:
+    ec2_name = instance_type.removeprefix(PREFIX)
+    return (
+        f"add `instanceTypes: {{{instance_type}: {{vcpu: .., memoryGiB: .., gpu: .., neuronDevice: .., efa: ..}}}}` to "
+        f"the policy document (numbers: aws ec2 describe-instance-types --instance-types {ec2_name})"
+    )
+
+
+def _resources(family: Family, size: str) -> InstanceResources:
+    vcpu = family.vcpu.get(size, _standard_vcpu(size))
+    return InstanceResources(
+        vcpu=vcpu,
+        memory_gib=float(family.memory_gib.get(size, family.gib_per_vcpu * vcpu)),
+        gpu=family.gpu_by_size.get(size, family.gpu),
+        neuron_device=family.neuron_by_size.get(size, family.neuron),
+        efa=family.efa.get(size, 0),
+        mig_profiles=_mig_profiles(family.mig_memory.get(size, ())),
+    )
+
+
+def _standard_vcpu(size: str) -> int:
+    """Return the vCPUs that a size means in almost every family: xlarge is 4, and `n`xlarge n times that."""
+    small = {"medium": 1, "large": 2, "xlarge": 4}
+    return small.get(size) or 4 * int(size.removesuffix("xlarge"))
+
+
+def _mig_profiles(memory: tuple[int, ...]) -> tuple[str, ...]:
+    """Spell the six profiles of a GPU from the memory (GB) of an eighth, a quarter, a half and the whole."""
+    if not memory:
+        return ()
+    eighth, quarter, half, whole = memory
+    sizes = ((1, eighth), (1, quarter), (2, quarter), (3, half), (4, half), (7, whole))
+    return tuple(f"mig-{slices}g.{gigabytes}gb" for slices, gigabytes in sizes)
+
+
+KNOWN_TYPES: Final[Mapping[str, InstanceResources]] = {
+    f"{PREFIX}{family.name}.{size}": _resources(family, size) for family in FAMILIES for size in family.sizes.split()
+}
+"""Every type whose numbers are certain, by its SageMaker name."""
