@@ -23,6 +23,10 @@ class InvalidRequestError(GovernanceError):
         self.violations = violations
 
 
+class MalformedEventError(InvalidRequestError):
+    """An event of a known kind lacks what it is documented to have: it goes to the dead-letter queue."""
+
+
 class NotFoundError(GovernanceError):
     """A cluster, quota or document that was named does not exist."""
 

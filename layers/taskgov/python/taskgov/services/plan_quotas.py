@@ -1,0 +1,53 @@
+"""Plan a cluster's quotas from a stored snapshot, and store the plan."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from taskgov.allocation.codec import changes_sha256, plan_to_json
+from taskgov.allocation.plan import Outcome, Plan
+from taskgov.allocation.planner import plan_quotas
+from taskgov.contracts.steps import PlanQuotasRequest, PlanQuotasResult
+from taskgov.ports import DocumentStore
+from taskgov.snapshot.codec import snapshot_from_json
+
+KEY = "plans/{cluster}/{plan}.json"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanQuotas:
+    """The use case with what it needs from the world."""
+
+    documents: DocumentStore
+    mode: Literal["plan", "apply"]
+
+    def __call__(self, request: PlanQuotasRequest) -> PlanQuotasResult:
+        """Return the outcome and where the plan is. The same snapshot gives the same plan, byte for byte."""
+        snapshot = snapshot_from_json(self.documents.get(request.snapshot))
+        plan = plan_quotas(snapshot, mode=self.mode, approved_changes=request.approved_changes)
+        key = KEY.format(cluster=plan.cluster_name, plan=plan.plan_id)
+        return PlanQuotasResult(
+            outcome=plan.outcome,
+            plan_id=plan.plan_id,
+            plan=self.documents.put(key, plan_to_json(plan), "application/json"),
+            change_count=len(plan.changes),
+            changes_sha256=changes_sha256(plan),
+            summary=summary(plan),
+            recheck_at=plan.recheck_at,
+        )
+
+
+def summary(plan: Plan) -> str:
+    """Return the plan in a few lines, as a notice shows it."""
+    lines = [f"Plan {plan.plan_id} for cluster {plan.cluster_name}: {plan.outcome.value}"]
+    lines += [f"- {change.team}: {change.because}" for change in plan.changes[:SUMMARY_CHANGES]]
+    if len(plan.changes) > SUMMARY_CHANGES:
+        lines.append(f"- and {len(plan.changes) - SUMMARY_CHANGES} more changes")
+    stopped = [verdict for verdict in plan.guardrails if not verdict.passed]
+    lines += [f"! {verdict.guardrail}: {verdict.because} {verdict.remedy}".rstrip() for verdict in stopped]
+    if plan.outcome is Outcome.BLOCKED:
+        lines += [f"! {finding.subject}: {finding.because}" for finding in plan.findings[:SUMMARY_CHANGES]]
+    return "\n".join(lines)
+
+
+SUMMARY_CHANGES = 20
+"""So that a summary stays far below the 256 KiB that a state may hand on."""

@@ -1,0 +1,35 @@
+"""Take the snapshot of a run and store it, so that only a pointer travels on."""
+
+from dataclasses import dataclass
+
+from taskgov.contracts.steps import ReadSnapshotRequest, ReadSnapshotResult
+from taskgov.ports import DocumentStore, StateStore
+from taskgov.services.take_snapshot import TakeSnapshot
+from taskgov.snapshot.codec import snapshot_to_json
+
+KEY = "snapshots/{cluster}/{run}-{generation}.json"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSnapshot:
+    """The use case with what it needs from the world."""
+
+    take_snapshot: TakeSnapshot
+    documents: DocumentStore
+    state: StateStore
+
+    def __call__(self, request: ReadSnapshotRequest) -> ReadSnapshotResult:
+        """Read the generation first, then the world: a change that comes in between makes the cluster dirty again."""
+        generation = self.state.generation(request.cluster_arn)
+        snapshot = self.take_snapshot(request.cluster_arn, remember=True)
+        owned = [quota.compute_quota_id for quota in snapshot.quotas]
+        if snapshot.scheduler_config:
+            owned.append(snapshot.scheduler_config.cluster_scheduler_config_id)
+        self.state.remember_resources(request.cluster_arn, owned)
+        key = KEY.format(cluster=snapshot.cluster.name, run=request.run_id, generation=generation)
+        return ReadSnapshotResult(
+            snapshot=self.documents.put(key, snapshot_to_json(snapshot), "application/json"),
+            generation=generation,
+            cluster_name=snapshot.cluster.name,
+            taken_at=snapshot.taken_at,
+        )

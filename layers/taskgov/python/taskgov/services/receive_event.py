@@ -1,0 +1,102 @@
+"""Take one event in: find out which cluster it concerns, mark that cluster dirty, and see that a run will follow.
+
+An event is only a hint. Delivered twice or late it does no harm: a run reads the world anew, and changes nothing when
+there is no difference.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from taskgov.contracts.events import Hint, Ignored, Subject, parse_event
+from taskgov.contracts.steps import Cause
+from taskgov.errors import NotFoundError
+from taskgov.ports import Clock, HyperPodApi, StateStore, Workflow
+from taskgov.snapshot.model import QuotaEdit
+
+NAME_LIMIT = 80
+"""Characters in the name of a Step Functions execution."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """The clusters that the event made dirty, and how many runs were started for them."""
+
+    cluster_arns: tuple[str, ...]
+    started: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiveEvent:
+    """The use case with what it needs from the world."""
+
+    hyperpod: HyperPodApi
+    state: StateStore
+    workflow: Workflow
+    clock: Clock
+    own_role_arn: str
+
+    def __call__(self, event: Mapping[str, Any]) -> Marked | Ignored:
+        """Mark what the event concerns. Raises MalformedEventError for an event of a known kind that cannot be read."""
+        match parse_event(event, own_role_arn=self.own_role_arn):
+            case Ignored() as ignored:
+                return ignored
+            case Hint() as hint:
+                clusters = self._clusters(hint.subject)
+                if not clusters:
+                    return Ignored(f"{hint.subject} belongs to no cluster that is known")
+                self._remember_edit(hint, clusters)
+                return Marked(clusters, sum(self._mark(arn, hint) for arn in clusters))
+
+    def _clusters(self, subject: Subject) -> tuple[str, ...]:
+        """Return the ARNs of the clusters that an event concerns; none when it names one that is not there."""
+        try:
+            return self._resolve(subject)
+        except NotFoundError:
+            return ()
+
+    def _resolve(self, subject: Subject) -> tuple[str, ...]:
+        if subject.everything:
+            return tuple(self.hyperpod.clusters())
+        if subject.cluster_arn:
+            return (subject.cluster_arn,)
+        if subject.cluster_name:
+            return (str(self.hyperpod.describe_cluster(subject.cluster_name)["ClusterArn"]),)
+        return self._owner(subject)
+
+    def _owner(self, subject: Subject) -> tuple[str, ...]:
+        """Return the cluster of a quota or scheduler config: Update and Delete calls do not name it."""
+        resource_id = subject.compute_quota_id or subject.scheduler_config_id or ""
+        arn = self.state.cluster_of(resource_id)
+        if arn is None and subject.compute_quota_id:
+            arn = self.hyperpod.quota(subject.compute_quota_id).cluster_arn
+        elif arn is None and subject.scheduler_config_id:
+            arn = self.hyperpod.scheduler_config_by_id(subject.scheduler_config_id).cluster_arn
+        return (arn,) if arn else ()
+
+    def _remember_edit(self, hint: Hint, clusters: tuple[str, ...]) -> None:
+        if hint.edited_quota_id and hint.cause.by:
+            edit = QuotaEdit(hint.edited_quota_id, hint.cause.by, hint.cause.at, hint.cause.what)
+            self.state.record_edit(clusters[0], edit)
+
+    def _mark(self, cluster_arn: str, hint: Hint) -> int:
+        """Mark one cluster; start a run unless one holds the lock: that one will see the new generation."""
+        name = hint.subject.cluster_name or cluster_arn.rsplit("/", 1)[-1]
+        dirty = self.state.mark_dirty(cluster_arn, name, hint.cause, self.clock.now())
+        if dirty.locked:
+            return 0
+        return int(self.workflow.start(cluster_arn, hint.cause, execution_name(name, dirty.generation, hint.cause)))
+
+
+def execution_name(cluster_name: str, generation: int, cause: Cause) -> str:
+    """Return a name for the run: readable, and the same for the same event and generation.
+
+    Example:
+        >>> from datetime import datetime, UTC
+        >>> cause = Cause(event_id="7bf73129-1428", source="aws.sagemaker", detail_type="x", at=datetime.now(UTC))
+        >>> execution_name("ml-cluster", 12, cause)
+        'ml-cluster-12-7bf73129'
+    """
+    suffix = f"-{generation}-{re.sub(r'[^A-Za-z0-9]', '', cause.event_id)[:8]}"
+    return re.sub(r"[^A-Za-z0-9_-]", "-", cluster_name)[: NAME_LIMIT - len(suffix)] + suffix

@@ -1,0 +1,86 @@
+"""Read everything that decisions about one cluster look at, once, and put it into one value.
+
+Used by `read_snapshot` at the start of a run, and by `publish_usage` and `audit_cluster`, which only look.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from taskgov.errors import InvalidRequestError
+from taskgov.policy.parse import ParsedPolicy, parse_policy
+from taskgov.ports import Clock, ClusterAccess, DocumentStore, HyperPodApi, KubernetesApi, StateStore
+from taskgov.snapshot.model import ClusterFacts, Node, Snapshot
+from taskgov.snapshot.nodes import NodeMemory, nodes_from_kubernetes, remember_nodes
+
+MEMORY_KEY = "memory/{}/nodes.json"
+
+
+@dataclass(frozen=True, slots=True)
+class TakeSnapshot:
+    """The use case with what it needs from the world."""
+
+    hyperpod: HyperPodApi
+    kubernetes: KubernetesApi
+    documents: DocumentStore
+    state: StateStore
+    clock: Clock
+
+    def __call__(self, cluster: str, *, remember: bool = False) -> Snapshot:
+        """Return the snapshot of a cluster, given by name or ARN.
+
+        With `remember`, since when each node is healthy is written back: only a run that holds the lock does so.
+        Raises InvalidRequestError for a cluster that EKS does not orchestrate.
+        """
+        facts = cluster_facts(self.hyperpod.describe_cluster(cluster))
+        access = ClusterAccess(_eks_arn(facts))
+        parsed, version = self._policy(facts.name)
+        return Snapshot(
+            cluster=facts,
+            taken_at=self.clock.now(),
+            nodes=self._nodes(facts, access, remember=remember),
+            quotas=self.hyperpod.quotas(facts.arn),
+            scheduler_config=self.hyperpod.scheduler_config(facts.arn),
+            kueue=self.kubernetes.kueue_objects(access),
+            policy=parsed.document,
+            policy_version=version,
+            policy_violations=parsed.violations,
+            policy_findings=parsed.warnings,
+            applied=self.state.applied_quotas(facts.arn),
+            edits=self.state.edits(facts.arn),
+            stopped=self.state.stop_switch(),
+        )
+
+    def _policy(self, cluster_name: str) -> tuple[ParsedPolicy, str | None]:
+        stored = self.documents.policy(cluster_name)
+        if stored is None:
+            return ParsedPolicy(document=None, violations=(), warnings=()), None
+        return parse_policy(stored.text), stored.version
+
+    def _nodes(self, facts: ClusterFacts, access: ClusterAccess, *, remember: bool) -> tuple[Node, ...]:
+        nodes = nodes_from_kubernetes(self.kubernetes.nodes(access), self.hyperpod.cluster_nodes(facts.arn))
+        key = MEMORY_KEY.format(facts.name)
+        before = self.documents.find(key)
+        memory, nodes = remember_nodes(NodeMemory.from_json(before), nodes, self.clock.now())
+        if remember and memory.to_json() != before:
+            self.documents.put(key, memory.to_json(), "application/json")
+        return nodes
+
+
+def cluster_facts(description: Any) -> ClusterFacts:
+    """Return what decisions use of DescribeCluster's answer."""
+    orchestrator = description.get("Orchestrator", {})
+    tiered = description.get("TieredStorageConfig", {})
+    return ClusterFacts(
+        name=description["ClusterName"],
+        arn=description["ClusterArn"],
+        status=description["ClusterStatus"],
+        eks_arn=orchestrator.get("Eks", {}).get("ClusterArn"),
+        node_recovery=description.get("NodeRecovery"),
+        memory_reserved_percent=tiered.get("InstanceMemoryAllocationPercentage", 0),
+    )
+
+
+def _eks_arn(facts: ClusterFacts) -> str:
+    if facts.eks_arn is None:
+        raise InvalidRequestError(f"cluster {facts.name} is not orchestrated by EKS: task governance needs Kueue")
+    return facts.eks_arn
