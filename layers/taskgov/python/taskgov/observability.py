@@ -1,7 +1,9 @@
-"""The one logger, tracer and set of metrics of a function. Nobody else builds them."""
+"""The one logger of a function. Nobody else builds one.
 
-from aws_lambda_powertools import Logger, Metrics, Tracer
+Metrics go through the `Meter` port. Traces come from Lambda's and Step Functions' own active tracing: Powertools' tracer
+would more than double the time that a function needs to start (`docs/architecture.md`).
+"""
+
+from aws_lambda_powertools import Logger
 
 logger = Logger()
-tracer = Tracer(auto_patch=True)
-metrics = Metrics()

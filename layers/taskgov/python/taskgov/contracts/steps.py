@@ -5,10 +5,13 @@ The table of functions in `docs/architecture.md` shows who takes and gives what.
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
+
+from taskgov.errors import InvalidRequestError
+from taskgov.policy.violations import Violation
 
 
 class StepModel(BaseModel):
@@ -16,9 +19,24 @@ class StepModel(BaseModel):
 
     model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True, extra="forbid")
 
+    @classmethod
+    def parse(cls, event: object) -> Self:
+        """Read a message. Raises InvalidRequestError that names every member that is missing, unknown or wrong."""
+        try:
+            return cls.model_validate(event)
+        except ValidationError as error:
+            raise InvalidRequestError(f"not a {cls.__name__}", _violations(error)) from error
+
     def to_json(self) -> dict[str, Any]:
         """Return the message as the state machine sees it: absent members are absent."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def _violations(error: ValidationError) -> tuple[Violation, ...]:
+    return tuple(
+        Violation(".".join(map(str, problem["loc"])) or "(the whole)", repr(problem["input"])[:80], problem["msg"])
+        for problem in error.errors()
+    )
 
 
 class Pointer(StepModel):

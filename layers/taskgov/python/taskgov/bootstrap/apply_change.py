@@ -1,0 +1,28 @@
+"""Compose `apply_change`."""
+
+from functools import cache
+
+from taskgov.adapters.clock import SystemClock
+from taskgov.adapters.dynamodb import Table
+from taskgov.adapters.s3 import Bucket
+from taskgov.adapters.sagemaker import SageMaker
+from taskgov.bootstrap import aws
+from taskgov.config import Settings
+from taskgov.services.apply_change import ApplyChange
+
+
+class ApplyChangeSettings(Settings):
+    table_name: str
+    bucket_name: str
+
+
+@cache
+def apply_change() -> ApplyChange:
+    """Return the use case over AWS."""
+    settings = ApplyChangeSettings.from_env()
+    return ApplyChange(
+        hyperpod=SageMaker(aws.sagemaker()),
+        documents=Bucket(aws.s3(), settings.bucket_name),
+        state=Table(aws.table(settings.table_name)),
+        clock=SystemClock(),
+    )

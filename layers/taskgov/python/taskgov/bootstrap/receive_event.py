@@ -1,0 +1,30 @@
+"""Compose `receive_event`."""
+
+from functools import cache
+
+from taskgov.adapters.clock import SystemClock
+from taskgov.adapters.dynamodb import Table
+from taskgov.adapters.sagemaker import SageMaker
+from taskgov.adapters.stepfunctions import StateMachine
+from taskgov.bootstrap import aws
+from taskgov.config import Settings
+from taskgov.services.receive_event import ReceiveEvent
+
+
+class ReceiveEventSettings(Settings):
+    table_name: str
+    reconcile_arn: str
+    own_role_arn: str
+
+
+@cache
+def receive_event() -> ReceiveEvent:
+    """Return the use case over AWS."""
+    settings = ReceiveEventSettings.from_env()
+    return ReceiveEvent(
+        hyperpod=SageMaker(aws.sagemaker()),
+        state=Table(aws.table(settings.table_name)),
+        workflow=StateMachine(aws.stepfunctions(), settings.reconcile_arn),
+        clock=SystemClock(),
+        own_role_arn=settings.own_role_arn,
+    )

@@ -1,0 +1,20 @@
+"""Compose `take_snapshot`, which three functions share."""
+
+from taskgov.adapters.clock import SystemClock
+from taskgov.adapters.dynamodb import Table
+from taskgov.adapters.kubernetes import KubernetesReader
+from taskgov.adapters.s3 import Bucket
+from taskgov.adapters.sagemaker import SageMaker
+from taskgov.bootstrap import aws
+from taskgov.services.take_snapshot import TakeSnapshot
+
+
+def take_snapshot(state: Table, documents: Bucket) -> TakeSnapshot:
+    """Return the use case over AWS and the cluster's Kubernetes API."""
+    return TakeSnapshot(
+        hyperpod=SageMaker(aws.sagemaker()),
+        kubernetes=KubernetesReader(aws.eks()),
+        documents=documents,
+        state=state,
+        clock=SystemClock(),
+    )

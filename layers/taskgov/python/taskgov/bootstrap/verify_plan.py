@@ -1,0 +1,20 @@
+"""Compose `verify_plan`."""
+
+from functools import cache
+
+from taskgov.adapters.s3 import Bucket
+from taskgov.adapters.sagemaker import SageMaker
+from taskgov.bootstrap import aws
+from taskgov.config import Settings
+from taskgov.services.verify_plan import VerifyPlan
+
+
+class VerifyPlanSettings(Settings):
+    bucket_name: str
+
+
+@cache
+def verify_plan() -> VerifyPlan:
+    """Return the use case over AWS."""
+    settings = VerifyPlanSettings.from_env()
+    return VerifyPlan(hyperpod=SageMaker(aws.sagemaker()), documents=Bucket(aws.s3(), settings.bucket_name))
