@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from taskgov.findings import Finding
 from taskgov.hyperpod.model import ClusterSchedulerConfig, ComputeQuota, ComputeQuotaConfig, ComputeQuotaTarget
 from taskgov.policy.document import PolicyDocument
 from taskgov.policy.violations import Violation
@@ -60,10 +61,22 @@ class Node:
     taints: tuple[Taint, ...] = ()
     joined_at: datetime | None = None
     healthy_since: datetime | None = None
-    """When the automation first saw it healthy without a break; None while it is not."""
+    """When the automation saw it turn healthy; None while it is not, or when it was so at the first look."""
     unhealthy_since: datetime | None = None
-    """When the automation first saw it unhealthy without a break; None while it is healthy."""
+    """When the automation saw it turn unhealthy; None while it is healthy, and for a node never seen healthy."""
     allocatable: Mapping[str, int] = field(default_factory=dict)
+    found_healthy: bool = False
+    """It was healthy when the automation looked at the cluster for the first time: it counted at once."""
+    turns: tuple[datetime, ...] = ()
+    """When it turned healthy or unhealthy, oldest first; the state before the first turn is `found_healthy`."""
+
+
+@dataclass(frozen=True, slots=True)
+class PastQuota:
+    """What a quota was until the automation changed it at that moment."""
+
+    until: datetime
+    config: ComputeQuotaConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +89,35 @@ class AppliedQuota:
     target: ComputeQuotaTarget
     plan_id: str
     at: datetime
+    history: tuple[PastQuota, ...] | None = ()
+    """Earlier configs, oldest first (see `taskgov.allocation.applied.remember`); None when they could not be read."""
+    adopted: ComputeQuotaConfig | None = None
+    """The edit by hand that was taken as the promise, if one was."""
+    promise: str = ""
+    """Digest of the document's promise at that time, to see that the document has changed since."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedUse:
+    """What one team used of one instance type at most while it was observed."""
+
+    team: str
+    instance_type: str
+    hours: float
+    """How long it was observed, without a gap, up to now."""
+    peak_instances: float
+    """The most it held at any moment, in instances (by its largest resource)."""
+    pending: bool = False
+    """Whether work of the team is waiting for this type now."""
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetUse:
+    """GPU-hours that one team used in the running period of its budget."""
+
+    team: str
+    period_start: datetime
+    gpu_hours: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,3 +161,7 @@ class Snapshot:
     edits: tuple[QuotaEdit, ...] = ()
     stopped: bool | None = False
     """The stop switch; None when it could not be read, which guardrails take as stopped."""
+    policy_findings: tuple[Finding, ...] = ()
+    """What the reader of the policy document warned about."""
+    observed_use: tuple[ObservedUse, ...] = ()
+    budget_use: tuple[BudgetUse, ...] = ()

@@ -1,0 +1,123 @@
+"""Which machines the cluster has, from what Kubernetes and SageMaker each say of them.
+
+`read_snapshot` calls it with the items of the Kubernetes node list and the summaries of ListClusterNodes. Kubernetes
+knows what a node offers and whether it takes pods; SageMaker knows machines that have not joined, or have left.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from taskgov.hyperpod.names import (
+    DEEP_HEALTH_CHECK_LABEL,
+    INSTANCE_TYPE_LABEL,
+    MIG_STATE_LABEL,
+    NODE_HEALTH,
+    kubernetes_node_of,
+)
+from taskgov.quantities import HUGEPAGES_PREFIX, parse
+from taskgov.snapshot.memory import NodeMemory, remember_nodes
+from taskgov.snapshot.model import KubernetesObject, Node, Taint
+
+__all__ = ["NodeMemory", "nodes_from_kubernetes", "remember_nodes"]
+
+INSTANCE_GROUP_LABEL: Final = "sagemaker.amazonaws.com/instance-group-name"
+_NOTHING: Final[Mapping[str, Any]] = {}
+
+
+def nodes_from_kubernetes(
+    items: Iterable[KubernetesObject], sagemaker_nodes: Iterable[Mapping[str, Any]] = ()
+) -> tuple[Node, ...]:
+    """Return the cluster's nodes by name.
+
+    `items` are Node objects as the API server sends them; `sagemaker_nodes` are ClusterNodeSummary structures. They
+    are joined by name (`hyperpod-<instance id>`) or private host name. A machine that only SageMaker lists is not in
+    Kubernetes yet, or no longer; a node that only Kubernetes lists has no instance status.
+
+    Raises `ValueError` when an allocatable amount is no Kubernetes quantity.
+    """
+    summaries, hosts = _index(sagemaker_nodes)
+    seen_offers: dict[tuple[tuple[str, str], ...], dict[str, int]] = {}
+    nodes = [_joined(item, summaries, hosts, seen_offers) for item in items]
+    # What is left has no Kubernetes node; _joined took out the others.
+    nodes.extend(_missing(name, summary) for name, summary in summaries.items())
+    return tuple(sorted(nodes, key=_name))
+
+
+def _index(summaries: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Mapping[str, Any]], dict[str, str]]:
+    """Return SageMaker's summaries by node name, and the node name by private host name."""
+    by_name = {kubernetes_node_of(each["InstanceId"]): each for each in summaries}
+    hosts = {each["PrivateDnsHostname"]: name for name, each in by_name.items() if each.get("PrivateDnsHostname")}
+    return by_name, hosts
+
+
+def _joined(
+    item: KubernetesObject,
+    summaries: dict[str, Mapping[str, Any]],
+    hosts: Mapping[str, str],
+    seen_offers: dict[tuple[tuple[str, str], ...], dict[str, int]],
+) -> Node:
+    metadata, spec, status = item["metadata"], item.get("spec") or _NOTHING, item.get("status") or _NOTHING
+    name = metadata["name"]
+    labels = metadata.get("labels") or _NOTHING
+    summary = summaries.pop(name, None) or summaries.pop(hosts.get(name, ""), None) or _NOTHING
+    taints = spec.get("taints")
+    return Node(
+        name=name,
+        instance_type=summary.get("InstanceType") or labels.get(INSTANCE_TYPE_LABEL, ""),
+        instance_id=summary.get("InstanceId"),
+        instance_group=summary.get("InstanceGroupName") or labels.get(INSTANCE_GROUP_LABEL),
+        instance_status=summary["InstanceStatus"]["Status"] if summary else None,
+        ready=_is_ready(status),
+        cordoned=bool(spec.get("unschedulable")),
+        health=labels.get(NODE_HEALTH),
+        deep_health_check=labels.get(DEEP_HEALTH_CHECK_LABEL),
+        mig_state=labels.get(MIG_STATE_LABEL),
+        taints=tuple(map(_taint, taints)) if taints else (),
+        joined_at=_instant(metadata.get("creationTimestamp")),
+        allocatable=_offer(status.get("allocatable") or _NOTHING, seen_offers),
+    )
+
+
+def _missing(name: str, summary: Mapping[str, Any]) -> Node:
+    return Node(
+        name=name,
+        instance_type=summary["InstanceType"],
+        instance_id=summary["InstanceId"],
+        instance_group=summary["InstanceGroupName"],
+        instance_status=summary["InstanceStatus"]["Status"],
+        in_kubernetes=False,
+        ready=False,
+    )
+
+
+def _is_ready(status: Mapping[str, Any]) -> bool:
+    # Ready is the last of the conditions that the kubelet writes.
+    for condition in reversed(status.get("conditions") or ()):
+        if condition["type"] == "Ready":
+            return bool(condition["status"] == "True")
+    return False
+
+
+def _taint(taint: Mapping[str, Any]) -> Taint:
+    return Taint(key=taint["key"], value=taint.get("value", ""), effect=taint["effect"])
+
+
+def _offer(
+    allocatable: Mapping[str, str], seen: dict[tuple[tuple[str, str], ...], dict[str, int]]
+) -> Mapping[str, int]:
+    """Return allocatable amounts in base units; nodes of one type share one mapping."""
+    key = tuple(allocatable.items())
+    offer = seen.get(key)
+    if offer is None:
+        offer = {name: parse(name, amount) for name, amount in key if not name.startswith(HUGEPAGES_PREFIX)}
+        seen[key] = offer
+    return offer
+
+
+def _instant(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
+
+
+def _name(node: Node) -> str:
+    return node.name
