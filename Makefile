@@ -22,3 +22,49 @@ $(READY): requirements/dev.txt pyproject.toml
 
 .PHONY: setup
 setup: $(READY) ## Make the environment in .venv and nothing else
+
+PYTHON_CODE := layers/taskgov/python functions workstation tests benchmarks
+SAM := AWS_DEFAULT_REGION=us-east-1 SAM_CLI_TELEMETRY=0 $(BIN)/sam
+
+.PHONY: demo
+demo: $(READY) ## Govern a cluster on the embedded stack: every walkthrough, each expectation checked (ARGS=--json)
+	@$(BIN)/taskgov demo $(ARGS)
+
+.PHONY: test
+test: $(READY) ## Run the tests: fast, hermetic, no network (ARGS="-k name")
+	@$(BIN)/pytest --numprocesses auto --quiet $(ARGS)
+
+.PHONY: coverage
+coverage: $(READY) ## Run the tests and show what they do not reach
+	@$(BIN)/pytest --numprocesses auto --quiet --cov --cov-report=term:skip-covered $(ARGS)
+
+.PHONY: lint
+lint: $(READY) ## Check style, types, the order of the rooms, and the template (three ways)
+	@echo "ruff"; $(BIN)/ruff check $(PYTHON_CODE); $(BIN)/ruff format --check --quiet $(PYTHON_CODE)
+	@echo "mypy"; $(BIN)/mypy layers/taskgov/python workstation tests benchmarks
+	@echo "mypy functions"; for app in functions/*/app.py; do $(BIN)/mypy --no-error-summary $$app; done
+	@echo "import-linter"; $(BIN)/lint-imports --no-logo
+	@echo "cfn-lint"; $(BIN)/cfn-lint template.yaml
+	@echo "sam validate"; $(SAM) validate; $(SAM) validate --lint
+
+.PHONY: check
+check: lint test ## Lint and test: what must pass before work lands
+
+.PHONY: conformance
+conformance: $(READY) ## Run recorded Kueue decisions through the engine (CASES=DIR)
+	@test -n "$(CASES)" || { echo "Say where the case files are: make conformance CASES=DIR" >&2; exit 2; }
+	@$(BIN)/python -m taskgov_cli.conformance $(CASES)
+
+.PHONY: bench-engine
+bench-engine: $(READY) ## Measure the scheduling model on Kueue's performance scenario (SCENARIO=FILE)
+	@test -n "$(SCENARIO)" || { echo "Say which scenario: make bench-engine SCENARIO=FILE" >&2; exit 2; }
+	@$(BIN)/python -m benchmarks.engine --scenario $(SCENARIO) --all
+
+.PHONY: lock
+lock: $(READY) ## Write requirements/dev.txt anew from pyproject.toml (needs uv)
+	@uv pip compile pyproject.toml --extra cli --extra embedded --group dev --universal --python-version 3.11 \
+		--generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements/dev.txt
+
+.PHONY: clean
+clean: ## Remove the environment and what tools left behind
+	@rm -rf $(VENV) .aws-sam .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage

@@ -16,7 +16,7 @@ metrics = Metrics()
 
 
 def receive(record: SQSRecord) -> None:
-    """Take one event in. An event that cannot be read fails alone, and goes to the dead-letter queue after its tries."""
+    """Take one event in. One that cannot be read fails alone, and goes to the dead-letter queue after its tries."""
     outcome = receive_event()(record.json_body)
     if isinstance(outcome, Ignored):
         metrics.add_metric(name="EventsIgnored", unit=MetricUnit.Count, value=1)

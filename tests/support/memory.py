@@ -1,0 +1,304 @@
+"""In-memory twins of the ports: small, honest, and held to the same contract tests as the adapters."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from typing import Any
+
+from taskgov.contracts.steps import Cause, Pointer
+from taskgov.errors import ConflictError, LockLostError, NotFoundError, UpstreamError
+from taskgov.hyperpod.model import (
+    ClusterSchedulerConfig,
+    ComputeQuota,
+    ComputeQuotaConfig,
+    ComputeQuotaTarget,
+    SchedulerConfig,
+)
+from taskgov.ports import ClusterAccess, Dirty, Measurement, PolicyText, RunRecord, Written
+from taskgov.snapshot.model import AppliedQuota, KubernetesObject, KueueObjects, QuotaEdit
+
+CLUSTER_ARN = "arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghijkl"
+EKS_ARN = "arn:aws:eks:us-east-1:111122223333:cluster/ml-eks"
+NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+
+
+@dataclass
+class FixedClock:
+    """A clock that stands until it is moved."""
+
+    at: datetime = NOON
+
+    def now(self) -> datetime:
+        return self.at
+
+    def advance(self, **delta: float) -> None:
+        self.at += timedelta(**delta)
+
+
+def cluster_description(name: str = "ml-cluster", arn: str = CLUSTER_ARN, **more: Any) -> dict[str, Any]:
+    """Return DescribeCluster's answer for an EKS cluster in service."""
+    return {
+        "ClusterName": name,
+        "ClusterArn": arn,
+        "ClusterStatus": "InService",
+        "NodeRecovery": "Automatic",
+        "Orchestrator": {"Eks": {"ClusterArn": EKS_ARN}},
+        "InstanceGroups": [],
+        **more,
+    }
+
+
+@dataclass
+class InMemoryHyperPod:
+    """Clusters, quotas and one cluster policy, with versions as the API keeps them. Writes settle at once."""
+
+    descriptions: list[dict[str, Any]] = field(default_factory=lambda: [cluster_description()])
+    nodes: list[Mapping[str, Any]] = field(default_factory=list)
+    stored: dict[str, ComputeQuota] = field(default_factory=dict)
+    config: ClusterSchedulerConfig | None = None
+    writes: list[str] = field(default_factory=list)
+
+    def clusters(self) -> list[str]:
+        return [each["ClusterArn"] for each in self.descriptions]
+
+    def describe_cluster(self, cluster: str) -> Mapping[str, Any]:
+        for each in self.descriptions:
+            if cluster in {each["ClusterName"], each["ClusterArn"]}:
+                return each
+        raise NotFoundError(f"cluster {cluster}")
+
+    def cluster_nodes(self, cluster: str) -> list[Mapping[str, Any]]:
+        self.describe_cluster(cluster)
+        return list(self.nodes)
+
+    def quotas(self, cluster_arn: str) -> tuple[ComputeQuota, ...]:
+        mine = (quota for quota in self.stored.values() if quota.cluster_arn == cluster_arn)
+        return tuple(sorted(mine, key=lambda quota: quota.name))
+
+    def quota(self, compute_quota_id: str) -> ComputeQuota:
+        try:
+            return self.stored[compute_quota_id]
+        except KeyError:
+            raise NotFoundError(f"compute quota {compute_quota_id}") from None
+
+    def scheduler_config(self, cluster_arn: str) -> ClusterSchedulerConfig | None:
+        return self.config if self.config and self.config.cluster_arn == cluster_arn else None
+
+    def scheduler_config_by_id(self, scheduler_config_id: str) -> ClusterSchedulerConfig:
+        if self.config is None or self.config.cluster_scheduler_config_id != scheduler_config_id:
+            raise NotFoundError(f"cluster scheduler config {scheduler_config_id}")
+        return self.config
+
+    def create_quota(
+        self, cluster_arn: str, name: str, config: ComputeQuotaConfig, target: ComputeQuotaTarget
+    ) -> Written:
+        if any(quota.name == name for quota in self.quotas(cluster_arn)):
+            raise ConflictError(f"quota {name} exists")
+        quota_id = f"quota{len(self.stored) + 1:07d}"
+        self.stored[quota_id] = ComputeQuota(
+            compute_quota_id=quota_id,
+            name=name,
+            compute_quota_version=1,
+            status="Created",
+            cluster_arn=cluster_arn,
+            compute_quota_config=config,
+            compute_quota_target=target,
+        )
+        self.writes.append(f"create {name}")
+        return Written(quota_id, 1)
+
+    def update_quota(
+        self, quota_id: str, target_version: int, config: ComputeQuotaConfig, target: ComputeQuotaTarget
+    ) -> Written:
+        quota = self.quota(quota_id)
+        if quota.compute_quota_version != target_version:
+            raise ConflictError(f"quota {quota.name} is at version {quota.compute_quota_version}, not {target_version}")
+        self.stored[quota_id] = quota.model_copy(
+            update={
+                "compute_quota_version": target_version + 1,
+                "status": "Updated",
+                "compute_quota_config": config,
+                "compute_quota_target": target,
+            }
+        )
+        self.writes.append(f"update {quota.name}")
+        return Written(quota_id, target_version + 1)
+
+    def delete_quota(self, quota_id: str) -> None:
+        self.writes.append(f"delete {self.quota(quota_id).name}")
+        del self.stored[quota_id]
+
+    def create_scheduler_config(self, cluster_arn: str, name: str, config: SchedulerConfig) -> Written:
+        if self.config is not None:
+            raise ConflictError("the cluster has a scheduler config")
+        self.config = ClusterSchedulerConfig(
+            cluster_scheduler_config_id="schedconf001",
+            name=name,
+            cluster_scheduler_config_version=1,
+            status="Created",
+            cluster_arn=cluster_arn,
+            scheduler_config=config,
+        )
+        self.writes.append(f"create {name}")
+        return Written("schedconf001", 1)
+
+    def update_scheduler_config(self, config_id: str, target_version: int, config: SchedulerConfig) -> Written:
+        found = self.scheduler_config_by_id(config_id)
+        if found.cluster_scheduler_config_version != target_version:
+            raise ConflictError(f"scheduler config {config_id} is not at version {target_version}")
+        self.config = found.model_copy(
+            update={
+                "cluster_scheduler_config_version": target_version + 1,
+                "status": "Updated",
+                "scheduler_config": config,
+            }
+        )
+        self.writes.append(f"update {found.name}")
+        return Written(config_id, target_version + 1)
+
+    def delete_scheduler_config(self, config_id: str) -> None:
+        self.writes.append(f"delete {self.scheduler_config_by_id(config_id).name}")
+        self.config = None
+
+
+@dataclass
+class InMemoryDocuments:
+    """A bucket in a dictionary."""
+
+    stored: dict[str, bytes] = field(default_factory=dict)
+
+    def policy(self, cluster_name: str) -> PolicyText | None:
+        text = self.find(f"policies/{cluster_name}.yaml")
+        return None if text is None else PolicyText(text.decode(), sha256(text).hexdigest()[:8])
+
+    def put(self, key: str, body: bytes, content_type: str) -> Pointer:
+        self.stored[key] = body
+        return Pointer(bucket="bucket", key=key, sha256=sha256(body).hexdigest())
+
+    def get(self, pointer: Pointer) -> bytes:
+        body = self.find(pointer.key)
+        if body is None:
+            raise NotFoundError(pointer.key)
+        if sha256(body).hexdigest() != pointer.sha256:
+            raise UpstreamError(f"{pointer.key} has changed")
+        return body
+
+    def find(self, key: str) -> bytes | None:
+        return self.stored.get(key)
+
+
+@dataclass
+class InMemoryState:
+    """The table in dictionaries. `lock` is set by tests: the state machine takes it in the real stack."""
+
+    generations: dict[str, int] = field(default_factory=dict)
+    lock: dict[str, tuple[str, int, float]] = field(default_factory=dict)
+    """Cluster ARN -> owner, fencing token, expiry in epoch seconds."""
+    owners: dict[str, str] = field(default_factory=dict)
+    applied: dict[tuple[str, str], AppliedQuota] = field(default_factory=dict)
+    edited: dict[tuple[str, str], QuotaEdit] = field(default_factory=dict)
+    runs: list[RunRecord] = field(default_factory=list)
+    counted: set[tuple[str, str]] = field(default_factory=set)
+    stopped: bool | None = False
+
+    def mark_dirty(self, cluster_arn: str, cluster_name: str, cause: Cause, now: datetime) -> Dirty:
+        generation = self.generations[cluster_arn] = self.generation(cluster_arn) + 1
+        _, _, expires = self.lock.get(cluster_arn, ("", 0, 0))
+        return Dirty(generation, locked=expires > now.timestamp())
+
+    def generation(self, cluster_arn: str) -> int:
+        return self.generations.get(cluster_arn, 0)
+
+    def require_lock(self, cluster_arn: str, owner: str, fencing_token: int) -> None:
+        holder, token, _ = self.lock.get(cluster_arn, ("", 0, 0))
+        if (holder, token) != (owner, fencing_token):
+            raise LockLostError(f"held by {holder!r} with token {token}")
+
+    def stop_switch(self) -> bool | None:
+        return self.stopped
+
+    def cluster_of(self, resource_id: str) -> str | None:
+        return self.owners.get(resource_id)
+
+    def remember_resources(self, cluster_arn: str, resource_ids: Iterable[str]) -> None:
+        self.owners.update(dict.fromkeys(resource_ids, cluster_arn))
+
+    def applied_quotas(self, cluster_arn: str) -> tuple[AppliedQuota, ...]:
+        return tuple(self.applied[key] for key in sorted(self.applied) if key[0] == cluster_arn)
+
+    def record_applied(self, cluster_arn: str, applied: AppliedQuota) -> None:
+        self.applied[cluster_arn, applied.compute_quota_id] = applied
+
+    def edits(self, cluster_arn: str) -> tuple[QuotaEdit, ...]:
+        return tuple(self.edited[key] for key in sorted(self.edited) if key[0] == cluster_arn)
+
+    def record_edit(self, cluster_arn: str, edit: QuotaEdit) -> None:
+        known = self.edited.get((cluster_arn, edit.compute_quota_id))
+        if known is None or known.at <= edit.at:
+            self.edited[cluster_arn, edit.compute_quota_id] = edit
+
+    def record_run(self, record: RunRecord) -> None:
+        self.runs.append(record)
+
+    def count_once(self, cluster_arn: str, identity: str, now: datetime) -> bool:
+        new = (cluster_arn, identity) not in self.counted
+        self.counted.add((cluster_arn, identity))
+        return new
+
+
+@dataclass
+class InMemoryWorkflow:
+    """Runs that were started, by name."""
+
+    started: dict[str, tuple[str, Cause]] = field(default_factory=dict)
+
+    def start(self, cluster_arn: str, cause: Cause, name: str) -> bool:
+        if name in self.started:
+            return False
+        self.started[name] = (cluster_arn, cause)
+        return True
+
+
+@dataclass
+class InMemoryKubernetes:
+    """One cluster's objects."""
+
+    node_objects: list[KubernetesObject] = field(default_factory=list)
+    kueue: KueueObjects = field(default_factory=KueueObjects)
+
+    def nodes(self, cluster: ClusterAccess) -> list[KubernetesObject]:
+        return list(self.node_objects)
+
+    def kueue_objects(self, cluster: ClusterAccess) -> KueueObjects:
+        return self.kueue
+
+
+@dataclass
+class RecordingBus:
+    """Events that were published."""
+
+    published: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
+
+    def publish(self, detail_type: str, detail: Mapping[str, Any]) -> None:
+        self.published.append((detail_type, detail))
+
+
+@dataclass
+class RecordingNotices:
+    """Notices that were sent."""
+
+    sent: list[tuple[str, str]] = field(default_factory=list)
+
+    def send(self, subject: str, text: str) -> None:
+        self.sent.append((subject, text))
+
+
+@dataclass
+class RecordingMeter:
+    """Measurements that were recorded."""
+
+    recorded: list[tuple[str, Measurement]] = field(default_factory=list)
+
+    def record(self, cluster_name: str, measurements: Iterable[Measurement]) -> None:
+        self.recorded += [(cluster_name, measurement) for measurement in measurements]
