@@ -1,0 +1,59 @@
+"""One contract for the bucket and for its in-memory twin."""
+
+from collections.abc import Iterator
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from taskgov.adapters.s3 import Bucket
+from taskgov.errors import NotFoundError, UpstreamError
+from taskgov.ports import DocumentStore
+from tests.support.memory import InMemoryDocuments
+
+
+@pytest.fixture(params=["memory", "s3"])
+def store(request: pytest.FixtureRequest) -> Iterator[DocumentStore]:
+    if request.param == "memory":
+        yield InMemoryDocuments()
+        return
+    with mock_aws():
+        client = boto3.client("s3")
+        client.create_bucket(Bucket="bucket")
+        client.put_bucket_versioning(Bucket="bucket", VersioningConfiguration={"Status": "Enabled"})
+        yield Bucket(client, "bucket")
+
+
+def test_what_was_put_is_what_is_got(store: DocumentStore) -> None:
+    pointer = store.put("plans/c/1.json", b"{}", "application/json")
+    assert pointer.key == "plans/c/1.json"
+    assert store.get(pointer) == b"{}"
+
+
+def test_a_document_that_changed_since_is_refused(store: DocumentStore) -> None:
+    pointer = store.put("plans/c/1.json", b"{}", "application/json")
+    store.put("plans/c/1.json", b"[]", "application/json")
+    with pytest.raises(UpstreamError, match="changed"):
+        store.get(pointer)
+
+
+def test_a_document_that_is_not_there_is_an_error_for_get_and_none_for_find(store: DocumentStore) -> None:
+    pointer = store.put("plans/c/1.json", b"{}", "application/json").model_copy(update={"key": "plans/c/2.json"})
+    with pytest.raises(NotFoundError):
+        store.get(pointer)
+    assert store.find("plans/c/2.json") is None
+
+
+def test_a_cluster_without_a_document_has_none(store: DocumentStore) -> None:
+    assert store.policy("ml-cluster") is None
+
+
+def test_each_version_of_a_policy_has_its_own_version_id(store: DocumentStore) -> None:
+    versions = []
+    for text in (b"apiVersion: taskgov/v1", b"apiVersion: taskgov/v2"):
+        store.put("policies/ml-cluster.yaml", text, "application/yaml")
+        policy = store.policy("ml-cluster")
+        assert policy is not None
+        assert policy.text == text.decode()
+        versions.append(policy.version)
+    assert versions[0] != versions[1]

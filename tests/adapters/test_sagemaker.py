@@ -1,0 +1,151 @@
+"""The SageMaker adapter, with every request checked against botocore's service model."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import boto3
+import pytest
+from botocore.stub import Stubber
+
+from taskgov.adapters.sagemaker import SageMaker
+from taskgov.errors import ConflictError, InvalidRequestError, NotFoundError, ThrottledError, UpstreamError
+from taskgov.hyperpod.model import (
+    ComputeQuotaConfig,
+    ComputeQuotaResource,
+    ComputeQuotaTarget,
+    PriorityClass,
+    SchedulerConfig,
+)
+from taskgov.ports import Written
+from tests.support.memory import CLUSTER_ARN
+
+CONFIG = ComputeQuotaConfig(compute_quota_resources=(ComputeQuotaResource(instance_type="ml.g5.8xlarge", count=2),))
+TARGET = ComputeQuotaTarget(team_name="team-a", fair_share_weight=10)
+API_CONFIG = {"ComputeQuotaResources": [{"InstanceType": "ml.g5.8xlarge", "Count": 2}]}
+API_TARGET = {"TeamName": "team-a", "FairShareWeight": 10}
+QUOTA_ARN = "arn:aws:sagemaker:us-east-1:111122223333:compute-quota/quota0000001"
+
+
+@pytest.fixture
+def stub() -> Iterator[Stubber]:
+    stubber = Stubber(boto3.client("sagemaker"))
+    with stubber:
+        yield stubber
+    stubber.assert_no_pending_responses()
+
+
+@pytest.fixture
+def sagemaker(stub: Stubber) -> SageMaker:
+    return SageMaker(stub.client)
+
+
+def summary(name: str, quota_id: str = "quota0000001", **more: Any) -> dict[str, Any]:
+    return {
+        "ComputeQuotaArn": QUOTA_ARN,
+        "ComputeQuotaId": quota_id,
+        "Name": name,
+        "ComputeQuotaVersion": 1,
+        "Status": "Created",
+        "ClusterArn": CLUSTER_ARN,
+        "ComputeQuotaConfig": API_CONFIG,
+        "ComputeQuotaTarget": API_TARGET,
+        "CreationTime": datetime(2026, 11, 20, tzinfo=UTC),
+        **more,
+    }
+
+
+def test_quotas_come_by_name_from_all_pages_without_deleted_ones(stub: Stubber, sagemaker: SageMaker) -> None:
+    asked = {"ClusterArn": CLUSTER_ARN, "MaxResults": 100}
+    first = [summary("b"), summary("gone", "quota0000009", Status="Deleted")]
+    stub.add_response("list_compute_quotas", {"ComputeQuotaSummaries": first, "NextToken": "more"}, asked)
+    second = {"ComputeQuotaSummaries": [summary("a", "quota0000002")]}
+    stub.add_response("list_compute_quotas", second, {**asked, "NextToken": "more"})
+    quotas = sagemaker.quotas(CLUSTER_ARN)
+    assert [quota.name for quota in quotas] == ["a", "b"]
+    assert quotas[0].compute_quota_config == CONFIG
+
+
+def test_a_summary_without_its_configuration_is_described(stub: Stubber, sagemaker: SageMaker) -> None:
+    bare = summary("a")
+    del bare["ComputeQuotaConfig"]
+    stub.add_response("list_compute_quotas", {"ComputeQuotaSummaries": [bare]})
+    stub.add_response("describe_compute_quota", summary("a"), {"ComputeQuotaId": "quota0000001"})
+    (quota,) = sagemaker.quotas(CLUSTER_ARN)
+    assert quota.compute_quota_config == CONFIG
+
+
+def test_an_update_sends_the_whole_configuration_at_the_version_that_was_seen(
+    stub: Stubber, sagemaker: SageMaker
+) -> None:
+    stub.add_response(
+        "update_compute_quota",
+        {"ComputeQuotaArn": QUOTA_ARN, "ComputeQuotaVersion": 5},
+        {
+            "ComputeQuotaId": "quota0000001",
+            "TargetVersion": 4,
+            "ComputeQuotaConfig": API_CONFIG,
+            "ComputeQuotaTarget": API_TARGET,
+        },
+    )
+    assert sagemaker.update_quota("quota0000001", 4, CONFIG, TARGET) == Written("quota0000001", 5)
+
+
+def test_a_created_quota_is_at_version_one(stub: Stubber, sagemaker: SageMaker) -> None:
+    stub.add_response(
+        "create_compute_quota",
+        {"ComputeQuotaArn": QUOTA_ARN, "ComputeQuotaId": "quota0000001"},
+        {
+            "Name": "team-a",
+            "ClusterArn": CLUSTER_ARN,
+            "ComputeQuotaConfig": API_CONFIG,
+            "ComputeQuotaTarget": API_TARGET,
+            "ActivationState": "Enabled",
+        },
+    )
+    assert sagemaker.create_quota(CLUSTER_ARN, "team-a", CONFIG, TARGET) == Written("quota0000001", 1)
+
+
+def test_a_cluster_without_a_cluster_policy_has_none(stub: Stubber, sagemaker: SageMaker) -> None:
+    stub.add_response("list_cluster_scheduler_configs", {"ClusterSchedulerConfigSummaries": []})
+    assert sagemaker.scheduler_config(CLUSTER_ARN) is None
+
+
+def test_the_cluster_policy_is_updated_at_its_version(stub: Stubber, sagemaker: SageMaker) -> None:
+    arn = "arn:aws:sagemaker:us-east-1:111122223333:cluster-scheduler-config/config000001"
+    stub.add_response(
+        "update_cluster_scheduler_config",
+        {"ClusterSchedulerConfigArn": arn, "ClusterSchedulerConfigVersion": 3},
+        {
+            "ClusterSchedulerConfigId": "config000001",
+            "TargetVersion": 2,
+            "SchedulerConfig": {"PriorityClasses": [{"Name": "training", "Weight": 70}]},
+        },
+    )
+    config = SchedulerConfig(priority_classes=(PriorityClass(name="training", weight=70),))
+    assert sagemaker.update_scheduler_config("config000001", 2, config) == Written("config000001", 3)
+
+
+@pytest.mark.parametrize(
+    ("code", "want"),
+    [
+        ("ConflictException", ConflictError),
+        ("ResourceNotFound", NotFoundError),
+        ("ThrottlingException", ThrottledError),
+        ("ResourceLimitExceeded", InvalidRequestError),
+        ("ValidationException", InvalidRequestError),
+        ("InternalFailure", UpstreamError),
+        ("AccessDeniedException", UpstreamError),
+    ],
+)
+def test_a_service_error_becomes_the_error_that_the_state_machine_knows(
+    code: str, want: type[Exception], stub: Stubber, sagemaker: SageMaker
+) -> None:
+    stub.add_client_error("update_compute_quota", code, "the service's own words")
+    with pytest.raises(want, match="the service's own words"):
+        sagemaker.update_quota("quota0000001", 4, CONFIG, TARGET)
+
+
+def test_a_request_that_botocore_refuses_is_an_invalid_request() -> None:
+    with pytest.raises(InvalidRequestError, match="TargetVersion"):
+        SageMaker(boto3.client("sagemaker")).update_quota("quota0000001", "four", CONFIG, TARGET)  # type: ignore[arg-type]

@@ -1,0 +1,95 @@
+"""The bus, the topic, the workflow and the meter: thin adapters, each against the emulated service or its own output."""
+
+import json
+from collections.abc import Iterator
+
+import boto3
+import pytest
+from botocore.stub import Stubber
+from moto import mock_aws
+
+from taskgov.adapters.eventbridge import Bus
+from taskgov.adapters.metrics import EmbeddedMetrics
+from taskgov.adapters.sns import Topic
+from taskgov.adapters.stepfunctions import StateMachine
+from taskgov.contracts.steps import Cause
+from taskgov.errors import UpstreamError
+from taskgov.ports import Measurement
+from tests.support.memory import CLUSTER_ARN, NOON
+
+CAUSE = Cause(event_id="e-1", source="taskgov.operator", detail_type="Reconcile Requested", at=NOON)
+MACHINE_ARN = "arn:aws:states:us-east-1:111122223333:stateMachine:reconcile"
+
+
+@pytest.fixture
+def _namespace(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("POWERTOOLS_METRICS_NAMESPACE", "TaskGovernance")
+    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "publish-usage")
+    return
+
+
+def measured(name: str, value: float, **dimensions: str) -> Measurement:
+    return Measurement(name, value, "Count", dimensions, {})
+
+
+@pytest.mark.usefixtures("_namespace")
+def test_values_with_the_same_dimensions_share_one_document(capsys: pytest.CaptureFixture[str]) -> None:
+    values = [
+        measured("Borrowed", 1, Team="team-a"),
+        measured("Lent", 1, Team="team-b"),
+        measured("Idle", 2, Team="team-a"),
+    ]
+    EmbeddedMetrics().record("ml-cluster", values)
+    documents = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    directives = [document["_aws"]["CloudWatchMetrics"][0] for document in documents]
+    assert [[metric["Name"] for metric in directive["Metrics"]] for directive in directives] == [
+        ["Borrowed", "Idle"],
+        ["Lent"],
+    ]
+    assert {directive["Namespace"] for directive in directives} == {"TaskGovernance"}
+    assert [sorted(directive["Dimensions"][0]) for directive in directives] == [["Cluster", "Team"]] * 2
+    assert (documents[0]["Cluster"], documents[0]["Team"], documents[0]["Borrowed"]) == ("ml-cluster", "team-a", [1.0])
+
+
+@pytest.mark.usefixtures("_namespace")
+def test_more_values_than_one_document_takes_are_split(capsys: pytest.CaptureFixture[str]) -> None:
+    EmbeddedMetrics().record("ml-cluster", [measured(f"M{number:03}", number) for number in range(130)])
+    sizes = [
+        len(json.loads(line)["_aws"]["CloudWatchMetrics"][0]["Metrics"])
+        for line in capsys.readouterr().out.splitlines()
+    ]
+    assert sizes == [100, 30]
+
+
+def test_an_event_that_the_bus_refuses_is_an_error_although_the_call_succeeds() -> None:
+    client = boto3.client("events")
+    with Stubber(client) as stub:
+        refused = {"FailedEntryCount": 1, "Entries": [{"ErrorCode": "InternalFailure", "ErrorMessage": "try again"}]}
+        stub.add_response("put_events", refused)
+        with pytest.raises(UpstreamError, match="try again"):
+            Bus(client, "governance").publish("Quota Changes Applied", {"cluster": "ml-cluster"})
+
+
+def test_a_subject_is_cut_to_what_sns_takes() -> None:
+    with mock_aws():
+        client = boto3.client("sns")
+        arn = client.create_topic(Name="notices")["TopicArn"]
+        Topic(client, arn).send("x" * 150, "text")  # SNS refuses 100 characters and more
+
+
+def test_a_run_of_the_same_name_is_started_once() -> None:
+    client = boto3.client("stepfunctions")
+    workflow = StateMachine(client, MACHINE_ARN)
+    asked = {
+        "stateMachineArn": MACHINE_ARN,
+        "name": "ml-cluster-1-e1",
+        "input": json.dumps(
+            {"clusterArn": CLUSTER_ARN, "cause": CAUSE.model_dump(mode="json", by_alias=True, exclude_none=True)},
+            separators=(",", ":"),
+        ),
+    }
+    with Stubber(client) as stub:
+        stub.add_response("start_execution", {"executionArn": MACHINE_ARN + ":x", "startDate": NOON}, asked)
+        stub.add_client_error("start_execution", "ExecutionAlreadyExists", "there is one", expected_params=asked)
+        assert [workflow.start(CLUSTER_ARN, CAUSE, "ml-cluster-1-e1") for _ in range(2)] == [True, False]
+        stub.assert_no_pending_responses()

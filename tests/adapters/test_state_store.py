@@ -1,0 +1,164 @@
+"""One contract for the table and for its in-memory twin."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from taskgov.adapters.dynamodb import Table
+from taskgov.contracts.steps import Cause
+from taskgov.errors import LockLostError
+from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaResource, ComputeQuotaTarget
+from taskgov.ports import RunRecord, StateStore
+from taskgov.snapshot.model import AppliedQuota, QuotaEdit
+from tests.support.memory import CLUSTER_ARN, NOON, InMemoryState
+
+OTHER_ARN = CLUSTER_ARN[:-1] + "m"
+CAUSE = Cause(event_id="e-1", source="aws.sagemaker", detail_type="SageMaker HyperPod Cluster State Change", at=NOON)
+APPLIED = AppliedQuota(
+    compute_quota_id="quota0000001",
+    version=3,
+    config=ComputeQuotaConfig(compute_quota_resources=(ComputeQuotaResource(instance_type="ml.g5.8xlarge", count=2),)),
+    target=ComputeQuotaTarget(team_name="team-a", fair_share_weight=10),
+    plan_id="plan-1",
+    at=NOON,
+)
+EDIT = QuotaEdit("quota0000001", "arn:aws:iam::111122223333:user/ana", NOON, "UpdateComputeQuota")
+
+
+class Lockable:
+    """A store, and a way to hold its lock as the state machine does."""
+
+    def __init__(self, store: StateStore, raw: Any) -> None:
+        self.store = store
+        self._raw = raw
+
+    def take(self, owner: str, token: int, seconds: float = 900) -> None:
+        expires = int(NOON.timestamp() + seconds)
+        if isinstance(self.store, InMemoryState):
+            self.store.lock[CLUSTER_ARN] = (owner, token, expires)
+            return
+        self._raw.update_item(
+            Key={"pk": f"CLUSTER#{CLUSTER_ARN}", "sk": "STATE"},
+            UpdateExpression="SET lockOwner = :o, lockExpires = :e, fencingToken = :t",
+            ExpressionAttributeValues={":o": owner, ":e": expires, ":t": token},
+        )
+
+
+@pytest.fixture(params=["memory", "dynamodb"])
+def lockable(request: pytest.FixtureRequest) -> Iterator[Lockable]:
+    if request.param == "memory":
+        yield Lockable(InMemoryState(), None)
+        return
+    with mock_aws():
+        table = boto3.resource("dynamodb").create_table(
+            TableName="governance",
+            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+            AttributeDefinitions=[
+                {"AttributeName": "pk", "AttributeType": "S"},
+                {"AttributeName": "sk", "AttributeType": "S"},
+            ],
+            BillingMode="PAY_PER_REQUEST",
+        )
+        yield Lockable(Table(table), table)
+
+
+@pytest.fixture
+def store(lockable: Lockable) -> StateStore:
+    return lockable.store
+
+
+def test_each_mark_adds_one_to_the_generation(store: StateStore) -> None:
+    assert store.generation(CLUSTER_ARN) == 0
+    assert store.mark_dirty(CLUSTER_ARN, "ml-cluster", CAUSE, NOON).generation == 1
+    assert store.mark_dirty(CLUSTER_ARN, "ml-cluster", CAUSE, NOON).generation == 2
+    assert (store.generation(CLUSTER_ARN), store.generation(OTHER_ARN)) == (2, 0)
+
+
+def test_a_mark_tells_whether_a_run_holds_the_lock(lockable: Lockable) -> None:
+    assert not lockable.store.mark_dirty(CLUSTER_ARN, "ml-cluster", CAUSE, NOON).locked
+    lockable.take("run-1", token=1)
+    assert lockable.store.mark_dirty(CLUSTER_ARN, "ml-cluster", CAUSE, NOON).locked
+
+
+def test_a_lock_that_ran_out_is_no_lock(lockable: Lockable) -> None:
+    lockable.take("run-1", token=1, seconds=-1)
+    assert not lockable.store.mark_dirty(CLUSTER_ARN, "ml-cluster", CAUSE, NOON).locked
+
+
+def test_only_the_holder_with_its_own_token_has_the_lock(lockable: Lockable) -> None:
+    lockable.take("run-2", token=7)
+    lockable.store.require_lock(CLUSTER_ARN, "run-2", 7)
+    for owner, token in (("run-1", 7), ("run-2", 6)):
+        with pytest.raises(LockLostError):
+            lockable.store.require_lock(CLUSTER_ARN, owner, token)
+
+
+def test_nobody_holds_the_lock_of_a_cluster_that_was_never_seen(store: StateStore) -> None:
+    with pytest.raises(LockLostError):
+        store.require_lock(CLUSTER_ARN, "run-1", 1)
+
+
+def test_a_quota_leads_to_its_cluster(store: StateStore) -> None:
+    assert store.cluster_of("quota0000001") is None
+    store.remember_resources(CLUSTER_ARN, ["quota0000001", "quota0000002"])
+    store.remember_resources(CLUSTER_ARN, ["quota0000001"])
+    assert store.cluster_of("quota0000001") == CLUSTER_ARN
+    assert store.cluster_of("quota0000003") is None
+
+
+def test_what_was_applied_last_is_what_is_remembered(store: StateStore) -> None:
+    newer = replace(APPLIED, version=4, plan_id="plan-2")
+    another = replace(APPLIED, compute_quota_id="quota0000002")
+    for applied in (another, APPLIED, newer):
+        store.record_applied(CLUSTER_ARN, applied)
+    assert store.applied_quotas(CLUSTER_ARN) == (newer, another)
+    assert store.applied_quotas(OTHER_ARN) == ()
+
+
+def test_an_edit_that_arrives_late_does_not_replace_a_newer_one(store: StateStore) -> None:
+    older = QuotaEdit("quota0000001", "bo", NOON - timedelta(minutes=1), "UpdateComputeQuota")
+    store.record_edit(CLUSTER_ARN, EDIT)
+    store.record_edit(CLUSTER_ARN, older)
+    assert store.edits(CLUSTER_ARN) == (EDIT,)
+
+
+def test_an_identity_is_counted_once_for_each_cluster(store: StateStore) -> None:
+    answers = [store.count_once(arn, "uid-1", NOON) for arn in (CLUSTER_ARN, CLUSTER_ARN, OTHER_ARN)]
+    assert answers == [True, False, True]
+
+
+def test_the_stop_switch_is_off_until_somebody_sets_it(store: StateStore) -> None:
+    assert store.stop_switch() is False
+
+
+def test_a_run_leaves_a_record() -> None:
+    with mock_aws():
+        table = boto3.resource("dynamodb").create_table(
+            TableName="governance",
+            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+            AttributeDefinitions=[
+                {"AttributeName": "pk", "AttributeType": "S"},
+                {"AttributeName": "sk", "AttributeType": "S"},
+            ],
+            BillingMode="PAY_PER_REQUEST",
+        )
+        record = RunRecord(
+            CLUSTER_ARN, "run-1", NOON, NOON + timedelta(seconds=4), "applied", CAUSE, None, "plan-1", 2, None
+        )
+        Table(table).record_run(record)
+        (item,) = table.scan()["Items"]
+    assert item["sk"] == "RUN#2026-11-20T12:00:00+00:00#run-1"
+    assert (item["outcome"], item["applied"], item["planId"]) == ("applied", 2, "plan-1")
+    assert "error" not in item
+    assert item["expiresAt"] > NOON.timestamp()
+
+
+def test_a_stop_switch_that_cannot_be_read_is_neither_on_nor_off() -> None:
+    with mock_aws():
+        missing = Table(boto3.resource("dynamodb").Table("no-such-table"))
+        assert missing.stop_switch() is None
