@@ -1,0 +1,60 @@
+"""Which fields of a Kubernetes object do decisions use? All others are dropped on arrival.
+
+A pod template may carry kilobytes of commands and environment, with secrets among them: none of it is kept, logged or
+stored. Objects keep the API's own form.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from taskgov.snapshot.model import KubernetesObject
+
+_TOP: Final = ("apiVersion", "kind", "spec", "status", "value")
+_METADATA: Final = ("name", "namespace", "uid", "generation", "creationTimestamp", "deletionTimestamp", "labels")
+_OWNER: Final = ("apiVersion", "kind", "name", "uid", "controller")
+_NODE_SPEC: Final = ("providerID", "taints", "unschedulable")
+_NODE_STATUS: Final = ("capacity", "allocatable")
+_READY: Final = "Ready"
+_POD_SET: Final = ("name", "count", "minCount", "topologyRequest")
+_POD: Final = ("nodeSelector", "tolerations", "affinity", "overhead", "resources", "runtimeClassName")
+_CONTAINERS: Final = ("initContainers", "containers")
+_CONTAINER: Final = ("name", "resources", "restartPolicy")
+
+
+def trimmed_node(node: KubernetesObject) -> KubernetesObject:
+    """Keep a node's name, labels, taints, amounts and whether it is ready."""
+    status = node.get("status", {})
+    ready = [condition for condition in status.get("conditions", ()) if condition["type"] == _READY]
+    return {
+        "metadata": _metadata(node),
+        "spec": _only(node.get("spec", {}), _NODE_SPEC),
+        "status": {**_only(status, _NODE_STATUS), "conditions": ready},
+    }
+
+
+def trimmed_workload(workload: KubernetesObject) -> KubernetesObject:
+    """Keep a workload's queue, priority, status, and of its pods what they need and where they may go."""
+    spec = workload["spec"]
+    pod_sets = [_pod_set(pod_set) for pod_set in spec.get("podSets", ())]
+    return {**trimmed(workload), "spec": {**spec, "podSets": pod_sets}}
+
+
+def trimmed(item: KubernetesObject) -> KubernetesObject:
+    """Keep spec, status, a priority class's value, and the metadata without annotations and managed fields."""
+    return {**_only(item, _TOP), "metadata": _metadata(item)}
+
+
+def _metadata(item: KubernetesObject) -> dict[str, Any]:
+    metadata = item["metadata"]
+    owners = [_only(owner, _OWNER) for owner in metadata.get("ownerReferences", ())]
+    return {**_only(metadata, _METADATA), **({"ownerReferences": owners} if owners else {})}
+
+
+def _pod_set(pod_set: Mapping[str, Any]) -> dict[str, Any]:
+    pod = pod_set.get("template", {}).get("spec", {})
+    containers = {name: [_only(one, _CONTAINER) for one in pod[name]] for name in _CONTAINERS if pod.get(name)}
+    return {**_only(pod_set, _POD_SET), "template": {"spec": {**_only(pod, _POD), **containers}}}
+
+
+def _only(mapping: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: mapping[name] for name in names if name in mapping}

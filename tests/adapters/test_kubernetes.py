@@ -1,0 +1,257 @@
+"""The reader over a real HTTP connection, and the contract that it shares with its in-memory twin."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+from botocore.stub import Stubber
+
+from taskgov.adapters.kubernetes import EksConnections, InMemoryKubernetes, KubernetesReader
+from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError, ThrottledError, UpstreamError
+from taskgov.ports import ClusterAccess, KubernetesApi
+from taskgov.snapshot.model import KueueObjects
+from taskgov_embedded.cluster.access import TokenVerifier, rules_of_cluster_role
+from taskgov_embedded.cluster.api_server import ClusterApiServer
+from taskgov_embedded.cluster.objects import ObjectStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CLUSTER = ClusterAccess("arn:aws:eks:us-west-2:111122223333:cluster/ml-eks")
+KEY_ID, SECRET = "AKIDEXAMPLE", "not-a-secret"
+RBAC = Path(__file__).parents[2] / "docs" / "rbac.yaml"
+
+
+class Given:
+    """A cluster's objects, and the two ways to read them."""
+
+    def __init__(self) -> None:
+        self.now = datetime.now(UTC)
+        self.store = ObjectStore(lambda: self.now)
+
+    def twin(self) -> InMemoryKubernetes:
+        twin = InMemoryKubernetes()
+        plurals = ("nodes", "resourceflavors", "cohorts", "clusterqueues", "localqueues", "workloads")
+        twin.put(CLUSTER, {plural: self.store.list(plural) for plural in (*plurals, "workloadpriorityclasses")})
+        return twin
+
+    def server(self, **options: Any) -> ClusterApiServer:
+        verifier = TokenVerifier("ml-eks", lambda: self.now, {KEY_ID: SECRET}.get)
+        options = {"verifier": verifier, "rules": rules_of_cluster_role(RBAC), **options}
+        return ClusterApiServer(self.store, **options)
+
+    def reader(self, endpoint: str, key_id: str = KEY_ID) -> KubernetesReader:
+        session = boto3.Session(key_id, SECRET, region_name="us-west-2")
+        eks = session.client("eks")
+        stub = Stubber(eks)
+        for _ in range(10):
+            described = {"name": "ml-eks", "endpoint": endpoint, "certificateAuthority": {"data": "LS0t"}}
+            stub.add_response("describe_cluster", {"cluster": described}, {"name": "ml-eks"})
+        stub.activate()
+        return KubernetesReader(EksConnections(eks, session, lambda: self.now))
+
+
+@pytest.fixture
+def given() -> Given:
+    return Given()
+
+
+@pytest.fixture(params=["over HTTP", "in memory"])
+def api(request: pytest.FixtureRequest, given: Given) -> Iterator[KubernetesApi]:
+    """The port, filled with a small cluster."""
+    fill(given.store)
+    if request.param == "in memory":
+        yield given.twin()
+        return
+    with given.server() as server:
+        yield given.reader(server.url)
+
+
+def fill(store: ObjectStore) -> None:
+    template = {
+        "metadata": {"annotations": {"note": "private"}},
+        "spec": {
+            "nodeSelector": {"zone": "a"},
+            "containers": [
+                {
+                    "name": "train",
+                    "command": ["python", "--password=hunter2"],
+                    "env": [{"name": "TOKEN", "value": "hunter2"}],
+                    "resources": {"requests": {"nvidia.com/gpu": "4"}},
+                }
+            ],
+        },
+    }
+    conditions = [{"type": "Ready", "status": "True"}, {"type": "DiskPressure", "status": "False"}]
+    status = {"allocatable": {"cpu": "44610m"}, "images": [{"sizeBytes": 1}], "conditions": conditions}
+    metadata = {"name": "n-1", "labels": {"a": "b"}}
+    store.apply({"kind": "Node", "metadata": metadata, "spec": {"podCIDR": "10.0.0.0/24"}, "status": status})
+    store.apply(kueue("ClusterQueue", "q", spec={"cohortName": "shared-pool"}, status={"pendingWorkloads": 1}))
+    pod_sets = [{"name": "worker", "count": 2, "template": template}]
+    store.apply(kueue("Workload", "w", "team", spec={"queueName": "lq", "priority": 70, "podSets": pod_sets}))
+    store.apply(kueue("WorkloadPriorityClass", "training-priority", value=70))
+
+
+def kueue(kind: str, name: str, namespace: str = "", **fields: Any) -> dict[str, Any]:
+    metadata: dict[str, Any] = {"name": name, "annotations": {"note": "private"}, "managedFields": [{"manager": "x"}]}
+    if namespace:
+        metadata["namespace"] = namespace
+    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": metadata, **fields}
+
+
+def test_nodes_come_with_what_decisions_use_and_nothing_else(api: KubernetesApi) -> None:
+    [node] = api.nodes(CLUSTER)
+    assert node["metadata"]["labels"] == {"a": "b"}
+    assert node["status"] == {
+        "allocatable": {"cpu": "44610m"},
+        "conditions": [{"type": "Ready", "status": "True"}],
+    }
+    assert node["spec"] == {}
+
+
+def test_workloads_come_without_commands_environment_and_annotations(api: KubernetesApi) -> None:
+    [workload] = api.kueue_objects(CLUSTER).workloads
+    assert workload["spec"]["podSets"] == [
+        {
+            "name": "worker",
+            "count": 2,
+            "template": {
+                "spec": {
+                    "nodeSelector": {"zone": "a"},
+                    "containers": [{"name": "train", "resources": {"requests": {"nvidia.com/gpu": "4"}}}],
+                }
+            },
+        }
+    ]
+    assert "hunter2" not in str(workload)
+    assert "private" not in str(workload)
+
+
+def test_a_priority_class_keeps_its_value(api: KubernetesApi) -> None:
+    [priority_class] = api.kueue_objects(CLUSTER).priority_classes
+    assert priority_class["value"] == 70
+
+
+def test_a_cluster_that_is_not_there_is_not_found(given: Given) -> None:
+    with pytest.raises(NotFoundError):
+        InMemoryKubernetes().nodes(CLUSTER)
+
+
+def test_the_twin_fails_when_it_is_told_to(given: Given) -> None:
+    twin = given.twin()
+    twin.fail(ThrottledError("slow down"))
+    with pytest.raises(ThrottledError, match="slow down"):
+        twin.kueue_objects(CLUSTER)
+
+
+def test_both_give_the_same(given: Given) -> None:
+    fill(given.store)
+    with given.server() as server:
+        reader = given.reader(server.url)
+        assert reader.kueue_objects(CLUSTER) == given.twin().kueue_objects(CLUSTER)
+        assert reader.nodes(CLUSTER) == given.twin().nodes(CLUSTER)
+
+
+def test_twelve_hundred_workloads_come_in_three_pages(given: Given) -> None:
+    for index in range(1200):
+        given.store.apply(kueue("Workload", f"w-{index:04}", "team", spec={"podSets": []}))
+    with given.server() as server:
+        found = given.reader(server.url).kueue_objects(CLUSTER).workloads
+    asked = [call.query.get("limit") for call in server.calls if call.path.endswith("/workloads")]
+    assert len({workload["metadata"]["name"] for workload in found}) == 1200
+    assert asked == ["500", "500", "500"]
+
+
+def test_an_older_kueue_is_read_in_its_own_version(given: Given) -> None:
+    fill(given.store)
+    with given.server(versions_served=("v1", "v1beta1")) as server:
+        objects = given.reader(server.url).kueue_objects(CLUSTER)
+    assert objects.cluster_queues[0]["apiVersion"] == "kueue.x-k8s.io/v1beta1"
+    assert objects.cluster_queues[0]["spec"] == {"cohort": "shared-pool"}
+
+
+def test_a_cluster_without_kueue_is_not_found(given: Given) -> None:
+    with given.server(versions_served=("v1",)) as server, pytest.raises(NotFoundError, match="is Kueue installed"):
+        given.reader(server.url).kueue_objects(CLUSTER)
+
+
+@pytest.mark.parametrize(
+    ("code", "error"), [(429, ThrottledError), (500, UpstreamError), (503, UpstreamError), (404, NotFoundError)]
+)
+def test_the_servers_errors_are_the_domains(given: Given, code: int, error: type[GovernanceError]) -> None:
+    with given.server() as server:
+        server.fail_next(code)
+        with pytest.raises(error, match=str(code)):
+            given.reader(server.url).nodes(CLUSTER)
+    assert len(server.calls) == 1
+
+
+def test_a_list_that_expired_is_read_again_from_its_beginning(given: Given) -> None:
+    fill(given.store)
+    with given.server() as server:
+        server.fail_next(410)
+        assert len(given.reader(server.url).nodes(CLUSTER)) == 1
+    assert [call.status for call in server.calls] == [410, 200]
+
+
+def test_a_list_that_expires_twice_is_an_upstream_error(given: Given) -> None:
+    with given.server() as server:
+        server.fail_next(410, 410)
+        with pytest.raises(UpstreamError, match="410"):
+            given.reader(server.url).nodes(CLUSTER)
+
+
+def test_an_unknown_signer_is_refused(given: Given) -> None:
+    with given.server() as server, pytest.raises(UpstreamError, match="401"):
+        given.reader(server.url, key_id="AKIDSTRANGER").nodes(CLUSTER)
+
+
+def test_a_token_for_another_cluster_is_refused(given: Given) -> None:
+    elsewhere = TokenVerifier("other-eks", lambda: given.now, {KEY_ID: SECRET}.get)
+    with given.server(verifier=elsewhere) as server, pytest.raises(UpstreamError, match="401"):
+        given.reader(server.url).nodes(CLUSTER)
+
+
+def test_what_the_cluster_role_does_not_name_is_forbidden(given: Given) -> None:
+    rules = [rule for rule in rules_of_cluster_role(RBAC) if "nodes" not in rule.resources]
+    with given.server(rules=rules) as server, pytest.raises(UpstreamError, match="403"):
+        given.reader(server.url).nodes(CLUSTER)
+
+
+def test_a_long_read_renews_its_token(given: Given) -> None:
+    with given.server() as server:
+        connections = given.reader(server.url)._connections
+        with connections.open(CLUSTER) as api:
+            first = api.configuration.get_api_key_with_prefix("authorization")
+            given.now += timedelta(minutes=9)
+            assert api.configuration.get_api_key_with_prefix("authorization") == first
+            api.configuration.api_key.clear()
+            given.now += timedelta(minutes=1)
+            assert api.configuration.get_api_key_with_prefix("authorization")
+
+
+@pytest.mark.parametrize("endpoint", ["http://10.0.0.7", "http://cluster.example.com", "ftp://127.0.0.1", ""])
+def test_no_token_is_sent_in_the_clear(given: Given, endpoint: str) -> None:
+    with pytest.raises(UpstreamError, match="no token is sent"):
+        given.reader(endpoint).nodes(CLUSTER)
+
+
+def test_an_endpoint_that_nobody_listens_at_is_an_upstream_error(given: Given) -> None:
+    with given.server() as server:
+        url = server.url
+    with pytest.raises(UpstreamError, match="list nodes"):
+        given.reader(url).nodes(CLUSTER)
+
+
+def test_an_arn_of_something_else_is_refused(given: Given) -> None:
+    with pytest.raises(InvalidRequestError, match="not the ARN of an EKS cluster"):
+        given.reader("https://x").nodes(ClusterAccess("arn:aws:sagemaker:us-west-2:111122223333:cluster/abc"))
+
+
+def test_an_empty_kueue_has_no_objects(given: Given) -> None:
+    with given.server() as server:
+        assert given.reader(server.url).kueue_objects(CLUSTER) == KueueObjects()

@@ -1,0 +1,149 @@
+"""Who may read the cluster's API? An EKS token is checked as EKS checks it, then the caller's role as RBAC does.
+
+The token is a presigned STS GetCallerIdentity URL (aws-iam-authenticator): the header `x-k8s-aws-id` must be among the
+signed ones, so that a token for one cluster is no use at another, and it is good for 15 minutes from its signing.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qsl, urlsplit
+
+import yaml
+from botocore.auth import SigV4QueryAuth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+
+TOKEN_PREFIX: Final = "k8s-aws-v1."  # noqa: S105 - the form of a token, not one
+TOKEN_LIFE: Final = timedelta(minutes=15)
+CLUSTER_HEADER: Final = "x-k8s-aws-id"
+STS_HOST: Final = re.compile(r"sts(\.[a-z0-9-]+)?\.amazonaws\.com(\.cn)?")
+
+
+class UnauthorizedError(Exception):
+    """The token is none that EKS would take; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who signed the token."""
+
+    access_key_id: str
+
+
+class TokenVerifier:
+    """Checks bearer tokens for one cluster.
+
+    With `secret_of` (access key id -> secret key, None when unknown) the signature itself is checked too, and with it
+    that the token was made for this cluster: its name is in what was signed, not in the token.
+    """
+
+    def __init__(
+        self,
+        cluster_name: str,
+        now: Callable[[], datetime],
+        secret_of: Callable[[str], str | None] | None = None,
+    ) -> None:
+        self._cluster_name = cluster_name
+        self._now = now
+        self._secret_of = secret_of
+
+    def verify(self, authorization: str | None) -> Caller:
+        """Return the caller of an Authorization header. Raises UnauthorizedError."""
+        scheme, _, token = (authorization or "").partition(" ")
+        if scheme != "Bearer" or not token.startswith(TOKEN_PREFIX):
+            raise UnauthorizedError("no EKS bearer token")
+        url = _decoded(token.removeprefix(TOKEN_PREFIX))
+        asked = dict(parse_qsl(urlsplit(url).query))
+        _require_identity_call(url, asked)
+        self._require_fresh(asked)
+        access_key_id = asked.get("X-Amz-Credential", "").partition("/")[0]
+        self._require_signature(url, asked, access_key_id)
+        return Caller(access_key_id)
+
+    def _require_fresh(self, asked: Mapping[str, str]) -> None:
+        signed_at, lasts = asked.get("X-Amz-Date", ""), asked.get("X-Amz-Expires", "")
+        if not lasts.isdigit() or int(lasts) > TOKEN_LIFE.total_seconds():
+            raise UnauthorizedError(f"X-Amz-Expires is {lasts!r}, not 0 to 900")
+        try:
+            moment = datetime.strptime(signed_at, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+        except ValueError as error:
+            raise UnauthorizedError(f"X-Amz-Date is {signed_at!r}") from error
+        if not moment <= self._now() + timedelta(minutes=5) or self._now() > moment + TOKEN_LIFE:
+            raise UnauthorizedError(f"the token of {signed_at} is expired or from the future")
+
+    def _require_signature(self, url: str, asked: Mapping[str, str], access_key_id: str) -> None:
+        if self._secret_of is None:
+            return
+        secret = self._secret_of(access_key_id)
+        credentials = None if secret is None else Credentials(access_key_id, secret)
+        if credentials is None or _signature(url, asked, credentials, self._cluster_name) != asked["X-Amz-Signature"]:
+            raise UnauthorizedError(f"the signature is not that of {access_key_id} for cluster {self._cluster_name}")
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRule:
+    """One rule of a ClusterRole: these verbs on these resources of these API groups."""
+
+    api_groups: frozenset[str]
+    resources: frozenset[str]
+    verbs: frozenset[str]
+
+    def allows(self, verb: str, group: str, resource: str) -> bool:
+        """Say whether the rule covers a request; `*` covers everything, as in RBAC."""
+        return all(
+            one in given or "*" in given
+            for one, given in ((verb, self.verbs), (group, self.api_groups), (resource, self.resources))
+        )
+
+
+EVERYTHING: Final = (PolicyRule(frozenset("*"), frozenset("*"), frozenset("*")),)
+"""What a cluster administrator may do."""
+
+
+def rules_of_cluster_role(path: Path) -> tuple[PolicyRule, ...]:
+    """Return the rules of every ClusterRole in a manifest, such as `docs/rbac.yaml`."""
+    documents: Iterable[dict[str, Any]] = yaml.safe_load_all(path.read_text(encoding="utf-8"))
+    return tuple(
+        PolicyRule(frozenset(rule["apiGroups"]), frozenset(rule["resources"]), frozenset(rule["verbs"]))
+        for document in documents
+        if document["kind"] == "ClusterRole"
+        for rule in document["rules"]
+    )
+
+
+def _decoded(encoded: str) -> str:
+    try:
+        return base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode()
+    except (binascii.Error, UnicodeDecodeError) as error:
+        raise UnauthorizedError("the token is not base64url text") from error
+
+
+def _require_identity_call(url: str, asked: Mapping[str, str]) -> None:
+    parts = urlsplit(url)
+    if parts.scheme != "https" or not STS_HOST.fullmatch(parts.hostname or "") or parts.path not in {"", "/"}:
+        raise UnauthorizedError(f"the token names {parts.scheme}://{parts.netloc}{parts.path}, not STS")
+    if asked.get("Action") != "GetCallerIdentity" or asked.get("Version") != "2011-06-15":
+        raise UnauthorizedError("the token is not for GetCallerIdentity")
+    if CLUSTER_HEADER not in asked.get("X-Amz-SignedHeaders", "").split(";"):
+        raise UnauthorizedError(f"the token does not sign {CLUSTER_HEADER}")
+
+
+def _signature(url: str, asked: Mapping[str, str], credentials: Credentials, cluster_name: str) -> str:
+    """Sign what the token claims to have signed, with botocore's steps; the header's value is this cluster's."""
+    region = asked["X-Amz-Credential"].split("/")[2]
+    unsigned = url.partition("&X-Amz-Signature=")[0]
+    request = AWSRequest("GET", unsigned, headers={CLUSTER_HEADER: cluster_name})
+    request.context["timestamp"] = asked["X-Amz-Date"]
+    signer = SigV4QueryAuth(credentials, "sts", region)
+    canonical = signer.canonical_request(request)
+    return str(signer.signature(signer.string_to_sign(request, canonical), request))

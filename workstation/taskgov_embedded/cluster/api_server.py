@@ -1,0 +1,250 @@
+"""The simulated cluster's API over HTTP: what the product's Kubernetes adapter, or kubectl-like clients, read.
+
+Answers discovery, lists (paged, selected) and single objects; checks the EKS token and the caller's RBAC rules; keeps
+every call. Reading only: the simulated cluster is changed through its Python methods.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from werkzeug.serving import WSGIRequestHandler, make_server
+from werkzeug.wrappers import Request, Response
+
+from taskgov_embedded.cluster.access import EVERYTHING, PolicyRule, TokenVerifier, UnauthorizedError
+from taskgov_embedded.cluster.discovery import answer as discover
+from taskgov_embedded.cluster.listing import BadTokenError, SelectorError, page_of
+from taskgov_embedded.cluster.objects import RESOURCE_TYPES, ResourceType
+from taskgov_embedded.cluster.versions import as_v1beta1
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from werkzeug.serving import BaseWSGIServer
+
+    from taskgov_embedded.cluster.objects import KubeObject
+
+VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+MAX_FAULTS = 1000
+POLL_SECONDS = 0.02
+"""How long `stop` may wait for the serving thread to notice."""
+
+
+class Objects(Protocol):
+    """What the server reads."""
+
+    @property
+    def resource_version(self) -> str:
+        """The version of the latest write."""
+        ...
+
+    def find(self, plural: str, name: str, namespace: str = "") -> KubeObject | None:
+        """Return one object, or None."""
+        ...
+
+    def list(self, plural: str, namespace: str | None = None) -> list[KubeObject]:
+        """Return all objects of a type (in one namespace), in order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request as it was answered."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    status: int
+    caller: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a path names: a resource type in a version, maybe in a namespace, maybe one object."""
+
+    kind: ResourceType
+    version: str
+    namespace: str | None
+    name: str | None
+
+
+class _Refusal(Exception):  # noqa: N818 - an answer, not a fault
+    def __init__(self, code: int, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.code, self.reason = code, reason
+
+
+class ClusterApiServer:
+    """An HTTP server on its own thread; `with ClusterApiServer(...) as server: server.url`.
+
+    Without a `verifier` every caller is let in; `rules` are what callers may do.
+    """
+
+    def __init__(
+        self,
+        objects: Objects,
+        *,
+        verifier: TokenVerifier | None = None,
+        rules: Sequence[PolicyRule] = EVERYTHING,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        versions_served: Iterable[str] = ("v1", "v1beta1", "v1beta2"),
+    ) -> None:
+        self._objects = objects
+        self._verifier = verifier
+        self._rules = tuple(rules)
+        self._versions = frozenset(versions_served)
+        self._faults: deque[int] = deque(maxlen=MAX_FAULTS)
+        self._address = (host, port)
+        self._server: BaseWSGIServer | None = None
+        self._thread: threading.Thread | None = None
+        self.calls: list[Call] = []
+
+    @property
+    def url(self) -> str:
+        """The server's address, once it is started."""
+        if self._server is None:
+            raise RuntimeError("the API server is not started")
+        return f"http://{self._address[0]}:{self._server.port}"
+
+    def start(self) -> Self:
+        """Listen and answer on a thread of its own."""
+        self._server = make_server(*self._address, self._respond, threaded=True, request_handler=_QuietHandler)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(POLL_SECONDS,), name="cluster-api", daemon=True
+        )
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """Stop listening and wait for the thread."""
+        if self._server is not None and self._thread is not None:
+            self._server.shutdown()
+            self._thread.join()
+            self._server.server_close()
+        self._server = self._thread = None
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *exception: object) -> None:
+        self.stop()
+
+    def fail_next(self, *codes: int) -> None:
+        """Answer the next calls with these HTTP status codes instead."""
+        self._faults.extend(codes)
+
+    def _respond(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        request = Request(environ)
+        caller: str | None = None
+        try:
+            caller = self._authenticated(request)
+            code, body = 200, self._answer(request)
+        except _Refusal as refusal:
+            code, body = refusal.code, _status(refusal.code, refusal.reason, str(refusal))
+        self.calls.append(Call(request.method, request.path, request.args.to_dict(), code, caller))
+        response = Response(json.dumps(body), status=code, content_type="application/json")
+        if code == 429:
+            response.headers["Retry-After"] = "1"
+        return response(environ, start_response)
+
+    def _authenticated(self, request: Request) -> str | None:
+        if self._verifier is None:
+            return None
+        try:
+            return self._verifier.verify(request.headers.get("Authorization")).access_key_id
+        except UnauthorizedError as error:
+            raise _Refusal(401, "Unauthorized", f"Unauthorized: {error}") from error
+
+    def _answer(self, request: Request) -> KubeObject:
+        if self._faults:
+            code = self._faults.popleft()
+            raise _Refusal(code, "TooManyRequests" if code == 429 else "InternalError", f"told to answer {code}")
+        found = discover(request.path, self._versions)
+        if found is not None and request.method == "GET":
+            return found
+        target = _target(request.path, self._versions)
+        self._authorize(request, target)
+        if request.method != "GET" or request.args.get("watch") in {"1", "true"}:
+            raise _Refusal(405, "MethodNotAllowed", "the simulated cluster's API only answers reads")
+        return self._one(target) if target.name is not None else self._list(target, request)
+
+    def _authorize(self, request: Request, target: Target) -> None:
+        reads = "list" if target.name is None else "get"
+        verb = VERBS.get(request.method, "watch" if "watch" in request.args else reads)
+        group, plural = target.kind.group, target.kind.plural
+        if not any(rule.allows(verb, group, plural) for rule in self._rules):
+            sentence = f'{plural} is forbidden: User cannot {verb} resource "{plural}" in API group "{group}"'
+            raise _Refusal(403, "Forbidden", sentence)
+
+    def _one(self, target: Target) -> KubeObject:
+        name = target.name or ""
+        found = self._objects.find(target.kind.plural, name, target.namespace or "")
+        if found is None:
+            raise _Refusal(404, "NotFound", f'{target.kind.plural} "{name}" not found')
+        return _in_version(found, target.version)
+
+    def _list(self, target: Target, request: Request) -> KubeObject:
+        items = self._objects.list(target.kind.plural, target.namespace)
+        try:
+            chosen, metadata = page_of(items, request.args, self._objects.resource_version)
+        except BadTokenError as error:
+            raise _Refusal(410, "Expired", str(error)) from error
+        except SelectorError as error:
+            raise _Refusal(400, "BadRequest", str(error)) from error
+        return {
+            "kind": f"{target.kind.kind}List",
+            "apiVersion": target.kind.api_version(target.version),
+            "metadata": metadata,
+            "items": [_in_version(item, target.version) for item in chosen],
+        }
+
+
+class _QuietHandler(WSGIRequestHandler):
+    """Calls are kept by the server itself; a line on standard error for each would drown the demo's output."""
+
+    protocol_version = "HTTP/1.1"
+
+    def log(self, type: str, message: str, *args: Any) -> None:  # noqa: A002 - the base class's name
+        """Say nothing."""
+
+
+def _target(path: str, versions: frozenset[str]) -> Target:
+    """Read `/api/v1/...` or `/apis/<group>/<version>/...`, then `[namespaces/<namespace>/]<plural>[/<name>]`."""
+    parts = path.strip("/").split("/")
+    match parts:
+        case ["api", version, *rest]:
+            group = ""
+        case ["apis", group, version, *rest]:
+            pass
+        case _:
+            raise _Refusal(404, "NotFound", f"the server has nothing at {path}")
+    namespace = None
+    if len(rest) >= 3 and rest[0] == "namespaces":
+        namespace, rest = rest[1], rest[2:]
+    kind = RESOURCE_TYPES.get(rest[0]) if rest else None
+    served = kind is not None and kind.group == group and version in kind.versions and version in versions
+    if kind is None or not served or len(rest) > 2:
+        raise _Refusal(404, "NotFound", "the server could not find the requested resource")
+    return Target(kind, version, namespace, rest[1] if len(rest) == 2 else None)
+
+
+def _in_version(item: KubeObject, version: str) -> KubeObject:
+    return as_v1beta1(item) if version == "v1beta1" else item
+
+
+def _status(code: int, reason: str, message: str) -> KubeObject:
+    """Return the Status object with which Kubernetes answers what it refuses."""
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": message,
+        "reason": reason,
+        "code": code,
+    }
