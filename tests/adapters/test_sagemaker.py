@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import boto3
 import pytest
@@ -19,6 +19,9 @@ from taskgov.hyperpod.model import (
 )
 from taskgov.ports import Written
 from tests.support.memory import CLUSTER_ARN
+
+if TYPE_CHECKING:
+    from mypy_boto3_sagemaker import SageMakerClient
 
 CONFIG = ComputeQuotaConfig(compute_quota_resources=(ComputeQuotaResource(instance_type="ml.g5.8xlarge", count=2),))
 TARGET = ComputeQuotaTarget(team_name="team-a", fair_share_weight=10)
@@ -37,7 +40,7 @@ def stub() -> Iterator[Stubber]:
 
 @pytest.fixture
 def sagemaker(stub: Stubber) -> SageMaker:
-    return SageMaker(stub.client)
+    return SageMaker(cast("SageMakerClient", stub.client))
 
 
 def summary(name: str, quota_id: str = "quota0000001", **more: Any) -> dict[str, Any]:

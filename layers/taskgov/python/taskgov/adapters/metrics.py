@@ -11,6 +11,9 @@ from aws_lambda_powertools.metrics.provider.cloudwatch_emf.constants import MAX_
 
 from taskgov.ports import Measurement
 
+DOCUMENT_METRICS = MAX_METRICS - 1
+"""Powertools prints by itself when the hundredth value is added, and would then have nothing left to flush."""
+
 Dimensions = tuple[tuple[str, str], ...]
 
 
@@ -35,8 +38,8 @@ def _batches(measurements: Iterable[Measurement]) -> Iterator[tuple[Dimensions, 
     ordered = sorted(measurements, key=lambda measurement: (_dimensions(measurement), measurement.name))
     for dimensions, group in groupby(ordered, _dimensions):
         same = list(group)
-        for start in range(0, len(same), MAX_METRICS):
-            yield dimensions, same[start : start + MAX_METRICS]
+        for start in range(0, len(same), DOCUMENT_METRICS):
+            yield dimensions, same[start : start + DOCUMENT_METRICS]
 
 
 def _dimensions(measurement: Measurement) -> Dimensions:
