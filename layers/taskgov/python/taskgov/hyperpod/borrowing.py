@@ -15,12 +15,11 @@ Rendering, allocation and simulation ask here. How HyperPod turns a sharing stra
 from dataclasses import dataclass
 
 from taskgov.findings import Finding, Severity
+from taskgov.hyperpod.equality import DEFAULT_BORROW_LIMIT
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ComputeQuotaConfig, ResourceSharingConfig, SharingStrategy
 from taskgov.hyperpod.ratio import Amounts, complete_all
 from taskgov.quantities import is_accelerator
-
-DEFAULT_BORROW_LIMIT = 50
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,16 +2,30 @@
 
 Field names are the API's own, in snake case, with the API's spelling as alias, so that a response of boto3 can be
 validated as it is and `to_api()` gives the arguments of a request. botocore checks neither enums, patterns nor maxima
-(seen with 1.43.11), so the limits are checked here. Source: SageMaker API reference, ComputeQuota and
-ClusterSchedulerConfig.
+(seen with 1.43.11), so the limits stand on the fields and are checked on request (`taskgov.hyperpod.limits`).
+
+Where the sources differ: the reference's text says that BorrowLimit is 1 to 500, its model 0 to 10,000, and so does the
+developer guide: the model is right. An instance type that the model does not list is accepted when it is spelled as
+one, because the list grows quickly. A Strategy, which the model requires, is LendAndBorrow where none is given.
+Source: SageMaker API reference, ComputeQuota and ClusterSchedulerConfig.
 """
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_pascal
+
+from taskgov.hyperpod.limits import (
+    AMOUNT,
+    MIG_PROFILES,
+    TEAM_NAME,
+    WEIGHT,
+    Between,
+    InstanceTypeName,
+    Length,
+)
 
 
 class ApiModel(BaseModel):
@@ -45,37 +59,52 @@ class Switch(StrEnum):
     DISABLED = "Disabled"
 
 
+Amount = Annotated[int, AMOUNT]
+FractionalAmount = Annotated[float, AMOUNT]
+
+
 class AcceleratorPartition(ApiModel):
-    type: str
-    count: int
+    """A number of slices of GPUs, all of one MIG profile."""
+
+    type: Annotated[str, MIG_PROFILES]
+    count: Amount
 
 
 class ComputeQuotaResource(ApiModel):
     """A quota on one instance type (ComputeQuotaResourceConfig): whole instances or parts of them."""
 
-    instance_type: str
-    count: int | None = None
-    accelerators: int | None = None
-    vcpu: float | None = Field(default=None, alias="VCpu")
-    memory_in_gib: float | None = Field(default=None, alias="MemoryInGiB")
+    instance_type: Annotated[str, InstanceTypeName()]
+    count: Amount | None = None
+    accelerators: Amount | None = None
+    vcpu: FractionalAmount | None = Field(default=None, alias="VCpu")
+    memory_in_gib: FractionalAmount | None = Field(default=None, alias="MemoryInGiB")
     accelerator_partition: AcceleratorPartition | None = None
 
 
+ResourceList = Annotated[tuple[ComputeQuotaResource, ...], Length(0, 15)]
+
+
 class ResourceSharingConfig(ApiModel):
+    """How a team lends and borrows. `borrow_limit` is in percent of its own quota; absolute limits win over it."""
+
     strategy: SharingStrategy = SharingStrategy.LEND_AND_BORROW
-    borrow_limit: int | None = None
-    absolute_borrow_limits: tuple[ComputeQuotaResource, ...] | None = None
+    borrow_limit: Annotated[int, Between(0, 10_000)] | None = None
+    absolute_borrow_limits: ResourceList | None = None
 
 
 class ComputeQuotaConfig(ApiModel):
-    compute_quota_resources: tuple[ComputeQuotaResource, ...] = ()
+    """What a team is promised, how it shares, and whether it preempts its own lower priorities."""
+
+    compute_quota_resources: ResourceList = ()
     resource_sharing_config: ResourceSharingConfig | None = None
     preempt_team_tasks: PreemptTeamTasks | None = None
 
 
 class ComputeQuotaTarget(ApiModel):
-    team_name: str
-    fair_share_weight: int | None = None
+    """The team, and its weight in fair sharing (0, the default, goes last)."""
+
+    team_name: Annotated[str, TEAM_NAME]
+    fair_share_weight: Annotated[int, WEIGHT] | None = None
 
 
 class ComputeQuota(ApiModel):
@@ -97,12 +126,16 @@ class ComputeQuota(ApiModel):
 
 
 class PriorityClass(ApiModel):
-    name: str
-    weight: int
+    """A rank for tasks: the higher the weight, the earlier."""
+
+    name: Annotated[str, TEAM_NAME]
+    weight: Annotated[int, WEIGHT]
 
 
 class SchedulerConfig(ApiModel):
-    priority_classes: tuple[PriorityClass, ...] | None = None
+    """The cluster policy: ranks, and how idle quota is given out (fairly unless FairShare is Disabled)."""
+
+    priority_classes: Annotated[tuple[PriorityClass, ...], Length(0, 10)] | None = None
     fair_share: Switch | None = None
     idle_resource_sharing: Switch | None = None
 

@@ -1,15 +1,5 @@
-"""A rule that a document breaks: where, what was given, and what the rule is."""
+"""A rule that a policy document breaks: the same value as for a request to the API, whose limits it shares."""
 
-from dataclasses import dataclass
+from taskgov.hyperpod.violations import Location, Violation, path_of, value_of, violations_from
 
-
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """One broken rule. `path` is the place in the document (`teams[0].share[1].percent`), `value` what stands there."""
-
-    path: str
-    value: str
-    rule: str
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.value} - {self.rule}"
+__all__ = ["Location", "Violation", "path_of", "value_of", "violations_from"]
