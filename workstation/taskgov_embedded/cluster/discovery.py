@@ -13,6 +13,11 @@ KUBERNETES_VERSION: Final = {
     "major": "1",
     "minor": "33",
     "gitVersion": "v1.33.4-eks-simulated",
+    "gitCommit": "0" * 40,
+    "gitTreeState": "clean",
+    "buildDate": "2026-01-01T00:00:00Z",
+    "goVersion": "none",
+    "compiler": "none",
     "platform": "linux/amd64",
 }
 

@@ -1,0 +1,190 @@
+"""Which machines does the cluster have? Groups and their targets, instances that come, fail, recover and go.
+
+This is the side that SageMaker sees (`cluster_port.ClusterPort`), and it keeps the Node objects that Kubernetes sees.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from taskgov.quantities import CPU
+from taskgov_embedded.cluster.nodes import (
+    PENDING_REPLACEMENT,
+    SCHEDULABLE,
+    Machine,
+    estimated_allocatable,
+    node_object,
+)
+from taskgov_embedded.cluster_port import GroupFact, NodeFact, instance_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
+
+    from taskgov.hyperpod.instance_types import InstanceTypeTable
+    from taskgov_embedded.cluster.objects import ObjectStore
+    from taskgov_embedded.cluster_port import NodeStatus
+
+DEFAULT_FAULT: Final = "NvidiaGPUXidError"
+"""The fault that a node shows when none is named."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Instance:
+    fact: NodeFact
+    joins_at: datetime
+    machine: Machine | None = None
+
+
+class Fleet:
+    """The instances of one cluster. `allocatable` overrides the estimate for an instance type, in base units."""
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        cluster_name: str,
+        now: Callable[[], datetime],
+        types: InstanceTypeTable,
+        *,
+        join_seconds: int = 0,
+        allocatable: Mapping[str, Mapping[str, int]] | None = None,
+    ) -> None:
+        self._store = store
+        self._cluster_name = cluster_name
+        self._now = now
+        self._types = types
+        self._join_after = timedelta(seconds=join_seconds)
+        self._allocatable = allocatable or {}
+        self._groups: dict[str, GroupFact] = {}
+        self._instances: dict[str, _Instance] = {}
+        self._launched: dict[str, int] = {}
+
+    def nodes(self) -> Sequence[NodeFact]:
+        """Return every instance, those that are still to join among them, in the order of their launch."""
+        return tuple(instance.fact for instance in self._instances.values())
+
+    def groups(self) -> Sequence[GroupFact]:
+        """Return every instance group, oldest first."""
+        return tuple(self._groups.values())
+
+    def set_target(self, group: GroupFact) -> None:
+        """Take a group's target: missing instances are launched and join later, surplus ones, latest first, go."""
+        self._groups[group.name] = group
+        own = [one for one, instance in self._instances.items() if instance.fact.group == group.name]
+        for one in own[group.target_count :]:
+            self._terminate(one)
+        for _ in range(group.target_count - len(own)):
+            self._launch(group)
+        self.join_due()
+
+    def delete_nodes(self, instance_ids: Sequence[str]) -> None:
+        """Remove these instances and lower their groups' targets."""
+        for one in instance_ids:
+            group = self._groups[self._terminate(one).fact.group]
+            self._groups[group.name] = replace(group, target_count=group.target_count - 1)
+
+    def join_due(self) -> None:
+        """Let every instance whose time has come become a node."""
+        for one, instance in list(self._instances.items()):
+            if instance.machine is None and instance.joins_at <= self._now():
+                fact = replace(instance.fact, status="Running")
+                self._instances[one] = replace(instance, fact=fact)
+                self._show(one, self._machine(fact))
+
+    def next_due(self) -> datetime | None:
+        """Return when the next instance joins."""
+        return min((one.joins_at for one in self._instances.values() if one.machine is None), default=None)
+
+    def fail(
+        self,
+        node: str,
+        *,
+        health: str = PENDING_REPLACEMENT,
+        fault: str = DEFAULT_FAULT,
+        ready: bool = False,
+        status: NodeStatus = "Running",
+    ) -> None:
+        """Let a node fail: the health-monitoring agent labels and taints it; `ready=False` also loses its kubelet.
+
+        `status` is what ListClusterNodes says; HyperPod may well go on calling the instance Running.
+        """
+        one = self._id_of(node)
+        fact = replace(self._instances[one].fact, status=status, message=fault)
+        self._instances[one] = replace(self._instances[one], fact=fact)
+        self._change(one, health=health, fault=fault, ready=ready)
+
+    def recover(self, node: str) -> None:
+        """Let a failed node be well again (after a reboot, say)."""
+        one = self._id_of(node)
+        self._instances[one] = replace(
+            self._instances[one], fact=replace(self._instances[one].fact, status="Running", message=None)
+        )
+        self._change(one, health=SCHEDULABLE, fault=None, ready=True)
+
+    def replace_node(self, node: str) -> str:
+        """Terminate a node and launch another one in its group; return the new instance id."""
+        group = self._groups[self._terminate(self._id_of(node)).fact.group]
+        one = self._launch(group)
+        self.join_due()
+        return one
+
+    def cordon(self, node: str, *, cordoned: bool = True) -> None:
+        """Cordon a node, or let pods onto it again."""
+        self._change(self._id_of(node), cordoned=cordoned)
+
+    def taint(self, node: str, *taints: Mapping[str, str]) -> None:
+        """Give a node exactly these taints, beside the one of its health."""
+        self._change(self._id_of(node), taints=taints)
+
+    def label(self, node: str, labels: Mapping[str, str]) -> None:
+        """Give a node further labels."""
+        one = self._id_of(node)
+        machine = self._instances[one].machine
+        self._change(one, labels={**(machine.labels if machine else {}), **labels})
+
+    def _launch(self, group: GroupFact) -> str:
+        ordinal = self._launched.get(group.name, 0)
+        self._launched[group.name] = ordinal + 1
+        one = instance_id(group.name, ordinal)
+        fact = NodeFact(one, group.instance_type, group.name, "Pending", self._now())
+        self._instances[one] = _Instance(fact, self._now() + self._join_after)
+        return one
+
+    def _terminate(self, one: str) -> _Instance:
+        instance = self._instances.pop(one)
+        if instance.machine is not None:
+            self._store.delete("nodes", instance.machine.node_name)
+        return instance
+
+    def _machine(self, fact: NodeFact) -> Machine:
+        capacity = self._capacity(fact)
+        offered = self._allocatable.get(fact.instance_type) or estimated_allocatable(capacity)
+        return Machine(fact.instance_id, fact.instance_type, fact.group, self._now(), capacity, offered)
+
+    def _capacity(self, fact: NodeFact) -> dict[str, int]:
+        """Return the type's nominal amounts; one thread a core halves the vCPUs; what it has none of is not shown."""
+        nominal = self._types.require(fact.instance_type).amounts()
+        nominal[CPU] = nominal[CPU] * self._groups[fact.group].threads_per_core // 2
+        return {name: amount for name, amount in nominal.items() if amount}
+
+    def _change(self, one: str, **fields: object) -> None:
+        machine = self._instances[one].machine
+        if machine is None:
+            raise ValueError(f"{one} has not joined the cluster yet")
+        changed = replace(machine, **fields)  # type: ignore[arg-type]
+        if changed.ready != machine.ready:
+            changed = replace(changed, ready_since=self._now())
+        self._show(one, changed)
+
+    def _show(self, one: str, machine: Machine) -> None:
+        self._instances[one] = replace(self._instances[one], machine=machine)
+        self._store.apply(node_object(machine, self._cluster_name))
+
+    def _id_of(self, node: str) -> str:
+        """Take a node's name or an instance id. Raises KeyError when there is none such."""
+        one = node.removeprefix("hyperpod-")
+        if one not in self._instances:
+            raise KeyError(f"no node {node}")
+        return one

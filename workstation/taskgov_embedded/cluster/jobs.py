@@ -1,0 +1,177 @@
+"""What does a job ask for, and what is its workload called? Manifests in, pod sets and Workload objects out.
+
+Kinds: PyTorchJob (Kubeflow), HyperPodPyTorchJob (HyperPod training operator), batch Job, and the single Pod (which is
+what a Deployment comes to). Names and pod sets are those of Kueue's integrations.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from taskgov.hyperpod.names import PRIORITY_CLASS_LABEL, QUEUE_NAME_LABEL
+from taskgov_embedded.cluster.objects import KUEUE_GROUP, TYPE_OF_KIND, KubeObject
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+JOB_UID_LABEL: Final = "kueue.x-k8s.io/job-uid"
+ADMISSION_GATE: Final = "kueue.x-k8s.io/admission"
+WORKLOAD_NAME_LENGTH: Final = 63
+"""Kueue 0.19 keeps workload names within a label value (feature ShortWorkloadNames)."""
+HASH_LENGTH: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class PodSet:
+    """So many pods of one template."""
+
+    name: str
+    count: int
+    template: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class JobType:
+    """How one kind of job says what pods it has, and where it is suspended."""
+
+    kind: str
+    pod_sets: Callable[[Mapping[str, Any]], tuple[PodSet, ...]]
+    suspend_path: tuple[str, ...]
+
+
+def pod_sets_of(job: Mapping[str, Any]) -> tuple[PodSet, ...]:
+    """Return a job's pod sets. Raises ValueError when the kind is none of those that queues govern here."""
+    return _type_of(job).pod_sets(job)
+
+
+def queue_of(job: Mapping[str, Any]) -> str | None:
+    """Return the LocalQueue that a job names in its own labels, where Kueue looks."""
+    return _labels(job).get(QUEUE_NAME_LABEL)
+
+
+def has_misplaced_queue(job: Mapping[str, Any]) -> bool:
+    """Say whether only the pod template names a queue: Kueue does not govern such a job, whatever its author meant."""
+    if queue_of(job) is not None or job["kind"] == "Pod":
+        return False
+    return any(QUEUE_NAME_LABEL in _labels(pod_set.template) for pod_set in pod_sets_of(job))
+
+
+def priority_class_of(job: Mapping[str, Any]) -> str | None:
+    """Return the WorkloadPriorityClass that a job names, if any."""
+    return _labels(job).get(PRIORITY_CLASS_LABEL)
+
+
+def is_suspended(job: Mapping[str, Any]) -> bool:
+    """Say whether a job is suspended (a Pod: gated)."""
+    if job["kind"] == "Pod":
+        return any(gate["name"] == ADMISSION_GATE for gate in job["spec"].get("schedulingGates", ()))
+    found: Any = job["spec"]
+    for part in _type_of(job).suspend_path:
+        found = found.get(part, {}) if isinstance(found, dict) else {}
+    return found is True
+
+
+def with_suspend(job: Mapping[str, Any], *, suspended: bool) -> KubeObject:
+    """Return the job suspended or resumed, as Kueue's job controller patches it."""
+    if job["kind"] == "Pod":
+        gates = [{"name": ADMISSION_GATE}] if suspended else []
+        return {**job, "spec": {**job["spec"], "schedulingGates": gates}}
+    return {**job, "spec": _with(job["spec"], _type_of(job).suspend_path, suspended)}
+
+
+def workload_name(kind: str, name: str, uid: str) -> str:
+    """Return the name that Kueue gives the workload of a job: kind, name and five digits of a hash.
+
+    Example:
+        >>> workload_name("PyTorchJob", "imagenet-gpu-team-a-1", "0001")[:-5]
+        'pytorchjob-imagenet-gpu-team-a-1-'
+
+    """
+    group = TYPE_OF_KIND[kind].group
+    digest = hashlib.sha1(f"{kind}\n{group}\n{name}\n{uid}".encode(), usedforsecurity=False).hexdigest()
+    return f"{kind.lower()}-{name}"[: WORKLOAD_NAME_LENGTH - 1 - HASH_LENGTH] + f"-{digest[:HASH_LENGTH]}"
+
+
+def workload_of(job: KubeObject, priority: int) -> KubeObject:
+    """Return the Workload object of a stored, governed job."""
+    metadata = job["metadata"]
+    spec: KubeObject = {
+        "active": True,
+        "queueName": queue_of(job),
+        "priority": priority,
+        "podSets": [{"name": one.name, "count": one.count, "template": one.template} for one in pod_sets_of(job)],
+    }
+    if name := priority_class_of(job):
+        spec["priorityClassRef"] = {"group": KUEUE_GROUP, "kind": "WorkloadPriorityClass", "name": name}
+    return {
+        "apiVersion": f"{KUEUE_GROUP}/v1beta2",
+        "kind": "Workload",
+        "metadata": {
+            "name": workload_name(job["kind"], metadata["name"], metadata["uid"]),
+            "namespace": metadata["namespace"],
+            "labels": {JOB_UID_LABEL: metadata["uid"]},
+            "ownerReferences": [owner_reference(job)],
+        },
+        "spec": spec,
+    }
+
+
+def owner_reference(job: KubeObject) -> dict[str, Any]:
+    """Return the reference by which what belongs to a job names it."""
+    name, uid = job["metadata"]["name"], job["metadata"]["uid"]
+    return {"apiVersion": job["apiVersion"], "kind": job["kind"], "name": name, "uid": uid, "controller": True}
+
+
+def _type_of(job: Mapping[str, Any]) -> JobType:
+    found = JOB_TYPES.get(job["kind"])
+    if found is None:
+        raise ValueError(f"{job['kind']} is none of the simulated cluster's kinds of job: {', '.join(JOB_TYPES)}")
+    return found
+
+
+def _labels(item: Mapping[str, Any]) -> Mapping[str, str]:
+    labels: Mapping[str, str] = item.get("metadata", {}).get("labels") or {}
+    return labels
+
+
+def _with(spec: Mapping[str, Any], path: tuple[str, ...], value: object) -> dict[str, Any]:
+    first, *rest = path
+    return {**spec, first: _with(spec.get(first, {}), tuple(rest), value) if rest else value}
+
+
+def _pytorch_pod_sets(job: Mapping[str, Any]) -> tuple[PodSet, ...]:
+    """Read replica types in Kubeflow's order: the master first."""
+    specs = job["spec"]["pytorchReplicaSpecs"]
+    return tuple(
+        PodSet(name.lower(), specs[name].get("replicas", 1), specs[name]["template"])
+        for name in ("Master", "Worker")
+        if name in specs
+    )
+
+
+def _hyperpod_pod_sets(job: Mapping[str, Any]) -> tuple[PodSet, ...]:
+    return tuple(PodSet(one["name"], one.get("replicas", 1), one["template"]) for one in job["spec"]["replicaSpecs"])
+
+
+def _batch_pod_sets(job: Mapping[str, Any]) -> tuple[PodSet, ...]:
+    spec = job["spec"]
+    parallelism = spec.get("parallelism", 1)
+    return (PodSet("main", min(parallelism, spec.get("completions", parallelism)), spec["template"]),)
+
+
+def _single_pod_set(pod: Mapping[str, Any]) -> tuple[PodSet, ...]:
+    ungated = {name: value for name, value in pod["spec"].items() if name not in {"schedulingGates", "nodeName"}}
+    return (PodSet("main", 1, {"metadata": {"labels": dict(_labels(pod))}, "spec": ungated}),)
+
+
+JOB_TYPES: Final[Mapping[str, JobType]] = {
+    one.kind: one
+    for one in (
+        JobType("PyTorchJob", _pytorch_pod_sets, ("runPolicy", "suspend")),
+        JobType("HyperPodPyTorchJob", _hyperpod_pod_sets, ("runPolicy", "suspend")),
+        JobType("Job", _batch_pod_sets, ("suspend",)),
+        JobType("Pod", _single_pod_set, ()),
+    )
+}
