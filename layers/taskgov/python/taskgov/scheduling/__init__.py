@@ -1,0 +1,34 @@
+"""The scheduling model: what Kueue 0.19 would admit, borrow and preempt.
+
+The door is `World`; see its docstring for an example. Everything else here is what goes in (`ManagerConfig`, `Workload`) and what comes out.
+"""
+
+from taskgov.scheduling.config import GATE_DEFAULTS, ManagerConfig, RequeueBackoff, Strategy
+from taskgov.scheduling.instants import instant, moment, timestamp
+from taskgov.scheduling.objects import Admission, PodSet, PodSetAdmission, Workload
+from taskgov.scheduling.pending import Requeue
+from taskgov.scheduling.results import Admitted, CycleResult, Preempted, Waiting
+from taskgov.scheduling.shares import Share
+from taskgov.scheduling.world import QuotaView, World
+
+__all__ = [
+    "GATE_DEFAULTS",
+    "Admission",
+    "Admitted",
+    "CycleResult",
+    "ManagerConfig",
+    "PodSet",
+    "PodSetAdmission",
+    "Preempted",
+    "QuotaView",
+    "Requeue",
+    "RequeueBackoff",
+    "Share",
+    "Strategy",
+    "Waiting",
+    "Workload",
+    "World",
+    "instant",
+    "moment",
+    "timestamp",
+]

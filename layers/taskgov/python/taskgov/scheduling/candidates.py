@@ -1,0 +1,104 @@
+"""Who may be preempted? Candidates of a queue and of its cohort tree, in Kueue's order.
+
+All heads of a cycle are judged against the same state, so the borrowers of a tree are listed and sorted once per cycle (`Candidates`), however many heads ask.
+Rules: `pkg/scheduler/preemption/common` and `.../classical` of Kueue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from taskgov.scheduling.instants import Instant
+from taskgov.scheduling.objects import ANY, LOWER_OR_NEWER_EQUAL, LOWER_PRIORITY, FlavorResource
+from taskgov.scheduling.quota import QuotaNode, add_usage, remove_usage, within_nominal
+from taskgov.scheduling.state import QueueState, Record, RunningKey
+
+QueueOf = Callable[[str], QueueState]
+
+
+class Victim(NamedTuple):
+    """A workload to preempt, and why it may be."""
+
+    record: Record
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Preemptor:
+    """The workload that needs room: its queue, its total request, and where it lacks quota."""
+
+    record: Record
+    queue: QueueState
+    usage: Mapping[FlavorResource, int]
+    frs: frozenset[FlavorResource]
+
+    @property
+    def priority(self) -> int:
+        """Its effective priority."""
+        return self.record.workload.priority
+
+    @property
+    def since(self) -> Instant:
+        """Its place in time."""
+        return self.record.queued_since
+
+
+def allows(policy: str, preemptor: Preemptor, candidate: Record) -> bool:
+    """Say whether a preemption policy lets `preemptor` take from `candidate`."""
+    if policy == ANY:
+        return True
+    priority, other = preemptor.priority, candidate.workload.priority
+    if policy == LOWER_PRIORITY:
+        return priority > other
+    if policy == LOWER_OR_NEWER_EQUAL:
+        return priority > other or (priority == other and preemptor.since < candidate.queued_since)
+    return False
+
+
+def take_out(record: Record) -> None:
+    """Count the quota `record` holds as free; nothing else changes."""
+    if record.queue is not None:
+        remove_usage(record.queue.node, record.usage)
+
+
+def put_back(victims: Iterable[Victim]) -> None:
+    """Undo `take_out`."""
+    for record, _ in victims:
+        if record.queue is not None:
+            add_usage(record.queue.node, record.usage)
+
+
+@dataclass(slots=True)
+class Candidates:
+    """The running workloads of all queues as candidates, as things stand; `gone` ones are left out."""
+
+    queue_of: QueueOf
+    gone: Collection[Record] = ()
+    _borrowers: dict[tuple[QuotaNode, frozenset[FlavorResource]], list[RunningKey]] = field(default_factory=dict)
+
+    def own(self, preemptor: Preemptor) -> list[Record]:
+        """Those of the preemptor's own queue that `withinClusterQueue` lets it take."""
+        policy = preemptor.queue.spec.preemption.within_cluster_queue
+        if policy not in {LOWER_PRIORITY, LOWER_OR_NEWER_EQUAL, ANY}:
+            return []
+        return [r for r in self._of(preemptor.queue, preemptor.frs) if allows(policy, preemptor, r)]
+
+    def borrowers(self, root: QuotaNode, frs: frozenset[FlavorResource]) -> list[RunningKey]:
+        """Everyone in the tree of `root` whose queue exceeds its nominal quota of some of `frs`, in order."""
+        known = self._borrowers.get((root, frs))
+        if known is None:
+            known = [
+                entry
+                for node in root.subtree_queues()
+                if not within_nominal(node, frs)
+                for entry in self.queue_of(node.name).running
+                if not frs.isdisjoint(entry[-1].frs) and entry[-1] not in self.gone
+            ]
+            known.sort()
+            self._borrowers[root, frs] = known
+        return known
+
+    def _of(self, queue: QueueState, frs: frozenset[FlavorResource]) -> Iterator[Record]:
+        return (r for r in queue.running_records() if not frs.isdisjoint(r.frs) and r not in self.gone)

@@ -1,0 +1,73 @@
+"""How is the Kueue manager configured? The settings of its Configuration file and feature gates that change decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+GATE_DEFAULTS: Final[Mapping[str, bool]] = MappingProxyType(
+    {
+        "FairSharingPreemptWithinNominal": True,
+        "FairSharingPrioritizeNonBorrowing": True,
+        "FlavorFungibilityPreserveScanProgress": True,
+        "PartialAdmission": True,
+        "PrioritySortingWithinCohort": True,
+        "ReclaimablePods": True,
+        "RecomputeAssignmentUponPreemptionTargetsOverlap": False,
+        "SchedulingEquivalenceHashing": True,
+        "UnadmittedWorkloadsObservability": False,
+    },
+)
+"""The feature gates this model follows, with their defaults in Kueue v0.19.2."""
+
+
+class Strategy(StrEnum):
+    """When fair sharing lets a workload preempt across queues (Kueue KEP-1714)."""
+
+    LESS_THAN_OR_EQUAL_TO_FINAL_SHARE = "LessThanOrEqualToFinalShare"
+    LESS_THAN_INITIAL_SHARE = "LessThanInitialShare"
+
+
+DEFAULT_STRATEGIES: Final = (Strategy.LESS_THAN_OR_EQUAL_TO_FINAL_SHARE, Strategy.LESS_THAN_INITIAL_SHARE)
+
+
+@dataclass(frozen=True, slots=True)
+class RequeueBackoff:
+    """`waitForPodsReady.requeuingStrategy`: how long an eviction for pods that are not ready keeps a workload out.
+
+    The n-th wait is `base_seconds * 2**(n-1)`, at most `max_seconds`; after `limit` evictions (None: never) the workload is deactivated.
+    """
+
+    base_seconds: int = 60
+    max_seconds: int = 3600
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ManagerConfig:
+    """What the Kueue manager was started with.
+
+    Parameters
+    ----------
+    fair_sharing
+        Whether `fairSharing` is configured: entries are ordered and victims chosen by dominant resource share.
+    strategies
+        `fairSharing.preemptionStrategies`, one or two, in order.
+    gates
+        Feature gates that differ from `GATE_DEFAULTS`; gates this model does not know are kept and reported as not modelled.
+    backoff
+        The requeue backoff of `waitForPodsReady`.
+
+    """
+
+    fair_sharing: bool = False
+    strategies: tuple[Strategy, ...] = DEFAULT_STRATEGIES
+    gates: Mapping[str, bool] = field(default_factory=dict)
+    backoff: RequeueBackoff = RequeueBackoff()
+
+    def gate(self, name: str) -> bool:
+        """Say whether the feature gate `name` is on; raises `KeyError` for a gate this model does not follow."""
+        return self.gates.get(name, GATE_DEFAULTS[name])

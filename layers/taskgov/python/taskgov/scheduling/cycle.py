@@ -1,0 +1,236 @@
+"""What does one scheduling cycle decide? Heads, nomination, order, processing, requeue.
+
+`run_cycle` works on the live state. What is only supposed during a cycle (quota held for preemptors, victims counted as gone) is undone before it
+returns. Rules: `pkg/scheduler/scheduler.go` of Kueue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from taskgov.scheduling.assignment import FIT, NO_FIT, Assignment
+from taskgov.scheduling.candidates import Victim, put_back, take_out
+from taskgov.scheduling.instants import Instant
+from taskgov.scheduling.nomination import Nominator
+from taskgov.scheduling.objects import ANY, FlavorResource, Usage
+from taskgov.scheduling.ordering import in_order
+from taskgov.scheduling.pending import Requeue
+from taskgov.scheduling.quota import QuotaNode, add_usage, available, remove_usage
+from taskgov.scheduling.reasons import (
+    DEFERRED,
+    NAMESPACE_MISMATCH,
+    NO_LONGER_FITS,
+    OVERLAPPING,
+    Blocker,
+)
+from taskgov.scheduling.results import Verdict
+from taskgov.scheduling.state import QueueState, Record
+
+
+@dataclass(slots=True, eq=False)
+class Entry:
+    """One head on its way through a cycle."""
+
+    record: Record
+    queue: QueueState
+    assignment: Assignment
+    victims: list[Victim] = field(default_factory=list)
+    deferred: bool = False
+    admitted: bool = False
+    verdict: Verdict = Verdict(None)
+    requeue: Requeue = Requeue.FAILED_AFTER_NOMINATION
+
+    @property
+    def blocker(self) -> Blocker:
+        """Why nothing fits at all."""
+        return self.assignment.blocker
+
+
+class Supposed:
+    """What is only supposed while a cycle runs: who is counted as gone, and quota held for those who wait for them.
+
+    Victims of a tree are taken out when a question needs them gone and put back when one needs them there, so that a row of questions of one kind
+    costs nothing more.
+    """
+
+    def __init__(self) -> None:
+        self.preempted: dict[Record, Victim] = {}
+        self._of_root: dict[QuotaNode, list[Victim]] = {}
+        self._out: set[QuotaNode] = set()
+        self._held: list[tuple[QuotaNode, Usage]] = []
+
+    def preempt(self, victims: Sequence[Victim]) -> None:
+        """Count `victims` among the preempted of this cycle."""
+        for victim in victims:
+            queue = victim.record.queue
+            if queue is None or victim.record in self.preempted:
+                continue
+            self.preempted[victim.record] = victim
+            root = queue.node.root
+            self._of_root.setdefault(root, []).append(victim)
+            if root in self._out:
+                take_out(victim.record)
+
+    def without_victims(self, root: QuotaNode) -> None:
+        """See the tree of `root` without those preempted so far."""
+        if root not in self._out and root in self._of_root:
+            self._out.add(root)
+            for victim in self._of_root[root]:
+                take_out(victim.record)
+
+    def with_victims(self, root: QuotaNode) -> None:
+        """See the tree of `root` as it is: its victims still hold their quota."""
+        if root in self._out:
+            self._out.discard(root)
+            put_back(self._of_root[root])
+
+    def hold(self, node: QuotaNode, usage: Mapping[FlavorResource, int]) -> None:
+        """Keep `usage` for somebody until the end of the cycle; a negative amount touches the node alone, as in Kueue."""
+        held = {fr: amount for fr, amount in usage.items() if amount > 0}
+        add_usage(node, held)
+        self._held.append((node, held))
+        for fr, amount in usage.items():
+            if amount < 0:
+                node.usage[fr] = node.usage.get(fr, 0) + amount
+                self._held.append((node, {fr: amount}))
+
+    def undo(self) -> None:
+        """End of the cycle: everything is again as it really is."""
+        for root in list(self._out):
+            self.with_victims(root)
+        for node, usage in reversed(self._held):
+            for fr, amount in usage.items():
+                if amount < 0:
+                    node.usage[fr] -= amount
+                else:
+                    remove_usage(node, {fr: amount})
+
+
+class Cycle:
+    """One cycle over the heads of all queues."""
+
+    def __init__(self, nominator: Nominator, number: int, now: Instant) -> None:
+        self.nominator = nominator
+        self.config = nominator.config
+        self.number = number
+        self.now = now
+        self.supposed = Supposed()
+        self.skipped_preemptions: dict[str, int] = {}
+        self.processed: list[Entry] = []
+
+    def run(self, heads: Sequence[tuple[QueueState, Record]]) -> None:
+        """Nominate all heads against the same state, then process them in order."""
+        entries = [entry for queue, record in heads if (entry := self._nominate(queue, record)) is not None]
+        for entry in in_order(entries, self.config):
+            self._process(entry)
+            self.processed.append(entry)
+            if self.config.fair_sharing:
+                self.supposed.with_victims(entry.queue.node.root)
+        self.supposed.undo()
+
+    def _nominate(self, queue: QueueState, record: Record) -> Entry | None:
+        """Find flavors and victims for one head; one whose namespace is not selected goes straight back."""
+        if not self.nominator.selects_namespace(queue, record):
+            refused = Entry(record, queue, Assignment(mode=NO_FIT), verdict=Verdict(None, NAMESPACE_MISMATCH))
+            refused.requeue = Requeue.NAMESPACE_MISMATCH
+            self.processed.append(refused)
+            return None
+        assignment, victims = self.nominator.nominate(queue, record, self.number)
+        return Entry(record, queue, assignment, victims)
+
+    def _process(self, entry: Entry) -> None:
+        """Decide on one entry, seeing what the earlier ones changed (S: processEntry, steps 0 to 6)."""
+        if self._overlaps(entry) and self.config.gate("RecomputeAssignmentUponPreemptionTargetsOverlap"):
+            self._recompute(entry)
+        entry.verdict = Verdict(entry.assignment)
+        if entry.assignment.mode == NO_FIT:
+            entry.requeue = Requeue.NO_FIT
+        elif entry.assignment.mode != FIT and not entry.victims:
+            entry.requeue = Requeue.NO_CANDIDATES
+            self._reserve(entry)
+        elif entry.deferred:
+            self._defer(entry)
+        elif self._overlaps(entry):
+            self._skip(entry, OVERLAPPING, counts=True)
+        elif not self._fits(entry):
+            self._skip(entry, NO_LONGER_FITS, counts=entry.assignment.mode != FIT)
+        else:
+            self._accept(entry)
+
+    def _overlaps(self, entry: Entry) -> bool:
+        return any(victim.record in self.supposed.preempted for victim in entry.victims)
+
+    def _recompute(self, entry: Entry) -> None:
+        """Nominate again, with this cycle's victims gone and the flavors of the first nomination."""
+        root = entry.queue.node.root
+        self.supposed.without_victims(root)
+        entry.record.scan = None
+        entry.assignment, entry.victims = self.nominator.renominate(
+            entry.queue,
+            entry.record,
+            self.number,
+            gone=self.supposed.preempted,
+            nominated=entry.assignment.nomination,
+        )
+        entry.deferred = entry.assignment.mode == FIT
+
+    def _reserve(self, entry: Entry) -> None:
+        """Keep room for a workload that may preempt nobody, unless its queue can reclaim whatever it needs anyway."""
+        if entry.queue.spec.preemption.reclaim_within_cohort == ANY:
+            return
+        node = entry.queue.node
+        self.supposed.with_victims(node.root)
+        reserved = {
+            fr: _reservable(node, fr, amount, borrows=entry.assignment.borrowing > 0)
+            for fr, amount in entry.assignment.usage.items()
+        }
+        self.supposed.hold(node, reserved)
+
+    def _defer(self, entry: Entry) -> None:
+        self.supposed.hold(entry.queue.node, entry.assignment.usage)
+        entry.verdict = Verdict(entry.assignment, DEFERRED)
+        entry.requeue = Requeue.PENDING_PREEMPTION
+        entry.record.scan = None
+
+    def _skip(self, entry: Entry, remark: str, *, counts: bool) -> None:
+        entry.verdict = Verdict(entry.assignment, remark)
+        entry.requeue = Requeue.FAILED_AFTER_NOMINATION
+        if counts:
+            name = entry.queue.spec.name
+            self.skipped_preemptions[name] = self.skipped_preemptions.get(name, 0) + 1
+
+    def _fits(self, entry: Entry) -> bool:
+        """Whether the entry fits once all victims so far and its own have left."""
+        node = entry.queue.node
+        self.supposed.without_victims(node.root)
+        own = [v for v in entry.victims if v.record not in self.supposed.preempted]
+        for victim in own:
+            take_out(victim.record)
+        answer = all(amount <= max(0, available(node, fr)) for fr, amount in entry.assignment.usage.items())
+        put_back(own)
+        return answer
+
+    def _accept(self, entry: Entry) -> None:
+        """Admit, or preempt and keep the room until the victims are gone."""
+        self.supposed.preempt(entry.victims)
+        if entry.assignment.mode == FIT:
+            add_usage(entry.queue.node, entry.assignment.usage)
+            entry.admitted = True
+            return
+        self.supposed.hold(entry.queue.node, entry.assignment.usage)
+        entry.verdict = Verdict(entry.assignment, victims=len(entry.victims))
+        entry.requeue = Requeue.PENDING_PREEMPTION
+        entry.record.scan = None
+
+
+def _reservable(node: QuotaNode, fr: FlavorResource, amount: int, *, borrows: bool) -> int:
+    """Return how much to keep: up to the borrowing limit for one that borrows, else up to nominal quota."""
+    quota = node.quotas.get(fr)
+    nominal = 0 if quota is None else quota.nominal
+    used = node.usage.get(fr, 0)
+    if not borrows:
+        return max(0, min(amount, nominal - used))
+    if quota is None or quota.borrowing_limit is None:
+        return amount
+    return min(amount, nominal + quota.borrowing_limit - used)

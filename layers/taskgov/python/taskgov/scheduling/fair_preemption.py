@@ -1,0 +1,220 @@
+"""Whom to preempt under fair sharing? Take from the queue that borrows most, while the preemptor stays behind it.
+
+`fair_victims` is used when the manager has fair sharing on. Rules: `pkg/scheduler/preemption/preemption.go` and `.../fairsharing` of Kueue (KEP-1714).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NewType
+
+from taskgov.scheduling.candidates import Candidates, Preemptor, Victim, allows, put_back, take_out
+from taskgov.scheduling.config import ManagerConfig, Strategy
+from taskgov.scheduling.objects import NEVER
+from taskgov.scheduling.preemption import fill_back, fits
+from taskgov.scheduling.quota import QuotaNode, add_usage, remove_usage, within_nominal
+from taskgov.scheduling.reasons import IN_CLUSTER_QUEUE, IN_COHORT_FAIR_SHARING, IN_COHORT_RECLAMATION
+from taskgov.scheduling.shares import Share, dominant_share
+from taskgov.scheduling.state import Record
+
+PreemptorNewShare = NewType("PreemptorNewShare", Share)
+TargetOldShare = NewType("TargetOldShare", Share)
+TargetNewShare = NewType("TargetNewShare", Share)
+
+
+def fair_victims(preemptor: Preemptor, candidates: Candidates, config: ManagerConfig) -> list[Victim]:
+    """Return the victims that make room for the preemptor, none when the strategies allow no sufficient set."""
+    by_queue = _candidates_by_queue(preemptor, candidates)
+    if not by_queue:
+        return []
+    search = _FairSearch(preemptor, config)
+    return search.run(by_queue)
+
+
+def _candidates_by_queue(preemptor: Preemptor, candidates: Candidates) -> dict[QuotaNode, list[Record]]:
+    """List candidates of the own queue and of every borrowing queue of the tree, each in order."""
+    own = preemptor.queue
+    by_queue: dict[QuotaNode, list[Record]] = {}
+    if mine := candidates.own(preemptor):
+        by_queue[own.node] = mine
+    policy = own.spec.preemption.reclaim_within_cohort
+    if own.node.parent is None or policy in {NEVER, ""}:
+        return by_queue
+    for entry in candidates.borrowers(own.node.root, preemptor.frs):
+        record = entry[-1]
+        if record.queue is not None and record.queue is not own and allows(policy, preemptor, record):
+            by_queue.setdefault(record.queue.node, []).append(record)
+    return by_queue
+
+
+class _FairSearch:
+    """One search for victims, with the preemptor's own usage counted in its queue while shares are compared."""
+
+    def __init__(self, preemptor: Preemptor, config: ManagerConfig) -> None:
+        self.preemptor = preemptor
+        self.strategies = config.strategies
+        self.node = preemptor.queue.node
+        self.removed: list[Victim] = []
+        self.retry: dict[QuotaNode, list[Record]] = {}
+        self.bypass = config.gate("FairSharingPreemptWithinNominal")
+
+    def run(self, by_queue: dict[QuotaNode, list[Record]]) -> list[Victim]:
+        add_usage(self.node, self.preemptor.usage)
+        done = self._first_pass(by_queue) or (len(self.strategies) > 1 and self._second_pass())
+        remove_usage(self.node, self.preemptor.usage)
+        if done:
+            return fill_back(self.preemptor, self.removed, borrow=True)
+        put_back(self.removed)
+        return []
+
+    def _first_pass(self, by_queue: dict[QuotaNode, list[Record]]) -> bool:
+        """Apply the first strategy until the preemptor fits; who fails it is kept for the second."""
+        within = self.bypass and within_nominal(self.node, self.preemptor.frs)
+        for target, waiting in _TargetOrder(self.node, by_queue):
+            if target is self.node:
+                taken = self._take(waiting, IN_CLUSTER_QUEUE)
+            elif within:
+                taken = self._take(waiting, IN_COHORT_RECLAMATION)
+            else:
+                taken = self._take_first_allowed(target, waiting)
+            if taken and self._fits():
+                return True
+        return False
+
+    def _take(self, waiting: list[Record], reason: str) -> bool:
+        record = waiting.pop(0)
+        take_out(record)
+        self.removed.append(Victim(record, reason))
+        return True
+
+    def _take_first_allowed(self, target: QuotaNode, waiting: list[Record]) -> bool:
+        """Take the first of a queue's candidates that the first strategy allows."""
+        mine, theirs = _almost_meeting(self.node, target)
+        new_share = PreemptorNewShare(dominant_share(mine))
+        old_share = TargetOldShare(dominant_share(theirs))
+        while waiting:
+            record = waiting[0]
+            take_out(record)
+            after = TargetNewShare(dominant_share(theirs))
+            put_back([Victim(record, "")])
+            if _allows(self.strategies[0], new_share, old_share, after):
+                return self._take(waiting, IN_COHORT_FAIR_SHARING)
+            self.retry.setdefault(target, []).append(waiting.pop(0))
+        return False
+
+    def _second_pass(self) -> bool:
+        """Try the first candidate of each queue once more, against the share its queue has now."""
+        order = _TargetOrder(self.node, self.retry)
+        for target, waiting in order:
+            mine, theirs = _almost_meeting(self.node, target)
+            new_share, old_share = dominant_share(mine), dominant_share(theirs)
+            if new_share.rank < old_share.rank:
+                self._take(waiting, IN_COHORT_FAIR_SHARING)
+                if self._fits():
+                    return True
+            order.drop(target)
+        return False
+
+    def _fits(self) -> bool:
+        """Whether the preemptor fits now; its own usage, counted for the shares, is left out."""
+        remove_usage(self.node, self.preemptor.usage)
+        answer = fits(self.preemptor, borrow=True)
+        add_usage(self.node, self.preemptor.usage)
+        return answer
+
+
+def _allows(
+    strategy: Strategy,
+    preemptor_new: PreemptorNewShare,
+    target_old: TargetOldShare,
+    target_new: TargetNewShare,
+) -> bool:
+    """KEP-1714: S2-a compares with the share the target keeps, S2-b with the share it had."""
+    if strategy is Strategy.LESS_THAN_OR_EQUAL_TO_FINAL_SHARE:
+        return preemptor_new.rank <= target_new.rank
+    return preemptor_new.rank < target_old.rank
+
+
+def _almost_meeting(a: QuotaNode, b: QuotaNode) -> tuple[QuotaNode, QuotaNode]:
+    """Return the children, on either side, of the lowest cohort that holds both queues."""
+    above_a: dict[QuotaNode, QuotaNode] = {}
+    child = a
+    for cohort in a.ancestors():
+        above_a[cohort] = child
+        child = cohort
+    child = b
+    for cohort in b.ancestors():
+        if cohort in above_a:
+            return above_a[cohort], child
+        child = cohort
+    raise ValueError(f"{a.name} and {b.name} share no cohort")
+
+
+class _TargetOrder:
+    """Gives, again and again, the queue to take from next: down the tree, always to the child with the largest share.
+
+    Shares are taken as they are at each step. What is dropped once never comes back.
+    """
+
+    def __init__(self, preemptor: QuotaNode, candidates: dict[QuotaNode, list[Record]]) -> None:
+        self.preemptor = preemptor
+        self.candidates = candidates
+        self.ancestors = set(preemptor.ancestors())
+        self.dropped: set[QuotaNode] = set()
+
+    def __iter__(self) -> Iterator[tuple[QuotaNode, list[Record]]]:
+        if self.preemptor.parent is None:
+            while self.candidates.get(self.preemptor):
+                yield self.preemptor, self.candidates[self.preemptor]
+            return
+        root = self.preemptor.root
+        while root not in self.dropped:
+            target = self._next(root)
+            if target is not None:
+                yield target, self.candidates[target]
+
+    def drop(self, node: QuotaNode) -> None:
+        """Leave `node` out from now on."""
+        self.dropped.add(node)
+
+    def _next(self, cohort: QuotaNode) -> QuotaNode | None:
+        queue, queue_rank = self._largest_queue(cohort)
+        child, child_rank = self._largest_cohort(cohort)
+        if child is not None and child_rank >= queue_rank:
+            return self._next(child)
+        if queue is None:
+            self.drop(cohort)
+        return queue
+
+    def _largest_queue(self, cohort: QuotaNode) -> tuple[QuotaNode | None, tuple[bool, float]]:
+        """The borrowing queue with the largest share; at equal shares the one whose first candidate comes first."""
+        best, best_rank = None, (False, -1.0)
+        for node in cohort.queues:
+            if node in self.dropped:
+                continue
+            share = dominant_share(node)
+            if not self.candidates.get(node) or (not share.borrowing and node is not self.preemptor):
+                self.drop(node)
+            elif best is None or share.rank > best_rank:
+                best, best_rank = node, share.rank
+            elif share.rank == best_rank and self._order(node) < self._order(best):
+                best = node
+        return best, best_rank
+
+    def _largest_cohort(self, cohort: QuotaNode) -> tuple[QuotaNode | None, tuple[bool, float]]:
+        """The borrowing child cohort with the largest share, or one above the preemptor; the last at equal shares."""
+        best, best_rank = None, (False, -1.0)
+        for node in cohort.cohorts:
+            if node in self.dropped:
+                continue
+            share = dominant_share(node)
+            if not share.borrowing and node not in self.ancestors:
+                self.drop(node)
+            elif share.rank >= best_rank:
+                best, best_rank = node, share.rank
+        return best, best_rank
+
+    def _order(self, node: QuotaNode) -> tuple[int, bool, int, int, str, str]:
+        """Candidates order across queues: those of other queues before the preemptor's own."""
+        evicted, priority, since, uid, key, _ = self.candidates[node][0].running_key()
+        return evicted, node is self.preemptor, priority, since, uid, key

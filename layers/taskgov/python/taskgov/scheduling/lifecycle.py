@@ -1,0 +1,89 @@
+"""What is written on a workload when something happens to it? Its conditions, exactly as Kueue 0.19 words them.
+
+Called by `world`. Rules: `pkg/workload/workload.go`, `pkg/workload/evict` and `pkg/controller/jobframework/reconciler.go` of Kueue.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from taskgov.scheduling.config import RequeueBackoff
+from taskgov.scheduling.instants import SECOND, Instant
+from taskgov.scheduling.objects import Admission, Condition
+from taskgov.scheduling.reasons import NO_RESERVATION
+from taskgov.scheduling.results import Verdict
+from taskgov.scheduling.state import (
+    ADMITTED,
+    EVICTED,
+    FINISHED,
+    PODS_READY_TIMEOUT,
+    PREEMPTED,
+    QUOTA_RESERVED,
+    REQUEUED,
+    Record,
+)
+
+_COME_BACK_AT_ONCE: Final = {"Preempted", "NodeFailures"}
+
+
+def admit(record: Record, admission: Admission, now: Instant) -> None:
+    """Reserve quota and admit; what was said about an earlier eviction becomes history."""
+    record.hold(admission)
+    record.scan = None
+    message = f"Quota reserved in ClusterQueue {admission.cluster_queue}"
+    record.set_condition(QUOTA_RESERVED, status=True, reason=QUOTA_RESERVED, message=message, now=now)
+    for kind in (EVICTED, PREEMPTED):
+        before = record.conditions.get(kind)
+        if before is not None and before.status:
+            past = f"Previously: {before.message}"
+            record.set_condition(kind, status=False, reason=QUOTA_RESERVED, message=past, now=now)
+    record.set_condition(ADMITTED, status=True, reason=ADMITTED, message="The workload is admitted", now=now)
+
+
+def wait(record: Record, reason: str, message: str | Verdict, now: Instant) -> None:
+    """Say why there is no quota."""
+    record.set_condition(QUOTA_RESERVED, status=False, reason=reason, message=message, now=now)
+    record.set_condition(ADMITTED, status=False, reason="NoReservation", message=NO_RESERVATION, now=now)
+
+
+def tell_to_leave(record: Record, reason: str, message: str, now: Instant, preempted: str | None = None) -> None:
+    """Evict; a preemption also says which kind. The quota stays until `leave`."""
+    record.set_condition(EVICTED, status=True, reason=reason, message=message, now=now)
+    if preempted is not None:
+        record.set_condition(PREEMPTED, status=True, reason=preempted, message=message, now=now)
+
+
+def leave(record: Record, pending_reason: str, backoff: RequeueBackoff, now: Instant) -> None:
+    """The pods are gone: give the quota back, and say whether the workload may queue again.
+
+    Preempted workloads may at once; those whose pods did not become ready wait (60 s, 120 s, ... by default).
+    """
+    eviction = record.conditions.get(EVICTED)
+    if eviction is None or not eviction.status:
+        raise ValueError(f"workload {record.key} is not evicted")
+    if eviction.reason in _COME_BACK_AT_ONCE:
+        _requeued(record, eviction, now, status=True)
+    elif eviction.reason == PODS_READY_TIMEOUT:
+        record.requeue_count += 1
+        seconds = min(backoff.base_seconds * 2 ** (record.requeue_count - 1), backoff.max_seconds)
+        record.requeue_at = now + seconds * SECOND
+        _requeued(record, eviction, now, status=False)
+    record.let_go()
+    record.scan = None
+    wait(record, pending_reason, str(eviction.message), now)
+
+
+def end_backoff(record: Record, now: Instant) -> None:
+    """The time out of the queue is over."""
+    record.requeue_at = None
+    message = "The workload backoff was finished"
+    record.set_condition(REQUEUED, status=True, reason="BackoffFinished", message=message, now=now)
+
+
+def finish(record: Record, reason: str, message: str, now: Instant) -> None:
+    """Done for good."""
+    record.set_condition(FINISHED, status=True, reason=reason, message=message, now=now)
+
+
+def _requeued(record: Record, eviction: Condition, now: Instant, *, status: bool) -> None:
+    record.set_condition(REQUEUED, status=status, reason=eviction.reason, message=str(eviction.message), now=now)

@@ -1,0 +1,191 @@
+"""What could a head get, and at whose cost? The flavor search joined with the search for victims.
+
+One `Nominator` serves one cycle: all heads share its list of candidates. Rules: `pkg/scheduler/scheduler.go` (getAssignments) and
+`pkg/scheduler/preemption/preemption_oracle.go` of Kueue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from taskgov.scheduling.assignment import (
+    FIT,
+    NO_CANDIDATES,
+    NO_FIT,
+    PREEMPT,
+    RECLAIM,
+    Assigner,
+    Assignment,
+    Eligibility,
+    Mode,
+    Oracle,
+)
+from taskgov.scheduling.candidates import Candidates, Preemptor, QueueOf, Victim, put_back, take_out
+from taskgov.scheduling.config import ManagerConfig
+from taskgov.scheduling.demand import Demand, resized
+from taskgov.scheduling.fair_preemption import fair_victims
+from taskgov.scheduling.matching import selects
+from taskgov.scheduling.objects import FlavorResource, PodSet
+from taskgov.scheduling.preemption import classical_victims
+from taskgov.scheduling.quota import lowest_subtree_that_fits
+from taskgov.scheduling.state import QueueState, Record, Scan
+
+
+class Nominator:
+    """Judges heads against the state as it stands."""
+
+    def __init__(
+        self,
+        config: ManagerConfig,
+        queue_of: QueueOf,
+        eligible: Eligibility,
+        namespaces: Mapping[str, Mapping[str, str]],
+    ) -> None:
+        self.config = config
+        self.queue_of = queue_of
+        self.eligible = eligible
+        self.namespaces = namespaces
+        self.candidates = Candidates(queue_of)
+
+    def selects_namespace(self, queue: QueueState, record: Record) -> bool:
+        """Say whether the queue admits workloads of this namespace."""
+        return selects(queue.spec.namespace_selector, namespace_labels(self.namespaces, record.workload.namespace))
+
+    def nominate(self, queue: QueueState, record: Record, cycle: int) -> tuple[Assignment, list[Victim]]:
+        """Return what the head could get and whom it would preempt; remembers how far its flavor search came."""
+        scan = record.scan
+        if scan is not None and self._outdated(scan, queue, record, cycle):
+            scan = None
+        assignment, victims = _Head(self, queue, record, self.candidates, scan=scan).best()
+        record.scan = Scan(assignment.scan, record.demand, cycle, queue.generation)
+        return assignment, victims
+
+    def renominate(
+        self,
+        queue: QueueState,
+        record: Record,
+        cycle: int,
+        *,
+        gone: Collection[Record],
+        nominated: tuple[dict[str, str], ...],
+    ) -> tuple[Assignment, list[Victim]]:
+        """Judge again within a cycle, without those already `gone` and only with the flavors `nominated` before."""
+        candidates = Candidates(self.queue_of, gone)
+        head = _Head(self, queue, record, candidates, scan=None, nominated=nominated)
+        assignment, victims = head.best()
+        record.scan = Scan(assignment.scan, record.demand, cycle, queue.generation)
+        return assignment, victims
+
+    def _outdated(self, scan: Scan, queue: QueueState, record: Record, cycle: int) -> bool:
+        """A scan ends with its shape, and when quota was freed since (but it survives the very next cycle)."""
+        if scan.demand is not record.demand:
+            return True
+        if self.config.gate("FlavorFungibilityPreserveScanProgress") and cycle - scan.cycle <= 1:
+            return False
+        return queue.generation > scan.generation
+
+
+class _Head:
+    """One head's question, with the victim searches already made for it."""
+
+    def __init__(
+        self,
+        nominator: Nominator,
+        queue: QueueState,
+        record: Record,
+        candidates: Candidates,
+        *,
+        scan: Scan | None,
+        nominated: tuple[dict[str, str], ...] | None = None,
+        oracle: Oracle | None = None,
+    ) -> None:
+        self.nominator = nominator
+        self.queue = queue
+        self.record = record
+        self.candidates = candidates
+        self.found: dict[tuple[tuple[FlavorResource, int], ...], list[Victim]] = {}
+        self.assigner = Assigner(
+            queue=queue.spec,
+            node=queue.node,
+            group_of=queue.group_of,
+            eligible=nominator.eligible,
+            oracle=oracle or self.oracle,
+            fair_sharing=nominator.config.fair_sharing,
+            scan=() if scan is None else scan.tried,
+            nominated=nominated,
+        )
+
+    def best(self) -> tuple[Assignment, list[Victim]]:
+        """Return the assignment at full size, or a smaller one where pod sets allow fewer pods and only that fits."""
+        assignment = self.assigner.assign(self.record.demand)
+        victims = self.victims(assignment)
+        if assignment.mode == FIT or victims:
+            return assignment, victims
+        if self.record.demand.can_shrink and self.nominator.config.gate("PartialAdmission"):
+            return self._largest_that_fits() or (assignment, [])
+        return assignment, []
+
+    def victims(self, assignment: Assignment) -> list[Victim]:
+        """Return whom the assignment would preempt."""
+        if assignment.mode in {FIT, NO_FIT}:
+            return []
+        return self._search(assignment.usage, assignment.needs_preemption)
+
+    def oracle(self, fr: FlavorResource, amount: int) -> tuple[Mode, int]:
+        """Say whether preemption could free `amount` of `fr` alone, from whom, and how much would still be borrowed."""
+        victims = self._search({fr: amount}, frozenset((fr,)))
+        if not victims:
+            return NO_CANDIDATES, 0
+        for victim in victims:
+            take_out(victim.record)
+        borrow, _ = lowest_subtree_that_fits(self.queue.node, fr, amount)
+        put_back(victims)
+        own = any(victim.record.queue is self.queue for victim in victims)
+        return PREEMPT if own else RECLAIM, borrow
+
+    def _search(self, usage: Mapping[FlavorResource, int], frs: frozenset[FlavorResource]) -> list[Victim]:
+        """Search victims once for each question: an assignment of one flavor and resource asks what the oracle asked."""
+        question = tuple(usage.items()) if len(frs) == len(usage) else (*usage.items(), *((fr, -1) for fr in frs))
+        if question not in self.found:
+            preemptor = Preemptor(self.record, self.queue, usage, frs)
+            config = self.nominator.config
+            self.found[question] = (
+                fair_victims(preemptor, self.candidates, config)
+                if config.fair_sharing
+                else classical_victims(preemptor, self.candidates)
+            )
+        return self.found[question]
+
+    def _largest_that_fits(self) -> tuple[Assignment, list[Victim]] | None:
+        """Search, by halves, the smallest reduction that fits or has victims (Kueue: PodSetReducer)."""
+        pod_sets = self.record.workload.pod_sets
+        counts = [p.count for p in self.record.demand.pod_sets]
+        spare = [c - (p.min_count if p.min_count is not None else c) for p, c in zip(pod_sets, counts, strict=True)]
+        total = sum(spare)
+        low, high, best = 0, total + 1, None
+        while low < high:
+            step = (low + high) // 2
+            reduced = _reduced(self.record.workload.pod_sets, counts, spare, step, total)
+            assignment = self.assigner.assign(reduced)
+            victims = self.victims(assignment)
+            if assignment.mode == FIT or victims:
+                best, high = (assignment, victims), step
+            else:
+                low = step + 1
+        return best
+
+
+def _reduced(
+    pod_sets: tuple[PodSet, ...],
+    counts: Sequence[int],
+    spare: Sequence[int],
+    step: int,
+    total: int,
+) -> Demand:
+    """Take `step` of `total` spare pods away, each pod set in proportion."""
+    return resized(pod_sets, [c - s * step // total for c, s in zip(counts, spare, strict=True)])
+
+
+def namespace_labels(namespaces: Mapping[str, Mapping[str, str]], name: str) -> Mapping[str, str]:
+    """Return a namespace's labels; the API server adds its name to every one."""
+    return {"kubernetes.io/metadata.name": name, **namespaces.get(name, {})}

@@ -1,0 +1,247 @@
+"""What does Kueue govern? Its API objects as plain frozen values, free of API versions and of quantity texts.
+
+`reading` makes them from Kubernetes objects; every other module of this room works on them. Amounts are base units of
+`taskgov.quantities`, moments are `instants.Instant`. A flavor and resource together are one text, `flavor/resource`:
+one dictionary key for the pair, hashed once (flavor names have no slash).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from taskgov.scheduling.instants import ZERO, Instant
+
+FlavorResource = str
+Usage = dict[FlavorResource, int]
+
+NEVER: Final = "Never"
+ANY: Final = "Any"
+LOWER_PRIORITY: Final = "LowerPriority"
+LOWER_OR_NEWER_EQUAL: Final = "LowerOrNewerEqualPriority"
+STRICT_FIFO: Final = "StrictFIFO"
+BEST_EFFORT_FIFO: Final = "BestEffortFIFO"
+TRY_NEXT_FLAVOR: Final = "TryNextFlavor"
+MAY_STOP_SEARCH: Final = "MayStopSearch"
+PREEMPTION_OVER_BORROWING: Final = "PreemptionOverBorrowing"
+BORROWING_OVER_PREEMPTION: Final = "BorrowingOverPreemption"
+
+Kind = Literal[
+    "ResourceFlavor",
+    "Cohort",
+    "ClusterQueue",
+    "LocalQueue",
+    "WorkloadPriorityClass",
+    "Workload",
+    "Namespace",
+]
+
+
+def flavor_resource(flavor: str, resource: str) -> FlavorResource:
+    """Join a flavor and a resource into one key.
+
+    Example:
+        >>> flavor_resource("ml.p5.48xlarge", "nvidia.com/gpu")
+        'ml.p5.48xlarge/nvidia.com/gpu'
+
+    """
+    return f"{flavor}/{resource}"
+
+
+def split(key: FlavorResource) -> tuple[str, str]:
+    """Give back the flavor and the resource of a key."""
+    flavor, _, resource = key.partition("/")
+    return flavor, resource
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """A taint of a flavor's nodes."""
+
+    key: str
+    value: str = ""
+    effect: str = "NoSchedule"
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """What a pod puts up with; an empty key with `Exists` tolerates everything, an empty effect every effect."""
+
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One expression of a label selector or of a node affinity term."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """A label selector; without requirements it matches everything."""
+
+    requirements: tuple[Requirement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceFlavor:
+    """A kind of nodes: the labels that select them, their taints, and tolerations added to pods that use them."""
+
+    name: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """What a queue or cohort has of one flavor and resource; a limit of `None` is no limit."""
+
+    nominal: int
+    borrowing_limit: int | None = None
+    lending_limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceGroup:
+    """Resources that are always given from the same flavor, and the flavors to try, in order."""
+
+    resources: tuple[str, ...]
+    flavors: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BorrowWithinCohort:
+    """Whom a borrowing workload may preempt in other queues (classical preemption only)."""
+
+    policy: str = NEVER
+    max_priority_threshold: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Preemption:
+    """Whom the workloads of a queue may preempt. An empty policy is an unset one and acts as `Never`."""
+
+    within_cluster_queue: str = NEVER
+    reclaim_within_cohort: str = NEVER
+    borrow_within_cohort: BorrowWithinCohort | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fungibility:
+    """When to try the next flavor instead of borrowing or preempting in this one."""
+
+    when_can_borrow: str = MAY_STOP_SEARCH
+    when_can_preempt: str = TRY_NEXT_FLAVOR
+    preference: str = BORROWING_OVER_PREEMPTION
+
+
+@dataclass(frozen=True, slots=True)
+class Cohort:
+    """A group of queues and cohorts that lend to one another."""
+
+    name: str
+    parent: str | None = None
+    quotas: Mapping[FlavorResource, Quota] = field(default_factory=dict)
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterQueue:
+    """A team's quota and the rules of its queue; a selector of `None` admits no namespace."""
+
+    name: str
+    cohort: str | None = None
+    groups: tuple[ResourceGroup, ...] = ()
+    quotas: Mapping[FlavorResource, Quota] = field(default_factory=dict)
+    strategy: str = BEST_EFFORT_FIFO
+    namespace_selector: Selector | None = None
+    preemption: Preemption = Preemption()
+    fungibility: Fungibility = Fungibility()
+    weight: float = 1.0
+    stop_policy: str = "None"
+
+
+@dataclass(frozen=True, slots=True)
+class LocalQueue:
+    """A namespace's door to a cluster queue."""
+
+    namespace: str
+    name: str
+    cluster_queue: str
+    stop_policy: str = "None"
+
+
+@dataclass(frozen=True, slots=True)
+class PodSet:
+    """Pods of one shape: per-pod requests and what they ask of nodes. `min_count` allows fewer pods, `group` shares a flavor."""
+
+    name: str
+    count: int
+    requests: tuple[tuple[str, int], ...]
+    min_count: int | None = None
+    node_selector: tuple[tuple[str, str], ...] = ()
+    affinity: tuple[tuple[Requirement, ...], ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+    group: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PodSetAdmission:
+    """The flavors and the quota that pods of one pod set hold."""
+
+    name: str
+    count: int
+    flavors: Mapping[str, str]
+    usage: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """Where a workload runs: its queue, and what each pod set holds there."""
+
+    cluster_queue: str
+    pod_sets: tuple[PodSetAdmission, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One entry of `status.conditions`; `since` is `lastTransitionTime`. The message becomes text when it is read."""
+
+    status: bool
+    reason: str
+    message: object
+    since: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A job as Kueue sees it: what it asks for, where, and since when.
+
+    `source` is the Kubernetes object it was read from, given back (with a new status) when the workload is written.
+    """
+
+    namespace: str
+    name: str
+    queue: str
+    pod_sets: tuple[PodSet, ...]
+    priority: int = 0
+    created: Instant = ZERO
+    uid: str = ""
+    job_uid: str = ""
+    priority_class: str | None = None
+    active: bool = True
+    reclaimable: tuple[tuple[str, int], ...] = ()
+    source: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`, as Kueue keys workloads; the name alone where there is no namespace."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name

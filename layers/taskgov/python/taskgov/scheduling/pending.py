@@ -1,0 +1,251 @@
+"""Who is next in a cluster queue? Pending workloads in Kueue's order, moved class by class instead of one by one.
+
+Workloads of equal priority and shape (and namespace) form a class. Where Kueue moves all equals of a workload that does not fit to the
+inadmissible ones, here the class gets a mark; where it moves them back, the mark goes. So a cycle costs the same for ten or ten thousand waiting.
+Rules: `pkg/cache/queue/cluster_queue.go` of Kueue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from enum import Enum
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+from taskgov.scheduling.demand import Demand
+from taskgov.scheduling.instants import Instant
+from taskgov.scheduling.objects import STRICT_FIFO
+from taskgov.scheduling.state import Record
+
+
+class Requeue(Enum):
+    """Why a workload comes back from a cycle without quota."""
+
+    NO_FIT = "NoFit"
+    NO_CANDIDATES = "PreemptionNoCandidates"
+    PENDING_PREEMPTION = "PendingPreemption"
+    FAILED_AFTER_NOMINATION = "FailedAfterNomination"
+    NAMESPACE_MISMATCH = "NamespaceMismatch"
+
+
+class Ticket(NamedTuple):
+    """A place in the order: higher priority, then earlier, then smaller UID; a stale number is skipped."""
+
+    rank: int
+    since: Instant
+    uid: str
+    key: str
+    number: int
+    record: Record
+    kind: PendingClass
+
+
+Hash = tuple[int, Demand]
+
+
+class PendingClass:
+    """Equal workloads of one namespace; while `marked` none of them can be admitted."""
+
+    __slots__ = ("hash", "heap", "marked", "namespace", "offered", "size")
+
+    def __init__(self, digest: Hash, namespace: str, *, marked: bool) -> None:
+        self.hash = digest
+        self.namespace = namespace
+        self.marked = marked
+        self.heap: list[Ticket] = []
+        self.size = 0
+        self.offered = 0
+
+    def top(self) -> Ticket | None:
+        """Return the first one still waiting here."""
+        heap = self.heap
+        while heap:
+            ticket = heap[0]
+            if ticket.record.ticket == ticket.number and ticket.record.waiting is self:
+                return ticket
+            heappop(heap)
+        return None
+
+    def records(self) -> Iterator[Record]:
+        """Everyone waiting here, in no particular order."""
+        return (t.record for t in self.heap if t.record.ticket == t.number and t.record.waiting is self)
+
+
+class PendingQueue:
+    """The pending workloads of one cluster queue: those in line, and those found inadmissible until something changes."""
+
+    __slots__ = ("_classes", "_heads", "_number", "_sticky", "active", "hashing", "marks", "parked", "strategy")
+
+    def __init__(self, strategy: str, *, hashing: bool) -> None:
+        self.strategy = strategy
+        self.hashing = hashing
+        self.active = 0
+        self.parked: dict[str, Record] = {}
+        self.marks: set[Hash] = set()
+        self._classes: dict[Hash, dict[str, PendingClass]] = {}
+        self._heads: list[Ticket] = []
+        self._number = 0
+        self._sticky: Record | None = None
+
+    def push(self, record: Record) -> None:
+        """Put a new, changed or evicted workload in line; an equal of inadmissible ones joins them."""
+        self._enter(record, self._class_of(record))
+
+    def park(self, record: Record) -> None:
+        """Keep `record` out of line until `release_inadmissible` or until it is pushed again."""
+        self.parked[record.key] = record
+
+    def pop(self) -> Record | None:
+        """Take the next in line: the sticky one, else the first in order; `None` when nobody is."""
+        sticky = self._sticky
+        if sticky is not None and sticky.waiting is not None and not sticky.waiting.marked:
+            self.remove(sticky, keep_sticky=True)
+            return sticky
+        while self._heads:
+            ticket = heappop(self._heads)
+            kind = ticket.kind
+            if kind.offered == ticket.number:
+                kind.offered = 0
+            if kind.marked:
+                continue
+            stale = ticket.record.ticket != ticket.number or ticket.record.waiting is not kind
+            if not stale:
+                self._leave(ticket.record)
+            self._offer(kind)
+            if not stale:
+                return ticket.record
+        return None
+
+    def requeue(self, record: Record, reason: Requeue, *, waits_for_backoff: bool) -> bool:
+        """Take back a workload that got no quota; say whether it is in line again (Q: requeueIfNotPresent)."""
+        strict = self.strategy == STRICT_FIFO
+        if reason is Requeue.PENDING_PREEMPTION and not strict:
+            self._sticky = record
+        immediate = (
+            reason is not Requeue.NAMESPACE_MISMATCH
+            if strict
+            else reason in {Requeue.PENDING_PREEMPTION, Requeue.FAILED_AFTER_NOMINATION}
+        )
+        unfinished = record.scan is not None and record.scan.unfinished
+        if not waits_for_backoff and (immediate or unfinished):
+            self._enter(record, self._class_of(record))
+            return True
+        self._drop_sticky(record)
+        if self.hashing and not strict and reason in {Requeue.NO_FIT, Requeue.NO_CANDIDATES}:
+            kind = self._class_of(record)
+            self._mark(kind.hash)
+            self._enter(record, kind)
+        else:
+            self.park(record)
+        return False
+
+    def release_inadmissible(self, may_enter: Callable[[Record], bool]) -> int:
+        """Put inadmissible workloads back in line and clear all marks; those that `may_enter` refuses stay out.
+
+        `may_enter` is asked once for each class (equals share their namespace) and each parked workload.
+        """
+        moved = 0
+        for digest in self.marks:
+            for kind in list(self._classes.get(digest, {}).values()):
+                kind.marked = False
+                first = kind.top()
+                if first is None or may_enter(first.record):
+                    self.active += kind.size
+                    moved += kind.size
+                    self._offer(kind)
+                else:
+                    self._park_all(kind)
+        self.marks.clear()
+        for record in [r for r in self.parked.values() if may_enter(r)]:
+            del self.parked[record.key]
+            self.push(record)
+            moved += 1
+        return moved
+
+    def remove(self, record: Record, *, keep_sticky: bool = False) -> None:
+        """Take out a workload wherever it waits."""
+        self.parked.pop(record.key, None)
+        if record.waiting is not None:
+            self._leave(record)
+        if not keep_sticky:
+            self._drop_sticky(record)
+
+    def in_line(self) -> list[Record]:
+        """Everyone who may be popped, by key."""
+        return sorted(
+            (r for kinds in self._classes.values() for k in kinds.values() if not k.marked for r in k.records()),
+            key=lambda r: r.key,
+        )
+
+    def inadmissible(self) -> list[Record]:
+        """Everyone who may not be popped before something changes, by key."""
+        marked = (r for kinds in self._classes.values() for k in kinds.values() if k.marked for r in k.records())
+        return sorted([*marked, *self.parked.values()], key=lambda r: r.key)
+
+    @property
+    def sticky(self) -> Record | None:
+        """The workload whose victims are leaving: first in line until it is admitted or given up."""
+        return self._sticky
+
+    def __len__(self) -> int:
+        return len(self.parked) + sum(k.size for kinds in self._classes.values() for k in kinds.values())
+
+    def _class_of(self, record: Record) -> PendingClass:
+        workload = record.workload
+        digest = (workload.priority, record.demand)
+        kinds = self._classes.setdefault(digest, {})
+        kind = kinds.get(workload.namespace)
+        if kind is None:
+            kind = kinds[workload.namespace] = PendingClass(digest, workload.namespace, marked=digest in self.marks)
+        return kind
+
+    def _enter(self, record: Record, kind: PendingClass) -> None:
+        workload = record.workload
+        self._number += 1
+        record.ticket, record.waiting = self._number, kind
+        ticket = Ticket(-workload.priority, record.queued_since, workload.uid, record.key, self._number, record, kind)
+        heappush(kind.heap, ticket)
+        kind.size += 1
+        if not kind.marked:
+            self.active += 1
+            if kind.heap[0] is ticket:
+                self._offer(kind)
+
+    def _leave(self, record: Record) -> None:
+        kind = record.waiting
+        if kind is None:
+            return
+        record.waiting = None
+        kind.size -= 1
+        if not kind.marked:
+            self.active -= 1
+        if kind.size == 0 and not kind.marked:
+            kinds = self._classes[kind.hash]
+            kinds.pop(kind.namespace, None)
+            if not kinds:
+                del self._classes[kind.hash]
+
+    def _offer(self, kind: PendingClass) -> None:
+        """Let the first of a class compete with those of the others."""
+        first = kind.top()
+        if first is not None and first.number != kind.offered:
+            kind.offered = first.number
+            heappush(self._heads, first)
+
+    def _mark(self, digest: Hash) -> None:
+        if digest in self.marks:
+            return
+        self.marks.add(digest)
+        for kind in self._classes.get(digest, {}).values():
+            kind.marked = True
+            self.active -= kind.size
+
+    def _park_all(self, kind: PendingClass) -> None:
+        self.active += kind.size
+        for record in list(kind.records()):
+            self._leave(record)
+            self.park(record)
+
+    def _drop_sticky(self, record: Record) -> None:
+        if self._sticky is record:
+            self._sticky = None

@@ -1,0 +1,214 @@
+"""How much can a queue still use? The tree of quotas: cluster queues are its leaves, cohorts its inner nodes.
+
+A node's **local** quota (Kueue: guaranteed) is what it does not lend; usage beyond it spills into the parent. Limits are derived once
+per change of the specs (`settle_limits`); usage is kept up to date along the path to the root, so that a question costs the depth of the tree.
+Rules: `pkg/cache/scheduler/resource_node.go` of Kueue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from taskgov.quantities import UNLIMITED, add
+from taskgov.scheduling.objects import FlavorResource, Quota, Usage, split
+
+
+class QuotaNode:
+    """One cluster queue or cohort in the tree; amounts by flavor and resource, missing ones are 0."""
+
+    __slots__ = (
+        "borrow_room",
+        "cohorts",
+        "height",
+        "is_queue",
+        "lendable",
+        "local",
+        "name",
+        "parent",
+        "path",
+        "potential",
+        "queues",
+        "quotas",
+        "root",
+        "subtree",
+        "usage",
+        "weight",
+    )
+
+    def __init__(self, name: str, quotas: Mapping[FlavorResource, Quota], weight: float, *, is_queue: bool) -> None:
+        self.name = name
+        self.quotas = quotas
+        self.weight = weight
+        self.is_queue = is_queue
+        self.parent: QuotaNode | None = None
+        self.root = self
+        self.cohorts: list[QuotaNode] = []
+        self.queues: list[QuotaNode] = []
+        self.subtree: Usage = {}
+        self.local: Usage = {}
+        self.borrow_room: Usage = {}
+        self.potential: Usage = {}
+        self.lendable: dict[str, int] = {}
+        self.usage: Usage = {}
+        self.height = 0
+        self.path = f"/{name}"
+
+    def ancestors(self) -> Iterator[QuotaNode]:
+        """Walk from the parent up to the root."""
+        node = self.parent
+        while node is not None:
+            yield node
+            node = node.parent
+
+    def subtree_queues(self) -> Iterator[QuotaNode]:
+        """Walk all cluster queues below this cohort, child cohorts first."""
+        for cohort in self.cohorts:
+            yield from cohort.subtree_queues()
+        yield from self.queues
+
+
+def link(child: QuotaNode, parent: QuotaNode) -> None:
+    """Put `child` under `parent`."""
+    child.parent = parent
+    (parent.queues if child.is_queue else parent.cohorts).append(child)
+
+
+def settle_limits(root: QuotaNode) -> None:
+    """Derive limits and cohort usage of a whole tree from the quotas and the usage of its queues."""
+    _derive_upwards(root)
+    _derive_downwards(root, root)
+
+
+def _derive_upwards(node: QuotaNode) -> None:
+    """Set subtree and local quota, height and cohort usage, children first."""
+    children = node.cohorts + node.queues
+    node.subtree = {fr: quota.nominal for fr, quota in node.quotas.items()}
+    if not node.is_queue:
+        node.usage = {}
+    for child in children:
+        _derive_upwards(child)
+        for fr, amount in child.subtree.items():
+            lent = UNLIMITED if amount >= UNLIMITED else amount - child.local.get(fr, 0)
+            node.subtree[fr] = add(node.subtree.get(fr, 0), lent)
+        for fr, used in child.usage.items():
+            node.usage[fr] = node.usage.get(fr, 0) + max(0, used - child.local.get(fr, 0))
+    node.local = {
+        fr: max(0, node.subtree[fr] - quota.lending_limit)
+        for fr, quota in node.quotas.items()
+        if quota.lending_limit is not None
+    }
+    node.height = max([1 if node.queues else 0, *(cohort.height + 1 for cohort in node.cohorts)])
+
+
+def _derive_downwards(node: QuotaNode, root: QuotaNode) -> None:
+    """Set root, path, potential and what the parent can lend, parents first."""
+    parent = node.parent
+    node.root = root
+    node.path = f"{parent.path}/{node.name}" if parent else f"/{node.name}"
+    node.borrow_room = {
+        fr: node.subtree[fr] - node.local.get(fr, 0) + quota.borrowing_limit
+        for fr, quota in node.quotas.items()
+        if quota.borrowing_limit is not None and parent is not None
+    }
+    node.potential = {fr: _potential(node, fr) for fr in {**root.subtree, **node.subtree}}
+    node.lendable = _lendable(parent, root) if parent else {}
+    for child in node.cohorts + node.queues:
+        _derive_downwards(child, root)
+
+
+def _potential(node: QuotaNode, fr: FlavorResource) -> int:
+    """The most `node` could use of `fr` were all else idle (Kueue: potentialAvailable)."""
+    subtree = node.subtree.get(fr, 0)
+    if node.parent is None:
+        return subtree
+    most = add(node.local.get(fr, 0), node.parent.potential.get(fr, 0))
+    quota = node.quotas.get(fr)
+    if quota is not None and quota.borrowing_limit is not None:
+        most = min(add(subtree, quota.borrowing_limit), most)
+    return most
+
+
+def _lendable(parent: QuotaNode, root: QuotaNode) -> dict[str, int]:
+    """What the parent could give of each resource, over all flavors of the tree."""
+    lendable: dict[str, int] = {}
+    for fr in root.subtree:
+        resource = split(fr)[1]
+        lendable[resource] = add(lendable.get(resource, 0), parent.potential.get(fr, 0))
+    return lendable
+
+
+def available(node: QuotaNode, fr: FlavorResource) -> int:
+    """Return what `node` can still use of `fr`, counting what it may borrow.
+
+    Negative after over-admission, e.g. when a quota was lowered under running work.
+    """
+    used = node.usage.get(fr, 0)
+    parent = node.parent
+    if parent is None:
+        return node.subtree.get(fr, 0) - used
+    local = node.local.get(fr, 0)
+    room = available(parent, fr)
+    limit = node.borrow_room.get(fr)
+    if limit is not None:
+        room = min(limit - max(0, used - local), room)
+    return max(0, local - used) + room
+
+
+def local_available(node: QuotaNode, fr: FlavorResource) -> int:
+    """Return what is left of the quota that `node` does not lend."""
+    return max(0, node.local.get(fr, 0) - node.usage.get(fr, 0))
+
+
+def would_borrow(node: QuotaNode, fr: FlavorResource, amount: int) -> bool:
+    """Say whether `amount` more of `fr` exceeds the quota of `node`'s own subtree (Kueue: BorrowingWith)."""
+    return node.subtree.get(fr, 0) < node.usage.get(fr, 0) + amount
+
+
+def within_nominal(node: QuotaNode, keys: Iterable[FlavorResource]) -> bool:
+    """Say whether `node` uses no more than its own subtree's quota of each of `keys`."""
+    subtree, usage = node.subtree, node.usage
+    return all(subtree.get(fr, 0) >= usage.get(fr, 0) for fr in keys)
+
+
+def add_usage(node: QuotaNode, usage: Mapping[FlavorResource, int]) -> None:
+    """Count `usage` in `node`, and what exceeds local quotas in its ancestors."""
+    for fr, amount in usage.items():
+        at: QuotaNode | None = node
+        while at is not None:
+            used = at.usage.get(fr, 0)
+            at.usage[fr] = used + amount
+            spilled = max(0, at.local.get(fr, 0) - used) if at.local else 0
+            if amount <= spilled:
+                break
+            amount -= spilled  # noqa: PLW2901 -- what the local quota does not hold goes on to the parent
+            at = at.parent
+
+
+def remove_usage(node: QuotaNode, usage: Mapping[FlavorResource, int]) -> None:
+    """Undo `add_usage`: what the parent held is given back first."""
+    for fr, amount in usage.items():
+        at: QuotaNode | None = node
+        while at is not None:
+            used = at.usage.get(fr, 0)
+            at.usage[fr] = used - amount
+            spilled = used - at.local.get(fr, 0) if at.local else used
+            if spilled <= 0:
+                break
+            amount = min(amount, spilled)  # noqa: PLW2901 -- only what had spilled leaves the parent
+            at = at.parent
+
+
+def lowest_subtree_that_fits(node: QuotaNode, fr: FlavorResource, amount: int) -> tuple[int, bool]:
+    """Find how far up the tree `amount` more of `fr` must borrow.
+
+    Returns the height of the lowest subtree whose own quota holds the request (0: the queue itself) and whether
+    that subtree lies below the root, so that lent quota may be reclaimed (Kueue: `hierarchical_preemption.go`).
+    """
+    if node.parent is None or not would_borrow(node, fr, amount):
+        return 0, node.parent is not None
+    rest = amount - local_available(node, fr)
+    for cohort in node.ancestors():
+        if not would_borrow(cohort, fr, rest):
+            return cohort.height, cohort.parent is not None
+        rest -= local_available(cohort, fr)
+    return node.root.height, False

@@ -1,0 +1,291 @@
+"""What do Kubernetes objects say? `kueue.x-k8s.io` v1beta1 and v1beta2 objects as the API server sends them, into `objects`.
+
+Missing fields get the defaults of the CRDs. Called by `world.World.apply`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Any, Final
+
+from taskgov.quantities import add, parse
+from taskgov.scheduling.instants import instant
+from taskgov.scheduling.objects import (
+    BEST_EFFORT_FIFO,
+    BORROWING_OVER_PREEMPTION,
+    MAY_STOP_SEARCH,
+    NEVER,
+    TRY_NEXT_FLAVOR,
+    Admission,
+    BorrowWithinCohort,
+    ClusterQueue,
+    Cohort,
+    Condition,
+    FlavorResource,
+    Fungibility,
+    LocalQueue,
+    PodSet,
+    PodSetAdmission,
+    Preemption,
+    Quota,
+    Requirement,
+    ResourceFlavor,
+    ResourceGroup,
+    Selector,
+    Taint,
+    Toleration,
+    Workload,
+    flavor_resource,
+)
+
+Object = Mapping[str, Any]
+
+JOB_UID_LABEL: Final = "kueue.x-k8s.io/job-uid"
+PRIORITY_CLASS_LABEL: Final = "kueue.x-k8s.io/priority-class"
+_V1BETA1_STOPS: Final = {"Borrow": MAY_STOP_SEARCH, "Preempt": MAY_STOP_SEARCH}
+
+
+def name_of(obj: Object) -> str:
+    """Return `metadata.name`; raises `ValueError` when the object has none."""
+    name = obj.get("metadata", {}).get("name")
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"{obj.get('kind', 'object')} without metadata.name")
+    return name
+
+
+def namespace_of(obj: Object) -> str:
+    """Return `metadata.namespace`, empty when there is none."""
+    return str(obj["metadata"].get("namespace") or "")
+
+
+def read_flavor(obj: Object) -> ResourceFlavor:
+    """Read a ResourceFlavor."""
+    spec = obj.get("spec") or {}
+    return ResourceFlavor(
+        name=name_of(obj),
+        labels=dict(spec.get("nodeLabels") or {}),
+        taints=tuple(
+            Taint(t["key"], t.get("value") or "", t.get("effect") or "") for t in spec.get("nodeTaints") or ()
+        ),
+        tolerations=_tolerations(spec.get("tolerations")),
+    )
+
+
+def read_cohort(obj: Object) -> Cohort:
+    """Read a Cohort; v1beta1 names its parent `parent`, v1beta2 `parentName`."""
+    spec = obj.get("spec") or {}
+    return Cohort(
+        name=name_of(obj),
+        parent=spec.get("parentName") or spec.get("parent") or None,
+        quotas=_quotas(spec.get("resourceGroups") or ()),
+        weight=_weight(spec),
+    )
+
+
+def read_cluster_queue(obj: Object) -> ClusterQueue:
+    """Read a ClusterQueue; v1beta1 names its cohort `cohort`, v1beta2 `cohortName`."""
+    spec = obj.get("spec") or {}
+    groups = spec.get("resourceGroups") or ()
+    return ClusterQueue(
+        name=name_of(obj),
+        cohort=spec.get("cohortName") or spec.get("cohort") or None,
+        groups=tuple(
+            ResourceGroup(tuple(group["coveredResources"]), tuple(f["name"] for f in group["flavors"]))
+            for group in groups
+        ),
+        quotas=_quotas(groups),
+        strategy=spec.get("queueingStrategy") or BEST_EFFORT_FIFO,
+        namespace_selector=_selector(spec.get("namespaceSelector")),
+        preemption=_preemption(spec.get("preemption") or {}),
+        fungibility=_fungibility(spec.get("flavorFungibility") or {}),
+        weight=_weight(spec),
+        stop_policy=spec.get("stopPolicy") or "None",
+    )
+
+
+def read_local_queue(obj: Object) -> LocalQueue:
+    """Read a LocalQueue."""
+    spec = obj.get("spec") or {}
+    return LocalQueue(namespace_of(obj), name_of(obj), str(spec.get("clusterQueue")), spec.get("stopPolicy") or "None")
+
+
+def read_workload(obj: Object, priority_of_class: Mapping[str, int]) -> Workload:
+    """Read a Workload's spec. Without `spec.priority` its WorkloadPriorityClass gives the value, else it is 0."""
+    spec = obj.get("spec") or {}
+    metadata = obj["metadata"]
+    labels = metadata.get("labels") or {}
+    reference = spec.get("priorityClassRef") or {}
+    workload_class = labels.get(PRIORITY_CLASS_LABEL)
+    if reference.get("kind") == "WorkloadPriorityClass":
+        workload_class = reference.get("name")
+    elif str(spec.get("priorityClassSource", "")).endswith("workloadpriorityclass"):
+        workload_class = spec.get("priorityClassName")
+    priority = spec.get("priority")
+    if workload_class is not None and workload_class in priority_of_class:
+        priority = priority_of_class[workload_class]
+    return Workload(
+        namespace=namespace_of(obj),
+        name=name_of(obj),
+        queue=spec.get("queueName") or "",
+        pod_sets=tuple(_pod_set(p) for p in spec.get("podSets") or ()),
+        priority=priority or 0,
+        created=instant(metadata.get("creationTimestamp")),
+        uid=metadata.get("uid") or "",
+        job_uid=labels.get(JOB_UID_LABEL) or "",
+        priority_class=workload_class,
+        active=spec.get("active") is not False,
+        reclaimable=tuple(
+            (r["name"], r["count"]) for r in (obj.get("status") or {}).get("reclaimablePods") or () if r["count"]
+        ),
+        source=obj,
+    )
+
+
+def read_admission(status: Object) -> Admission | None:
+    """Read `status.admission`: what the workload holds, or `None`."""
+    admission = status.get("admission")
+    if not admission:
+        return None
+    return Admission(
+        cluster_queue=admission["clusterQueue"],
+        pod_sets=tuple(
+            PodSetAdmission(
+                name=p["name"],
+                count=p.get("count", 1) if p.get("count") is not None else 1,
+                flavors=dict(p.get("flavors") or {}),
+                usage={r: parse(r, q) for r, q in (p.get("resourceUsage") or {}).items()},
+            )
+            for p in admission.get("podSetAssignments") or ()
+        ),
+    )
+
+
+def read_conditions(status: Object) -> dict[str, Condition]:
+    """Read `status.conditions`, by type."""
+    return {
+        c["type"]: Condition(
+            status=c["status"] == "True",
+            reason=c.get("reason") or "",
+            message=c.get("message") or "",
+            since=instant(c.get("lastTransitionTime")),
+        )
+        for c in status.get("conditions") or ()
+    }
+
+
+def _pod_set(obj: Object) -> PodSet:
+    pod = (obj.get("template") or {}).get("spec") or {}
+    return PodSet(
+        name=obj.get("name") or "main",
+        count=obj.get("count", 1),
+        requests=tuple(sorted(pod_requests(pod).items())),
+        min_count=obj.get("minCount"),
+        node_selector=tuple(sorted((pod.get("nodeSelector") or {}).items())),
+        affinity=_affinity(pod),
+        tolerations=_tolerations(pod.get("tolerations")),
+        group=(obj.get("topologyRequest") or {}).get("podSetGroupName"),
+    )
+
+
+def pod_requests(pod: Object) -> dict[str, int]:
+    """Sum what one pod requests, as the Kubernetes scheduler counts it.
+
+    Containers and sidecars add up; ordinary init containers run one after another before, so the largest counts.
+    Missing requests default to limits; requests at pod level win; overhead comes on top.
+    """
+    running: dict[str, int] = {}
+    peak: dict[str, int] = {}
+    for container in pod.get("initContainers") or ():
+        need = _requests(container)
+        if container.get("restartPolicy") == "Always":
+            running = _sum(running, need)
+            need = running
+        else:
+            need = _sum(running, need)
+        peak = _max(peak, need)
+    for container in pod.get("containers") or ():
+        running = _sum(running, _requests(container))
+    total = _max(running, peak) | _requests(pod)
+    return _sum(total, {r: parse(r, q) for r, q in (pod.get("overhead") or {}).items()})
+
+
+def _requests(container: Object) -> dict[str, int]:
+    resources = container.get("resources") or {}
+    asked = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
+    return {r: parse(r, q) for r, q in asked.items()}
+
+
+def _sum(left: Mapping[str, int], right: Mapping[str, int]) -> dict[str, int]:
+    return {r: add(left.get(r, 0), right.get(r, 0)) for r in {**left, **right}}
+
+
+def _max(left: Mapping[str, int], right: Mapping[str, int]) -> dict[str, int]:
+    return {r: max(left.get(r, 0), right.get(r, 0)) for r in {**left, **right}}
+
+
+def _affinity(pod: Object) -> tuple[tuple[Requirement, ...], ...]:
+    node = (pod.get("affinity") or {}).get("nodeAffinity") or {}
+    required = node.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    return tuple(_requirements(term.get("matchExpressions")) for term in required.get("nodeSelectorTerms") or ())
+
+
+def _requirements(expressions: Iterable[Object] | None) -> tuple[Requirement, ...]:
+    return tuple(Requirement(e["key"], e["operator"], tuple(e.get("values") or ())) for e in expressions or ())
+
+
+def _tolerations(items: Iterable[Object] | None) -> tuple[Toleration, ...]:
+    return tuple(
+        Toleration(t.get("key") or "", t.get("operator") or "Equal", t.get("value") or "", t.get("effect") or "")
+        for t in items or ()
+    )
+
+
+def _selector(selector: Object | None) -> Selector | None:
+    if selector is None:
+        return None
+    labels = tuple(Requirement(k, "In", (v,)) for k, v in sorted((selector.get("matchLabels") or {}).items()))
+    return Selector(labels + _requirements(selector.get("matchExpressions")))
+
+
+def _weight(spec: Object) -> float:
+    weight = (spec.get("fairSharing") or {}).get("weight")
+    return 1.0 if weight is None else float(Decimal(parse("cpu", str(weight))) / 1000)
+
+
+def _quotas(groups: Iterable[Object]) -> dict[FlavorResource, Quota]:
+    return {
+        flavor_resource(flavor["name"], resource["name"]): Quota(
+            nominal=parse(resource["name"], resource["nominalQuota"]),
+            borrowing_limit=_limit(resource, "borrowingLimit"),
+            lending_limit=_limit(resource, "lendingLimit"),
+        )
+        for group in groups
+        for flavor in group["flavors"]
+        for resource in flavor["resources"]
+    }
+
+
+def _limit(resource: Object, field: str) -> int | None:
+    limit = resource.get(field)
+    return None if limit is None else parse(resource["name"], limit)
+
+
+def _preemption(spec: Object) -> Preemption:
+    borrow = spec.get("borrowWithinCohort")
+    return Preemption(
+        within_cluster_queue=spec.get("withinClusterQueue", NEVER),
+        reclaim_within_cohort=spec.get("reclaimWithinCohort", NEVER),
+        borrow_within_cohort=borrow
+        and BorrowWithinCohort(borrow.get("policy") or NEVER, borrow.get("maxPriorityThreshold")),
+    )
+
+
+def _fungibility(spec: Object) -> Fungibility:
+    borrow = spec.get("whenCanBorrow") or MAY_STOP_SEARCH
+    preempt = spec.get("whenCanPreempt") or TRY_NEXT_FLAVOR
+    return Fungibility(
+        when_can_borrow=_V1BETA1_STOPS.get(borrow, borrow),
+        when_can_preempt=_V1BETA1_STOPS.get(preempt, preempt),
+        preference=spec.get("preference") or BORROWING_OVER_PREEMPTION,
+    )

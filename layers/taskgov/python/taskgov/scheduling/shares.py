@@ -1,0 +1,75 @@
+"""Who borrows most? The dominant resource share of a queue or cohort, exactly as Kueue computes it.
+
+Rules: `pkg/cache/scheduler/fair_sharing.go` of Kueue. Called by the fair-sharing tournament, fair preemption and the status of queues.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from taskgov.quantities import UNLIMITED
+from taskgov.scheduling.objects import FlavorResource, split
+from taskgov.scheduling.quota import QuotaNode
+
+_NOTHING: Final[Mapping[FlavorResource, int]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How much a node borrows of its most borrowed resource, in thousandths of what its parent could lend.
+
+    | value | means |
+    | --- | --- |
+    | `ratio` 0, `borrowing` False | borrows nothing (a root always) |
+    | `ratio` 0, `borrowing` True | borrows what nobody could lend |
+    | `weight` 0, `ratio` above 0 | an infinite share: `weighted` is `UNLIMITED` |
+    """
+
+    ratio: float = 0.0
+    weight: float = 1.0
+    dominant: str = ""
+    borrowing: bool = False
+
+    @property
+    def value(self) -> float:
+        """The exact weighted share, `inf` for a borrower without weight."""
+        if self.ratio == 0:
+            return 0.0
+        return math.inf if self.weight == 0 else self.ratio / self.weight
+
+    @property
+    def weighted(self) -> int:
+        """The share as Kueue reports it (`weightedShare`): rounded up, MaxInt64 when infinite."""
+        value = self.value
+        return UNLIMITED if math.isinf(value) else math.ceil(value)
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """What shares are compared by: borrowers without weight come last, among themselves by ratio."""
+        infinite = self.weight == 0 and self.ratio > 0
+        return infinite, self.ratio if infinite else self.value
+
+
+def dominant_share(node: QuotaNode, extra: Mapping[FlavorResource, int] = _NOTHING) -> Share:
+    """Return the share of `node` as it would be with `extra` usage; a node without parent has none."""
+    if node.parent is None:
+        return Share(weight=node.weight)
+    borrowed: dict[str, int] = {}
+    usage = node.usage
+    for fr, quota in node.subtree.items():
+        over = usage.get(fr, 0) + extra.get(fr, 0) - quota
+        if over > 0:
+            resource = split(fr)[1]
+            borrowed[resource] = borrowed.get(resource, 0) + over
+    if not borrowed:
+        return Share(weight=node.weight)
+    ratio, dominant = 0.0, ""
+    for resource in sorted(borrowed):  # a tie goes to the first name
+        lendable = node.lendable.get(resource, 0)
+        share = 1000.0 * borrowed[resource] / lendable if lendable > 0 else 0.0
+        if share > ratio:
+            ratio, dominant = share, resource
+    return Share(ratio, node.weight, dominant, borrowing=True)

@@ -1,0 +1,185 @@
+"""Where does everything stand? The mutable records behind a `World`: one per workload, one per cluster queue.
+
+Only this room touches them: `world` on behalf of callers, `cycle` while it decides.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from taskgov.scheduling.demand import Demand, demand_of
+from taskgov.scheduling.instants import Instant
+from taskgov.scheduling.objects import (
+    Admission,
+    ClusterQueue,
+    Condition,
+    FlavorResource,
+    ResourceGroup,
+    Usage,
+    Workload,
+    flavor_resource,
+)
+from taskgov.scheduling.quota import QuotaNode
+
+if TYPE_CHECKING:
+    from taskgov.scheduling.pending import PendingClass, PendingQueue
+
+QUOTA_RESERVED: Final = "QuotaReserved"
+ADMITTED: Final = "Admitted"
+EVICTED: Final = "Evicted"
+PREEMPTED: Final = "Preempted"
+REQUEUED: Final = "Requeued"
+FINISHED: Final = "Finished"
+PODS_READY_TIMEOUT: Final = "PodsReadyTimeout"
+_TIMED_BY_EVICTION: Final = {PODS_READY_TIMEOUT, "AdmissionCheck"}
+_UNKNOWN_RESERVATION: Final = 2**63 - 1
+
+
+class Scan(NamedTuple):
+    """How far the last flavor search of a workload came, and under which circumstances that holds."""
+
+    tried: tuple[dict[str, int], ...]
+    demand: Demand
+    cycle: int
+    generation: int
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether some search stopped before the last flavor."""
+        return any(index != -1 for pod_set in self.tried for index in pod_set.values())
+
+
+RunningKey = tuple[int, int, int, str, str, "Record"]
+
+
+class Record:
+    """One workload: its spec, what it holds, its conditions, and its place in a queue."""
+
+    __slots__ = (
+        "admission",
+        "conditions",
+        "demand",
+        "frs",
+        "key",
+        "queue",
+        "requeue_at",
+        "requeue_count",
+        "scan",
+        "ticket",
+        "usage",
+        "waiting",
+        "workload",
+    )
+
+    def __init__(self, workload: Workload) -> None:
+        self.workload = workload
+        self.key = workload.key
+        self.demand = demand_of(workload.pod_sets, workload.reclaimable)
+        self.queue: QueueState | None = None
+        self.conditions: dict[str, Condition] = {}
+        self.admission: Admission | None = None
+        self.usage: Usage = {}
+        self.frs: frozenset[FlavorResource] = frozenset()
+        self.scan: Scan | None = None
+        self.waiting: PendingClass | None = None
+        self.ticket = 0
+        self.requeue_at: Instant | None = None
+        self.requeue_count = 0
+
+    @property
+    def evicted(self) -> bool:
+        """Whether it has been told to leave and still holds quota."""
+        condition = self.conditions.get(EVICTED)
+        return condition is not None and condition.status
+
+    @property
+    def finished(self) -> bool:
+        """Whether it is done for good."""
+        condition = self.conditions.get(FINISHED)
+        return condition is not None and condition.status
+
+    @property
+    def queued_since(self) -> Instant:
+        """The moment that orders it in its queue: creation, or eviction where pods did not become ready in time."""
+        condition = self.conditions.get(EVICTED)
+        if condition is not None and condition.status and condition.reason in _TIMED_BY_EVICTION:
+            return condition.since
+        return self.workload.created
+
+    def hold(self, admission: Admission) -> None:
+        """Take what `admission` gives, scaled down where pods are reclaimable."""
+        self.admission = admission
+        counts = {p.pod_set.name: p.count for p in self.demand.pod_sets}
+        usage: Usage = {}
+        for pod_set in admission.pod_sets:
+            count = min(pod_set.count, counts.get(pod_set.name, pod_set.count))
+            for resource, flavor in pod_set.flavors.items():
+                fr = flavor_resource(flavor, resource)
+                amount = pod_set.usage.get(resource, 0)
+                if count != pod_set.count:
+                    amount = amount // pod_set.count * count
+                usage[fr] = usage.get(fr, 0) + amount
+        self.usage = usage
+        self.frs = frozenset(usage)
+
+    def let_go(self) -> None:
+        """Hold nothing any more."""
+        self.admission, self.usage, self.frs = None, {}, frozenset()
+
+    def set_condition(self, kind: str, *, status: bool, reason: str, message: Any, now: Instant) -> None:
+        """Write a condition; the moment changes only when the status does."""
+        before = self.conditions.get(kind)
+        since = before.since if before is not None and before.status == status else now
+        self.conditions[kind] = Condition(status, reason, message, since)
+
+    def running_key(self) -> RunningKey:
+        """Order of candidates for preemption within one queue (Kueue: CandidatesOrdering).
+
+        Already evicted first, then lower priority, then the more recent reservation, then the smaller UID.
+        """
+        reserved = self.conditions.get(QUOTA_RESERVED)
+        since = reserved.since if reserved is not None and reserved.status else _UNKNOWN_RESERVATION
+        return (0 if self.evicted else 1, self.workload.priority, -since, self.workload.uid, self.key, self)
+
+
+class QueueState:
+    """One cluster queue: its spec, its place in the quota tree, who runs, who waits."""
+
+    __slots__ = ("generation", "group_of", "node", "pending", "running", "spec")
+
+    def __init__(self, spec: ClusterQueue, pending: PendingQueue) -> None:
+        self.spec = spec
+        self.pending = pending
+        self.generation = 0
+        self.running: list[RunningKey] = []
+        self.group_of: Mapping[str, ResourceGroup] = {}
+        self.node = QuotaNode(spec.name, spec.quotas, spec.weight, is_queue=True)
+        self.redefine(spec)
+
+    def redefine(self, spec: ClusterQueue) -> None:
+        """Take a new spec."""
+        self.spec = spec
+        self.group_of = {resource: group for group in spec.groups for resource in group.resources}
+
+    def total_usage(self) -> Usage:
+        """Sum what all its workloads hold."""
+        usage: Usage = {}
+        for entry in self.running:
+            for fr, amount in entry[-1].usage.items():
+                usage[fr] = usage.get(fr, 0) + amount
+        return usage
+
+    def add(self, record: Record) -> None:
+        """Count `record` among the running (the quota tree is the caller's business)."""
+        insort(self.running, record.running_key())
+
+    def remove(self, record: Record) -> None:
+        """Count `record` no longer among the running. Its conditions must be as they were when it was added."""
+        index = bisect_left(self.running, record.running_key())
+        del self.running[index]
+
+    def running_records(self) -> Iterable[Record]:
+        """Everyone who holds quota here, in candidate order."""
+        return (entry[-1] for entry in self.running)

@@ -1,0 +1,323 @@
+"""Which objects are there, and who waits where? Applying and deleting objects, routing workloads to queues.
+
+`world.World` stands on this. A change of quota or of flavors raises the generation of the queues it touches and marks their trees, so that
+inadmissible workloads get another look (`requeue_inadmissible`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from taskgov.scheduling import reading
+from taskgov.scheduling.config import ManagerConfig
+from taskgov.scheduling.forest import build_forest, in_circle
+from taskgov.scheduling.instants import Instant
+from taskgov.scheduling.matching import fits_affinity, untolerated_taint
+from taskgov.scheduling.objects import ClusterQueue, Cohort, LocalQueue, PodSet, ResourceFlavor, Workload
+from taskgov.scheduling.pending import PendingQueue
+from taskgov.scheduling.quota import QuotaNode, add_usage, remove_usage
+from taskgov.scheduling.reasons import AffinityMismatch, FlavorNotFound, Reason, UntoleratedTaint
+from taskgov.scheduling.state import QUOTA_RESERVED, QueueState, Record
+
+KINDS: Final = (
+    "Namespace",
+    "ResourceFlavor",
+    "WorkloadPriorityClass",
+    "Cohort",
+    "ClusterQueue",
+    "LocalQueue",
+    "Workload",
+)
+"""What can be applied, in the order in which a dump is loaded."""
+
+
+class Store:
+    """Objects, records and queues, kept consistent with one another."""
+
+    def __init__(self, config: ManagerConfig) -> None:
+        self.config = config
+        self.namespaces: dict[str, dict[str, str]] = {}
+        self.flavors: dict[str, ResourceFlavor] = {}
+        self.priorities: dict[str, int] = {}
+        self.cohorts: dict[str, Cohort] = {}
+        self.local_queues: dict[tuple[str, str], LocalQueue] = {}
+        self.queues: dict[str, QueueState] = {}
+        self.records: dict[str, Record] = {}
+        self.unrouted: dict[str, Record] = {}
+        self.backing_off: dict[str, Record] = {}
+        self.notified: set[str] = set()
+        self.cohort_nodes: dict[str, QuotaNode] = {}
+        self._eligible: dict[tuple[str, PodSet], Reason | None] = {}
+        self._tree_changed = False
+
+    # Objects
+
+    def put_namespace(self, name: str, labels: Mapping[str, str]) -> None:
+        """Set a namespace's labels."""
+        self.namespaces[name] = dict(labels)
+
+    def put_flavor(self, flavor: ResourceFlavor) -> None:
+        """Add or change a flavor; queues that use it get another look."""
+        if self.flavors.get(flavor.name) == flavor:
+            return
+        self.flavors[flavor.name] = flavor
+        self._flavor_changed(flavor.name)
+
+    def drop_flavor(self, name: str) -> None:
+        """Delete a flavor; queues that use it become inactive."""
+        del self.flavors[name]
+        self._flavor_changed(name)
+
+    def put_cohort(self, cohort: Cohort) -> None:
+        """Add or change a cohort: its whole tree, before and after, gets another look."""
+        if self.cohorts.get(cohort.name) == cohort:
+            return
+        self._touch_tree(cohort.name)
+        self.cohorts[cohort.name] = cohort
+        self._tree_changed = True
+        self._touch_tree(cohort.name)
+
+    def drop_cohort(self, name: str) -> None:
+        """Delete a cohort; queues and children that still name it keep an implicit one without quota."""
+        self._touch_tree(name)
+        del self.cohorts[name]
+        self._tree_changed = True
+
+    def put_queue(self, spec: ClusterQueue) -> None:
+        """Add or change a cluster queue. Workloads that waited for it are queued."""
+        state = self.queues.get(spec.name)
+        if state is None:
+            pending = PendingQueue(spec.strategy, hashing=self.config.gate("SchedulingEquivalenceHashing"))
+            self.queues[spec.name] = QueueState(spec, pending)
+            self._tree_changed = True
+            self._route_waiting()
+            return
+        if state.spec == spec:
+            return
+        self.notified.add(spec.name)
+        self._notify_siblings(state)
+        if state.spec.quotas != spec.quotas or state.spec.cohort != spec.cohort:
+            state.generation += 1
+        state.redefine(spec)
+        state.pending.strategy = spec.strategy
+        self._tree_changed = True
+
+    def drop_queue(self, name: str) -> None:
+        """Delete a cluster queue; its pending workloads wait for it to come back, running ones lose their place in the tree."""
+        state = self.queues.pop(name)
+        self._notify_siblings(state)
+        for record in [*state.pending.in_line(), *state.pending.inadmissible()]:
+            state.pending.remove(record)
+            self._unroute(record)
+        for record in state.running_records():
+            record.queue = None
+        self._tree_changed = True
+
+    def put_local_queue(self, queue: LocalQueue) -> None:
+        """Add or change a local queue; its workloads are queued, or taken out of line while it is stopped."""
+        key = (queue.namespace, queue.name)
+        if self.local_queues.get(key) == queue:
+            return
+        known = key in self.local_queues
+        self.local_queues[key] = queue
+        if known:
+            self._reroute(key)
+        else:
+            self._route_waiting()
+
+    def drop_local_queue(self, namespace: str, name: str) -> None:
+        """Delete a local queue; its pending workloads wait for it to come back."""
+        del self.local_queues[namespace, name]
+        self._reroute((namespace, name))
+
+    def put_priority_class(self, name: str, value: int) -> None:
+        """Set the value of a WorkloadPriorityClass; workloads of that class follow."""
+        if self.priorities.get(name) == value:
+            return
+        self.priorities[name] = value
+        for record in list(self.records.values()):
+            if record.workload.priority_class == name and record.workload.source is not None:
+                self.change_workload(record, reading.read_workload(record.workload.source, self.priorities))
+
+    # Workloads
+
+    def add_workload(self, workload: Workload, status: Mapping[str, Any]) -> Record:
+        """Take a new workload, running or pending as its status says."""
+        record = Record(workload)
+        record.conditions = reading.read_conditions(status)
+        self.records[record.key] = record
+        admission = reading.read_admission(status)
+        reserved = record.conditions.get(QUOTA_RESERVED)
+        if record.finished:
+            return record
+        if admission is not None and (reserved is None or reserved.status):
+            record.hold(admission)
+            self.start(record, admission.cluster_queue)
+        else:
+            self.enqueue(record)
+        return record
+
+    def change_workload(self, record: Record, workload: Workload) -> None:
+        """Take a changed spec; a pending workload is queued anew, a running one holds its quota (less what is reclaimable)."""
+        if record.workload == workload:
+            record.workload = workload
+            return
+        fresh = Record(workload)
+        if record.admission is not None:
+            queue = record.queue
+            self.stop(record)
+            record.workload, record.demand = workload, fresh.demand
+            record.hold(record.admission)
+            if queue is not None:
+                self.start(record, queue.spec.name)
+            return
+        self.dequeue(record)
+        record.workload, record.demand = workload, fresh.demand
+        if not record.finished:
+            self.enqueue(record)
+
+    def drop_workload(self, record: Record) -> None:
+        """Forget a workload; the quota it held is free."""
+        if record.admission is not None:
+            self.stop(record)
+        else:
+            self.dequeue(record)
+        del self.records[record.key]
+
+    def start(self, record: Record, queue: str) -> None:
+        """Count a workload that holds quota as running in `queue`."""
+        state = self.queues.get(queue)
+        record.queue = state
+        if state is not None:
+            state.add(record)
+            if not self._tree_changed:
+                add_usage(state.node, record.usage)
+
+    def stop(self, record: Record) -> None:
+        """Free the quota of a running workload: its queue's generation rises and its tree gets another look."""
+        state = record.queue
+        if state is None:
+            return
+        state.remove(record)
+        if not self._tree_changed:
+            remove_usage(state.node, record.usage)
+        state.generation += 1
+        self.notified.add(state.spec.name)
+        record.queue = None
+
+    def enqueue(self, record: Record) -> None:
+        """Put a pending workload in line, where its local queue leads."""
+        state = self._destination(record)
+        if state is None:
+            self._unroute(record)
+            return
+        self.unrouted.pop(record.key, None)
+        record.queue = state
+        if record.requeue_at is not None:
+            self.backing_off[record.key] = record
+            state.pending.park(record)
+        else:
+            state.pending.push(record)
+
+    def dequeue(self, record: Record) -> None:
+        """Take a pending workload out of wherever it waits."""
+        self.unrouted.pop(record.key, None)
+        self.backing_off.pop(record.key, None)
+        if record.queue is not None:
+            record.queue.pending.remove(record)
+            record.queue = None
+
+    # Reading
+
+    def settle_tree(self) -> None:
+        """Rebuild the quota trees if specs changed since."""
+        if self._tree_changed:
+            self._tree_changed = False
+            self.cohort_nodes = build_forest(self.queues.values(), self.cohorts)
+
+    def inactive_because(self, state: QueueState) -> str | None:
+        """Say why a cluster queue takes no workloads, `None` when it is active (Kueue: ClusterQueueActiveReason)."""
+        spec = state.spec
+        if spec.stop_policy != "None":
+            return "Stopped"
+        if spec.cohort and in_circle(spec.cohort, self.cohorts):
+            return "CohortCycleDetected"
+        if any(flavor not in self.flavors for group in spec.groups for flavor in group.flavors):
+            return "FlavorNotFound"
+        return None
+
+    def eligible(self, flavor: str, pod_sets: Sequence[PodSet]) -> Reason | None:
+        """Say why pods may not use a flavor, `None` when they may."""
+        for pod_set in pod_sets:
+            key = (flavor, pod_set)
+            if key not in self._eligible:
+                self._eligible[key] = self._obstacle(flavor, pod_set)
+            if (reason := self._eligible[key]) is not None:
+                return reason
+        return None
+
+    def _obstacle(self, name: str, pod_set: PodSet) -> Reason | None:
+        flavor = self.flavors.get(name)
+        if flavor is None:
+            return FlavorNotFound(name)
+        taint = untolerated_taint(flavor, pod_set.tolerations)
+        if taint is not None:
+            return UntoleratedTaint(taint, name)
+        return None if fits_affinity(flavor, pod_set) else AffinityMismatch(name)
+
+    # Routing
+
+    def _destination(self, record: Record) -> QueueState | None:
+        workload = record.workload
+        local = self.local_queues.get((workload.namespace, workload.queue))
+        if local is None or local.stop_policy != "None" or not workload.active:
+            return None
+        return self.queues.get(local.cluster_queue)
+
+    def _unroute(self, record: Record) -> None:
+        record.queue = None
+        self.unrouted[record.key] = record
+
+    def _route_waiting(self) -> None:
+        for record in list(self.unrouted.values()):
+            self.enqueue(record)
+
+    def _reroute(self, key: tuple[str, str]) -> None:
+        for record in list(self.records.values()):
+            pending = record.admission is None and not record.finished
+            if pending and (record.workload.namespace, record.workload.queue) == key:
+                self.dequeue(record)
+                self.enqueue(record)
+
+    # Consequences of changed specs
+
+    def _flavor_changed(self, name: str) -> None:
+        self._eligible.clear()
+        self.notified.update(
+            queue.spec.name for queue in self.queues.values() if any(name in g.flavors for g in queue.spec.groups)
+        )
+
+    def _notify_siblings(self, state: QueueState) -> None:
+        if state.spec.cohort:
+            self.notified.update(q.spec.name for q in self.queues.values() if q.spec.cohort == state.spec.cohort)
+
+    def _touch_tree(self, cohort: str) -> None:
+        for name in self._queues_of_tree(cohort):
+            self.queues[name].generation += 1
+            self.notified.add(name)
+
+    def _queues_of_tree(self, cohort: str) -> Iterable[str]:
+        root = self._root_of(cohort)
+        return [q.spec.name for q in self.queues.values() if q.spec.cohort and self._root_of(q.spec.cohort) == root]
+
+    def _root_of(self, cohort: str) -> str:
+        if in_circle(cohort, self.cohorts):
+            return cohort
+        while cohort in self.cohorts and (parent := self.cohorts[cohort].parent):
+            cohort = parent
+        return cohort
+
+    def now_in_line(self, now: Instant) -> list[Record]:
+        """Return the workloads whose time out of the queue is over."""
+        return [r for r in self.backing_off.values() if r.requeue_at is not None and r.requeue_at <= now]

@@ -1,0 +1,422 @@
+"""What would Kueue do? A whole installation: load objects, run cycles, read the outcome.
+
+`World` is the door to this room. The embedded cluster drives one live, plans drive copies of one to predict. It owns no clock: every call that
+writes a moment takes `now` (aware `datetime`, RFC 3339 text or `Instant`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from taskgov.scheduling import lifecycle, reading, writing
+from taskgov.scheduling.config import ManagerConfig
+from taskgov.scheduling.cycle import Cycle, Entry
+from taskgov.scheduling.instants import Instant, instant
+from taskgov.scheduling.matching import selects
+from taskgov.scheduling.nomination import Nominator, namespace_labels
+from taskgov.scheduling.objects import Admission, FlavorResource, PodSetAdmission, Usage, Workload
+from taskgov.scheduling.pending import Requeue
+from taskgov.scheduling.quota import QuotaNode, available
+from taskgov.scheduling.reasons import (
+    MISCONFIGURED,
+    PENDING,
+    PENDING_EVALUATION,
+    WAITING_FOR_PREEMPTED,
+    WAITING_FOR_QUOTA,
+    preempted_message,
+)
+from taskgov.scheduling.results import Admitted, CycleResult, Preempted, Waiting, considered_flavors
+from taskgov.scheduling.shares import Share, dominant_share
+from taskgov.scheduling.state import QueueState, Record
+from taskgov.scheduling.store import KINDS, Store
+
+Now = datetime | str | Instant
+_NOTHING: Final[Mapping[FlavorResource, int]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaView:
+    """What a cluster queue or cohort has of its flavors and resources, in base units; keys are `flavor/resource`."""
+
+    available: Usage
+    potential: Usage
+    usage: Usage
+    nominal: Usage
+
+
+class World:
+    """A Kueue installation whose scheduler runs when it is told to.
+
+    Example:
+        >>> from taskgov.scheduling import World
+        >>> world = World()
+        >>> world.load([
+        ...     {"kind": "ResourceFlavor", "metadata": {"name": "gpu"}},
+        ...     {"kind": "ClusterQueue", "metadata": {"name": "team-a"}, "spec": {
+        ...         "namespaceSelector": {}, "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [
+        ...             {"name": "gpu", "resources": [{"name": "cpu", "nominalQuota": "4"}]}]}]}},
+        ...     {"kind": "LocalQueue", "metadata": {"name": "main", "namespace": "a"},
+        ...         "spec": {"clusterQueue": "team-a"}},
+        ...     {"kind": "Workload", "metadata": {"name": "job", "namespace": "a"}, "spec": {
+        ...         "queueName": "main", "podSets": [{"name": "main", "count": 2, "template": {"spec": {
+        ...             "containers": [{"resources": {"requests": {"cpu": "1"}}}]}}}]}},
+        ... ])
+        >>> result = world.cycle("2026-11-20T09:00:00Z")
+        >>> [(a.workload, a.admission.pod_sets[0].usage) for a in result.admitted]
+        [('a/job', {'cpu': 2000})]
+        >>> world.workload("a/job")["status"]["conditions"][0]["message"]
+        'Quota reserved in ClusterQueue team-a'
+        >>> world.finish("a/job", "2026-11-20T10:00:00Z")
+        >>> world.cluster_queue("team-a")["status"]["reservingWorkloads"]
+        0
+
+    """
+
+    def __init__(self, config: ManagerConfig | None = None) -> None:
+        self._store = Store(config or ManagerConfig())
+        self._cycle_number = 0
+
+    @property
+    def config(self) -> ManagerConfig:
+        """How the manager is configured."""
+        return self._store.config
+
+    # Objects in
+
+    def load(self, objects: Iterable[Mapping[str, Any]]) -> None:
+        """Apply many objects, such as the items of `kubectl get -o json`, in an order that suits them."""
+        for obj in sorted(objects, key=lambda o: KINDS.index(o["kind"]) if o["kind"] in KINDS else len(KINDS)):
+            self.apply(obj)
+
+    def apply(self, obj: Mapping[str, Any]) -> None:
+        """Add or change one object of `kueue.x-k8s.io` v1beta1 or v1beta2, or a Namespace.
+
+        A workload's status is read when the workload is new; from then on its status is this world's.
+        Raises `ValueError` for an object of another kind or one that cannot be read.
+        """
+        store, name = self._store, reading.name_of(obj)
+        match obj["kind"]:
+            case "Namespace":
+                store.put_namespace(name, obj["metadata"].get("labels") or {})
+            case "ResourceFlavor":
+                store.put_flavor(reading.read_flavor(obj))
+            case "WorkloadPriorityClass":
+                store.put_priority_class(name, int(obj["value"]))
+            case "Cohort":
+                store.put_cohort(reading.read_cohort(obj))
+            case "ClusterQueue":
+                store.put_queue(reading.read_cluster_queue(obj))
+            case "LocalQueue":
+                store.put_local_queue(reading.read_local_queue(obj))
+            case "Workload":
+                self.submit(reading.read_workload(obj, store.priorities), obj.get("status") or {})
+            case kind:
+                raise ValueError(f"Kueue does not schedule by objects of kind {kind}")
+
+    def submit(self, workload: Workload, status: Mapping[str, Any] = _NOTHING) -> None:
+        """Add or change a workload given as a value."""
+        record = self._store.records.get(workload.key)
+        if record is None:
+            self._store.add_workload(workload, status)
+        else:
+            self._store.change_workload(record, workload)
+
+    def delete(self, kind: str, name: str, namespace: str = "") -> None:
+        """Delete one object. Raises `KeyError` when there is none."""
+        store = self._store
+        match kind:
+            case "Namespace":
+                del store.namespaces[name]
+            case "ResourceFlavor":
+                store.drop_flavor(name)
+            case "WorkloadPriorityClass":
+                del store.priorities[name]
+            case "Cohort":
+                store.drop_cohort(name)
+            case "ClusterQueue":
+                store.drop_queue(name)
+            case "LocalQueue":
+                store.drop_local_queue(namespace, name)
+            case "Workload":
+                store.drop_workload(store.records[f"{namespace}/{name}" if namespace else name])
+            case _:
+                raise KeyError(kind)
+
+    # What happens
+
+    def cycle(self, now: Now) -> CycleResult:
+        """Run one scheduling cycle: one head of each active queue with somebody in line.
+
+        Admitted workloads hold their quota at once. Preempted ones keep theirs until `finish_eviction`.
+        """
+        when, store = _instant(now), self._store
+        store.settle_tree()
+        self._end_backoffs(when)
+        self._cycle_number += 1
+        run = Cycle(self._nominator(), self._cycle_number, when)
+        run.run(list(self._heads()))
+        return self._conclude(run)
+
+    def settle(self, now: Now, max_cycles: int = 1000) -> list[CycleResult]:
+        """Run cycles at one moment until nothing changes, finishing evictions at once; see `simulation` for run times.
+
+        Stops after `max_cycles` at the latest: rules can be set up so that workloads preempt one another for ever.
+        """
+        results: list[CycleResult] = []
+        while len(results) < max_cycles:
+            self.requeue_inadmissible()
+            if not self.has_heads():
+                break
+            result = self.cycle(now)
+            results.append(result)
+            for victim in result.preempted:
+                self.finish_eviction(victim.workload, now)
+            if result.idle and not result.preempted and not self._someone_untried(result):
+                break
+        return results
+
+    def evict(self, workload: str, now: Now, *, reason: str, message: str) -> None:
+        """Tell a running workload to leave for a reason other than preemption, e.g. `PodsReadyTimeout`."""
+        self._tell_to_leave(self._running(workload), reason, message, _instant(now))
+
+    def finish_eviction(self, workload: str, now: Now) -> None:
+        """The pods of an evicted workload are gone: free its quota and queue it again, as old as it is.
+
+        Raises `ValueError` when it was not told to leave.
+        """
+        record, when = self._running(workload), _instant(now)
+        if not record.evicted:
+            raise ValueError(f"workload {workload} is not evicted")
+        self._store.stop(record)
+        pending = PENDING_EVALUATION if self._observable() else PENDING
+        lifecycle.leave(record, pending, self.config.backoff, when)
+        self._store.enqueue(record)
+
+    def finish(
+        self, workload: str, now: Now, *, reason: str = "Succeeded", message: str = "Job finished successfully"
+    ) -> None:
+        """A workload is done: free its quota; it stays readable until it is deleted."""
+        record = self._record(workload)
+        if record.admission is not None:
+            self._store.stop(record)
+        else:
+            self._store.dequeue(record)
+        lifecycle.finish(record, reason, message, _instant(now))
+
+    def requeue_inadmissible(self, cluster_queues: Iterable[str] | None = None) -> int:
+        """Put inadmissible workloads back in line, in all trees where capacity or specs changed, and say how many.
+
+        Kueue does this in batches of one second. `cluster_queues` limits it to the trees of these queues.
+        """
+        store = self._store
+        store.settle_tree()
+        names = set(store.notified if cluster_queues is None else cluster_queues)
+        roots = {store.queues[name].node.root for name in names if name in store.queues}
+        store.notified -= names
+        moved = 0
+        for root in sorted(roots, key=lambda r: (r.name, r.is_queue)):
+            members = [root] if root.is_queue else list(root.subtree_queues())
+            store.notified.difference_update(node.name for node in members)
+            moved += sum(self._release(store.queues[node.name]) for node in members)
+        return moved
+
+    @property
+    def notified(self) -> frozenset[str]:
+        """Cluster queues in whose trees inadmissible workloads deserve another look."""
+        return frozenset(self._store.notified)
+
+    def has_heads(self) -> bool:
+        """Say whether a cycle would have anybody to look at."""
+        return any(q.pending.active and self._store.inactive_because(q) is None for q in self._store.queues.values())
+
+    # Reading
+
+    def workload(self, key: str, version: str = "v1beta2") -> dict[str, Any]:
+        """Return a workload as the API server would show it. Raises `KeyError` when it is unknown."""
+        return writing.workload_object(self._record(key), version)
+
+    def workloads(self) -> Iterator[str]:
+        """Give the keys of all workloads."""
+        return iter(self._store.records)
+
+    def admission(self, key: str) -> Admission | None:
+        """Return what a workload holds, `None` when it holds nothing."""
+        return self._record(key).admission
+
+    def cluster_queue(self, name: str) -> dict[str, Any]:
+        """Return the ClusterQueue `name` with its status as Kueue reports it (v1beta2)."""
+        self._store.settle_tree()
+        state = self._store.queues[name]
+        return writing.cluster_queue_object(state, self._store.inactive_because(state))
+
+    def pending(self, cluster_queue: str) -> tuple[list[str], list[str]]:
+        """Return who is in line in a queue, and who is inadmissible until something changes; by name."""
+        queue = self._store.queues[cluster_queue].pending
+        return [r.key for r in queue.in_line()], [r.key for r in queue.inadmissible()]
+
+    def quota(self, name: str, *, cohort: bool = False) -> QuotaView:
+        """Return what a cluster queue (or cohort) has and could have."""
+        node = self._node(name, cohort=cohort)
+        keys = sorted({**node.root.subtree, **node.usage})
+        return QuotaView(
+            available={fr: available(node, fr) for fr in keys},
+            potential={fr: node.potential.get(fr, 0) for fr in keys},
+            usage={fr: node.usage.get(fr, 0) for fr in keys},
+            nominal={fr: quota.nominal for fr, quota in node.quotas.items()},
+        )
+
+    def share(self, name: str, *, cohort: bool = False, extra: Mapping[FlavorResource, int] = _NOTHING) -> Share:
+        """Return the dominant resource share of a cluster queue (or cohort), as it would be with `extra` usage."""
+        return dominant_share(self._node(name, cohort=cohort), extra)
+
+    # Inside
+
+    def _record(self, key: str) -> Record:
+        return self._store.records[key]
+
+    def _running(self, key: str) -> Record:
+        record = self._record(key)
+        if record.admission is None:
+            raise ValueError(f"workload {key} holds no quota")
+        return record
+
+    def _node(self, name: str, *, cohort: bool) -> QuotaNode:
+        self._store.settle_tree()
+        return self._store.cohort_nodes[name] if cohort else self._store.queues[name].node
+
+    def _nominator(self) -> Nominator:
+        store = self._store
+        return Nominator(store.config, store.queues.__getitem__, store.eligible, store.namespaces)
+
+    def _observable(self) -> bool:
+        return self.config.gate("UnadmittedWorkloadsObservability")
+
+    def _heads(self) -> Iterator[tuple[QueueState, Record]]:
+        """Pop exactly one head of each active queue."""
+        for state in self._store.queues.values():
+            if state.pending.active and self._store.inactive_because(state) is None:
+                record = state.pending.pop()
+                if record is not None:
+                    yield state, record
+
+    def _release(self, state: QueueState) -> int:
+        return state.pending.release_inadmissible(self._may_enter(state))
+
+    def _may_enter(self, state: QueueState) -> Callable[[Record], bool]:
+        namespaces, selector = self._store.namespaces, state.spec.namespace_selector
+
+        def may_enter(record: Record) -> bool:
+            labels = namespace_labels(namespaces, record.workload.namespace)
+            return record.requeue_at is None and selects(selector, labels)
+
+        return may_enter
+
+    def _end_backoffs(self, now: Instant) -> None:
+        for record in self._store.now_in_line(now):
+            self._store.dequeue(record)
+            lifecycle.end_backoff(record, now)
+            self._store.enqueue(record)
+
+    def _tell_to_leave(
+        self, record: Record, reason: str, message: str, now: Instant, preempted: str | None = None
+    ) -> None:
+        """Evict; its place among the candidates changes with its conditions."""
+        if record.queue is not None:
+            record.queue.remove(record)
+        lifecycle.tell_to_leave(record, reason, message, now, preempted)
+        if record.queue is not None:
+            record.queue.add(record)
+
+    def _conclude(self, run: Cycle) -> CycleResult:
+        """Write down what a cycle decided: admissions, evictions, conditions; put the rest back in their queues."""
+        admitted, preempted, waiting = [], [], []
+        for entry in run.processed:
+            if entry.admitted:
+                admitted.append(self._admit(entry, run.now))
+                continue
+            if entry.requeue is Requeue.PENDING_PREEMPTION and not entry.deferred:
+                preempted += self._preempt(entry, run.now)
+            waiting.append(self._wait(entry, run.now))
+        return CycleResult(
+            run.number, run.now, tuple(admitted), tuple(preempted), tuple(waiting), run.skipped_preemptions
+        )
+
+    def _admit(self, entry: Entry, now: Instant) -> Admitted:
+        record, queue, assignment = entry.record, entry.queue, entry.assignment
+        pod_sets = tuple(
+            PodSetAdmission(
+                name=p.name,
+                count=p.count,
+                flavors={r: choice.flavor for r, choice in p.choices.items()},
+                usage={r: p.requests[r] for r in p.choices},
+            )
+            for p in assignment.pod_sets
+        )
+        admission = Admission(queue.spec.name, pod_sets)
+        lifecycle.admit(record, admission, now)
+        queue.pending.remove(record)
+        queue.add(record)
+        return Admitted(
+            record.key,
+            record.workload.uid,
+            queue.spec.name,
+            admission,
+            assignment.borrowing,
+            considered_flavors(assignment),
+        )
+
+    def _preempt(self, entry: Entry, now: Instant) -> list[Preempted]:
+        """Tell the victims to leave, except those that were told before."""
+        issued = []
+        for record, reason in entry.victims:
+            queue = record.queue
+            if queue is None or record.evicted:
+                continue
+            preemptor = entry.record.workload
+            message = preempted_message(
+                reason, preemptor.uid, preemptor.job_uid, entry.queue.node.path, queue.node.path
+            )
+            self._tell_to_leave(record, "Preempted", message, now, preempted=reason)
+            issued.append(
+                Preempted(
+                    record.key,
+                    record.workload.uid,
+                    queue.spec.name,
+                    entry.record.key,
+                    entry.queue.spec.name,
+                    reason,
+                    message,
+                )
+            )
+        return issued
+
+    def _wait(self, entry: Entry, now: Instant) -> Waiting:
+        record, queue = entry.record, entry.queue
+        reason = self._reason(entry)
+        lifecycle.wait(record, reason, entry.verdict, now)
+        in_line = queue.pending.requeue(record, entry.requeue, waits_for_backoff=record.requeue_at is not None)
+        return Waiting(record.key, queue.spec.name, reason, entry.verdict, entry.requeue, in_line)
+
+    def _reason(self, entry: Entry) -> str:
+        if not self._observable():
+            return PENDING
+        match entry.requeue:
+            case Requeue.NAMESPACE_MISMATCH:
+                return MISCONFIGURED
+            case Requeue.PENDING_PREEMPTION:
+                return WAITING_FOR_PREEMPTED
+            case Requeue.NO_FIT:
+                return entry.blocker.token or WAITING_FOR_QUOTA
+            case _:
+                return WAITING_FOR_QUOTA
+
+    def _someone_untried(self, result: CycleResult) -> bool:
+        """Whether another cycle could bring something new although this one brought nothing."""
+        return bool(self._store.notified) or not all(w.in_line for w in result.waiting)
+
+
+def _instant(now: Now) -> Instant:
+    return now if isinstance(now, int) else instant(now)
