@@ -1,7 +1,8 @@
-"""What does the emulated account ask of the cluster behind a HyperPod cluster?
+"""Say what the emulated account asks of the cluster behind a HyperPod cluster.
 
-The SageMaker side (`taskgov_embedded.sagemaker`) answers ListClusterNodes, DescribeCluster and UpdateCluster out of this
-port; a simulated cluster implements it. `StaticCluster` is the smallest implementation: nodes that only change when asked.
+The SageMaker side (`taskgov_embedded.sagemaker`) answers ListClusterNodes, DescribeCluster and UpdateCluster out of
+this port; a simulated cluster implements it. `StaticCluster` is the smallest implementation: nodes that only change
+when asked.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class ClusterPort(Protocol):
         ...
 
     def set_target(self, group: GroupFact) -> None:
-        """Take a new target for a group (a new group when the name is new); nodes come or go in the cluster's own time."""
+        """Take a group's new target (a new name is a new group); nodes come or go in the cluster's own time."""
         ...
 
     def delete_nodes(self, instance_ids: Sequence[str]) -> None:

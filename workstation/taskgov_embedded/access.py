@@ -1,0 +1,244 @@
+"""Name what an API call needs: the IAM actions, and the ARNs on which it needs them.
+
+The wire's operation names are not IAM's (`Invoke` needs `lambda:InvokeFunction`), and parameters hold names rather than
+ARNs. A call that is not listed here is checked on `*`, which fails closed for a grant that is scoped to a resource.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+SIGNING_TO_SERVICE = {"monitoring": "cloudwatch", "states": "stepfunctions"}
+"""botocore's service for the name in a signature's credential scope, where the two differ."""
+
+SERVICE_TO_PREFIX = {"stepfunctions": "states", "cloudwatch": "cloudwatch"}
+"""IAM's prefix for botocore's service, where the two differ."""
+
+RENAMED = {
+    "lambda:Invoke": "lambda:InvokeFunction",
+    "s3:HeadObject": "s3:GetObject",
+    "s3:ListObjects": "s3:ListBucket",
+    "s3:ListObjectsV2": "s3:ListBucket",
+    "s3:HeadBucket": "s3:ListBucket",
+    "s3:ListObjectVersions": "s3:ListBucketVersions",
+    "s3:DeleteObjects": "s3:DeleteObject",
+    "s3:CopyObject": "s3:PutObject",
+    "s3:GetBucketLifecycleConfiguration": "s3:GetLifecycleConfiguration",
+    "sqs:SendMessageBatch": "sqs:SendMessage",
+    "sqs:DeleteMessageBatch": "sqs:DeleteMessage",
+    "sqs:ChangeMessageVisibilityBatch": "sqs:ChangeMessageVisibility",
+    "sns:PublishBatch": "sns:Publish",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the account is, for making ARNs."""
+
+    account: str
+    region: str
+    partition: str = "aws"
+    cluster_arns: dict[str, str] = field(default_factory=dict)
+    """HyperPod clusters by name: their ARNs end in an id, which the name does not tell."""
+
+    def arn(self, service: str, resource: str) -> str:
+        """Return the ARN of a resource of this account and Region."""
+        return f"arn:{self.partition}:{service}:{self.region}:{self.account}:{resource}"
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One action on one of `resources` (any of them: some APIs are documented on more than one kind of resource)."""
+
+    action: str
+    resources: tuple[str, ...]
+
+
+def needs(service: str, operation: str, params: Mapping[str, Any], place: Place) -> tuple[Need, ...]:
+    """Return what the call needs, in the order in which AWS would complain.
+
+    >>> needs("lambda", "Invoke", {"FunctionName": "plan"}, Place("111122223333", "us-east-1"))[0].resources
+    ('arn:aws:lambda:us-east-1:111122223333:function:plan',)
+    """
+    if service == "dynamodb" and operation in {
+        "TransactWriteItems",
+        "TransactGetItems",
+        "BatchWriteItem",
+        "BatchGetItem",
+    }:
+        return _dynamodb_many(operation, params, place)
+    action = _action(service, operation, params)
+    name_resources = _RESOURCES.get(service)
+    resources = ("*",) if name_resources is None else name_resources(operation, params, place)
+    wanted = [Need(action, resources)]
+    if operation == "CopyObject":
+        wanted.append(Need("s3:GetObject", (_copy_source(params["CopySource"]),)))
+    return tuple(wanted)
+
+
+def conditions(service: str, operation: str, params: Mapping[str, Any], place: Place) -> dict[str, str | list[str]]:
+    """Return the condition keys that can be known for the call."""
+    known: dict[str, str | list[str]] = {
+        "aws:SecureTransport": "true",
+        "aws:RequestedRegion": place.region,
+        "aws:ResourceAccount": place.account,
+    }
+    if operation == "PutMetricData":
+        known["cloudwatch:namespace"] = params["Namespace"]
+    if service == "s3" and operation.startswith("ListObject"):
+        known["s3:prefix"] = params.get("Prefix", "")
+    if operation == "PutEvents":
+        known["events:source"] = [one["Source"] for one in params["Entries"] if "Source" in one]
+        known["events:detail-type"] = [one["DetailType"] for one in params["Entries"] if "DetailType" in one]
+    for tag in params.get("Tags") or []:
+        if isinstance(tag, dict) and "Key" in tag:
+            known[f"aws:RequestTag/{tag['Key']}"] = tag.get("Value", "")
+    return known
+
+
+def _action(service: str, operation: str, params: Mapping[str, Any]) -> str:
+    action = f"{SERVICE_TO_PREFIX.get(service, service)}:{operation}"
+    action = RENAMED.get(action, action)
+    if action in {"s3:GetObject", "s3:DeleteObject"} and params.get("VersionId"):
+        return action + "Version"
+    return action
+
+
+def _as_arn(value: str, made: str) -> str:
+    return value if value.startswith("arn:") else made
+
+
+def _dynamodb(_operation: str, params: Mapping[str, Any], place: Place) -> tuple[str, ...]:
+    table = params.get("TableName")
+    if table is None:
+        return ("*",)
+    arn = _as_arn(table, place.arn("dynamodb", f"table/{table}"))
+    return (f"{arn}/index/{params['IndexName']}",) if params.get("IndexName") else (arn,)
+
+
+_TRANSACTED = {
+    "Put": "dynamodb:PutItem",
+    "Update": "dynamodb:UpdateItem",
+    "Delete": "dynamodb:DeleteItem",
+    "ConditionCheck": "dynamodb:ConditionCheckItem",
+    "Get": "dynamodb:GetItem",
+}
+
+
+def _dynamodb_many(operation: str, params: Mapping[str, Any], place: Place) -> tuple[Need, ...]:
+    """Split a call on many items: a transaction needs its parts' actions, a batch its own action on each table."""
+    if operation.startswith("Transact"):
+        parts = [(kind, one[kind]["TableName"]) for one in params["TransactItems"] for kind in one]
+        return tuple(
+            dict.fromkeys(
+                Need(_TRANSACTED[kind], (_dynamodb("", {"TableName": table}, place))) for kind, table in parts
+            )
+        )
+    return tuple(Need(f"dynamodb:{operation}", _dynamodb("", {"TableName": t}, place)) for t in params["RequestItems"])
+
+
+def _s3(_operation: str, params: Mapping[str, Any], place: Place) -> tuple[str, ...]:
+    bucket = params.get("Bucket")
+    if bucket is None:
+        return ("*",)
+    arn = f"arn:{place.partition}:s3:::{bucket}"
+    return (f"{arn}/{params['Key']}",) if params.get("Key") else (arn,)
+
+
+def _copy_source(source: Any) -> str:
+    path = source if isinstance(source, str) else f"{source['Bucket']}/{source['Key']}"
+    return "arn:aws:s3:::" + path.removeprefix("/").split("?")[0]
+
+
+def _sqs(_operation: str, params: Mapping[str, Any], place: Place) -> tuple[str, ...]:
+    name = params.get("QueueName") or params.get("QueueUrl", "").rsplit("/", 1)[-1]
+    return (place.arn("sqs", name),) if name else ("*",)
+
+
+def _sns(_operation: str, params: Mapping[str, Any], _place: Place) -> tuple[str, ...]:
+    return (params.get("TopicArn") or params.get("TargetArn") or "*",)
+
+
+def _lambda(_operation: str, params: Mapping[str, Any], place: Place) -> tuple[str, ...]:
+    name = params.get("FunctionName")
+    return (_as_arn(name, place.arn("lambda", f"function:{name}")),) if name else ("*",)
+
+
+def _states(operation: str, params: Mapping[str, Any], _place: Place) -> tuple[str, ...]:
+    if operation.startswith("SendTask"):
+        return ("*",)  # documented: these three have no resource
+    return (params.get("stateMachineArn") or params.get("executionArn") or "*",)
+
+
+def _events(operation: str, params: Mapping[str, Any], place: Place) -> tuple[str, ...]:
+    if operation == "PutEvents":
+        buses = dict.fromkeys(one.get("EventBusName", "default") for one in params["Entries"])
+        return tuple(_as_arn(bus, place.arn("events", f"event-bus/{bus}")) for bus in buses)
+    return (place.arn("events", f"rule/{params['Name']}"),) if "Name" in params else ("*",)
+
+
+def _scheduler(_operation: str, params: Mapping[str, Any], place: Place) -> tuple[str, ...]:
+    if "Name" not in params:
+        return ("*",)
+    return (place.arn("scheduler", f"schedule/{params.get('GroupName', 'default')}/{params['Name']}"),)
+
+
+_BY_ARN_OR_ID = {
+    "ComputeQuotaId": "compute-quota",
+    "ClusterSchedulerConfigId": "cluster-scheduler-config",
+}
+
+
+def _sagemaker(operation: str, params: Mapping[str, Any], place: Place) -> tuple[str, ...]:
+    """Name the cluster or the governance object; lists of an account need `*`.
+
+    A Create is allowed by a grant on the cluster or on the kind of object: the reference lists both.
+    """
+    for key, kind in _BY_ARN_OR_ID.items():
+        if key in params:
+            return (place.arn("sagemaker", f"{kind}/{params[key]}"),)
+    if operation.startswith("Create") and "ClusterArn" in params:
+        kind = "compute-quota" if "Quota" in operation else "cluster-scheduler-config"
+        return (params["ClusterArn"], place.arn("sagemaker", f"{kind}/*"))
+    name = params.get("ClusterName")
+    if name is None:
+        return ("*",)
+    return (_as_arn(name, place.cluster_arns.get(name, place.arn("sagemaker", f"cluster/{name}"))),)
+
+
+def _eks(_operation: str, params: Mapping[str, Any], place: Place) -> tuple[str, ...]:
+    if "addonName" in params and "clusterName" in params:
+        return (place.arn("eks", f"addon/{params['clusterName']}/{params['addonName']}/*"),)
+    name = params.get("name") or params.get("clusterName")
+    return (place.arn("eks", f"cluster/{name}"),) if name else ("*",)
+
+
+def _logs(_operation: str, params: Mapping[str, Any], place: Place) -> tuple[str, ...]:
+    name = params.get("logGroupName")
+    return (place.arn("logs", f"log-group:{name}:*"),) if name else ("*",)
+
+
+def _ssm(_operation: str, params: Mapping[str, Any], place: Place) -> tuple[str, ...]:
+    name = params.get("Name")
+    return (place.arn("ssm", f"parameter/{name.removeprefix('/')}"),) if name else ("*",)
+
+
+_RESOURCES: dict[str, Callable[[str, Mapping[str, Any], Place], tuple[str, ...]]] = {
+    "dynamodb": _dynamodb,
+    "s3": _s3,
+    "sqs": _sqs,
+    "sns": _sns,
+    "lambda": _lambda,
+    "stepfunctions": _states,
+    "events": _events,
+    "scheduler": _scheduler,
+    "sagemaker": _sagemaker,
+    "eks": _eks,
+    "logs": _logs,
+    "ssm": _ssm,
+}

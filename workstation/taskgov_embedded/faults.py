@@ -1,0 +1,100 @@
+"""Make calls to the account go wrong on purpose, a set number of times: fail, come late, happen twice.
+
+A fault names a service and an operation of botocore; `when` narrows it by the call's parameters. The event bus asks
+too, as service `events`, operation `Deliver`, with the target's ARN as `Target`: a delivery can be doubled or lost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+Effect = Literal["fail", "fail_after", "delay", "duplicate"]
+
+
+@dataclass(slots=True)
+class Fault:
+    """What happens to the next `times` matching calls."""
+
+    service: str
+    operation: str
+    effect: Effect
+    times: int
+    code: str = "InternalServerException"
+    message: str = "injected fault"
+    seconds: float = 0.0
+    when: Callable[[Mapping[str, Any]], bool] | None = None
+
+    def matches(self, service: str, operation: str, params: Mapping[str, Any]) -> bool:
+        """Say whether it is about this call."""
+        if (self.service, self.operation) != (service, operation) or self.times < 1:
+            return False
+        return self.when is None or self.when(params)
+
+
+class Faults:
+    """The faults in wait, first in, first out."""
+
+    def __init__(self) -> None:
+        self._faults: list[Fault] = []
+
+    def fail(
+        self,
+        service: str,
+        operation: str,
+        *,
+        code: str,
+        message: str = "injected fault",
+        times: int = 1,
+        after: bool = False,
+        when: Callable[[Mapping[str, Any]], bool] | None = None,
+    ) -> Fault:
+        """Answer with the error `code`; `after`: the call has its effect, and only the answer is an error."""
+        effect: Effect = "fail_after" if after else "fail"
+        return self._add(Fault(service, operation, effect, times, code, message, when=when))
+
+    def delay(
+        self,
+        service: str,
+        operation: str,
+        *,
+        seconds: float,
+        times: int = 1,
+        when: Callable[[Mapping[str, Any]], bool] | None = None,
+    ) -> Fault:
+        """Let `seconds` of the clock pass before the call is taken."""
+        return self._add(Fault(service, operation, "delay", times, seconds=seconds, when=when))
+
+    def duplicate(
+        self,
+        service: str,
+        operation: str,
+        *,
+        times: int = 1,
+        when: Callable[[Mapping[str, Any]], bool] | None = None,
+    ) -> Fault:
+        """Take the call twice and give the second answer, as a client does that retried after a lost answer."""
+        return self._add(Fault(service, operation, "duplicate", times, when=when))
+
+    def clear(self) -> None:
+        """Forget what has not happened yet."""
+        self._faults.clear()
+
+    def pending(self) -> tuple[Fault, ...]:
+        """Return the faults that are still in wait."""
+        return tuple(fault for fault in self._faults if fault.times > 0)
+
+    def take(self, service: str, operation: str, params: Mapping[str, Any]) -> Fault | None:
+        """Return the fault for this call and use it up once."""
+        for fault in self._faults:
+            if fault.matches(service, operation, params):
+                fault.times -= 1
+                return fault
+        return None
+
+    def _add(self, fault: Fault) -> Fault:
+        self._faults.append(fault)
+        return fault

@@ -1,0 +1,209 @@
+"""Decide whether a set of IAM policy statements allows an action, as IAM's evaluation logic does for one account.
+
+An explicit Deny wins, then an Allow; otherwise the answer is no. `gateway` asks for each call of a role; `bus` asks for
+resource policies. Actions and resources are matched with `*` and `?`; conditions are evaluated with the keys that the
+caller knows, and a key that it does not know makes the condition unmet (and is reported, see `Verdict.unknown_keys`).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """One action pattern of one Allow statement of a role: the unit in which permissions are used or not."""
+
+    role: str
+    sid: str
+    action: str
+    resources: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One policy statement. `owner` is the role's ARN (or the resource's, for resource policies)."""
+
+    owner: str
+    sid: str
+    effect: str
+    actions: tuple[str, ...]
+    not_actions: tuple[str, ...]
+    resources: tuple[str, ...]
+    not_resources: tuple[str, ...]
+    principals: tuple[str, ...]
+    conditions: Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer: what decided it, and which condition keys nobody could supply."""
+
+    allowed: bool
+    grants: tuple[Grant, ...] = ()
+    denied_by: str | None = None
+    unknown_keys: frozenset[str] = field(default_factory=frozenset)
+
+
+def statements(owner: str, name: str, document: Mapping[str, Any]) -> tuple[Statement, ...]:
+    """Return the statements of a policy document; one without a Sid is named after the policy and its place."""
+    found = document.get("Statement", [])
+    listed = [found] if isinstance(found, dict) else found
+    return tuple(
+        Statement(
+            owner=owner,
+            sid=one.get("Sid") or f"{name}[{place}]",
+            effect=one["Effect"],
+            actions=_strings(one.get("Action")),
+            not_actions=_strings(one.get("NotAction")),
+            resources=_strings(one.get("Resource")),
+            not_resources=_strings(one.get("NotResource")),
+            principals=_principals(one.get("Principal")),
+            conditions=one.get("Condition", {}),
+        )
+        for place, one in enumerate(listed)
+    )
+
+
+def evaluate(
+    policy: Iterable[Statement],
+    action: str,
+    resource: str,
+    context: Mapping[str, str | Sequence[str]],
+    principal: str | None = None,
+) -> Verdict:
+    """Evaluate `action` on `resource`; `principal` is given for resource policies only.
+
+    >>> document = {"Statement": {"Effect": "Allow", "Action": "s3:Get*", "Resource": "arn:aws:s3:::b/*"}}
+    >>> policy = statements("role/r", "p", document)
+    >>> evaluate(policy, "s3:GetObject", "arn:aws:s3:::b/k", {}).allowed
+    True
+    >>> evaluate(policy, "s3:PutObject", "arn:aws:s3:::b/k", {}).allowed
+    False
+    """
+    grants: list[Grant] = []
+    unknown: set[str] = set()
+    for one in policy:
+        if not _applies(one, action, resource, principal) or not _met(one.conditions, context, unknown):
+            continue
+        if one.effect == "Deny":
+            return Verdict(allowed=False, denied_by=one.sid, unknown_keys=frozenset(unknown))
+        grants.extend(_matching_grants(one, action))
+    return Verdict(allowed=bool(grants), grants=tuple(grants), unknown_keys=frozenset(unknown))
+
+
+def grants_of(policy: Iterable[Statement]) -> tuple[Grant, ...]:
+    """Return everything that the policy allows, as grants."""
+    return tuple(
+        Grant(one.owner, one.sid, action, one.resources)
+        for one in policy
+        if one.effect == "Allow"
+        for action in (one.actions or ("*",))
+    )
+
+
+@lru_cache(maxsize=4096)
+def matches(pattern: str, text: str, *, ignore_case: bool = False) -> bool:
+    """Match IAM's wildcards: `*` any run of characters, `?` any one.
+
+    >>> matches("dynamodb:*Item", "dynamodb:PutItem"), matches("arn:aws:s3:::b", "arn:aws:s3:::bb")
+    (True, False)
+    """
+    expression = "".join(".*" if c == "*" else "." if c == "?" else re.escape(c) for c in pattern)
+    return re.fullmatch(expression, text, re.DOTALL | (re.IGNORECASE if ignore_case else 0)) is not None
+
+
+def _strings(value: Any) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    return (value,) if isinstance(value, str) else tuple(str(one) for one in value)
+
+
+def _principals(value: Any) -> tuple[str, ...]:
+    if value is None or isinstance(value, str):
+        return _strings(value)
+    return tuple(one for listed in value.values() for one in _strings(listed))
+
+
+def _applies(one: Statement, action: str, resource: str, principal: str | None) -> bool:
+    if principal is not None and not any(matches(p, principal) for p in one.principals):
+        return False
+    if one.not_actions:
+        acted = not any(matches(a, action, ignore_case=True) for a in one.not_actions)
+    else:
+        acted = any(matches(a, action, ignore_case=True) for a in one.actions)
+    if one.not_resources:
+        return acted and not any(matches(r, resource) for r in one.not_resources)
+    return acted and (principal is not None or any(matches(r, resource) for r in one.resources))
+
+
+def _matching_grants(one: Statement, action: str) -> list[Grant]:
+    patterns = [a for a in one.actions if matches(a, action, ignore_case=True)] or ["*"]
+    return [Grant(one.owner, one.sid, pattern, one.resources) for pattern in patterns]
+
+
+_TESTS: dict[str, Callable[[str, str], bool]] = {
+    "StringEquals": lambda have, want: have == want,
+    "StringEqualsIgnoreCase": lambda have, want: have.lower() == want.lower(),
+    "StringLike": lambda have, want: matches(want, have),
+    "ArnEquals": lambda have, want: matches(want, have),
+    "ArnLike": lambda have, want: matches(want, have),
+    "Bool": lambda have, want: have.lower() == want.lower(),
+    "NumericEquals": lambda have, want: float(have) == float(want),
+    "NumericLessThanEquals": lambda have, want: float(have) <= float(want),
+    "NumericGreaterThanEquals": lambda have, want: float(have) >= float(want),
+    "IpAddress": lambda have, want: ipaddress.ip_address(have) in ipaddress.ip_network(want),
+}
+
+
+def _met(
+    conditions: Mapping[str, Mapping[str, Any]], context: Mapping[str, str | Sequence[str]], unknown: set[str]
+) -> bool:
+    known = {key.lower(): value for key, value in context.items()}
+    return all(
+        _holds(operator, key, _strings(_text(wanted)), known, unknown)
+        for operator, keys in conditions.items()
+        for key, wanted in keys.items()
+    )
+
+
+def _text(value: Any) -> Any:
+    return (
+        str(value).lower()
+        if isinstance(value, bool)
+        else [str(v) for v in value]
+        if isinstance(value, list)
+        else str(value)
+    )
+
+
+def _holds(
+    operator: str,
+    key: str,
+    wanted: tuple[str, ...],
+    known: Mapping[str, str | Sequence[str]],
+    unknown: set[str],
+) -> bool:
+    quantifier, _, plain = operator.rpartition(":")
+    optional = plain.endswith("IfExists")
+    plain = plain.removesuffix("IfExists")
+    have = known.get(key.lower())
+    if plain == "Null":
+        return (have is None) == (wanted[0] == "true")
+    negated = "Not" in plain
+    if have is None:
+        unknown.add(key)
+        return optional or negated or quantifier == "ForAllValues"
+    test = _TESTS.get(plain.replace("Not", ""))
+    if test is None:
+        unknown.add(f"{operator} {key}")
+        return False
+    each = [any(test(one, want) for want in wanted) != negated for one in _strings(have)]
+    return all(each) if quantifier == "ForAllValues" else any(each)

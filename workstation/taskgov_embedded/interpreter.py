@@ -1,0 +1,203 @@
+"""Mend moto's Step Functions interpreter, so that it runs real ASL files on the stack's clock.
+
+Each mend is one small function below, named after what was wrong, and has its own test. They patch private names of
+moto: the version is pinned, and a test asserts it. `Interpreter.install` puts them all in, `uninstall` takes them out.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import types
+import uuid
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from jsonata import jsonata as jsonata_python
+from moto.stepfunctions.parser.asl.component.state.wait.wait_function.wait_function import WaitFunction
+from moto.stepfunctions.parser.asl.eval.event.event_manager import EventManager
+from moto.stepfunctions.parser.asl.jsonata import jsonata as moto_jsonata
+from moto.stepfunctions.parser.asl.utils.encoding import to_json_str
+from moto.stepfunctions.parser.backend.execution import BaseExecutionWorkerCommunication
+from moto.stepfunctions.parser.models import StepFunctionsParserBackend
+
+from taskgov_embedded.baton import Baton, CooperativeEvent, CooperativeThread
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from taskgov_embedded.clients import Clients
+    from taskgov_embedded.timeline import Timeline
+
+_ASL = "moto.stepfunctions.parser.asl"
+_TASK = f"{_ASL}.component.state.exec.state_task"
+
+MODULES_WITH_THREADS = (
+    f"{_ASL}.component.program.program",
+    f"{_ASL}.component.state.exec.execute_state",
+    f"{_ASL}.component.state.exec.state_map.iteration.inline_iteration_component",
+    f"{_ASL}.component.state.exec.state_map.iteration.job",
+    f"{_ASL}.component.state.exec.state_parallel.branch_worker",
+    f"{_ASL}.component.state.exec.state_parallel.branches_decl",
+    f"{_TASK}.service.state_task_service_callback",
+    f"{_ASL}.eval.environment",
+)
+MODULES_WITH_TIME = (f"{_ASL}.component.common.retry.retrier_decl", f"{_TASK}.service.state_task_service_callback")
+MODULES_WITH_CLIENTS = (
+    f"{_TASK}.lambda_eval_utils",
+    f"{_TASK}.service.state_task_service_aws_sdk",
+    f"{_TASK}.service.state_task_service_dynamodb",
+    f"{_TASK}.service.state_task_service_events",
+    f"{_TASK}.service.state_task_service_sfn",
+    f"{_TASK}.service.state_task_service_sns",
+    f"{_TASK}.service.state_task_service_sqs",
+)
+SERVICE_ERROR_NAMES = {
+    "sagemaker": "SageMaker",
+    "eks": "Eks",
+    "s3": "S3",
+    "sns": "Sns",
+    "sqs": "Sqs",
+    "eventbridge": "EventBridge",
+    "scheduler": "Scheduler",
+    "ec2": "Ec2",
+    "ssm": "Ssm",
+    "lambda": "Lambda",
+    "cloudwatch": "CloudWatch",
+}
+"""How an error of an `aws-sdk` task names its service; moto knows DynamoDb and Sfn only."""
+
+
+class Interpreter:
+    """The mends of one stack."""
+
+    def __init__(self, baton: Baton, clients: Clients, timeline: Timeline) -> None:
+        self._baton = baton
+        self._clients = clients
+        self._timeline = timeline
+        self._names: dict[str, int] = {}
+        self._undo: list[Callable[[], None]] = []
+
+    def install(self) -> None:
+        """Put the mends in."""
+        self._put_on_the_clock()
+        self._evaluate_jsonata()
+        self._call_with_the_machines_role()
+        self._name_executions()
+        self._name_service_errors()
+        self._tell_the_timeline()
+
+    def uninstall(self) -> None:
+        """Take them out, last first."""
+        while self._undo:
+            self._undo.pop()()
+
+    def _replace(self, owner: Any, name: str, value: Any) -> None:
+        before = getattr(owner, name)
+        setattr(owner, name, value)
+        self._undo.append(lambda: setattr(owner, name, before))
+
+    def _put_on_the_clock(self) -> None:
+        """Give the interpreter threads, events and sleeps of the baton instead of real ones."""
+        event, thread = partial(CooperativeEvent, self._baton), partial(CooperativeThread, self._baton)
+        cooperative = types.SimpleNamespace(Thread=thread, Event=event, Lock=threading.Lock, RLock=threading.RLock)
+        for name in MODULES_WITH_THREADS:
+            module = import_module(name)
+            self._replace(module, "threading", cooperative)
+        for name in MODULES_WITH_TIME:
+            self._replace(import_module(name), "time", types.SimpleNamespace(sleep=self._baton.sleep))
+        self._replace(import_module(f"{_ASL}.component.state.exec.execute_state"), "Thread", thread)
+        self._replace(import_module("moto.stepfunctions.parser.backend.execution_worker"), "Thread", thread)
+        self._replace(import_module(f"{_ASL}.eval.callback.callback"), "Event", event)
+
+        # moto waits again for what `int(t1 - t0)` rounded away; the baton's waits are exact.
+        def wait_interval(_function: Any, env: Any, wait_seconds: float) -> None:
+            if wait_seconds > 0:
+                env.program_state_event.wait(wait_seconds)
+
+        self._replace(WaitFunction, "_wait_interval", wait_interval)
+
+    def _evaluate_jsonata(self) -> None:
+        """Evaluate JSONata with jsonata-python (moto asks a JVM that is not there), and quote declared strings."""
+        self._replace(moto_jsonata, "_eval_jsonata", evaluate_jsonata)
+        for name in ("jsonata.jsonata", "eval.states", "eval.variable_store"):
+            self._replace_if_there(import_module(f"{_ASL}.{name}"), "encode_jsonata_variable_declarations", declare)
+
+    def _replace_if_there(self, owner: Any, name: str, value: Any) -> None:
+        if hasattr(owner, name):
+            self._replace(owner, name, value)
+
+    def _call_with_the_machines_role(self) -> None:
+        """Sign the calls of a task with the role of its state machine; moto signs them with a made-up key."""
+        for name in MODULES_WITH_CLIENTS:
+            self._replace(import_module(name), "boto_client_for", self._client)
+
+    def _client(self, region: str, service: str, state_credentials: Any) -> Any:  # noqa: ARG002 moto's signature
+        return self._clients.of_role(service, state_credentials.role_arn, "stepfunctions", validate=False)
+
+    def _name_executions(self) -> None:
+        """Give an execution that is started without a name one of its own; moto calls them all None."""
+        own_start = StepFunctionsParserBackend.start_execution
+
+        def start_execution(
+            backend: Any, state_machine_arn: str, name: str | None = None, *args: Any, **kwargs: Any
+        ) -> Any:
+            if name is None:
+                number = self._names[state_machine_arn] = self._names.get(state_machine_arn, 0) + 1
+                name = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{state_machine_arn}/{number}"))
+            return own_start(backend, state_machine_arn, name, *args, **kwargs)
+
+        self._replace(StepFunctionsParserBackend, "start_execution", start_execution)
+
+    def _name_service_errors(self) -> None:
+        """Name the services in errors of `aws-sdk` tasks as Step Functions does."""
+        module = import_module(f"{_TASK}.service.state_task_service_aws_sdk")
+        known = module._SERVICE_ERROR_NAMES  # noqa: SLF001 see the module's docstring
+        self._replace(module, "_SERVICE_ERROR_NAMES", SERVICE_ERROR_NAMES | known)
+
+    def _tell_the_timeline(self) -> None:
+        """Note each state that is entered and each execution's start and end."""
+        own_add, own_end = EventManager.add_event, BaseExecutionWorkerCommunication.terminated
+        own_worker_start = import_module("moto.stepfunctions.parser.backend.execution").Execution.start
+
+        def add_event(manager: Any, *args: Any, **kwargs: Any) -> Any:
+            kind, details = str(kwargs.get("event_type")), kwargs.get("event_details") or {}
+            entered = details.get("stateEnteredEventDetails")
+            if entered is not None:
+                self._timeline.add("state", entered["name"], event=kind)
+            return own_add(manager, *args, **kwargs)
+
+        def start(execution: Any) -> None:
+            self._timeline.add("execution", f"{execution.state_machine.name} started", arn=execution.exec_arn)
+            own_worker_start(execution)
+
+        def terminated(communication: Any) -> None:
+            own_end(communication)
+            execution = communication.execution
+            outcome = f"{execution.state_machine.name} {execution.status}"
+            error = f": {execution.error}" if execution.error else ""
+            self._timeline.add("execution", outcome + error, arn=execution.exec_arn, cause=execution.cause)
+
+        self._replace(EventManager, "add_event", add_event)
+        self._replace(import_module("moto.stepfunctions.parser.backend.execution").Execution, "start", start)
+        self._replace(BaseExecutionWorkerCommunication, "terminated", terminated)
+
+
+def evaluate_jsonata(expression: str) -> Any:
+    """Evaluate a JSONata expression.
+
+    >>> evaluate_jsonata('($team := {"gpus": [1, 2]}; $sum($team.gpus))')
+    3
+    """
+    return _plain(jsonata_python.Jsonata(expression).evaluate(None))
+
+
+def _plain(value: Any) -> Any:
+    """Return JSON data: the library answers with its own kinds of list and number."""
+    return json.loads(json.dumps(value))
+
+
+def declare(bindings: dict[str, Any]) -> str:
+    """Declare variables in JSONata, strings quoted as JSON; moto leaves quotes in them as they are."""
+    return "".join(f"{name}:={to_json_str(value)};" for name, value in bindings.items())

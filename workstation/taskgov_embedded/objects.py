@@ -1,0 +1,58 @@
+"""Tell the default bus about objects in buckets whose template switches EventBridge on."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+from moto.s3 import notifications
+
+if TYPE_CHECKING:
+    from taskgov_embedded.account import Account
+    from taskgov_embedded.bus import Bus
+
+_REASONS = {"Put": "PutObject", "Post": "POST Object", "Copy": "CopyObject"}
+_REASONS |= {"CompleteMultipartUpload": "CompleteMultipartUpload"}
+
+
+class ObjectEvents:
+    """S3's `Object Created` and `Object Deleted`; moto sends others of its own making past the bus."""
+
+    def __init__(self, account: Account, bus: Bus) -> None:
+        self._account = account
+        self._bus = bus
+        self._number = itertools.count(1)
+        self._own: Any = None
+
+    def install(self) -> None:
+        """Take moto's place in sending."""
+        self._own = notifications._send_event_bridge_message  # noqa: SLF001 the one place where all changes come by
+
+        def send(_account_id: str, bucket: Any, event_name: str, key: Any) -> None:
+            self._send(bucket, str(getattr(event_name, "value", event_name)), key)
+
+        notifications._send_event_bridge_message = send  # noqa: SLF001
+
+    def uninstall(self) -> None:
+        """Give it back."""
+        notifications._send_event_bridge_message = self._own  # noqa: SLF001
+
+    def _send(self, bucket: Any, event_name: str, key: Any) -> None:
+        _, what, how = event_name.split(":")
+        detail: dict[str, Any] = {
+            "version": "0",
+            "bucket": {"name": bucket.name},
+            "object": {"key": key.name, "sequencer": f"{next(self._number):018X}"},
+            "request-id": f"REQ{next(self._number):013d}",
+            "requester": self._account.place.account,
+            "source-ip-address": "192.0.2.1",
+        }
+        if getattr(key, "version_id", None):
+            detail["object"]["version-id"] = key.version_id
+        if what == "ObjectCreated":
+            detail["object"] |= {"size": key.size, "etag": key.etag.strip('"')}
+            self._bus.publish("aws.s3", "Object Created", detail | {"reason": _REASONS[how]}, [bucket.arn])
+        elif what == "ObjectRemoved":
+            kind = "Delete Marker Created" if how == "DeleteMarkerCreated" else "Permanently Deleted"
+            gone = detail | {"reason": "DeleteObject", "deletion-type": kind}
+            self._bus.publish("aws.s3", "Object Deleted", gone, [bucket.arn])

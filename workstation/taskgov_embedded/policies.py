@@ -1,0 +1,72 @@
+"""Collect the policies of the template's roles: inline, attached, and AWS's own managed ones."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from moto.iam.aws_managed_policies import aws_managed_policies_data
+
+from taskgov_embedded import iam
+
+if TYPE_CHECKING:
+    from taskgov_embedded.access import Place
+    from taskgov_embedded.resources import Resolved, Resources
+
+
+class Policies:
+    """The statements of each role, read once."""
+
+    def __init__(self, resources: Resources, place: Place) -> None:
+        self._resources = resources
+        self._place = place
+        self._by_role: dict[str, tuple[iam.Statement, ...]] = {}
+
+    def of_role(self, role_arn: str) -> tuple[iam.Statement, ...]:
+        """Return the statements of a role of the template; a role that is not in it may do nothing."""
+        if role_arn not in self._by_role:
+            role = self._role(role_arn)
+            self._by_role[role_arn] = () if role is None else tuple(self._statements(role, role_arn))
+        return self._by_role[role_arn]
+
+    def role_arns(self) -> tuple[str, ...]:
+        """Return every role of the template."""
+        return tuple(self._arn(role) for role in self._resources.of("AWS::IAM::Role"))
+
+    def _arn(self, role: Resolved) -> str:
+        path = role.properties.get("Path", "/")
+        return f"arn:{self._place.partition}:iam::{self._place.account}:role{path}{role.physical_id}"
+
+    def _role(self, role_arn: str) -> Resolved | None:
+        return next((role for role in self._resources.of("AWS::IAM::Role") if self._arn(role) == role_arn), None)
+
+    def _statements(self, role: Resolved, role_arn: str) -> list[iam.Statement]:
+        found: list[iam.Statement] = []
+        for policy in role.properties.get("Policies", []):
+            found += iam.statements(role_arn, policy["PolicyName"], _document(policy["PolicyDocument"]))
+        for arn in role.properties.get("ManagedPolicyArns", []):
+            found += iam.statements(role_arn, arn.rpartition("/")[2], self._managed(arn))
+        for kind in ("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy"):
+            for policy in self._resources.of(kind):
+                if role.physical_id in policy.properties.get("Roles", []):
+                    found += iam.statements(role_arn, policy.logical_id, _document(policy.properties["PolicyDocument"]))
+        return found
+
+    def _managed(self, arn: str) -> dict[str, Any]:
+        for policy in self._resources.of("AWS::IAM::ManagedPolicy"):
+            if policy.physical_id == arn:
+                return _document(policy.properties["PolicyDocument"])
+        document: dict[str, Any] = _aws_managed()[arn.rpartition("/")[2]]["Document"]
+        return document
+
+
+def _document(document: Any) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(document) if isinstance(document, str) else document
+    return read
+
+
+@cache
+def _aws_managed() -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(aws_managed_policies_data)
+    return read

@@ -1,0 +1,289 @@
+"""Create the resources of a translated template in the emulated account.
+
+moto's CloudFormation resolves intrinsic functions, conditions and the order of creation, and creates what it does well.
+The types below it does not know, or gets wrong: `_RECORDED` ones are only written down, because the stack itself does
+their work (functions, event source mappings, resource policies); `_MADE_BY_API` ones are made through their service's
+API. Any other unknown type is an error. `resolved` holds the properties of everything, with all references resolved.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import moto.backends  # noqa: F401 moto finds its CloudFormation models among what is imported
+from moto.cloudformation import parsing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from taskgov_embedded.access import Place
+    from taskgov_embedded.clients import Clients
+    from taskgov_embedded.template import Translated
+
+STACK_NAME = "taskgov"
+
+
+class UnsupportedResourceError(ValueError):
+    """The template has a resource type that nothing here can make."""
+
+
+@dataclass(slots=True)
+class Resolved:
+    """One created resource: its properties without intrinsic functions, and what `Ref` gives."""
+
+    logical_id: str
+    kind: str
+    properties: dict[str, Any]
+    physical_id: str
+
+
+class MadeResource:
+    """What moto's CloudFormation asks of a resource: what `Ref` and `Fn::GetAtt` give."""
+
+    def __init__(self, physical_id: str, attributes: Mapping[str, str], kind: str) -> None:
+        self.physical_resource_id = physical_id
+        self.type = kind
+        self.cf_resource_type = kind
+        self.logical_resource_id = ""
+        self._attributes = attributes
+
+    def is_created(self) -> bool:
+        """Say yes: nothing here takes time."""
+        return True
+
+    def has_cfn_attr(self, name: str) -> bool:
+        """Say whether the type has the attribute; a typo in a template must not pass."""
+        return name in self._attributes
+
+    def get_cfn_attribute(self, name: str) -> str:
+        """Return what `Fn::GetAtt` gives."""
+        return self._attributes[name]
+
+
+_RECORDED: dict[str, tuple[str | None, Callable[[Place, str, str], tuple[str, dict[str, str]]]]] = {
+    # type: (property that names it, (place, name, logical id) -> (Ref, attributes))
+    "AWS::Lambda::Function": (
+        "FunctionName",
+        lambda place, name, _: (name, {"Arn": place.arn("lambda", f"function:{name}")}),
+    ),
+    "AWS::Lambda::LayerVersion": (
+        "LayerName",
+        lambda place, name, _: (place.arn("lambda", f"layer:{name}:1"), {}),
+    ),
+    "AWS::Lambda::EventSourceMapping": (None, lambda _, name, __: (name, {"Id": name})),
+    "AWS::Lambda::EventInvokeConfig": (None, lambda _, name, __: (name, {})),
+    "AWS::Lambda::Permission": (None, lambda _, name, __: (name, {})),
+    "AWS::SQS::QueuePolicy": (None, lambda _, name, __: (name, {})),
+    "AWS::SNS::TopicPolicy": (None, lambda _, name, __: (name, {})),
+    "AWS::S3::BucketPolicy": (None, lambda _, name, __: (name, {})),
+    "AWS::Events::EventBusPolicy": (None, lambda _, name, __: (name, {})),
+    "AWS::Logs::ResourcePolicy": (None, lambda _, name, __: (name, {})),
+    "AWS::IAM::Policy": ("PolicyName", lambda _, name, __: (name, {})),
+    "AWS::IAM::ManagedPolicy": (
+        "ManagedPolicyName",
+        lambda place, name, _: (f"arn:{place.partition}:iam::{place.account}:policy/{name}", {}),
+    ),
+    "AWS::CloudWatch::CompositeAlarm": (
+        "AlarmName",
+        lambda place, name, _: (name, {"Arn": place.arn("cloudwatch", f"alarm:{name}")}),
+    ),
+}
+
+
+class Resources:
+    """The resources of one stack."""
+
+    def __init__(self, place: Place, clients: Clients) -> None:
+        self.resolved: dict[str, Resolved] = {}
+        self.outputs: dict[str, str] = {}
+        self._place = place
+        self._clients = clients
+        self._undo: list[Callable[[], None]] = []
+        self._made_by_api: dict[str, tuple[str | None, Callable[[str, dict[str, Any]], MadeResource]]] = {
+            "AWS::StepFunctions::StateMachine": ("StateMachineName", self._state_machine),
+            "AWS::Scheduler::Schedule": ("Name", self._schedule),
+            "AWS::Scheduler::ScheduleGroup": ("Name", self._schedule_group),
+            "AWS::CloudWatch::Alarm": ("AlarmName", self._alarm),
+            "AWS::SNS::Subscription": (None, self._subscription),
+            "AWS::Logs::MetricFilter": ("FilterName", self._metric_filter),
+        }
+
+    def create(self, translated: Translated, parameters: Mapping[str, str]) -> None:
+        """Create everything in the template."""
+        unknown = sorted(one for one in translated.types() if not self._known(one))
+        if unknown:
+            raise UnsupportedResourceError(f"the embedded stack cannot make {', '.join(unknown)}")
+        self._patch_moto()
+        try:
+            given = [{"ParameterKey": key, "ParameterValue": str(value)} for key, value in parameters.items()]
+            client = self._clients.of_person("cloudformation")
+            client.create_stack(StackName=STACK_NAME, TemplateBody=json.dumps(translated.cfn), Parameters=given)
+            self._read_back(client)
+        finally:
+            while self._undo:
+                self._undo.pop()()
+        self._complete_buckets()
+
+    def of(self, kind: str) -> list[Resolved]:
+        """Return the resources of a type, in the order of their creation."""
+        return [one for one in self.resolved.values() if one.kind == kind]
+
+    def physical(self, logical_id: str) -> str:
+        """Return the physical id (what `Ref` gives) of a logical one."""
+        return self.resolved[logical_id].physical_id
+
+    def _known(self, kind: str) -> bool:
+        return kind in _RECORDED or kind in self._made_by_api or kind in parsing.get_model_map()
+
+    def _patch_moto(self) -> None:
+        """Let moto's CloudFormation ask here first: for a type's maker, for names, and for resolved properties."""
+        own_class, own_parse = parsing.resource_class_from_type, parsing.parse_resource_and_generate_name
+        own_name_property = parsing.resource_name_property_from_type
+
+        def class_from_type(kind: str) -> Any:
+            return _Maker(kind, self._make) if self._is_ours(kind) else own_class(kind)
+
+        def name_property(kind: str) -> str | None:
+            if kind in _RECORDED:
+                return _RECORDED[kind][0]
+            return self._made_by_api[kind][0] if kind in self._made_by_api else own_name_property(kind)
+
+        def parse(logical_id: str, resource: dict[str, Any], known: Any) -> Any:
+            maker, resolved, name = own_parse(logical_id, resource, known)
+            properties = json.loads(json.dumps(resolved["Properties"]))
+            self.resolved[logical_id] = Resolved(logical_id, resource["Type"], properties, name)
+            return maker, resolved, name
+
+        self._replace("resource_class_from_type", class_from_type)
+        self._replace("resource_name_property_from_type", name_property)
+        self._replace("parse_resource_and_generate_name", parse)
+        self._replace("generate_resource_name", physical_name)
+
+    def _replace(self, name: str, value: Any) -> None:
+        before = getattr(parsing, name)
+        setattr(parsing, name, value)
+        self._undo.append(lambda: setattr(parsing, name, before))
+
+    def _is_ours(self, kind: str) -> bool:
+        return kind in _RECORDED or kind in self._made_by_api
+
+    def _make(self, kind: str, name: str, properties: dict[str, Any], logical_id: str) -> MadeResource:
+        if kind in self._made_by_api:
+            return self._made_by_api[kind][1](name, properties)
+        reference, attributes = _RECORDED[kind][1](self._place, name, logical_id)
+        return MadeResource(reference, attributes, kind)
+
+    def _read_back(self, client: Any) -> None:
+        for page in client.get_paginator("list_stack_resources").paginate(StackName=STACK_NAME):
+            for one in page["StackResourceSummaries"]:
+                if one.get("PhysicalResourceId"):
+                    self.resolved[one["LogicalResourceId"]].physical_id = one["PhysicalResourceId"]
+        outputs = client.describe_stacks(StackName=STACK_NAME)["Stacks"][0].get("Outputs", [])
+        self.outputs = {one["OutputKey"]: one["OutputValue"] for one in outputs}
+
+    def _complete_buckets(self) -> None:
+        """Switch on what moto's CloudFormation drops of a bucket: versions, and events to EventBridge."""
+        s3 = self._clients.of_person("s3")
+        for bucket in self.of("AWS::S3::Bucket"):
+            versioning = bucket.properties.get("VersioningConfiguration")
+            if versioning is not None:
+                s3.put_bucket_versioning(Bucket=bucket.physical_id, VersioningConfiguration=versioning)
+            notifications = bucket.properties.get("NotificationConfiguration", {})
+            if "EventBridgeConfiguration" in notifications:
+                s3.put_bucket_notification_configuration(
+                    Bucket=bucket.physical_id, NotificationConfiguration={"EventBridgeConfiguration": {}}
+                )
+
+    def _state_machine(self, name: str, properties: dict[str, Any]) -> MadeResource:
+        definition = properties.get("DefinitionString") or json.dumps(properties["Definition"])
+        text = substitute(definition, properties.get("DefinitionSubstitutions", {}))
+        made = self._clients.of_person("stepfunctions").create_state_machine(
+            name=name,
+            definition=_with_float_percentages(text),
+            roleArn=properties["RoleArn"],
+            type=properties.get("StateMachineType", "STANDARD"),
+        )
+        arn = made["stateMachineArn"]
+        return MadeResource(arn, {"Arn": arn, "Name": name}, "AWS::StepFunctions::StateMachine")
+
+    def _schedule(self, name: str, properties: dict[str, Any]) -> MadeResource:
+        made = self._clients.of_person("scheduler").create_schedule(**(properties | {"Name": name}))
+        return MadeResource(name, {"Arn": made["ScheduleArn"]}, "AWS::Scheduler::Schedule")
+
+    def _schedule_group(self, name: str, properties: dict[str, Any]) -> MadeResource:
+        made = self._clients.of_person("scheduler").create_schedule_group(**(properties | {"Name": name}))
+        return MadeResource(name, {"Arn": made["ScheduleGroupArn"]}, "AWS::Scheduler::ScheduleGroup")
+
+    def _alarm(self, name: str, properties: dict[str, Any]) -> MadeResource:
+        self._clients.of_person("cloudwatch").put_metric_alarm(**(properties | {"AlarmName": name}))
+        arn = self._place.arn("cloudwatch", f"alarm:{name}")
+        return MadeResource(name, {"Arn": arn}, "AWS::CloudWatch::Alarm")
+
+    def _subscription(self, _name: str, properties: dict[str, Any]) -> MadeResource:
+        made = self._clients.of_person("sns").subscribe(
+            TopicArn=properties["TopicArn"],
+            Protocol=properties["Protocol"],
+            Endpoint=properties["Endpoint"],
+            Attributes={
+                key: value if isinstance(value, str) else json.dumps(value)
+                for key, value in properties.items()
+                if key in {"FilterPolicy", "FilterPolicyScope", "RawMessageDelivery", "RedrivePolicy"}
+            },
+            ReturnSubscriptionArn=True,
+        )
+        return MadeResource(made["SubscriptionArn"], {}, "AWS::SNS::Subscription")
+
+    def _metric_filter(self, name: str, properties: dict[str, Any]) -> MadeResource:
+        named = {key[0].lower() + key[1:]: value for key, value in properties.items() if key != "FilterName"}
+        named["metricTransformations"] = [
+            {key[0].lower() + key[1:]: value for key, value in one.items()} for one in named["metricTransformations"]
+        ]
+        self._clients.of_person("logs").put_metric_filter(filterName=name, **named)
+        return MadeResource(name, {}, "AWS::Logs::MetricFilter")
+
+
+class _Maker:
+    """Stand in for a model class of moto's CloudFormation."""
+
+    def __init__(self, kind: str, make: Callable[[str, str, dict[str, Any], str], MadeResource]) -> None:
+        self._kind = kind
+        self._make = make
+
+    def create_from_cloudformation_json(
+        self, name: str, resource: dict[str, Any], _account: str, _region: str, **about: Any
+    ) -> MadeResource:
+        return self._make(self._kind, name, resource["Properties"], about["LogicalId"])
+
+
+def physical_name(kind: str, stack_name: str, logical_id: str) -> str:
+    """Name a resource as CloudFormation does, but the same in every run.
+
+    >>> physical_name("AWS::S3::Bucket", "taskgov", "Reports")
+    'taskgov-reports-9a30b4f2c5d1'
+    """
+    suffix = hashlib.sha256(f"{stack_name}/{logical_id}".encode()).hexdigest()[:12]
+    name = f"{stack_name}-{logical_id}"
+    return f"{name[:50]}-{suffix}".lower() if kind == "AWS::S3::Bucket" else f"{name[:51]}-{suffix.upper()}"
+
+
+def substitute(definition: str, values: Mapping[str, Any]) -> str:
+    """Put DefinitionSubstitutions into the text of a state machine; every placeholder needs a value.
+
+    >>> substitute('{"Resource": "${PlanArn}"}', {"PlanArn": "arn:x"})
+    '{"Resource": "arn:x"}'
+    """
+    missing = set(re.findall(r"\$\{([A-Za-z0-9_]+)\}", definition)) - set(values)
+    if missing:
+        raise ValueError(f"no DefinitionSubstitutions for {', '.join(sorted(missing))}")
+    for key, value in values.items():
+        definition = definition.replace("${" + key + "}", json.dumps(str(value))[1:-1])
+    return definition
+
+
+def _with_float_percentages(definition: str) -> str:
+    """Write `ToleratedFailurePercentage` as moto's grammar wants it: it refuses `50` and takes `50.0`."""
+    return re.sub(r'("ToleratedFailurePercentage"\s*:\s*\d+)(?=\s*[,}])', r"\1.0", definition)

@@ -1,0 +1,250 @@
+"""Run the real handlers in this process, as Lambda would run them.
+
+A function is what the template says: its directory and layers are importable, it sees its own environment and nothing
+else, calls AWS with its role, and has a deadline on the stack's clock. What it prints goes to its log group, embedded
+metrics to CloudWatch. `Runtime.invoke` is called for each Invoke, whoever makes it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import traceback
+import uuid
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from moto.logs.models import logs_backends
+
+from taskgov_embedded import emf
+from taskgov_embedded.process import Sandbox, entered
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from taskgov_embedded.access import Place
+    from taskgov_embedded.clock import VirtualClock
+    from taskgov_embedded.gateway import Gateway
+    from taskgov_embedded.identity import Identities
+    from taskgov_embedded.timeline import Timeline
+
+MAX_PAYLOAD = 6 * 1024 * 1024
+"""Bytes of a synchronous request or response."""
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionSpec:
+    """A function as the template makes it; `log_group` is where its output goes."""
+
+    logical_id: str
+    name: str
+    arn: str
+    role_arn: str
+    handler: str
+    directory: Path
+    layers: tuple[Path, ...]
+    environment: Mapping[str, str]
+    timeout_seconds: int
+    memory_mb: int
+    log_group: str
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What an invocation answered: JSON text, the error flag, and the lines it printed."""
+
+    function: str
+    request_id: str
+    event: Any
+    payload: str
+    is_error: bool
+    log: tuple[str, ...]
+    metrics: tuple[emf.Datum, ...]
+
+    @property
+    def value(self) -> Any:
+        """The payload as data."""
+        return json.loads(self.payload)
+
+
+@dataclass(slots=True)
+class LambdaContext:
+    """The second argument of a handler."""
+
+    function_name: str
+    function_version: str
+    invoked_function_arn: str
+    memory_limit_in_mb: str
+    aws_request_id: str
+    log_group_name: str
+    log_stream_name: str
+    _deadline: datetime
+    _clock: VirtualClock
+    identity: None = None
+    client_context: None = None
+    tenant_id: None = None
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Return how long the function may still run."""
+        return max(0, int((self._deadline - self._clock.now) / timedelta(milliseconds=1)))
+
+
+@dataclass(slots=True)
+class _Warm:
+    """A function that has been started: its sandbox and, once imported, its handler."""
+
+    spec: FunctionSpec
+    sandbox: Sandbox
+    handler: Callable[[Any, LambdaContext], Any] | None = None
+    count: int = 0
+    log_stream: str = ""
+
+
+class Runtime:
+    """All functions of a stack."""
+
+    def __init__(
+        self,
+        place: Place,
+        clock: VirtualClock,
+        identities: Identities,
+        gateway: Gateway,
+        timeline: Timeline,
+        shared_packages: tuple[str, ...],
+    ) -> None:
+        self.results: list[Result] = []
+        self._place = place
+        self._clock = clock
+        self._identities = identities
+        self._gateway = gateway
+        self._timeline = timeline
+        self._shared = shared_packages
+        self._functions: dict[str, _Warm] = {}
+
+    def add(self, spec: FunctionSpec) -> None:
+        """Take a function in."""
+        credentials = self._identities.assume(spec.role_arn, spec.name)
+        stream = f"{self._clock.now:%Y/%m/%d}/[$LATEST]{uuid.uuid5(uuid.NAMESPACE_URL, spec.name).hex}"
+        environment = dict(spec.environment) | {
+            "AWS_REGION": self._place.region,
+            "AWS_DEFAULT_REGION": self._place.region,
+            "AWS_ACCESS_KEY_ID": credentials.access_key,
+            "AWS_SECRET_ACCESS_KEY": credentials.secret_key,
+            "AWS_SESSION_TOKEN": credentials.token,
+            "AWS_LAMBDA_FUNCTION_NAME": spec.name,
+            "AWS_LAMBDA_FUNCTION_VERSION": "$LATEST",
+            "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(spec.memory_mb),
+            "AWS_LAMBDA_INITIALIZATION_TYPE": "on-demand",
+            "AWS_LAMBDA_LOG_GROUP_NAME": spec.log_group,
+            "AWS_LAMBDA_LOG_STREAM_NAME": stream,
+            "AWS_EXECUTION_ENV": "AWS_Lambda_python3.13",
+            "_HANDLER": spec.handler,
+            "TZ": ":UTC",
+            "LANG": "en_US.UTF-8",
+            "PATH": "/var/lang/bin:/usr/local/bin:/usr/bin:/bin",
+        }
+        sandbox = Sandbox(environment, (spec.directory, *spec.layers), self._shared)
+        self._functions[spec.name] = _Warm(spec, sandbox, log_stream=stream)
+
+    def spec(self, name_or_arn: str) -> FunctionSpec | None:
+        """Return the function of a name, an ARN, or either with a qualifier."""
+        warm = self._functions.get(_plain_name(name_or_arn))
+        return warm.spec if warm else None
+
+    def specs(self) -> tuple[FunctionSpec, ...]:
+        """Return every function, in the template's order."""
+        return tuple(warm.spec for warm in self._functions.values())
+
+    def invoke(self, name_or_arn: str, event: Any) -> Result:
+        """Run a handler with an event (data, not text), and keep what it printed."""
+        warm = self._functions[_plain_name(name_or_arn)]
+        warm.count += 1
+        request_id = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{warm.spec.name}/{warm.count}"))
+        started = self._clock.now
+        with entered(warm.sandbox) as invocation:
+            payload, is_error = self._run(warm, event, request_id)
+        if self._clock.now - started > timedelta(seconds=warm.spec.timeout_seconds):
+            payload, is_error = _timed_out(warm.spec, request_id), True
+        lines = tuple(invocation.output.getvalue().splitlines())
+        result = Result(warm.spec.logical_id, request_id, event, payload, is_error, lines, self._keep(warm, lines))
+        self.results.append(result)
+        outcome = f"failed: {result.value['errorType']}" if is_error else "ok"
+        self._timeline.add("invocation", f"{warm.spec.logical_id} {outcome}", result=result)
+        return result
+
+    def _run(self, warm: _Warm, event: Any, request_id: str) -> tuple[str, bool]:
+        # A handler gets its own copy, as over the wire; the answer is text for the same reason.
+        text = json.dumps(event)
+        if len(text) > MAX_PAYLOAD:
+            return _error("RequestTooLarge", f"the event has {len(text)} bytes", request_id), True
+        try:
+            answer = self._handler(warm)(json.loads(text), self._context(warm, request_id))
+            payload = json.dumps(answer)
+        except Exception as error:  # noqa: BLE001 whatever a handler raises is the function's error
+            return _error(type(error).__name__, str(error), request_id, error), True
+        if len(payload) > MAX_PAYLOAD:
+            message = f"Response payload size exceeded maximum allowed payload size ({MAX_PAYLOAD} bytes)."
+            return _error("Function.ResponseSizeTooLarge", message, request_id), True
+        return payload, False
+
+    def _handler(self, warm: _Warm) -> Callable[[Any, LambdaContext], Any]:
+        if warm.handler is None:
+            module, _, name = warm.spec.handler.rpartition(".")
+            warm.handler = getattr(importlib.import_module(module.replace("/", ".")), name)
+        assert warm.handler is not None
+        return warm.handler
+
+    def _context(self, warm: _Warm, request_id: str) -> LambdaContext:
+        return LambdaContext(
+            function_name=warm.spec.name,
+            function_version="$LATEST",
+            invoked_function_arn=warm.spec.arn,
+            memory_limit_in_mb=str(warm.spec.memory_mb),
+            aws_request_id=request_id,
+            log_group_name=warm.spec.log_group,
+            log_stream_name=warm.log_stream,
+            _deadline=self._clock.now + timedelta(seconds=warm.spec.timeout_seconds),
+            _clock=self._clock,
+        )
+
+    def _keep(self, warm: _Warm, lines: tuple[str, ...]) -> tuple[emf.Datum, ...]:
+        """Write the lines to the log group if the role may, and the metrics in them to CloudWatch."""
+        if not lines or not self._gateway.allows(warm.spec.role_arn, "logs:PutLogEvents", self._stream_arn(warm)):
+            return ()
+        backend = logs_backends[self._place.account][self._place.region]
+        backend.ensure_log_group(warm.spec.log_group)
+        backend.ensure_log_stream(warm.spec.log_group, warm.log_stream)
+        at = int(self._clock.now.timestamp() * 1000)
+        events = [{"timestamp": at, "message": line} for line in lines]
+        backend.put_log_events(warm.spec.log_group, warm.log_stream, events)
+        metrics = tuple(datum for line in lines for datum in emf.parse(line))
+        emf.put(metrics, self._place)
+        return metrics
+
+    def _stream_arn(self, warm: _Warm) -> str:
+        return self._place.arn("logs", f"log-group:{warm.spec.log_group}:log-stream:{warm.log_stream}")
+
+
+def _plain_name(name_or_arn: str) -> str:
+    """Return the name in an ARN, without a version or alias.
+
+    >>> _plain_name("arn:aws:lambda:us-east-1:111122223333:function:plan:live")
+    'plan'
+    """
+    _, _, name = name_or_arn.rpartition("function:")
+    return name.split(":")[0]
+
+
+def _error(kind: str, message: str, request_id: str, error: BaseException | None = None) -> str:
+    trace = traceback.format_tb(error.__traceback__) if error else []
+    return json.dumps({"errorMessage": message, "errorType": kind, "requestId": request_id, "stackTrace": trace})
+
+
+def _timed_out(spec: FunctionSpec, request_id: str) -> str:
+    return _error(
+        "Sandbox.Timedout",
+        f"RequestId: {request_id} Error: Task timed out after {spec.timeout_seconds:.2f} seconds",
+        request_id,
+    )

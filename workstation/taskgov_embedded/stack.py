@@ -1,0 +1,299 @@
+"""The embedded stack: one emulated AWS account made from a SAM template, on a clock of its own.
+
+`with Stack("template.yaml", {...}) as stack:` builds everything that the template says and nothing else. Events are put
+in (`emit`, or any boto3 client), time is moved (`run_until_quiet`, `advance`), and what happened is read back
+(`timeline`, `calls`, `results`, or any boto3 client). One stack at a time is open in a process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from moto import mock_aws
+from moto.moto_api._internal import mock_random
+
+from taskgov_embedded import process
+from taskgov_embedded.access import Place
+from taskgov_embedded.account import Account
+from taskgov_embedded.baton import Baton
+from taskgov_embedded.bus import Bus
+from taskgov_embedded.clients import Clients
+from taskgov_embedded.clock import VirtualClock
+from taskgov_embedded.faults import Faults
+from taskgov_embedded.functions import Functions
+from taskgov_embedded.gateway import Gateway
+from taskgov_embedded.iam import grants_of
+from taskgov_embedded.identity import Identities
+from taskgov_embedded.interpreter import Interpreter
+from taskgov_embedded.objects import ObjectEvents
+from taskgov_embedded.policies import Policies
+from taskgov_embedded.queues import Queues
+from taskgov_embedded.resources import Resources
+from taskgov_embedded.runtime import Runtime
+from taskgov_embedded.schedules import Schedules
+from taskgov_embedded.template import translate
+from taskgov_embedded.timeline import Timeline
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from types import TracebackType
+
+    from taskgov_embedded.gateway import Call
+    from taskgov_embedded.iam import Grant
+    from taskgov_embedded.resources import Resolved
+    from taskgov_embedded.runtime import Result
+    from taskgov_embedded.template import Translated
+
+ACCOUNT = "111122223333"
+"""The account of AWS's documentation."""
+
+PURE_PACKAGES = tuple(
+    f"taskgov.{room}"
+    for room in ("quantities", "hyperpod", "policy", "scheduling", "allocation", "kueue", "audit", "explain")
+)
+"""Packages of the layer that hold no state of a function (they read no environment): one copy serves all functions."""
+
+
+class Stack:
+    """An emulated account made from a template. Open it with `with`, or `open()` and `close()`."""
+
+    def __init__(
+        self,
+        template: str | Path,
+        parameters: Mapping[str, str] | None = None,
+        clock: VirtualClock | None = None,
+        *,
+        region: str = "us-east-1",
+        shared_packages: tuple[str, ...] = PURE_PACKAGES,
+    ) -> None:
+        self.parameters = dict(parameters or {})
+        self.clock = clock or VirtualClock()
+        self.place = Place(ACCOUNT, region)
+        self.timeline = Timeline(self.clock)
+        self.faults = Faults()
+        self._path = Path(template).resolve()
+        self._baton = Baton(self.clock, process.suspended)
+        self._identities = Identities(self.place.account)
+        self._clients = Clients(self.place, self._identities)
+        self._resources = Resources(self.place, self._clients)
+        self._policies = Policies(self._resources, self.place)
+        self._gateway = Gateway(
+            self.place,
+            self._identities,
+            self._baton,
+            self.timeline,
+            self.faults,
+            self._policies.of_role,
+            lambda: process.running(None),
+        )
+        self.account = Account(
+            self.place,
+            self._baton,
+            self._identities,
+            self._clients,
+            self._gateway,
+            self.timeline,
+            self.faults,
+            self._resources,
+        )
+        self._runtime = Runtime(self.place, self.clock, self._identities, self._gateway, self.timeline, shared_packages)
+        self._functions = Functions(self.account, self._runtime)
+        self.bus = Bus(self.account, self._functions.invoke_later)
+        self._queues = Queues(self.account, self._runtime)
+        self.schedules = Schedules(self.account, self.bus)
+        self._closing = ExitStack()
+        self.translated: Translated
+
+    def __enter__(self) -> Self:
+        return self.open()
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def open(self) -> Stack:
+        """Build the account from the template; the process is on the stack's clock from here on."""
+        with ExitStack() as undo:
+            self._set_up(undo)
+            self._build()
+            self._closing = undo.pop_all()
+        return self
+
+    def close(self) -> None:
+        """End what still waits and give the process back its clock, environment and AWS."""
+        self._closing.close()
+
+    def _set_up(self, undo: ExitStack) -> None:
+        mock_random.seed(20261120)
+        undo.enter_context(mock_aws(config={"stepfunctions": {"execute_state_machine": True}}))
+        undo.enter_context(_environment({"AWS_DEFAULT_REGION": self.place.region, "MOTO_ACCOUNT_ID": ACCOUNT}))
+        interpreter = Interpreter(self._baton, self._clients, self.timeline)
+        objects = ObjectEvents(self.account, self.bus)
+        for part in (self.clock, process.Process(), self._gateway, interpreter, self._queues, objects):
+            part.install()
+            undo.callback(part.uninstall)
+        undo.enter_context(_sleeping_on(self._baton))
+        undo.callback(self._baton.close)
+
+    def _build(self) -> None:
+        self.translated = translate(self._path, self.parameters)
+        self._resources.create(self.translated, self.parameters)
+        self._functions.add_all(self._path.parent)
+        self._queues.add_mappings(self._resources)
+        self.schedules.arm()
+        self.schedules.arm_rules()
+        self._gateway.calls.clear()
+
+    # Time
+
+    def run_until_quiet(self, max_virtual_seconds: float = 900) -> float:
+        """Run until nothing is left to do within `max_virtual_seconds`, jumping over waits; returns the seconds passed.
+
+        Recurring schedules do not fire here (they would never be quiet): see `advance`.
+        """
+        before = self.clock.now
+        self._baton.run(max_virtual_seconds, recurring=False)
+        return (self.clock.now - before).total_seconds()
+
+    def advance(self, seconds: float) -> None:
+        """Let `seconds` pass, with everything that falls due in them, recurring schedules too."""
+        self._baton.run(seconds, recurring=True)
+
+    # Causes
+
+    def emit(
+        self,
+        source: str,
+        detail_type: str,
+        detail: Mapping[str, Any],
+        resources: Sequence[str] = (),
+        bus: str = "default",
+    ) -> str:
+        """Put an event of any source on a bus (PutEvents refuses `aws.*`); returns its id."""
+        return self.bus.publish(source, detail_type, detail, resources, bus)
+
+    def emit_event(self, event: Mapping[str, Any], bus: str = "default") -> None:
+        """Put a complete event on a bus, e.g. a sample file's."""
+        self.bus.publish_event(event, bus)
+
+    def invoke(self, logical_id: str, event: Any) -> Result:
+        """Invoke a function of the template by its logical id, and run until it has answered."""
+        answered: list[Result] = []
+        task = self._baton.spawn(
+            lambda: answered.append(self._runtime.invoke(self.physical(logical_id), event)), logical_id
+        )
+        self._baton.run_until(task.done, max_seconds=900)
+        return answered[0]
+
+    def start_execution(self, logical_id: str, data: Any = None, name: str | None = None) -> str:
+        """Start a state machine of the template as a person would; returns the execution's ARN."""
+        named = {} if name is None else {"name": name}
+        started = self.client("stepfunctions").start_execution(
+            stateMachineArn=self.physical(logical_id), input=json.dumps(data or {}), **named
+        )
+        arn: str = started["executionArn"]
+        return arn
+
+    def fire(self, schedule_logical_id: str) -> None:
+        """Do what a schedule of the template does at its moment, now, with its role."""
+        self.schedules.fire(self.schedules.named(self.physical(schedule_logical_id)))
+
+    # What there is and what happened
+
+    def client(self, service: str) -> Any:
+        """Return a boto3 client of a person, whose calls are recorded and not checked against policies."""
+        return self._clients.of_person(service)
+
+    def client_of(self, role_logical_id: str, service: str) -> Any:
+        """Return a boto3 client of a role of the template, checked against its policies."""
+        arn = f"arn:aws:iam::{self.place.account}:role/{self.physical(role_logical_id)}"
+        return self._clients.of_role(service, arn, "person")
+
+    def physical(self, logical_id: str) -> str:
+        """Return what `Ref` gives for a resource: name, URL or ARN, by type."""
+        return self._resources.physical(logical_id)
+
+    def resolved(self, logical_id: str) -> Resolved:
+        """Return a created resource with its resolved properties."""
+        return self._resources.resolved[logical_id]
+
+    @property
+    def outputs(self) -> Mapping[str, str]:
+        """The template's outputs."""
+        return self._resources.outputs
+
+    @property
+    def calls(self) -> list[Call]:
+        """Every AWS call since the stack was built: who, what, on which resource, when, and its error."""
+        return self._gateway.calls
+
+    @property
+    def results(self) -> list[Result]:
+        """Every invocation: event, answer, printed lines, metrics."""
+        return self._runtime.results
+
+    def logs(self, logical_id: str) -> list[str]:
+        """Return the lines that a function printed, over all invocations."""
+        return [line for one in self.results if one.function == logical_id for line in one.log]
+
+    def grants_used(self) -> Mapping[Grant, int]:
+        """Return the permissions that were used, and how often."""
+        return self._gateway.grants_used
+
+    def unused_grants(self) -> tuple[Grant, ...]:
+        """Return the permissions of the template's roles that nothing has used yet."""
+        given = [grant for role in self._policies.role_arns() for grant in grants_of(self._policies.of_role(role))]
+        return tuple(grant for grant in given if grant not in self._gateway.grants_used)
+
+    @property
+    def unknown_condition_keys(self) -> frozenset[str]:
+        """Condition keys of policies that the stack cannot supply: what its permission checks do not cover."""
+        return frozenset(self._gateway.unknown_condition_keys)
+
+
+class _environment:  # noqa: N801 reads as a statement
+    """Set variables of the process while the stack is open."""
+
+    def __init__(self, variables: Mapping[str, str]) -> None:
+        self._variables = variables
+        self._before: dict[str, str | None] = {}
+
+    def __enter__(self) -> None:
+        self._before = {name: os.environ.get(name) for name in self._variables}
+        os.environ.update(self._variables)
+
+    def __exit__(self, *_about: object) -> None:
+        for name, value in self._before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+class _sleeping_on:  # noqa: N801 reads as a statement
+    """Let `time.sleep` of the stack's threads pass time on its clock; a thread of anyone else sleeps as before."""
+
+    def __init__(self, baton: Baton) -> None:
+        self._baton = baton
+        self._own_sleep: Callable[[Any], None] = time.sleep
+
+    def __enter__(self) -> None:
+        own, baton = time.sleep, self._baton
+        self._own_sleep = own
+
+        def sleep(seconds: Any) -> None:
+            if baton.current() is not None or baton.is_driver():
+                baton.sleep(seconds)
+            else:
+                own(seconds)
+
+        time.sleep = sleep
+
+    def __exit__(self, *_about: object) -> None:
+        time.sleep = self._own_sleep

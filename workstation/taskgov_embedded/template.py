@@ -1,0 +1,66 @@
+"""Read a SAM template as CloudFormation would see it: through the SAM translator.
+
+Code stays where it is: a function's directory travels in its S3 key (`local` is a bucket that nobody opens), a state
+machine's definition is read in. What `Translated.cfn` holds is therefore the whole truth about the stack.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from samtranslator.translator.transform import transform
+from samtranslator.yaml_helper import yaml_parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+LOCAL_BUCKET = "s3://local/"
+
+
+@dataclass(frozen=True, slots=True)
+class Translated:
+    """A template after the SAM translator, with the directory that its paths start from."""
+
+    root: Path
+    cfn: dict[str, Any]
+
+    def resources_of(self, kind: str) -> dict[str, dict[str, Any]]:
+        """Return the properties of the resources of a type, by logical id."""
+        return {name: one.get("Properties", {}) for name, one in self.cfn["Resources"].items() if one["Type"] == kind}
+
+    def types(self) -> frozenset[str]:
+        """Return every resource type in it."""
+        return frozenset(one["Type"] for one in self.cfn["Resources"].values())
+
+
+class _NoManagedPolicies:
+    """The translator asks for ARNs of managed policies that are named without one; it knows the common ones itself."""
+
+    def load(self) -> dict[str, str]:
+        return {}
+
+
+def translate(path: Path, parameters: Mapping[str, str]) -> Translated:
+    """Translate the template at `path`; parameters that are not given take their defaults."""
+    template = yaml_parse(path.read_text())
+    for section in _sections(template):
+        _point_to_local_code(section, path.parent)
+    return Translated(path.parent, transform(template, dict(parameters), _NoManagedPolicies()))
+
+
+def _sections(template: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    yield from template.get("Globals", {}).values()
+    for resource in template["Resources"].values():
+        yield resource.get("Properties", {})
+
+
+def _point_to_local_code(section: dict[str, Any], root: Path) -> None:
+    for key in ("CodeUri", "ContentUri"):
+        if isinstance(section.get(key), str):
+            section[key] = LOCAL_BUCKET + section[key].rstrip("/").removeprefix("./")
+    if isinstance(section.get("DefinitionUri"), str):
+        text = (root / section.pop("DefinitionUri")).read_text()
+        section["Definition"] = yaml.safe_load(text)

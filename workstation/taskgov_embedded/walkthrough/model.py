@@ -1,0 +1,289 @@
+"""The form of a walkthrough file: a cluster, and steps with actions and expectations.
+
+Everything that is not known is refused, so that a misspelt expectation is an error and never a check that cannot fail.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic.alias_generators import to_camel
+
+Amounts = dict[str, str | int]
+"""Resource name to Kubernetes quantity."""
+
+
+class Part(BaseModel):
+    """A part of the file: camelCase outside, unknown keys refused."""
+
+    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True, extra="forbid")
+
+
+class Group(Part):
+    """An instance group of the cluster; `allocatable` where it is not what the kubelet's usual reservation leaves."""
+
+    name: str = "workers"
+    instance_type: str
+    count: int
+    allocatable: Amounts | None = None
+
+
+class ClusterSetup(Part):
+    name: str = "ml-cluster"
+    groups: tuple[Group, ...]
+
+
+class Call(Part):
+    """A call of the SageMaker API by a person.
+
+    `${clusterArn}` stands for the cluster, `${quota:NAME}` for a quota's id, `${version:NAME}` for its version,
+    `${schedulerConfig}` and `${schedulerConfigVersion}` for the cluster policy.
+    """
+
+    operation: str
+    arguments: dict[str, Any] = {}
+    by: str = "admin"
+    refused: str | None = None
+    """The error code with which the service must refuse the call."""
+
+
+class Job(Part):
+    """A job of a team. `pods` alike, each requesting `request`."""
+
+    team: str
+    name: str
+    kind: Literal["PyTorchJob", "HyperPodPyTorchJob", "Job", "Pod"] = "PyTorchJob"
+    priority: str | None = None
+    """Priority class of the cluster policy, without the `-priority` of its Kubernetes name."""
+    pods: int = 1
+    request: Amounts
+    runs_minutes: float | None = None
+
+
+class JobRef(Part):
+    team: str
+    name: str
+
+
+class NodeEvent(Part):
+    """Something that happens to `count` nodes of a group, the first ones by name, with HyperPod's own event."""
+
+    happens: Literal["fails", "recovers", "joins", "leaves"]
+    group: str = "workers"
+    count: int = 1
+
+
+class Action(Part):
+    """One thing that a person or the world does: exactly one of its members is given."""
+
+    call: Call | None = None
+    submit: Job | None = None
+    delete: JobRef | None = None
+    nodes: NodeEvent | None = None
+    policy: dict[str, Any] | None = None
+    """The governance policy document is written to the bucket."""
+    policy_text: str | None = None
+    """The same, as text: for documents that are wrong."""
+    policy_change: dict[str, Any] | None = None
+    """Members of the document of before that are replaced."""
+    wait_minutes: float | None = None
+    approve: bool | None = None
+    """A person approves (or rejects) the plan that waits."""
+    event: dict[str, Any] | None = None
+    """An event that somebody puts on the default bus: source, detailType, detail."""
+    message: str | None = None
+    """A message put straight into the intake queue."""
+    reconcile: bool | None = None
+    """The operator asks for a run."""
+    audit: bool | None = None
+    """The nightly audit's time comes."""
+
+    @model_validator(mode="after")
+    def _is_one_thing(self) -> Action:
+        if len(self.model_fields_set) != 1:
+            raise ValueError(f"an action is one thing, got {sorted(self.model_fields_set) or 'nothing'}")
+        return self
+
+    @property
+    def verb(self) -> str:
+        """The member that is given."""
+        return next(iter(self.model_fields_set))
+
+
+class UsageCheck(Part):
+    """What one team uses of one flavor (ClusterQueue status, flavorsUsage), resource by resource."""
+
+    team: str
+    flavor: str
+    total: Amounts = {}
+    borrowed: Amounts = {}
+
+
+class WorkloadRow(Part):
+    """A line of `kubectl get workloads`, without the random part of its name and its age."""
+
+    name: str
+    reserved_in: str = ""
+    admitted: str = ""
+    finished: str = ""
+
+
+class WorkloadsTable(Part):
+    team: str
+    rows: tuple[WorkloadRow, ...]
+
+
+class Condition(Part):
+    """A condition of a job's Workload. `message` may contain `*` for what differs from run to run (UIDs)."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+
+
+class ConditionsCheck(Part):
+    team: str
+    job: str
+    conditions: tuple[Condition, ...]
+
+
+class QueueCheck(Part):
+    """A part of a team's ClusterQueue object, by dotted path."""
+
+    team: str
+    holds: dict[str, Any]
+
+
+class PreemptionCheck(Part):
+    """A preemption that happened in this step: who lost, to whose queue, and Kueue's reason."""
+
+    victim: str
+    by: str
+    reason: str
+
+
+class ChangeCheck(Part):
+    """A change of the plan. `because` must be part of the plan's sentence."""
+
+    team: str
+    gpus: tuple[float, float] | None = None
+    reason: str | None = None
+    because: str | None = None
+
+
+class PlanCheck(Part):
+    """The last plan that was made in this step."""
+
+    outcome: str
+    changes: tuple[ChangeCheck, ...] | None = None
+    findings: tuple[str, ...] | None = None
+    """Codes that the plan must have, no more asked."""
+    not_findings: tuple[str, ...] = ()
+    preempts: tuple[str, ...] | None = None
+    """Jobs that the plan predicts to be preempted, as `team/job`."""
+    violations: int | None = None
+    """How many rules the policy document breaks."""
+    stopped_by: tuple[str, ...] | None = None
+    """Guardrails that stopped it."""
+
+
+class RunCheck(Part):
+    """How many executions of a state machine ended how, in this step."""
+
+    machine: Literal["reconcile", "audit"] = "reconcile"
+    status: str = "SUCCEEDED"
+    count: int | Literal["some"] = "some"
+
+
+class MetricCheck(Part):
+    """The last value of a metric in CloudWatch (or the sum over the walkthrough), for these dimensions."""
+
+    name: str
+    team: str | None = None
+    instance_type: str | None = None
+    resource: str | None = None
+    reason: str | None = None
+    preempting_team: str | None = None
+    value: float
+    statistic: Literal["last", "sum"] = "last"
+
+
+class QuotaCheck(Part):
+    """What the service holds for a team now: the resources of its quota, in the API's form."""
+
+    team: str
+    resources: tuple[dict[str, Any], ...]
+
+
+class ReportCheck(Part):
+    """The audit report of this step: codes of findings that it must have, and text that the page must show."""
+
+    findings: tuple[str, ...] = ()
+    shows: tuple[str, ...] = ()
+
+
+class Expectations(Part):
+    jobs: dict[str, str] = {}
+    """`team/job` to what a person sees of it: Running, Suspended, Pending, Waiting for nodes, Gone."""
+    pods: dict[str, dict[str, int]] = {}
+    """`team/job` to pod phases with their numbers."""
+    usage: tuple[UsageCheck, ...] = ()
+    workloads: tuple[WorkloadsTable, ...] = ()
+    conditions: tuple[ConditionsCheck, ...] = ()
+    queues: tuple[QueueCheck, ...] = ()
+    preemptions: tuple[PreemptionCheck, ...] | None = None
+    """All preemptions of this step, in order; an empty list says that there is none."""
+    priorities: dict[str, int] = {}
+    """`team/job` to the priority of its Workload."""
+    admitted_in_order: tuple[str, ...] | None = None
+    """Jobs admitted in this step, in order."""
+    quotas: tuple[QuotaCheck, ...] = ()
+    plan: PlanCheck | None = None
+    runs: tuple[RunCheck, ...] = ()
+    metrics: tuple[MetricCheck, ...] = ()
+    published: tuple[str, ...] = ()
+    """Detail types of events that the project published on its bus in this step, at least these."""
+    notices: tuple[str, ...] = ()
+    """Text that a notice of this step must contain."""
+    dead_letters: int | None = None
+    ignored: int | None = None
+    """Events that were received in this step and ignored."""
+    writes: int | None = None
+    """Writes of quotas and cluster policies by the automation in this step."""
+    report: ReportCheck | None = None
+
+
+class Step(Part):
+    title: str
+    do: tuple[Action, ...] = ()
+    expect: Expectations = Expectations()
+
+
+class Walkthrough(Part):
+    name: str
+    source: str
+    about: str
+    mode: Literal["plan", "apply"] = "plan"
+    starts: datetime
+    cluster: ClusterSetup
+    steps: Annotated[tuple[Step, ...], Field(min_length=1)]
+
+
+HERE = Path(__file__).parent / "scenarios"
+SETTLE = timedelta(minutes=30)
+"""How long the world is given to come to rest after an action."""
+
+
+def load(path: Path) -> Walkthrough:
+    """Read one file. Raises ValidationError that names every wrong member."""
+    return Walkthrough.model_validate(yaml.safe_load(path.read_text()))
+
+
+def all_files() -> tuple[Path, ...]:
+    """Return the files of all walkthroughs, in the order of their names."""
+    return tuple(sorted(HERE.glob("*.yaml")))
