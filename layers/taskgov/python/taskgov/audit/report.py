@@ -1,0 +1,196 @@
+"""What does an audit report say? The report as a value, its JSON form and that form's schema.
+
+`report_build` makes it from a snapshot, a plan, usage and findings; `report_html` draws it, `audit_cluster` stores it.
+
+Amounts are in the unit that people read: cores for cpu, GiB for memory, the count for everything else.
+"""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from typing import Any, ClassVar, Final
+
+from pydantic import ConfigDict, TypeAdapter
+from pydantic.alias_generators import to_camel
+
+from taskgov.allocation.plan import CapacityLine, Outcome, TeamAllocation, WorkloadEffect
+from taskgov.findings import Finding
+
+REPORT_VERSION: Final = 1
+"""Raised when a member changes its meaning or goes away; new members leave it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Which cluster, when, and under which rules."""
+
+    cluster_name: str
+    cluster_arn: str
+    cluster_status: str
+    taken_at: datetime
+    policy_version: str | None
+    """Version of the policy document; None when the cluster has none, or one that could not be used."""
+    fair_share: str
+    """`Enabled`, `Disabled`, or `no cluster policy`."""
+    stopped: bool | None
+    """The stop switch; None when it could not be read."""
+    plan_id: str
+    plan_outcome: Outcome
+    snapshot_sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The cluster in one line: accelerators of all instance types together, or cores when there are none."""
+
+    unit: str
+    """`GPUs` (accelerators of every kind) or `cores`."""
+    healthy: float
+    guaranteed: float
+    used: float
+    borrowed: float
+    idle: float
+    over_quota: float
+    pending_workloads: int
+    pending_gpus: int
+    preemptions: int
+
+
+@dataclass(frozen=True, slots=True)
+class UsageLine:
+    """What one team holds of one resource of one instance type. `used` = own + `borrowed` + `over_quota`."""
+
+    team: str
+    instance_type: str
+    resource: str
+    unit: str
+    """`cores`, `GiB`, or empty for things that are counted."""
+    leading: bool
+    """The resource that the metrics show for this instance type: accelerators, or cpu where there are none."""
+    guaranteed: float
+    used: float
+    borrowed: float
+    lent: float
+    """Idle quota that others hold, attributed in proportion: a cohort has no counterparties."""
+    idle: float
+    over_quota: float
+    """Held above a quota that was lowered under running work: not borrowing."""
+    borrow_limit: float | None
+    """None: no limit was set."""
+    borrow_limit_utilization: float | None
+    """Percent of the borrow limit; None when there is no limit or a limit of nothing."""
+    entitlement: float | None
+    """What fair sharing would give the team now; None when it was not computed."""
+    deviation: float | None
+    """`used` less `entitlement`."""
+    infinite_share: bool
+    """The team has weight zero and borrows: whoever has a weight comes before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoanLine:
+    """Who borrows from whom: an attribution, in proportion to the lenders' idle quota."""
+
+    borrower: str
+    lender: str
+    instance_type: str
+    resource: str
+    unit: str
+    amount: float
+
+
+@dataclass(frozen=True, slots=True)
+class PendingLine:
+    """What one team is waiting for."""
+
+    team: str
+    workloads: int
+    gpus: int
+    oldest_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptionLine:
+    """One preemption that the cluster still remembers."""
+
+    at: datetime
+    team: str
+    workload: str
+    """`namespace/name`."""
+    reason: str
+    """Kueue's reason: `InClusterQueue`, `InCohortReclamation`, ..."""
+    preempting_team: str
+    """Empty when Kueue did not say."""
+    gpus: int
+    gpu_seconds: float
+    """What the workload had run since it was admitted, times its accelerators: work to do again, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class EditLine:
+    """A quota that a person changed by hand."""
+
+    quota: str
+    team: str
+    by: str
+    at: datetime
+    event_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeLine:
+    """A change that the plan has in mind, and what stops it."""
+
+    kind: str
+    name: str
+    team: str
+    gpus_before: float
+    gpus_after: float
+    reason: str
+    because: str
+    stopped_by: tuple[str, ...]
+    """`guardrail: because` for each guardrail that does not let it through."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One audit of one cluster. Findings are ordered worst first, everything else by name or time."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(alias_generator=to_camel)
+
+    version: int
+    header: Header
+    totals: Totals
+    findings: tuple[Finding, ...]
+    capacity: tuple[CapacityLine, ...]
+    usage: tuple[UsageLine, ...]
+    loans: tuple[LoanLine, ...]
+    pending: tuple[PendingLine, ...]
+    preemptions: tuple[PreemptionLine, ...]
+    allocations: tuple[TeamAllocation, ...]
+    changes: tuple[ChangeLine, ...]
+    effects: tuple[WorkloadEffect, ...]
+    edits: tuple[EditLine, ...]
+
+
+def report_json(report: Report) -> bytes:
+    """Return the report as JSON for programs: two spaces of indent, members in the order of the schema."""
+    data = _adapter().dump_python(report, mode="json", by_alias=True)
+    return (json.dumps(data, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def report_from_json(text: bytes) -> Report:
+    """Return the report that `report_json` wrote. Raises `ValueError` (pydantic) for anything else."""
+    return _adapter().validate_json(text)
+
+
+def report_schema() -> dict[str, Any]:
+    """Return the JSON Schema of `report_json`, as it is published in `events/schemas/audit-report.json`."""
+    schema = _adapter().json_schema(by_alias=True, mode="serialization")
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+@cache
+def _adapter() -> TypeAdapter[Report]:
+    return TypeAdapter(Report)

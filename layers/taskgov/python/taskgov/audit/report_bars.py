@@ -1,0 +1,99 @@
+"""How long is each part of a team's bar? Geometry of the quota bars, in percent of the widest one of a group.
+
+`report_html` draws them. One bar stands for one team on one instance type; bars of a type share one scale, so that
+lengths can be compared by eye.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import groupby
+
+from taskgov.audit.report import UsageLine
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A part of a bar: what it shows, where it starts and how wide it is, in percent."""
+
+    kind: str
+    """`own`, `lent`, `idle`, `borrowed` or `over-quota`."""
+    start: float
+    width: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One team's bar: its parts from left to right, and the marks of its quota and of what it may hold at most."""
+
+    line: UsageLine
+    segments: tuple[Segment, ...]
+    quota_mark: float
+    limit_mark: float | None
+    """Quota + borrow limit; None when there is no limit, or when it is off the scale."""
+
+
+@dataclass(frozen=True, slots=True)
+class BarGroup:
+    """The bars of one resource of one instance type."""
+
+    instance_type: str
+    resource: str
+    unit: str
+    guaranteed: float
+    used: float
+    bars: tuple[Bar, ...]
+
+
+def bar_groups(lines: Iterable[UsageLine]) -> tuple[BarGroup, ...]:
+    """Return a group for each instance type and leading resource, by name."""
+    leading = sorted((line for line in lines if line.leading), key=_by_type)
+    return tuple(_group(list(group)) for _, group in groupby(leading, key=_by_type))
+
+
+def bar(line: UsageLine, scale: float) -> Bar:
+    """Return the bar of one line; `scale` is the amount that fills the whole width.
+
+    Parts that are nothing are left out, and the parts' widths add up to the greater of quota and use.
+    """
+    own = line.used - line.borrowed - line.over_quota
+    parts = (
+        ("own", own),
+        ("lent", line.lent),
+        ("idle", max(0.0, line.guaranteed - own - line.lent)),
+        ("over-quota", line.over_quota),
+        ("borrowed", line.borrowed),
+    )
+    segments: list[Segment] = []
+    start = 0.0
+    for kind, amount in parts:
+        if amount > 0:
+            segments.append(Segment(kind, _percent(start, scale), _percent(amount, scale)))
+            start += amount
+    limit = None if line.borrow_limit is None else line.guaranteed + line.borrow_limit
+    return Bar(
+        line=line,
+        segments=tuple(segments),
+        quota_mark=_percent(line.guaranteed, scale),
+        limit_mark=_percent(limit, scale) if limit is not None and line.guaranteed < limit <= scale else None,
+    )
+
+
+def _group(lines: list[UsageLine]) -> BarGroup:
+    first = lines[0]
+    scale = max(max(line.guaranteed, line.used) for line in lines) or 1.0
+    return BarGroup(
+        instance_type=first.instance_type,
+        resource=first.resource,
+        unit=first.unit,
+        guaranteed=sum(line.guaranteed for line in lines),
+        used=sum(line.used for line in lines),
+        bars=tuple(bar(line, scale) for line in lines),
+    )
+
+
+def _by_type(line: UsageLine) -> tuple[str, str]:
+    return line.instance_type, line.resource
+
+
+def _percent(amount: float, scale: float) -> float:
+    return round(100 * amount / scale, 3)

@@ -1,0 +1,92 @@
+"""How is a report shown to people? As one HTML file that needs nothing else: no request leaves it.
+
+`audit_cluster` stores it, the command line writes it to a file. Everything from the cluster is escaped.
+"""
+
+from functools import cache
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+
+from taskgov.allocation.plan import Outcome
+from taskgov.audit import report_text
+from taskgov.audit.report import Report, Totals
+from taskgov.audit.report_bars import bar_groups
+from taskgov.audit.report_tables import short_resource, tables
+from taskgov.findings import Finding, Severity
+
+TEMPLATE = "report.html.j2"
+
+
+def report_html(report: Report) -> bytes:
+    """Return the page. The same report gives the same bytes."""
+    page = _template().render(
+        report=report,
+        headline=headline(report),
+        worst=worst_severity(report.findings),
+        tiles=_tiles(report.totals),
+        groups=bar_groups(report.usage),
+        tables=tables(report),
+    )
+    return page.encode()
+
+
+def worst_severity(findings: tuple[Finding, ...]) -> Severity | None:
+    """Return the gravest severity among findings, or None when there are none."""
+    order = list(Severity)
+    return max((finding.severity for finding in findings), key=order.index, default=None)
+
+
+def headline(report: Report) -> str:
+    """Return the report in one or two sentences: what needs a person, and what the plan has in mind."""
+    grave = [finding for finding in report.findings if finding.severity is not Severity.INFO]
+    attention = "Nothing needs attention."
+    if grave:
+        attention = f"{report_text.counted(len(grave), 'finding needs', 'findings need')} attention."
+    if not report.changes:
+        return f"{attention} The quotas are as they should be."
+    changes = report_text.counted(len(report.changes), "change is", "changes are")
+    return f"{attention} {changes} {_FATE[report.header.plan_outcome]}."
+
+
+_FATE = {
+    Outcome.NOTHING_TO_DO: "not needed",
+    Outcome.PLANNED: "planned",
+    Outcome.APPLY: "ready to be applied",
+    Outcome.NEEDS_APPROVAL: "planned and would need approval",
+    Outcome.BLOCKED: "planned and blocked",
+}
+
+
+def _tiles(totals: Totals) -> tuple[tuple[str, str, str], ...]:
+    """Return label, number and a note for each key figure."""
+    unit = totals.unit
+    waiting = f"for {report_text.counted(totals.pending_gpus, 'GPU')}" if totals.pending_workloads else ""
+    tiles = [
+        ("Healthy", report_text.number(totals.healthy), unit),
+        ("Guaranteed", report_text.number(totals.guaranteed), unit),
+        ("Used", report_text.number(totals.used), unit),
+        ("Borrowed", report_text.number(totals.borrowed), unit),
+        ("Idle", report_text.number(totals.idle), unit),
+        ("Waiting", report_text.counted(totals.pending_workloads, "job"), waiting),
+        ("Preemptions", report_text.number(totals.preemptions), "remembered"),
+    ]
+    if totals.over_quota:
+        tiles.insert(5, ("Over quota", report_text.number(totals.over_quota), unit))
+    return tuple(tiles)
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(
+        loader=PackageLoader("taskgov.audit", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "number": report_text.number,
+        "moment": report_text.moment,
+        "resource": short_resource,
+    }
+    return environment.get_template(TEMPLATE)

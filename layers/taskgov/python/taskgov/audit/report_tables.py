@@ -1,0 +1,333 @@
+"""Which tables does the report page show? Each as headings and cells, with what to sort by.
+
+`report_html` draws all of them the same way; a table without rows says what its absence means.
+"""
+
+from dataclasses import dataclass
+
+from taskgov.audit.report import Report, UsageLine
+from taskgov.audit.report_text import NOTHING, duration, moment, number, percent, signed
+from taskgov.quantities import ResourceName
+
+Cell = tuple[str, str | float]
+"""The text, and the value that the column is sorted by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A heading, how its cells are set, and what it means (shown on hover)."""
+
+    label: str
+    kind: str = "text"
+    """`text`, `name` (not wrapped), `number`, `long` (a sentence)."""
+    meaning: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One section of the page."""
+
+    anchor: str
+    title: str
+    note: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    when_empty: str
+
+
+def tables(report: Report) -> tuple[Table, ...]:
+    """Return every table of the page, in order of interest."""
+    return (
+        _usage(report),
+        _loans(report),
+        _pending(report),
+        _preemptions(report),
+        _changes(report),
+        _effects(report),
+        _allocations(report),
+        _capacity(report),
+        _edits(report),
+    )
+
+
+def short_resource(resource: ResourceName) -> str:
+    """Return a resource's name as people say it.
+
+    >>> [short_resource(name) for name in ("nvidia.com/gpu", "vpc.amazonaws.com/efa", "nvidia.com/mig-1g.5gb", "cpu")]
+    ['GPU', 'EFA', 'MIG 1g.5gb', 'CPU']
+    """
+    last = resource.rsplit("/", 1)[-1]
+    spoken = {"gpu": "GPU", "efa": "EFA", "cpu": "CPU", "neurondevice": "Neuron device"}
+    if last.startswith("mig-"):
+        return f"MIG {last.removeprefix('mig-')}"
+    return spoken.get(last, last)
+
+
+def _usage(report: Report) -> Table:
+    return Table(
+        "usage",
+        "Quota and use",
+        "Lent quota is attributed to lenders in proportion to their idle quota: a cohort keeps no book of who lent to "
+        "whom. Over quota is what a team still holds of a quota that was lowered; it is not borrowing.",
+        (
+            Column("Team", "name"),
+            Column("Instance type", "name"),
+            Column("Resource", "name"),
+            Column("Guaranteed", "number", "Nominal quota"),
+            Column("Used", "number", "Reserved by admitted workloads"),
+            Column("Borrowed", "number", "Used above the guarantee, from what others leave idle"),
+            Column("Lent", "number", "Idle quota that others hold (attributed)"),
+            Column("Idle", "number", "Quota that neither the team nor anybody else uses"),
+            Column("Over quota", "number", "Held above a quota that was lowered under running work"),
+            Column("Borrow limit", "number", "How much the team may borrow, and how much of that it does"),
+            Column("Fair share", "number", "What fair sharing would give the team now, and its use against that"),
+        ),
+        tuple(_usage_row(line) for line in report.usage),
+        "No team has a quota, and nobody uses anything.",
+    )
+
+
+def _usage_row(line: UsageLine) -> tuple[Cell, ...]:
+    amounts = (line.guaranteed, line.used, line.borrowed, line.lent, line.idle, line.over_quota)
+    return (
+        _text(line.team),
+        _text(line.instance_type),
+        _text(f"{short_resource(line.resource)}, {line.unit}" if line.unit else short_resource(line.resource)),
+        *(_number(amount) for amount in amounts),
+        _borrow_limit(line),
+        _fair_share(line),
+    )
+
+
+def _borrow_limit(line: UsageLine) -> Cell:
+    if line.borrow_limit is None:
+        return "no limit", -1.0
+    used = "" if line.borrow_limit_utilization is None else f" ({percent(line.borrow_limit_utilization)})"
+    return number(line.borrow_limit) + used, line.borrow_limit
+
+
+def _fair_share(line: UsageLine) -> Cell:
+    if line.infinite_share:
+        return "after all others", -1.0
+    if line.entitlement is None:
+        return NOTHING, -1.0
+    return f"{number(line.entitlement)} ({signed(line.deviation)})", line.entitlement
+
+
+def _loans(report: Report) -> Table:
+    return Table(
+        "loans",
+        "Who borrows from whom",
+        "An attribution, in proportion to the lenders' idle quota.",
+        (
+            Column("Borrower", "name"),
+            Column("Lender", "name"),
+            Column("Instance type", "name"),
+            Column("Resource", "name"),
+            Column("Amount", "number"),
+        ),
+        tuple(
+            (
+                _text(loan.borrower),
+                _text(loan.lender),
+                _text(loan.instance_type),
+                _text(short_resource(loan.resource)),
+                _number(loan.amount, loan.unit),
+            )
+            for loan in report.loans
+        ),
+        "Nobody borrows.",
+    )
+
+
+def _pending(report: Report) -> Table:
+    return Table(
+        "pending",
+        "Waiting",
+        "",
+        (
+            Column("Team", "name"),
+            Column("Workloads", "number"),
+            Column("GPUs asked for", "number", "Accelerators of all kinds"),
+            Column("Oldest waits for", "number"),
+        ),
+        tuple(
+            (_text(line.team), _number(line.workloads), _number(line.gpus), _duration(line.oldest_seconds))
+            for line in report.pending
+        ),
+        "Nothing is waiting.",
+    )
+
+
+def _preemptions(report: Report) -> Table:
+    return Table(
+        "preemptions",
+        "Preemptions",
+        "As far back as Kueue remembers. Lost is at most what ran since admission: a checkpoint makes it less.",
+        (
+            Column("When", "name"),
+            Column("Team", "name"),
+            Column("Workload"),
+            Column("Reason", "name"),
+            Column("Preempted for", "name"),
+            Column("GPUs", "number"),
+            Column("Lost GPU-hours", "number"),
+        ),
+        tuple(
+            (
+                (moment(line.at), line.at.timestamp()),
+                _text(line.team),
+                _text(line.workload),
+                _text(line.reason),
+                _text(line.preempting_team or NOTHING),
+                _number(line.gpus),
+                (number(round(line.gpu_seconds / 3600, 1)), line.gpu_seconds),
+            )
+            for line in report.preemptions
+        ),
+        "Nothing was preempted.",
+    )
+
+
+def _changes(report: Report) -> Table:
+    return Table(
+        "changes",
+        "What the plan would change",
+        "In the order in which it would be written: decreases before increases.",
+        (
+            Column("Team", "name"),
+            Column("Quota", "name"),
+            Column("GPUs before", "number"),
+            Column("GPUs after", "number"),
+            Column("Reason", "name"),
+            Column("Because", "long"),
+            Column("Stopped by", "long"),
+        ),
+        tuple(
+            (
+                _text(line.team),
+                _text(line.name),
+                _number(line.gpus_before),
+                _number(line.gpus_after),
+                _text(line.reason),
+                _text(line.because),
+                _text("; ".join(line.stopped_by) or NOTHING),
+            )
+            for line in report.changes
+        ),
+        "Nothing: the quotas are as they should be.",
+    )
+
+
+def _effects(report: Report) -> Table:
+    return Table(
+        "effects",
+        "What that would do to running work",
+        "By simulation of Kueue's decisions on the workloads of this moment.",
+        (
+            Column("Workload"),
+            Column("Team", "name"),
+            Column("Effect", "name"),
+            Column("GPUs", "number"),
+            Column("Because", "long"),
+        ),
+        tuple(
+            (
+                _text(f"{effect.namespace}/{effect.name}"),
+                _text(effect.team),
+                _text(effect.effect),
+                _number(effect.gpus),
+                _text(effect.because),
+            )
+            for effect in report.effects
+        ),
+        "No workload would start, wait or be preempted because of the plan.",
+    )
+
+
+def _allocations(report: Report) -> Table:
+    return Table(
+        "allocations",
+        "Why each quota is what it is",
+        "",
+        (
+            Column("Team", "name"),
+            Column("Instance type", "name"),
+            Column("Unit", "name"),
+            Column("Now", "number"),
+            Column("Planned", "number"),
+            Column("Reason", "name"),
+            Column("Because", "long"),
+        ),
+        tuple(
+            (
+                _text(line.team),
+                _text(line.instance_type),
+                _text(line.unit),
+                _number(line.before),
+                _number(line.after),
+                _text(line.reason),
+                _text(line.because),
+            )
+            for line in report.allocations
+        ),
+        "No team has a quota.",
+    )
+
+
+def _capacity(report: Report) -> Table:
+    return Table(
+        "capacity",
+        "Capacity",
+        "In whole instances. Held: unhealthy, but counted until the hold time ends.",
+        (
+            Column("Instance type", "name"),
+            Column("Nodes", "number"),
+            Column("Counted", "number"),
+            Column("Held", "number"),
+            Column("Headroom", "number"),
+            Column("Usable", "number"),
+            Column("Left out", "long"),
+        ),
+        tuple(
+            (
+                _text(line.instance_type),
+                *(_number(count) for count in (line.nodes, line.counted, line.held, line.headroom, line.usable)),
+                _text("; ".join(line.left_out) or NOTHING),
+            )
+            for line in report.capacity
+        ),
+        "The cluster has no nodes.",
+    )
+
+
+def _edits(report: Report) -> Table:
+    return Table(
+        "edits",
+        "Quotas changed by hand",
+        "The last change of each quota that did not come from this automation.",
+        (Column("When", "name"), Column("Quota", "name"), Column("Team", "name"), Column("By"), Column("Call", "name")),
+        tuple(
+            (
+                (moment(line.at), line.at.timestamp()),
+                _text(line.quota),
+                _text(line.team or NOTHING),
+                _text(line.by),
+                _text(line.event_name),
+            )
+            for line in report.edits
+        ),
+        "None.",
+    )
+
+
+def _text(text: str) -> Cell:
+    return text, text.lower()
+
+
+def _number(amount: float, unit: str = "") -> Cell:
+    return number(amount, unit), amount
+
+
+def _duration(seconds: float) -> Cell:
+    return duration(seconds), seconds

@@ -1,0 +1,121 @@
+"""Audit reports to draw: one that shows every kind of line, and one of a cluster where there is nothing to say."""
+
+from datetime import UTC, datetime, timedelta
+
+from taskgov.allocation.plan import CapacityLine, Outcome, Reason, TeamAllocation, WorkloadEffect
+from taskgov.audit.report import (
+    REPORT_VERSION,
+    ChangeLine,
+    EditLine,
+    Header,
+    LoanLine,
+    PendingLine,
+    PreemptionLine,
+    Report,
+    Totals,
+    UsageLine,
+)
+from taskgov.findings import Finding, Severity
+
+P5 = "ml.p5.48xlarge"
+GPU = "nvidia.com/gpu"
+TWO_IN_THE_MORNING = datetime(2026, 11, 20, 2, 0, tzinfo=UTC)
+
+
+def a_usage_line(team: str = "team-a", **more: object) -> UsageLine:
+    """Return a team's line on GPUs of a p5 with a quota of 8, half of it used; `more` replaces members."""
+    members: dict[str, object] = {
+        "team": team,
+        "instance_type": P5,
+        "resource": GPU,
+        "unit": "",
+        "leading": True,
+        "guaranteed": 8.0,
+        "used": 4.0,
+        "borrowed": 0.0,
+        "lent": 0.0,
+        "idle": 4.0,
+        "over_quota": 0.0,
+        "borrow_limit": 4.0,
+        "borrow_limit_utilization": 0.0,
+        "entitlement": 4.0,
+        "deviation": 0.0,
+        "infinite_share": False,
+        **more,
+    }
+    return UsageLine(**members)  # type: ignore[arg-type]  # a builder of named members
+
+
+def a_report() -> Report:
+    """Return a report in which each table has a line."""
+    return Report(
+        version=REPORT_VERSION,
+        header=_header(),
+        totals=Totals("GPUs", 24.0, 24.0, 22.0, 4.0, 2.0, 2.0, 3, 12, 1),
+        findings=(
+            Finding("over-quota", Severity.WARNING, "team-c", "Team-c holds 2 GPUs too many.", "Wait.", {"used": 10}),
+            Finding("team-not-in-policy", Severity.INFO, "team-d", "Team-d is not in the policy document."),
+        ),
+        capacity=(CapacityLine(P5, 4, 3, 0, 0, 3, ("hyperpod-i-0abc: Unschedulable since 23:41",)),),
+        usage=(
+            a_usage_line(
+                "team-a", used=12.0, borrowed=4.0, idle=0.0, borrow_limit_utilization=100.0, infinite_share=True
+            ),
+            a_usage_line("team-a", resource="cpu", unit="cores", leading=False, guaranteed=192.0, used=288.0),
+            a_usage_line("team-b", used=2.0, lent=4.0, idle=2.0),
+            a_usage_line("team-c", used=10.0, idle=0.0, over_quota=2.0, borrow_limit=None),
+        ),
+        loans=(LoanLine("team-a", "team-b", P5, GPU, "", 4.0),),
+        pending=(PendingLine("team-b", 3, 12, 15_400.0),),
+        preemptions=(_preemption(),),
+        allocations=(
+            TeamAllocation("team-a", P5, "Count", 2, 1, 16, 8, Reason.CAPACITY_SHRANK, "One instance is unhealthy."),
+        ),
+        changes=(
+            ChangeLine(
+                "update-quota",
+                "quota-a",
+                "team-a",
+                16,
+                8,
+                "capacity-shrank",
+                "One instance is unhealthy.",
+                ("approveAbove: 8 GPUs change, and more than 4 need approval.",),
+            ),
+        ),
+        effects=(WorkloadEffect("hyperpod-ns-team-a", "sweep-17", "team-a", "preempted", 8, "Team-b reclaims."),),
+        edits=(EditLine("quota-a", "team-a", "jane", TWO_IN_THE_MORNING - timedelta(hours=9), "UpdateComputeQuota"),),
+    )
+
+
+def an_empty_report() -> Report:
+    """Return the report of a cluster without quotas, nodes and work."""
+    nothing = Totals("GPUs", 0, 0, 0, 0, 0, 0, 0, 0, 0)
+    return Report(REPORT_VERSION, _header(Outcome.NOTHING_TO_DO), nothing, (), (), (), (), (), (), (), (), (), ())
+
+
+def _header(outcome: Outcome = Outcome.NEEDS_APPROVAL) -> Header:
+    return Header(
+        cluster_name="ml-cluster",
+        cluster_arn="arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghijkl",
+        cluster_status="InService",
+        taken_at=TWO_IN_THE_MORNING,
+        policy_version="3HL4kqtJ",
+        fair_share="Enabled",
+        stopped=False,
+        plan_id="0123456789abcdef",
+        plan_outcome=outcome,
+        snapshot_sha256="9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    )
+
+
+def _preemption() -> PreemptionLine:
+    return PreemptionLine(
+        at=TWO_IN_THE_MORNING - timedelta(minutes=12),
+        team="team-a",
+        workload="hyperpod-ns-team-a/finetune",
+        reason="InCohortReclamation",
+        preempting_team="team-b",
+        gpus=4,
+        gpu_seconds=7200.0,
+    )
