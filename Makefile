@@ -41,8 +41,7 @@ coverage: $(READY) ## Run the tests and show what they do not reach
 .PHONY: lint
 lint: $(READY) ## Check style, types, the order of the rooms, and the template (three ways)
 	@echo "ruff"; $(BIN)/ruff check $(PYTHON_CODE); $(BIN)/ruff format --check --quiet $(PYTHON_CODE)
-	@echo "mypy"; $(BIN)/mypy layers/taskgov/python workstation tests benchmarks
-	@echo "mypy functions"; for app in functions/*/app.py; do $(BIN)/mypy --no-error-summary $$app; done
+	@echo "mypy"; $(BIN)/mypy $(PYTHON_CODE)
 	@echo "import-linter"; $(BIN)/lint-imports --no-logo
 	@echo "cfn-lint"; $(BIN)/cfn-lint template.yaml
 	@echo "sam validate"; $(SAM) validate; $(SAM) validate --lint

@@ -1,8 +1,10 @@
 """Compose `take_snapshot`, which three functions share."""
 
+import boto3
+
 from taskgov.adapters.clock import SystemClock
 from taskgov.adapters.dynamodb import Table
-from taskgov.adapters.kubernetes import KubernetesReader
+from taskgov.adapters.kubernetes import EksConnections, KubernetesReader
 from taskgov.adapters.s3 import Bucket
 from taskgov.adapters.sagemaker import SageMaker
 from taskgov.bootstrap import aws
@@ -11,10 +13,11 @@ from taskgov.services.take_snapshot import TakeSnapshot
 
 def take_snapshot(state: Table, documents: Bucket) -> TakeSnapshot:
     """Return the use case over AWS and the cluster's Kubernetes API."""
+    clock = SystemClock()
     return TakeSnapshot(
         hyperpod=SageMaker(aws.sagemaker()),
-        kubernetes=KubernetesReader(aws.eks()),
+        kubernetes=KubernetesReader(EksConnections(aws.eks(), boto3.Session(), clock.now)),
         documents=documents,
         state=state,
-        clock=SystemClock(),
+        clock=clock,
     )
