@@ -1,0 +1,148 @@
+"""Writing one change of a plan, and taking it back."""
+
+import pytest
+
+from taskgov.allocation.codec import plan_to_json
+from taskgov.allocation.plan import Change
+from taskgov.contracts.steps import ApplyChangeRequest, ApplyChangeResult, Direction
+from taskgov.errors import ConflictError, InvalidRequestError, LockLostError
+from taskgov.services.apply_change import ApplyChange
+from tests.support.memory import CLUSTER_ARN, FixedClock, InMemoryDocuments, InMemoryHyperPod, InMemoryState
+from tests.support.plans import creation, instances, plan_of, policy, policy_change, target, update
+
+
+class World:
+    """A cluster with two quotas and the lock held by run-1, and the use case over it."""
+
+    def __init__(self) -> None:
+        self.hyperpod = InMemoryHyperPod()
+        self.documents = InMemoryDocuments()
+        self.state = InMemoryState(lock={CLUSTER_ARN: ("run-1", 5, float("inf"))})
+        self.clock = FixedClock()
+        self.a = self.hyperpod.create_quota(CLUSTER_ARN, "team-a", instances(2), target("team-a")).resource_id
+        self.b = self.hyperpod.create_quota(CLUSTER_ARN, "team-b", instances(2), target("team-b")).resource_id
+        self.hyperpod.writes.clear()
+        self.use_case = ApplyChange(self.hyperpod, self.documents, self.state, self.clock)
+
+    def run(
+        self, *changes: Change, index: int = 0, direction: Direction = Direction.APPLY, token: int = 5
+    ) -> ApplyChangeResult:
+        plan = self.documents.put("plans/x.json", plan_to_json(plan_of(*changes)), "application/json")
+        return self.use_case(
+            ApplyChangeRequest(
+                cluster_arn=CLUSTER_ARN,
+                plan=plan,
+                index=index,
+                direction=direction,
+                lock_owner="run-1",
+                fencing_token=token,
+            )
+        )
+
+    def count_of(self, quota_id: str) -> int | None:
+        return self.hyperpod.quota(quota_id).compute_quota_config.compute_quota_resources[0].count
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_an_update_is_written_at_the_version_of_the_plan_and_remembered(world: World) -> None:
+    result = world.run(update(0, "team-a", world.a, 2, 1))
+    assert (result.written, result.version_before, result.version_after) == (True, 1, 2)
+    assert world.count_of(world.a) == 1
+    (applied,) = world.state.applied_quotas(CLUSTER_ARN)
+    assert (applied.compute_quota_id, applied.version, applied.plan_id) == (world.a, 2, "plan-1")
+    assert world.state.cluster_of(world.a) == CLUSTER_ARN
+
+
+def test_a_retry_of_a_change_that_was_written_writes_nothing_more(world: World) -> None:
+    change = update(0, "team-a", world.a, 2, 1)
+    first, again = world.run(change), world.run(change)
+    assert first.version_after == again.version_after == 2
+    assert world.hyperpod.writes == ["update team-a"]
+
+
+def test_a_retry_of_a_creation_finds_what_it_created(world: World) -> None:
+    first, again = world.run(creation(0, "team-c", 1)), world.run(creation(0, "team-c", 1))
+    assert first.resource_id == again.resource_id
+    assert world.hyperpod.writes == ["create team-c"]
+
+
+def test_an_edit_by_somebody_else_is_a_conflict_and_stays(world: World) -> None:
+    world.hyperpod.update_quota(world.a, 1, instances(9), target("team-a"))
+    with pytest.raises(ConflictError):
+        world.run(update(0, "team-a", world.a, 2, 1))
+    assert world.count_of(world.a) == 9
+    assert world.state.applied_quotas(CLUSTER_ARN) == ()
+
+
+def test_a_quota_of_the_same_name_that_somebody_else_made_is_a_conflict(world: World) -> None:
+    world.hyperpod.create_quota(CLUSTER_ARN, "team-c", instances(7), target("team-c"))
+    with pytest.raises(ConflictError):
+        world.run(creation(0, "team-c", 1))
+
+
+def test_a_run_that_lost_the_lock_writes_nothing(world: World) -> None:
+    with pytest.raises(LockLostError):
+        world.run(update(0, "team-a", world.a, 2, 1), token=4)
+    assert world.hyperpod.writes == []
+
+
+def test_an_index_beyond_the_plan_is_refused_with_its_number(world: World) -> None:
+    with pytest.raises(InvalidRequestError, match="there is no number 3"):
+        world.run(update(0, "team-a", world.a, 2, 1), index=3)
+
+
+def test_restoring_writes_what_stood_before(world: World) -> None:
+    change = update(0, "team-a", world.a, 2, 1)
+    world.run(change)
+    result = world.run(change, direction=Direction.RESTORE)
+    assert (result.written, result.version_before, result.version_after) == (True, 2, 3)
+    assert world.count_of(world.a) == 2
+
+
+def test_restoring_what_was_never_written_writes_nothing(world: World) -> None:
+    assert not world.run(update(0, "team-a", world.a, 2, 1), direction=Direction.RESTORE).written
+    assert world.hyperpod.writes == []
+
+
+def test_restoring_leaves_what_somebody_else_wrote_since(world: World) -> None:
+    change = update(0, "team-a", world.a, 2, 1)
+    world.run(change)
+    world.hyperpod.update_quota(world.a, 2, instances(9), target("team-a"))
+    with pytest.raises(ConflictError, match="somebody else"):
+        world.run(change, direction=Direction.RESTORE)
+    assert world.count_of(world.a) == 9
+
+
+def test_restoring_a_creation_deletes_what_was_created(world: World) -> None:
+    world.run(creation(0, "team-c", 1))
+    assert world.run(creation(0, "team-c", 1), direction=Direction.RESTORE).written
+    assert [quota.name for quota in world.hyperpod.quotas(CLUSTER_ARN)] == ["team-a", "team-b"]
+
+
+def test_a_creation_that_never_happened_has_nothing_to_take_back(world: World) -> None:
+    assert not world.run(creation(0, "team-c", 1), direction=Direction.RESTORE).written
+
+
+def test_the_cluster_policy_is_created_updated_and_restored(world: World) -> None:
+    first, second = policy(training=70), policy(training=70, inference=90)
+    world.run(policy_change(0, None, first))
+    change = policy_change(0, first, second, version=1)
+    assert world.run(change).version_after == 2
+    assert world.run(change).version_after == 2  # a retry
+    assert world.run(change, direction=Direction.RESTORE).version_after == 3
+    assert world.hyperpod.config is not None
+    assert world.hyperpod.config.scheduler_config == first
+
+
+def test_a_policy_that_somebody_else_changed_is_not_restored(world: World) -> None:
+    first, second = policy(training=70), policy(training=70, inference=90)
+    world.run(policy_change(0, None, first))
+    change = policy_change(0, first, second, version=1)
+    world.run(change)
+    world.hyperpod.update_scheduler_config("schedconf001", 2, policy(other=1))
+    with pytest.raises(ConflictError, match="somebody else"):
+        world.run(change, direction=Direction.RESTORE)
