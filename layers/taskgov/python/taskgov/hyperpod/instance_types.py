@@ -73,14 +73,15 @@ class InstanceTypeTable:
         return {**KNOWN_TYPES, **self.overrides}
 
     def resources_of(self, instance_type: str) -> InstanceResources | None:
-        """Return what one instance offers, or None when nobody said.
+        """Return what one instance offers, or None when nobody said. EC2's own names are known too.
 
         Example:
-            >>> InstanceTypeTable().resources_of("ml.p5.48xlarge").gpu
-            8
+            >>> table = InstanceTypeTable()
+            >>> table.resources_of("ml.p5.48xlarge").gpu, table.resources_of("p5.48xlarge").gpu
+            (8, 8)
 
         """
-        return self._all.get(instance_type)
+        return self._all.get(instance_type) or self._all.get(f"{PREFIX}{instance_type}")
 
     def require(self, instance_type: str) -> InstanceResources:
         """Return what one instance offers; raise `UnknownInstanceTypeError` when nobody said."""
@@ -90,7 +91,7 @@ class InstanceTypeTable:
         return found
 
     def __contains__(self, instance_type: str) -> bool:
-        return instance_type in self._all
+        return self.resources_of(instance_type) is not None
 
 
 def is_instance_type_name(name: str) -> bool:

@@ -4,14 +4,23 @@ The grammar is in `docs/policy.md`. `parse_policy` (in `taskgov.policy.parse`) m
 all violations at once.
 """
 
-from datetime import datetime
 from enum import StrEnum
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from taskgov.hyperpod.instance_types import InstanceResources, InstanceTypeTable
+from taskgov.hyperpod.limits import ENTITY_NAME, TEAM_NAME, WEIGHT, InstanceTypeName, Length
 from taskgov.hyperpod.model import ComputeQuotaConfig, SchedulerConfig
+
+TeamName = Annotated[str, TEAM_NAME, Length(1, 51)]
+"""A team's name by the API's pattern; with `hyperpod-ns-` before it, it must fit a namespace (63 characters)."""
+InstanceType = Annotated[str, InstanceTypeName()]
+Percent = Annotated[float, Field(ge=0, le=100)]
+Minutes = Annotated[int, Field(ge=0, le=7 * 24 * 60)]
+Whole = Annotated[int, Field(ge=0)]
+Text = Annotated[str, Field(min_length=1, max_length=256)]
 
 
 class PolicyModel(BaseModel):
@@ -26,32 +35,40 @@ class Backend(StrEnum):
 
 
 class ClusterRef(PolicyModel):
-    name: str
-    arn: str
+    """Which cluster, and what writes its quotas: the SageMaker API, or Kueue objects directly."""
+
+    name: Annotated[str, ENTITY_NAME, Length(1, 63)]
+    arn: Annotated[str, Field(max_length=256)]
     backend: Backend = Backend.SAGEMAKER
 
 
 class Share(PolicyModel):
     """A share of the healthy capacity of one instance type, in percent, within floor and ceiling (whole instances)."""
 
-    instance_type: str
-    percent: float
-    floor: int = 0
-    ceiling: int | None = None
+    instance_type: InstanceType
+    percent: Percent
+    floor: Whole = 0
+    ceiling: Whole | None = None
 
 
 class TeamPolicy(PolicyModel):
-    """A team's promise: a fixed `quota`, or `share`s of the healthy capacity, or both on different instance types."""
+    """A team's promise: a fixed `quota`, or `share`s of the healthy capacity, or both on different instance types.
 
-    name: str
+    `fairShareWeight` may also be written into `quota`, beside what it belongs to; it is the same.
+    """
+
+    name: TeamName
     quota: ComputeQuotaConfig | None = None
     share: tuple[Share, ...] = ()
-    fair_share_weight: int | None = None
-    tier: int = 1
+    fair_share_weight: Annotated[int, WEIGHT] | None = None
+    tier: Annotated[int, Field(ge=1, le=100)] = 1
+    """Who gives first when capacity is short: the highest number."""
 
 
 class SharedPool(PolicyModel):
-    team: str = "shared-pool"
+    """Who keeps what no team was given: a team of our own, or HyperPod's IdleResourceSharing (`native`)."""
+
+    team: TeamName = "shared-pool"
     takes: Literal["remainder"] = "remainder"
     native: bool = False
 
@@ -62,52 +79,62 @@ class CapacityBasis(StrEnum):
 
 
 class CapacityRules(PolicyModel):
+    """What counts as capacity: which nodes, at which numbers, and how long after a change."""
+
     basis: CapacityBasis = CapacityBasis.INSTANCES
-    headroom_percent: float = 0
-    hold_unhealthy_minutes: int = 10
-    grow_after_minutes: int = 5
-    overcommit_percent: float = 0
+    headroom_percent: Percent = 0
+    hold_unhealthy_minutes: Minutes = 10
+    grow_after_minutes: Minutes = 5
+    overcommit_percent: Annotated[float, Field(ge=0, le=1000)] = 0
 
 
 class ChangeWindow(PolicyModel):
     """When changes may be applied: opens at each match of the cron expression, stays open for `minutes`."""
 
     cron: str
-    minutes: int
+    minutes: Annotated[int, Field(ge=1, le=7 * 24 * 60)]
     time_zone: str = "UTC"
 
 
 class ApprovalThreshold(PolicyModel):
-    changed_gpus: int | None = None
-    preempted_gpus: int | None = None
+    """A plan that changes or preempts more GPUs than this waits for a person."""
+
+    changed_gpus: Whole | None = None
+    preempted_gpus: Whole | None = None
 
 
 class PeriodLimit(PolicyModel):
     """At most `percent` of a team's quota may be taken within `hours`."""
 
-    percent: float
-    hours: int
+    percent: Percent
+    hours: Annotated[int, Field(ge=1, le=24 * 31)]
 
 
 class Guardrails(PolicyModel):
-    max_decrease_percent: float | None = None
+    """What no plan may do by itself."""
+
+    max_decrease_percent: Percent | None = None
     max_decrease_per_period: PeriodLimit | None = None
-    max_preempted_gpus: int | None = None
-    minimum_quota: dict[str, int] = {}
+    max_preempted_gpus: Whole | None = None
+    minimum_quota: dict[str, Whole] = {}
     """Team -> accelerators that no change goes below."""
     approve_above: ApprovalThreshold | None = None
     freeze: tuple[str, ...] = ()
+    """Teams whose quotas no plan changes."""
     change_windows: tuple[ChangeWindow, ...] = ()
+    """When changes may be applied; none means always."""
 
 
 class Lease(PolicyModel):
+    """Whole instances that one team has from another, from `start` until `end`; given back by itself."""
+
     to: str
     from_: str = Field(alias="from")
-    instance_type: str
-    count: int
-    start: datetime
-    end: datetime
-    reason: str
+    instance_type: InstanceType
+    count: Annotated[int, Field(ge=1, le=10_000_000)]
+    start: AwareDatetime
+    end: AwareDatetime
+    reason: Text
 
 
 class EditPolicy(StrEnum):
@@ -122,9 +149,9 @@ class Budget(PolicyModel):
     """GPU-hours that a team may use per period; measured and warned about, never taken from the guarantee."""
 
     team: str
-    gpu_hours: float
+    gpu_hours: Annotated[float, Field(gt=0)]
     period: Literal["day", "week", "month"] = "month"
-    warn_percent: tuple[int, ...] = (80, 100)
+    warn_percent: tuple[Annotated[int, Field(ge=1, le=1000)], ...] = (80, 100)
     lower_borrow_limit: bool = False
 
 
@@ -132,11 +159,23 @@ class DemandRules(PolicyModel):
     """Demand-aware rebalancing, off by default."""
 
     enabled: bool = False
-    window_hours: int = 168
-    max_move_percent: float = 10
+    window_hours: Annotated[int, Field(ge=1, le=24 * 92)] = 168
+    max_move_percent: Percent = 10
+
+
+class InstanceTypeNumbers(PolicyModel):
+    """What one instance offers, for a type that is not known or known differently."""
+
+    vcpu: Annotated[int, Field(ge=1)]
+    memory_gib: Annotated[float, Field(alias="memoryGiB", gt=0, allow_inf_nan=False)]
+    gpu: Whole = 0
+    neuron_device: Whole = 0
+    efa: Whole = 0
 
 
 class PolicyDocument(PolicyModel):
+    """The whole document; the rules that hold between its parts are in `taskgov.policy.rules`."""
+
     api_version: Literal["taskgov/v1"]
     cluster: ClusterRef
     scheduler_config: SchedulerConfig | None = None
@@ -148,3 +187,17 @@ class PolicyDocument(PolicyModel):
     budgets: tuple[Budget, ...] = ()
     demand: DemandRules = DemandRules()
     hand_edits: EditPolicy = EditPolicy.KEEP
+    instance_types: dict[InstanceType, InstanceTypeNumbers] = {}
+    """Numbers of instance types that are not known, or known differently."""
+
+    def instance_type_table(self) -> InstanceTypeTable:
+        """Return the known instance types, with this document's own on top."""
+        known = InstanceTypeTable()
+        return InstanceTypeTable(
+            {name: _resources(numbers, known.resources_of(name)) for name, numbers in self.instance_types.items()}
+        )
+
+
+def _resources(numbers: InstanceTypeNumbers, known: InstanceResources | None) -> InstanceResources:
+    """GPU partitions stay as known: the document does not state them."""
+    return InstanceResources(**numbers.model_dump(), mig_profiles=known.mig_profiles if known else ())

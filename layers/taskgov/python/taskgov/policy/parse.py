@@ -1,0 +1,194 @@
+"""A policy document, or everything that is wrong with it at once.
+
+The snapshot, the command line and whoever stores a document call `parse_policy`. A document with any violation is not
+used at all: the plan then changes nothing and says why.
+"""
+
+import difflib
+import json
+from dataclasses import dataclass
+from typing import Any, Final, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from taskgov.findings import Finding
+from taskgov.hyperpod.limits import CLUSTER_ARN, CheckLimits, matcher
+from taskgov.policy.document import Backend, PolicyDocument
+from taskgov.policy.rules import Broken, Draft, broken_rules
+from taskgov.policy.salvage import Remains
+from taskgov.policy.text import read_text
+from taskgov.policy.violations import Location, Violation, path_of, value_of, violations_from
+from taskgov.policy.warnings import Place, policy_warnings
+
+WEIGHT: Final = "FairShareWeight"
+MAX_PASSES: Final = 40
+"""Each pass takes the refused pieces off, and at least one is: no document is that deep."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedPolicy:
+    """The document when nothing is wrong with it; otherwise what is. `warnings` do not keep it from being used."""
+
+    document: PolicyDocument | None
+    violations: tuple[Violation, ...] = ()
+    warnings: tuple[Finding, ...] = ()
+
+
+def parse_policy(text: str) -> ParsedPolicy:
+    """Read a policy document from YAML or JSON.
+
+    Example:
+        >>> parsed = parse_policy("{apiVersion: taskgov/v2, teams: [{name: team-a, tier: high, shares: []}]}")
+        >>> for violation in parsed.violations:
+        ...     print(violation)
+        apiVersion: "taskgov/v2" - must be 'taskgov/v1'
+        cluster: (missing) - is required
+        teams[0].shares: [] - is no key here; did you mean share?
+        teams[0].tier: "high" - must be a whole number
+
+    """
+    read = read_text(text)
+    if read.data is None:
+        return ParsedPolicy(None, tuple(read.violations))
+    return _parse(read.data, read.violations)
+
+
+def _parse(given: dict[str, Any], violations: list[Violation]) -> ParsedPolicy:
+    data, weights = _with_weights_lifted(given)
+    remains = Remains(data)
+    document, error = _salvaged(remains)
+    if error is not None:
+        violations += _field_violations(error, weights)
+    if document is None:
+        return ParsedPolicy(None, tuple(violations))
+
+    def place(location: Location) -> str:
+        return path_of(remains.original(location))
+
+    draft = Draft(document, _team_names(data))
+    violations += [_violation(broken, place) for broken in (*broken_rules(draft), *_arn_rule(document, given))]
+    violations += _two_weights(given)
+    return ParsedPolicy(None if violations else document, tuple(violations), policy_warnings(draft, place))
+
+
+def _salvaged(remains: Remains) -> tuple[PolicyDocument | None, ValidationError | None]:
+    """Return what is left when all that is refused is taken off, and what was refused at first."""
+    first: ValidationError | None = None
+    for _ in range(MAX_PASSES):
+        try:
+            return _validated(remains.data), first
+        except ValidationError as error:
+            first = first or error
+            remains.drop(error)
+    return None, first
+
+
+def _validated(data: dict[str, Any]) -> PolicyDocument:
+    """Validate as JSON and strictly: a text is no number, and a time is a text."""
+    cluster = data.get("cluster")
+    plain = isinstance(cluster, dict) and cluster.get("backend") == Backend.KUEUE
+    return PolicyDocument.model_validate_json(
+        json.dumps(data),
+        strict=True,
+        extra="forbid",
+        context=CheckLimits(plain_instance_types=plain),
+        by_alias=True,
+        by_name=False,
+    )
+
+
+def _with_weights_lifted(given: dict[str, Any]) -> tuple[dict[str, Any], set[int]]:
+    """Move each `quota.FairShareWeight` to its team, where the model has it; return the data and whose it was."""
+    teams = given.get("teams")
+    if not isinstance(teams, list):
+        return given, set()
+    lifted = {index for index, team in enumerate(teams) if _has_weight_in_quota(team)}
+    return {**given, "teams": [_lifted(team) if n in lifted else team for n, team in enumerate(teams)]}, lifted
+
+
+def _has_weight_in_quota(team: Any) -> bool:
+    return isinstance(team, dict) and isinstance(team.get("quota"), dict) and WEIGHT in team["quota"]
+
+
+def _lifted(team: dict[str, Any]) -> dict[str, Any]:
+    quota = {key: value for key, value in team["quota"].items() if key != WEIGHT}
+    return {**team, "quota": quota, "fairShareWeight": team["quota"][WEIGHT]}
+
+
+def _two_weights(given: dict[str, Any]) -> list[Violation]:
+    """Refuse two weights that differ: one may stand in the quota or beside it."""
+    teams = given.get("teams")
+    return [
+        Violation(path_of(("teams", index, "fairShareWeight")), value_of(team["fairShareWeight"]), rule)
+        for index, team in enumerate(teams if isinstance(teams, list) else ())
+        if _has_weight_in_quota(team) and team.get("fairShareWeight", team["quota"][WEIGHT]) != team["quota"][WEIGHT]
+        for rule in (f"differs from quota.FairShareWeight {value_of(team['quota'][WEIGHT])}",)
+    ]
+
+
+def _field_violations(error: ValidationError, weights: set[int]) -> list[Violation]:
+    return [
+        Violation(path_of(_as_written(location, weights)), one.value, _with_hint(one.rule, location))
+        for location, one in violations_from(error)
+    ]
+
+
+def _as_written(location: Location, weights: set[int]) -> Location:
+    """Return the place where the document has it: a lifted weight is in the quota."""
+    if location[:1] == ("teams",) and location[2:] == ("fairShareWeight",) and location[1] in weights:
+        return (*location[:2], "quota", WEIGHT)
+    return location[:-1] if location[-1:] == ("[key]",) else location
+
+
+def _with_hint(rule: str, location: Location) -> str:
+    """Name the key that may have been meant instead of one that is unknown."""
+    if rule != "is no key here":
+        return rule
+    known = _keys_at(location[:-1])
+    close = difflib.get_close_matches(str(location[-1]).lower(), [key.lower() for key in known], n=1, cutoff=0.6)
+    meant = [key for key in known if key.lower() in close]
+    return f"is no key here; did you mean {meant[0]}?" if meant else f"is no key here; known are {', '.join(known)}"
+
+
+def _keys_at(location: Location) -> list[str]:
+    """Return the keys that the model knows at a place."""
+    kind: Any = PolicyDocument
+    for step in location:
+        if isinstance(step, str) and isinstance(kind, type) and issubclass(kind, BaseModel):
+            kind = next((f.annotation for name, f in kind.model_fields.items() if step in (f.alias, name)), None)
+        kind = _model_in(kind)
+    if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
+        return []
+    keys = [field.alias or name for name, field in kind.model_fields.items()]
+    return [*keys, WEIGHT] if location[-1:] == ("quota",) else keys
+
+
+def _model_in(annotation: Any) -> Any:
+    """Return the model inside optional values, lists and mappings."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for inner in get_args(annotation) if (found := _model_in(inner)) is not None), None)
+
+
+def _arn_rule(document: PolicyDocument, given: dict[str, Any]) -> list[Broken]:
+    """Ask for the API's own form of ARN where it writes the quotas; for Kueue an ARN is a name like any other."""
+    cluster = document.cluster
+    if (
+        given.get("cluster") is None
+        or cluster.backend is not Backend.SAGEMAKER
+        or matcher(CLUSTER_ARN.pattern)(cluster.arn)
+    ):
+        return []
+    return [Broken(("cluster", "arn"), cluster.arn, f"must be {CLUSTER_ARN.meaning} ({CLUSTER_ARN.pattern})")]
+
+
+def _team_names(data: dict[str, Any]) -> frozenset[str]:
+    """Return every team's name, also of teams with other mistakes: one mistake should not look like two."""
+    teams = data.get("teams")
+    names = (team.get("name") for team in teams if isinstance(team, dict)) if isinstance(teams, list) else ()
+    return frozenset(name for name in names if isinstance(name, str))
+
+
+def _violation(broken: Broken, place: Place) -> Violation:
+    rule = f"{broken.rule}: first in {place(broken.first)}" if broken.first else broken.rule
+    return Violation(place(broken.location), value_of(broken.value), rule)

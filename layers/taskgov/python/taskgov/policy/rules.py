@@ -1,0 +1,249 @@
+"""The rules between the parts of a policy document: what no single field can break.
+
+Each function states one rule and yields every place that breaks it. `parse_policy` asks them all; what is allowed and
+probably not meant is in `taskgov.policy.warnings`. Sources: the limits of the API, Kueue's and Kubernetes' names, and
+the grammar in `docs/policy.md`.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from taskgov.hyperpod.model import ComputeQuotaResource, Switch
+from taskgov.policy.cron import is_time_zone, parse_cron
+from taskgov.policy.document import Backend, CapacityBasis, PolicyDocument, TeamPolicy
+from taskgov.policy.violations import Location
+
+Key = TypeVar("Key", bound=Hashable)
+
+MAX_INSTANCE_TYPES: Final = 15
+"""Entries of ComputeQuotaResources (API)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A rule that is broken: where in the document, what stands there, and the rule; `first` is where it stood before."""
+
+    location: Location
+    value: object
+    rule: str
+    first: Location | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A document as far as it could be read, and the names of all teams, also of those that could not."""
+
+    document: PolicyDocument
+    team_names: frozenset[str] = field(default_factory=frozenset)
+
+    def receivers(self) -> frozenset[str]:
+        """Return who may give or take a lease: the teams, and the shared pool where it is one of ours."""
+        pool = self.document.shared_pool
+        return self.team_names | ({pool.team} if pool and not pool.native else set())
+
+    def promises(self) -> Iterator[tuple[Location, TeamPolicy, ComputeQuotaResource]]:
+        """Yield each entry of each fixed quota with its place."""
+        for index, team in enumerate(self.document.teams):
+            resources = team.quota.compute_quota_resources if team.quota else ()
+            for entry, resource in enumerate(resources):
+                yield ("teams", index, "quota", "ComputeQuotaResources", entry), team, resource
+
+
+def broken_rules(draft: Draft) -> tuple[Broken, ...]:
+    """Return everything that breaks a rule, rule by rule."""
+    return tuple(broken for rule in _RULES for broken in rule(draft))
+
+
+def teams_are_named_once(draft: Draft) -> Iterator[Broken]:
+    """Two promises for one team would contradict each other."""
+    yield from _repeated([(("teams", index, "name"), team.name) for index, team in enumerate(draft.document.teams)])
+
+
+def priority_classes_are_named_once(draft: Draft) -> Iterator[Broken]:
+    """Each becomes one WorkloadPriorityClass."""
+    scheduler = draft.document.scheduler_config
+    classes = (scheduler.priority_classes if scheduler else None) or ()
+    place = ("schedulerConfig", "PriorityClasses")
+    yield from _repeated([((*place, index, "Name"), one.name) for index, one in enumerate(classes)])
+
+
+def instance_types_are_promised_once_a_team(draft: Draft) -> Iterator[Broken]:
+    """One entry for each instance type, and for each MIG profile of it."""
+    for index, team in enumerate(draft.document.teams):
+        given = [
+            ((*place, "InstanceType"), (resource.instance_type, _profile(resource)))
+            for place, owner, resource in draft.promises()
+            if owner is team
+        ]
+        yield from _repeated(given, show=lambda key: " ".join(filter(None, key)))
+        shares = [
+            (("teams", index, "share", n, "instanceType"), (one.instance_type, "")) for n, one in enumerate(team.share)
+        ]
+        yield from _repeated(shares, show=lambda key: key[0])
+        fixed = {key[0] for _, key in given}
+        for place, (instance_type, _) in shares:
+            if instance_type in fixed:
+                yield Broken(place, instance_type, "has a fixed quota in this team too: promise one or the other")
+
+
+def promises_say_how_much(draft: Draft) -> Iterator[Broken]:
+    """Refuse an entry that names only its instance type: it promises nothing."""
+    for place, _, one in draft.promises():
+        amounts = (one.count, one.accelerators, one.vcpu, one.memory_in_gib, one.accelerator_partition)
+        if all(amount is None for amount in amounts):
+            rule = "needs one of Count, Accelerators, VCpu, MemoryInGiB, AcceleratorPartition"
+            yield Broken(place, one.instance_type, rule)
+
+
+def whole_instances_need_the_instances_basis(draft: Draft) -> Iterator[Broken]:
+    """Promises on the allocatable basis are written in parts: an instance's Count is its nominal size."""
+    if draft.document.capacity.basis is CapacityBasis.ALLOCATABLE:
+        for place, _, one in draft.promises():
+            if one.count is not None:
+                rule = "must be written as Accelerators, VCpu, MemoryInGiB where capacity.basis is allocatable"
+                yield Broken((*place, "Count"), one.count, rule)
+
+
+def quotas_fit_the_api(draft: Draft) -> Iterator[Broken]:
+    """Count fixed entries and shares of a team together: they become one ComputeQuotaResources list."""
+    for index, team in enumerate(draft.document.teams):
+        entries = len(team.quota.compute_quota_resources) if team.quota else 0
+        total = entries + len(team.share)
+        if team.share and total > MAX_INSTANCE_TYPES:
+            yield Broken(
+                ("teams", index, "share"), total, f"must leave at most {MAX_INSTANCE_TYPES} instance types a team"
+            )
+
+
+def shares_add_up_to_the_whole_at_most(draft: Draft) -> Iterator[Broken]:
+    """Shares of one instance type are parts of the same capacity."""
+    totals: dict[str, float] = {}
+    for index, team in enumerate(draft.document.teams):
+        for entry, share in enumerate(team.share):
+            before = totals.get(share.instance_type, 0)
+            totals[share.instance_type] = before + share.percent
+            if before <= 100 < before + share.percent:
+                rule = f"brings the shares of {share.instance_type} to {before + share.percent:g} percent; 100 is all"
+                yield Broken(("teams", index, "share", entry, "percent"), share.percent, rule)
+
+
+def floors_are_below_ceilings(draft: Draft) -> Iterator[Broken]:
+    """Leave a share room between its bounds."""
+    for index, team in enumerate(draft.document.teams):
+        for entry, share in enumerate(team.share):
+            if share.ceiling is not None and share.floor > share.ceiling:
+                place = ("teams", index, "share", entry, "floor")
+                yield Broken(place, share.floor, f"must not exceed the ceiling of {share.ceiling}")
+
+
+def leases_are_between_two_teams(draft: Draft) -> Iterator[Broken]:
+    """Both sides are named in the document, and are not the same."""
+    receivers = draft.receivers()
+    for index, lease in enumerate(draft.document.leases):
+        for key, name in (("to", lease.to), ("from", lease.from_)):
+            if name not in receivers:
+                yield Broken(("leases", index, key), name, _unknown_team(receivers))
+        if lease.to == lease.from_:
+            yield Broken(("leases", index, "to"), lease.to, "must be another team than the one it leases from")
+
+
+def leases_end_after_they_start(draft: Draft) -> Iterator[Broken]:
+    """Let a lease last."""
+    for index, lease in enumerate(draft.document.leases):
+        if lease.end <= lease.start:
+            yield Broken(("leases", index, "end"), lease.end.isoformat(), f"must be after {lease.start.isoformat()}")
+
+
+def one_keeper_of_the_remainder(draft: Draft) -> Iterator[Broken]:
+    """Either a pool of ours or HyperPod's IdleResourceSharing keeps what no team was given, never both."""
+    document, pool = draft.document, draft.document.shared_pool
+    if pool is None:
+        return
+    scheduler = document.scheduler_config
+    idle_sharing = scheduler is not None and scheduler.idle_resource_sharing is Switch.ENABLED
+    if pool.native:
+        for key in sorted({"team", "takes"} & pool.model_fields_set):
+            yield Broken(("sharedPool", key), getattr(pool, key), "has no meaning beside native: true")
+        if document.cluster.backend is Backend.KUEUE:
+            yield Broken(("sharedPool", "native"), pool.native, "needs HyperPod; the backend here is kueue")
+        return
+    if idle_sharing:
+        rule = "keeps a pool beside HyperPod's own: write {native: true}, or set IdleResourceSharing to Disabled"
+        yield Broken(("sharedPool", "team"), pool.team, rule)
+    if pool.team in draft.team_names:
+        yield Broken(("sharedPool", "team"), pool.team, "must not be one of the teams: it takes what they leave")
+
+
+def named_teams_exist(draft: Draft) -> Iterator[Broken]:
+    """Refuse a guardrail or budget for a team that nobody knows: it would silently guard nothing."""
+    guardrails, receivers = draft.document.guardrails, draft.receivers()
+    named: list[tuple[Location, str]] = [
+        *((("guardrails", "freeze", index), name) for index, name in enumerate(guardrails.freeze)),
+        *((("guardrails", "minimumQuota", name), name) for name in guardrails.minimum_quota),
+        *((("budgets", index, "team"), budget.team) for index, budget in enumerate(draft.document.budgets)),
+    ]
+    for place, name in named:
+        if name not in receivers:
+            yield Broken(place, name, _unknown_team(receivers))
+
+
+def budgets_are_given_once(draft: Draft) -> Iterator[Broken]:
+    """One budget a team and period."""
+    given = [(("budgets", index), (one.team, one.period)) for index, one in enumerate(draft.document.budgets)]
+    yield from _repeated(given, show=lambda key: f"{key[0]} per {key[1]}")
+
+
+def change_windows_can_open(draft: Draft) -> Iterator[Broken]:
+    """Expressions of five fields, in a time zone of the IANA database."""
+    for index, window in enumerate(draft.document.guardrails.change_windows):
+        place = ("guardrails", "changeWindows", index)
+        try:
+            parse_cron(window.cron)
+        except ValueError as error:
+            yield Broken((*place, "cron"), window.cron, str(error))
+        if not is_time_zone(window.time_zone):
+            yield Broken((*place, "timeZone"), window.time_zone, "must be a time zone such as Europe/Berlin or UTC")
+
+
+def types_have_one_kind_of_accelerator(draft: Draft) -> Iterator[Broken]:
+    """`Accelerators` counts one resource: GPUs or Neuron devices."""
+    for name, numbers in draft.document.instance_types.items():
+        if numbers.gpu and numbers.neuron_device:
+            place = ("instanceTypes", name, "neuronDevice")
+            yield Broken(place, numbers.neuron_device, "cannot stand beside gpu: a type has one kind of accelerator")
+
+
+_RULES: Final = (
+    teams_are_named_once,
+    priority_classes_are_named_once,
+    instance_types_are_promised_once_a_team,
+    promises_say_how_much,
+    whole_instances_need_the_instances_basis,
+    quotas_fit_the_api,
+    shares_add_up_to_the_whole_at_most,
+    floors_are_below_ceilings,
+    leases_are_between_two_teams,
+    leases_end_after_they_start,
+    one_keeper_of_the_remainder,
+    named_teams_exist,
+    budgets_are_given_once,
+    change_windows_can_open,
+    types_have_one_kind_of_accelerator,
+)
+
+
+def _repeated(given: Sequence[tuple[Location, Key]], show: Callable[[Key], str] = str) -> Iterator[Broken]:
+    first: dict[Key, Location] = {}
+    for place, key in given:
+        if key in first:
+            yield Broken(place, show(key), "is given twice", first[key])
+        first.setdefault(key, place)
+
+
+def _profile(resource: ComputeQuotaResource) -> str:
+    return resource.accelerator_partition.type if resource.accelerator_partition else ""
+
+
+def _unknown_team(known: Iterable[str]) -> str:
+    return f"must be a team of this document: {', '.join(sorted(known)) or 'there is none'}"

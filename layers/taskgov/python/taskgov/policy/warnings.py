@@ -1,0 +1,105 @@
+"""What a policy document may say and probably does not mean, as findings with their remedy."""
+
+from collections.abc import Callable, Iterator
+
+from taskgov.findings import Finding, Severity
+from taskgov.hyperpod.borrowing import borrow_limit_findings, sharing_of
+from taskgov.hyperpod.instance_types import InstanceTypeTable, unknown_type_finding
+from taskgov.hyperpod.model import SharingStrategy, Switch
+from taskgov.policy.document import PolicyDocument
+from taskgov.policy.rules import Draft
+from taskgov.policy.violations import Location, path_of
+
+Place = Callable[[Location], str]
+"""How a location in what could be read is written as a path of the document."""
+
+
+def policy_warnings(draft: Draft, place: Place = path_of) -> tuple[Finding, ...]:
+    """Return every warning, kind by kind."""
+    table = draft.document.instance_type_table()
+    return (
+        *_unknown_types(draft, table, place),
+        *_promises_a_type_cannot_keep(draft, table, place),
+        *_limits_without_borrowing(draft.document, place),
+        *_limits_that_round_to_nothing(draft.document, table),
+        *_teams_without_promise(draft.document, place),
+        *_nobody_keeps_the_remainder(draft.document),
+    )
+
+
+def _unknown_types(draft: Draft, table: InstanceTypeTable, place: Place) -> Iterator[Finding]:
+    """One warning a type, at its first place."""
+    first: dict[str, Location] = {}
+    for location, name in _named_types(draft):
+        if name not in table:
+            first.setdefault(name, location)
+    for name, location in first.items():
+        yield unknown_type_finding(name, place(location))
+
+
+def _named_types(draft: Draft) -> Iterator[tuple[Location, str]]:
+    for location, _, one in draft.promises():
+        yield (*location, "InstanceType"), one.instance_type
+    for index, team in enumerate(draft.document.teams):
+        for entry, share in enumerate(team.share):
+            yield ("teams", index, "share", entry, "instanceType"), share.instance_type
+    for index, lease in enumerate(draft.document.leases):
+        yield ("leases", index, "instanceType"), lease.instance_type
+
+
+def _promises_a_type_cannot_keep(draft: Draft, table: InstanceTypeTable, place: Place) -> Iterator[Finding]:
+    """Accelerators of a type that has none; partitions that its GPUs do not have."""
+    for location, _, one in draft.promises():
+        resources = table.resources_of(one.instance_type)
+        if resources is None:
+            continue
+        if one.accelerators and not resources.accelerators:
+            because = f"{one.instance_type} has no accelerators, and {one.accelerators} are promised."
+            yield _warning(
+                "no-accelerators", place((*location, "Accelerators")), because, "Promise VCpu or MemoryInGiB."
+            )
+        partition = one.accelerator_partition
+        if partition and partition.type not in resources.mig_profiles:
+            profiles = ", ".join(resources.mig_profiles) or "none"
+            because = f"{one.instance_type} has no partitions of {partition.type} (it has: {profiles})."
+            place_of_type = place((*location, "AcceleratorPartition", "Type"))
+            yield _warning("unsupported-partition", place_of_type, because, "Choose a profile of the type.")
+
+
+def _limits_without_borrowing(document: PolicyDocument, place: Place) -> Iterator[Finding]:
+    """Warn of a borrow limit of a team that does not borrow: it means nothing."""
+    for index, team in enumerate(document.teams):
+        sharing = sharing_of(team.quota) if team.quota else None
+        if sharing is None or sharing.strategy is SharingStrategy.LEND_AND_BORROW:
+            continue
+        if sharing.borrow_limit or sharing.absolute_borrow_limits:
+            because = f"{team.name} has a borrow limit, and with Strategy {sharing.strategy} it never borrows."
+            where = place(("teams", index, "quota", "ResourceSharingConfig", "BorrowLimit"))
+            yield _warning("borrow-limit-ignored", where, because, "Leave the limit out, or choose LendAndBorrow.")
+
+
+def _limits_that_round_to_nothing(document: PolicyDocument, table: InstanceTypeTable) -> Iterator[Finding]:
+    for team in document.teams:
+        if team.quota:
+            yield from borrow_limit_findings(team.name, team.quota, table)
+
+
+def _teams_without_promise(document: PolicyDocument, place: Place) -> Iterator[Finding]:
+    """Warn of a team with neither quota nor share: it lives on what it leases and borrows."""
+    for index, team in enumerate(document.teams):
+        if not team.share and not (team.quota and team.quota.compute_quota_resources):
+            because = f"{team.name} has neither a quota nor a share, so it is guaranteed nothing."
+            yield _warning("team-without-promise", place(("teams", index)), because, "Give it a quota or a share.")
+
+
+def _nobody_keeps_the_remainder(document: PolicyDocument) -> Iterator[Finding]:
+    """HyperPod keeps no pool while IdleResourceSharing is not Enabled."""
+    pool, scheduler = document.shared_pool, document.scheduler_config
+    if pool and pool.native and scheduler and scheduler.idle_resource_sharing is not Switch.ENABLED:
+        because = "sharedPool is native, and IdleResourceSharing is not Enabled: nobody can borrow what no team has."
+        remedy = "Set schedulerConfig.IdleResourceSharing to Enabled, or name a team of your own as the pool."
+        yield _warning("nobody-keeps-remainder", "sharedPool.native", because, remedy)
+
+
+def _warning(code: str, subject: str, because: str, remedy: str) -> Finding:
+    return Finding(code=code, severity=Severity.WARNING, subject=subject, because=because, remedy=remedy)
