@@ -7,7 +7,7 @@ from taskgov.scheduling.config import GATE_DEFAULTS, ManagerConfig, RequeueBacko
 from taskgov.scheduling.instants import instant, moment, timestamp
 from taskgov.scheduling.objects import Admission, PodSet, PodSetAdmission, Workload
 from taskgov.scheduling.pending import Requeue
-from taskgov.scheduling.results import Admitted, CycleResult, Preempted, Waiting
+from taskgov.scheduling.results import Admitted, CycleResult, Event, Preempted, Waiting, events
 from taskgov.scheduling.shares import Share
 from taskgov.scheduling.world import QuotaView, World
 
@@ -16,6 +16,7 @@ __all__ = [
     "Admission",
     "Admitted",
     "CycleResult",
+    "Event",
     "ManagerConfig",
     "PodSet",
     "PodSetAdmission",
@@ -28,6 +29,7 @@ __all__ = [
     "Waiting",
     "Workload",
     "World",
+    "events",
     "instant",
     "moment",
     "timestamp",

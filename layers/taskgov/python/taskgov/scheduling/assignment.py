@@ -187,7 +187,7 @@ class Assigner:
         found, reasons, attempts = self._find_flavors(total(parts), indexes, [m.pod_set for m in members], assignment)
         for member, requests in zip(members, parts, strict=True):
             choices = {r: found[r] for r in requests if r in found} if found is not None else {}
-            _append(
+            append(
                 assignment,
                 PodSetAssignment(member.pod_set.name, member.count, requests, choices, reasons, attempts),
             )
@@ -376,7 +376,7 @@ def tries_next(grade: tuple[Mode, int], fungibility: Fungibility) -> bool:
     return borrow != 0 and fungibility.when_can_borrow == TRY_NEXT_FLAVOR
 
 
-def _append(assignment: Assignment, pod_set: PodSetAssignment) -> None:
+def append(assignment: Assignment, pod_set: PodSetAssignment) -> None:
     """Count what a pod set would use."""
     assignment.pod_sets.append(pod_set)
     assignment.mode = min(assignment.mode, pod_set.mode)

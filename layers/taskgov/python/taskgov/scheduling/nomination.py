@@ -56,7 +56,7 @@ class Nominator:
         scan = record.scan
         if scan is not None and self._outdated(scan, queue, record, cycle):
             scan = None
-        assignment, victims = _Head(self, queue, record, self.candidates, scan=scan).best()
+        assignment, victims = Head(self, queue, record, self.candidates, scan=scan).best()
         record.scan = Scan(assignment.scan, record.demand, cycle, queue.generation)
         return assignment, victims
 
@@ -71,7 +71,7 @@ class Nominator:
     ) -> tuple[Assignment, list[Victim]]:
         """Judge again within a cycle, without those already `gone` and only with the flavors `nominated` before."""
         candidates = Candidates(self.queue_of, gone)
-        head = _Head(self, queue, record, candidates, scan=None, nominated=nominated)
+        head = Head(self, queue, record, candidates, scan=None, nominated=nominated)
         assignment, victims = head.best()
         record.scan = Scan(assignment.scan, record.demand, cycle, queue.generation)
         return assignment, victims
@@ -85,7 +85,7 @@ class Nominator:
         return queue.generation > scan.generation
 
 
-class _Head:
+class Head:
     """One head's question, with the victim searches already made for it."""
 
     def __init__(
@@ -115,9 +115,13 @@ class _Head:
             nominated=nominated,
         )
 
+    def assignment(self) -> Assignment:
+        """Return the assignment at full size."""
+        return self.assigner.assign(self.record.demand)
+
     def best(self) -> tuple[Assignment, list[Victim]]:
         """Return the assignment at full size, or a smaller one where pod sets allow fewer pods and only that fits."""
-        assignment = self.assigner.assign(self.record.demand)
+        assignment = self.assignment()
         victims = self.victims(assignment)
         if assignment.mode == FIT or victims:
             return assignment, victims

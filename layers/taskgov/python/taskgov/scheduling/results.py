@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from taskgov.scheduling.assignment import FIT, NO_FIT, PUBLIC_MODES, Assignment
-from taskgov.scheduling.instants import Instant
+from taskgov.scheduling.instants import SECOND, Instant
 from taskgov.scheduling.objects import Admission
 from taskgov.scheduling.pending import Requeue
+
+_LONGEST_WAIT: Final = (2**63 - 1) // 1000  # Go's longest duration, in microseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,7 @@ class Admitted:
     admission: Admission
     borrowing: int
     considered: str
+    queued_since: Instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +102,35 @@ class CycleResult:
     def idle(self) -> bool:
         """Whether nothing was admitted or preempted."""
         return not self.admitted and not self.preempted
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A Kubernetes event about a workload, as Kueue records it."""
+
+    workload: str
+    type: str
+    reason: str
+    message: str
+
+
+def events(result: CycleResult) -> list[Event]:
+    """Give the events Kueue records for a cycle: admissions, then evictions with their preemptors, then who waits."""
+    found: list[Event] = []
+    for a in result.admitted:
+        waited = min(result.now - a.queued_since, _LONGEST_WAIT) / SECOND
+        considered = f"; Flavors considered: {a.considered}" if a.considered else ""
+        reserved = f"Quota reserved in ClusterQueue {a.cluster_queue}, wait time since queued was {waited:.0f}s{considered}"
+        admitted = f"Admitted by ClusterQueue {a.cluster_queue}, wait time since reservation was 0s"
+        found += [Event(a.workload, "Normal", "QuotaReserved", reserved)]
+        found += [Event(a.workload, "Normal", "Admitted", admitted)]
+    for p in result.preempted:
+        by = f"Preempted workload {p.workload} (UID: {p.uid}) in ClusterQueue {p.cluster_queue}"
+        found += [Event(p.workload, "Normal", "EvictedDueToPreempted", p.message)]
+        found += [Event(p.workload, "Normal", "Preempted", p.message)]
+        found += [Event(p.preemptor, "Normal", "PreemptedWorkload", by)]
+    found += [Event(w.workload, "Warning", w.reason, w.message) for w in result.waiting]
+    return found
 
 
 def considered_flavors(assignment: Assignment) -> str:

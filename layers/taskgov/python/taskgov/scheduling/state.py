@@ -73,10 +73,10 @@ class Record:
         "workload",
     )
 
-    def __init__(self, workload: Workload) -> None:
+    def __init__(self, workload: Workload, *, reclaim: bool = True) -> None:
         self.workload = workload
         self.key = workload.key
-        self.demand = demand_of(workload.pod_sets, workload.reclaimable)
+        self.demand = demand_of(workload.pod_sets, workload.reclaimable if reclaim else ())
         self.queue: QueueState | None = None
         self.conditions: dict[str, Condition] = {}
         self.admission: Admission | None = None

@@ -144,7 +144,7 @@ class Store:
 
     def add_workload(self, workload: Workload, status: Mapping[str, Any]) -> Record:
         """Take a new workload, running or pending as its status says."""
-        record = Record(workload)
+        record = self._new_record(workload)
         record.conditions = reading.read_conditions(status)
         self.records[record.key] = record
         admission = reading.read_admission(status)
@@ -163,7 +163,7 @@ class Store:
         if record.workload == workload:
             record.workload = workload
             return
-        fresh = Record(workload)
+        fresh = self._new_record(workload)
         if record.admission is not None:
             queue = record.queue
             self.stop(record)
@@ -265,6 +265,9 @@ class Store:
         if taint is not None:
             return UntoleratedTaint(taint, name)
         return None if fits_affinity(flavor, pod_set) else AffinityMismatch(name)
+
+    def _new_record(self, workload: Workload) -> Record:
+        return Record(workload, reclaim=self.config.gate("ReclaimablePods"))
 
     # Routing
 

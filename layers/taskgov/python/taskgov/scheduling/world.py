@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from taskgov.scheduling import lifecycle, reading, writing
+from taskgov.scheduling import inquiry, lifecycle, reading, writing
+from taskgov.scheduling.assignment import Assignment, Oracle
 from taskgov.scheduling.config import ManagerConfig
 from taskgov.scheduling.cycle import Cycle, Entry
 from taskgov.scheduling.instants import Instant, instant
@@ -26,7 +27,6 @@ from taskgov.scheduling.reasons import (
     PENDING_EVALUATION,
     WAITING_FOR_PREEMPTED,
     WAITING_FOR_QUOTA,
-    preempted_message,
 )
 from taskgov.scheduling.results import Admitted, CycleResult, Preempted, Waiting, considered_flavors
 from taskgov.scheduling.shares import Share, dominant_share
@@ -242,6 +242,10 @@ class World:
         """Give the keys of all workloads."""
         return iter(self._store.records)
 
+    def cluster_queues(self) -> Iterator[str]:
+        """Give the names of all cluster queues."""
+        return iter(self._store.queues)
+
     def admission(self, key: str) -> Admission | None:
         """Return what a workload holds, `None` when it holds nothing."""
         return self._record(key).admission
@@ -272,7 +276,36 @@ class World:
         """Return the dominant resource share of a cluster queue (or cohort), as it would be with `extra` usage."""
         return dominant_share(self._node(name, cohort=cohort), extra)
 
+    # Questions
+
+    def assign(self, workload: Mapping[str, Any], cluster_queue: str, oracle: Oracle | None = None) -> Assignment:
+        """Return the flavors a Workload object could get in a queue now, with every flavor that was looked at.
+
+        `oracle` answers what preemption could free, instead of a search among the running workloads.
+        """
+        return inquiry.assign(self._nominator(), self._read(workload), self._queue(cluster_queue), oracle)
+
+    def victims(
+        self,
+        workload: Mapping[str, Any],
+        cluster_queue: str,
+        flavors: inquiry.FixedFlavors | None = None,
+    ) -> list[Preempted]:
+        """Return whom a Workload object would preempt, were it next in a queue now; `flavors` fixes what it gets."""
+        return inquiry.victims(self._nominator(), self._read(workload), self._queue(cluster_queue), flavors)
+
+    def candidates(self, cluster_queue: str) -> list[str]:
+        """Return everyone who holds quota, in the order in which a workload of the queue would consider them."""
+        return inquiry.candidates(list(self._store.queues.values()), cluster_queue)
+
     # Inside
+
+    def _read(self, workload: Mapping[str, Any]) -> Workload:
+        return reading.read_workload(workload, self._store.priorities)
+
+    def _queue(self, name: str) -> QueueState:
+        self._store.settle_tree()
+        return self._store.queues[name]
 
     def _record(self, key: str) -> Record:
         return self._store.records[key]
@@ -360,12 +393,13 @@ class World:
         queue.pending.remove(record)
         queue.add(record)
         return Admitted(
-            record.key,
-            record.workload.uid,
-            queue.spec.name,
-            admission,
-            assignment.borrowing,
-            considered_flavors(assignment),
+            workload=record.key,
+            uid=record.workload.uid,
+            cluster_queue=queue.spec.name,
+            admission=admission,
+            borrowing=assignment.borrowing,
+            considered=considered_flavors(assignment),
+            queued_since=record.queued_since,
         )
 
     def _preempt(self, entry: Entry, now: Instant) -> list[Preempted]:
@@ -375,22 +409,8 @@ class World:
             queue = record.queue
             if queue is None or record.evicted:
                 continue
-            preemptor = entry.record.workload
-            message = preempted_message(
-                reason, preemptor.uid, preemptor.job_uid, entry.queue.node.path, queue.node.path
-            )
-            self._tell_to_leave(record, "Preempted", message, now, preempted=reason)
-            issued.append(
-                Preempted(
-                    record.key,
-                    record.workload.uid,
-                    queue.spec.name,
-                    entry.record.key,
-                    entry.queue.spec.name,
-                    reason,
-                    message,
-                )
-            )
+            issued.append(inquiry.preemption(entry.record, entry.queue, record, queue, reason))
+            self._tell_to_leave(record, "Preempted", issued[-1].message, now, preempted=reason)
         return issued
 
     def _wait(self, entry: Entry, now: Instant) -> Waiting:
