@@ -1,0 +1,61 @@
+"""Planning from a stored snapshot: how a plan is stored and summed up. What it says is tested with `allocation`."""
+
+from dataclasses import replace
+
+from taskgov.allocation.codec import plan_from_json
+from taskgov.allocation.plan import Outcome
+from taskgov.contracts.steps import PlanQuotasRequest
+from taskgov.findings import Finding, Severity
+from taskgov.policy.violations import Violation
+from taskgov.services.plan_quotas import SUMMARY_CHANGES, PlanQuotas, summary
+from taskgov.snapshot.codec import snapshot_to_json
+from taskgov.snapshot.model import ClusterFacts, Snapshot
+from tests.support.memory import CLUSTER_ARN, NOON, InMemoryDocuments
+from tests.support.plans import plan_of, update
+
+
+def request_for(documents: InMemoryDocuments, snapshot: Snapshot) -> PlanQuotasRequest:
+    return PlanQuotasRequest(snapshot=documents.put("snapshots/x.json", snapshot_to_json(snapshot), "application/json"))
+
+
+def test_the_plan_is_stored_and_the_same_snapshot_gives_the_same_bytes() -> None:
+    documents = InMemoryDocuments()
+    request = request_for(documents, Snapshot(ClusterFacts("ml-cluster", CLUSTER_ARN), NOON))
+    first, again = (PlanQuotas(documents, "plan")(request) for _ in range(2))
+    assert first == again
+    assert first.plan.key == f"plans/ml-cluster/{first.plan_id}.json"
+    assert plan_from_json(documents.get(first.plan)).plan_id == first.plan_id
+
+
+def test_a_cluster_with_nothing_to_govern_has_nothing_to_do() -> None:
+    documents = InMemoryDocuments()
+    result = PlanQuotas(documents, "apply")(
+        request_for(documents, Snapshot(ClusterFacts("ml-cluster", CLUSTER_ARN), NOON))
+    )
+    assert (result.outcome, result.change_count) == ("nothing-to-do", 0)
+
+
+def test_a_document_that_breaks_rules_blocks_and_the_summary_names_each_of_them() -> None:
+    documents = InMemoryDocuments()
+    violations = (
+        Violation("apiVersion", "'taskgov/v9'", "taskgov/v1"),
+        Violation("teams[0].name", "'A B'", "no blanks"),
+    )
+    snapshot = Snapshot(ClusterFacts("ml-cluster", CLUSTER_ARN), NOON, policy_violations=violations)
+    result = PlanQuotas(documents, "apply")(request_for(documents, snapshot))
+    assert (result.outcome, result.change_count) == ("blocked", 0)
+    assert "apiVersion" in result.summary
+    assert "teams[0].name" in result.summary
+
+
+def test_a_summary_stays_short_however_many_changes_there_are() -> None:
+    changes = [update(index, f"team-{index}", f"quota{index:07}", 2, 1) for index in range(1000)]
+    lines = summary(plan_of(*changes)).splitlines()
+    assert len(lines) == 1 + SUMMARY_CHANGES + 1
+    assert lines[-1] == "- and 980 more changes"
+
+
+def test_a_finding_of_a_plan_that_is_not_blocked_is_no_line_of_its_summary() -> None:
+    finding = Finding("drift", Severity.WARNING, "team-a", "it differs")
+    plan = replace(plan_of(outcome=Outcome.NOTHING_TO_DO), findings=(finding,))
+    assert "it differs" not in summary(plan)

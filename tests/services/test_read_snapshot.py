@@ -1,0 +1,137 @@
+"""Reading a cluster into one snapshot."""
+
+import json
+from typing import Any
+
+import pytest
+
+from taskgov.contracts.steps import Cause, ReadSnapshotRequest
+from taskgov.errors import InvalidRequestError
+from taskgov.services.read_snapshot import ReadSnapshot
+from taskgov.services.take_snapshot import TakeSnapshot
+from taskgov.snapshot.codec import snapshot_from_json
+from tests.support.memory import (
+    CLUSTER_ARN,
+    NOON,
+    FixedClock,
+    InMemoryDocuments,
+    InMemoryHyperPod,
+    InMemoryKubernetes,
+    InMemoryState,
+    cluster_description,
+)
+from tests.support.plans import instances, policy, target
+
+CAUSE = Cause(event_id="e-1", source="taskgov.operator", detail_type="Reconcile Requested", at=NOON)
+POLICY = """
+apiVersion: taskgov/v1
+cluster: {name: ml-cluster, arn: "arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghijkl"}
+teams:
+  - name: team-a
+    share: [{instanceType: ml.g5.8xlarge, percent: 50}]
+"""
+
+
+def node(instance_id: str, *, ready: bool = True) -> dict[str, Any]:
+    return {
+        "metadata": {
+            "name": f"hyperpod-{instance_id}",
+            "creationTimestamp": "2026-11-20T08:00:00Z",
+            "labels": {"node.kubernetes.io/instance-type": "ml.g5.8xlarge"},
+        },
+        "spec": {},
+        "status": {
+            "allocatable": {"cpu": "31", "memory": "120Gi", "nvidia.com/gpu": "1"},
+            "conditions": [{"type": "Ready", "status": "True" if ready else "False"}],
+        },
+    }
+
+
+class World:
+    def __init__(self) -> None:
+        self.hyperpod = InMemoryHyperPod()
+        self.documents = InMemoryDocuments()
+        self.kubernetes = InMemoryKubernetes([node("i-0aaaaaaaaaaaaaaaa"), node("i-0bbbbbbbbbbbbbbbb")])
+        self.state = InMemoryState()
+        self.clock = FixedClock()
+        self.hyperpod.create_quota(CLUSTER_ARN, "team-a", instances(1), target("team-a"))
+        self.hyperpod.create_scheduler_config(CLUSTER_ARN, "policy", policy(training=70))
+        self.take = TakeSnapshot(self.hyperpod, self.kubernetes, self.documents, self.state, self.clock)
+
+    def read(self) -> Any:
+        request = ReadSnapshotRequest(cluster_arn=CLUSTER_ARN, run_id="run-1", cause=CAUSE)
+        return ReadSnapshot(self.take, self.documents, self.state)(request)
+
+    def write_policy(self, text: str = POLICY) -> None:
+        self.documents.put("policies/ml-cluster.yaml", text.encode(), "application/yaml")
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_a_snapshot_holds_what_every_side_says(world: World) -> None:
+    world.write_policy()
+    result = world.read()
+    snapshot = snapshot_from_json(world.documents.get(result.snapshot))
+    assert snapshot.cluster.name == result.cluster_name == "ml-cluster"
+    assert [each.instance_type for each in snapshot.nodes] == ["ml.g5.8xlarge"] * 2
+    assert [quota.name for quota in snapshot.quotas] == ["team-a"]
+    assert snapshot.scheduler_config is not None
+    assert snapshot.policy is not None
+    assert snapshot.policy.teams[0].share[0].percent == 50
+    assert snapshot.policy_version
+
+
+def test_the_generation_is_the_one_before_anything_was_read(world: World) -> None:
+    world.state.mark_dirty(CLUSTER_ARN, "ml-cluster", CAUSE, NOON)
+    assert world.read().generation == 1
+
+
+def test_what_belongs_to_the_cluster_is_remembered_for_events_that_do_not_say(world: World) -> None:
+    world.read()
+    assert world.state.owners == {"quota0000001": CLUSTER_ARN, "schedconf001": CLUSTER_ARN}
+
+
+def test_since_when_a_node_is_unhealthy_outlives_the_run(world: World) -> None:
+    world.read()
+    world.kubernetes.node_objects[1] = node("i-0bbbbbbbbbbbbbbbb", ready=False)
+    world.clock.advance(minutes=1)
+    world.read()
+    world.clock.advance(minutes=5)
+    snapshot = snapshot_from_json(world.documents.get(world.read().snapshot))
+    assert [each.unhealthy_since for each in snapshot.nodes] == [None, NOON.replace(minute=1)]
+
+
+def test_only_a_run_writes_what_it_remembers_of_nodes(world: World) -> None:
+    world.take(CLUSTER_ARN)
+    assert world.documents.find("memory/ml-cluster/nodes.json") is None
+    world.read()
+    assert json.loads(world.documents.find("memory/ml-cluster/nodes.json") or b"")
+
+
+def test_a_document_that_breaks_rules_leaves_its_violations_and_no_policy(world: World) -> None:
+    world.write_policy(POLICY.replace("percent: 50", "percent: 150").replace("taskgov/v1", "taskgov/v9"))
+    snapshot = world.take("ml-cluster")
+    assert snapshot.policy is None
+    assert {violation.path for violation in snapshot.policy_violations} == {
+        "apiVersion",
+        "teams[0].share[0].percent",
+    }
+
+
+def test_a_cluster_without_a_document_has_none(world: World) -> None:
+    snapshot = world.take("ml-cluster")
+    assert (snapshot.policy, snapshot.policy_version, snapshot.policy_violations) == (None, None, ())
+
+
+def test_a_stop_switch_that_cannot_be_read_is_told_as_such(world: World) -> None:
+    world.state.stopped = None
+    assert world.take("ml-cluster").stopped is None
+
+
+def test_a_cluster_that_eks_does_not_orchestrate_is_refused(world: World) -> None:
+    world.hyperpod.descriptions = [cluster_description(Orchestrator={"Slurm": {}})]
+    with pytest.raises(InvalidRequestError, match="not orchestrated by EKS"):
+        world.take("ml-cluster")

@@ -1,0 +1,47 @@
+"""Policy documents on the command line: what is wrong with one, and a snapshot as if one were in force."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from taskgov.policy.parse import ParsedPolicy, parse_policy
+from taskgov.snapshot.model import Snapshot
+from taskgov_cli.output import findings_table, table
+
+
+def as_data(parsed: ParsedPolicy) -> dict[str, Any]:
+    """Return the answer for programs."""
+    return {
+        "valid": not parsed.violations,
+        "violations": [asdict(each) for each in parsed.violations],
+        "warnings": [asdict(each) for each in parsed.warnings],
+    }
+
+
+def shown(file: Path, parsed: ParsedPolicy) -> Iterator[RenderableType]:
+    """Return the answer for people."""
+    if parsed.violations:
+        rows = [(each.path, each.value, each.rule) for each in parsed.violations]
+        yield table(f"{file} breaks {len(rows)} rules", ("where", "value", "rule"), rows)
+    else:
+        yield Text.assemble((str(file), "bold"), " is a valid policy document", style="green")
+    if parsed.warnings:
+        yield findings_table(parsed.warnings)
+
+
+def in_force(snapshot: Snapshot, file: Path) -> Snapshot:
+    """Return the snapshot as if this document were the cluster's."""
+    text = file.read_text()
+    parsed = parse_policy(text)
+    return replace(
+        snapshot,
+        policy=parsed.document,
+        policy_version=sha256(text.encode()).hexdigest()[:12],
+        policy_violations=parsed.violations,
+        policy_findings=parsed.warnings,
+    )

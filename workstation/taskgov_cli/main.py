@@ -1,0 +1,67 @@
+"""`taskgov`: the commands and their options. Each command is a few lines over the module that does the work."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from taskgov.allocation.codec import plan_to_json
+from taskgov.allocation.planner import plan_quotas
+from taskgov.policy.parse import parse_policy
+from taskgov.snapshot.codec import snapshot_from_json
+from taskgov_cli import documents, plans
+from taskgov_cli.output import NO, OK, console, print_json
+
+app = typer.Typer(
+    name="taskgov",
+    help="Keeps GPU quotas true on shared clusters.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print the same as JSON, for programs.")]
+
+
+@app.command()
+def validate(
+    policy: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="Policy document, YAML or JSON.")],
+    as_json: AsJson = False,
+) -> None:
+    """Check a policy document: every broken rule at once, with its path, value and rule."""
+    parsed = parse_policy(policy.read_text())
+    if as_json:
+        print_json(documents.as_data(parsed))
+    else:
+        for part in documents.shown(policy, parsed):
+            console().print(part)
+    raise typer.Exit(NO if parsed.violations else OK)
+
+
+@app.command()
+def plan(
+    snapshot: Annotated[Path, typer.Option("--snapshot", "-s", exists=True, dir_okay=False, help="Snapshot (JSON).")],
+    policy: Annotated[Path | None, typer.Option("--policy", "-p", exists=True, dir_okay=False)] = None,
+    mode: Annotated[Literal["plan", "apply"], typer.Option(help="As the deployed stack would run.")] = "plan",
+    as_json: AsJson = False,
+) -> None:
+    """Plan the quotas of a snapshot, offline; with --policy as if that document were in force."""
+    known = snapshot_from_json(snapshot.read_bytes())
+    if policy is not None:
+        known = documents.in_force(known, policy)
+    result = plan_quotas(known, mode=mode)
+    if as_json:
+        print_json(json.loads(plan_to_json(result)))
+    else:
+        for part in plans.shown(result):
+            console().print(part)
+
+
+def main() -> None:
+    """Run the command line."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

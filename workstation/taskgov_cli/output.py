@@ -1,0 +1,55 @@
+"""How answers are shown: rich tables for people, JSON for programs, and the exit codes.
+
+Exit codes: 0 all is well, 1 the answer is "no" (violations, failed checks), 2 the command was not understood.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from taskgov.findings import Finding, Severity
+
+OK, NO = 0, 1
+SEVERITY_STYLE = {
+    Severity.INFO: "cyan",
+    Severity.WARNING: "yellow",
+    Severity.ERROR: "red",
+    Severity.INCIDENT: "bold white on red",
+}
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return the console; wide enough for tables when nobody looks (a file, a pipe)."""
+    plain = Console(stderr=stderr, highlight=False)
+    return plain if plain.is_terminal else Console(stderr=stderr, highlight=False, width=140)
+
+
+def print_json(value: object) -> None:
+    """Print a value as JSON on standard output, and nothing else."""
+    Console(highlight=False, soft_wrap=True).print(json.dumps(value, indent=2, default=str), markup=False)
+
+
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
+    """Return a table; columns whose heading ends with a number sign are right-aligned numbers."""
+    result = Table(title=title or None, title_justify="left", title_style="bold", header_style="bold", box=None)
+    for column in columns:
+        name = column.removesuffix(" #")
+        result.add_column(name, justify="right" if name != column else "left", overflow="fold")
+    for row in rows:
+        result.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
+    return result
+
+
+def findings_table(findings: Iterable[Finding]) -> Table:
+    """Return findings, worst first."""
+    order = list(Severity)
+    worst_first = sorted(findings, key=lambda each: (-order.index(each.severity), each.code, each.subject))
+    rows = [
+        (Text(each.severity, style=SEVERITY_STYLE[each.severity]), each.code, each.subject, each.because, each.remedy)
+        for each in worst_first
+    ]
+    return table("Findings", ("severity", "code", "about", "because", "remedy"), rows)

@@ -1,0 +1,82 @@
+"""A plan for people: capacity, what each team gets and why, changes in their order, and what stops them."""
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from taskgov.allocation.plan import Outcome, Plan
+from taskgov_cli.output import findings_table, table
+
+OUTCOME_STYLE = {
+    Outcome.NOTHING_TO_DO: "green",
+    Outcome.PLANNED: "cyan",
+    Outcome.APPLY: "green",
+    Outcome.NEEDS_APPROVAL: "yellow",
+    Outcome.BLOCKED: "red",
+}
+
+
+def shown(plan: Plan) -> Iterator[RenderableType]:
+    """Return the parts of a plan that have something to say."""
+    heading = Text.assemble(
+        ("Plan ", "bold"),
+        plan.plan_id,
+        " for cluster ",
+        (plan.cluster_name, "bold"),
+        ": ",
+        (plan.outcome.value, OUTCOME_STYLE[plan.outcome]),
+    )
+    yield heading
+    if plan.capacity:
+        yield _capacity(plan)
+    if plan.allocations:
+        yield _allocations(plan)
+    if plan.changes:
+        yield _changes(plan)
+    if plan.prediction.effects:
+        yield _prediction(plan)
+    stopped = [verdict for verdict in plan.guardrails if not verdict.passed]
+    if stopped:
+        rows = [(each.guardrail, each.because, each.remedy) for each in stopped]
+        yield table("Stopped by", ("guardrail", "because", "what would let it through"), rows)
+    if plan.findings:
+        yield findings_table(plan.findings)
+
+
+def _capacity(plan: Plan) -> RenderableType:
+    rows = [
+        (each.instance_type, each.nodes, each.counted, each.held, each.headroom, each.usable, "; ".join(each.left_out))
+        for each in plan.capacity
+    ]
+    columns = ("instance type", "nodes #", "counted #", "held #", "headroom #", "usable #", "left out")
+    return table("Capacity", columns, rows)
+
+
+def _allocations(plan: Plan) -> RenderableType:
+    rows = [
+        (each.team, each.instance_type, each.unit, f"{each.before:g}", f"{each.after:g}", each.because)
+        for each in plan.allocations
+    ]
+    return table("Teams", ("team", "instance type", "unit", "before #", "after #", "because"), rows)
+
+
+def _changes(plan: Plan) -> RenderableType:
+    rows = [
+        (
+            each.index + 1,
+            each.team or each.name,
+            each.kind,
+            f"{each.gpus_before:g}",
+            f"{each.gpus_after:g}",
+            each.because,
+        )
+        for each in plan.changes
+    ]
+    columns = ("#", "team", "change", "GPUs before #", "GPUs after #", "because")
+    return table("Changes, in this order", columns, rows)
+
+
+def _prediction(plan: Plan) -> RenderableType:
+    rows = [(each.team, each.name, each.effect, each.gpus, each.because) for each in plan.prediction.effects]
+    return table("What the scheduler would do", ("team", "workload", "effect", "GPUs #", "because"), rows)
