@@ -1,4 +1,4 @@
-"""Manifests of jobs as people submit them, from the few things that matter to queues: what walkthroughs and tests use."""
+"""What does a person submit? Manifests of jobs, from the few things that matter to queues."""
 
 from __future__ import annotations
 

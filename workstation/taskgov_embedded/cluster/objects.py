@@ -100,7 +100,8 @@ class ObjectStore:
         plural = TYPE_OF_KIND[item["kind"]].plural
         with self._lock:
             existing = self._objects[plural].get(key_of(item))
-            metadata = {**(self._birth(item) if existing is None else _identity(existing)), **item["metadata"]}
+            given = dict(item["metadata"])
+            metadata = {**self._birth(item), **given} if existing is None else {**given, **_identity(existing)}
             stored = {**item, "metadata": metadata}
             if existing is not None and stored == existing:
                 return existing

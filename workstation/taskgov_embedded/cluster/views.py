@@ -91,7 +91,7 @@ def jobs_in(store: ObjectStore, namespace: str | None = None) -> list[KubeObject
 
 def job_state(store: ObjectStore, job: KubeObject) -> str:
     """Return what a job is doing: suspended, running, waiting for nodes though admitted, or done."""
-    if job.get("status", {}).get("state") == SUCCEEDED:
+    if "True" in {condition_status(job, "Succeeded"), condition_status(job, "Complete")}:
         return SUCCEEDED
     if is_suspended(job):
         return SUSPENDED

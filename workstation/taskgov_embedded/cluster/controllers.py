@@ -1,0 +1,285 @@
+"""What happens to jobs and pods once Kueue has decided? They start, stop, are placed, are lost with nodes, and finish.
+
+Plays the job controllers, Kueue's job reconciler and kube-scheduler. A pod on a node that is gone or not ready is lost
+at once (a kubelet would be given five minutes) and made anew under its own name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from taskgov_embedded.cluster.jobs import (
+    has_misplaced_queue,
+    is_suspended,
+    pod_sets_of,
+    queue_of,
+    with_suspend,
+    workload_of,
+)
+from taskgov_embedded.cluster.jobs import priority_class_of as class_of
+from taskgov_embedded.cluster.objects import TYPE_OF_KIND, KubeObject, ObjectStore, key_of, timestamp
+from taskgov_embedded.cluster.placement import place_all
+from taskgov_embedded.cluster.pods import placed, pods_of, replica_pod, unplaced
+from taskgov_embedded.cluster.views import condition_status, pods_belonging_to
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+
+    from taskgov_embedded.cluster.manager import KueueManager
+
+JobKey = tuple[str, str, str]
+"""Plural, namespace and name of a job."""
+
+
+@dataclass(slots=True)
+class _Run:
+    """A job that ends by itself: how long it takes, and when it will be done if nothing stops it."""
+
+    lasts: timedelta
+    done_at: datetime | None = None
+
+
+class JobControllers:
+    """Everything that acts on jobs, workloads and pods."""
+
+    def __init__(
+        self, store: ObjectStore, manager: KueueManager, now: Callable[[], datetime], *, eviction_seconds: int
+    ) -> None:
+        self._store = store
+        self._manager = manager
+        self._now = now
+        self._stops_within = timedelta(seconds=eviction_seconds)
+        self._runs: dict[JobKey, _Run] = {}
+        self._stopping: dict[str, datetime] = {}
+        self._replicas: dict[str, int] = {}
+
+    # What people do
+
+    def submit(self, manifest: Mapping[str, Any], run_seconds: int | None) -> KubeObject:
+        """Create a job (or a Deployment's pods) and, where it is governed, its workload."""
+        if manifest["kind"] == "Deployment":
+            return self._deploy(manifest, run_seconds)
+        job = dict(manifest) if queue_of(manifest) is None else with_suspend(manifest, suspended=True)
+        stored = self._store.apply(job)
+        if run_seconds is not None:
+            self._runs[_job_key(stored)] = _Run(timedelta(seconds=run_seconds))
+        if queue_of(stored) is not None:
+            self._manager.apply(workload_of(stored, self._priority_of(stored)))
+        elif has_misplaced_queue(stored):
+            self._warn(stored)
+        return stored
+
+    def delete(self, kind: str, namespace: str, name: str) -> None:
+        """Delete a job with its pods and its workload. Raises KeyError when there is none."""
+        job = self._store.get(TYPE_OF_KIND[kind].plural, name, namespace)
+        owned = pods_belonging_to(self._store, job)
+        self._store.delete(TYPE_OF_KIND[kind].plural, name, namespace)
+        self._forget(job)
+        for pod in owned:
+            self._store.delete("pods", pod["metadata"]["name"], namespace)
+            self._forget(pod)
+
+    # What happens by itself
+
+    def complete_due(self) -> bool:
+        """Let jobs whose time is over succeed."""
+        due = [key for key, run in self._runs.items() if run.done_at is not None and run.done_at <= self._now()]
+        for plural, namespace, name in due:
+            del self._runs[plural, namespace, name]
+            self._succeed(self._store.get(plural, name, namespace))
+        return bool(due)
+
+    def stop_due(self) -> bool:
+        """Complete evictions: the job is stopped and its pods are gone, so that the quota is free."""
+        due = [key for key, moment in self._stopping.items() if moment <= self._now()]
+        for key in due:
+            del self._stopping[key]
+            self._stop(key)
+        return bool(due)
+
+    def follow_workloads(self) -> bool:
+        """Start what was admitted, and begin to stop what was evicted."""
+        moved = False
+        for workload in self._store.list("workloads"):
+            key = "/".join(key_of(workload))
+            if condition_status(workload, "Finished") == "True":
+                continue
+            if (
+                condition_status(workload, "Evicted") == "True"
+                and condition_status(workload, "QuotaReserved") == "True"
+            ):
+                if key not in self._stopping:
+                    self._stopping[key] = self._now() + self._stops_within
+                    moved = True
+            elif condition_status(workload, "Admitted") == "True":
+                moved |= self._start(workload)
+        return moved
+
+    def run_ungoverned(self) -> None:
+        """Make the pods of jobs that no queue holds back."""
+        for plural in ("jobs", "pytorchjobs", "hyperpodpytorchjobs"):
+            for job in self._store.list(plural):
+                if queue_of(job) is None and not is_suspended(job) and not _is_done(job):
+                    self._make_pods(job, {})
+
+    def place_pods(self) -> None:
+        """Lose the pods of lost nodes, place what waits for a place, and start the time of jobs that run in full."""
+        nodes = self._store.list("nodes")
+        alive = {node["metadata"]["name"] for node in nodes if condition_status(node, "Ready") == "True"}
+        for pod in self._store.list("pods"):
+            if pod["spec"].get("nodeName", "") not in alive | {""}:
+                self._store.apply(unplaced(pod))
+                self._reset_run(pod)
+        for (namespace, name), (node, because) in place_all(self._store.list("pods"), nodes).items():
+            self._store.apply(placed(self._store.get("pods", name, namespace), node, because, self._now()))
+        self._start_runs()
+
+    def next_due(self) -> datetime | None:
+        """Return when the next job ends or the next eviction is complete."""
+        ends = [run.done_at for run in self._runs.values() if run.done_at is not None]
+        return min([*ends, *self._stopping.values()], default=None)
+
+    # Parts of these
+
+    def _deploy(self, manifest: Mapping[str, Any], run_seconds: int | None) -> KubeObject:
+        deployment = self._store.apply(manifest)
+        for _ in range(manifest["spec"].get("replicas", 1)):
+            self._add_replica(deployment, run_seconds)
+        return deployment
+
+    def _add_replica(self, deployment: KubeObject, run_seconds: int | None = None) -> None:
+        uid = deployment["metadata"]["uid"]
+        self._replicas[uid] = self._replicas.get(uid, 0) + 1
+        self.submit(replica_pod(deployment, self._replicas[uid]), run_seconds)
+
+    def _priority_of(self, job: KubeObject) -> int:
+        """Return the value of the job's class; 0, below every class, without one (or without such a class)."""
+        name = class_of(job)
+        found = self._store.find("workloadpriorityclasses", name) if name else None
+        return int(found["value"]) if found is not None else 0
+
+    def _warn(self, job: KubeObject) -> None:
+        metadata = job["metadata"]
+        self._store.apply(
+            {
+                "apiVersion": "v1",
+                "kind": "Event",
+                "metadata": {"name": f"{metadata['name']}.not-governed", "namespace": metadata["namespace"]},
+                "involvedObject": {"kind": job["kind"], "name": metadata["name"], "namespace": metadata["namespace"]},
+                "type": "Warning",
+                "reason": "NotGoverned",
+                "message": "The pod template names a queue but the job's own metadata does not: Kueue leaves it alone.",
+                "firstTimestamp": timestamp(self._now()),
+            }
+        )
+
+    def _start(self, workload: KubeObject) -> bool:
+        job = self._job_of(workload)
+        if job is None or not is_suspended(job):
+            return False
+        selectors = self._selectors(workload)
+        resumed = with_suspend(job, suspended=False)
+        if job["kind"] == "Pod":
+            own = selectors.get("main", {})
+            resumed["spec"] = {**resumed["spec"], "nodeSelector": {**job["spec"].get("nodeSelector", {}), **own}}
+            self._store.apply(resumed)
+        else:
+            self._make_pods(self._store.apply(resumed), selectors)
+        return True
+
+    def _make_pods(self, job: KubeObject, selectors: Mapping[str, Mapping[str, str]]) -> None:
+        for pod in pods_of(job, pod_sets_of(job), selectors):
+            if self._store.find("pods", pod["metadata"]["name"], pod["metadata"]["namespace"]) is None:
+                self._store.apply(pod)
+
+    def _stop(self, key: str) -> None:
+        namespace, _, name = key.partition("/")
+        workload = self._store.find("workloads", name, namespace)
+        job = self._job_of(workload) if workload is not None else None
+        if job is None:
+            return
+        for pod in pods_belonging_to(self._store, job):
+            self._store.delete("pods", pod["metadata"]["name"], namespace)
+        if job["kind"] == "Pod":
+            self._forget(job)
+            self._replace(job)
+            return
+        self._store.apply(with_suspend(job, suspended=True))
+        self._reset_run(job)
+        self._manager.finish_eviction(key)
+
+    def _replace(self, pod: KubeObject) -> None:
+        """Let a Deployment make up for a pod that was taken from it; a pod of its own is gone for good."""
+        for owner in pod["metadata"].get("ownerReferences", ()):
+            deployment = self._store.find("deployments", owner["name"], pod["metadata"]["namespace"])
+            if deployment is not None and deployment["metadata"]["uid"] == owner["uid"]:
+                self._add_replica(deployment)
+
+    def _succeed(self, job: KubeObject) -> None:
+        namespace = job["metadata"]["namespace"]
+        for pod in pods_belonging_to(self._store, job):
+            self._store.delete("pods", pod["metadata"]["name"], namespace)
+        if job["kind"] != "Pod":
+            done = {"type": "Complete" if job["kind"] == "Job" else "Succeeded", "status": "True"}
+            self._store.apply(
+                {**job, "status": {"conditions": [{**done, "lastTransitionTime": timestamp(self._now())}]}}
+            )
+        for workload in self._workloads_of(job):
+            self._manager.finish("/".join(key_of(workload)))
+
+    def _forget(self, job: KubeObject) -> None:
+        """Delete what stands for a job that is gone."""
+        self._runs.pop(_job_key(job), None)
+        for workload in self._workloads_of(job):
+            namespace, name = key_of(workload)
+            self._stopping.pop(f"{namespace}/{name}", None)
+            self._manager.delete("workloads", name, namespace)
+
+    def _start_runs(self) -> None:
+        for (plural, namespace, name), run in self._runs.items():
+            job = self._store.find(plural, name, namespace)
+            if run.done_at is None and job is not None and not is_suspended(job):
+                pods = pods_belonging_to(self._store, job)
+                if pods and all(pod["status"]["phase"] == "Running" for pod in pods):
+                    run.done_at = self._now() + run.lasts
+
+    def _reset_run(self, item: KubeObject) -> None:
+        """Begin again from nothing: the simulated jobs keep no checkpoints."""
+        uids = {item["metadata"]["uid"], *(one["uid"] for one in item["metadata"].get("ownerReferences", ()))}
+        for (plural, namespace, name), run in self._runs.items():
+            job = self._store.find(plural, name, namespace)
+            if job is not None and job["metadata"]["uid"] in uids:
+                run.done_at = None
+
+    def _selectors(self, workload: KubeObject) -> dict[str, dict[str, str]]:
+        """Return the node labels of the flavors that each pod set was given."""
+        selectors: dict[str, dict[str, str]] = {}
+        for assigned in workload["status"]["admission"]["podSetAssignments"]:
+            labels = selectors.setdefault(assigned["name"], {})
+            for flavor in sorted(set(assigned["flavors"].values())):
+                labels.update(self._store.get("resourceflavors", flavor)["spec"].get("nodeLabels", {}))
+        return selectors
+
+    def _job_of(self, workload: KubeObject) -> KubeObject | None:
+        [owner] = workload["metadata"]["ownerReferences"]
+        return self._store.find(TYPE_OF_KIND[owner["kind"]].plural, owner["name"], workload["metadata"]["namespace"])
+
+    def _workloads_of(self, job: KubeObject) -> list[KubeObject]:
+        uid = job["metadata"]["uid"]
+        return [
+            workload
+            for workload in self._store.list("workloads", job["metadata"]["namespace"])
+            if any(owner["uid"] == uid for owner in workload["metadata"].get("ownerReferences", ()))
+        ]
+
+
+def _job_key(job: KubeObject) -> JobKey:
+    namespace, name = key_of(job)
+    return TYPE_OF_KIND[job["kind"]].plural, namespace, name
+
+
+def _is_done(job: KubeObject) -> bool:
+    return "True" in {condition_status(job, "Succeeded"), condition_status(job, "Complete")}

@@ -1,0 +1,139 @@
+"""What does Kueue do in the cluster? The engine's decisions, written on the stored objects as the manager would.
+
+One instance is one running manager; a change of its configuration restarts it, which keeps what the objects say.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from taskgov.scheduling import ManagerConfig, World
+from taskgov_embedded.cluster.objects import RESOURCE_TYPES, TYPE_OF_KIND, KubeObject, ObjectStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
+
+    from taskgov.scheduling import CycleResult
+
+SCHEDULED: Final = (
+    "namespaces",
+    "resourceflavors",
+    "workloadpriorityclasses",
+    "cohorts",
+    "clusterqueues",
+    "localqueues",
+    "workloads",
+)
+"""What the manager watches."""
+MAX_CYCLES: Final = 10_000
+"""Far more than any settled cluster needs: rules can be set up so that workloads preempt one another for ever."""
+
+
+class KueueManager:
+    """Kueue's manager over the objects of one cluster."""
+
+    def __init__(self, store: ObjectStore, now: Callable[[], datetime]) -> None:
+        self._store = store
+        self._now = now
+        self._world = World(ManagerConfig())
+
+    @property
+    def fair_sharing(self) -> bool:
+        """Whether `fairSharing` is configured."""
+        return self._world.config.fair_sharing
+
+    def configure(self, *, fair_sharing: bool) -> None:
+        """Restart with or without fair sharing, when that changes anything: the objects are read again."""
+        if fair_sharing == self.fair_sharing:
+            return
+        self._world = World(ManagerConfig(fair_sharing=fair_sharing))
+        self._world.load(item for plural in SCHEDULED for item in self._store.list(plural))
+
+    def apply(self, item: KubeObject) -> KubeObject:
+        """Store an object and let the manager see it."""
+        existing = self._store.find(_plural(item), item["metadata"]["name"], item["metadata"].get("namespace", ""))
+        status = {"status": existing["status"]} if existing and "status" in existing else {}
+        stored = self._store.apply({**item, **status})
+        self._world.apply(stored)
+        return stored
+
+    def delete(self, plural: str, name: str, namespace: str = "") -> None:
+        """Remove an object, from the manager's view too."""
+        if self._store.find(plural, name, namespace) is not None:
+            self._store.delete(plural, name, namespace)
+            self._world.delete(RESOURCE_TYPES[plural].kind, name, namespace)
+
+    def run(self) -> list[CycleResult]:
+        """Run cycles until nothing more is admitted or preempted, and write every status."""
+        results = list(self._cycles())
+        self._write_statuses()
+        return results
+
+    def release_inadmissible(self) -> bool:
+        """Let workloads that waited for a change be looked at again, if anything changed; say whether any was."""
+        return self._world.requeue_inadmissible() > 0
+
+    def finish_eviction(self, workload: str) -> None:
+        """Free the quota of an evicted workload (`namespace/name`) whose pods are gone, and queue it again."""
+        self._world.finish_eviction(workload, self._now())
+
+    def finish(self, workload: str) -> None:
+        """Free the quota of a workload whose job has succeeded."""
+        self._world.finish(workload, self._now())
+
+    def _cycles(self) -> Iterator[CycleResult]:
+        """Run cycles; stop when nothing came of any head since the last progress."""
+        tried: set[str] = set()
+        for _ in range(MAX_CYCLES):
+            if not self._world.has_heads():
+                return
+            result = self._world.cycle(self._now())
+            heads = {waiting.workload for waiting in result.waiting}
+            yield result
+            if result.idle and heads <= tried:
+                return
+            tried = tried | heads if result.idle else set()
+        raise RuntimeError(f"the queues did not settle within {MAX_CYCLES} cycles")
+
+    def _write_statuses(self) -> None:
+        for key in list(self._world.workloads()):
+            self._store.apply(self._world.workload(key))
+        for queue in self._store.list("clusterqueues"):
+            shown = self._world.cluster_queue(queue["metadata"]["name"])
+            self._store.apply({**queue, "status": _cluster_queue_status(shown["status"], fair=self.fair_sharing)})
+        for local in self._store.list("localqueues"):
+            whole = self._store.find("clusterqueues", local["spec"]["clusterQueue"])
+            if whole is not None:
+                self._store.apply({**local, "status": _local_queue_status(whole["status"])})
+
+
+def _plural(item: KubeObject) -> str:
+    return TYPE_OF_KIND[item["kind"]].plural
+
+
+def _cluster_queue_status(status: dict[str, Any], *, fair: bool) -> dict[str, Any]:
+    """Order resources by name, as Kueue does; the share is only recorded under fair sharing."""
+    shown = {name: value for name, value in status.items() if fair or name != "fairSharing"}
+    for usage in ("flavorsReservation", "flavorsUsage"):
+        shown[usage] = [
+            {**flavor, "resources": sorted(flavor["resources"], key=lambda one: one["name"])}
+            for flavor in status[usage]
+        ]
+    return shown
+
+
+def _local_queue_status(status: dict[str, Any]) -> dict[str, Any]:
+    """Show the queue's numbers: HyperPod gives every ClusterQueue exactly one LocalQueue."""
+    counts = {name: status[name] for name in ("pendingWorkloads", "reservingWorkloads", "admittedWorkloads")}
+    usages = {
+        usage: [
+            {
+                "name": flavor["name"],
+                "resources": [{"name": r["name"], "total": r["total"]} for r in flavor["resources"]],
+            }
+            for flavor in status[usage]
+        ]
+        for usage in ("flavorsReservation", "flavorsUsage")
+    }
+    return {**counts, **usages}

@@ -1,0 +1,154 @@
+"""The simulated EKS cluster behind a HyperPod cluster: one object to build, drive and look at.
+
+Everything is driven by explicit calls; time is whatever `now` says. After each change `settle` lets happen what would:
+nodes join, the scheduler runs until nothing moves, jobs start and stop, pods are placed. What needs time (a node that
+joins, a job that stops or ends) happens at the first `settle` at or after its moment; `next_due` names that moment, and
+`at`, when given, is called with it so that a clock can come back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from taskgov.hyperpod.instance_types import InstanceTypeTable
+from taskgov_embedded.cluster.addon import AddOn
+from taskgov_embedded.cluster.controllers import JobControllers
+from taskgov_embedded.cluster.fleet import Fleet
+from taskgov_embedded.cluster.manager import KueueManager
+from taskgov_embedded.cluster.objects import KubeObject, ObjectStore
+from taskgov_embedded.cluster.views import Views
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from taskgov.hyperpod.model import ComputeQuota, SchedulerConfig
+    from taskgov.scheduling import CycleResult
+    from taskgov_embedded.cluster_port import GroupFact, NodeFact, NodeStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How long things take, in seconds of the cluster's clock."""
+
+    join: int = 0
+    """From the launch of an instance until its node is ready."""
+    stop: int = 1
+    """From an eviction until the job has stopped and its quota is free."""
+
+
+class SimulatedCluster:
+    """Nodes, Kueue, jobs and pods of one cluster. It implements `ClusterPort`, the side that SageMaker sees.
+
+    `allocatable` overrides, for an instance type, what nodes offer to pods (base units of `taskgov.quantities`).
+    """
+
+    def __init__(
+        self,
+        name: str,
+        now: Callable[[], datetime],
+        *,
+        types: InstanceTypeTable | None = None,
+        allocatable: Mapping[str, Mapping[str, int]] | None = None,
+        pace: Pace | None = None,
+        at: Callable[[datetime, Callable[[], None]], object] | None = None,
+    ) -> None:
+        types, pace = types or InstanceTypeTable(), pace or Pace()
+        self.name = name
+        self.store = ObjectStore(now)
+        self.fleet = Fleet(self.store, name, now, types, join_seconds=pace.join, allocatable=allocatable)
+        self.views = Views(self.store, now)
+        self.cycles: list[CycleResult] = []
+        self._manager = KueueManager(self.store, now)
+        self._add_on = AddOn(self.store, self._manager, types)
+        self._jobs = JobControllers(self.store, self._manager, now, eviction_seconds=pace.stop)
+        self._at = at
+        self._called_back_at: datetime | None = None
+
+    # Governance
+
+    def govern(self, quotas: Iterable[ComputeQuota], scheduler: SchedulerConfig | None) -> None:
+        """Let the add-on follow these quotas and this cluster policy."""
+        self._add_on.follow(quotas, scheduler)
+        self.settle()
+
+    # Jobs
+
+    def submit(self, manifest: Mapping[str, Any], *, run_seconds: int | None = None) -> KubeObject:
+        """Create a job from its manifest and return it as stored; with `run_seconds` it ends by itself."""
+        job = self._jobs.submit(manifest, run_seconds)
+        self.settle()
+        return job
+
+    def delete_job(self, kind: str, namespace: str, name: str) -> None:
+        """Delete a job with its pods and its workload. Raises KeyError when there is none."""
+        self._jobs.delete(kind, namespace, name)
+        self.settle()
+
+    def not_governed(self) -> list[str]:
+        """Return the jobs (`namespace/name`) whose queue is named where Kueue does not look."""
+        events = [one for one in self.store.list("events") if one["reason"] == "NotGoverned"]
+        return [f"{one['metadata']['namespace']}/{one['involvedObject']['name']}" for one in events]
+
+    # Nodes
+
+    def nodes(self) -> Sequence[NodeFact]:
+        """Return every instance as SageMaker sees it."""
+        return self.fleet.nodes()
+
+    def groups(self) -> Sequence[GroupFact]:
+        """Return every instance group."""
+        return self.fleet.groups()
+
+    def set_target(self, group: GroupFact) -> None:
+        """Take a group's target count (a new name is a new group)."""
+        self.fleet.set_target(group)
+        self.settle()
+
+    def delete_nodes(self, instance_ids: Sequence[str]) -> None:
+        """Remove these instances and lower their groups' targets."""
+        self.fleet.delete_nodes(instance_ids)
+        self.settle()
+
+    def fail_node(self, node: str, *, ready: bool = False, status: NodeStatus = "Running") -> None:
+        """Let a node fail as the health-monitoring agent shows it; `ready=True` keeps the pods that are there."""
+        self.fleet.fail(node, ready=ready, status=status)
+        self.settle()
+
+    def recover_node(self, node: str) -> None:
+        """Let a failed node be well again."""
+        self.fleet.recover(node)
+        self.settle()
+
+    def cordon_node(self, node: str, *, cordoned: bool = True) -> None:
+        """Cordon a node, or uncordon it."""
+        self.fleet.cordon(node, cordoned=cordoned)
+        self.settle()
+
+    # Time
+
+    def settle(self) -> None:
+        """Let everything happen that is due now."""
+        moved = True
+        while moved:
+            self.fleet.join_due()
+            moved = self._jobs.complete_due()
+            moved |= self._jobs.stop_due()
+            moved |= self._manager.release_inadmissible()
+            self.cycles += self._manager.run()
+            moved |= self._jobs.follow_workloads()
+        self._jobs.run_ungoverned()
+        self._jobs.place_pods()
+        self._ask_for_a_call_back()
+
+    def next_due(self) -> datetime | None:
+        """Return the next moment at which something happens by itself."""
+        moments = [moment for moment in (self.fleet.next_due(), self._jobs.next_due()) if moment is not None]
+        return min(moments, default=None)
+
+    def _ask_for_a_call_back(self) -> None:
+        due = self.next_due()
+        if self._at is not None and due is not None and due != self._called_back_at:
+            self._called_back_at = due
+            self._at(due, self.settle)
