@@ -1,0 +1,216 @@
+"""A small interpreter of JSONata state machines, for tests that walk one path after another in milliseconds.
+
+The embedded stack runs the same files in moto's interpreter. This one is strict where moto is lenient: a JSONata
+expression that gives nothing is an error, as it is for Step Functions. Tasks are answered by a function of the test;
+time passes only by waits and retries.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jsonata import jsonata
+
+STATEMACHINES = Path(__file__).parents[2] / "statemachines"
+SUBSTITUTIONS = {
+    "Partition": "aws",
+    "TableName": "governance",
+    "NoticeTopicArn": "arn:aws:sns:us-east-1:111122223333:notices",
+    "ApprovalHours": "24",
+    **{
+        f"{name}Function": f"arn:aws:lambda:us-east-1:111122223333:function:{name}"
+        for name in ("ReadSnapshot", "PlanQuotas", "ApplyChange", "VerifyPlan", "PublishUsage", "AuditCluster")
+    },
+}
+"""What the template supplies; a test holds the names together."""
+
+
+def definition(name: str) -> dict[str, Any]:
+    """Return a state machine with its substitutions made, as CloudFormation makes them: in the text."""
+    text = (STATEMACHINES / f"{name}.asl.yaml").read_text()
+    for key, value in SUBSTITUTIONS.items():
+        text = text.replace(f"${{{key}}}", value)
+    loaded: dict[str, Any] = yaml.safe_load(text)
+    return loaded
+
+
+def every_state(machine: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield every state with its name, those inside Maps too."""
+    for name, state in machine["States"].items():
+        yield name, state
+        if "ItemProcessor" in state:
+            yield from every_state(state["ItemProcessor"])
+
+
+class TaskFailedError(Exception):
+    """A task's failure, by the name that ErrorEquals matches."""
+
+    def __init__(self, error: str, cause: str = "") -> None:
+        super().__init__(error, cause)
+        self.error = error
+        self.cause = cause
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How an execution ended: `error` is None when it succeeded."""
+
+    output: Any
+    error: str | None = None
+    cause: str = ""
+
+
+Scope = dict[str, Any]
+Answer = Callable[[str, str, Any], Any]
+"""Answers a task: state name, resource, arguments."""
+
+
+@dataclass(slots=True)
+class Execution:
+    """One run of a machine. `trace` lists the states in the order in which they were entered."""
+
+    answer: Answer
+    now: datetime = datetime(2026, 11, 20, 9, 0, tzinfo=UTC)
+    arn: str = "arn:aws:states:us-east-1:111122223333:execution:reconcile:ml-cluster-1"
+    trace: list[str] = field(default_factory=list)
+
+    def run(self, machine: Mapping[str, Any], given: Any) -> Ended:
+        """Run the machine from its first state to its end."""
+        return self._run(machine, given, {})
+
+    def _run(self, machine: Mapping[str, Any], given: Any, scope: Scope) -> Ended:
+        name: str = machine["StartAt"]
+        while True:
+            self.trace.append(name)
+            if len(self.trace) > 10_000:
+                raise AssertionError(f"does not end: {self.trace[-20:]}")
+            state = machine["States"][name]
+            seen = {"input": given, "context": self._context(name)}
+            match state["Type"]:
+                case "Succeed":
+                    return Ended(self._output(state, scope, seen, given))
+                case "Fail":
+                    return Ended(
+                        None, self._value(state["Error"], scope, seen), self._value(state["Cause"], scope, seen)
+                    )
+                case _:
+                    following, given = self._step(name, state, scope, seen)
+            if following is None:
+                return Ended(given)
+            name = following
+
+    def _step(self, name: str, state: Mapping[str, Any], scope: Scope, seen: Scope) -> tuple[str | None, Any]:
+        """Return the next state's name (None at an end) and its input; assign what the state assigns."""
+        match state["Type"]:
+            case "Choice":
+                return self._choose(state, scope, seen), seen["input"]
+            case "Wait":
+                self.now += timedelta(seconds=self._value(state["Seconds"], scope, seen))
+                result = seen["input"]
+            case "Pass":
+                result = seen["input"]
+            case "Task" | "Map":
+                try:
+                    result = self._work_with_retries(name, state, scope, seen)
+                except TaskFailedError as failure:
+                    return self._caught(state, scope, seen, failure)
+            case kind:
+                raise AssertionError(f"{name}: no state of type {kind} is expected")
+        output = self._output(state, scope, {**seen, "result": result}, result)
+        self._assign(state, scope, {**seen, "result": result})
+        return state.get("Next"), output
+
+    def _choose(self, state: Mapping[str, Any], scope: Scope, seen: Scope) -> str:
+        for rule in state["Choices"]:
+            if self._value(rule["Condition"], scope, seen) is True:
+                self._assign(rule, scope, seen)
+                return str(rule["Next"])
+        return str(state["Default"])
+
+    def _work_with_retries(self, name: str, state: Mapping[str, Any], scope: Scope, seen: Scope) -> Any:
+        tries = [0] * len(state.get("Retry", ()))
+        while True:
+            try:
+                return self._work(name, state, scope, seen)
+            except TaskFailedError as failure:
+                found = _matching(state.get("Retry", ()), failure)
+                if found is None or tries[found] >= state["Retry"][found].get("MaxAttempts", 3):
+                    raise
+                retrier = state["Retry"][found]
+                wait = retrier.get("IntervalSeconds", 1) * retrier.get("BackoffRate", 2.0) ** tries[found]
+                self.now += timedelta(seconds=min(wait, retrier.get("MaxDelaySeconds", wait)))
+                tries[found] += 1
+
+    def _work(self, name: str, state: Mapping[str, Any], scope: Scope, seen: Scope) -> Any:
+        seen = {**seen, "context": self._context(name)}
+        if state["Type"] == "Task":
+            return self.answer(name, state["Resource"], self._value(state["Arguments"], scope, seen))
+        ends = [
+            self._run(state["ItemProcessor"], item, dict(scope)) for item in self._value(state["Items"], scope, seen)
+        ]
+        for end in ends:
+            if end.error is not None:
+                raise TaskFailedError(end.error, end.cause)
+        return [end.output for end in ends]
+
+    def _caught(
+        self, state: Mapping[str, Any], scope: Scope, seen: Scope, failure: TaskFailedError
+    ) -> tuple[str | None, Any]:
+        found = _matching(state.get("Catch", ()), failure)
+        if found is None:
+            raise failure
+        catcher = state["Catch"][found]
+        seen = {**seen, "errorOutput": {"Error": failure.error, "Cause": failure.cause}}
+        output = self._output(catcher, scope, seen, seen["errorOutput"])
+        self._assign(catcher, scope, seen)
+        return catcher["Next"], output
+
+    def _context(self, name: str) -> dict[str, Any]:
+        entered = self.now.strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+        return {
+            "Execution": {"Id": self.arn, "Name": self.arn.rsplit(":", 1)[-1]},
+            "State": {"Name": name, "EnteredTime": entered},
+            "Task": {"Token": f"token-{len(self.trace)}"},
+        }
+
+    def _output(self, holder: Mapping[str, Any], scope: Scope, seen: Scope, default: Any) -> Any:
+        return self._value(holder["Output"], scope, seen) if "Output" in holder else default
+
+    def _assign(self, holder: Mapping[str, Any], scope: Scope, seen: Scope) -> None:
+        """Assign all at once: every expression sees the values from before."""
+        scope.update(self._value(holder.get("Assign", {}), scope, seen))
+
+    def _value(self, template: Any, scope: Scope, seen: Scope) -> Any:
+        match template:
+            case str() if template.startswith("{%"):
+                return evaluate(template, {**scope, "states": seen})
+            case dict():
+                return {key: self._value(value, scope, seen) for key, value in template.items()}
+            case list():
+                return [self._value(value, scope, seen) for value in template]
+            case _:
+                return template
+
+
+def evaluate(template: str, variables: Mapping[str, Any]) -> Any:
+    """Evaluate `{% expression %}`; an expression that gives nothing is an error."""
+    expression = template.strip().removeprefix("{%").removesuffix("%}")
+    used = {name: value for name, value in variables.items() if f"${name}" in expression}
+    declared = "".join(f"${name} := {json.dumps(value)}; " for name, value in used.items())
+    value = json.loads(json.dumps(jsonata.Jsonata(f'({declared}{{"value": ({expression})}})').evaluate(None)))
+    if "value" not in value:
+        raise AssertionError(f"States.QueryEvaluationError: {template} gives nothing")
+    return value["value"]
+
+
+def _matching(rules: Any, failure: TaskFailedError) -> int | None:
+    for place, rule in enumerate(rules):
+        names = rule["ErrorEquals"]
+        task_failed = "States.TaskFailed" in names and not failure.error.startswith("States.")
+        if failure.error in names or task_failed or "States.ALL" in names:
+            return place
+    return None

@@ -1,0 +1,440 @@
+"""Every way through the reconcile state machine."""
+
+from typing import Any
+
+import pytest
+
+from tests.statemachines.conftest import CLUSTER, DIGEST, Failing, World, in_turn, planned, pointer
+from tests.statemachines.interpreter import TaskFailedError
+
+ANOTHER = "arn:aws:states:us-east-1:111122223333:execution:reconcile:another"
+NOW = 1795165200
+"""2026-11-20T09:00:00Z, where the interpreter's clock starts."""
+
+
+def approve(**answer: Any) -> Any:
+    return in_turn({"approved": True, "by": "ana", **answer})
+
+
+def test_a_run_without_changes_publishes_and_leaves_the_lock_free(world: World) -> None:
+    world.set_state(generation={"N": "3"})
+    ended = world.run()
+    assert ended.output == {"outcome": "nothing-to-do", "applied": 0, "runId": "ml-cluster-1-1"}
+    assert world.published() == [("nothing-to-do", 0)]
+    assert world.state()["fencingToken"] == {"N": "1"}
+    assert not world.state().keys() & {"lockOwner", "lockExpires"}
+
+
+@pytest.mark.parametrize("outcome", ["nothing-to-do", "planned", "blocked"])
+def test_what_is_not_to_be_applied_is_published_and_writes_nothing(world: World, outcome: str) -> None:
+    world.steps["PlanQuotas"] = in_turn(planned(outcome, changes=2))
+    assert world.run().output["outcome"] == outcome
+    assert world.published() == [(outcome, 0)]
+    assert world.payloads("ApplyChange") == []
+
+
+def test_a_first_run_needs_no_state_in_the_table(world: World) -> None:
+    assert world.run().error is None
+
+
+def test_a_run_leaves_a_cluster_to_the_run_that_holds_the_lock(world: World) -> None:
+    held = {"lockOwner": {"S": ANOTHER}, "lockExpires": {"N": str(NOW + 60)}}
+    world.set_state(**held)
+    assert world.run().output == {"outcome": "left-to-the-run-that-holds-the-lock"}
+    assert world.calls == []
+    assert {name: world.state()[name] for name in held} == held
+
+
+def test_an_expired_lock_is_taken_over_with_a_higher_fencing_token(world: World) -> None:
+    world.set_state(lockOwner={"S": ANOTHER}, lockExpires={"N": str(NOW - 1)}, fencingToken={"N": "7"})
+    world.steps["PlanQuotas"] = in_turn(planned("apply", changes=1))
+    assert world.run().error is None
+    assert world.payloads("ApplyChange")[0]["fencingToken"] == 8
+
+
+def test_changes_are_applied_one_by_one_in_plan_order_with_the_lock(world: World) -> None:
+    world.steps["PlanQuotas"] = in_turn(planned("apply", changes=3))
+    assert world.run().output["applied"] == 3
+    assert world.payloads("ApplyChange") == [
+        {
+            "clusterArn": CLUSTER,
+            "plan": pointer("plans"),
+            "index": index,
+            "direction": "apply",
+            "lockOwner": world.execution.arn,
+            "fencingToken": 1,
+        }
+        for index in range(3)
+    ]
+    assert world.published() == [("applied", 3)]
+
+
+def test_the_lock_holds_for_as_long_as_writing_and_restoring_may_take(world: World) -> None:
+    seen = []
+
+    def apply(payload: dict[str, Any]) -> dict[str, Any]:
+        seen.append(int(world.state()["lockExpires"]["N"]))
+        return {"index": payload["index"], "resourceId": "q1", "written": True}
+
+    world.steps["PlanQuotas"] = in_turn(planned("apply", changes=2))
+    world.steps["ApplyChange"] = apply
+    world.run()
+    assert seen == [NOW + 3600 + 30] * 2
+
+
+def test_a_change_that_was_written_already_is_not_counted(world: World) -> None:
+    world.steps["PlanQuotas"] = in_turn(planned("apply", changes=2))
+    world.steps["ApplyChange"] = in_turn(
+        {"index": 0, "resourceId": "q1", "written": False}, {"index": 1, "resourceId": "q2", "written": True}
+    )
+    assert world.run().output["applied"] == 1
+
+
+def test_hints_that_come_during_a_run_cause_one_more_run_and_not_more(world: World) -> None:
+    hints = [3]
+
+    def hint_while_planning(name: str) -> None:
+        if name == "Plan quotas":
+            for _ in range(hints.pop() if hints else 0):
+                world.hint()
+
+    world.before_task = hint_while_planning
+    ended = world.run()
+    assert ended.error is None
+    assert [payload["runId"] for payload in world.payloads("PublishUsage")] == ["ml-cluster-1-1", "ml-cluster-1-2"]
+    assert "lockOwner" not in world.state()
+
+
+def test_a_cluster_that_never_keeps_still_is_let_go_after_twenty_five_rounds(world: World) -> None:
+    world.before_task = lambda name: world.hint() if name == "Plan quotas" else None
+    ended = world.run()
+    assert ended.error is None
+    assert len(world.payloads("ReadSnapshot")) == 25
+    assert world.execution.trace[-3:] == ["Let go of the lock", "How did it end?", "Run is over"]
+    assert "lockOwner" not in world.state()
+
+
+def test_a_conflict_leads_to_a_new_snapshot_and_nothing_is_taken_back(world: World) -> None:
+    world.steps["PlanQuotas"] = in_turn(planned("apply", changes=2), planned("apply", changes=1))
+    written = {"index": 0, "resourceId": "q1", "written": True}
+    world.steps["ApplyChange"] = in_turn(written, TaskFailedError("ConflictError"), written)
+    ended = world.run()
+    assert [payload["index"] for payload in world.payloads("ApplyChange")] == [0, 1, 0]
+    assert {payload["direction"] for payload in world.payloads("ApplyChange")} == {"apply"}
+    assert [payload["fencingToken"] for payload in world.payloads("ApplyChange")] == [1, 1, 2]
+    assert ended.output["applied"] == 2
+    assert world.published() == [("applied", 2)]
+
+
+def test_conflicts_without_end_fail_the_run(world: World) -> None:
+    world.steps["PlanQuotas"] = in_turn(planned("apply", changes=1))
+    world.steps["ApplyChange"] = in_turn(TaskFailedError("ConflictError"))
+    ended = world.run()
+    assert ended.error == "failed"
+    assert ended.cause.startswith("ConflictError")
+    assert len(world.payloads("ReadSnapshot")) == 25
+    assert world.published() == [("failed", 0)]
+
+
+def test_a_run_that_lost_its_lock_writes_nothing_more_and_leaves_the_cluster_to_the_other(world: World) -> None:
+    def lose(_: dict[str, Any]) -> None:
+        world.set_state(lockOwner={"S": ANOTHER}, lockExpires={"N": str(NOW + 600)}, fencingToken={"N": "9"})
+        raise TaskFailedError("LockLostError")
+
+    world.steps["PlanQuotas"] = in_turn(planned("apply", changes=2))
+    world.steps["ApplyChange"] = lose
+    assert world.run().output == {"outcome": "left-to-the-run-that-holds-the-lock"}
+    assert len(world.payloads("ApplyChange")) == 1
+    assert world.published() == [("failed", 0)]
+    assert world.state()["lockOwner"] == {"S": ANOTHER}
+
+
+def test_a_lock_lost_before_the_first_write_writes_nothing(world: World) -> None:
+    def lose(name: str) -> None:
+        if name == "Renew the lock":
+            world.set_state(lockOwner={"S": ANOTHER}, lockExpires={"N": str(NOW + 600)}, fencingToken={"N": "9"})
+
+    world.before_task = lose
+    world.steps["PlanQuotas"] = in_turn(planned("apply", changes=2))
+    assert world.run().output == {"outcome": "left-to-the-run-that-holds-the-lock"}
+    assert world.payloads("ApplyChange") == []
+
+
+@pytest.mark.parametrize(
+    "error", ["NotFoundError", "InvalidRequestError", "ThrottledError", "UpstreamError", "KeyError", "States.Timeout"]
+)
+def test_a_change_that_fails_for_good_is_rolled_back_last_written_first(world: World, error: str) -> None:
+    def apply(payload: dict[str, Any]) -> dict[str, Any]:
+        if payload["direction"] == "apply" and payload["index"] == 1:
+            raise TaskFailedError(error, "as the test says")
+        return {"index": payload["index"], "resourceId": "q1", "written": True}
+
+    world.steps["PlanQuotas"] = in_turn(planned("apply", changes=3))
+    world.steps["ApplyChange"] = apply
+    ended = world.run()
+    restored = [payload["index"] for payload in world.payloads("ApplyChange") if payload["direction"] == "restore"]
+    assert restored == [1, 0]
+    assert (ended.error, ended.cause) == ("rolled-back", f"{error}: as the test says")
+    assert world.payloads("VerifyPlan") == [{"clusterArn": CLUSTER, "plan": pointer("plans"), "direction": "restore"}]
+    assert world.published() == [("rolled-back", 0)]
+    assert "lockOwner" not in world.state()
+
+
+def test_verifying_waits_until_the_statuses_have_settled(world: World) -> None:
+    settling = {"settled": False, "matches": False, "pending": 1, "problems": []}
+    settled = {"settled": True, "matches": True, "pending": 0, "problems": []}
+    world.steps["PlanQuotas"] = in_turn(planned("apply", changes=1))
+    world.steps["VerifyPlan"] = in_turn(settling, settling, settled)
+    start = world.execution.now
+    assert world.run().output["outcome"] == "applied"
+    assert (world.execution.now - start).total_seconds() == 30
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"settled": True, "matches": False, "pending": 0, "problems": ["team-a: UpdateFailed"]},
+        {"settled": False, "matches": False, "pending": 1, "problems": ["team-a: UpdateFailed"]},
+    ],
+    ids=["settled on something else", "never settled"],
+)
+def test_a_plan_that_does_not_take_effect_is_rolled_back_whole(world: World, answer: dict[str, Any]) -> None:
+    world.steps["PlanQuotas"] = in_turn(planned("apply", changes=2))
+    world.steps["VerifyPlan"] = lambda payload: (
+        answer if payload["direction"] == "apply" else {"settled": True, "matches": True, "pending": 0, "problems": []}
+    )
+    ended = world.run()
+    assert (ended.error, ended.cause) == ("rolled-back", "the plan did not take effect: team-a: UpdateFailed")
+    assert [p["index"] for p in world.payloads("ApplyChange") if p["direction"] == "restore"] == [1, 0]
+
+
+def test_a_plan_that_cannot_be_verified_is_rolled_back(world: World) -> None:
+    world.steps["PlanQuotas"] = in_turn(planned("apply", changes=1))
+    world.steps["VerifyPlan"] = Failing("ThrottledError", 7, world.steps["VerifyPlan"])
+    ended = world.run()
+    assert ended.error == "rolled-back"
+    assert "ThrottledError" in ended.cause
+
+
+def test_what_cannot_be_restored_does_not_keep_the_others_from_it_and_is_told(world: World) -> None:
+    def apply(payload: dict[str, Any]) -> dict[str, Any]:
+        if (payload["direction"], payload["index"]) in {("apply", 2), ("restore", 1)}:
+            raise TaskFailedError("ConflictError" if payload["direction"] == "restore" else "NotFoundError", "gone")
+        return {"index": payload["index"], "resourceId": "q1", "written": True}
+
+    world.steps["PlanQuotas"] = in_turn(planned("apply", changes=3))
+    world.steps["ApplyChange"] = apply
+    world.steps["VerifyPlan"] = in_turn(
+        {"settled": True, "matches": False, "pending": 0, "problems": ["team-b: edited", "team-c: edited"]}
+    )
+    ended = world.run()
+    assert [p["index"] for p in world.payloads("ApplyChange") if p["direction"] == "restore"] == [2, 1, 0]
+    assert ended.error == "rollback-failed"
+    assert ended.cause == "NotFoundError: gone; restoring left: team-b: edited; team-c: edited"
+    assert world.published() == [("rollback-failed", 2)]
+
+
+@pytest.mark.parametrize("step", ["ReadSnapshot", "PlanQuotas", "ApplyChange", "VerifyPlan", "PublishUsage"])
+@pytest.mark.parametrize(
+    ("error", "times"),
+    [
+        ("ThrottledError", 6),
+        ("UpstreamError", 3),
+        ("Lambda.TooManyRequestsException", 6),
+        ("Lambda.Unknown", 3),
+        ("States.Timeout", 3),
+    ],
+)
+def test_a_passing_fault_is_retried_until_it_passes(world: World, step: str, error: str, times: int) -> None:
+    world.steps["PlanQuotas"] = in_turn(planned("apply", changes=1))
+    world.steps[step] = Failing(error, times, world.steps[step])
+    assert world.run().output["outcome"] == "applied"
+
+
+@pytest.mark.parametrize("step", ["ReadSnapshot", "PlanQuotas"])
+@pytest.mark.parametrize(
+    ("error", "calls"),
+    [("ThrottledError", 7), ("UpstreamError", 4), ("InvalidRequestError", 1), ("KeyError", 1), ("States.Timeout", 4)],
+)
+def test_a_fault_before_the_first_write_fails_the_run_and_frees_the_lock(
+    world: World, step: str, error: str, calls: int
+) -> None:
+    world.steps[step] = in_turn(TaskFailedError(error, "as the test says"))
+    ended = world.run()
+    assert (ended.error, ended.cause) == ("failed", f"{error}: as the test says")
+    assert len(world.payloads(step)) == calls
+    assert world.published() == [("failed", 0)]
+    assert world.payloads("PublishUsage")[0]["error"] == f"{error}: as the test says"
+    assert "lockOwner" not in world.state()
+
+
+def test_a_run_that_cannot_be_published_frees_the_lock_and_fails(world: World) -> None:
+    world.steps["PublishUsage"] = in_turn(TaskFailedError("UpstreamError", "bus down"))
+    ended = world.run()
+    assert ended.error == "failed"
+    assert ended.cause == "ended nothing-to-do, and was not published: UpstreamError: bus down"
+    assert "lockOwner" not in world.state()
+
+
+def test_a_table_that_is_down_fails_the_run_and_is_told(world: World) -> None:
+    world.integrations["Take the lock"] = in_turn(TaskFailedError("DynamoDB.InternalServerErrorException", "down"))
+    ended = world.run()
+    assert (ended.error, ended.cause) == ("failed", "DynamoDB.InternalServerErrorException: down")
+    assert world.published() == [("failed", 0)]
+
+
+def test_a_lock_that_was_taken_by_a_call_without_an_answer_is_known_as_ones_own(world: World) -> None:
+    world.set_state(lockOwner={"S": world.execution.arn}, lockExpires={"N": str(NOW + 900)}, fencingToken={"N": "1"})
+    assert world.run().output["outcome"] == "nothing-to-do"
+
+
+@pytest.mark.parametrize("state", ["Set the lock aside", "Forget the request", "Renew the lock", "Release the lock"])
+def test_a_table_that_goes_down_later_fails_the_run_without_a_write(world: World, state: str) -> None:
+    world.steps["PlanQuotas"] = in_turn(planned("apply" if state == "Renew the lock" else "needs-approval", changes=1))
+    world.integrations["Ask for approval"] = approve()
+    world.integrations[state] = in_turn(TaskFailedError("DynamoDB.InternalServerErrorException", "down"))
+    if state == "Release the lock":
+        world.steps["PlanQuotas"] = in_turn(planned("nothing-to-do"))
+    ended = world.run()
+    assert ended.error == "failed"
+    assert "DynamoDB.InternalServerErrorException" in ended.cause
+    assert world.payloads("ApplyChange") == []
+
+
+def test_letting_go_of_a_lock_that_fails_does_not_change_the_outcome(world: World) -> None:
+    world.before_task = lambda name: world.hint() if name == "Plan quotas" else None
+    world.integrations["Let go of the lock"] = in_turn(TaskFailedError("DynamoDB.InternalServerErrorException"))
+    assert world.run().output["outcome"] == "nothing-to-do"
+
+
+class TestApproval:
+    """Changes that a person has to agree to."""
+
+    def test_the_request_names_the_commands_and_keeps_the_token_in_the_table(self, world: World) -> None:
+        world.steps["PlanQuotas"] = in_turn(planned("needs-approval", changes=1))
+        world.run()
+        notice = world.notices[0]
+        assert "approval needed for ml-cluster" in notice
+        assert "\ntaskgov approve plan-1" in notice.replace("Approve: ", "")
+        assert 'team-a 2 -> 1, "because"' in notice
+        key = {"pk": {"S": f"CLUSTER#{CLUSTER}"}, "sk": {"S": "APPROVAL#plan-1"}}
+        item = world.table.get_item(TableName="governance", Key=key)["Item"]
+        assert item["taskToken"]["S"].startswith("token-")
+        assert item["changesSha256"] == {"S": DIGEST}
+
+    def test_other_runs_go_on_while_a_person_thinks(self, world: World) -> None:
+        world.steps["PlanQuotas"] = in_turn(planned("needs-approval", changes=1))
+        held: list[bool] = []
+
+        def answer(_: dict[str, Any]) -> dict[str, Any]:
+            held.append("lockOwner" in world.state())
+            return {"approved": False, "by": "ana"}
+
+        world.integrations["Ask for approval"] = answer
+        world.run()
+        assert held == [False]
+
+    def test_approved_changes_are_planned_anew_and_applied(self, world: World) -> None:
+        world.steps["PlanQuotas"] = in_turn(planned("needs-approval", changes=2), planned("apply", changes=2))
+        world.integrations["Ask for approval"] = approve()
+        assert world.run().output == {"outcome": "applied", "applied": 2, "runId": "ml-cluster-1-2"}
+        assert [payload["approvedChanges"] for payload in world.payloads("PlanQuotas")] == [None, DIGEST]
+        assert len(world.payloads("ReadSnapshot")) == 2
+        assert world.payloads("PublishUsage")[0]["cause"]["what"] == "cluster InService; plan plan-1 approved by ana"
+        assert "askedChanges" not in world.state()
+
+    def test_an_approval_waits_for_the_run_that_holds_the_lock_meanwhile(self, world: World) -> None:
+        def approved_while_another_runs(_: dict[str, Any]) -> dict[str, Any]:
+            expires = str(int(world.execution.now.timestamp()) + 100)
+            world.set_state(lockOwner={"S": ANOTHER}, lockExpires={"N": expires})
+            return {"approved": True, "by": "ana"}
+
+        world.steps["PlanQuotas"] = in_turn(planned("needs-approval", changes=1), planned("apply", changes=1))
+        world.integrations["Ask for approval"] = approved_while_another_runs
+        assert world.run().output["outcome"] == "applied"
+        assert world.execution.trace.count("Wait for the lock") == 4
+
+    def test_other_changes_than_the_approved_ones_are_asked_for_anew(self, world: World) -> None:
+        moved = planned("needs-approval", changes=3, digest="b" * 64)
+        world.steps["PlanQuotas"] = in_turn(planned("needs-approval", changes=2), moved)
+        world.integrations["Ask for approval"] = in_turn(
+            {"approved": True, "by": "ana"}, {"approved": False, "by": "bo"}
+        )
+        ended = world.run()
+        assert ended.output["outcome"] == "rejected"
+        assert len(world.notices) == 2
+        assert world.payloads("ApplyChange") == []
+
+    @pytest.mark.parametrize(
+        "answer",
+        [{"approved": False, "by": "bo"}, TaskFailedError("RejectedError", "bo")],
+        ids=["as a result", "as a failure"],
+    )
+    def test_a_rejected_plan_is_not_applied_and_not_asked_for_again(self, world: World, answer: Any) -> None:
+        world.steps["PlanQuotas"] = in_turn(planned("needs-approval", changes=1))
+        world.integrations["Ask for approval"] = in_turn(answer)
+        assert world.run().output["outcome"] == "rejected"
+        assert world.payloads("PublishUsage")[0]["error"] == "rejected by bo"
+        assert world.run().output["outcome"] == "needs-approval"
+        assert len(world.notices) == 1
+        assert world.payloads("ApplyChange") == []
+
+    def test_a_request_is_repeated_once_and_then_expires_without_a_write(self, world: World) -> None:
+        world.steps["PlanQuotas"] = in_turn(planned("needs-approval", changes=1))
+        assert world.run().output["outcome"] == "expired"
+        assert [notice.split(":")[0] for notice in world.notices] == ["taskgov", "taskgov reminder"]
+        assert world.published() == [("expired", 0)]
+        assert world.payloads("ApplyChange") == []
+
+    def test_an_expired_request_may_be_made_again(self, world: World) -> None:
+        world.steps["PlanQuotas"] = in_turn(planned("needs-approval", changes=1))
+        world.set_state(askedChanges={"S": DIGEST}, askedUntil={"N": str(NOW - 1)}, askedBy={"S": ANOTHER})
+        world.run()
+        assert len(world.notices) == 2
+
+    def test_changes_that_are_asked_for_already_are_not_asked_for_twice(self, world: World) -> None:
+        world.steps["PlanQuotas"] = in_turn(planned("needs-approval", changes=1))
+        world.set_state(askedChanges={"S": DIGEST}, askedUntil={"N": str(NOW + 600)}, askedBy={"S": ANOTHER})
+        assert world.run().output["outcome"] == "needs-approval"
+        assert world.notices == []
+        assert "lockOwner" not in world.state()
+
+    def test_a_hint_that_comes_before_the_request_is_looked_at_first(self, world: World) -> None:
+        hints = [1]
+
+        def hint(name: str) -> None:
+            if name == "Set the lock aside" and hints:
+                hints.pop()
+                world.hint()
+
+        world.before_task = hint
+        world.steps["PlanQuotas"] = in_turn(planned("needs-approval", changes=1))
+        world.run()
+        assert len(world.payloads("ReadSnapshot")) == 2
+        assert world.execution.trace.count("Ask for approval") == 2  # once, and the reminder
+
+    def test_a_notice_that_cannot_be_sent_does_not_end_the_request(self, world: World) -> None:
+        world.steps["PlanQuotas"] = in_turn(planned("needs-approval", changes=1), planned("apply", changes=1))
+        world.integrations["Send the request"] = in_turn(TaskFailedError("SNS.InternalErrorException"))
+        world.integrations["Ask for approval"] = approve()
+        assert world.run().output["outcome"] == "applied"
+
+    def test_a_request_that_cannot_be_kept_is_made_anew(self, world: World) -> None:
+        world.steps["PlanQuotas"] = in_turn(planned("needs-approval", changes=1))
+        failure = TaskFailedError("DynamoDB.InternalServerErrorException")
+        world.integrations["Ask for approval"] = in_turn(*[failure] * 5, {"approved": False, "by": "bo"})
+        assert world.run().output["outcome"] == "rejected"
+        assert [payload["approvedChanges"] for payload in world.payloads("PlanQuotas")] == [None, None]
+
+    def test_an_older_request_that_is_approved_leaves_a_newer_one_standing(self, world: World) -> None:
+        newer = {"askedChanges": {"S": "c" * 64}, "askedUntil": {"N": str(NOW + 9000)}, "askedBy": {"S": ANOTHER}}
+
+        def approved_late(_: dict[str, Any]) -> dict[str, Any]:
+            world.set_state(**newer)
+            return {"approved": True, "by": "ana"}
+
+        world.steps["PlanQuotas"] = in_turn(planned("needs-approval", 1), planned("needs-approval", 1, "c" * 64))
+        world.integrations["Ask for approval"] = approved_late
+        assert world.run().output["outcome"] == "needs-approval"
+        assert {name: world.state()[name] for name in newer} == newer
+        assert world.payloads("ApplyChange") == []

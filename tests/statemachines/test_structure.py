@@ -1,0 +1,210 @@
+"""What holds for every state machine without running it."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import cfnlint.api
+import pytest
+import yaml
+from cfnlint.config import ManualArgs
+from jsonata import jsonata
+
+from taskgov import errors
+from tests.statemachines.interpreter import STATEMACHINES, SUBSTITUTIONS, definition, every_state
+
+MACHINES = sorted(path.name.removesuffix(".asl.yaml") for path in STATEMACHINES.glob("*.asl.yaml"))
+ARCHITECTURE = Path(__file__).parents[2] / "docs" / "architecture.md"
+States = dict[str, dict[str, Any]]
+ALL_STATES = [(machine, name, state) for machine in MACHINES for name, state in every_state(definition(machine))]
+
+
+def of_type(*kinds: str) -> list[Any]:
+    """Return every state of these types as a test parameter with its name as id."""
+    return [
+        pytest.param(machine, state, id=f"{machine}: {name}")
+        for machine, name, state in ALL_STATES
+        if state["Type"] in kinds
+    ]
+
+
+def levels(machine: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the machine and the machines inside its Maps: a transition stays on its level."""
+    yield machine
+    for state in machine["States"].values():
+        if "ItemProcessor" in state:
+            yield from levels(state["ItemProcessor"])
+
+
+def transitions(state: dict[str, Any]) -> set[str]:
+    rules = [state, *state.get("Choices", ()), *state.get("Catch", ())]
+    return {rule["Next"] for rule in rules if "Next" in rule} | ({state["Default"]} if "Default" in state else set())
+
+
+def expressions(node: Any) -> Iterator[str]:
+    match node:
+        case str() if node.startswith("{%"):
+            yield node.removeprefix("{%").removesuffix("%}")
+        case dict():
+            for value in node.values():
+                yield from expressions(value)
+        case list():
+            for value in node:
+                yield from expressions(value)
+        case _:
+            return
+
+
+def named_errors(state: dict[str, Any], where: str) -> set[str]:
+    return {name for rule in state.get(where, ()) for name in rule["ErrorEquals"]}
+
+
+def raised_by_function() -> dict[str, set[str]]:
+    """Return what each function raises, from the table of `docs/architecture.md`."""
+    raised: dict[str, set[str]] = {}
+    for line in ARCHITECTURE.read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if len(cells) == 5 and cells[0].startswith("`") and cells[0].endswith("Function`"):
+            folder, logical_id = re.findall(r"`(\w+)`", cells[0])
+            other = re.match(r"as `(\w+)`", cells[4])
+            raised[folder] = raised[other[1]] if other else set(re.findall(r"\w+Error", cells[4]))
+            raised[logical_id] = raised[folder]
+    return raised
+
+
+def function_of(state: dict[str, Any]) -> str:
+    return str(state["Arguments"]["FunctionName"].rsplit(":", 1)[-1]) + "Function"
+
+
+def schema_violations(machine: dict[str, Any]) -> list[str]:
+    """Return what cfn-lint's schema of state machines finds."""
+    for _, state in every_state(machine):
+        if str(state.get("TimeoutSeconds")).startswith("{%"):
+            state["TimeoutSeconds"] = 1  # the schema lags behind: Step Functions takes an expression
+    properties = {"RoleArn": "arn:aws:iam::111122223333:role/any", "Definition": machine}
+    template = {"Resources": {"Machine": {"Type": "AWS::StepFunctions::StateMachine", "Properties": properties}}}
+    found = cfnlint.api.lint(yaml.safe_dump(template), config=ManualArgs(regions=["us-east-1"]))
+    return [str(match) for match in found]
+
+
+INVOCATIONS = [
+    pytest.param(state, id=f"{machine}: {name}")
+    for machine, name, state in ALL_STATES
+    if state["Type"] == "Task" and state["Resource"].endswith(":::lambda:invoke")
+]
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_the_definition_is_valid_for_step_functions(machine: str) -> None:
+    assert schema_violations(definition(machine)) == []
+
+
+def test_the_check_above_refuses_a_state_of_no_known_type() -> None:
+    machine = definition("audit")
+    machine["States"]["More clusters?"]["Type"] = "Chioce"
+    assert schema_violations(machine) != []
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_the_query_language_stands_at_the_top_only(machine: str) -> None:
+    loaded = definition(machine)
+    assert loaded["QueryLanguage"] == "JSONata"
+    assert loaded["Comment"]
+    assert "QueryLanguage" not in loaded["States"]
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_every_transition_leads_to_a_state_and_every_state_is_reached(machine: str) -> None:
+    for level in levels(definition(machine)):
+        reached = {level["StartAt"]}
+        waiting = [level["StartAt"]]
+        while waiting:
+            targets = transitions(level["States"][waiting.pop()])
+            waiting += targets - reached
+            reached |= targets
+        assert reached == set(level["States"])
+
+
+@pytest.mark.parametrize(("machine", "state"), of_type("Pass", "Wait", "Task", "Map"))
+def test_every_state_that_works_goes_on_or_ends(machine: str, state: dict[str, Any]) -> None:
+    assert ("Next" in state) != (state.get("End") is True)
+
+
+@pytest.mark.parametrize(("machine", "state"), of_type("Choice"))
+def test_every_choice_has_a_default(machine: str, state: dict[str, Any]) -> None:
+    assert state["Default"]
+
+
+@pytest.mark.parametrize(("machine", "state"), of_type("Task"))
+def test_every_task_has_a_timeout_retries_and_catches_everything_last(machine: str, state: dict[str, Any]) -> None:
+    assert state["TimeoutSeconds"]
+    assert state["Retry"]
+    assert state["Catch"][-1]["ErrorEquals"] == ["States.ALL"]
+
+
+@pytest.mark.parametrize(("machine", "state"), of_type("Task"))
+def test_every_retry_backs_off_with_full_jitter_and_an_end(machine: str, state: dict[str, Any]) -> None:
+    for retrier in state["Retry"]:
+        if retrier["MaxAttempts"]:
+            assert retrier["JitterStrategy"] == "FULL"
+            assert retrier["BackoffRate"] > 1
+            assert retrier["MaxDelaySeconds"] <= 60
+
+
+@pytest.mark.parametrize("state", INVOCATIONS)
+def test_every_error_that_a_function_raises_is_caught_by_name(state: dict[str, Any]) -> None:
+    raised = raised_by_function()[function_of(state)]
+    assert raised, f"{function_of(state)} is not in the table of docs/architecture.md"
+    assert raised <= named_errors(state, "Catch")
+
+
+@pytest.mark.parametrize("state", INVOCATIONS)
+def test_only_passing_faults_are_retried(state: dict[str, Any]) -> None:
+    raised = raised_by_function()[function_of(state)]
+    assert named_errors(state, "Retry") & raised == raised & {"ThrottledError", "UpstreamError"}
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_every_error_of_the_domain_that_is_named_exists(machine: str) -> None:
+    of_people = {"RejectedError"}  # sent with the task token, see "Ask for approval"
+    named = {
+        name
+        for _, state in every_state(definition(machine))
+        for where in ("Retry", "Catch")
+        for name in named_errors(state, where)
+        if "." not in name
+    }
+    assert {
+        name for name in named - of_people if not issubclass(getattr(errors, name), errors.GovernanceError)
+    } == set()
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_every_expression_is_jsonata_that_the_embedded_stack_has_too(machine: str) -> None:
+    loaded = definition(machine)
+    found = list(expressions(loaded))
+    for expression in found:
+        jsonata.Jsonata(expression)
+        assert not re.search(r"\$(uuid|hash|partition|range|random|parse|eval)\(", expression), expression
+    assert found
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_every_variable_that_is_read_is_assigned_somewhere(machine: str) -> None:
+    loaded = definition(machine)
+    assigned = {
+        name
+        for _, state in every_state(loaded)
+        for holder in (state, *state.get("Choices", ()), *state.get("Catch", ()))
+        for name in holder.get("Assign", {})
+    }
+    text = " ".join(re.sub(r"'[^']*'", "''", expression) for expression in expressions(loaded))
+    read = {name for name, call in re.findall(r"\$(\w+)(\()?", text) if not call} - {"states"}
+    assert read == assigned
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_no_placeholder_is_left_without_a_value(machine: str) -> None:
+    text = (STATEMACHINES / f"{machine}.asl.yaml").read_text()
+    assert set(re.findall(r"\$\{(\w+)\}", text)) <= set(SUBSTITUTIONS)
