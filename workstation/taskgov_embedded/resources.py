@@ -105,9 +105,11 @@ class Resources:
         self._undo: list[Callable[[], None]] = []
         self._made_by_api: dict[str, tuple[str | None, Callable[[str, dict[str, Any]], MadeResource]]] = {
             "AWS::StepFunctions::StateMachine": ("StateMachineName", self._state_machine),
+            "AWS::Events::EventBus": ("Name", self._event_bus),
             "AWS::Scheduler::Schedule": ("Name", self._schedule),
             "AWS::Scheduler::ScheduleGroup": ("Name", self._schedule_group),
             "AWS::CloudWatch::Alarm": ("AlarmName", self._alarm),
+            "AWS::CloudWatch::Dashboard": ("DashboardName", self._dashboard),
             "AWS::SNS::Subscription": (None, self._subscription),
             "AWS::Logs::MetricFilter": ("FilterName", self._metric_filter),
         }
@@ -210,6 +212,11 @@ class Resources:
         arn = made["stateMachineArn"]
         return MadeResource(arn, {"Arn": arn, "Name": name}, "AWS::StepFunctions::StateMachine")
 
+    def _event_bus(self, _name: str, properties: dict[str, Any]) -> MadeResource:
+        name = properties["Name"]
+        arn = self._clients.of_person("events").create_event_bus(Name=name)["EventBusArn"]
+        return MadeResource(name, {"Arn": arn, "Name": name}, "AWS::Events::EventBus")
+
     def _schedule(self, name: str, properties: dict[str, Any]) -> MadeResource:
         made = self._clients.of_person("scheduler").create_schedule(**(properties | {"Name": name}))
         return MadeResource(name, {"Arn": made["ScheduleArn"]}, "AWS::Scheduler::Schedule")
@@ -222,6 +229,12 @@ class Resources:
         self._clients.of_person("cloudwatch").put_metric_alarm(**(properties | {"AlarmName": name}))
         arn = self._place.arn("cloudwatch", f"alarm:{name}")
         return MadeResource(name, {"Arn": arn}, "AWS::CloudWatch::Alarm")
+
+    def _dashboard(self, name: str, properties: dict[str, Any]) -> MadeResource:
+        body = properties["DashboardBody"]
+        text = body if isinstance(body, str) else json.dumps(body)
+        self._clients.of_person("cloudwatch").put_dashboard(DashboardName=name, DashboardBody=text)
+        return MadeResource(name, {}, "AWS::CloudWatch::Dashboard")
 
     def _subscription(self, _name: str, properties: dict[str, Any]) -> MadeResource:
         made = self._clients.of_person("sns").subscribe(
@@ -263,7 +276,7 @@ def physical_name(kind: str, stack_name: str, logical_id: str) -> str:
     """Name a resource as CloudFormation does, but the same in every run.
 
     >>> physical_name("AWS::S3::Bucket", "taskgov", "Reports")
-    'taskgov-reports-9a30b4f2c5d1'
+    'taskgov-reports-fcd427c7a37a'
     """
     suffix = hashlib.sha256(f"{stack_name}/{logical_id}".encode()).hexdigest()[:12]
     name = f"{stack_name}-{logical_id}"

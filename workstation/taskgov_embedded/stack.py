@@ -24,6 +24,7 @@ from taskgov_embedded.baton import Baton
 from taskgov_embedded.bus import Bus
 from taskgov_embedded.clients import Clients
 from taskgov_embedded.clock import VirtualClock
+from taskgov_embedded.eks import Eks
 from taskgov_embedded.faults import Faults
 from taskgov_embedded.functions import Functions
 from taskgov_embedded.gateway import Gateway
@@ -35,6 +36,7 @@ from taskgov_embedded.policies import Policies
 from taskgov_embedded.queues import Queues
 from taskgov_embedded.resources import Resources
 from taskgov_embedded.runtime import Runtime
+from taskgov_embedded.sagemaker.service import SageMaker
 from taskgov_embedded.schedules import Schedules
 from taskgov_embedded.template import translate
 from taskgov_embedded.timeline import Timeline
@@ -106,6 +108,8 @@ class Stack:
         self.bus = Bus(self.account, self._functions.invoke_later)
         self._queues = Queues(self.account, self._runtime)
         self.schedules = Schedules(self.account, self.bus)
+        self.sagemaker = SageMaker(self.account, self.bus)
+        self.eks = Eks(self.account)
         self._closing = ExitStack()
         self.translated: Translated
 
@@ -117,7 +121,7 @@ class Stack:
     ) -> None:
         self.close()
 
-    def open(self) -> Stack:
+    def open(self) -> Self:
         """Build the account from the template; the process is on the stack's clock from here on."""
         with ExitStack() as undo:
             self._set_up(undo)
