@@ -151,7 +151,7 @@ def _two_cycles(case: Case) -> Answer:
             result = world.cycle(case["now"])
             found.setdefault("afterFirstCycle", _state(world, result))
         elif step == "requeueInadmissible":
-            world.requeue_inadmissible(q["name"] for q in case["clusterQueues"])
+            world.requeue_inadmissible(world.trees)
         else:
             for key in step["delete"]:
                 namespace, _, name = key.rpartition("/")

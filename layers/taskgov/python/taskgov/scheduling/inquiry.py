@@ -41,7 +41,9 @@ def victims(
     ]
 
 
-def preemption(preemptor: Record, queue: QueueState, victim: Record, victim_queue: QueueState, reason: str) -> Preempted:
+def preemption(
+    preemptor: Record, queue: QueueState, victim: Record, victim_queue: QueueState, reason: str
+) -> Preempted:
     """Say who preempts whom, why, and in which words."""
     workload = preemptor.workload
     return Preempted(

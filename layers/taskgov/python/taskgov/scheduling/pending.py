@@ -187,6 +187,12 @@ class PendingQueue:
         """The workload whose victims are leaving: first in line until it is admitted or given up."""
         return self._sticky
 
+    def signature(self) -> tuple[object, ...]:
+        """Return who waits, how, and how far flavor searches came; equal for equal futures."""
+        sticky = None if self._sticky is None else self._sticky.key
+        in_line = tuple((r.key, r.scan and repr(r.scan.tried)) for r in self.in_line())
+        return sticky, in_line, tuple((r.key, r.scan and repr(r.scan.tried)) for r in self.inadmissible())
+
     def __len__(self) -> int:
         return len(self.parked) + sum(k.size for kinds in self._classes.values() for k in kinds.values())
 

@@ -60,6 +60,11 @@ class QuotaNode:
             yield node
             node = node.parent
 
+    @property
+    def tree(self) -> str:
+        """The name of the tree of which this is the root: `Cohort/name`, or `ClusterQueue/name` for a queue on its own."""
+        return f"{'ClusterQueue' if self.is_queue else 'Cohort'}/{self.name}"
+
     def subtree_queues(self) -> Iterator[QuotaNode]:
         """Walk all cluster queues below this cohort, child cohorts first."""
         for cohort in self.cohorts:

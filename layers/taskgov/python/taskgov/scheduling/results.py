@@ -120,7 +120,9 @@ def events(result: CycleResult) -> list[Event]:
     for a in result.admitted:
         waited = min(result.now - a.queued_since, _LONGEST_WAIT) / SECOND
         considered = f"; Flavors considered: {a.considered}" if a.considered else ""
-        reserved = f"Quota reserved in ClusterQueue {a.cluster_queue}, wait time since queued was {waited:.0f}s{considered}"
+        reserved = (
+            f"Quota reserved in ClusterQueue {a.cluster_queue}, wait time since queued was {waited:.0f}s{considered}"
+        )
         admitted = f"Admitted by ClusterQueue {a.cluster_queue}, wait time since reservation was 0s"
         found += [Event(a.workload, "Normal", "QuotaReserved", reserved)]
         found += [Event(a.workload, "Normal", "Admitted", admitted)]

@@ -48,6 +48,7 @@ class Store:
         self.backing_off: dict[str, Record] = {}
         self.notified: set[str] = set()
         self.cohort_nodes: dict[str, QuotaNode] = {}
+        self.trees: dict[str, list[QueueState]] = {}
         self._eligible: dict[tuple[str, PodSet], Reason | None] = {}
         self._tree_changed = False
 
@@ -235,6 +236,10 @@ class Store:
         if self._tree_changed:
             self._tree_changed = False
             self.cohort_nodes = build_forest(self.queues.values(), self.cohorts)
+            self.trees = {}
+            for name in sorted(self.queues):
+                state = self.queues[name]
+                self.trees.setdefault(state.node.root.tree, []).append(state)
 
     def inactive_because(self, state: QueueState) -> str | None:
         """Say why a cluster queue takes no workloads, `None` when it is active (Kueue: ClusterQueueActiveReason)."""

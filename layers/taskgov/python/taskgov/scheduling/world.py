@@ -206,27 +206,35 @@ class World:
             self._store.dequeue(record)
         lifecycle.finish(record, reason, message, _instant(now))
 
-    def requeue_inadmissible(self, cluster_queues: Iterable[str] | None = None) -> int:
-        """Put inadmissible workloads back in line, in all trees where capacity or specs changed, and say how many.
+    def requeue_inadmissible(self, trees: Iterable[str] | None = None) -> int:
+        """Put inadmissible workloads back in line, in all `notified` trees or in the given ones, and say how many.
 
-        Kueue does this in batches of one second. `cluster_queues` limits it to the trees of these queues.
+        Kueue does this in batches of one second; whoever owns the clock decides.
         """
-        store = self._store
-        store.settle_tree()
-        names = set(store.notified if cluster_queues is None else cluster_queues)
-        roots = {store.queues[name].node.root for name in names if name in store.queues}
-        store.notified -= names
+        chosen = self.notified if trees is None else frozenset(trees)
         moved = 0
-        for root in sorted(roots, key=lambda r: (r.name, r.is_queue)):
-            members = [root] if root.is_queue else list(root.subtree_queues())
-            store.notified.difference_update(node.name for node in members)
-            moved += sum(self._release(store.queues[node.name]) for node in members)
+        for tree, members in self._trees().items():
+            if tree in chosen:
+                self._store.notified.difference_update(state.spec.name for state in members)
+                moved += sum(self._release(state) for state in members)
         return moved
 
     @property
     def notified(self) -> frozenset[str]:
-        """Cluster queues in whose trees inadmissible workloads deserve another look."""
-        return frozenset(self._store.notified)
+        """The trees (`Cohort/name` or `ClusterQueue/name`) where capacity or specs changed since the last requeue."""
+        queues = self._store.queues
+        self._store.settle_tree()
+        return frozenset(queues[name].node.root.tree for name in self._store.notified if name in queues)
+
+    @property
+    def has_notified(self) -> bool:
+        """Whether any tree deserves another look."""
+        return bool(self._store.notified)
+
+    @property
+    def trees(self) -> frozenset[str]:
+        """All trees: cohorts without parent, and cluster queues without cohort."""
+        return frozenset(self._trees())
 
     def has_heads(self) -> bool:
         """Say whether a cycle would have anybody to look at."""
@@ -275,6 +283,17 @@ class World:
     def share(self, name: str, *, cohort: bool = False, extra: Mapping[FlavorResource, int] = _NOTHING) -> Share:
         """Return the dominant resource share of a cluster queue (or cohort), as it would be with `extra` usage."""
         return dominant_share(self._node(name, cohort=cohort), extra)
+
+    def signature(self) -> tuple[Any, ...]:
+        """Return everything that the next decisions depend on except time: who runs where, who waits how."""
+        return tuple(
+            (
+                name,
+                tuple((entry[-1].key, entry[0], entry[-1].admission) for entry in state.running),
+                state.pending.signature(),
+            )
+            for name, state in sorted(self._store.queues.items())
+        )
 
     # Questions
 
@@ -334,6 +353,11 @@ class World:
                 record = state.pending.pop()
                 if record is not None:
                     yield state, record
+
+    def _trees(self) -> Mapping[str, list[QueueState]]:
+        """Group the queues by tree, by name."""
+        self._store.settle_tree()
+        return self._store.trees
 
     def _release(self, state: QueueState) -> int:
         return state.pending.release_inadmissible(self._may_enter(state))
