@@ -10,3 +10,12 @@ def assert_golden(path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     assert path.read_text() == text, f"{path} is stale: run the test once with TASKGOV_UPDATE_GOLDEN=1"
+
+
+def assert_section(path: Path, name: str, text: str) -> None:
+    """Do the same for one part of a file, between `<!-- begin NAME -->` and `<!-- end NAME -->`."""
+    begin, end = f"<!-- begin {name} -->\n", f"\n<!-- end {name} -->"
+    before, _, rest = path.read_text().partition(begin)
+    _, found, after = rest.partition(end)
+    assert found, f"{path} has no section {name!r}"
+    assert_golden(path, before + begin + text + end + after)

@@ -1,0 +1,60 @@
+"""A run that has ended, as `publish_usage` knows it, and the record that the table keeps of it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from taskgov.allocation.plan import Change, Plan
+from taskgov.contracts.steps import Cause, Pointer
+from taskgov.ports import RunRecord
+
+RunOutcome = Literal[
+    "nothing-to-do",
+    "planned",
+    "needs-approval",
+    "blocked",
+    "applied",
+    "rolled-back",
+    "rollback-failed",
+    "rejected",
+    "expired",
+    "failed",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class EndOfRun:
+    """A run that has ended, with its plan if it came to one."""
+
+    cluster_arn: str
+    cluster_name: str
+    run_id: str
+    outcome: RunOutcome
+    applied: int
+    started_at: datetime
+    ended_at: datetime
+    plan: Plan | None = None
+    plan_pointer: Pointer | None = None
+    cause: Cause | None = None
+    error: str | None = None
+
+    @property
+    def planned_changes(self) -> tuple[Change, ...]:
+        """The changes of its plan; none when it has no plan."""
+        return self.plan.changes if self.plan else ()
+
+
+def record_of(end: EndOfRun) -> RunRecord:
+    """Return what the table keeps of the run."""
+    return RunRecord(
+        cluster_arn=end.cluster_arn,
+        run_id=end.run_id,
+        started_at=end.started_at,
+        ended_at=end.ended_at,
+        outcome=end.outcome,
+        cause=end.cause,
+        plan=end.plan_pointer,
+        plan_id=end.plan.plan_id if end.plan else None,
+        applied=end.applied,
+        error=end.error,
+    )

@@ -1,0 +1,249 @@
+"""Which metrics are there? One table: what is measured is made from it, and so is `docs/metrics.md`.
+
+Every metric has the dimension `Cluster` besides those named here; the `Meter` adds it.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from taskgov.ports import Measurement
+
+NAMESPACE: Final = "TaskGovernance"
+COUNT: Final = "Count"
+SECONDS: Final = "Seconds"
+PERCENT: Final = "Percent"
+
+PER_QUOTA: Final = ("Team", "InstanceType", "Resource")
+PER_CAPACITY: Final = ("InstanceType", "Resource")
+PER_TEAM: Final = ("Team",)
+PER_PREEMPTION: Final = ("Team", "Reason", "PreemptingTeam")
+PER_SEVERITY: Final = ("Severity",)
+WHOLE_CLUSTER: Final = ()
+
+Property = str | int | float | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric as it is documented, and as its values are checked."""
+
+    name: str
+    unit: str
+    dimensions: tuple[str, ...]
+    meaning: str
+    source: str
+
+    def of(self, value: float, *dimensions: str, **properties: Property) -> Measurement:
+        """Return a value; `dimensions` are the values in the order in which the metric names them.
+
+        Raises `ValueError` when their number is not the metric's.
+        """
+        named = dict(zip(self.dimensions, dimensions, strict=True))
+        return Measurement(self.name, float(value), self.unit, named, properties)
+
+
+QUOTA_GUARANTEED: Final = Metric(
+    "QuotaGuaranteed", COUNT, PER_QUOTA, "The team's nominal quota.", "ClusterQueue `spec.resourceGroups`"
+)
+QUOTA_USED: Final = Metric(
+    "QuotaUsed",
+    COUNT,
+    PER_QUOTA,
+    "What the team's admitted workloads hold, borrowed amounts included.",
+    "ClusterQueue `status.flavorsReservation`",
+)
+BORROWED: Final = Metric(
+    "Borrowed",
+    COUNT,
+    PER_QUOTA,
+    "What the team holds above its guarantee, from what others leave idle.",
+    "used less guaranteed, less what is over quota",
+)
+LENT: Final = Metric(
+    "Lent",
+    COUNT,
+    PER_QUOTA,
+    "The team's idle quota that others hold. An attribution: in proportion to idle quota, largest remainder, ties by "
+    "name, since a flat cohort has no counterparties. Over all teams it is the same sum as `Borrowed`.",
+    "attributed from the borrowers' `Borrowed`",
+)
+IDLE: Final = Metric(
+    "Idle",
+    COUNT,
+    PER_QUOTA,
+    "Quota that neither the team nor a borrower uses.",
+    "guaranteed less own use, less `Lent`",
+)
+OVER_QUOTA: Final = Metric(
+    "OverQuota",
+    COUNT,
+    PER_QUOTA,
+    "What the team still holds of a quota that was lowered under running work, and nobody lends. Not borrowing.",
+    "used less guaranteed, beyond what the lenders leave idle or the borrow limit allows",
+)
+BORROW_LIMIT_UTILIZATION: Final = Metric(
+    "BorrowLimitUtilization",
+    PERCENT,
+    PER_QUOTA,
+    "How much of its borrow limit the team uses. Absent without a limit, and with a limit of nothing.",
+    "`Borrowed` / ClusterQueue `borrowingLimit`",
+)
+FAIR_SHARE_ENTITLEMENT: Final = Metric(
+    "FairShareEntitlement",
+    COUNT,
+    PER_QUOTA,
+    "What fair sharing would give the team now: its demand up to its guarantee, then idle quota by weight. Teams of "
+    "weight 0 are entitled to what is left after all others, equally.",
+    "quotas, weights and demand of all teams of the cohort",
+)
+FAIR_SHARE_DEVIATION: Final = Metric(
+    "FairShareDeviation",
+    COUNT,
+    PER_QUOTA,
+    "Used less entitled: above zero the team holds more than its share. The property `infiniteShare` is true for a "
+    "team of weight 0 that borrows: its weighted share is infinite, and an infinite share is a flag, never a number.",
+    "`QuotaUsed` - `FairShareEntitlement`",
+)
+PENDING_WORKLOADS: Final = Metric(
+    "PendingWorkloads", COUNT, PER_TEAM, "Workloads that wait for quota.", "Workloads without a quota reservation"
+)
+PENDING_GPUS: Final = Metric(
+    "PendingGpus", COUNT, PER_TEAM, "Accelerators that waiting workloads ask for.", "requests of their pod sets"
+)
+OLDEST_PENDING_SECONDS: Final = Metric(
+    "OldestPendingSeconds",
+    SECONDS,
+    PER_TEAM,
+    "How long the team's oldest waiting workload has waited; 0 when none waits.",
+    "the workload's queueing time",
+)
+PREEMPTIONS: Final = Metric(
+    "Preemptions",
+    COUNT,
+    PER_PREEMPTION,
+    "Preemptions of the team's workloads, each counted once, with Kueue's reason and the team that it was for "
+    "(`unknown` when Kueue does not say). Only published when there is one.",
+    "Workload condition `Preempted`",
+)
+PREEMPTED_GPU_SECONDS: Final = Metric(
+    "PreemptedGpuSeconds",
+    SECONDS,
+    PER_PREEMPTION,
+    "Accelerators times seconds that preempted workloads had run since admission: work to do again, at most.",
+    "Workload conditions `Admitted` and `Preempted`",
+)
+CAPACITY_HEALTHY: Final = Metric(
+    "CapacityHealthy",
+    COUNT,
+    PER_CAPACITY,
+    "What the healthy nodes of the type offer. The property `instances` counts the nodes.",
+    "nodes that are ready, schedulable and healthy, times the type's numbers",
+)
+CAPACITY_UNHEALTHY: Final = Metric(
+    "CapacityUnhealthy",
+    COUNT,
+    PER_CAPACITY,
+    "What the other nodes of the type would offer.",
+    "nodes that are there and not healthy",
+)
+OVERCOMMIT: Final = Metric(
+    "Overcommit",
+    COUNT,
+    PER_CAPACITY,
+    "How much all quotas together promise above the healthy capacity.",
+    "sum of `QuotaGuaranteed` - `CapacityHealthy`, at least 0",
+)
+QUOTA_DRIFT: Final = Metric(
+    "QuotaDrift",
+    COUNT,
+    WHOLE_CLUSTER,
+    "Quotas and cluster policies that hold something else than the plan wants when a run ends.",
+    "changes of the plan that were not applied",
+)
+PLANS_COMPUTED: Final = Metric("PlansComputed", COUNT, WHOLE_CLUSTER, "Runs that came to a plan.", "end of a run")
+CHANGES_APPLIED: Final = Metric(
+    "ChangesApplied", COUNT, WHOLE_CLUSTER, "Changes that a run wrote and did not take back.", "end of a run"
+)
+CHANGES_BLOCKED: Final = Metric(
+    "ChangesBlocked",
+    COUNT,
+    WHOLE_CLUSTER,
+    "Changes that a guardrail stopped, or that nobody approved; 1 for a plan that was blocked before it had any.",
+    "end of a run that is blocked, rejected or expired",
+)
+ROLLED_BACK: Final = Metric(
+    "RolledBack", COUNT, WHOLE_CLUSTER, "Runs that took back what they had written, or tried to.", "end of a run"
+)
+RUNS_FAILED: Final = Metric("RunsFailed", COUNT, WHOLE_CLUSTER, "Runs that failed.", "end of a run")
+EVENT_TO_APPLIED_SECONDS: Final = Metric(
+    "EventToAppliedSeconds",
+    SECONDS,
+    WHOLE_CLUSTER,
+    "From the event that caused a run to the end of that run, when it applied its plan.",
+    "the event's time, the run's end",
+)
+FINDINGS: Final = Metric(
+    "Findings",
+    COUNT,
+    PER_SEVERITY,
+    "Findings of an audit; 0 is published too.",
+    "audit",
+)
+
+METRICS: Final = (
+    QUOTA_GUARANTEED,
+    QUOTA_USED,
+    BORROWED,
+    LENT,
+    IDLE,
+    OVER_QUOTA,
+    BORROW_LIMIT_UTILIZATION,
+    FAIR_SHARE_ENTITLEMENT,
+    FAIR_SHARE_DEVIATION,
+    PENDING_WORKLOADS,
+    PENDING_GPUS,
+    OLDEST_PENDING_SECONDS,
+    PREEMPTIONS,
+    PREEMPTED_GPU_SECONDS,
+    CAPACITY_HEALTHY,
+    CAPACITY_UNHEALTHY,
+    OVERCOMMIT,
+    QUOTA_DRIFT,
+    PLANS_COMPUTED,
+    CHANGES_APPLIED,
+    CHANGES_BLOCKED,
+    ROLLED_BACK,
+    RUNS_FAILED,
+    EVENT_TO_APPLIED_SECONDS,
+    FINDINGS,
+)
+"""Every metric of the use cases, in the order of the documentation."""
+
+
+def catalogue_markdown() -> str:
+    """Return the table of `docs/metrics.md`."""
+    rows = [
+        "| metric | unit | dimensions beside `Cluster` | meaning | source |",
+        "| --- | --- | --- | --- | --- |",
+        *(_row(metric) for metric in METRICS),
+    ]
+    return "\n".join(rows) + "\n"
+
+
+def metric_count(*, teams: int, types: int, quotas: int) -> int:
+    """Return how many custom metrics a cluster has, which is what CloudWatch bills.
+
+    `quotas` counts the pairs of team and instance type. Preemptions come on top: two metrics for each combination of
+    team, reason and preempting team in the hours in which it occurs.
+
+    >>> metric_count(teams=10, types=2, quotas=20)
+    227
+    """
+    severities = 4
+    numbers = {PER_QUOTA: quotas, PER_CAPACITY: types, PER_TEAM: teams, PER_SEVERITY: severities, WHOLE_CLUSTER: 1}
+    return sum(numbers.get(metric.dimensions, 0) for metric in METRICS)
+
+
+def _row(metric: Metric) -> str:
+    dimensions = ", ".join(f"`{name}`" for name in metric.dimensions) or "none"
+    return f"| `{metric.name}` | {metric.unit} | {dimensions} | {metric.meaning} | {metric.source} |"

@@ -1,0 +1,152 @@
+"""What does the bus hear of a run? One event at its end, whatever came of it.
+
+`publish_usage` sends it. `docs/events-out.md` and `events/schemas/` are made from what stands here.
+"""
+
+from datetime import datetime
+from typing import Any, Final
+
+from pydantic import Field
+
+from taskgov.allocation.plan import Change, GuardrailVerdict
+from taskgov.contracts.steps import Cause, Pointer, StepModel
+from taskgov.findings import Finding, Severity
+from taskgov.services.end_of_run import EndOfRun, RunOutcome
+
+DETAIL_TYPES: Final[dict[str, tuple[RunOutcome, ...]]] = {
+    "Quota Plan Computed": ("nothing-to-do", "planned"),
+    "Quota Changes Applied": ("applied",),
+    "Quota Changes Blocked": ("blocked",),
+    "Quota Changes Need Approval": ("needs-approval",),
+    "Quota Changes Not Approved": ("rejected", "expired"),
+    "Quota Changes Rolled Back": ("rolled-back",),
+    "Quota Rollback Failed": ("rollback-failed",),
+    "Quota Run Failed": ("failed",),
+}
+"""Detail type of the event -> the outcomes that it stands for. Each run ends with exactly one event."""
+
+_DETAIL_TYPE_OF: Final = {outcome: name for name, outcomes in DETAIL_TYPES.items() for outcome in outcomes}
+
+SOURCE: Final = "taskgov"
+CHANGES_TOLD: Final = 50
+"""Changes and findings in one event, so that it stays far below EventBridge's 256 KiB."""
+
+
+class ToldChange(StepModel):
+    """One change of the plan, with its reason."""
+
+    team: str
+    kind: str
+    name: str
+    gpus_before: float
+    gpus_after: float
+    reason: str
+    because: str
+
+
+class ToldFinding(StepModel):
+    code: str
+    severity: Severity
+    subject: str
+    because: str
+    remedy: str = ""
+
+
+class ToldGuardrail(StepModel):
+    """A guardrail that did not let the plan through."""
+
+    guardrail: str
+    because: str
+    remedy: str = ""
+
+
+class RunEnded(StepModel):
+    """The `detail` of every event that this automation sends. Members are only ever added."""
+
+    cluster_arn: str
+    cluster_name: str
+    run_id: str
+    outcome: RunOutcome
+    started_at: datetime
+    ended_at: datetime
+    applied: int = Field(ge=0, description="Changes that were written and not taken back.")
+    plan_id: str | None = Field(default=None, description="Absent when the run failed before it had a plan.")
+    plan: Pointer | None = None
+    mode: str | None = None
+    change_count: int = 0
+    changes: tuple[ToldChange, ...] = Field(default=(), description=f"The first {CHANGES_TOLD} changes.")
+    stopped_by: tuple[ToldGuardrail, ...] = ()
+    findings: tuple[ToldFinding, ...] = Field(default=(), description=f"The first {CHANGES_TOLD} findings.")
+    cause: Cause | None = None
+    error: str | None = None
+
+
+def event_of(end: EndOfRun) -> tuple[str, dict[str, Any]]:
+    """Return the event's detail type and detail."""
+    plan = end.plan
+    detail = RunEnded(
+        cluster_arn=end.cluster_arn,
+        cluster_name=end.cluster_name,
+        run_id=end.run_id,
+        outcome=end.outcome,
+        started_at=end.started_at,
+        ended_at=end.ended_at,
+        applied=end.applied,
+        plan_id=plan.plan_id if plan else None,
+        plan=end.plan_pointer,
+        mode=plan.mode if plan else None,
+        change_count=len(end.planned_changes),
+        changes=tuple(_told_change(change) for change in end.planned_changes[:CHANGES_TOLD]),
+        stopped_by=tuple(_told_guardrail(verdict) for verdict in plan.guardrails if not verdict.passed) if plan else (),
+        findings=tuple(_told_finding(finding) for finding in plan.findings[:CHANGES_TOLD]) if plan else (),
+        cause=end.cause,
+        error=end.error,
+    )
+    return _DETAIL_TYPE_OF[end.outcome], detail.to_json()
+
+
+def _told_change(change: Change) -> ToldChange:
+    return ToldChange(
+        team=change.team,
+        kind=change.kind,
+        name=change.name,
+        gpus_before=change.gpus_before,
+        gpus_after=change.gpus_after,
+        reason=change.reason,
+        because=change.because,
+    )
+
+
+def _told_finding(finding: Finding) -> ToldFinding:
+    return ToldFinding(
+        code=finding.code,
+        severity=finding.severity,
+        subject=finding.subject,
+        because=finding.because,
+        remedy=finding.remedy,
+    )
+
+
+def _told_guardrail(verdict: GuardrailVerdict) -> ToldGuardrail:
+    return ToldGuardrail(guardrail=verdict.guardrail, because=verdict.because, remedy=verdict.remedy)
+
+
+def event_schemas() -> dict[str, dict[str, Any]]:
+    """Return file name -> JSON Schema of the whole event, one for each detail type, as `events/schemas/` has them."""
+    return {
+        name.lower().replace(" ", "-") + ".json": _schema(name, outcomes) for name, outcomes in DETAIL_TYPES.items()
+    }
+
+
+def _schema(detail_type: str, outcomes: tuple[RunOutcome, ...]) -> dict[str, Any]:
+    detail = RunEnded.model_json_schema(by_alias=True)
+    definitions = detail.pop("$defs")
+    detail["properties"]["outcome"] = {"enum": list(outcomes)}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": detail_type,
+        "type": "object",
+        "properties": {"source": {"const": SOURCE}, "detail-type": {"const": detail_type}, "detail": detail},
+        "required": ["source", "detail-type", "detail"],
+        "$defs": definitions,
+    }

@@ -1,0 +1,81 @@
+"""Which runs do people hear of, and in which words? `publish_usage` sends what `notice_of` returns."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Final
+
+from taskgov.allocation.codec import changes_sha256
+from taskgov.findings import Finding, Severity
+from taskgov.services.end_of_run import EndOfRun, RunOutcome
+from taskgov.services.plan_quotas import summary
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A message to people. One `identity` is sent once a day, however often the same thing happens."""
+
+    subject: str
+    text: str
+    identity: str
+
+
+def notice_of(end: EndOfRun) -> Notice | None:
+    """Return what people should be told, or None for a run that needs nobody.
+
+    A plan that needs approval has its own notice, which the state machine sends and reminds of.
+    """
+    incidents = [finding for finding in end.plan.findings if finding.severity is Severity.INCIDENT] if end.plan else []
+    if end.outcome in _HEADLINES:
+        headline = _HEADLINES[end.outcome]
+        identity = _identity(end, end.outcome, _what_happened(end))
+    elif incidents:
+        headline = "incident"
+        identity = _identity(end, headline, *(f"{finding.code} {finding.subject}" for finding in incidents))
+    else:
+        return None
+    return Notice(f"taskgov: {headline} on {end.cluster_name}", _text(end, incidents), identity)
+
+
+_HEADLINES: Final[dict[RunOutcome, str]] = {
+    "blocked": "quota changes blocked",
+    "expired": "quota changes not approved in time",
+    "rolled-back": "quota changes rolled back",
+    "rollback-failed": "quota changes could not be rolled back",
+    "failed": "run failed",
+}
+
+
+def _what_happened(end: EndOfRun) -> str:
+    """Return what makes two notices of one outcome the same: the same changes blocked, the same kind of error."""
+    match end.outcome:
+        case "blocked" if end.plan:
+            findings = (f"{finding.code} {finding.subject}" for finding in end.plan.findings)
+            return "\n".join((changes_sha256(end.plan), *findings))
+        case "failed":
+            return (end.error or "").partition(":")[0]
+        case _:
+            return end.run_id
+
+
+def _identity(end: EndOfRun, *parts: str) -> str:
+    digest = sha256("\n".join(parts).encode()).hexdigest()
+    return f"notice-{end.ended_at:%Y-%m-%d}-{digest[:32]}"
+
+
+def _text(end: EndOfRun, incidents: list[Finding]) -> str:
+    lines = [f"Cluster {end.cluster_name} ({end.cluster_arn})", f"Run {end.run_id}: {end.outcome}"]
+    if end.cause:
+        by = f" by {end.cause.by}" if end.cause.by else ""
+        lines.append(f"Cause: {end.cause.what or end.cause.detail_type}{by} at {_clock(end.cause.at)}")
+    if end.error:
+        lines.append(f"Error: {end.error}")
+    for incident in incidents:
+        lines += ["", f"INCIDENT {incident.subject}: {incident.because}", incident.remedy]
+    if end.plan:
+        lines += ["", summary(end.plan)]
+    return "\n".join(lines)
+
+
+def _clock(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"

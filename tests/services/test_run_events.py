@@ -1,0 +1,157 @@
+"""What the bus hears of a run, and that the published schemas say the same."""
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import get_args
+
+import jsonschema
+import pytest
+
+from taskgov.adapters import eventbridge
+from taskgov.allocation.plan import GuardrailVerdict, Outcome
+from taskgov.contracts.steps import Cause, Pointer
+from taskgov.findings import Finding, Severity
+from taskgov.services.end_of_run import EndOfRun, RunOutcome
+from taskgov.services.run_events import CHANGES_TOLD, DETAIL_TYPES, SOURCE, event_of, event_schemas
+from tests.support.golden import assert_golden, assert_section
+from tests.support.memory import CLUSTER_ARN, NOON
+from tests.support.plans import plan_of, update
+
+SCHEMAS = Path("events/schemas")
+DOCUMENT = Path("docs/events-out.md")
+OUTCOMES = get_args(RunOutcome)
+
+CAUSE = Cause(
+    event_id="7bf73129-1428-4cd3-a780-95db273d1602",
+    source="aws.sagemaker",
+    detail_type="SageMaker HyperPod Cluster Node Health Event",
+    at=NOON - timedelta(seconds=94),
+    what="hyperpod-i-0abc is Unschedulable",
+)
+
+
+def an_end(outcome: RunOutcome = "applied") -> EndOfRun:
+    change = update(0, "team-a", "quota0000001", before=4, after=3)
+    plan = replace(
+        plan_of(change, outcome=Outcome.APPLY),
+        guardrails=(GuardrailVerdict("maxDecreasePercent", True, "25 % is not above 25 %"),),
+        findings=(Finding("over-quota", Severity.WARNING, "team-a", "Team-a holds 1 instance too many.", "Wait."),),
+    )
+    return EndOfRun(
+        cluster_arn=CLUSTER_ARN,
+        cluster_name="ml-cluster",
+        run_id="ml-cluster-12-7bf73129-1",
+        outcome=outcome,
+        applied=1 if outcome == "applied" else 0,
+        started_at=NOON - timedelta(seconds=64),
+        ended_at=NOON,
+        plan=plan,
+        plan_pointer=Pointer(bucket="bucket", key="plans/ml-cluster/plan-1.json", sha256="0" * 64),
+        cause=CAUSE,
+    )
+
+
+def a_failure() -> EndOfRun:
+    error = "UpstreamError: list nodes: 503"
+    return replace(an_end("failed"), plan=None, plan_pointer=None, cause=None, error=error)
+
+
+def as_delivered(end: EndOfRun) -> dict[str, object]:
+    detail_type, detail = event_of(end)
+    return {"source": SOURCE, "detail-type": detail_type, "detail": json.loads(json.dumps(detail))}
+
+
+def schema_of(detail_type: object) -> dict[str, object]:
+    name = str(detail_type).lower().replace(" ", "-")
+    schema: dict[str, object] = json.loads((SCHEMAS / f"{name}.json").read_text())
+    return schema
+
+
+def test_the_source_is_the_one_that_the_bus_adapter_writes() -> None:
+    assert SOURCE == eventbridge.SOURCE
+
+
+def test_every_outcome_of_a_run_has_exactly_one_detail_type() -> None:
+    assert sorted(outcome for outcomes in DETAIL_TYPES.values() for outcome in outcomes) == sorted(OUTCOMES)
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+def test_each_event_keeps_to_its_published_schema(outcome: RunOutcome) -> None:
+    event = as_delivered(an_end(outcome))
+    jsonschema.validate(event, schema_of(event["detail-type"]))
+
+
+def test_a_run_that_failed_before_it_had_a_plan_still_makes_a_whole_event() -> None:
+    event = as_delivered(a_failure())
+    jsonschema.validate(event, schema_of("Quota Run Failed"))
+    assert event["detail"] == {
+        "clusterArn": CLUSTER_ARN,
+        "clusterName": "ml-cluster",
+        "runId": "ml-cluster-12-7bf73129-1",
+        "outcome": "failed",
+        "startedAt": "2026-11-20T11:58:56Z",
+        "endedAt": "2026-11-20T12:00:00Z",
+        "applied": 0,
+        "changeCount": 0,
+        "changes": [],
+        "stoppedBy": [],
+        "findings": [],
+        "error": "UpstreamError: list nodes: 503",
+    }
+
+
+def test_a_schema_refuses_the_outcome_of_another_detail_type() -> None:
+    event = as_delivered(an_end("blocked")) | {"detail-type": "Quota Changes Applied"}
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(event, schema_of("Quota Changes Applied"))
+
+
+def test_changes_travel_with_their_reasons_and_the_cause_of_the_run() -> None:
+    _, detail = event_of(an_end())
+    assert detail["changes"] == [
+        {
+            "team": "team-a",
+            "kind": "update-quota",
+            "name": "team-a",
+            "gpusBefore": 4.0,
+            "gpusAfter": 3.0,
+            "reason": "share",
+            "because": "team-a 4 -> 3",
+        }
+    ]
+    assert detail["cause"]["what"] == "hyperpod-i-0abc is Unschedulable"
+    assert detail["planId"] == "plan-1"
+
+
+def test_only_guardrails_that_stopped_the_plan_are_told() -> None:
+    stop = GuardrailVerdict("freeze", False, "team-a is frozen.", "Take it out of freeze.")
+    end = an_end("blocked")
+    assert end.plan
+    _, detail = event_of(replace(end, plan=replace(end.plan, guardrails=(*end.plan.guardrails, stop))))
+    assert detail["stoppedBy"] == [
+        {"guardrail": "freeze", "because": "team-a is frozen.", "remedy": "Take it out of freeze."}
+    ]
+
+
+def test_an_event_stays_far_below_the_size_that_the_bus_takes() -> None:
+    changes = [update(index, f"team-{index}", f"quota{index:07}", 2, 1) for index in range(1000)]
+    _, detail = event_of(replace(an_end(), plan=plan_of(*changes)))
+    assert (len(detail["changes"]), detail["changeCount"]) == (CHANGES_TOLD, 1000)
+    assert len(json.dumps(detail)) < 64 * 1024
+
+
+def test_the_published_schemas_are_those_of_the_code() -> None:
+    for name, schema in event_schemas().items():
+        assert_golden(SCHEMAS / name, json.dumps(schema, indent=2) + "\n")
+
+
+def test_the_document_lists_the_detail_types_and_shows_a_real_event() -> None:
+    rows = ["| detail type | `outcome` | schema |", "| --- | --- | --- |"]
+    for (name, outcomes), file in zip(DETAIL_TYPES.items(), event_schemas(), strict=True):
+        said = ", ".join(f"`{outcome}`" for outcome in outcomes)
+        rows.append(f"| `{name}` | {said} | [`{file}`](../events/schemas/{file}) |")
+    assert_section(DOCUMENT, "detail types", "\n".join(rows))
+    example = json.dumps(as_delivered(an_end()), indent=2)
+    assert_section(DOCUMENT, "example", f"```json\n{example}\n```")

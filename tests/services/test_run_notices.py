@@ -1,0 +1,93 @@
+"""Which runs people hear of."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from taskgov.allocation.plan import GuardrailVerdict, Plan
+from taskgov.contracts.steps import Cause
+from taskgov.findings import Finding, Severity
+from taskgov.services.end_of_run import EndOfRun, RunOutcome
+from taskgov.services.run_notices import notice_of
+from tests.support.memory import CLUSTER_ARN, NOON
+from tests.support.plans import plan_of, update
+
+STOP = GuardrailVerdict("freeze", False, "team-a is frozen.", "Take it out of freeze.")
+PLAN = replace(plan_of(update(0, "team-a", "quota0000001", 4, 3)), guardrails=(STOP,))
+INCIDENT = Finding(
+    "floors-above-capacity", Severity.INCIDENT, "ml.g5.8xlarge", "Floors are 4 above capacity.", "Repair."
+)
+CAUSE = Cause(event_id="e", source="aws.sagemaker", detail_type="x", at=NOON, by="jane", what="UpdateComputeQuota")
+
+
+def an_end(outcome: RunOutcome, plan: Plan | None = PLAN, error: str | None = None, run: str = "run-1") -> EndOfRun:
+    return EndOfRun(CLUSTER_ARN, "ml-cluster", run, outcome, 0, NOON, NOON, plan=plan, cause=CAUSE, error=error)
+
+
+@pytest.mark.parametrize("outcome", ["nothing-to-do", "planned", "needs-approval", "applied", "rejected"])
+def test_a_run_that_needs_nobody_sends_nothing(outcome: RunOutcome) -> None:
+    assert notice_of(an_end(outcome)) is None
+
+
+@pytest.mark.parametrize(
+    ("outcome", "subject"),
+    [
+        ("blocked", "taskgov: quota changes blocked on ml-cluster"),
+        ("expired", "taskgov: quota changes not approved in time on ml-cluster"),
+        ("rolled-back", "taskgov: quota changes rolled back on ml-cluster"),
+        ("rollback-failed", "taskgov: quota changes could not be rolled back on ml-cluster"),
+        ("failed", "taskgov: run failed on ml-cluster"),
+    ],
+)
+def test_a_run_that_needs_somebody_says_so_in_its_subject(outcome: RunOutcome, subject: str) -> None:
+    notice = notice_of(an_end(outcome))
+    assert notice
+    assert notice.subject == subject
+
+
+def test_a_notice_names_the_cause_the_changes_and_what_would_let_them_through() -> None:
+    notice = notice_of(an_end("blocked", error="ConflictError: somebody else"))
+    assert notice
+    for part in (
+        "Cause: UpdateComputeQuota by jane at 2026-11-20 12:00:00 UTC",
+        "Error: ConflictError: somebody else",
+        "- team-a: team-a 4 -> 3",
+        "! freeze: team-a is frozen. Take it out of freeze.",
+    ):
+        assert part in notice.text
+
+
+def test_an_incident_is_told_whatever_the_outcome() -> None:
+    notice = notice_of(an_end("applied", replace(PLAN, findings=(INCIDENT,))))
+    assert notice
+    assert notice.subject == "taskgov: incident on ml-cluster"
+    assert "INCIDENT ml.g5.8xlarge: Floors are 4 above capacity.\nRepair." in notice.text
+
+
+def identity(end: EndOfRun) -> str:
+    notice = notice_of(end)
+    assert notice
+    return notice.identity
+
+
+def test_the_same_changes_blocked_in_another_run_are_the_same_notice_until_the_next_day() -> None:
+    first = an_end("blocked")
+    assert identity(first) == identity(replace(first, run_id="run-2", ended_at=NOON + timedelta(hours=3)))
+    assert identity(first) != identity(replace(first, ended_at=NOON + timedelta(days=1)))
+
+
+def test_other_changes_or_another_reason_are_another_notice() -> None:
+    other = replace(PLAN, changes=(update(0, "team-a", "quota0000001", 4, 2),))
+    found = replace(PLAN, findings=(INCIDENT,))
+    assert len({identity(an_end("blocked", plan)) for plan in (PLAN, other, found)}) == 3
+
+
+def test_the_same_kind_of_failure_is_one_notice_and_each_rollback_is_its_own() -> None:
+    errors = ("UpstreamError: list nodes: 503", "UpstreamError: list nodes: 500", "NotFoundError: cluster x")
+    assert len({identity(an_end("failed", None, error, run)) for run, error in enumerate_runs(errors)}) == 2
+    assert identity(an_end("rolled-back")) != identity(an_end("rolled-back", run="run-2"))
+
+
+def enumerate_runs(errors: tuple[str, ...]) -> list[tuple[str, str]]:
+    return [(f"run-{number}", error) for number, error in enumerate(errors)]
