@@ -16,7 +16,7 @@ from taskgov.allocation.plan import Change, Plan
 
 def plan_to_json(plan: Plan) -> bytes:
     """Return the canonical bytes of a plan: the same plan gives the same bytes."""
-    return _canonical(_plans().dump_python(plan, mode="json", by_alias=True, exclude_defaults=True))
+    return _canonical(_plans().dump_python(plan, mode="json", by_alias=True))
 
 
 def plan_from_json(text: bytes) -> Plan:

@@ -1,9 +1,11 @@
 """A plan: what would be changed, in which order, why, what stops it, and what it would do to running work.
 
-`plan_quotas` (in `taskgov.allocation.planner`) makes it from a snapshot; services store it, apply it change by change, and verify it.
+`plan_quotas` (in `taskgov.allocation.planner`) makes it from a snapshot; services store it, apply it change by change,
+and verify it.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
@@ -45,6 +47,8 @@ class Reason(StrEnum):
     HAND_EDIT_ADOPTED = "hand-edit-adopted"
     POLICY_CHANGED = "policy-changed"
     DEMAND = "demand"
+    BUDGET = "budget"
+    RECOVERY = "recovery"
     UNCHANGED = "unchanged"
 
 
@@ -60,7 +64,11 @@ class GuardrailVerdict:
 
 @dataclass(frozen=True, slots=True)
 class CapacityLine:
-    """Capacity of one instance type, in whole instances (basis `instances`) or in accelerators."""
+    """Capacity of one instance type in whole instances, whatever the basis; `resources` has it in amounts.
+
+    `nodes` are all that are there, `counted` those that count (`held` of them only until their hold time ends),
+    `usable` is `counted` less `headroom`.
+    """
 
     instance_type: str
     nodes: int
@@ -70,6 +78,8 @@ class CapacityLine:
     usable: int
     left_out: tuple[str, ...]
     """One sentence for each node that was not counted: `hyperpod-i-0abc: Unschedulable since 09:12`."""
+    resources: Mapping[str, int] = field(default_factory=dict)
+    """What promises may add up to, over-commitment included: base units by resource, at the basis of the policy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +118,10 @@ class Change:
     reason: Reason
     because: str
     guardrails: tuple[GuardrailVerdict, ...] = ()
+    promise: str = ""
+    """Digest of the document's promise, to be kept with what is applied (`AppliedQuota.promise`)."""
+    adopted: ComputeQuotaConfig | None = None
+    """The edit by hand that this change takes as the promise, to be kept with what is applied."""
 
 
 @dataclass(frozen=True, slots=True)

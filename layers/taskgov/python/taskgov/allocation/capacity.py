@@ -1,0 +1,190 @@
+"""Count what the cluster really has, instance type by instance type.
+
+A node counts when it is healthy (`taskgov.snapshot.health`); one that turned unhealthy counts on until its hold time
+ends; one that turned healthy counts once it has been so for `growAfterMinutes`. A node that is gone does not count.
+Called by the planner and by the audit.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from fractions import Fraction
+from itertools import pairwise
+from operator import attrgetter
+
+from taskgov.allocation.parts import Vector, add, offered, whole_instance
+from taskgov.allocation.plan import CapacityLine
+from taskgov.hyperpod.instance_types import InstanceResources, InstanceTypeTable
+from taskgov.policy.document import CapacityBasis, CapacityRules
+from taskgov.quantities import CPU, GIBIBYTE, GPU, MEMORY, NEURON_DEVICE
+from taskgov.snapshot.health import node_fault
+from taskgov.snapshot.model import Node
+
+
+@dataclass(frozen=True, slots=True)
+class TypeCapacity:
+    """What promises on one instance type can be made of."""
+
+    line: CapacityLine
+    resources: InstanceResources | None
+    """The nominal numbers of the type, from the table or, failing that, from its nodes."""
+    per_instance: Vector
+    """What one instance gives, at the basis of the policy."""
+    usable: Vector
+    """What the usable instances offer together."""
+    total: Vector
+    """What all promises may take together: the usable amounts, with declared over-commitment."""
+    recheck_at: datetime | None
+    """When the passing of time alone changes the count."""
+
+    @property
+    def has_nodes(self) -> bool:
+        """Whether any node of the type is there, counted or not."""
+        return self.line.nodes > 0
+
+
+def count_capacity(
+    nodes: Iterable[Node],
+    rules: CapacityRules,
+    now: datetime,
+    table: InstanceTypeTable,
+    *,
+    instance_types: Iterable[str] = (),
+    memory_reserved_percent: int = 0,
+) -> dict[str, TypeCapacity]:
+    """Return the capacity of every type that has nodes or is in `instance_types`, by name.
+
+    `memory_reserved_percent` is what tiered storage takes of each node's memory; it lessens the basis `allocatable`.
+    """
+    by_type: dict[str, list[Node]] = {instance_type: [] for instance_type in instance_types}
+    for node in nodes:
+        by_type.setdefault(node.instance_type, []).append(node)
+    count = _Count(rules, now, table, memory_reserved_percent)
+    return {instance_type: count.of_type(instance_type, by_type[instance_type]) for instance_type in sorted(by_type)}
+
+
+def is_counted(node: Node, rules: CapacityRules, now: datetime, *, healthy: bool) -> bool:
+    """Say whether a node counts now, by replaying its turns: a state has to last before it tells.
+
+    A node that recovers within its hold time therefore never stopped counting, and one that keeps turning counts as it
+    did when it last was steady.
+    """
+    if not node.turns:
+        return _counted_without_memory(node, rules, now, healthy=healthy)
+    counted = state = node.found_healthy
+    grow, hold = _delays(rules)
+    for since, until in pairwise((*node.turns, now)):
+        state = not state
+        if until - since >= (grow if state else hold):
+            counted = state
+    return counted
+
+
+def _counted_without_memory(node: Node, rules: CapacityRules, now: datetime, *, healthy: bool) -> bool:
+    """Nodes of a hand-made snapshot: given moments are believed, a node without any counts as it stands."""
+    grow, hold = _delays(rules)
+    if healthy:
+        return node.healthy_since is None or now - node.healthy_since >= grow
+    return node.unhealthy_since is not None and now - node.unhealthy_since < hold
+
+
+def _delays(rules: CapacityRules) -> tuple[timedelta, timedelta]:
+    return timedelta(minutes=rules.grow_after_minutes), timedelta(minutes=rules.hold_unhealthy_minutes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Count:
+    """The counting of one cluster: what is the same for all its types."""
+
+    rules: CapacityRules
+    now: datetime
+    table: InstanceTypeTable
+    memory_reserved_percent: int
+
+    def of_type(self, instance_type: str, nodes: Sequence[Node]) -> TypeCapacity:
+        counted: list[Node] = []
+        left_out: list[str] = []
+        held = 0
+        moments: list[datetime] = []
+        for node in sorted(nodes, key=attrgetter("name")):
+            fault = node_fault(node)
+            counts = is_counted(node, self.rules, self.now, healthy=fault is None)
+            if counts:
+                counted.append(node)
+                held += fault is not None
+            else:
+                left_out.append(_because(node, fault))
+            if counts != (fault is None):
+                moments.extend(self._ends(node, fault))
+        headroom = int(len(counted) * Fraction(str(self.rules.headroom_percent)) / 100)
+        resources = self.table.resources_of(instance_type) or _from_nodes(counted)
+        per_instance = self._per_instance(counted, resources)
+        usable = self._usable(counted, headroom, per_instance)
+        total = self._with_overcommit(usable, len(counted) - headroom, per_instance)
+        line = CapacityLine(
+            instance_type=instance_type,
+            nodes=len(nodes),
+            counted=len(counted),
+            held=held,
+            headroom=headroom,
+            usable=len(counted) - headroom,
+            left_out=tuple(left_out),
+            resources=total,
+        )
+        return TypeCapacity(line, resources, per_instance, usable, total, min(moments, default=None))
+
+    def _ends(self, node: Node, fault: str | None) -> list[datetime]:
+        grow, hold = _delays(self.rules)
+        since = node.healthy_since if fault is None else node.unhealthy_since
+        return [] if since is None else [since + (grow if fault is None else hold)]
+
+    def _per_instance(self, counted: Sequence[Node], resources: InstanceResources | None) -> Vector:
+        """Return what one instance gives: its nominal numbers, or the least that a counted node offers."""
+        if self.rules.basis is CapacityBasis.INSTANCES or not counted:
+            return whole_instance(resources)
+        offers = [self._offer(node) for node in counted]
+        return {resource: min(offer.get(resource, 0) for offer in offers) for resource in sorted(offers[0])}
+
+    def _usable(self, counted: Sequence[Node], headroom: int, per_instance: Vector) -> Vector:
+        instances = len(counted) - headroom
+        if self.rules.basis is CapacityBasis.INSTANCES or not counted:
+            return {resource: amount * instances for resource, amount in per_instance.items()}
+        real = add(self._offer(node) for node in counted)
+        return {resource: amount * instances // len(counted) for resource, amount in sorted(real.items())}
+
+    def _with_overcommit(self, usable: Vector, instances: int, per_instance: Vector) -> Vector:
+        """Add what is declared above capacity: whole instances stay whole."""
+        more = Fraction(str(self.rules.overcommit_percent)) / 100
+        if self.rules.basis is CapacityBasis.INSTANCES:
+            return {resource: int(instances * (1 + more)) * amount for resource, amount in per_instance.items()}
+        return {resource: int(amount * (1 + more)) for resource, amount in usable.items()}
+
+    def _offer(self, node: Node) -> Vector:
+        offer = offered(node.allocatable)
+        if MEMORY in offer:
+            offer[MEMORY] = offer[MEMORY] * (100 - self.memory_reserved_percent) // 100
+        return offer
+
+
+def _because(node: Node, fault: str | None) -> str:
+    if fault is None:
+        return f"{node.name}: healthy since {_clock(node.healthy_since)}, not yet long enough to count"
+    return f"{node.name}: {fault}" + (f" since {_clock(node.unhealthy_since)}" if node.unhealthy_since else "")
+
+
+def _clock(moment: datetime | None) -> str:
+    return "an unknown time" if moment is None else f"{moment:%Y-%m-%d %H:%M} UTC"
+
+
+def _from_nodes(counted: Sequence[Node]) -> InstanceResources | None:
+    """Guess the numbers of a type that no table knows from what its nodes offer, rounded up to whole units."""
+    offers: list[Mapping[str, int]] = [node.allocatable for node in counted if node.allocatable]
+    if not offers:
+        return None
+    most = {name: max(offer.get(name, 0) for offer in offers) for name in (CPU, MEMORY, GPU, NEURON_DEVICE)}
+    return InstanceResources(
+        vcpu=-(-most[CPU] // 1000),
+        memory_gib=float(-(-most[MEMORY] // GIBIBYTE)),
+        gpu=most[GPU],
+        neuron_device=most[NEURON_DEVICE],
+    )

@@ -1,0 +1,181 @@
+"""What each team's quota is to look like, and how each of its numbers comes about.
+
+What the document does not say (a strategy, a borrow limit, a weight) stays as it is today; a value that HyperPod filled
+in by ratio is no difference.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from taskgov.allocation.allocate import Holding, TypeAllocation
+from taskgov.allocation.capacity import TypeCapacity
+from taskgov.allocation.leases import ended_between
+from taskgov.allocation.parts import accelerators_of, need
+from taskgov.allocation.plan import Reason, TeamAllocation
+from taskgov.allocation.pool import largest_rows
+from taskgov.allocation.standing import Kept, TeamPromise, today_rows
+from taskgov.allocation.wording import amounts_of, value_in
+from taskgov.hyperpod.model import (
+    ComputeQuotaConfig,
+    ComputeQuotaResource,
+    ComputeQuotaTarget,
+    ResourceSharingConfig,
+    SharingStrategy,
+)
+from taskgov.policy.document import Lease
+
+MAX_ROWS = 15
+"""Instance types in one quota (API reference, ComputeQuotaConfig)."""
+
+Capacities = Mapping[str, TypeCapacity]
+
+
+@dataclass(frozen=True, slots=True)
+class Desired:
+    """One team's quota as it is to be, with the story of its numbers by instance type."""
+
+    promise: TeamPromise
+    config: ComputeQuotaConfig
+    target: ComputeQuotaTarget
+    lines: tuple[TeamAllocation, ...]
+
+
+class Wishes:
+    """All that an allocation says, looked up by team."""
+
+    def __init__(
+        self,
+        allocations: Iterable[TypeAllocation],
+        capacities: Capacities,
+        leases: tuple[Lease, ...],
+        now: datetime,
+        *,
+        no_borrowing: frozenset[str] = frozenset(),
+    ) -> None:
+        """Take what was allocated; teams in `no_borrowing` have used up their budget."""
+        self._capacities, self._leases, self._now = capacities, leases, now
+        self._no_borrowing = no_borrowing
+        self._given: set[tuple[str, str]] = set()
+        self._holdings: dict[str, dict[str, Holding]] = {}
+        for allocation in allocations:
+            for team, holding in allocation.holdings.items():
+                self._holdings.setdefault(team, {})[allocation.instance_type] = holding
+            for lease in allocation.given_leases:
+                self._given |= {(lease.to, lease.instance_type), (lease.from_, lease.instance_type)}
+
+    def of(self, promise: TeamPromise) -> Desired:
+        """Return what the team's quota is to be."""
+        holdings = self._holdings.get(promise.team, {})
+        today = today_rows(promise.quota)
+        kept = {name: holding.row for name, holding in holdings.items() if not _is_needless(holding.row, today)}
+        rows = sorted(largest_rows(kept.values(), MAX_ROWS), key=lambda row: row.instance_type)
+        before = ComputeQuotaConfig() if promise.quota is None else promise.quota.compute_quota_config
+        config = ComputeQuotaConfig(
+            compute_quota_resources=tuple(rows),
+            resource_sharing_config=self._sharing(promise, before.resource_sharing_config),
+            preempt_team_tasks=promise.preempt or before.preempt_team_tasks,
+        )
+        target = ComputeQuotaTarget(team_name=promise.team, fair_share_weight=promise.weight)
+        lines = (
+            line
+            for name in sorted({*today, *kept})
+            for line in self._lines(promise, name, today.get(name), holdings.get(name))
+        )
+        return Desired(promise, config, target, tuple(lines))
+
+    def lines_of_kept(self, kept: Kept) -> tuple[TeamAllocation, ...]:
+        """Return the numbers of a quota that is left alone: before and after are the same."""
+        rows = today_rows(kept.quota)
+        return tuple(self._line(kept.team, row, row, Reason.UNCHANGED, kept.because) for _, row in sorted(rows.items()))
+
+    def gpus(self, rows: Iterable[ComputeQuotaResource]) -> float:
+        """Return the accelerators that rows promise together."""
+        return sum(self._gpus(row) for row in rows)
+
+    def _sharing(self, promise: TeamPromise, today: ResourceSharingConfig | None) -> ResourceSharingConfig | None:
+        wanted = promise.sharing or today
+        if wanted is None:
+            return None
+        unsaid = wanted.borrow_limit is None and wanted.absolute_borrow_limits is None
+        if today is not None and unsaid and wanted.strategy is today.strategy:
+            wanted = today
+        if promise.team in self._no_borrowing and wanted.strategy is SharingStrategy.LEND_AND_BORROW:
+            return ResourceSharingConfig(strategy=wanted.strategy, borrow_limit=0)
+        return wanted
+
+    def _lines(
+        self, promise: TeamPromise, name: str, before: ComputeQuotaResource | None, holding: Holding | None
+    ) -> Iterable[TeamAllocation]:
+        zero = ComputeQuotaResource(instance_type=name)
+        if holding is None:
+            because = "the document promises none"
+            yield self._line(promise.team, before or zero, zero, Reason.POLICY_CHANGED, because)
+        elif before is None or _units(before) == _units(holding.row):
+            reason = self._reason(promise, name, before, holding)
+            yield self._line(promise.team, before or zero, holding.row, reason, holding.because)
+        else:
+            # The unit changes: one number ends and another begins.
+            reason = self._reason(promise, name, before, holding)
+            yield self._line(promise.team, before, zero, reason, "the promise is written in another unit")
+            yield self._line(promise.team, zero, holding.row, reason, holding.because)
+
+    def _line(
+        self, team: str, before: ComputeQuotaResource, after: ComputeQuotaResource, reason: Reason, because: str
+    ) -> TeamAllocation:
+        shown = amounts_of(before if after.model_fields_set == {"instance_type"} else after)[0]
+        was, becomes = value_in(before, shown.unit), value_in(after, shown.unit)
+        unit = "" if shown.unit == "Count" else f" {shown.unit}"
+        name = "" if before.instance_type in because else f" {before.instance_type}"
+        return TeamAllocation(
+            team=team,
+            instance_type=before.instance_type,
+            unit=shown.unit,
+            before=was,
+            after=becomes,
+            gpus_before=self._gpus(before),
+            gpus_after=self._gpus(after),
+            reason=Reason.UNCHANGED if before == after else reason,
+            because=f"{team} {was:g} -> {becomes:g}{unit}{name}: {because}",
+        )
+
+    def _reason(self, promise: TeamPromise, name: str, before: ComputeQuotaResource | None, holding: Holding) -> Reason:
+        """Return the one dominant reason for a number that changes."""
+        if promise.put_right:
+            return Reason.HAND_EDIT_PUT_RIGHT
+        if promise.adopted is not None and holding.reason is Reason.PROMISE:
+            return Reason.HAND_EDIT_ADOPTED
+        if (promise.team, name) in self._given:
+            return Reason.LEASE_STARTED
+        applied = promise.applied
+        if applied and ended_between(self._leases, promise.team, name, applied.at, self._now):
+            return Reason.LEASE_ENDED
+        kept_word = applied is not None and holding.reason in {Reason.PROMISE, Reason.SHARE}
+        return self._reason_of_old_promise(promise, before, holding) if kept_word else holding.reason
+
+    def _reason_of_old_promise(
+        self, promise: TeamPromise, before: ComputeQuotaResource | None, holding: Holding
+    ) -> Reason:
+        """Tell a document that says something else from capacity that is another: the promise was applied before."""
+        if promise.applied is not None and promise.applied.promise not in {"", promise.digest}:
+            return Reason.POLICY_CHANGED
+        grows = before is None or self._gpus(holding.row) > self._gpus(before) or _more(holding.row, before)
+        return Reason.CAPACITY_GREW if grows else Reason.CAPACITY_SHRANK
+
+    def _gpus(self, row: ComputeQuotaResource) -> float:
+        capacity = self._capacities.get(row.instance_type)
+        return accelerators_of(need(row, capacity.resources) or {}) if capacity else 0
+
+
+def _is_needless(row: ComputeQuotaResource, today: Mapping[str, ComputeQuotaResource]) -> bool:
+    """Say whether a row of nothing would be added where there is none."""
+    return row.instance_type not in today and not any(amount.value for amount in amounts_of(row))
+
+
+def _units(row: ComputeQuotaResource) -> tuple[bool, ...]:
+    """Return which kinds of amounts a row gives; what HyperPod may have filled in does not count."""
+    return (row.count is not None, row.accelerators is not None, row.accelerator_partition is not None)
+
+
+def _more(one: ComputeQuotaResource, other: ComputeQuotaResource) -> bool:
+    return amounts_of(one)[0].value > amounts_of(other)[0].value

@@ -1,0 +1,111 @@
+"""Temporary quota: who lends how many instances to whom, now.
+
+A lease has a donor, a borrower, a count, a start and an end. It holds from start (inclusive) to end (exclusive) by the
+clock of the snapshot alone, so that it starts and returns by itself and survives whatever restarts. It moves what the
+donor was granted; the sum stays the same. A donor that cannot give is never driven below its floor: then the lease is
+refused, and says so.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
+
+from taskgov.allocation.parts import Vector, fits, is_in_parts, row_of_parts, subtract
+from taskgov.hyperpod.model import ComputeQuotaResource
+from taskgov.policy.document import Lease
+from taskgov.quantities import CPU, GIBIBYTE, MEMORY
+
+Rows = Mapping[str, ComputeQuotaResource]
+"""Team -> what it has of one instance type."""
+
+
+class LeaseRefusedError(Exception):
+    """A lease cannot be given now; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lending:
+    """What teams have of one instance type after a lease, and what the shared pool has left."""
+
+    rows: Rows
+    pool_left: Vector
+
+
+def active_leases(leases: Iterable[Lease], now: datetime) -> list[Lease]:
+    """Return the leases that hold now, earliest first."""
+    return sorted((lease for lease in leases if lease.start <= now < lease.end), key=_order)
+
+
+def next_moment(leases: Iterable[Lease], now: datetime) -> datetime | None:
+    """Return when the next lease starts or ends."""
+    moments = (moment for lease in leases for moment in (lease.start, lease.end) if moment > now)
+    return min(moments, default=None)
+
+
+def ended_between(leases: Iterable[Lease], team: str, instance_type: str, after: datetime, now: datetime) -> int:
+    """Return how many instances leases took back from `team` since `after`."""
+    return sum(
+        lease.count
+        for lease in leases
+        if lease.to == team and lease.instance_type == instance_type and after < lease.end <= now
+    )
+
+
+def lent_by(leases: Iterable[Lease], team: str, instance_type: str) -> int:
+    """Return how many instances `team` lends by `leases`."""
+    return sum(lease.count for lease in leases if lease.from_ == team and lease.instance_type == instance_type)
+
+
+def lend(lease: Lease, before: Lending, pool_team: str | None, per_instance: Vector, floor: Fraction) -> Lending:
+    """Return the holdings with the lease given; raise `LeaseRefusedError` when it cannot be.
+
+    `floor` is what the donor keeps, in instances; the shared pool keeps nothing.
+    """
+    if lease.to not in before.rows:
+        raise LeaseRefusedError(
+            f"the borrower {lease.to} has no promise on {lease.instance_type} that the plan governs"
+        )
+    moved = {resource: amount * lease.count for resource, amount in per_instance.items()}
+    rows, pool_left = dict(before.rows), before.pool_left
+    if lease.from_ == pool_team:
+        if not fits(moved, pool_left):
+            raise LeaseRefusedError(f"the shared pool has no {lease.count} {lease.instance_type} left")
+        pool_left = subtract(pool_left, moved)
+    else:
+        rows[lease.from_] = _given(lease, rows.get(lease.from_), floor)
+    rows[lease.to] = _more(rows[lease.to], lease.count, per_instance)
+    return Lending(rows, pool_left)
+
+
+def _given(lease: Lease, row: ComputeQuotaResource | None, floor: Fraction) -> ComputeQuotaResource:
+    if row is None:
+        raise LeaseRefusedError(f"the donor {lease.from_} has no governed quota on {lease.instance_type}")
+    if row.count is None or is_in_parts(row):
+        raise LeaseRefusedError(f"the donor {lease.from_} has parts of instances and cannot give whole ones")
+    if row.count - lease.count < floor:
+        has = f"{row.count} {lease.instance_type}" + (f" and a floor of {float(floor):g}" if floor else "")
+        raise LeaseRefusedError(f"the donor {lease.from_} has {has}, and cannot give {lease.count}")
+    return row.model_copy(update={"count": row.count - lease.count})
+
+
+def _more(row: ComputeQuotaResource, count: int, per_instance: Vector) -> ComputeQuotaResource:
+    """Return the row with `count` instances more, in the units in which the row is written."""
+    if not is_in_parts(row):
+        return row.model_copy(update={"count": (row.count or 0) + count})
+    whole = row_of_parts(row.instance_type, {resource: amount * count for resource, amount in per_instance.items()})
+    return row.model_copy(
+        update={
+            "accelerators": None if row.accelerators is None else row.accelerators + (whole.accelerators or 0),
+            "vcpu": None if row.vcpu is None else row.vcpu + count * per_instance.get(CPU, 0) / 1000,
+            "memory_in_gib": (
+                None
+                if row.memory_in_gib is None
+                else row.memory_in_gib + count * per_instance.get(MEMORY, 0) / GIBIBYTE
+            ),
+        }
+    )
+
+
+def _order(lease: Lease) -> tuple[datetime, str, str, str]:
+    return lease.start, lease.to, lease.from_, lease.instance_type

@@ -1,0 +1,45 @@
+"""See whether quotas promise more than there is, instance type by instance type.
+
+Called by the planner for every plan, so that a cluster that is only watched is told as well, and by the audit.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from taskgov.allocation.capacity import TypeCapacity
+from taskgov.allocation.parts import ACCELERATOR, Vector
+from taskgov.allocation.wording import capacity_words
+from taskgov.findings import Finding, Severity
+from taskgov.quantities import CPU, MEMORY
+
+_NAMES: Mapping[str, str] = {ACCELERATOR: "accelerators", CPU: "vCPU", MEMORY: "memory"}
+
+
+def overcommitment(sums: Mapping[str, Vector], capacities: Mapping[str, TypeCapacity]) -> Iterable[Finding]:
+    """Return a finding for every type with nodes whose quotas exceed what is usable."""
+    for name, capacity in capacities.items():
+        taken = sums.get(name, {})
+        over = {resource for resource, amount in taken.items() if amount > capacity.usable.get(resource, 0)}
+        if capacity.has_nodes and over:
+            yield _finding(capacity, taken, over)
+
+
+def _finding(capacity: TypeCapacity, taken: Vector, over: set[str]) -> Finding:
+    """Say it in instances, by the resource that is exceeded most; which one matters only when they differ."""
+    line, per_instance = capacity.line, capacity.per_instance
+    worth = {resource: taken[resource] / per_instance[resource] for resource in over if per_instance.get(resource)}
+    promised = max(worth.values(), default=0.0)
+    resource = min((name for name in worth if worth[name] == promised), default="")
+    percent = round(promised * 100 / line.usable) if line.usable else 0
+    by = (
+        f" by {_NAMES[resource]}" if resource in _NAMES and len({round(each, 6) for each in worth.values()}) > 1 else ""
+    )
+    share = f" ({percent} %)" if line.usable else ""
+    return Finding(
+        code="over-commitment",
+        severity=Severity.WARNING,
+        subject=line.instance_type,
+        because=f"Quotas promise {promised:g} {line.instance_type}{by}, {line.usable} are usable{share}: "
+        f"{capacity_words(line)}.",
+        remedy="lower quotas, bring nodes back, or declare capacity.overcommitPercent",
+        evidence={"promised": promised, "usable": line.usable, "percent": percent, "resource": resource},
+    )

@@ -1,0 +1,133 @@
+"""What a promise takes away from the capacity of its instance type, resource by resource.
+
+A promise of whole instances and one of parts (2 accelerators, 48 vCPU) draw on the same machines; they are compared as
+vectors of amounts. What was left out of a promise is completed by ratio, as HyperPod does (`taskgov.hyperpod.ratio`).
+GPUs are counted in **sevenths** here, so that a partition (MIG) of a GPU is a whole number too.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Final
+
+from taskgov.hyperpod.instance_types import MIG_SLICES_PER_GPU, InstanceResources, mig_slices
+from taskgov.hyperpod.model import AcceleratorPartition, ComputeQuotaResource
+from taskgov.hyperpod.ratio import Amounts, complete
+from taskgov.quantities import CPU, GIBIBYTE, MEMORY, is_accelerator, is_mig
+
+Vector = Mapping[str, int]
+"""Resource -> amount. Accelerators of all kinds are one resource, counted in sevenths."""
+
+ACCELERATOR: Final = "accelerator"
+INSTANCE: Final = "instance"
+"""Stands for all resources of a type whose numbers nobody gave: only whole instances can be compared then."""
+
+
+def whole_instance(resources: InstanceResources | None) -> Vector:
+    """Return the vector of one instance; a type whose numbers are not known has `INSTANCE` only."""
+    return {INSTANCE: 1} if resources is None else _vector(resources.amounts())
+
+
+def need(row: ComputeQuotaResource, resources: InstanceResources | None) -> Vector | None:
+    """Return what a row of a quota takes, or None when parts were promised of a type whose numbers are not known.
+
+    Example:
+        >>> from taskgov.hyperpod.instance_types import KNOWN_TYPES
+        >>> row = ComputeQuotaResource(instance_type="ml.g6.12xlarge", accelerators=2, vcpu=48)
+        >>> taken = need(row, KNOWN_TYPES["ml.g6.12xlarge"])
+        >>> taken["accelerator"] / 7, taken["cpu"], taken["memory"] // 2**30
+        (2.0, 48000, 192)
+
+    """
+    if resources is None:
+        return {INSTANCE: row.count} if row.count is not None and not is_in_parts(row) else None
+    if row.accelerator_partition is None:
+        return _need(row.count, row.accelerators, row.vcpu, row.memory_in_gib, resources)
+    return _vector(complete(row, resources))
+
+
+def offered(allocatable: Mapping[str, int]) -> dict[str, int]:
+    """Return the vector of what a node really offers."""
+    return _vector(allocatable)
+
+
+def is_in_parts(row: ComputeQuotaResource) -> bool:
+    """Say whether a row promises parts of instances."""
+    return any(part is not None for part in (row.accelerators, row.vcpu, row.memory_in_gib, row.accelerator_partition))
+
+
+def add(vectors: Iterable[Vector]) -> dict[str, int]:
+    """Return the sum of vectors."""
+    total: dict[str, int] = {}
+    for vector in vectors:
+        for resource, amount in vector.items():
+            total[resource] = total.get(resource, 0) + amount
+    return total
+
+
+def subtract(left: Vector, right: Vector) -> dict[str, int]:
+    """Return `left` less `right`, by the resources of `left`; negative where more is taken than there is."""
+    return {resource: amount - right.get(resource, 0) for resource, amount in left.items()}
+
+
+def fits(vector: Vector, into: Vector) -> bool:
+    """Say whether every resource of `vector` is there in full."""
+    return all(amount <= into.get(resource, 0) for resource, amount in vector.items() if amount)
+
+
+def accelerators_of(vector: Vector) -> float:
+    """Return the accelerators of a vector as a person counts them: partitions in sevenths."""
+    sevenths = vector.get(ACCELERATOR, 0)
+    return sevenths // 7 if sevenths % 7 == 0 else sevenths / 7
+
+
+def scaled(row: ComputeQuotaResource, part: int, whole: int) -> ComputeQuotaResource:
+    """Return the row with every given amount times part/whole, rounded down to whole units."""
+    if part == whole:
+        return row
+    partition = row.accelerator_partition
+    return row.model_copy(
+        update={
+            "count": _down(row.count, part, whole),
+            "accelerators": _down(row.accelerators, part, whole),
+            "vcpu": _down(row.vcpu, part, whole),
+            "memory_in_gib": _down(row.memory_in_gib, part, whole),
+            "accelerator_partition": partition
+            and AcceleratorPartition(type=partition.type, count=partition.count * part // whole),
+        }
+    )
+
+
+def row_of_parts(instance_type: str, vector: Vector) -> ComputeQuotaResource:
+    """Return the row that promises just `vector`, in whole units, every part spelled out."""
+    accelerators = vector.get(ACCELERATOR)
+    return ComputeQuotaResource(
+        instance_type=instance_type,
+        accelerators=None if accelerators is None else max(accelerators // 7, 0),
+        vcpu=float(max(vector.get(CPU, 0) // 1000, 0)),
+        memory_in_gib=float(max(vector.get(MEMORY, 0) // GIBIBYTE, 0)),
+    )
+
+
+def _down(amount: float | None, part: int, whole: int) -> int | None:
+    return None if amount is None else int(amount * part // whole)
+
+
+@lru_cache(maxsize=8192)
+def _need(
+    count: int | None, accelerators: int | None, vcpu: float | None, memory: float | None, resources: InstanceResources
+) -> Vector:
+    row = ComputeQuotaResource(
+        instance_type="", count=count, accelerators=accelerators, vcpu=vcpu, memory_in_gib=memory
+    )
+    return _vector(complete(row, resources))
+
+
+def _vector(amounts: Amounts | Mapping[str, int]) -> dict[str, int]:
+    """Keep what capacity is compared by; a resource that one instance does not have stays away."""
+    vector = {resource: amount for resource, amount in amounts.items() if resource in {CPU, MEMORY} and amount}
+    sevenths = sum(amount * _sevenths(resource) for resource, amount in amounts.items() if is_accelerator(resource))
+    return {ACCELERATOR: sevenths, **vector} if sevenths else vector
+
+
+def _sevenths(resource: str) -> int:
+    return mig_slices(resource.removeprefix("nvidia.com/")) if is_mig(resource) else MIG_SLICES_PER_GPU

@@ -1,0 +1,179 @@
+"""Make a plan from a snapshot: the one entry to this room.
+
+`plan_quotas` is a pure function. The same snapshot and mode give the same plan, byte for byte, and the plan of a world
+in which a plan was applied has no changes.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final, Literal
+
+from taskgov.allocation.allocate import TypeAllocation, allocate
+from taskgov.allocation.capacity import TypeCapacity, count_capacity
+from taskgov.allocation.changes import Writes, quota_sums, writes
+from taskgov.allocation.codec import changes_sha256
+from taskgov.allocation.decreases import decreases
+from taskgov.allocation.desired import Wishes
+from taskgov.allocation.guardrails import Judged, judge
+from taskgov.allocation.leases import next_moment
+from taskgov.allocation.overcommitment import overcommitment
+from taskgov.allocation.plan import Outcome, Plan, Prediction, TeamAllocation
+from taskgov.allocation.standing import Standings, sort_out
+from taskgov.findings import Finding, Severity
+from taskgov.hyperpod.instance_types import InstanceTypeTable
+from taskgov.policy.document import CapacityRules, Guardrails, PolicyDocument
+from taskgov.snapshot.codec import snapshot_sha256
+from taskgov.snapshot.model import Snapshot
+
+Mode = Literal["plan", "apply"]
+
+NEXT_RUN: Final = timedelta(minutes=1)
+"""When the other half of a plan that could only give in this run is due."""
+
+
+def plan_quotas(
+    snapshot: Snapshot,
+    *,
+    mode: Mode,
+    approved_changes: str | None = None,
+    instance_types: InstanceTypeTable | None = None,
+) -> Plan:
+    """Return the plan for one cluster.
+
+    `approved_changes` is the digest of the changes that a person approved: when they are still the changes of this
+    plan, an approval is no longer needed. `instance_types` replaces the known types where the document adds none.
+
+    | the document | mode | outcome |
+    | --- | --- | --- |
+    | breaks rules | any | `blocked`, one finding for each violation, no changes |
+    | is missing | any | `nothing-to-do`: today's quotas are the promise |
+    | is there | `plan` | `planned` when there are changes; guardrails are shown |
+    | is there | `apply` | `apply`, `needs-approval` or `blocked` when there are changes |
+    """
+    table = instance_types or InstanceTypeTable()
+    if snapshot.policy is not None and (snapshot.policy.instance_types or instance_types is None):
+        table = snapshot.policy.instance_type_table()
+    capacities = _capacities(snapshot, table)
+    work = _work(snapshot, capacities)
+    plan = _plan(snapshot, mode, capacities, work)
+    return replace(plan, outcome=_outcome(plan, work.judged, approved_changes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What was decided, before it is put into a plan."""
+
+    lines: tuple[TeamAllocation, ...]
+    writes: Writes
+    judged: Judged
+    prediction: Prediction
+    findings: tuple[Finding, ...]
+
+
+def _work(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity]) -> _Work:
+    standings = sort_out(snapshot)
+    policy = snapshot.policy
+    allocations = [] if policy is None else allocate(snapshot, policy, standings, capacities)
+    wishes = Wishes(allocations, capacities, () if policy is None else policy.leases, snapshot.taken_at)
+    promises = (*standings.promises, *([standings.pool] if standings.pool else []))
+    desired = [wishes.of(promise) for promise in promises]
+    to_write = writes(snapshot, desired, capacities)
+    lines = tuple(
+        sorted(
+            (
+                *(line for each in desired for line in each.lines),
+                *(line for kept in standings.kept for line in wishes.lines_of_kept(kept)),
+            ),
+            key=lambda line: (line.instance_type, line.team, line.unit),
+        )
+    )
+    prediction = Prediction(simulated=False, not_modelled=("nothing was simulated",))
+    falling = [] if policy is None else decreases(snapshot, policy, lines, capacities)
+    guardrails = Guardrails() if policy is None else policy.guardrails
+    judged = judge(snapshot, guardrails, to_write.changes, falling, prediction)
+    return _Work(lines, to_write, judged, prediction, _findings(snapshot, standings, allocations, capacities))
+
+
+def _plan(snapshot: Snapshot, mode: Mode, capacities: Mapping[str, TypeCapacity], work: _Work) -> Plan:
+    digest = snapshot_sha256(snapshot)
+    return Plan(
+        plan_id=f"plan-{hashlib.sha256(f'{digest} {mode}'.encode()).hexdigest()[:16]}",
+        cluster_name=snapshot.cluster.name,
+        cluster_arn=snapshot.cluster.arn,
+        snapshot_sha256=digest,
+        policy_version=snapshot.policy_version,
+        mode=mode,
+        outcome=Outcome.NOTHING_TO_DO,
+        taken_at=snapshot.taken_at,
+        capacity=tuple(capacity.line for capacity in capacities.values()),
+        allocations=work.lines,
+        changes=work.judged.changes,
+        guardrails=work.judged.verdicts,
+        findings=work.findings,
+        prediction=work.prediction,
+        recheck_at=_recheck_at(snapshot, capacities, work),
+    )
+
+
+def _outcome(plan: Plan, judged: Judged, approved_changes: str | None) -> Outcome:
+    if any(finding.code == "policy-violation" for finding in plan.findings):
+        return Outcome.BLOCKED
+    if not plan.changes:
+        return Outcome.NOTHING_TO_DO
+    if plan.mode == "plan":
+        return Outcome.PLANNED
+    if judged.is_blocked:
+        return Outcome.BLOCKED
+    approved = approved_changes is not None and approved_changes == changes_sha256(plan)
+    return Outcome.NEEDS_APPROVAL if judged.needs_approval and not approved else Outcome.APPLY
+
+
+def _capacities(snapshot: Snapshot, table: InstanceTypeTable) -> dict[str, TypeCapacity]:
+    policy = snapshot.policy
+    return count_capacity(
+        snapshot.nodes,
+        CapacityRules() if policy is None else policy.capacity,
+        snapshot.taken_at,
+        table,
+        instance_types=_named_types(snapshot, policy),
+        memory_reserved_percent=snapshot.cluster.memory_reserved_percent,
+    )
+
+
+def _named_types(snapshot: Snapshot, policy: PolicyDocument | None) -> set[str]:
+    """Return the instance types that quotas and the document speak of, whether there are nodes or not."""
+    configs = [quota.compute_quota_config for quota in snapshot.quotas]
+    if policy is None:
+        return {row.instance_type for config in configs for row in config.compute_quota_resources}
+    configs += [team.quota for team in policy.teams if team.quota is not None]
+    configs += [applied.adopted for applied in snapshot.applied if applied.adopted is not None]
+    named = {row.instance_type for config in configs for row in config.compute_quota_resources}
+    named |= {share.instance_type for team in policy.teams for share in team.share}
+    return named | {lease.instance_type for lease in policy.leases}
+
+
+def _findings(
+    snapshot: Snapshot,
+    standings: Standings,
+    allocations: Iterable[TypeAllocation],
+    capacities: Mapping[str, TypeCapacity],
+) -> tuple[Finding, ...]:
+    violations = [
+        Finding("policy-violation", Severity.ERROR, each.path, f"{each.value}: {each.rule}", "correct the document")
+        for each in snapshot.policy_violations
+    ]
+    told = [finding for allocation in allocations for finding in allocation.findings]
+    over = overcommitment(quota_sums(snapshot.quotas, capacities), capacities)
+    return (*violations, *snapshot.policy_findings, *standings.findings, *told, *over)
+
+
+def _recheck_at(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity], work: _Work) -> datetime | None:
+    """Return when time alone will change the answer."""
+    moments = [capacity.recheck_at for capacity in capacities.values()]
+    if snapshot.policy is not None:
+        moments.append(next_moment(snapshot.policy.leases, snapshot.taken_at))
+    moments.append(work.judged.opens_at.next_at)
+    moments.append(snapshot.taken_at + NEXT_RUN if work.writes.unfinished else None)
+    return min((moment for moment in moments if moment is not None), default=None)

@@ -1,0 +1,262 @@
+"""Which quotas the plan may touch, and by which promise; which it leaves alone, and why.
+
+The first step of a plan. What is left alone counts as taken, so that others are never promised the same machines.
+
+| a quota | is |
+| --- | --- |
+| of a team in the document | governed by the document's promise |
+| of a team that is not in the document, or any quota when there is no document | left alone |
+| of a frozen team | left alone |
+| changed by hand since the last write of ours | by `handEdits`: left alone, taken as the promise, or put right |
+| switched off, being deleted, or stuck in a status that an update cannot mend | left alone |
+| a second one of the same team (by name) | left alone |
+
+A quota is *changed by hand* when its version is newer than the one we wrote and its meaning is another. What we never
+wrote is not: a document written for an existing cluster says what is wanted from now on.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from taskgov.findings import Finding, Severity
+from taskgov.hyperpod.equality import is_same_config, is_same_target
+from taskgov.hyperpod.model import (
+    ActivationState,
+    ComputeQuota,
+    ComputeQuotaConfig,
+    ComputeQuotaResource,
+    PreemptTeamTasks,
+    ResourceSharingConfig,
+    SharingStrategy,
+)
+from taskgov.policy.document import EditPolicy, PolicyDocument, Share, TeamPolicy
+from taskgov.snapshot.model import AppliedQuota, QuotaEdit, Snapshot
+
+NO_UPDATE_MENDS: Final = {
+    "Deleting": "wait until it is gone",
+    "CreateFailed": "delete the quota and create it again",
+    "CreateRollbackFailed": "delete the quota and create it again",
+    "UpdateRollbackFailed": "delete the quota and create it again",
+    "DeleteFailed": "delete the quota again",
+    "DeleteRollbackFailed": "delete the quota again",
+}
+"""Status -> documented recovery (HyperPod developer guide, "Troubleshoot"); `UpdateFailed` is mended by an update."""
+
+
+@dataclass(frozen=True, slots=True)
+class TeamPromise:
+    """What one team is to have, and the quota that holds it now, if there is one."""
+
+    team: str
+    quota: ComputeQuota | None
+    rows: tuple[ComputeQuotaResource, ...]
+    shares: tuple[Share, ...]
+    tier: int
+    sharing: ResourceSharingConfig | None
+    preempt: PreemptTeamTasks | None
+    weight: int | None
+    applied: AppliedQuota | None = None
+    digest: str = ""
+    """Digest of the document's words, kept with what is applied to see when they change."""
+    adopted: ComputeQuotaConfig | None = None
+    put_right: bool = False
+    """The quota was changed by hand, and the policy is to undo that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A quota that is left alone, and why in a few words."""
+
+    quota: ComputeQuota
+    because: str
+
+    @property
+    def team(self) -> str:
+        """The team whose quota it is."""
+        return self.quota.compute_quota_target.team_name
+
+
+@dataclass(frozen=True, slots=True)
+class Standings:
+    """All quotas of a cluster, sorted into those a plan may touch and those it may not."""
+
+    promises: tuple[TeamPromise, ...]
+    pool: TeamPromise | None
+    kept: tuple[Kept, ...]
+    findings: tuple[Finding, ...]
+
+
+def sort_out(snapshot: Snapshot) -> Standings:
+    """Sort the quotas of a cluster. Without a policy document everything is left alone."""
+    quotas = sorted(snapshot.quotas, key=lambda quota: (quota.compute_quota_target.team_name, quota.name))
+    if snapshot.policy is None:
+        return Standings((), None, tuple(Kept(quota, "there is no policy document") for quota in quotas), ())
+    return _Sorting(snapshot, snapshot.policy).of(quotas)
+
+
+def hand_edit(quota: ComputeQuota, applied: AppliedQuota | None) -> bool:
+    """Say whether a person (or another program) changed the quota since the automation last wrote it."""
+    if applied is None or quota.compute_quota_version <= applied.version:
+        return False
+    same_config = is_same_config(quota.compute_quota_config, applied.config)
+    return not (same_config and is_same_target(quota.compute_quota_target, applied.target))
+
+
+def today_rows(quota: ComputeQuota | None) -> dict[str, ComputeQuotaResource]:
+    """Return what a quota holds now, by instance type (the first row, if a type were listed twice)."""
+    rows = () if quota is None else quota.compute_quota_config.compute_quota_resources
+    return {row.instance_type: row for row in reversed(rows)}
+
+
+class _Sorting:
+    def __init__(self, snapshot: Snapshot, policy: PolicyDocument) -> None:
+        self._policy = policy
+        self._applied: Mapping[str, AppliedQuota] = {each.compute_quota_id: each for each in snapshot.applied}
+        self._edits: Mapping[str, QuotaEdit] = {each.compute_quota_id: each for each in snapshot.edits}
+        self._teams: Mapping[str, TeamPolicy] = {team.name: team for team in policy.teams}
+        pool = policy.shared_pool
+        self._pool_team = None if pool is None or _keeps_native_pool(snapshot, policy) else pool.team
+        self._findings: list[Finding] = []
+
+    def of(self, quotas: Iterable[ComputeQuota]) -> Standings:
+        kept: list[Kept] = []
+        mine: dict[str, ComputeQuota] = {}
+        for quota in quotas:
+            because = self._left_alone_because(quota, mine)
+            if because is None:
+                mine[quota.compute_quota_target.team_name] = quota
+            else:
+                kept.append(Kept(quota, because))
+        closed = {each.team for each in kept} - mine.keys()
+        # A team whose only quota is left alone gets no second one, and a frozen team no first one.
+        untouched = {*closed, *self._policy.guardrails.freeze, self._pool_team}
+        open_teams = [team for name, team in sorted(self._teams.items()) if name not in untouched]
+        return Standings(
+            promises=tuple(self._promise(team, mine.get(team.name)) for team in open_teams),
+            pool=self._pool(mine, closed),
+            kept=tuple(kept),
+            findings=tuple(self._findings),
+        )
+
+    def _left_alone_because(self, quota: ComputeQuota, mine: Mapping[str, ComputeQuota]) -> str | None:
+        team = quota.compute_quota_target.team_name
+        if team not in self._teams and team != self._pool_team:
+            self._note(
+                "team-not-in-policy", Severity.INFO, team, f"{team} is not in the policy document; left as it is"
+            )
+            return "it is not in the policy document"
+        if team in mine:
+            because = f"{team} has a second quota {quota.name}; only {mine[team].name} is governed"
+            self._note("second-quota", Severity.WARNING, team, because)
+            return "it is a second quota of the team"
+        if team in self._policy.guardrails.freeze:
+            self._note("team-frozen", Severity.INFO, team, f"{team} is frozen by guardrails.freeze; left as it is")
+            return "the team is frozen"
+        return self._unmendable(quota) or self._hand_edited(quota)
+
+    def _unmendable(self, quota: ComputeQuota) -> str | None:
+        team = quota.compute_quota_target.team_name
+        if quota.activation_state is ActivationState.DISABLED:
+            self._note(
+                "quota-disabled", Severity.WARNING, team, f"the quota {quota.name} is switched off; left as it is"
+            )
+            return "the quota is switched off"
+        if quota.status in NO_UPDATE_MENDS:
+            because = f"the quota {quota.name} has status {quota.status}: {quota.failure_reason or 'no reason given'}"
+            self._note("quota-status-stuck", Severity.ERROR, team, because, NO_UPDATE_MENDS[quota.status])
+            return f"its status is {quota.status}"
+        return None
+
+    def _hand_edited(self, quota: ComputeQuota) -> str | None:
+        applied = self._applied.get(quota.compute_quota_id)
+        if applied is None or not hand_edit(quota, applied):
+            return None
+        team, rule = quota.compute_quota_target.team_name, self._policy.hand_edits
+        done = {
+            EditPolicy.KEEP: "left as it is",
+            EditPolicy.ADOPT: "taken as the new promise",
+            EditPolicy.PUT_RIGHT: "put right",
+        }[rule]
+        because = (
+            f"{self._who(quota)} changed the quota {quota.name} by hand "
+            f"(version {applied.version} -> {quota.compute_quota_version}); {done}"
+        )
+        remedy = "write it into the policy document, or set handEdits: putRight" if rule is EditPolicy.KEEP else ""
+        self._note("edited-by-hand", Severity.WARNING, team, because, remedy)
+        return "it was changed by hand" if rule is EditPolicy.KEEP else None
+
+    def _who(self, quota: ComputeQuota) -> str:
+        edit = self._edits.get(quota.compute_quota_id)
+        return "somebody" if edit is None else f"{edit.by} ({edit.event_name}, {edit.at:%Y-%m-%d %H:%M} UTC)"
+
+    def _promise(self, team: TeamPolicy, quota: ComputeQuota | None) -> TeamPromise:
+        applied = None if quota is None else self._applied.get(quota.compute_quota_id)
+        digest = hashlib.sha256(team.model_dump_json().encode()).hexdigest()[:16]
+        edited = quota is not None and hand_edit(quota, applied)
+        adopted = self._adopted(quota, applied, digest, edited=edited)
+        config = adopted or team.quota or ComputeQuotaConfig()
+        return TeamPromise(
+            team=team.name,
+            quota=quota,
+            rows=config.compute_quota_resources,
+            shares=() if adopted else team.share,
+            tier=team.tier,
+            sharing=config.resource_sharing_config,
+            preempt=config.preempt_team_tasks,
+            weight=self._weight(team, quota, adopted=adopted is not None),
+            applied=applied,
+            digest=digest,
+            adopted=adopted,
+            put_right=edited and self._policy.hand_edits is EditPolicy.PUT_RIGHT,
+        )
+
+    def _adopted(
+        self, quota: ComputeQuota | None, applied: AppliedQuota | None, digest: str, *, edited: bool
+    ) -> ComputeQuotaConfig | None:
+        """Return the edit that holds as the promise: this one, or an earlier one, until the document says otherwise."""
+        if quota is None or applied is None or self._policy.hand_edits is not EditPolicy.ADOPT:
+            return None
+        if applied.promise not in {"", digest}:
+            return None
+        return quota.compute_quota_config if edited else applied.adopted
+
+    @staticmethod
+    def _weight(team: TeamPolicy, quota: ComputeQuota | None, *, adopted: bool) -> int | None:
+        if quota is not None and (adopted or team.fair_share_weight is None):
+            return quota.compute_quota_target.fair_share_weight
+        return team.fair_share_weight
+
+    def _pool(self, mine: Mapping[str, ComputeQuota], closed: set[str]) -> TeamPromise | None:
+        """Return the shared pool's promise; a team that only lends, unless the document names it among the teams."""
+        name = self._pool_team
+        if name is None or name in closed or name in self._policy.guardrails.freeze:
+            return None
+        told = self._teams.get(name) or TeamPolicy(name=name)
+        config = told.quota or ComputeQuotaConfig()
+        new = ResourceSharingConfig(strategy=SharingStrategy.LEND) if name not in mine else None
+        quota = mine.get(name)
+        return TeamPromise(
+            team=name,
+            quota=quota,
+            rows=(),
+            shares=(),
+            tier=0,
+            sharing=config.resource_sharing_config or new,
+            preempt=config.preempt_team_tasks,
+            weight=self._weight(told, quota, adopted=False),
+            applied=None if quota is None else self._applied.get(quota.compute_quota_id),
+        )
+
+    def _note(self, code: str, severity: Severity, subject: str, because: str, remedy: str = "") -> None:
+        self._findings.append(Finding(code, severity, subject, because, remedy))
+
+
+def _keeps_native_pool(snapshot: Snapshot, policy: PolicyDocument) -> bool:
+    """Say whether HyperPod keeps the pool itself (IdleResourceSharing), so that ours stays out of its way."""
+    if policy.shared_pool is not None and policy.shared_pool.native:
+        return True
+    wanted = policy.scheduler_config and policy.scheduler_config.idle_resource_sharing
+    actual = snapshot.scheduler_config and snapshot.scheduler_config.scheduler_config.idle_resource_sharing
+    return (wanted or actual) == "Enabled"

@@ -1,0 +1,71 @@
+"""How amounts and capacities are said in a sentence: the same way in plans, findings and guardrails."""
+
+from dataclasses import dataclass
+
+from taskgov.allocation.plan import CapacityLine
+from taskgov.hyperpod.model import ComputeQuotaResource
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A number in the unit of a promise: `Count`, `Accelerators`, `VCpu`, `MemoryInGiB` or a MIG profile."""
+
+    unit: str
+    value: float
+
+
+def amounts_of(row: ComputeQuotaResource) -> tuple[Amount, ...]:
+    """Return all amounts that a row gives, the most telling first."""
+    given = [
+        Amount(unit, value)
+        for unit, value in (
+            ("Count", row.count),
+            ("Accelerators", row.accelerators),
+            ("VCpu", row.vcpu),
+            ("MemoryInGiB", row.memory_in_gib),
+        )
+        if value is not None
+    ]
+    if row.accelerator_partition is not None:
+        given.append(Amount(row.accelerator_partition.type, row.accelerator_partition.count))
+    return tuple(given) or (Amount("Count", 0),)
+
+
+def amount_of(row: ComputeQuotaResource) -> Amount:
+    """Return the amount by which a row is shown."""
+    return amounts_of(row)[0]
+
+
+def value_in(row: ComputeQuotaResource, unit: str) -> float:
+    """Return what a row gives in `unit`, 0 when it gives nothing of it."""
+    return next((amount.value for amount in amounts_of(row) if amount.unit == unit), 0)
+
+
+def said(row: ComputeQuotaResource) -> str:
+    """Return a row's amounts as words.
+
+    Example:
+        >>> said(ComputeQuotaResource(instance_type="ml.p5.48xlarge", count=3))
+        '3'
+        >>> said(ComputeQuotaResource(instance_type="ml.p5.48xlarge", accelerators=2, vcpu=48))
+        '2 Accelerators, 48 VCpu'
+
+    """
+    return ", ".join(
+        f"{amount.value:g}" if amount.unit == "Count" else f"{amount.value:g} {amount.unit}"
+        for amount in amounts_of(row)
+    )
+
+
+def capacity_words(line: CapacityLine) -> str:
+    """Return a type's capacity as words: all nodes, those usable, and what makes the difference.
+
+    Example:
+        >>> capacity_words(CapacityLine("ml.p5.48xlarge", 12, 10, 0, 0, 10, ()))
+        'capacity 12 -> 10 healthy ml.p5.48xlarge'
+
+    """
+    headroom = f" less {line.headroom} headroom" if line.headroom else ""
+    if line.nodes == line.counted:
+        return f"capacity {line.counted} {line.instance_type}{headroom}"
+    return f"capacity {line.nodes} -> {line.counted} healthy {line.instance_type}{headroom}"
