@@ -1,13 +1,29 @@
 """Events in: what an EventBridge event says about a cluster.
 
-`receive_event` calls `parse_event`. The forms are listed in `docs/events.md`, with what is documented and what is inferred.
+`receive_event` calls `parse_event`. `docs/events.md` lists the forms, with what is documented and what is inferred.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
+from typing import Any, Final, TypeVar
 
+from pydantic import BaseModel, ValidationError
+
+from taskgov.contracts.event_models import (
+    ApiCall,
+    ClusterEvent,
+    ClusterState,
+    Envelope,
+    NodeHealth,
+    OperatorRequest,
+    StoredObject,
+)
 from taskgov.contracts.steps import Cause
+from taskgov.errors import MalformedEventError
+from taskgov.policy.violations import violations_from
+
+Model = TypeVar("Model", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +53,165 @@ class Ignored:
     reason: str
 
 
+QUOTA_CALLS: Final = frozenset({"CreateComputeQuota", "UpdateComputeQuota", "DeleteComputeQuota"})
+POLICY_CALLS: Final = frozenset(
+    {"CreateClusterSchedulerConfig", "UpdateClusterSchedulerConfig", "DeleteClusterSchedulerConfig"}
+)
+CLUSTER_CALLS: Final = frozenset(
+    {
+        "UpdateCluster",
+        "UpdateClusterSoftware",
+        "BatchAddClusterNodes",
+        "BatchDeleteClusterNodes",
+        "BatchReplaceClusterNodes",
+        "BatchRebootClusterNodes",
+    }
+)
+POLICY_PREFIX: Final = "policies/"
+POLICY_SUFFIX: Final = ".yaml"
+WHAT_LIMIT: Final = 200
+
+
 def parse_event(event: Mapping[str, Any], *, own_role_arn: str) -> Hint | Ignored:
     """Return what an event says. Raises MalformedEventError for an event of a known kind that cannot be read.
 
     `own_role_arn` is the role by which the automation itself writes quotas: its calls come back as CloudTrail events.
     """
-    raise NotImplementedError
+    envelope = _read(Envelope, event, "an EventBridge event")
+    if envelope.detail_type == "AWS API Call via CloudTrail" and envelope.source == "aws.sagemaker":
+        return _api_call(envelope, own_role_arn)
+    reader = _READERS.get((envelope.source, envelope.detail_type))
+    if reader is None:
+        return Ignored(f"nothing is known of {envelope.source}: {envelope.detail_type}")
+    return reader(envelope)
+
+
+def _cluster_state(envelope: Envelope) -> Hint:
+    detail = _read_detail(ClusterState, envelope, envelope.detail)
+    subject = Subject(cluster_arn=detail.cluster_arn, cluster_name=detail.cluster_name)
+    return Hint(subject, _cause(envelope, what=f"cluster {detail.cluster_status or 'changed'}"))
+
+
+def _node_health(envelope: Envelope) -> Hint:
+    detail = _read_detail(NodeHealth, envelope, envelope.detail)
+    status = detail.health_summary.health_status or "health changed"
+    subject = Subject(cluster_arn=detail.cluster_arn, cluster_name=detail.cluster_name)
+    return Hint(subject, _cause(envelope, what=f"node {detail.instance_id or '(unnamed)'} {status}"))
+
+
+def _cluster_event(envelope: Envelope) -> Hint:
+    """Read what is documented inside `EventDetails`, and also when it stands in the detail itself."""
+    outer = envelope.detail
+    inner = outer.get("EventDetails") if "ClusterArn" not in outer else None
+    detail = _read_detail(ClusterEvent, envelope, inner if isinstance(inner, Mapping) else outer)
+    whom = detail.instance_id or detail.instance_group_name or detail.cluster_name
+    words = (detail.resource_type or "Cluster", whom, detail.health() or detail.event_level)
+    subject = Subject(cluster_arn=detail.cluster_arn, cluster_name=detail.cluster_name)
+    return Hint(subject, _cause(envelope, what=" ".join(filter(None, words)), at=detail.event_time))
+
+
+def _api_call(envelope: Envelope, own_role_arn: str) -> Hint | Ignored:
+    """Read a call; those that failed changed nothing, and the automation's own are known to it."""
+    call = _read_detail(ApiCall, envelope, envelope.detail)
+    if call.event_name not in QUOTA_CALLS | POLICY_CALLS | CLUSTER_CALLS:
+        return Ignored(f"{call.event_name} changes nothing that is governed")
+    if call.error_code:
+        return Ignored(f"{call.event_name} failed with {call.error_code}")
+    if call.event_name not in CLUSTER_CALLS and call.user_identity.role_arn() == own_role_arn:
+        return Ignored(f"{call.event_name} was the automation's own")
+    quota_id = call.value("computeQuotaId") if call.event_name in QUOTA_CALLS else None
+    who = call.user_identity
+    by = who.arn or who.invoked_by or who.principal_id
+    return Hint(_called_upon(call, envelope), _cause(envelope, what=call.event_name, by=by), edited_quota_id=quota_id)
+
+
+def _called_upon(call: ApiCall, envelope: Envelope) -> Subject:
+    """Return whom a call concerns: updates and deletions of a quota or policy name only that, not the cluster."""
+    cluster = call.value("clusterArn") or call.value("clusterName")
+    subject = Subject(
+        cluster_arn=cluster if cluster and cluster.startswith("arn:") else None,
+        cluster_name=cluster if cluster and not cluster.startswith("arn:") else None,
+        compute_quota_id=call.value("computeQuotaId") if call.event_name in QUOTA_CALLS else None,
+        scheduler_config_id=call.value("clusterSchedulerConfigId") if call.event_name in POLICY_CALLS else None,
+    )
+    if subject == Subject():
+        raise MalformedEventError(f"{call.event_name} {envelope.id} names no cluster, quota or scheduler config")
+    return subject
+
+
+def _policy_document(envelope: Envelope) -> Hint | Ignored:
+    """Read a write or deletion of `policies/<cluster name>.yaml`."""
+    detail = _read_detail(StoredObject, envelope, envelope.detail)
+    name = detail.object.key.removeprefix(POLICY_PREFIX).removesuffix(POLICY_SUFFIX)
+    if detail.object.key != f"{POLICY_PREFIX}{name}{POLICY_SUFFIX}" or not name or "/" in name:
+        return Ignored(f"{detail.object.key} is no policy document")
+    what = f"{envelope.detail_type}: {detail.object.key}"
+    return Hint(Subject(cluster_name=name), _cause(envelope, what=what, by=detail.requester))
+
+
+def _plain_eks(envelope: Envelope) -> Hint:
+    """Look at every cluster: events of EC2 and Auto Scaling name an instance, and no cluster."""
+    detail = envelope.detail
+    instance = detail.get("instance-id") or detail.get("EC2InstanceId") or "(unnamed)"
+    return Hint(Subject(everything=True), _cause(envelope, what=f"{envelope.detail_type}: {instance}"))
+
+
+def _operator_request(envelope: Envelope) -> Hint:
+    detail = _read_detail(OperatorRequest, envelope, envelope.detail)
+    if not (detail.cluster_arn or detail.cluster_name):
+        raise MalformedEventError(f"{envelope.detail_type} {envelope.id} names neither clusterArn nor clusterName")
+    subject = Subject(cluster_arn=detail.cluster_arn, cluster_name=detail.cluster_name)
+    return Hint(subject, _cause(envelope, what=envelope.detail_type, by=detail.by))
+
+
+def _resync(envelope: Envelope) -> Hint:
+    return Hint(Subject(everything=True), _cause(envelope, what=envelope.detail_type))
+
+
+_READERS: Final[Mapping[tuple[str, str], Callable[[Envelope], Hint | Ignored]]] = {
+    ("aws.sagemaker", "SageMaker HyperPod Cluster State Change"): _cluster_state,
+    ("aws.sagemaker", "SageMaker HyperPod Cluster Node Health Event"): _node_health,
+    ("aws.sagemaker", "SageMaker HyperPod Cluster Event"): _cluster_event,
+    ("aws.s3", "Object Created"): _policy_document,
+    ("aws.s3", "Object Deleted"): _policy_document,
+    ("aws.ec2", "EC2 Instance State-change Notification"): _plain_eks,
+    ("aws.ec2", "EC2 Spot Instance Interruption Warning"): _plain_eks,
+    ("aws.ec2", "EC2 Instance Rebalance Recommendation"): _plain_eks,
+    ("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning"): _plain_eks,
+    ("aws.autoscaling", "EC2 Instance Launch Successful"): _plain_eks,
+    ("aws.autoscaling", "EC2 Instance Launch Unsuccessful"): _plain_eks,
+    ("aws.autoscaling", "EC2 Instance Terminate Successful"): _plain_eks,
+    ("aws.autoscaling", "EC2 Instance Terminate Unsuccessful"): _plain_eks,
+    ("aws.autoscaling", "EC2 Instance-launch Lifecycle Action"): _plain_eks,
+    ("aws.autoscaling", "EC2 Instance-terminate Lifecycle Action"): _plain_eks,
+    ("taskgov.operator", "Reconcile Requested"): _operator_request,
+    ("taskgov.schedule", "Resync Due"): _resync,
+}
+
+
+def _cause(envelope: Envelope, *, what: str, by: str | None = None, at: datetime | None = None) -> Cause:
+    return Cause(
+        event_id=envelope.id,
+        source=envelope.source,
+        detail_type=envelope.detail_type,
+        at=at or envelope.time,
+        by=by,
+        what=what[:WHAT_LIMIT],
+    )
+
+
+def _read_detail(model: type[Model], envelope: Envelope, detail: Mapping[str, Any]) -> Model:
+    """Read the detail; where it does not name its cluster, the envelope's resources may."""
+    arn = next((one for one in envelope.resources if ":cluster/" in one), None)
+    named = {"ClusterArn": arn, **detail} if arn and "cluster_arn" in model.model_fields else detail
+    return _read(model, named, f"{envelope.detail_type} {envelope.id}")
+
+
+def _read(model: type[Model], given: object, what: str) -> Model:
+    try:
+        return model.model_validate(given)
+    except ValidationError as error:
+        violations = tuple(violation for _, violation in violations_from(error))
+        raise MalformedEventError(
+            f"not {what}" if model is Envelope else f"{what} cannot be read", violations
+        ) from error

@@ -22,7 +22,7 @@ MAX_INSTANCE_TYPES: Final = 15
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A rule that is broken: where in the document, what stands there, and the rule; `first` is where it stood before."""
+    """A rule that is broken: where in the document, what stands there, the rule; `first` is where it stood before."""
 
     location: Location
     value: object
