@@ -14,7 +14,7 @@ from taskgov.adapters.kubernetes import EksConnections, InMemoryKubernetes, Kube
 from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError, ThrottledError, UpstreamError
 from taskgov.ports import ClusterAccess, KubernetesApi
 from taskgov.snapshot.model import KueueObjects
-from taskgov_embedded.cluster.access import TokenVerifier, rules_of_cluster_role
+from taskgov_embedded.cluster.access import TokenVerifier, read_rules
 from taskgov_embedded.cluster.api_server import ClusterApiServer
 from taskgov_embedded.cluster.objects import ObjectStore
 
@@ -41,7 +41,7 @@ class Given:
 
     def server(self, **options: Any) -> ClusterApiServer:
         verifier = TokenVerifier("ml-eks", lambda: self.now, {KEY_ID: SECRET}.get)
-        options = {"verifier": verifier, "rules": rules_of_cluster_role(RBAC), **options}
+        options = {"verifier": verifier, "rules": read_rules(RBAC), **options}
         return ClusterApiServer(self.store, **options)
 
     def reader(self, endpoint: str, key_id: str = KEY_ID) -> KubernetesReader:
@@ -217,7 +217,7 @@ def test_a_token_for_another_cluster_is_refused(given: Given) -> None:
 
 
 def test_what_the_cluster_role_does_not_name_is_forbidden(given: Given) -> None:
-    rules = [rule for rule in rules_of_cluster_role(RBAC) if "nodes" not in rule.resources]
+    rules = [rule for rule in read_rules(RBAC) if "nodes" not in rule.resources]
     with given.server(rules=rules) as server, pytest.raises(UpstreamError, match="403"):
         given.reader(server.url).nodes(CLUSTER)
 

@@ -16,7 +16,7 @@ import pytest
 import yaml
 from kubernetes import client
 
-from taskgov_embedded.cluster.access import EVERYTHING, TokenVerifier, UnauthorizedError, rules_of_cluster_role
+from taskgov_embedded.cluster.access import EVERYTHING, TokenVerifier, UnauthorizedError, read_rules
 from taskgov_embedded.cluster.api_server import ClusterApiServer
 from taskgov_embedded.cluster.objects import ObjectStore
 
@@ -263,7 +263,7 @@ def test_without_a_token_nothing_is_answered(store: ObjectStore) -> None:
 
 
 def test_the_shipped_cluster_role_reads_nodes_and_kueue_and_nothing_else(store: ObjectStore) -> None:
-    with ClusterApiServer(store, rules=rules_of_cluster_role(RBAC)) as server:
+    with ClusterApiServer(store, rules=read_rules(RBAC)) as server:
         kueue = "/apis/kueue.x-k8s.io/v1beta2"
         assert get(server, "/api/v1/nodes").status == 200
         assert get(server, f"{kueue}/namespaces/ns-a/workloads/w").status == 200
@@ -282,4 +282,4 @@ def test_the_shipped_cluster_role_is_bound_to_the_group_of_the_access_entry() ->
         {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "taskgov-readers"}
     ]
     assert EVERYTHING[0].allows("delete", "", "nodes")
-    assert not any(rule.allows("delete", "", "nodes") for rule in rules_of_cluster_role(RBAC))
+    assert not any(rule.allows("delete", "", "nodes") for rule in read_rules(RBAC))

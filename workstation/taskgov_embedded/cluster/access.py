@@ -109,7 +109,7 @@ EVERYTHING: Final = (PolicyRule(frozenset("*"), frozenset("*"), frozenset("*")),
 """What a cluster administrator may do."""
 
 
-def rules_of_cluster_role(path: Path) -> tuple[PolicyRule, ...]:
+def read_rules(path: Path) -> tuple[PolicyRule, ...]:
     """Return the rules of every ClusterRole in a manifest, such as `docs/rbac.yaml`."""
     documents: Iterable[dict[str, Any]] = yaml.safe_load_all(path.read_text(encoding="utf-8"))
     return tuple(

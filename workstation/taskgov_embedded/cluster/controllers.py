@@ -1,12 +1,11 @@
 """What happens to jobs and pods once Kueue has decided? They start, stop, are placed, are lost with nodes, and finish.
 
 Plays the job controllers, Kueue's job reconciler and kube-scheduler. A pod on a node that is gone or not ready is lost
-at once (a kubelet would be given five minutes) and made anew under its own name.
+at once (a kubelet would be given five minutes) and made anew.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,8 @@ from taskgov_embedded.cluster.jobs import (
 from taskgov_embedded.cluster.jobs import priority_class_of as class_of
 from taskgov_embedded.cluster.objects import TYPE_OF_KIND, KubeObject, ObjectStore, key_of, timestamp
 from taskgov_embedded.cluster.placement import place_all
-from taskgov_embedded.cluster.pods import placed, pods_of, replica_pod, unplaced
+from taskgov_embedded.cluster.pods import leaving, made_anew, placed, pods_of, replica_pod
+from taskgov_embedded.cluster.runs import TimedRuns
 from taskgov_embedded.cluster.views import condition_status, pods_belonging_to
 
 if TYPE_CHECKING:
@@ -29,17 +29,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from taskgov_embedded.cluster.manager import KueueManager
-
-JobKey = tuple[str, str, str]
-"""Plural, namespace and name of a job."""
-
-
-@dataclass(slots=True)
-class _Run:
-    """A job that ends by itself: how long it takes, and when it will be done if nothing stops it."""
-
-    lasts: timedelta
-    done_at: datetime | None = None
 
 
 class JobControllers:
@@ -52,20 +41,26 @@ class JobControllers:
         self._manager = manager
         self._now = now
         self._stops_within = timedelta(seconds=eviction_seconds)
-        self._runs: dict[JobKey, _Run] = {}
+        self._runs = TimedRuns(store, now)
         self._stopping: dict[str, datetime] = {}
         self._replicas: dict[str, int] = {}
 
     # What people do
 
     def submit(self, manifest: Mapping[str, Any], run_seconds: int | None) -> KubeObject:
-        """Create a job (or a Deployment's pods) and, where it is governed, its workload."""
+        """Create a job (or a Deployment's pods) and, where it is governed, its workload.
+
+        Raises ValueError when there is one of this kind and name.
+        """
+        namespace, name = key_of(manifest)
+        if self._store.find(TYPE_OF_KIND[manifest["kind"]].plural, name, namespace) is not None:
+            raise ValueError(f"{manifest['kind']} {namespace}/{name} already exists")
         if manifest["kind"] == "Deployment":
             return self._deploy(manifest, run_seconds)
         job = dict(manifest) if queue_of(manifest) is None else with_suspend(manifest, suspended=True)
         stored = self._store.apply(job)
         if run_seconds is not None:
-            self._runs[_job_key(stored)] = _Run(timedelta(seconds=run_seconds))
+            self._runs.add(stored, run_seconds)
         if queue_of(stored) is not None:
             self._manager.apply(workload_of(stored, self._priority_of(stored)))
         elif has_misplaced_queue(stored):
@@ -86,11 +81,10 @@ class JobControllers:
 
     def complete_due(self) -> bool:
         """Let jobs whose time is over succeed."""
-        due = [key for key, run in self._runs.items() if run.done_at is not None and run.done_at <= self._now()]
-        for plural, namespace, name in due:
-            del self._runs[plural, namespace, name]
-            self._succeed(self._store.get(plural, name, namespace))
-        return bool(due)
+        done = self._runs.take_done()
+        for job in done:
+            self._succeed(job)
+        return bool(done)
 
     def stop_due(self) -> bool:
         """Complete evictions: the job is stopped and its pods are gone, so that the quota is free."""
@@ -111,9 +105,7 @@ class JobControllers:
                 condition_status(workload, "Evicted") == "True"
                 and condition_status(workload, "QuotaReserved") == "True"
             ):
-                if key not in self._stopping:
-                    self._stopping[key] = self._now() + self._stops_within
-                    moved = True
+                moved |= self._begin_to_stop(key, workload)
             elif condition_status(workload, "Admitted") == "True":
                 moved |= self._start(workload)
         return moved
@@ -125,22 +117,32 @@ class JobControllers:
                 if queue_of(job) is None and not is_suspended(job) and not _is_done(job):
                     self._make_pods(job, {})
 
-    def place_pods(self) -> None:
-        """Lose the pods of lost nodes, place what waits for a place, and start the time of jobs that run in full."""
+    def lose_pods(self) -> bool:
+        """Lose the pods of nodes that are gone or not ready; who owns them makes them anew."""
         nodes = self._store.list("nodes")
         alive = {node["metadata"]["name"] for node in nodes if condition_status(node, "Ready") == "True"}
-        for pod in self._store.list("pods"):
-            if pod["spec"].get("nodeName", "") not in alive | {""}:
-                self._store.apply(unplaced(pod))
-                self._reset_run(pod)
-        for (namespace, name), (node, because) in place_all(self._store.list("pods"), nodes).items():
+        lost = [pod for pod in self._store.list("pods") if pod["spec"].get("nodeName", "") not in alive | {""}]
+        for pod in lost:
+            self._store.delete("pods", pod["metadata"]["name"], pod["metadata"]["namespace"])
+            self._runs.begin_again(owner["uid"] for owner in pod["metadata"].get("ownerReferences", ()))
+            if self._workloads_of(pod):
+                self._forget(pod)
+                self._replace(pod)
+            else:
+                self._store.apply(made_anew(pod))
+        return bool(lost)
+
+    def place_pods(self) -> None:
+        """Place what waits for a place, and start the time of jobs that run in full."""
+        pods, nodes = self._store.list("pods"), self._store.list("nodes")
+        for (namespace, name), (node, because) in place_all(pods, nodes).items():
             self._store.apply(placed(self._store.get("pods", name, namespace), node, because, self._now()))
-        self._start_runs()
+        self._runs.start()
 
     def next_due(self) -> datetime | None:
         """Return when the next job ends or the next eviction is complete."""
-        ends = [run.done_at for run in self._runs.values() if run.done_at is not None]
-        return min([*ends, *self._stopping.values()], default=None)
+        end = self._runs.next_end()
+        return min([*([end] if end else []), *self._stopping.values()], default=None)
 
     # Parts of these
 
@@ -190,6 +192,15 @@ class JobControllers:
             self._make_pods(self._store.apply(resumed), selectors)
         return True
 
+    def _begin_to_stop(self, key: str, workload: KubeObject) -> bool:
+        if key in self._stopping:
+            return False
+        self._stopping[key] = self._now() + self._stops_within
+        job = self._job_of(workload)
+        for pod in pods_belonging_to(self._store, job) if job is not None else ():
+            self._store.apply(leaving(pod, self._now()))
+        return True
+
     def _make_pods(self, job: KubeObject, selectors: Mapping[str, Mapping[str, str]]) -> None:
         for pod in pods_of(job, pod_sets_of(job), selectors):
             if self._store.find("pods", pod["metadata"]["name"], pod["metadata"]["namespace"]) is None:
@@ -208,7 +219,7 @@ class JobControllers:
             self._replace(job)
             return
         self._store.apply(with_suspend(job, suspended=True))
-        self._reset_run(job)
+        self._runs.begin_again([job["metadata"]["uid"]])
         self._manager.finish_eviction(key)
 
     def _replace(self, pod: KubeObject) -> None:
@@ -232,27 +243,11 @@ class JobControllers:
 
     def _forget(self, job: KubeObject) -> None:
         """Delete what stands for a job that is gone."""
-        self._runs.pop(_job_key(job), None)
+        self._runs.forget(job)
         for workload in self._workloads_of(job):
             namespace, name = key_of(workload)
             self._stopping.pop(f"{namespace}/{name}", None)
             self._manager.delete("workloads", name, namespace)
-
-    def _start_runs(self) -> None:
-        for (plural, namespace, name), run in self._runs.items():
-            job = self._store.find(plural, name, namespace)
-            if run.done_at is None and job is not None and not is_suspended(job):
-                pods = pods_belonging_to(self._store, job)
-                if pods and all(pod["status"]["phase"] == "Running" for pod in pods):
-                    run.done_at = self._now() + run.lasts
-
-    def _reset_run(self, item: KubeObject) -> None:
-        """Begin again from nothing: the simulated jobs keep no checkpoints."""
-        uids = {item["metadata"]["uid"], *(one["uid"] for one in item["metadata"].get("ownerReferences", ()))}
-        for (plural, namespace, name), run in self._runs.items():
-            job = self._store.find(plural, name, namespace)
-            if job is not None and job["metadata"]["uid"] in uids:
-                run.done_at = None
 
     def _selectors(self, workload: KubeObject) -> dict[str, dict[str, str]]:
         """Return the node labels of the flavors that each pod set was given."""
@@ -274,11 +269,6 @@ class JobControllers:
             for workload in self._store.list("workloads", job["metadata"]["namespace"])
             if any(owner["uid"] == uid for owner in workload["metadata"].get("ownerReferences", ()))
         ]
-
-
-def _job_key(job: KubeObject) -> JobKey:
-    namespace, name = key_of(job)
-    return TYPE_OF_KIND[job["kind"]].plural, namespace, name
 
 
 def _is_done(job: KubeObject) -> bool:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.scheduling import ManagerConfig, World
-from taskgov_embedded.cluster.objects import RESOURCE_TYPES, TYPE_OF_KIND, KubeObject, ObjectStore
+from taskgov_embedded.cluster.inadmissible import with_blocker
+from taskgov_embedded.cluster.objects import RESOURCE_TYPES, TYPE_OF_KIND, KubeObject, ObjectStore, timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -56,6 +57,8 @@ class KueueManager:
         status = {"status": existing["status"]} if existing and "status" in existing else {}
         stored = self._store.apply({**item, **status})
         self._world.apply(stored)
+        if item["kind"] == "WorkloadPriorityClass":
+            self._rank(item["metadata"]["name"], item["value"])
         return stored
 
     def delete(self, plural: str, name: str, namespace: str = "") -> None:
@@ -82,6 +85,13 @@ class KueueManager:
         """Free the quota of a workload whose job has succeeded."""
         self._world.finish(workload, self._now())
 
+    def _rank(self, priority_class: str, value: int) -> None:
+        """Write a class's value on the workloads that name it: the queues rank them anew."""
+        for workload in self._store.list("workloads"):
+            spec = workload["spec"]
+            if spec.get("priorityClassRef", {}).get("name") == priority_class and spec["priority"] != value:
+                self.apply({**workload, "spec": {**spec, "priority": value}})
+
     def _cycles(self) -> Iterator[CycleResult]:
         """Run cycles; stop when nothing came of any head since the last progress."""
         tried: set[str] = set()
@@ -97,8 +107,6 @@ class KueueManager:
         raise RuntimeError(f"the queues did not settle within {MAX_CYCLES} cycles")
 
     def _write_statuses(self) -> None:
-        for key in list(self._world.workloads()):
-            self._store.apply(self._world.workload(key))
         for queue in self._store.list("clusterqueues"):
             shown = self._world.cluster_queue(queue["metadata"]["name"])
             self._store.apply({**queue, "status": _cluster_queue_status(shown["status"], fair=self.fair_sharing)})
@@ -106,6 +114,8 @@ class KueueManager:
             whole = self._store.find("clusterqueues", local["spec"]["clusterQueue"])
             if whole is not None:
                 self._store.apply({**local, "status": _local_queue_status(whole["status"])})
+        for key in list(self._world.workloads()):
+            self._store.apply(with_blocker(self._world.workload(key), self._store, timestamp(self._now())))
 
 
 def _plural(item: KubeObject) -> str:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 JOB_NAME_LABEL: Final = "training.kubeflow.org/job-name"
+_KEPT_METADATA: Final = ("name", "namespace", "labels", "ownerReferences")
 _SAFE_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 """What Kubernetes draws random suffixes from: no vowels, so no words."""
 
@@ -60,10 +61,16 @@ def placed(pod: KubeObject, node: str | None, because: str, now: datetime) -> Ku
     return {**pod, "spec": {**pod["spec"], "nodeName": node}, "status": status}
 
 
-def unplaced(pod: KubeObject) -> KubeObject:
-    """Return the pod as its controller makes it anew: on no node, with nothing begun."""
+def made_anew(pod: KubeObject) -> KubeObject:
+    """Return the pod that its controller makes in the place of a lost one: on no node, with nothing begun."""
     spec = {name: value for name, value in pod["spec"].items() if name != "nodeName"}
-    return {**pod, "spec": spec, "status": {"phase": "Pending"}}
+    metadata = {name: value for name, value in pod["metadata"].items() if name in _KEPT_METADATA}
+    return {**pod, "metadata": metadata, "spec": spec, "status": {"phase": "Pending"}}
+
+
+def leaving(pod: KubeObject, now: datetime) -> KubeObject:
+    """Return the pod while it is being stopped: kubectl calls it Terminating."""
+    return {**pod, "metadata": {**pod["metadata"], "deletionTimestamp": timestamp(now)}}
 
 
 def _pod(job: KubeObject, pod_set: PodSet, index: int, selector: Mapping[str, str]) -> KubeObject:

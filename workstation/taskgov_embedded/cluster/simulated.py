@@ -135,6 +135,7 @@ class SimulatedCluster:
             self.fleet.join_due()
             moved = self._jobs.complete_due()
             moved |= self._jobs.stop_due()
+            moved |= self._jobs.lose_pods()
             moved |= self._manager.release_inadmissible()
             self.cycles += self._manager.run()
             moved |= self._jobs.follow_workloads()

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from taskgov_embedded.cluster.jobs import JOB_TYPES, is_suspended
 from taskgov_embedded.cluster.objects import TYPE_OF_KIND, KubeObject, ObjectStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 WORKLOAD_COLUMNS: Final = ("NAME", "QUEUE", "RESERVED IN", "ADMITTED", "FINISHED", "AGE")
 POD_COLUMNS: Final = ("NAME", "READY", "STATUS", "RESTARTS", "AGE")
 JOB_COLUMNS: Final = ("NAME", "NAMESPACE", "STATUS", "AGE")
+
+_DESCRIBED: Final = (
+    ("Last Transition Time", "lastTransitionTime"),
+    ("Message", "message"),
+    ("Observed Generation", "observedGeneration"),
+    ("Reason", "reason"),
+    ("Status", "status"),
+    ("Type", "type"),
+)
 
 RUNNING: Final = "Running"
 SUSPENDED: Final = "Suspended"
@@ -36,7 +45,7 @@ _AGE_STEPS: Final = (
 class Views:
     """Tables and descriptions at one moment after another; `now` tells the age of things."""
 
-    def __init__(self, store: ObjectStore, now: Any) -> None:
+    def __init__(self, store: ObjectStore, now: Callable[[], datetime]) -> None:
         self._store = store
         self._now = now
 
@@ -72,11 +81,13 @@ class Views:
             rows.append((job["metadata"]["name"], job["metadata"]["namespace"], state, age))
         return table(JOB_COLUMNS, rows)
 
-    def conditions(self, namespace: str, workload: str) -> list[dict[str, str]]:
-        """Return a workload's conditions as `kubectl describe workload` lists them, by the words of the API."""
+    def conditions(self, namespace: str, workload: str) -> str:
+        """Return a workload's conditions in the words of `kubectl describe workload`."""
         found = self._store.get("workloads", workload, namespace)
-        conditions: list[dict[str, str]] = found.get("status", {}).get("conditions", [])
-        return conditions
+        lines = ["Status:", "  Conditions:"]
+        for condition in found.get("status", {}).get("conditions", ()):
+            lines += [f"    {label + ':':<23}{condition[field]}" for label, field in _DESCRIBED if condition.get(field)]
+        return "\n".join(lines)
 
     def _age(self, item: KubeObject) -> str:
         created = datetime.strptime(item["metadata"]["creationTimestamp"], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
@@ -158,6 +169,8 @@ def _pod_state(pod: KubeObject) -> tuple[str, str]:
     """Return kubectl's READY and STATUS of a pod."""
     containers = len(pod["spec"].get("containers", ())) or 1
     phase: str = pod["status"]["phase"]
+    if "deletionTimestamp" in pod["metadata"]:
+        return f"{containers}/{containers}", "Terminating"
     if pod["spec"].get("schedulingGates"):
         return f"0/{containers}", "SchedulingGated"
     return f"{containers if phase == 'Running' else 0}/{containers}", phase
