@@ -187,8 +187,22 @@ def report_from_json(text: bytes) -> Report:
 
 def report_schema() -> dict[str, Any]:
     """Return the JSON Schema of `report_json`, as it is published in `events/schemas/audit-report.json`."""
-    schema = _adapter().json_schema(by_alias=True, mode="serialization")
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+    schema = _shape(_adapter().json_schema(by_alias=True, mode="serialization"))
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "taskgov audit report", **schema}
+
+
+def _shape(schema: Any) -> Any:
+    """Leave out titles and descriptions: they are wording of the code, and not what readers rely on."""
+    match schema:
+        case dict():
+            wording = {"title", "description"}
+            return {
+                name: _shape(part) for name, part in schema.items() if name not in wording or isinstance(part, dict)
+            }
+        case list():
+            return [_shape(part) for part in schema]
+        case _:
+            return schema
 
 
 @cache
