@@ -17,7 +17,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
     from contextlib import AbstractContextManager
 
     from taskgov_embedded.clock import Timer, VirtualClock
@@ -176,17 +176,17 @@ class Baton:
             if task.failure is not None:
                 raise task.failure
 
-    def run(self, seconds: float, *, recurring: bool) -> None:
+    def run(self, seconds: float, *, recurring: bool, only: Collection[str] | None = None) -> None:
         """Run for `seconds`: all that is due in that time, recurring moments if asked for; the clock ends at the end.
 
-        Without recurring moments the clock stops where the last thing happened.
+        Without recurring moments the clock stops where the last thing happened. `only` names those that are done.
         """
         if recurring:
             self.clock.pass_over_missed()
         limit = self.clock.now.timestamp() + seconds
         self.run_ready()
         while (timer := self._next(recurring=recurring)) is not None and timer.due.timestamp() <= limit:
-            self.clock.fire(timer)
+            self.clock.fire(timer, only)
             self.run_ready()
         if recurring:
             self.clock.move_to(self.clock.now.fromtimestamp(limit, self.clock.now.tzinfo))

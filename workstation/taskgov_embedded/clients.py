@@ -18,23 +18,24 @@ class Clients:
     def __init__(self, place: Place, identities: Identities) -> None:
         self._place = place
         self._identities = identities
-        self._made: dict[tuple[str, str | None, bool], Any] = {}
+        self._made: dict[tuple[str, str, bool], Any] = {}
         self._session: Any = None
 
-    def of_person(self, service: str) -> Any:
-        """Return a client whose calls are not checked against policies."""
-        return self._client(service, None, session="", validate=True)
+    def of_person(self, service: str, person: str | None = None) -> Any:
+        """Return a client whose calls are not checked against policies; `person` is the user who calls."""
+        return self._client(service, None, session=person or "", validate=True)
 
     def of_role(self, service: str, role_arn: str, session: str, *, validate: bool = True) -> Any:
         """Return a client that signs as a session of the role."""
         return self._client(service, role_arn, session=session, validate=validate)
 
     def _client(self, service: str, role_arn: str | None, *, session: str, validate: bool) -> Any:
-        key = (service, f"{role_arn}/{session}" if role_arn else None, validate)
+        key = (service, f"{role_arn}/{session}", validate)
         if key not in self._made:
             if self._session is None:
                 self._session = boto3.Session(region_name=self._place.region)
-            signed: dict[str, str] = {"aws_access_key_id": "AKIAPERSON", "aws_secret_access_key": "secret"}
+            access_key = self._identities.key_of(session)
+            signed: dict[str, str] = {"aws_access_key_id": access_key, "aws_secret_access_key": "secret"}
             if role_arn is not None:
                 credentials = self._identities.assume(role_arn, session)
                 signed = {

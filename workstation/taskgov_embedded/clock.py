@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 import threading
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 import time_machine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
 DEFAULT_START = datetime(2026, 11, 20, 9, 0, tzinfo=UTC)
 """A Friday morning: nothing special, but the same in every run."""
@@ -45,6 +46,7 @@ class Recurring:
     order: int
     action: Callable[[], None] = field(compare=False)
     next_after: Callable[[datetime], datetime | None] = field(compare=False)
+    name: str = field(default="", compare=False)
     cancelled: bool = field(default=False, compare=False)
 
     def cancel(self) -> None:
@@ -106,15 +108,18 @@ class VirtualClock:
 
     def after(self, seconds: float, action: Callable[[], None]) -> Timer:
         """Do `action` once `seconds` have passed."""
-        return self.at(self._now + timedelta(seconds=seconds), action)
+        # Whole milliseconds, rounded up: services compare times in milliseconds, and must not find them too early.
+        return self.at(self._now + timedelta(milliseconds=math.ceil(round(seconds * 1000, 3))), action)
 
-    def every(self, next_after: Callable[[datetime], datetime | None], action: Callable[[], None]) -> Recurring | None:
+    def every(
+        self, next_after: Callable[[datetime], datetime | None], action: Callable[[], None], name: str = ""
+    ) -> Recurring | None:
         """Do `action` at each moment that `next_after` names, the first one after now."""
         first = next_after(self._now)
         if first is None:
             return None
         with self._lock:
-            timer = Recurring(first, next(self._order), action, next_after)
+            timer = Recurring(first, next(self._order), action, next_after, name)
             heapq.heappush(self._recurring, timer)
         return timer
 
@@ -129,8 +134,8 @@ class VirtualClock:
             return once or recurring
         return once if once.due <= recurring.due else recurring
 
-    def fire(self, timer: Timer | Recurring) -> None:
-        """Move to its moment and do it; a recurring one is set for its next moment."""
+    def fire(self, timer: Timer | Recurring, only: Collection[str] | None = None) -> None:
+        """Move to its moment and do it; a recurring one is set for its next moment, and done if `only` names it."""
         self.move_to(timer.due)
         with self._lock:
             if isinstance(timer, Timer):
@@ -138,7 +143,8 @@ class VirtualClock:
             else:
                 heapq.heappop(self._recurring)
                 self._set_again(timer, timer.due)
-        timer.action()
+        if isinstance(timer, Timer) or only is None or timer.name in only:
+            timer.action()
 
     def pass_over_missed(self) -> None:
         """Set recurring moments that have been jumped over to their next one, without doing them."""

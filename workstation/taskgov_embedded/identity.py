@@ -66,6 +66,14 @@ class Identities:
             self._by_session[key] = credentials
         return self._by_session[key]
 
+    def key_of(self, person: str) -> str:
+        """Return the access key of a user; nobody in particular is the operator."""
+        if not person:
+            return "AKIAPERSON"
+        access_key = f"AKIA{person.upper()}"
+        self._by_key[access_key] = Principal(f"arn:aws:iam::{self._account}:user/{person}", None)
+        return access_key
+
     def principal(self, access_key: str) -> Principal:
         """Return whom the key was given to."""
         return self._by_key.get(access_key, self.person)

@@ -7,6 +7,8 @@ moto: the version is pinned, and a test asserts it. `Interpreter.install` puts t
 from __future__ import annotations
 
 import json
+import logging
+import random
 import threading
 import types
 import uuid
@@ -86,7 +88,10 @@ class Interpreter:
         self._call_with_the_machines_role()
         self._name_executions()
         self._name_service_errors()
+        self._read_string_literals()
+        self._jitter_alike()
         self._tell_the_timeline()
+        self._be_quiet()
 
     def uninstall(self) -> None:
         """Take them out, last first."""
@@ -155,6 +160,29 @@ class Interpreter:
         module = import_module(f"{_TASK}.service.state_task_service_aws_sdk")
         known = module._SERVICE_ERROR_NAMES  # noqa: SLF001 see the module's docstring
         self._replace(module, "_SERVICE_ERROR_NAMES", SERVICE_ERROR_NAMES | known)
+
+    def _read_string_literals(self) -> None:
+        """Read a string literal as JSON has it; moto leaves the backslashes in."""
+        preprocessor = import_module(f"{_ASL}.parse.preprocessor").Preprocessor
+        own = preprocessor._inner_string_of  # noqa: SLF001 see the module's docstring
+
+        def inner_string_of(parser_rule_context: Any) -> str | None:
+            text: str | None = own(parser_rule_context)
+            return text if text is None or "\\" not in text else json.loads(f'"{text}"')
+
+        self._replace(preprocessor, "_inner_string_of", staticmethod(inner_string_of))
+
+    def _jitter_alike(self) -> None:
+        """Draw the jitter of retries from a seed, so that each run waits alike."""
+        module = import_module(f"{_ASL}.component.common.retry.jitter_strategy_decl")
+        self._replace(module, "random", random.Random(20261120))  # noqa: S311 no secret
+
+    def _be_quiet(self) -> None:
+        """Keep moto from logging each failed state at length: the timeline and the history tell it."""
+        logger = logging.getLogger("moto.stepfunctions")
+        level = logger.level
+        logger.setLevel(logging.CRITICAL)
+        self._undo.append(lambda: logger.setLevel(level))
 
     def _tell_the_timeline(self) -> None:
         """Note each state that is entered and each execution's start and end."""

@@ -1,7 +1,7 @@
 """Let one process look like several: each function has its own environment, output, modules and default boto3 session.
 
-`Invocation` is what a piece of code runs in; a context variable says which one, so that `os.environ`, `sys.stdout`,
-`sys.stderr` and `boto3.client` answer each function with its own. Threads that a handler starts take it along.
+`Invocation` is what a piece of code runs in; a context variable says which one, so that `os.environ`, the output and
+`boto3.client` answer each function with its own. Threads that a handler starts take it along.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 import threading
 from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import boto3
 
@@ -46,6 +46,7 @@ class Invocation:
     inside: bool = False
     hidden: dict[str, ModuleType] = field(default_factory=dict)
     path_before: list[str] = field(default_factory=list)
+    streams_before: tuple[Any, Any] = (None, None)
 
 
 _current: contextvars.ContextVar[Invocation | None] = contextvars.ContextVar("invocation", default=None)
@@ -97,25 +98,19 @@ class EnvironmentOfCaller(MutableMapping[str, str]):
 
 
 class OutputOfCaller(io.TextIOBase):
-    """`sys.stdout` or `sys.stderr` as the calling code sees it."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self.own: TextIO = getattr(sys, name)
+    """`sys.stdout` and `sys.stderr` of functions: loggers keep it, and it writes to the invocation that they log in."""
 
     def write(self, text: str) -> int:
-        """Write to the invocation's output, or to the process's."""
+        """Write to the invocation's output; outside of one there is nobody to read it."""
         invocation = current()
-        return self.own.write(text) if invocation is None else invocation.output.write(text)
-
-    def flush(self) -> None:
-        """Flush the process's stream; an invocation's output needs none."""
-        if current() is None:
-            self.own.flush()
+        return len(text) if invocation is None else invocation.output.write(text)
 
     def writable(self) -> bool:
         """Say yes."""
         return True
+
+
+_OUTPUT = OutputOfCaller()
 
 
 class Process:
@@ -127,8 +122,6 @@ class Process:
     def install(self) -> None:
         """Put the replacements in."""
         self._replace(os, "environ", EnvironmentOfCaller(os.environ))
-        self._replace(sys, "stdout", OutputOfCaller("stdout"))
-        self._replace(sys, "stderr", OutputOfCaller("stderr"))
         own_session = boto3._get_default_session  # noqa: SLF001 boto3 has no other way to a session per function
         self._replace(boto3, "_get_default_session", lambda: _session_of_caller(own_session))
         own_start = threading.Thread.start
@@ -192,7 +185,9 @@ def _swap_in(invocation: Invocation) -> None:
     sandbox = invocation.sandbox
     invocation.path_before = list(sys.path)
     invocation.hidden = _take_out(_own_modules(sandbox))
+    invocation.streams_before = (sys.stdout, sys.stderr)
     sys.path[:0] = [str(one) for one in sandbox.import_path]
+    sys.stdout = sys.stderr = _OUTPUT
     _put_in(sandbox.modules)
     invocation.inside = True
 
@@ -202,6 +197,7 @@ def _swap_out(invocation: Invocation) -> None:
     invocation.sandbox.modules = _take_out(_own_modules(invocation.sandbox))
     _put_in(invocation.hidden)
     sys.path[:] = invocation.path_before
+    sys.stdout, sys.stderr = invocation.streams_before
 
 
 def _own_modules(sandbox: Sandbox) -> list[str]:

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from moto.core.utils import unix_time_millis
 from moto.events.models import EventPattern
-from moto.sqs.models import Queue
+from moto.sqs.models import Message, Queue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -51,22 +52,23 @@ class Queues:
         self._account = account
         self._runtime = runtime
         self._mappings: list[SourceMapping] = []
-        self._own_add: Any = None
+        self._own: tuple[Any, Any] = (None, None)
 
     def install(self) -> None:
         """Hear of each message that any queue takes in."""
-        own_add = Queue.add_message
-        self._own_add = own_add
+        own_add, self._own = Queue.add_message, (Queue.add_message, Message.visible)
 
         def add_message(queue: Any, message: Any) -> None:
             own_add(queue, message)
             self._on_message(queue, message)
 
         Queue.add_message = add_message
+        # moto hides a message until after its moment; on a clock that stands still at that moment, it never shows.
+        Message.visible = property(lambda message: message.visible_at <= unix_time_millis())
 
     def uninstall(self) -> None:
         """Stop hearing."""
-        Queue.add_message = self._own_add
+        Queue.add_message, Message.visible = self._own
 
     def add_mappings(self, resources: Resources) -> None:
         """Take the template's mappings in."""

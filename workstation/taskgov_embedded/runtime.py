@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import importlib
 import json
+import sys
 import traceback
 import uuid
+import warnings
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -180,7 +182,11 @@ class Runtime:
         if len(text) > MAX_PAYLOAD:
             return _error("RequestTooLarge", f"the event has {len(text)} bytes", request_id), True
         try:
-            answer = self._handler(warm)(json.loads(text), self._context(warm, request_id))
+            with warnings.catch_warnings():
+                # A warning is a line in the function's log, whatever the process makes of it elsewhere.
+                warnings.simplefilter("default")
+                warnings.showwarning = _print_warning
+                answer = self._handler(warm)(json.loads(text), self._context(warm, request_id))
             payload = json.dumps(answer)
         except Exception as error:  # noqa: BLE001 whatever a handler raises is the function's error
             return _error(type(error).__name__, str(error), request_id, error), True
@@ -225,6 +231,12 @@ class Runtime:
 
     def _stream_arn(self, warm: _Warm) -> str:
         return self._place.arn("logs", f"log-group:{warm.spec.log_group}:log-stream:{warm.log_stream}")
+
+
+def _print_warning(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, *_file_and_line: object
+) -> None:
+    sys.stderr.write(f"{filename}:{lineno}: {category.__name__}: {message}\n")
 
 
 def _plain_name(name_or_arn: str) -> str:

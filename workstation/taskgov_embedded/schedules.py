@@ -48,7 +48,7 @@ class Schedules:
             for rule in bus.rules.values():
                 if rule.scheduled_expression and rule.state != "DISABLED":
                     moments = schedule_expression.parse(rule.scheduled_expression, "UTC", self._account.clock.now)
-                    self._account.clock.every(moments.next_after, partial(self._fire_rule, rule))
+                    self._account.clock.every(moments.next_after, partial(self._fire_rule, rule), rule.name)
 
     def arm(self) -> None:
         """Set timers for schedules that are new or changed, and take those away whose schedule is gone."""
@@ -99,7 +99,7 @@ class Schedules:
             due = moments.next_after(max(moment, start) if schedule.start_date else moment)
             return None if due is None or (end is not None and due > end) else due
 
-        return self._account.clock.every(next_after, partial(self.fire, schedule))
+        return self._account.clock.every(next_after, partial(self.fire, schedule), schedule.name)
 
     def _fire_once(self, schedule: Any) -> None:
         self.fire(schedule)

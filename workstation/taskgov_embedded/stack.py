@@ -42,7 +42,7 @@ from taskgov_embedded.template import translate
 from taskgov_embedded.timeline import Timeline
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from types import TracebackType
 
     from taskgov_embedded.gateway import Call
@@ -165,9 +165,13 @@ class Stack:
         self._baton.run(max_virtual_seconds, recurring=False)
         return (self.clock.now - before).total_seconds()
 
-    def advance(self, seconds: float) -> None:
-        """Let `seconds` pass, with everything that falls due in them, recurring schedules too."""
-        self._baton.run(seconds, recurring=True)
+    def advance(self, seconds: float, schedules: Collection[str] | None = None) -> None:
+        """Let `seconds` pass, with everything that falls due in them, recurring schedules too.
+
+        `schedules` names the logical ids of those that fire (all by default): a night with a job every minute is long.
+        """
+        only = None if schedules is None else {self.physical(one) for one in schedules}
+        self._baton.run(seconds, recurring=True, only=only)
 
     # Causes
 
@@ -210,9 +214,12 @@ class Stack:
 
     # What there is and what happened
 
-    def client(self, service: str) -> Any:
-        """Return a boto3 client of a person, whose calls are recorded and not checked against policies."""
-        return self._clients.of_person(service)
+    def client(self, service: str, person: str | None = None) -> Any:
+        """Return a boto3 client of a person, whose calls are recorded and not checked against policies.
+
+        `person` is the name of the user that CloudTrail shows; the operator when it is not given.
+        """
+        return self._clients.of_person(service, person)
 
     def client_of(self, role_logical_id: str, service: str) -> Any:
         """Return a boto3 client of a role of the template, checked against its policies."""

@@ -6,6 +6,7 @@ machine's definition is read in. What `Translated.cfn` holds is therefore the wh
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,8 @@ class _NoManagedPolicies:
 
 def translate(path: Path, parameters: Mapping[str, str]) -> Translated:
     """Translate the template at `path`; parameters that are not given take their defaults."""
+    # It says at each translation that it has metrics of its own which nobody reads.
+    logging.getLogger("samtranslator.metrics").setLevel(logging.ERROR)
     template = yaml_parse(path.read_text())
     for section in _sections(template):
         _point_to_local_code(section, path.parent)

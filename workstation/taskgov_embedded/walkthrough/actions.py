@@ -1,0 +1,184 @@
+"""What people and the world do in a walkthrough, done on the stack and the cluster."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from botocore.exceptions import ClientError
+
+from taskgov.hyperpod.names import namespace_of
+from taskgov_embedded.cluster.manifests import job_manifest
+from taskgov_embedded.cluster_port import GroupFact
+from taskgov_embedded.walkthrough.model import SETTLE
+
+if TYPE_CHECKING:
+    from taskgov_embedded.walkthrough.chapter import Chapter
+    from taskgov_embedded.walkthrough.model import Action, Call, Job, JobRef, NodeEvent
+    from taskgov_embedded.walkthrough.world import World
+
+APPROVER = "approver"
+HMA_REASON = "HyperPod Health Monitoring Agent (HMA) has detected fault type NvidiaErrorTerminate on this node."
+REFERENCE = re.compile(r"^\$\{(\w+)(?::([^}]+))?\}$")
+
+
+class Actor:
+    """Does actions one after another, and lets the world come to rest after each."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._document: dict[str, Any] = {}
+
+    def do(self, action: Action, chapter: Chapter) -> None:
+        """Do one action."""
+        doing = getattr(self, f"_{action.verb}")
+        argument = getattr(action, action.verb)
+        if action.verb == "call":
+            doing(argument, chapter)
+        else:
+            doing(argument)
+        self._world.stack.run_until_quiet(SETTLE.total_seconds())
+
+    def _call(self, call: Call, chapter: Chapter) -> None:
+        """Call SageMaker as a person would; a call that must be refused must be refused with that code."""
+        client = self._world.stack.client("sagemaker", person=call.by)
+        try:
+            getattr(client, call.operation)(**self._resolved(call.arguments))
+        except ClientError as error:
+            code = error.response["Error"]["Code"]
+            if code != call.refused:
+                raise
+            chapter.refusals.append(f"{code}: {error.response['Error']['Message']}")
+        else:
+            if call.refused:
+                raise AssertionError(f"{call.operation} was to be refused with {call.refused}, and was not")
+
+    def _submit(self, job: Job) -> None:
+        manifest = job_manifest(job.team, job.name, job.request, kind=job.kind, pods=job.pods, priority=job.priority)
+        seconds = None if job.runs_minutes is None else int(job.runs_minutes * 60)
+        self._world.cluster.submit(manifest, run_seconds=seconds)
+
+    def _delete(self, ref: JobRef) -> None:
+        job = self._world.find_job(ref.team, ref.name)
+        if job is None:
+            raise LookupError(f"team {ref.team} has no job {ref.name}")
+        self._world.cluster.delete_job(job["kind"], namespace_of(ref.team), ref.name)
+
+    def _nodes(self, event: NodeEvent) -> None:
+        """Let nodes fail, recover, join or leave, and let HyperPod say so as it does."""
+        match event.happens:
+            case "fails" | "recovers":
+                self._change_health(event)
+            case "joins" | "leaves":
+                self._resize(event)
+
+    def _change_health(self, event: NodeEvent) -> None:
+        failing = event.happens == "fails"
+        chosen = [node for node in self._world.cluster.nodes() if node.group == event.group]
+        chosen = [node for node in chosen if (node.message is None) == failing][: event.count]
+        if len(chosen) < event.count:
+            raise LookupError(f"group {event.group} has no {event.count} nodes of which one {event.happens}")
+        for node in chosen:
+            if failing:
+                self._world.cluster.fail_node(node.instance_id)
+            else:
+                self._world.cluster.recover_node(node.instance_id)
+            reason = HMA_REASON if failing else ""
+            self._world.stack.sagemaker.emit_node_health(
+                self._world.registered, node.instance_id, healthy=not failing, reason=reason
+            )
+
+    def _resize(self, event: NodeEvent) -> None:
+        cluster = self._world.cluster
+        (group,) = (group for group in cluster.groups() if group.name == event.group)
+        change = event.count if event.happens == "joins" else -event.count
+        cluster.set_target(
+            GroupFact(
+                group.name, group.instance_type, group.target_count + change, group.status, group.threads_per_core
+            )
+        )
+        self._world.stack.advance(60)  # nodes join in their own time; HyperPod tells of it when the group is in service
+        self._world.stack.sagemaker.emit_cluster_state_change(self._world.registered)
+
+    def _policy_text(self, text: str) -> None:
+        self._world.stack.client("s3").put_object(
+            Bucket=self._world.stack.physical("GovernanceBucket"),
+            Key=f"policies/{self._world.cluster_name}.yaml",
+            Body=text.replace("${clusterArn}", self._world.cluster_arn).encode(),
+        )
+
+    def _policy(self, document: dict[str, Any]) -> None:
+        self._document = document
+        self._policy_text(yaml.safe_dump(document, sort_keys=False))
+
+    def _policy_change(self, changed: dict[str, Any]) -> None:
+        self._policy({**self._document, **changed})
+
+    def _wait_minutes(self, minutes: float) -> None:
+        self._world.stack.advance(minutes * 60)
+
+    def _event(self, event: dict[str, Any]) -> None:
+        self._world.stack.emit(
+            event["source"], event["detailType"], self._resolved(event["detail"]), bus=self._bus_for(event["source"])
+        )
+
+    def _bus_for(self, source: str) -> str:
+        """AWS's own events come on the default bus; the operator's on the project's."""
+        return "default" if source.startswith("aws.") else self._world.stack.physical("GovernanceBus")
+
+    def _message(self, body: str) -> None:
+        self._world.stack.client("sqs").send_message(
+            QueueUrl=self._world.stack.physical("IntakeQueue"), MessageBody=body
+        )
+
+    def _reconcile(self, _asked: bool) -> None:  # noqa: FBT001 - a member of the file that is simply there
+        detail = {"clusterName": self._world.cluster_name}
+        self._event({"source": "taskgov.operator", "detailType": "Reconcile Requested", "detail": detail})
+
+    def _audit(self, _asked: bool) -> None:  # noqa: FBT001 - as above
+        self._world.stack.fire("AuditAllSchedule")
+
+    def _approve(self, approved: bool) -> None:  # noqa: FBT001 - as above
+        """Answer the run that waits for approval, as `taskgov approve` and `reject` do."""
+        table = self._world.stack.client("dynamodb")
+        found = table.query(
+            TableName=self._world.stack.physical("GovernanceTable"),
+            KeyConditionExpression="pk = :pk AND begins_with(sk, :sk)",
+            ExpressionAttributeValues={
+                ":pk": {"S": f"CLUSTER#{self._world.cluster_arn}"},
+                ":sk": {"S": "APPROVAL#"},
+            },
+        )["Items"]
+        if not found:
+            raise LookupError("no plan waits for approval")
+        answer = json.dumps({"approved": approved, "by": APPROVER})
+        self._world.stack.client("stepfunctions").send_task_success(
+            taskToken=found[-1]["taskToken"]["S"], output=answer
+        )
+
+    def _resolved(self, value: Any) -> Any:
+        """Replace references by what they stand for now."""
+        if isinstance(value, dict):
+            return {key: self._resolved(each) for key, each in value.items()}
+        if isinstance(value, list):
+            return [self._resolved(each) for each in value]
+        found = REFERENCE.match(value) if isinstance(value, str) else None
+        return self._referenced(found[1], found[2] or "") if found else value
+
+    def _referenced(self, kind: str, name: str) -> Any:
+        world = self._world
+        match kind:
+            case "clusterArn":
+                return world.cluster_arn
+            case "quota":
+                return world.quota_named(name)["ComputeQuotaId"]
+            case "version":
+                return world.quota_named(name)["ComputeQuotaVersion"]
+            case "schedulerConfig":
+                return world.scheduler_config()["ClusterSchedulerConfigId"]
+            case "schedulerConfigVersion":
+                return world.scheduler_config()["ClusterSchedulerConfigVersion"]
+            case _:
+                raise ValueError(f"a walkthrough knows no ${{{kind}}}")

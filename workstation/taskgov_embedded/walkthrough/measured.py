@@ -1,0 +1,60 @@
+"""Metrics as CloudWatch has them: read back from the emulated account, as a dashboard would."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from taskgov_embedded.walkthrough.model import MetricCheck
+    from taskgov_embedded.walkthrough.world import World
+
+NAMESPACE = "TaskGovernance"
+MINUTE = 60
+
+
+def dimensions_of(check: MetricCheck, cluster_name: str) -> dict[str, str]:
+    """Return the dimensions that a check names."""
+    given = {
+        "Cluster": cluster_name,
+        "Team": check.team,
+        "InstanceType": check.instance_type,
+        "Resource": check.resource,
+        "Reason": check.reason,
+        "PreemptingTeam": check.preempting_team,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def read(world: World, name: str, dimensions: Mapping[str, str], statistic: Literal["last", "sum"]) -> float | None:
+    """Return the newest value of a metric, or the sum of all its values; None when it was never measured."""
+    now = world.clock.now
+    answer = world.stack.client("cloudwatch").get_metric_statistics(
+        Namespace=NAMESPACE,
+        MetricName=name,
+        Dimensions=[{"Name": key, "Value": value} for key, value in dimensions.items()],
+        StartTime=now - timedelta(days=1),
+        EndTime=now + timedelta(minutes=1),
+        Period=MINUTE,
+        Statistics=["Sum", "Average"],
+    )
+    points = sorted(answer["Datapoints"], key=lambda point: point["Timestamp"])
+    if not points:
+        return None
+    return float(sum(point["Sum"] for point in points) if statistic == "sum" else points[-1]["Average"])
+
+
+def newest(world: World, names: tuple[str, ...]) -> list[tuple[str, dict[str, str], float]]:
+    """Return every series of these metrics with its newest value, in a stable order."""
+    paginator = world.stack.client("cloudwatch").get_paginator("list_metrics")
+    series = [
+        (metric["MetricName"], {each["Name"]: each["Value"] for each in metric["Dimensions"]})
+        for page in paginator.paginate(Namespace=NAMESPACE)
+        for metric in page["Metrics"]
+        if metric["MetricName"] in names
+    ]
+    found = [(name, dimensions, read(world, name, dimensions, "last")) for name, dimensions in series]
+    known = [(name, dimensions, value) for name, dimensions, value in found if value is not None]
+    return sorted(known, key=lambda each: (names.index(each[0]), sorted(each[1].items())))

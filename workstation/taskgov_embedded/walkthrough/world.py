@@ -1,0 +1,194 @@
+"""The world of a walkthrough: the stack from `template.yaml`, and beside it the simulated HyperPod cluster."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from taskgov.allocation.codec import plan_from_json
+from taskgov.contracts.steps import Pointer
+from taskgov.hyperpod.model import ClusterSchedulerConfig, ComputeQuota
+from taskgov.hyperpod.names import namespace_of, team_of_cluster_queue
+from taskgov.quantities import parse
+from taskgov_embedded.clock import VirtualClock
+from taskgov_embedded.cluster.access import TokenVerifier, read_rules
+from taskgov_embedded.cluster.api_server import ClusterApiServer
+from taskgov_embedded.cluster.simulated import Pace, SimulatedCluster
+from taskgov_embedded.cluster.views import job_state
+from taskgov_embedded.cluster_port import GroupFact
+from taskgov_embedded.stack import Stack
+
+if TYPE_CHECKING:
+    from taskgov.allocation.plan import Plan
+    from taskgov_embedded.cluster.objects import KubeObject
+    from taskgov_embedded.walkthrough.chapter import QuotaRows
+    from taskgov_embedded.walkthrough.model import Group, Walkthrough
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+TEMPLATE = REPOSITORY / "template.yaml"
+RBAC = REPOSITORY / "docs" / "rbac.yaml"
+EKS_NAME = "ml-eks"
+MACHINES = {"reconcile": "ReconcileStateMachine", "audit": "AuditStateMachine"}
+"""What walkthroughs call the state machines, and their logical ids."""
+JOB_KINDS = ("pytorchjobs", "hyperpodpytorchjobs", "jobs", "pods")
+
+
+class World:
+    """Open it with `with`; the process is on its clock from then on."""
+
+    def __init__(self, walkthrough: Walkthrough, template: Path = TEMPLATE) -> None:
+        self.clock = VirtualClock(walkthrough.starts)
+        self.stack = Stack(template, {"ApplyMode": walkthrough.mode}, self.clock)
+        self.cluster_name = walkthrough.cluster.name
+        self._groups = walkthrough.cluster.groups
+        self.cluster = SimulatedCluster(
+            self.cluster_name,
+            lambda: self.clock.now,
+            allocatable=_allocatable(self._groups),
+            pace=Pace(join=30, stop=1),
+            at=self.clock.at,
+        )
+        self._closing = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as undo:
+            undo.enter_context(self.stack)
+            self._build(undo)
+            self._closing = undo.pop_all()
+        return self
+
+    def __exit__(self, *about: object) -> None:
+        self._closing.close()
+
+    def _build(self, undo: ExitStack) -> None:
+        for group in self._groups:
+            self.cluster.set_target(GroupFact(group.name, group.instance_type, group.count))
+        verifier = TokenVerifier(EKS_NAME, lambda: self.clock.now)
+        server = undo.enter_context(ClusterApiServer(self.cluster.store, verifier=verifier, rules=read_rules(RBAC)))
+        sagemaker = self.stack.sagemaker
+        self.registered = sagemaker.register_cluster(self.cluster_name, self.cluster, eks_cluster_name=EKS_NAME)
+        self.stack.eks.register_cluster(EKS_NAME, server.url, certificate_authority="")
+        sagemaker.on_quota_settled(self._follow)
+        sagemaker.on_scheduler_config_settled(self._follow)
+        self.stack.run_until_quiet()  # the nodes join
+
+    @property
+    def cluster_arn(self) -> str:
+        """The HyperPod cluster's ARN."""
+        return self.registered.arn
+
+    def _follow(self, _settled: object) -> None:
+        """Let the add-on in the cluster see what SageMaker holds now."""
+        quotas = [ComputeQuota.model_validate(each) for each in self.stack.sagemaker.quotas(self.cluster_arn)]
+        policy = self.stack.sagemaker.scheduler_config(self.cluster_arn)
+        held = ClusterSchedulerConfig.model_validate(policy).scheduler_config if policy else None
+        self.cluster.govern(quotas, held)
+
+    # What holds now
+
+    def quotas(self) -> QuotaRows:
+        """Return what the service holds for each team."""
+        sagemaker = self.stack.client("sagemaker")
+        pages = sagemaker.get_paginator("list_compute_quotas").paginate(ClusterArn=self.cluster_arn)
+        return {
+            summary["ComputeQuotaTarget"]["TeamName"]: tuple(summary["ComputeQuotaConfig"]["ComputeQuotaResources"])
+            for page in pages
+            for summary in page["ComputeQuotaSummaries"]
+        }
+
+    def quota_named(self, name: str) -> dict[str, Any]:
+        """Return the summary of a quota. Raises LookupError when there is none of this name."""
+        sagemaker = self.stack.client("sagemaker")
+        pages = sagemaker.get_paginator("list_compute_quotas").paginate(ClusterArn=self.cluster_arn)
+        for page in pages:
+            for summary in page["ComputeQuotaSummaries"]:
+                if name in {summary["Name"], summary["ComputeQuotaTarget"]["TeamName"]}:
+                    return dict(summary)
+        raise LookupError(f"no quota is named {name}")
+
+    def scheduler_config(self) -> dict[str, Any]:
+        """Return the summary of the cluster policy. Raises LookupError when there is none."""
+        sagemaker = self.stack.client("sagemaker")
+        found = sagemaker.list_cluster_scheduler_configs(ClusterArn=self.cluster_arn)
+        if not found["ClusterSchedulerConfigSummaries"]:
+            raise LookupError("the cluster has no cluster policy")
+        return dict(found["ClusterSchedulerConfigSummaries"][0])
+
+    def usage(self) -> dict[str, dict[str, dict[str, tuple[str, str]]]]:
+        """Return what each team uses: flavor -> resource -> total and borrowed, as the ClusterQueue's status says."""
+        found: dict[str, dict[str, dict[str, tuple[str, str]]]] = {}
+        for queue in self.cluster.store.list("clusterqueues"):
+            team = team_of_cluster_queue(queue["metadata"]["name"])
+            if team is not None:
+                found[team] = {
+                    flavor["name"]: {one["name"]: (one["total"], one["borrowed"]) for one in flavor["resources"]}
+                    for flavor in queue.get("status", {}).get("flavorsUsage", ())
+                }
+        return found
+
+    def jobs(self) -> dict[str, str]:
+        """Return the state of every job that somebody submitted, as `team/name`."""
+        return {self.name_of(job): job_state(self.cluster.store, job) for job in self._submitted()}
+
+    def find_job(self, team: str, name: str) -> KubeObject | None:
+        """Return a job, or None when there is none such."""
+        for job in self._submitted():
+            if job["metadata"]["name"] == name and job["metadata"]["namespace"] == namespace_of(team):
+                return job
+        return None
+
+    def workload_of(self, job: KubeObject) -> KubeObject | None:
+        """Return a job's Workload."""
+        uid = job["metadata"]["uid"]
+        for workload in self.cluster.store.list("workloads", job["metadata"]["namespace"]):
+            if any(owner["uid"] == uid for owner in workload["metadata"].get("ownerReferences", ())):
+                return workload
+        return None
+
+    def job_of(self, workload: str) -> str:
+        """Return the job (`team/name`) whose workload this is (`namespace/name`), or the workload's own name."""
+        namespace, _, name = workload.partition("/")
+        found = self.cluster.store.find("workloads", name, namespace)
+        owner = found["metadata"]["ownerReferences"][0]["name"] if found else name
+        return f"{namespace.removeprefix('hyperpod-ns-')}/{owner}"
+
+    def name_of(self, job: KubeObject) -> str:
+        """Return a job as `team/name`."""
+        return f"{job['metadata']['namespace'].removeprefix('hyperpod-ns-')}/{job['metadata']['name']}"
+
+    def plan_at(self, pointer: dict[str, str]) -> Plan:
+        """Read a plan from the bucket."""
+        return plan_from_json(self.document(Pointer.model_validate(pointer)))
+
+    def document(self, pointer: Pointer) -> bytes:
+        """Read a document from the bucket."""
+        body: bytes = self.stack.client("s3").get_object(Bucket=pointer.bucket, Key=pointer.key)["Body"].read()
+        return body
+
+    def dead_letters(self) -> int:
+        """Return how many messages lie in the intake's dead-letter queue."""
+        url = self.stack.physical("IntakeDeadLetterQueue")
+        answer = self.stack.client("sqs").get_queue_attributes(
+            QueueUrl=url, AttributeNames=["ApproximateNumberOfMessages"]
+        )
+        return int(answer["Attributes"]["ApproximateNumberOfMessages"])
+
+    def _submitted(self) -> list[KubeObject]:
+        """Return jobs, and pods that belong to none."""
+        found = [job for plural in JOB_KINDS for job in self.cluster.store.list(plural)]
+        return [job for job in found if not job["metadata"].get("ownerReferences")]
+
+
+def _allocatable(groups: tuple[Group, ...]) -> dict[str, dict[str, int]]:
+    return {
+        group.instance_type: {name: parse(name, str(amount)) for name, amount in group.allocatable.items()}
+        for group in groups
+        if group.allocatable
+    }
+
+
+def as_json(value: Any) -> str:
+    """Write a value for comparison and display, the same each time."""
+    return json.dumps(value, sort_keys=True, default=str)
