@@ -136,6 +136,7 @@ class Gateway:
         # What the account does is not done in the environment of the function that asked for it.
         with self._outside():
             read = self._read(normalize_request(request))
+            _rewind(request.body)
             return to_moto() if read is None else self.take(*read, to_moto)
 
     def take(self, call: Call, wire: _Wire, to_moto: Callable[[], Answer]) -> Answer:
@@ -240,6 +241,12 @@ class Gateway:
             params=params,
         )
         return call, _Wire(service, operation, request.content_type or "", model)
+
+
+def _rewind(body: Any) -> None:
+    """Let moto read a streamed body (S3's chunks with a trailing checksum) that was read here already."""
+    if hasattr(body, "seek"):
+        body.seek(0)
 
 
 def _parse(service: str, request: Any) -> tuple[str, Mapping[str, Any], Any]:
