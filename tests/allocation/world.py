@@ -1,4 +1,4 @@
-"""Builders for the worlds that tests of the allocation plan in: quotas, nodes, documents, and what a write does to them."""
+"""Builders for the worlds in which the allocation is tested: quotas, nodes, documents, and what a write does."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

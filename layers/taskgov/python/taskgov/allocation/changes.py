@@ -185,8 +185,9 @@ def _reason_of_settings(desired: Desired) -> Reason:
     if desired.promise.put_right:
         return Reason.HAND_EDIT_PUT_RIGHT
     quota = desired.promise.quota
-    retry = quota is not None and quota.status == NEEDS_RETRY
-    return Reason.RECOVERY if retry else Reason.POLICY_CHANGED
+    if quota is not None and quota.status == NEEDS_RETRY:
+        return Reason.RECOVERY
+    return Reason.BUDGET if desired.borrowing_stopped else Reason.POLICY_CHANGED
 
 
 def _settings(desired: Desired) -> Iterable[str]:
@@ -194,6 +195,8 @@ def _settings(desired: Desired) -> Iterable[str]:
     quota = desired.promise.quota
     if quota is None:
         return
+    if desired.borrowing_stopped:
+        yield "the budget is used up: borrowing stops"
     if quota.status == NEEDS_RETRY:
         yield f"status {quota.status}: the update is tried again"
     if not is_same_target(quota.compute_quota_target, desired.target):

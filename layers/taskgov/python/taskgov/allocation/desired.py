@@ -39,6 +39,8 @@ class Desired:
     config: ComputeQuotaConfig
     target: ComputeQuotaTarget
     lines: tuple[TeamAllocation, ...]
+    borrowing_stopped: bool = False
+    """The team's budget is used up, and the document stops its borrowing then."""
 
 
 class Wishes:
@@ -82,7 +84,7 @@ class Wishes:
             for name in sorted({*today, *kept})
             for line in self._lines(promise, name, today.get(name), holdings.get(name))
         )
-        return Desired(promise, config, target, tuple(lines))
+        return Desired(promise, config, target, tuple(lines), promise.team in self._no_borrowing)
 
     def lines_of_kept(self, kept: Kept) -> tuple[TeamAllocation, ...]:
         """Return the numbers of a quota that is left alone: before and after are the same."""

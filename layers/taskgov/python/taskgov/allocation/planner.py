@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Final, Literal
 
 from taskgov.allocation.allocate import TypeAllocation, allocate
+from taskgov.allocation.budgets import budget_findings, out_of_budget
 from taskgov.allocation.capacity import TypeCapacity, count_capacity
 from taskgov.allocation.changes import Writes, quota_sums, writes
 from taskgov.allocation.codec import changes_sha256
@@ -20,6 +21,7 @@ from taskgov.allocation.guardrails import Judged, judge
 from taskgov.allocation.leases import next_moment
 from taskgov.allocation.overcommitment import overcommitment
 from taskgov.allocation.plan import Outcome, Plan, Prediction, TeamAllocation
+from taskgov.allocation.predict import predict
 from taskgov.allocation.standing import Standings, sort_out
 from taskgov.findings import Finding, Severity
 from taskgov.hyperpod.instance_types import InstanceTypeTable
@@ -56,7 +58,7 @@ def plan_quotas(
     if snapshot.policy is not None and (snapshot.policy.instance_types or instance_types is None):
         table = snapshot.policy.instance_type_table()
     capacities = _capacities(snapshot, table)
-    work = _work(snapshot, capacities)
+    work = _work(snapshot, capacities, table)
     plan = _plan(snapshot, mode, capacities, work)
     return replace(plan, outcome=_outcome(plan, work.judged, approved_changes))
 
@@ -72,11 +74,11 @@ class _Work:
     findings: tuple[Finding, ...]
 
 
-def _work(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity]) -> _Work:
+def _work(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity], table: InstanceTypeTable) -> _Work:
     standings = sort_out(snapshot)
     policy = snapshot.policy
     allocations = [] if policy is None else allocate(snapshot, policy, standings, capacities)
-    wishes = Wishes(allocations, capacities, () if policy is None else policy.leases, snapshot.taken_at)
+    wishes = _wishes(snapshot, allocations, capacities)
     promises = (*standings.promises, *([standings.pool] if standings.pool else []))
     desired = [wishes.of(promise) for promise in promises]
     to_write = writes(snapshot, desired, capacities)
@@ -89,11 +91,20 @@ def _work(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity]) -> _Work:
             key=lambda line: (line.instance_type, line.team, line.unit),
         )
     )
-    prediction = Prediction(simulated=False, not_modelled=("nothing was simulated",))
+    prediction = predict(snapshot, to_write.changes, table)
     falling = [] if policy is None else decreases(snapshot, policy, lines, capacities)
     guardrails = Guardrails() if policy is None else policy.guardrails
     judged = judge(snapshot, guardrails, to_write.changes, falling, prediction)
     return _Work(lines, to_write, judged, prediction, _findings(snapshot, standings, allocations, capacities))
+
+
+def _wishes(
+    snapshot: Snapshot, allocations: Iterable[TypeAllocation], capacities: Mapping[str, TypeCapacity]
+) -> Wishes:
+    if snapshot.policy is None:
+        return Wishes(allocations, capacities, (), snapshot.taken_at)
+    stopped = out_of_budget(snapshot.policy.budgets, snapshot.budget_use)
+    return Wishes(allocations, capacities, snapshot.policy.leases, snapshot.taken_at, no_borrowing=stopped)
 
 
 def _plan(snapshot: Snapshot, mode: Mode, capacities: Mapping[str, TypeCapacity], work: _Work) -> Plan:
@@ -166,7 +177,9 @@ def _findings(
     ]
     told = [finding for allocation in allocations for finding in allocation.findings]
     over = overcommitment(quota_sums(snapshot.quotas, capacities), capacities)
-    return (*violations, *snapshot.policy_findings, *standings.findings, *told, *over)
+    budgets = () if snapshot.policy is None else snapshot.policy.budgets
+    spent = budget_findings(budgets, snapshot.budget_use)
+    return (*violations, *snapshot.policy_findings, *standings.findings, *told, *over, *spent)
 
 
 def _recheck_at(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity], work: _Work) -> datetime | None:

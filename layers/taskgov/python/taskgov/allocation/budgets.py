@@ -1,0 +1,54 @@
+"""Budgets in GPU-hours per period: warned about, and where the document says so, borrowing stops first.
+
+The guarantee is never touched: a team over its budget keeps its quota and loses, at most, what it borrows.
+"""
+
+from collections.abc import Iterable
+
+from taskgov.findings import Finding, Severity
+from taskgov.policy.document import Budget
+from taskgov.snapshot.model import BudgetUse
+
+
+def budget_findings(budgets: Iterable[Budget], uses: Iterable[BudgetUse]) -> Iterable[Finding]:
+    """Return a finding for each budget that passed a threshold, and for each that is not measured."""
+    used = {use.team: use for use in uses}
+    for budget in sorted(budgets, key=_team):
+        use = used.get(budget.team)
+        if use is None:
+            because = (
+                f"The budget of {budget.team} ({budget.gpu_hours:g} GPU-hours a {budget.period}) is not measured yet."
+            )
+            yield Finding("budget-not-measured", Severity.INFO, budget.team, because)
+            continue
+        percent = use.gpu_hours * 100 / budget.gpu_hours
+        passed = [threshold for threshold in budget.warn_percent if percent >= threshold]
+        if passed:
+            yield _passed(budget, use, percent, max(passed))
+
+
+def out_of_budget(budgets: Iterable[Budget], uses: Iterable[BudgetUse]) -> frozenset[str]:
+    """Return the teams whose borrowing stops: the budget is used up, and the document says so."""
+    used = {use.team: use.gpu_hours for use in uses}
+    return frozenset(
+        budget.team
+        for budget in budgets
+        if budget.lower_borrow_limit and used.get(budget.team, 0.0) >= budget.gpu_hours
+    )
+
+
+def _passed(budget: Budget, use: BudgetUse, percent: float, threshold: int) -> Finding:
+    stopped = "; borrowing is stopped until the period ends" if budget.lower_borrow_limit and percent >= 100 else ""
+    return Finding(
+        code="budget-threshold",
+        severity=Severity.ERROR if percent >= 100 else Severity.WARNING,
+        subject=budget.team,
+        because=f"{budget.team} used {use.gpu_hours:g} of {budget.gpu_hours:g} GPU-hours since "
+        f"{use.period_start:%Y-%m-%d %H:%M} UTC ({percent:.0f} %, threshold {threshold} %){stopped}.",
+        remedy="use less, or raise the budget in the policy document",
+        evidence={"used": use.gpu_hours, "budget": budget.gpu_hours, "percent": round(percent, 1)},
+    )
+
+
+def _team(budget: Budget) -> str:
+    return budget.team

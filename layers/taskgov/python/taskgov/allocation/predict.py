@@ -1,0 +1,145 @@
+"""Predict what the scheduler would do because of a plan: which workloads start, are preempted, or wait longer.
+
+Two copies of the cluster's queues are let run until nothing changes any more: one as it is, one with the plan's quotas.
+What differs between the two is the plan's doing; what would have happened anyway is not. Both copies have the queues of
+the changed teams as the rendering makes them, so that only the numbers differ.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from taskgov.allocation.plan import Change, Prediction, WorkloadEffect
+from taskgov.hyperpod.instance_types import InstanceTypeTable, mig_slices
+from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig, ComputeQuotaTarget, SchedulerConfig
+from taskgov.hyperpod.names import NAMESPACE_NAME_LABEL, team_of_cluster_queue, team_of_namespace
+from taskgov.kueue.render import manager_configuration, render
+from taskgov.quantities import is_accelerator, is_mig
+from taskgov.scheduling import Admission, ManagerConfig, Preempted, World
+from taskgov.snapshot.model import KubernetesObject, KueueObjects, Snapshot
+
+MAX_CYCLES: Final = 5000
+"""Cycles after which a simulation is given up: it then predicts nothing."""
+
+
+def predict(snapshot: Snapshot, changes: Sequence[Change], table: InstanceTypeTable) -> Prediction:
+    """Return what the changes would do to the snapshot's workloads.
+
+    `simulated` is False, with the reason, when the scheduler's objects cannot be understood; guardrails that need the
+    prediction then say no.
+    """
+    if not changes or not snapshot.kueue.workloads:
+        return Prediction(simulated=True)
+    try:
+        without, with_plan = _two_worlds(snapshot, changes, table)
+    except (KeyError, ValueError) as error:
+        return Prediction(simulated=False, not_modelled=(f"the scheduler's objects cannot be read: {error}",))
+    running = {key: held for key in without.workloads() if (held := without.admission(key)) is not None}
+    now = snapshot.taken_at
+    calm, changed = _settled(without, now), _settled(with_plan, now)
+    if calm is None or changed is None:
+        return Prediction(simulated=False, not_modelled=(f"the queues did not settle within {MAX_CYCLES} cycles",))
+    effects = tuple(_effects(_Outcome(without, calm), _Outcome(with_plan, changed), running))
+    preempted = sum(effect.gpus for effect in effects if effect.effect == "preempted")
+    return Prediction(simulated=True, effects=effects, preempted_gpus=preempted)
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """A world that has come to rest, and who was preempted on the way, by whom."""
+
+    world: World
+    preempted: Mapping[str, Preempted]
+
+
+def _two_worlds(snapshot: Snapshot, changes: Sequence[Change], table: InstanceTypeTable) -> tuple[World, World]:
+    before = snapshot.scheduler_config.scheduler_config if snapshot.scheduler_config else None
+    after = next((change.after for change in changes if isinstance(change.after, SchedulerConfig)), before)
+    changed = [change for change in changes if isinstance(change.after, ComputeQuotaConfig)]
+    quotas = {quota.compute_quota_id: quota for quota in snapshot.quotas}
+    old = [quotas[change.resource_id] for change in changed if change.resource_id]
+    new = [_quota_after(change, quotas) for change in changed]
+    return _world(snapshot, old, before, table), _world(snapshot, new, after, table)
+
+
+def _quota_after(change: Change, quotas: Mapping[str, ComputeQuota]) -> ComputeQuota:
+    written = {"compute_quota_config": change.after, "compute_quota_target": change.target_after}
+    if change.resource_id is not None:
+        return quotas[change.resource_id].model_copy(update=written)
+    return ComputeQuota(
+        compute_quota_id=f"new-{change.team}",
+        name=change.name,
+        compute_quota_version=1,
+        status="Created",
+        compute_quota_config=change.after if isinstance(change.after, ComputeQuotaConfig) else ComputeQuotaConfig(),
+        compute_quota_target=change.target_after or ComputeQuotaTarget(team_name=change.team),
+    )
+
+
+def _world(
+    snapshot: Snapshot, quotas: Iterable[ComputeQuota], scheduler: SchedulerConfig | None, table: InstanceTypeTable
+) -> World:
+    """Return a copy of the cluster's scheduler in which `quotas` are as rendered."""
+    world = World(ManagerConfig(fair_sharing=manager_configuration(scheduler).fair_sharing))
+    rendered = render(quotas, scheduler, table)
+    world.load([*_objects(snapshot.kueue), *rendered.namespaces])
+    # Applied after what is there: the rendered queue takes the place of the one it is made from.
+    for manifest in (*rendered.resource_flavors, *rendered.cluster_queues, *rendered.local_queues):
+        world.apply(manifest)
+    return world
+
+
+def _objects(kueue: KueueObjects) -> Iterable[Mapping[str, Any]]:
+    kinds: Mapping[str, Sequence[KubernetesObject]] = {
+        "ResourceFlavor": kueue.resource_flavors,
+        "Cohort": kueue.cohorts,
+        "ClusterQueue": kueue.cluster_queues,
+        "LocalQueue": kueue.local_queues,
+        "WorkloadPriorityClass": kueue.priority_classes,
+        "Workload": kueue.workloads,
+    }
+    names = {item["metadata"]["namespace"] for item in (*kueue.local_queues, *kueue.workloads)}
+    for name in sorted(names):
+        yield {"kind": "Namespace", "metadata": {"name": name, "labels": {NAMESPACE_NAME_LABEL: name}}}
+    for kind, items in kinds.items():
+        # The items of a list as the API server sends it do not say what they are.
+        yield from ({**item, "kind": kind} for item in items)
+
+
+def _settled(world: World, now: datetime) -> dict[str, Preempted] | None:
+    """Run until nothing changes; return who was preempted, or None when it does not come to rest."""
+    results = world.settle(now, max_cycles=MAX_CYCLES)
+    if len(results) >= MAX_CYCLES:
+        return None
+    return {preempted.workload: preempted for result in results for preempted in result.preempted}
+
+
+def _effects(calm: _Outcome, changed: _Outcome, running: Mapping[str, Admission]) -> Iterable[WorkloadEffect]:
+    for key in sorted(calm.world.workloads()):
+        before, after = calm.world.admission(key), changed.world.admission(key)
+        loss = changed.preempted.get(key)
+        if key in running and loss is not None and key not in calm.preempted:
+            because = f"{loss.reason}, by {loss.preemptor}" + (", and starts again" if after else "")
+            yield _effect(key, "preempted", running[key], because)
+        elif before is None and after is not None:
+            yield _effect(key, "starts", after, f"there is quota for it in {after.cluster_queue}")
+        elif before is not None and after is None:
+            yield _effect(key, "waits", before, f"it would have had quota in {before.cluster_queue}")
+
+
+def _effect(key: str, effect: str, held: Admission, because: str) -> WorkloadEffect:
+    namespace, _, name = key.rpartition("/")
+    team = team_of_cluster_queue(held.cluster_queue) or team_of_namespace(namespace) or held.cluster_queue
+    return WorkloadEffect(namespace, name, team, effect, _gpus(held), because)
+
+
+def _gpus(held: Admission) -> int:
+    """Return the accelerators a workload holds; partitions of a GPU count by their sevenths, rounded up."""
+    sevenths = 0
+    for pod_set in held.pod_sets:
+        for resource, amount in pod_set.usage.items():
+            if is_accelerator(resource):
+                whole = mig_slices(resource.removeprefix("nvidia.com/")) if is_mig(resource) else 7
+                sevenths += amount * whole
+    return -(-sevenths // 7)
