@@ -1,0 +1,101 @@
+"""Who lends what to whom, where nobody wrote it down: one flavor and resource of one cohort.
+
+A cohort is a common pool: Kueue knows who holds more than its quota, and has no record of whose quota that is. So loans
+are **attributed**: to everybody with idle quota, in proportion to it (largest remainder, ties by name). What is held
+above the quota and cannot be a loan is over quota:
+
+* beyond the borrowing limit, or outside a cohort, nothing can have been borrowed;
+* together nobody can have borrowed more than the others leave idle.
+
+That is what remains when a quota was lowered under running work. An excess that the limit allows and that others leave
+idle *is* borrowing, however it came about: Kueue treats it so, and may reclaim it. Sums are exact: borrowed = lent.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What one queue (or cohort with quota of its own) is promised and holds. A limit of None is no limit."""
+
+    name: str
+    nominal: int
+    used: int
+    borrowing_limit: int | None = None
+    lending_limit: int | None = None
+
+    @property
+    def excess(self) -> int:
+        """What is held above the quota."""
+        return max(0, self.used - self.nominal)
+
+    @property
+    def unused(self) -> int:
+        """What of the quota its owner does not use."""
+        return max(0, self.nominal - self.used)
+
+    @property
+    def borrowable(self) -> int:
+        """What of the excess the borrowing limit allows."""
+        return self.excess if self.borrowing_limit is None else min(self.excess, self.borrowing_limit)
+
+    @property
+    def lendable(self) -> int:
+        """What of the unused quota the lending limit allows."""
+        return self.unused if self.lending_limit is None else min(self.unused, self.lending_limit)
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """How one account stands: its excess is `borrowed + over_quota`, its unused quota `lent + idle`."""
+
+    borrowed: int = 0
+    over_quota: int = 0
+    lent: int = 0
+    idle: int = 0
+
+
+def settle(accounts: Sequence[Account]) -> Mapping[str, Settlement]:
+    """Settle one flavor and resource of one cohort, by account name.
+
+    Example: 3 are missing, and the two lenders have 4 and 2 idle.
+        >>> settled = settle([Account("a", 2, 5, borrowing_limit=3), Account("b", 4, 0), Account("c", 3, 1)])
+        >>> settled["a"].borrowed, settled["b"].lent, settled["c"].lent, settled["c"].idle
+        (3, 2, 1, 1)
+
+    """
+    lendable = {one.name: one.lendable for one in accounts}
+    borrowable = {one.name: one.borrowable for one in accounts}
+    loans = min(sum(lendable.values()), sum(borrowable.values()))
+    borrowed, lent = apportion(loans, borrowable), apportion(loans, lendable)
+    return {one.name: _settled(one, borrowed[one.name], lent[one.name]) for one in accounts}
+
+
+def settle_alone(account: Account) -> Settlement:
+    """Settle an account outside any cohort: it neither borrows nor lends."""
+    return _settled(account, borrowed=0, lent=0)
+
+
+def apportion(total: int, weights: Mapping[str, int]) -> dict[str, int]:
+    """Split `total` in proportion to `weights`: largest remainder, ties by name.
+
+    Nobody gets more than its weight as long as `total` does not exceed their sum.
+
+    Example:
+        >>> apportion(10, {"b": 1, "a": 1, "c": 1})
+        {'b': 3, 'a': 4, 'c': 3}
+
+    """
+    whole = sum(weights.values())
+    if whole == 0:
+        return dict.fromkeys(weights, 0)
+    parts = {name: total * weight // whole for name, weight in weights.items()}
+    left = total - sum(parts.values())
+    for name in sorted(weights, key=lambda name: (-(total * weights[name] % whole), name))[:left]:
+        parts[name] += 1
+    return parts
+
+
+def _settled(account: Account, borrowed: int, lent: int) -> Settlement:
+    return Settlement(borrowed, account.excess - borrowed, lent, account.unused - lent)

@@ -1,0 +1,189 @@
+"""Who uses, borrows, lends and waits: Kueue's queues and workloads as a table of teams, instance types and resources.
+
+Metrics, audit, explanations and the command line read it. For every team, instance type and resource
+
+    guaranteed = own use + lent + idle        used = own use + borrowed + over quota
+
+and over each cohort borrowed = lent, exactly (`taskgov.kueue.lending` says how loans are attributed). Usage is what
+workloads have reserved (`status.flavorsReservation`): that is what Kueue's scheduler counts, and the same as
+`status.flavorsUsage` where there are no admission checks, as in HyperPod.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Final
+
+from taskgov.hyperpod import names
+from taskgov.kueue.lending import Account, Settlement, settle, settle_alone
+from taskgov.quantities import ResourceName, parse
+from taskgov.scheduling.objects import ClusterQueue, FlavorResource, Quota, flavor_resource, split
+from taskgov.scheduling.reading import read_cluster_queue, read_cohort
+
+KubernetesObject = Mapping[str, Any]
+
+INFINITE_SHARE: Final = 2**63 - 1
+"""`status.fairSharing.weightedShare` of a queue with weight 0 that borrows: no number, but a flag."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaUsage:
+    """One team on one instance type and resource, in base units (cpu in milli, memory in bytes)."""
+
+    team: str
+    queue: str
+    instance_type: str
+    resource: ResourceName
+    guaranteed: int
+    used: int
+    borrowed: int
+    over_quota: int
+    lent: int
+    idle: int
+    borrow_limit: int | None
+    """What the team may borrow; None is no limit, and 0 outside a cohort."""
+
+    @property
+    def own_use(self) -> int:
+        """What the team uses of its own guarantee."""
+        return self.used - self.borrowed - self.over_quota
+
+    @property
+    def borrow_limit_utilisation(self) -> Fraction | None:
+        """Borrowed as a part of the limit; None without a limit, and with a limit of nothing."""
+        return Fraction(self.borrowed, self.borrow_limit) if self.borrow_limit else None
+
+
+@dataclass(frozen=True, slots=True)
+class FairShare:
+    """Where a team stands in fair sharing, as Kueue reports it. An infinite share is a flag, never a number."""
+
+    team: str
+    weight: float
+    weighted_share: int | None
+    infinite: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """One cluster's usage: lines by team, instance type and resource."""
+
+    lines: tuple[QuotaUsage, ...]
+    fair_shares: tuple[FairShare, ...]
+
+    def of_team(self, team: str) -> tuple[QuotaUsage, ...]:
+        """Return the team's lines."""
+        return tuple(line for line in self.lines if line.team == team)
+
+
+@dataclass(frozen=True, slots=True)
+class _Holder:
+    """A queue, or a cohort that has quota of its own (which it only lends)."""
+
+    name: str
+    team: str
+    root: str | None
+    """The cohort at the top of its tree; None outside any."""
+    quotas: Mapping[FlavorResource, Quota]
+    used: Mapping[FlavorResource, int] = field(default_factory=dict)
+
+
+def usage_of(cluster_queues: Iterable[KubernetesObject], cohorts: Iterable[KubernetesObject] = ()) -> Usage:
+    """Read usage from ClusterQueues (v1beta1 or v1beta2) with their status, and from Cohorts where there are any."""
+    queues = sorted(cluster_queues, key=lambda one: str(one["metadata"]["name"]))
+    holders = _holders(queues, tuple(cohorts))
+    lines = sorted(_lines(holders), key=lambda line: (line.team, line.instance_type, line.resource, line.queue))
+    return Usage(tuple(lines), tuple(_fair_share(one) for one in queues))
+
+
+def team_of(cluster_queue: KubernetesObject) -> str:
+    """Return whose queue it is: by HyperPod's label, else by its name, else the queue's own name."""
+    metadata = cluster_queue["metadata"]
+    labelled = (metadata.get("labels") or {}).get(names.QUOTA_ALLOCATION_LABEL)
+    return str(labelled or names.team_of_cluster_queue(metadata["name"]) or metadata["name"])
+
+
+def _holders(queues: Sequence[KubernetesObject], cohorts: Sequence[KubernetesObject]) -> tuple[_Holder, ...]:
+    read = [read_cohort(one) for one in cohorts]
+    parents = {one.name: one.parent for one in read}
+    own = [_Holder(f"cohort/{one.name}", one.name, _root(one.name, parents), one.quotas) for one in read if one.quotas]
+    return (*(_queue_holder(one, parents) for one in queues), *own)
+
+
+def _queue_holder(queue: KubernetesObject, parents: Mapping[str, str | None]) -> _Holder:
+    read: ClusterQueue = read_cluster_queue(queue)
+    root = _root(read.cohort, parents) if read.cohort else None
+    return _Holder(read.name, team_of(queue), root, read.quotas, _reserved(queue))
+
+
+def _root(cohort: str, parents: Mapping[str, str | None]) -> str:
+    """Climb to the top; a cohort that no object describes has no parent. Kueue stops queues in a circle."""
+    seen: set[str] = set()
+    while (parent := parents.get(cohort)) and cohort not in seen:
+        seen.add(cohort)
+        cohort = parent
+    return min(seen) if cohort in seen else cohort
+
+
+def _reserved(queue: KubernetesObject) -> dict[FlavorResource, int]:
+    status = queue.get("status") or {}
+    flavors = status.get("flavorsReservation") or status.get("flavorsUsage") or ()
+    return {
+        flavor_resource(flavor["name"], one["name"]): parse(one["name"], one.get("total") or 0)
+        for flavor in flavors
+        for one in flavor.get("resources") or ()
+    }
+
+
+def _lines(holders: Sequence[_Holder]) -> Iterator[QuotaUsage]:
+    settled = _settlements(holders)
+    for holder in holders:
+        for key in holder.quotas.keys() | {key for key, used in holder.used.items() if used}:
+            yield _line(holder, key, settled[holder.name, key])
+
+
+def _line(holder: _Holder, key: FlavorResource, settled: Settlement) -> QuotaUsage:
+    instance_type, resource = split(key)
+    account = _account(holder, key)
+    return QuotaUsage(
+        team=holder.team,
+        queue=holder.name,
+        instance_type=instance_type,
+        resource=resource,
+        guaranteed=account.nominal,
+        used=account.used,
+        borrowed=settled.borrowed,
+        over_quota=settled.over_quota,
+        lent=settled.lent,
+        idle=settled.idle,
+        borrow_limit=account.borrowing_limit if holder.root else 0,
+    )
+
+
+def _settlements(holders: Sequence[_Holder]) -> dict[tuple[str, FlavorResource], Settlement]:
+    """Settle each cohort tree by flavor and resource, and everybody outside a cohort alone."""
+    pools: dict[tuple[str, FlavorResource], list[_Holder]] = {}
+    settled: dict[tuple[str, FlavorResource], Settlement] = {}
+    for holder in holders:
+        for key in holder.quotas.keys() | holder.used.keys():
+            if holder.root is None:
+                settled[holder.name, key] = settle_alone(_account(holder, key))
+            else:
+                pools.setdefault((holder.root, key), []).append(holder)
+    for (_, key), members in pools.items():
+        for name, settlement in settle([_account(one, key) for one in members]).items():
+            settled[name, key] = settlement
+    return settled
+
+
+def _account(holder: _Holder, key: FlavorResource) -> Account:
+    """Return the account of a quota; where an instance type was taken from the queue, what still runs has none."""
+    quota = holder.quotas.get(key, Quota(nominal=0, borrowing_limit=0))
+    return Account(holder.name, quota.nominal, holder.used.get(key, 0), quota.borrowing_limit, quota.lending_limit)
+
+
+def _fair_share(queue: KubernetesObject) -> FairShare:
+    share = ((queue.get("status") or {}).get("fairSharing") or {}).get("weightedShare")
+    infinite = share is not None and int(share) >= INFINITE_SHARE
+    number = None if share is None or infinite else int(share)
+    return FairShare(team_of(queue), read_cluster_queue(queue).weight, number, infinite)

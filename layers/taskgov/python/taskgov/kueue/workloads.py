@@ -1,0 +1,150 @@
+"""Which workloads wait and which were preempted, for whom and why: Kueue's Workloads as records of teams.
+
+Metrics count them, explanations tell them. A preemption has an identity (the workload's uid and the moment), so that it
+counts once however often it is seen. Kueue keeps the condition until the workload is admitted again; what is evicted
+and admitted again between two looks is not seen.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from taskgov.hyperpod import names
+from taskgov.quantities import is_accelerator
+from taskgov.scheduling.instants import moment
+from taskgov.scheduling.objects import Condition, Workload
+from taskgov.scheduling.reading import read_conditions, read_workload
+
+KubernetesObject = Mapping[str, Any]
+
+_MESSAGE: Final = re.compile(
+    r"\(UID: (?P<uid>[^,)]*)(?:, JobUID: (?P<job>[^)]*))?\)"
+    r"(?:.*?; preemptor path: (?P<preemptor>[^;]*); preemptee path: (?P<preemptee>[^;]*))?"
+)
+"""Kueue's sentence from 0.10 on: the job's uid came with 0.11, the paths of the two queues with 0.15."""
+
+
+@dataclass(frozen=True, slots=True)
+class TeamPending:
+    """What waits for quota in one team's namespace."""
+
+    team: str
+    workloads: int
+    accelerators: int
+    """What they ask for, MIG partitions counted as one each."""
+    oldest_since: datetime | None
+
+    def oldest_wait(self, now: datetime) -> timedelta:
+        """Return how long the oldest has waited; nothing waits for no time."""
+        return max(now - self.oldest_since, timedelta()) if self.oldest_since else timedelta()
+
+
+@dataclass(frozen=True, slots=True)
+class Preemption:
+    """One preemption of one workload."""
+
+    uid: str
+    namespace: str
+    name: str
+    team: str
+    at: datetime
+    reason: str
+    """InClusterQueue, InCohortReclamation, InCohortFairSharing or InCohortReclaimWhileBorrowing."""
+    message: str
+    accelerators: int
+    ran_since: datetime | None
+    """When it was admitted, as long as it has not released its quota; None once nobody can tell."""
+    preempting_team: str | None
+    preempting_queue: str | None
+    preemptor_uid: str | None
+    preemptor_job_uid: str | None
+
+    @property
+    def identity(self) -> str:
+        """Return what makes this preemption this one."""
+        return f"{self.uid}#{self.at:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def pending_by_team(workloads: Iterable[KubernetesObject]) -> tuple[TeamPending, ...]:
+    """Return what waits, for each team of which something does, by name.
+
+    Waiting are workloads without a quota reservation that are neither finished nor deactivated. A preempted one waits
+    since its eviction, any other since its creation.
+    """
+    waiting: dict[str, list[tuple[Workload, datetime]]] = {}
+    for workload, conditions in _read(workloads):
+        if workload.active and not _is_true(conditions, "QuotaReserved") and not _is_true(conditions, "Finished"):
+            since = conditions["Evicted"].since if _is_true(conditions, "Evicted") else workload.created
+            waiting.setdefault(_team(workload), []).append((workload, moment(since)))
+    return tuple(
+        TeamPending(team, len(some), sum(_accelerators(one) for one, _ in some), min(since for _, since in some))
+        for team, some in sorted(waiting.items())
+    )
+
+
+def preemptions_of(workloads: Iterable[KubernetesObject]) -> tuple[Preemption, ...]:
+    """Return every preemption that the workloads' conditions tell of, oldest first."""
+    found = (
+        _preemption(workload, conditions)
+        for workload, conditions in _read(workloads)
+        if _is_true(conditions, "Preempted")
+    )
+    return tuple(sorted(found, key=lambda one: (one.at, one.identity)))
+
+
+def _preemption(workload: Workload, conditions: Mapping[str, Condition]) -> Preemption:
+    condition = conditions["Preempted"]
+    message = str(condition.message)
+    said = _MESSAGE.search(message)
+    queue = _queue(said["preemptor"]) if said else None
+    own = condition.reason == "InClusterQueue"
+    return Preemption(
+        uid=workload.uid,
+        namespace=workload.namespace,
+        name=workload.name,
+        team=_team(workload),
+        at=moment(condition.since),
+        reason=condition.reason,
+        message=message,
+        accelerators=_accelerators(workload),
+        ran_since=moment(conditions["Admitted"].since) if _is_true(conditions, "Admitted") else None,
+        preempting_team=names.team_of_cluster_queue(queue) or queue if queue else _team(workload) if own else None,
+        preempting_queue=queue,
+        preemptor_uid=_known(said["uid"]) if said else None,
+        preemptor_job_uid=_known(said["job"]) if said else None,
+    )
+
+
+def _read(workloads: Iterable[KubernetesObject]) -> Iterator[tuple[Workload, dict[str, Condition]]]:
+    for one in workloads:
+        yield read_workload(one, {}), read_conditions(one.get("status") or {})
+
+
+def _team(workload: Workload) -> str:
+    """Return whose namespace it is; a namespace that HyperPod did not make stands for itself."""
+    return names.team_of_namespace(workload.namespace) or workload.namespace
+
+
+def _accelerators(workload: Workload) -> int:
+    return sum(
+        pods.count * amount
+        for pods in workload.pod_sets
+        for resource, amount in pods.requests
+        if is_accelerator(resource)
+    )
+
+
+def _queue(path: str | None) -> str | None:
+    """Return the last step of `/shared-pool/hyperpod-ns-team-b-clusterqueue`."""
+    return _known(path.strip().rpartition("/")[2]) if path else None
+
+
+def _known(text: str | None) -> str | None:
+    """Kueue writes UNKNOWN for what it does not know."""
+    return None if not text or text == "UNKNOWN" else text
+
+
+def _is_true(conditions: Mapping[str, Condition], kind: str) -> bool:
+    return kind in conditions and conditions[kind].status
