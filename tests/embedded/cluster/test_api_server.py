@@ -115,6 +115,12 @@ def test_lists_go_over_namespaces_or_stay_in_one(server: ClusterApiServer) -> No
     assert get(server, "/api/v1/namespaces/ns-b/pods/pod-1").body["metadata"]["namespace"] == "ns-b"
 
 
+def test_items_of_built_in_types_come_without_their_kind(server: ClusterApiServer) -> None:
+    assert "kind" not in get(server, "/api/v1/pods").body["items"][0]
+    assert get(server, "/api/v1/namespaces/ns-b/pods/pod-1").body["kind"] == "Pod"
+    assert get(server, "/apis/kueue.x-k8s.io/v1beta2/workloads").body["items"][0]["kind"] == "Workload"
+
+
 def test_pages_continue_after_the_last_object(server: ClusterApiServer, store: ObjectStore) -> None:
     first = get(server, "/api/v1/pods", limit="4")
     assert first.body["metadata"]["remainingItemCount"] == 2

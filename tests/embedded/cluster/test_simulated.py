@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from taskgov.hyperpod.instance_types import UnknownInstanceTypeError
+from taskgov.hyperpod.model import ActivationState
 from taskgov_embedded.clock import VirtualClock
 from taskgov_embedded.cluster.manifests import JobKind, job_manifest
 from taskgov_embedded.cluster.simulated import Pace, SimulatedCluster
@@ -227,7 +228,7 @@ def test_a_queue_that_does_not_exist_is_named() -> None:
 def test_a_disabled_quota_stops_its_queue_and_lets_running_work_finish() -> None:
     lab = two_teams()
     lab.submit("a", "runs", gpu=4)
-    disabled = quota("a", count(1)).model_copy(update={"activation_state": "Disabled"})
+    disabled = quota("a", count(1)).model_copy(update={"activation_state": ActivationState.DISABLED})
     lab.cluster.govern([disabled], policy(RANKS))
     lab.submit("a", "waits", gpu=1)
     assert lab.states() == {"runs": "Running", "waits": "Suspended"}
@@ -372,7 +373,7 @@ def test_a_running_job_that_loses_a_node_begins_again() -> None:
     lab = two_teams()
     lab.submit("a", "wide", pods=2, run_seconds=100, gpu=4)
     lab.advance(50)
-    lab.cluster.fleet.replace_node(lab.cluster.store.list("nodes")[0]["metadata"]["name"])
+    lab.cluster.replace_node(lab.cluster.store.list("nodes")[0]["metadata"]["name"])
     lab.advance(60)
     assert lab.states() == {"wide": "Running"}
     lab.advance(40)

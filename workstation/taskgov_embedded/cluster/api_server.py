@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from taskgov_embedded.cluster.objects import KubeObject
 
 VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+BUILT_IN_GROUPS = {"", "apps", "batch"}
 MAX_FAULTS = 1000
 POLL_SECONDS = 0.02
 """How long `stop` may wait for the serving thread to notice."""
@@ -200,7 +201,7 @@ class ClusterApiServer:
             "kind": f"{target.kind.kind}List",
             "apiVersion": target.kind.api_version(target.version),
             "metadata": metadata,
-            "items": [_in_version(item, target.version) for item in chosen],
+            "items": [_listed(item, target) for item in chosen],
         }
 
 
@@ -235,6 +236,14 @@ def _target(path: str, versions: frozenset[str]) -> Target:
 
 def _in_version(item: KubeObject, version: str) -> KubeObject:
     return as_v1beta1(item) if version == "v1beta1" else item
+
+
+def _listed(item: KubeObject, target: Target) -> KubeObject:
+    """Return an item of a list: those of built-in types come without their kind, custom resources with it."""
+    shown = _in_version(item, target.version)
+    if target.kind.group not in BUILT_IN_GROUPS:
+        return shown
+    return {name: value for name, value in shown.items() if name not in {"apiVersion", "kind"}}
 
 
 def _status(code: int, reason: str, message: str) -> KubeObject:

@@ -121,6 +121,12 @@ class SimulatedCluster:
         self.fleet.recover(node)
         self.settle()
 
+    def replace_node(self, node: str) -> str:
+        """Terminate a node and launch another in its group; return the new instance id."""
+        new = self.fleet.replace_node(node)
+        self.settle()
+        return new
+
     def cordon_node(self, node: str, *, cordoned: bool = True) -> None:
         """Cordon a node, or uncordon it."""
         self.fleet.cordon(node, cordoned=cordoned)
