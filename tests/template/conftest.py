@@ -1,0 +1,68 @@
+"""The template as CloudFormation sees it, and the few questions that every test here asks of it."""
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from taskgov_embedded.template import Translated, translate
+
+ROOT = Path(__file__).parents[2]
+Properties = dict[str, Any]
+
+
+@cache
+def load() -> Translated:
+    """Return the translated template; tests read it and never change it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")  # parameters of tests are made before any fixture
+        return translate(ROOT / "template.yaml", {})
+
+
+@pytest.fixture(scope="session")
+def stack() -> Translated:
+    return load()
+
+
+def references(node: Any) -> set[str]:
+    """Return every logical id and parameter that a value refers to, by Ref, GetAtt or inside a Sub."""
+    match node:
+        case {"Ref": str(name)}:
+            return {name}
+        case {"Fn::GetAtt": [str(name), *_]}:
+            return {name}
+        case {"Fn::Sub": str(text)}:
+            return {part.split("}")[0].split(".")[0] for part in text.split("${")[1:]}
+        case dict():
+            return set().union(*map(references, node.values()))
+        case list():
+            return set().union(*map(references, node))
+        case _:
+            return set()
+
+
+def statements(role: Mapping[str, Any]) -> Iterator[Properties]:
+    """Yield every statement of a role's own policies, with Action and Resource as lists."""
+    for policy in role.get("Policies", ()):
+        for statement in policy["PolicyDocument"]["Statement"]:
+            yield statement | {key: listed(statement[key]) for key in ("Action", "Resource")}
+
+
+def listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def role_of(stack: Translated, holder: Properties, key: str = "Role") -> Properties:
+    """Return the properties of the role that a function or state machine has."""
+    (name,) = references(holder[key])
+    return stack.resources_of("AWS::IAM::Role")[name]
+
+
+def definition_of(machine: Properties) -> Properties:
+    """Return the definition that the translator put into a state machine, its placeholders still in it."""
+    newline, lines = machine["DefinitionString"]["Fn::Join"]
+    definition: Properties = json.loads(newline.join(lines))
+    return definition

@@ -1,0 +1,175 @@
+"""Every function of the template: traced, logged, bounded, with its own role, and with the variables that it reads."""
+
+import json
+import subprocess
+import sys
+from importlib import import_module
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+from taskgov.config import Settings
+from taskgov_embedded.template import Translated
+from tests.template.conftest import ROOT, load, references, role_of, statements
+
+FUNCTIONS = load().resources_of("AWS::Lambda::Function")
+OF_EVERY_FUNCTION = {"LOG_LEVEL", "POWERTOOLS_SERVICE_NAME", "POWERTOOLS_METRICS_NAMESPACE"}
+"""Read by Powertools, not by the project's own code."""
+RUNTIME = {"boto3", "botocore", "s3transfer", "jmespath", "dateutil", "six", "urllib3"}
+"""What the Lambda runtime brings along: boto3 and what it stands on."""
+
+functions = pytest.mark.parametrize("name", sorted(FUNCTIONS))
+
+
+def folder(name: str) -> str:
+    return str(FUNCTIONS[name]["Code"]["S3Key"]).removeprefix("functions/")
+
+
+def test_there_are_the_seven_functions_and_each_has_its_folder() -> None:
+    folders = {path.parent.name for path in (ROOT / "functions").glob("*/app.py")}
+    assert {folder(name) for name in FUNCTIONS} == folders
+    assert len(FUNCTIONS) == 7
+
+
+@functions
+def test_it_is_traced_and_logs_json_into_a_group_of_its_own_with_retention(stack: Translated, name: str) -> None:
+    function = FUNCTIONS[name]
+    assert function["TracingConfig"] == {"Mode": "Active"}
+    assert function["LoggingConfig"]["LogFormat"] == "JSON"
+    (group,) = references(function["LoggingConfig"]["LogGroup"])
+    assert stack.resources_of("AWS::Logs::LogGroup")[group]["RetentionInDays"] == {"Ref": "LogRetentionDays"}
+    assert [other for other in FUNCTIONS if group in references(FUNCTIONS[other])] == [name]
+
+
+@functions
+def test_it_has_a_role_of_its_own_that_may_write_to_its_own_log_only(stack: Translated, name: str) -> None:
+    (role,) = references(FUNCTIONS[name]["Role"])
+    assert [other for other in FUNCTIONS if role in references(FUNCTIONS[other]["Role"])] == [name]
+    (log,) = [one for one in statements(role_of(stack, FUNCTIONS[name])) if one["Sid"] == "Log"]
+    assert references(log["Resource"]) == references(FUNCTIONS[name]["LoggingConfig"]["LogGroup"])
+
+
+@functions
+def test_it_runs_python_3_13_on_the_chosen_processor_with_handler_and_bounds(name: str) -> None:
+    function = FUNCTIONS[name]
+    assert function["Runtime"] == "python3.13"
+    assert function["Architectures"] == [{"Ref": "Architecture"}]
+    assert function["Handler"] == "app.handler"
+    assert function["Timeout"] <= 240
+    assert function["MemorySize"] >= 512
+
+
+@functions
+def test_it_has_the_variables_that_it_reads_and_no_other(name: str) -> None:
+    module = import_module(f"taskgov.bootstrap.{folder(name)}")
+    (settings,) = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type) and issubclass(value, Settings) and value is not Settings
+    ]
+    read = {str(field.alias) for field in settings.model_fields.values()}
+    assert set(FUNCTIONS[name]["Environment"]["Variables"]) == read | OF_EVERY_FUNCTION
+
+
+def packages_of(layer: str) -> set[str]:
+    """Return the modules that a layer brings: the taskgov package, or what its requirements install."""
+    path = ROOT / load().resources_of("AWS::Lambda::LayerVersion")[layer]["Content"]["S3Key"]
+    if not (path / "requirements.txt").exists():
+        return {"taskgov"}
+    pins = [line.split("==")[0] for line in (path / "requirements.txt").read_text().splitlines() if "==" in line]
+    installed = packages_distributions().items()
+    return {module for module, brought_by in installed if {normal(one) for one in brought_by} & set(pins)}
+
+
+def normal(distribution: str) -> str:
+    return distribution.lower().replace("_", "-")
+
+
+IMPORT_WITH = """
+import json, sys
+
+allowed = set(sys.argv[1:]) | sys.stdlib_module_names | {"app"}
+
+
+class Lambda:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] not in allowed and not name.startswith("_sysconfigdata"):
+            raise ModuleNotFoundError(f"no layer brings {name}")
+
+
+sys.meta_path.insert(0, Lambda())
+import app
+
+print(json.dumps(sorted({name.split(".")[0] for name in sys.modules})))
+"""
+
+
+def imported_by(name: str, brought: set[str]) -> set[str]:
+    """Return the packages that a function has imported when its handler is ready; only what is brought is there."""
+    path = [str(ROOT / "functions" / folder(name)), str(ROOT / "layers/taskgov/python")]
+    code = f"import sys; sys.path[:0] = {path!r}\n{IMPORT_WITH}"
+    variables = {"LOG_LEVEL": "INFO", "AWS_DEFAULT_REGION": "us-east-1", "PATH": "/usr/bin:/bin"}
+    command = [sys.executable, "-c", code, *sorted(brought | RUNTIME)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=variables)  # noqa: S603 - our own code
+    assert done.returncode == 0, done.stderr
+    return set(json.loads(done.stdout))
+
+
+@functions
+def test_its_layers_bring_what_it_imports_and_none_in_vain(name: str) -> None:
+    layers = {layer: packages_of(layer) for one in FUNCTIONS[name]["Layers"] for layer in references(one)}
+    imported = imported_by(name, set().union(*layers.values()))
+    assert {layer for layer, packages in layers.items() if not packages & imported} == set()
+
+
+def test_events_that_fail_are_given_back_one_by_one_and_a_storm_stays_a_queue(stack: Translated) -> None:
+    (mapping,) = stack.resources_of("AWS::Lambda::EventSourceMapping").values()
+    assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    assert mapping["ScalingConfig"] == {"MaximumConcurrency": 2}
+    assert references(mapping["EventSourceArn"]) == {"IntakeQueue"}
+
+
+def test_the_queue_hides_an_event_for_six_times_the_time_that_its_function_has(stack: Translated) -> None:
+    queue = stack.resources_of("AWS::SQS::Queue")["IntakeQueue"]
+    assert queue["VisibilityTimeout"] >= 6 * FUNCTIONS["ReceiveEventFunction"]["Timeout"]
+    assert queue["DelaySeconds"] > 0
+    assert references(queue["RedrivePolicy"]) == {"IntakeDeadLetterQueue"}
+
+
+def test_what_the_schedule_invokes_asynchronously_has_a_destination_for_failures(stack: Translated) -> None:
+    (config,) = stack.resources_of("AWS::Lambda::EventInvokeConfig").values()
+    assert references(config["FunctionName"]) == {"PublishUsageFunction"}
+    assert references(config["DestinationConfig"]) == {"DeliveryDeadLetterQueue"}
+
+
+def test_only_the_function_that_writes_quotas_reserves_concurrency_and_only_when_told() -> None:
+    reserving = {name: one.get("ReservedConcurrentExecutions") for name, one in FUNCTIONS.items()}
+    assert reserving.pop("ApplyChangeFunction") == {
+        "Fn::If": ["ReservesApplyConcurrency", {"Ref": "ApplyConcurrency"}, {"Ref": "AWS::NoValue"}]
+    }
+    assert set(reserving.values()) == {None}
+
+
+def test_the_writer_is_known_to_the_receiver_by_its_role() -> None:
+    variables = FUNCTIONS["ReceiveEventFunction"]["Environment"]["Variables"]
+    assert references(variables["OWN_ROLE_ARN"]) == references(FUNCTIONS["ApplyChangeFunction"]["Role"])
+
+
+@pytest.mark.parametrize("layer", ["core", "kubernetes", "report"])
+def test_a_layer_pins_what_the_tests_run_with(layer: str) -> None:
+    locked = (ROOT / "requirements" / "dev.txt").read_text()
+    lines = (ROOT / "layers" / layer / "requirements.txt").read_text().splitlines()
+    pins = [line for line in lines if "==" in line]
+    hashes = [line.strip().removesuffix(" \\") for line in lines if "--hash" in line]
+    assert pins
+    assert hashes
+    assert [pin for pin in pins if f"\n{pin}" not in locked] == []
+    assert [one for one in hashes if one not in locked] == []
+
+
+def test_every_layer_folder_is_a_layer_of_the_template(stack: Translated) -> None:
+    layers = stack.resources_of("AWS::Lambda::LayerVersion").values()
+    assert {Path(one["Content"]["S3Key"]).name for one in layers} == {
+        path.name for path in (ROOT / "layers").iterdir() if path.is_dir() and path.name != "__pycache__"
+    }

@@ -1,0 +1,160 @@
+"""Schedules, alarms with their runbooks, the dashboard, and what a deployment starts with."""
+
+import json
+import re
+import tomllib
+from typing import Any
+
+import pytest
+
+from taskgov_embedded.template import Translated
+from tests.template.conftest import ROOT, Properties, load, references
+
+ALARMS = load().resources_of("AWS::CloudWatch::Alarm")
+SCHEDULES = load().resources_of("AWS::Scheduler::Schedule")
+PARAMETERS = load().cfn["Parameters"]
+RUNBOOKS = ROOT / "docs" / "runbooks"
+alarms = pytest.mark.parametrize("name", sorted(ALARMS))
+schedules = pytest.mark.parametrize("name", sorted(SCHEDULES))
+
+
+def runbook(alarm: Properties) -> str:
+    return re.search(r"docs/runbooks/([a-z-]+\.md)$", alarm["AlarmDescription"])[1]  # type: ignore[index]
+
+
+@alarms
+def test_an_alarm_tells_people_and_names_a_runbook_that_exists(name: str) -> None:
+    assert ALARMS[name]["AlarmActions"] == [{"Ref": "NoticeTopic"}]
+    assert (RUNBOOKS / runbook(ALARMS[name])).is_file()
+
+
+def test_every_runbook_belongs_to_one_alarm() -> None:
+    assert sorted(map(runbook, ALARMS.values())) == sorted(path.name for path in RUNBOOKS.glob("*.md"))
+
+
+@alarms
+def test_a_runbook_says_what_it_means_and_what_to_do(name: str) -> None:
+    text = (RUNBOOKS / runbook(ALARMS[name])).read_text()
+    for heading in ("## What it means", "## What to look at", "## What to do"):
+        assert heading in text
+
+
+def test_there_is_an_alarm_for_every_dead_letter_queue_machine_and_function(stack: Translated) -> None:
+    watched = set().union(*(references([one.get("Dimensions"), one.get("Metrics")]) for one in ALARMS.values()))
+    queues = {name for name in stack.resources_of("AWS::SQS::Queue") if "DeadLetter" in name}
+    machines = set(stack.resources_of("AWS::StepFunctions::StateMachine"))
+    functions = set(stack.resources_of("AWS::Lambda::Function"))
+    assert queues | machines | functions <= watched
+
+
+@alarms
+def test_every_metric_of_a_sum_is_part_of_it(name: str) -> None:
+    metrics = ALARMS[name].get("Metrics", [])
+    parts = {one["Id"] for one in metrics if "MetricStat" in one}
+    for one in metrics:
+        if "Expression" in one:
+            assert set(re.findall(r"[a-z]+", one["Expression"])) == parts
+        else:
+            assert one["ReturnData"] is False
+
+
+def test_silence_is_an_alarm_only_where_something_must_be_heard() -> None:
+    breaching = {name for name, one in ALARMS.items() if one["TreatMissingData"] == "breaching"}
+    assert breaching == {"PublishingStaleAlarm"}
+
+
+@schedules
+def test_a_schedule_has_a_role_retries_and_a_dead_letter_queue(name: str) -> None:
+    target = SCHEDULES[name]["Target"]
+    assert references(target["RoleArn"]) == {"ScheduleRole"}
+    assert references(target["DeadLetterConfig"]) == {"DeliveryDeadLetterQueue"}
+    assert target["RetryPolicy"]["MaximumRetryAttempts"] > 0
+    assert references(SCHEDULES[name]["GroupName"]) == {"Schedules"}
+    assert SCHEDULES[name]["State"] == "ENABLED"
+
+
+def test_the_schedules_publish_resync_and_audit() -> None:
+    assert {name: references(one["Target"]["Arn"]) for name, one in SCHEDULES.items()} == {
+        "PublishUsageSchedule": {"PublishUsageFunction"},
+        "ResyncAllSchedule": {"IntakeQueue"},
+        "AuditAllSchedule": {"AuditStateMachine"},
+    }
+    assert SCHEDULES["AuditAllSchedule"]["ScheduleExpressionTimezone"] == {"Ref": "TimeZone"}
+    assert json.loads(SCHEDULES["PublishUsageSchedule"]["Target"]["Input"]) == {}
+
+
+def test_the_resync_looks_like_an_event() -> None:
+    message = json.loads(SCHEDULES["ResyncAllSchedule"]["Target"]["Input"]["Fn::Sub"])
+    assert (message["source"], message["detail-type"]) == ("taskgov.schedule", "Resync Due")
+    assert set(message) == {
+        "version",
+        "id",
+        "source",
+        "detail-type",
+        "account",
+        "region",
+        "time",
+        "resources",
+        "detail",
+    }
+
+
+def test_the_dashboard_is_json_and_shows_what_is_measured(stack: Translated) -> None:
+    (dashboard,) = stack.resources_of("AWS::CloudWatch::Dashboard").values()
+    widgets = json.loads(dashboard["DashboardBody"]["Fn::Sub"])["widgets"]
+    shown = set(re.findall(r'MetricName=\\?"(\w+)', json.dumps(widgets).replace("\\\\", "\\")))
+    assert shown >= {"QuotaGuaranteed", "QuotaUsed", "Borrowed", "Lent", "Idle", "Preemptions", "ChangesApplied"}
+    places = [(one["x"], one["y"]) for one in widgets]
+    assert len(set(places)) == len(places)
+
+
+@pytest.mark.parametrize("name", sorted(PARAMETERS))
+def test_a_parameter_is_described_bounded_and_has_a_default(name: str) -> None:
+    parameter = PARAMETERS[name]
+    assert parameter["Description"].endswith(".")
+    assert "Default" in parameter
+    bounds = {"AllowedValues", "AllowedPattern", "MinValue"} & set(parameter)
+    assert bounds or parameter["Type"] == "CommaDelimitedList"
+    if "AllowedPattern" in parameter:
+        assert re.search(parameter["AllowedPattern"], parameter["Default"])
+    if "AllowedValues" in parameter:
+        assert parameter["Default"] in parameter["AllowedValues"]
+
+
+def test_a_deployment_writes_no_quota_until_somebody_says_so() -> None:
+    assert PARAMETERS["ApplyMode"]["Default"] == "plan"
+
+
+SAMCONFIG: dict[str, Any] = tomllib.loads((ROOT / "samconfig.toml").read_text())
+
+
+@pytest.mark.parametrize("environment", ["default", "dev", "prod"])
+def test_every_environment_gives_known_parameters_allowed_values_and_plans_only(environment: str) -> None:
+    given = dict(one.split("=", 1) for one in SAMCONFIG[environment]["deploy"]["parameters"]["parameter_overrides"])
+    assert given["ApplyMode"] == "plan"
+    for name, value in given.items():
+        assert name in PARAMETERS
+        allowed = PARAMETERS[name].get("AllowedValues")
+        assert allowed is None or value in map(str, allowed)
+    assert SAMCONFIG[environment]["deploy"]["parameters"]["capabilities"] == "CAPABILITY_IAM"
+
+
+def test_the_environments_are_different_stacks() -> None:
+    names = [SAMCONFIG[name]["global"]["parameters"]["stack_name"] for name in ("default", "dev", "prod")]
+    assert len(set(names)) == 3
+
+
+def test_the_order_of_the_template_is_the_one_that_readers_expect() -> None:
+    sections = re.findall(r"^([A-Z]\w+):", (ROOT / "template.yaml").read_text(), re.MULTILINE)
+    assert sections == [
+        "AWSTemplateFormatVersion",
+        "Transform",
+        "Description",
+        "Metadata",
+        "Parameters",
+        "Rules",
+        "Conditions",
+        "Globals",
+        "Resources",
+        "Outputs",
+    ]

@@ -1,0 +1,282 @@
+"""Who may do what: no role holds more than its work needs, and what a role needs is there."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from taskgov_embedded.template import Translated
+from tests.template.conftest import Properties, definition_of, load, references, role_of, statements
+
+ROLES = load().resources_of("AWS::IAM::Role")
+
+WILDCARDS = {
+    "sagemaker:ListClusters": "SageMaker's List calls name no resource",
+    "sagemaker:ListComputeQuotas": "SageMaker's List calls name no resource",
+    "sagemaker:ListClusterSchedulerConfigs": "SageMaker's List calls name no resource",
+    "xray:PutTraceSegments": "X-Ray names no resource",
+    "xray:PutTelemetryRecords": "X-Ray names no resource",
+    "xray:GetSamplingRules": "X-Ray names no resource",
+    "xray:GetSamplingTargets": "X-Ray names no resource",
+    "logs:CreateLogDelivery": "log deliveries are no resource",
+    "logs:GetLogDelivery": "log deliveries are no resource",
+    "logs:UpdateLogDelivery": "log deliveries are no resource",
+    "logs:DeleteLogDelivery": "log deliveries are no resource",
+    "logs:ListLogDeliveries": "log deliveries are no resource",
+    "logs:PutResourcePolicy": "resource policies are the account's",
+    "logs:DescribeResourcePolicies": "resource policies are the account's",
+    "logs:DescribeLogGroups": "what Step Functions asks before it logs",
+}
+"""Actions that may have any resource, and why."""
+
+GRANTED = {
+    "ReceiveEventRole": """
+        sqs:ReceiveMessage sqs:DeleteMessage sqs:GetQueueAttributes
+        dynamodb:UpdateItem dynamodb:PutItem dynamodb:GetItem states:StartExecution
+        sagemaker:ListClusters sagemaker:DescribeCluster sagemaker:DescribeComputeQuota
+        sagemaker:DescribeClusterSchedulerConfig""",
+    "ReadSnapshotRole": """
+        sagemaker:DescribeCluster sagemaker:ListClusterNodes sagemaker:ListComputeQuotas sagemaker:DescribeComputeQuota
+        sagemaker:ListClusterSchedulerConfigs sagemaker:DescribeClusterSchedulerConfig eks:DescribeCluster s3:GetObject
+        s3:PutObject s3:ListBucket dynamodb:GetItem dynamodb:Query dynamodb:PutItem""",
+    "PlanQuotasRole": "s3:GetObject s3:PutObject",
+    "ApplyChangeRole": """
+        sagemaker:CreateComputeQuota sagemaker:UpdateComputeQuota sagemaker:DeleteComputeQuota
+        sagemaker:DescribeComputeQuota sagemaker:ListComputeQuotas sagemaker:CreateClusterSchedulerConfig
+        sagemaker:UpdateClusterSchedulerConfig sagemaker:DeleteClusterSchedulerConfig
+        sagemaker:DescribeClusterSchedulerConfig sagemaker:ListClusterSchedulerConfigs s3:GetObject dynamodb:GetItem
+        dynamodb:PutItem""",
+    "VerifyPlanRole": """
+        sagemaker:ListComputeQuotas sagemaker:DescribeComputeQuota sagemaker:ListClusterSchedulerConfigs
+        sagemaker:DescribeClusterSchedulerConfig s3:GetObject""",
+    "PublishUsageRole": """
+        sagemaker:ListClusters sagemaker:DescribeCluster sagemaker:ListClusterNodes sagemaker:ListComputeQuotas
+        sagemaker:DescribeComputeQuota sagemaker:ListClusterSchedulerConfigs sagemaker:DescribeClusterSchedulerConfig
+        eks:DescribeCluster s3:GetObject s3:ListBucket dynamodb:GetItem dynamodb:Query dynamodb:PutItem events:PutEvents
+        sns:Publish kms:Decrypt kms:GenerateDataKey sqs:SendMessage""",
+    "AuditClusterRole": """
+        sagemaker:DescribeCluster sagemaker:ListClusterNodes sagemaker:ListComputeQuotas sagemaker:DescribeComputeQuota
+        sagemaker:ListClusterSchedulerConfigs sagemaker:DescribeClusterSchedulerConfig eks:DescribeCluster s3:GetObject
+        s3:PutObject s3:ListBucket dynamodb:GetItem dynamodb:Query sns:Publish kms:Decrypt kms:GenerateDataKey""",
+}
+"""What each function may do besides logging and tracing: a permission that comes or goes is decided here too."""
+
+OF_EVERY_FUNCTION = {
+    "logs:CreateLogStream",
+    "logs:PutLogEvents",
+    "xray:PutTraceSegments",
+    "xray:PutTelemetryRecords",
+}
+OF_EVERY_MACHINE = {action for action in WILDCARDS if action.startswith(("xray:", "logs:"))}
+
+
+def actions(role: Properties) -> set[str]:
+    return {action for statement in statements(role) for action in statement["Action"]}
+
+
+roles = pytest.mark.parametrize("role", sorted(ROLES))
+
+
+@roles
+def test_no_action_is_a_wildcard(role: str) -> None:
+    assert [action for action in actions(ROLES[role]) if "*" in action] == []
+
+
+@roles
+def test_any_resource_is_granted_only_where_the_service_names_none(role: str) -> None:
+    for statement in statements(ROLES[role]):
+        if "*" in statement["Resource"]:
+            assert statement["Resource"] == ["*"]
+            assert set(statement["Action"]) <= set(WILDCARDS)
+
+
+@roles
+def test_every_other_resource_is_this_stacks_or_of_one_kind_in_this_account_and_region(role: str) -> None:
+    kinds = r"sagemaker:.*:(cluster|compute-quota|cluster-scheduler-config)/\*|eks:.*:cluster/\*"
+    for statement in statements(ROLES[role]):
+        for resource in statement["Resource"]:
+            if resource != "*" and "AWS::AccountId" in references(resource):
+                assert re.fullmatch(
+                    rf"arn:\$\{{AWS::Partition\}}:({kinds})", resource["Fn::Sub"].replace("${AWS::Region}", "")
+                )
+            elif resource != "*":
+                assert references(resource) <= set(load().cfn["Resources"])
+
+
+@roles
+def test_a_boundary_is_set_when_one_is_given(role: str) -> None:
+    bounded = {"Fn::If": ["IsBounded", {"Ref": "PermissionsBoundaryArn"}, {"Ref": "AWS::NoValue"}]}
+    assert ROLES[role]["PermissionsBoundary"] == bounded
+
+
+@roles
+def test_one_service_may_assume_it_and_only_for_this_account_where_the_service_says_so(role: str) -> None:
+    (trust,) = ROLES[role]["AssumeRolePolicyDocument"]["Statement"]
+    service = trust["Principal"]["Service"]
+    if service == "lambda.amazonaws.com":
+        return  # Lambda tells no source account
+    assert service in {"states.amazonaws.com", "scheduler.amazonaws.com"}
+    assert trust["Condition"]["StringEquals"]["aws:SourceAccount"] == {"Ref": "AWS::AccountId"}
+
+
+@roles
+def test_the_only_managed_policy_is_for_network_interfaces_in_a_vpc(role: str) -> None:
+    managed = ROLES[role].get("ManagedPolicyArns")
+    if managed is not None:
+        condition, policies, otherwise = managed["Fn::If"]
+        assert condition == "RunsInVpc"
+        assert [policy["Fn::Sub"].rsplit("/", 1)[-1] for policy in policies] == ["AWSLambdaVPCAccessExecutionRole"]
+        assert otherwise == {"Ref": "AWS::NoValue"}
+
+
+@pytest.mark.parametrize("role", sorted(GRANTED))
+def test_a_function_may_do_what_its_work_needs_and_nothing_else(role: str) -> None:
+    assert actions(ROLES[role]) - OF_EVERY_FUNCTION == set(GRANTED[role].split())
+    assert actions(ROLES[role]) >= OF_EVERY_FUNCTION
+
+
+@roles
+def test_the_table_is_open_by_kinds_of_items_only(role: str) -> None:
+    for statement in statements(ROLES[role]):
+        if any(action.startswith("dynamodb:") for action in statement["Action"]):
+            (keys,) = statement["Condition"]["ForAllValues:StringLike"].values()
+            assert set(keys) <= {"CLUSTER#*", "QUOTA#*", "SWITCH"}
+            if not {"dynamodb:GetItem", "dynamodb:Query"} >= set(statement["Action"]):
+                assert "SWITCH" not in keys, "only a person turns the stop switch"
+
+
+def prefixes(role: str, action: str) -> set[str]:
+    return {
+        resource["Fn::Sub"].split("/", 1)[1]
+        for statement in statements(ROLES[role])
+        if action in statement["Action"]
+        for resource in statement["Resource"]
+    }
+
+
+def test_documents_are_written_by_the_one_function_that_makes_them() -> None:
+    assert {role: prefixes(role, "s3:PutObject") for role in ROLES if prefixes(role, "s3:PutObject")} == {
+        "ReadSnapshotRole": {"snapshots/*", "memory/*"},
+        "PlanQuotasRole": {"plans/*"},
+        "AuditClusterRole": {"reports/*"},
+    }
+
+
+def test_nobody_but_the_one_function_writes_quotas() -> None:
+    writers = {
+        role
+        for role in ROLES
+        for action in actions(ROLES[role])
+        if re.match(r"sagemaker:(Create|Update|Delete|Batch)", action)
+    }
+    assert writers == {"ApplyChangeRole"}
+
+
+def machines() -> list[Any]:
+    return [
+        pytest.param(name, one, id=name)
+        for name, one in load().resources_of("AWS::StepFunctions::StateMachine").items()
+    ]
+
+
+def used_by(node: Any, substitutions: Properties) -> Iterator[tuple[str, str]]:
+    """Yield (action, logical id or '*') for each task of a machine."""
+    match node:
+        case {"Type": "Task", "Resource": str(resource), "Arguments": arguments}:
+            kind = resource.split(":::", 1)[1]
+            if kind == "lambda:invoke":
+                (function,) = references(substitutions[arguments["FunctionName"].strip("${}")])
+                yield "lambda:InvokeFunction", function
+            elif kind == "sns:publish":
+                yield "sns:Publish", "NoticeTopic"
+                yield "kms:Decrypt", "NoticeKey"
+                yield "kms:GenerateDataKey", "NoticeKey"
+            elif kind.startswith("dynamodb:"):
+                name = kind.split(":")[1].removesuffix(".waitForTaskToken")
+                yield f"dynamodb:{name[0].upper()}{name[1:]}", "GovernanceTable"
+            else:
+                service, call = kind.removeprefix("aws-sdk:").split(":")
+                yield f"{service}:{call[0].upper()}{call[1:]}", "*"
+        case dict():
+            for value in node.values():
+                yield from used_by(value, substitutions)
+        case _:
+            return
+
+
+@pytest.mark.parametrize(("name", "machine"), machines())
+def test_a_state_machine_may_do_what_its_tasks_do_and_nothing_else(
+    stack: Translated, name: str, machine: Properties
+) -> None:
+    granted = {
+        (action, next(iter(references(resource)), "*"))
+        for statement in statements(role_of(stack, machine, "RoleArn"))
+        for action in statement["Action"]
+        for resource in statement["Resource"]
+        if action not in OF_EVERY_MACHINE
+    }
+    assert granted == set(used_by(definition_of(machine), machine["DefinitionSubstitutions"]))
+
+
+@pytest.mark.parametrize(("name", "machine"), machines())
+def test_a_state_machine_is_traced_and_logs_without_task_tokens(
+    stack: Translated, name: str, machine: Properties
+) -> None:
+    assert machine["TracingConfiguration"] == {"Enabled": True}
+    assert machine["LoggingConfiguration"]["IncludeExecutionData"] is False
+    assert machine["LoggingConfiguration"]["Level"] == "ALL"
+    (group,) = references(machine["LoggingConfiguration"]["Destinations"])
+    assert stack.resources_of("AWS::Logs::LogGroup")[group]["RetentionInDays"] == {"Ref": "LogRetentionDays"}
+    assert actions(role_of(stack, machine, "RoleArn")) >= OF_EVERY_MACHINE
+
+
+@pytest.mark.parametrize(("name", "machine"), machines())
+def test_every_placeholder_is_supplied_and_everything_supplied_is_used(name: str, machine: Properties) -> None:
+    used = set(re.findall(r"\$\{(\w+)\}", yaml.safe_dump(definition_of(machine))))
+    assert used == set(machine["DefinitionSubstitutions"])
+
+
+@pytest.mark.parametrize(("name", "machine"), machines())
+def test_a_step_waits_longer_than_its_function_may_take(name: str, machine: Properties) -> None:
+    functions = load().resources_of("AWS::Lambda::Function")
+
+    def check(node: Any) -> None:
+        if isinstance(node, dict):
+            if str(node.get("Resource", "")).endswith("lambda:invoke"):
+                key = node["Arguments"]["FunctionName"].strip("${}")
+                (function,) = references(machine["DefinitionSubstitutions"][key])
+                assert node["TimeoutSeconds"] > functions[function]["Timeout"]
+            for value in node.values():
+                check(value)
+
+    check(definition_of(machine))
+
+
+def test_the_schedules_may_reach_their_three_targets_and_the_dead_letter_queue(stack: Translated) -> None:
+    granted = {
+        (action, next(iter(references(resource))))
+        for statement in statements(ROLES["ScheduleRole"])
+        for action in statement["Action"]
+        for resource in statement["Resource"]
+    }
+    assert granted == {
+        ("lambda:InvokeFunction", "PublishUsageFunction"),
+        ("sqs:SendMessage", "IntakeQueue"),
+        ("sqs:SendMessage", "DeliveryDeadLetterQueue"),
+        ("states:StartExecution", "AuditStateMachine"),
+    }
+    (trust,) = ROLES["ScheduleRole"]["AssumeRolePolicyDocument"]["Statement"]
+    assert references(trust["Condition"]["StringEquals"]["aws:SourceArn"]) == {"Schedules"}
+
+
+def test_the_list_of_wildcards_holds_no_leftovers() -> None:
+    granted = {
+        action
+        for role in ROLES.values()
+        for statement in statements(role)
+        if "*" in statement["Resource"]
+        for action in statement["Action"]
+    }
+    assert granted == set(WILDCARDS)
