@@ -178,7 +178,8 @@ def _sentence(desired: Desired, moved: Sequence[TeamAllocation], *, giving_only:
         sentences.append(f"and {len(moved) - MAX_SENTENCES} more instance types")
     if giving_only:
         sentences.append("what it gains follows in the next run, when there is room")
-    return "; ".join([*sentences, *_settings(desired)])
+    told = [*sentences, *_settings(desired)]
+    return "; ".join(told) or "parts that the promise does not give go back to HyperPod's ratio"
 
 
 def _reason_of_settings(desired: Desired) -> Reason:

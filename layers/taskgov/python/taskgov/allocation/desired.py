@@ -15,7 +15,7 @@ from taskgov.allocation.parts import accelerators_of, need
 from taskgov.allocation.plan import Reason, TeamAllocation
 from taskgov.allocation.pool import largest_rows
 from taskgov.allocation.standing import Kept, TeamPromise, today_rows
-from taskgov.allocation.wording import amounts_of, value_in
+from taskgov.allocation.wording import amounts_of, given_amounts, value_in
 from taskgov.hyperpod.model import (
     ComputeQuotaConfig,
     ComputeQuotaResource,
@@ -81,7 +81,7 @@ class Wishes:
         target = ComputeQuotaTarget(team_name=promise.team, fair_share_weight=promise.weight)
         lines = (
             line
-            for name in sorted({*today, *kept})
+            for name in sorted({*today, *holdings})
             for line in self._lines(promise, name, today.get(name), holdings.get(name))
         )
         return Desired(promise, config, target, tuple(lines), promise.team in self._no_borrowing)
@@ -125,20 +125,20 @@ class Wishes:
     def _line(
         self, team: str, before: ComputeQuotaResource, after: ComputeQuotaResource, reason: Reason, because: str
     ) -> TeamAllocation:
-        shown = amounts_of(before if after.model_fields_set == {"instance_type"} else after)[0]
-        was, becomes = value_in(before, shown.unit), value_in(after, shown.unit)
-        unit = "" if shown.unit == "Count" else f" {shown.unit}"
+        unit = _shown_unit(before, after)
+        was, becomes = value_in(before, unit), value_in(after, unit)
+        words = "" if unit == "Count" else f" {unit}"
         name = "" if before.instance_type in because else f" {before.instance_type}"
         return TeamAllocation(
             team=team,
             instance_type=before.instance_type,
-            unit=shown.unit,
+            unit=unit,
             before=was,
             after=becomes,
             gpus_before=self._gpus(before),
             gpus_after=self._gpus(after),
-            reason=Reason.UNCHANGED if before == after else reason,
-            because=f"{team} {was:g} -> {becomes:g}{unit}{name}: {because}",
+            reason=Reason.UNCHANGED if was == becomes else reason,
+            because=f"{team} {was:g} -> {becomes:g}{words}{name}: {because}",
         )
 
     def _reason(self, promise: TeamPromise, name: str, before: ComputeQuotaResource | None, holding: Holding) -> Reason:
@@ -177,6 +177,12 @@ def _is_needless(row: ComputeQuotaResource, today: Mapping[str, ComputeQuotaReso
 def _units(row: ComputeQuotaResource) -> tuple[bool, ...]:
     """Return which kinds of amounts a row gives; what HyperPod may have filled in does not count."""
     return (row.count is not None, row.accelerators is not None, row.accelerator_partition is not None)
+
+
+def _shown_unit(before: ComputeQuotaResource, after: ComputeQuotaResource) -> str:
+    """Return the unit by which a row is shown: the first that changes, or else the first there is."""
+    units = [amount.unit for amount in given_amounts(after) or amounts_of(before)]
+    return next((unit for unit in units if value_in(before, unit) != value_in(after, unit)), units[0])
 
 
 def _more(one: ComputeQuotaResource, other: ComputeQuotaResource) -> bool:

@@ -14,7 +14,7 @@ class Amount:
     value: float
 
 
-def amounts_of(row: ComputeQuotaResource) -> tuple[Amount, ...]:
+def given_amounts(row: ComputeQuotaResource) -> tuple[Amount, ...]:
     """Return all amounts that a row gives, the most telling first."""
     given = [
         Amount(unit, value)
@@ -28,7 +28,12 @@ def amounts_of(row: ComputeQuotaResource) -> tuple[Amount, ...]:
     ]
     if row.accelerator_partition is not None:
         given.append(Amount(row.accelerator_partition.type, row.accelerator_partition.count))
-    return tuple(given) or (Amount("Count", 0),)
+    return tuple(given)
+
+
+def amounts_of(row: ComputeQuotaResource) -> tuple[Amount, ...]:
+    """Return all amounts that a row gives; a row that gives nothing is no instance."""
+    return given_amounts(row) or (Amount("Count", 0),)
 
 
 def amount_of(row: ComputeQuotaResource) -> Amount:
