@@ -19,6 +19,11 @@ APP = Path(__file__).parent / "fixtures" / "app" / "template.yaml"
 
 
 @pytest.fixture
+def app() -> Path:
+    return APP
+
+
+@pytest.fixture
 def stack() -> Iterator[Stack]:
     with Stack(APP) as opened:
         yield opened

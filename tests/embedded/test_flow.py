@@ -1,4 +1,4 @@
-"""The whole chain of the small application: event, rule, queue, function, state machine, functions, table and bucket."""
+"""The whole chain of the small application, from an event to the table and the bucket."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from taskgov_embedded.stack import Stack
+
 if TYPE_CHECKING:
-    from taskgov_embedded.stack import Stack
+    from pathlib import Path
 
 
 def change(stack: Stack, name: str, *parts: str) -> None:
@@ -150,13 +152,9 @@ def test_a_document_in_the_bucket_comes_through_the_input_transformer(stack: Sta
     assert body == {"detail": {"name": "policies/ml.yaml", "key": "policies/ml.yaml", "at": "2026-11-20T09:00:00Z"}}
 
 
-def test_the_same_input_gives_the_same_timeline() -> None:
-    from tests.embedded.conftest import APP
-
-    from taskgov_embedded.stack import Stack
-
+def test_the_same_input_gives_the_same_timeline(app: Path) -> None:
     def story() -> str:
-        with Stack(APP) as opened:
+        with Stack(app) as opened:
             change(opened, "one", "a", "slow")
             change(opened, "two", "busy", "b", "wrong", "c")
             opened.run_until_quiet(max_virtual_seconds=5000)

@@ -12,11 +12,15 @@ import random
 import threading
 import types
 import uuid
+from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from jsonata import jsonata as jsonata_python
+from moto.stepfunctions.parser.asl.component.common.error_name.failure_event import FailureEvent, FailureEventException
+from moto.stepfunctions.parser.asl.component.common.error_name.states_error_name import StatesErrorName
+from moto.stepfunctions.parser.asl.component.common.error_name.states_error_name_type import StatesErrorNameType
 from moto.stepfunctions.parser.asl.component.state.wait.wait_function.wait_function import WaitFunction
 from moto.stepfunctions.parser.asl.eval.event.event_manager import EventManager
 from moto.stepfunctions.parser.asl.jsonata import jsonata as moto_jsonata
@@ -89,6 +93,8 @@ class Interpreter:
         self._name_executions()
         self._name_service_errors()
         self._read_string_literals()
+        self._write_times_as_aws()
+        self._name_a_choice_without_match()
         self._jitter_alike()
         self._tell_the_timeline()
         self._be_quiet()
@@ -172,6 +178,46 @@ class Interpreter:
 
         self._replace(preprocessor, "_inner_string_of", staticmethod(inner_string_of))
 
+    def _write_times_as_aws(self) -> None:
+        """Write the context's times with milliseconds and a Z, and those of SDK answers as text."""
+        data = import_module(f"{_ASL}.eval.states")
+        own_states = data.States.__init__
+
+        def init(states: Any, context: Any) -> None:
+            context["Execution"]["StartTime"] = timestamp(context["Execution"]["StartTime"])
+            own_states(states, context)
+
+        self._replace(data.States, "__init__", init)
+        state_module = import_module(f"{_ASL}.component.state.state")
+        own_data = state_module.StateData
+
+        def state_data(**fields: Any) -> Any:
+            entered = timestamp(datetime.fromisoformat(fields.pop("EnteredTime")))
+            return own_data(EnteredTime=entered, **fields)
+
+        self._replace(state_module, "StateData", state_data)
+        aws_sdk = import_module(f"{_TASK}.service.state_task_service_aws_sdk").StateTaskServiceAwsSdk
+        own_task = aws_sdk._eval_service_task  # noqa: SLF001 see the module's docstring
+
+        def eval_service_task(task: Any, env: Any, *args: Any, **kwargs: Any) -> None:
+            own_task(task, env, *args, **kwargs)
+            env.stack.append(with_times_as_text(env.stack.pop()))
+
+        self._replace(aws_sdk, "_eval_service_task", eval_service_task)
+
+    def _name_a_choice_without_match(self) -> None:
+        """Fail with States.NoChoiceMatched when no rule of a Choice matches; moto says States.Runtime."""
+        choice = import_module(f"{_ASL}.component.state.choice.state_choice").StateChoice
+        own_eval = choice._eval_state  # noqa: SLF001 see the module's docstring
+
+        def eval_state(state: Any, env: Any) -> None:
+            try:
+                own_eval(state, env)
+            except RuntimeError as error:
+                raise FailureEventException(_no_choice_matched(state, env)) from error
+
+        self._replace(choice, "_eval_state", eval_state)
+
     def _jitter_alike(self) -> None:
         """Draw the jitter of retries from a seed, so that each run waits alike."""
         module = import_module(f"{_ASL}.component.common.retry.jitter_strategy_decl")
@@ -210,6 +256,33 @@ class Interpreter:
         self._replace(EventManager, "add_event", add_event)
         self._replace(import_module("moto.stepfunctions.parser.backend.execution").Execution, "start", start)
         self._replace(BaseExecutionWorkerCommunication, "terminated", terminated)
+
+
+def _no_choice_matched(state: Any, env: Any) -> Any:
+    name = StatesErrorName(typ=StatesErrorNameType.StatesNoChoiceMatched)
+    cause = f"Failed to transition out of the state '{state.name}': no choice matched."
+    details = {"executionFailedEventDetails": {"error": name.error_name, "cause": cause}}
+    return FailureEvent(env=env, error_name=name, event_type="ExecutionFailed", event_details=details)
+
+
+def timestamp(moment: datetime | str) -> str:
+    """Write a time as Step Functions does.
+
+    >>> timestamp(datetime(2026, 11, 20, 9, 0, 0, 123456, tzinfo=UTC))
+    '2026-11-20T09:00:00.123Z'
+    """
+    if isinstance(moment, str):
+        return moment
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def with_times_as_text(value: Any) -> Any:
+    """Return an API answer with its timestamps as text."""
+    if isinstance(value, dict):
+        return {key: with_times_as_text(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [with_times_as_text(one) for one in value]
+    return timestamp(value) if isinstance(value, datetime) else value
 
 
 def evaluate_jsonata(expression: str) -> Any:

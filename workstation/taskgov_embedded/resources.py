@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 import moto.backends  # noqa: F401 moto finds its CloudFormation models among what is imported
 from moto.cloudformation import parsing
 
+from taskgov_embedded import definitions
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -203,6 +205,7 @@ class Resources:
     def _state_machine(self, name: str, properties: dict[str, Any]) -> MadeResource:
         definition = properties.get("DefinitionString") or json.dumps(properties["Definition"])
         text = substitute(definition, properties.get("DefinitionSubstitutions", {}))
+        definitions.check(name, json.loads(text))
         made = self._clients.of_person("stepfunctions").create_state_machine(
             name=name,
             definition=_with_float_percentages(text),

@@ -185,7 +185,7 @@ class Runtime:
             with warnings.catch_warnings():
                 # A warning is a line in the function's log, whatever the process makes of it elsewhere.
                 warnings.simplefilter("default")
-                warnings.showwarning = _print_warning
+                warnings.showwarning = _print_warning  # type: ignore[assignment]  # its last two are never given
                 answer = self._handler(warm)(json.loads(text), self._context(warm, request_id))
             payload = json.dumps(answer)
         except Exception as error:  # noqa: BLE001 whatever a handler raises is the function's error
