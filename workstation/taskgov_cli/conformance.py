@@ -1,7 +1,7 @@
 """Does the engine decide as Kueue decided? Runs recorded decision tables: `python -m taskgov_cli.conformance DIR`.
 
-Prints the failing cases with their first difference, a table by kind, and last `N passed, M failed`; exits with 1 when M > 0.
-What an expectation does not give is not compared.
+Prints the failing cases with their first difference, a table by kind, and last `N passed, M failed`; exits with 1
+when M > 0. What an expectation does not give is not compared.
 """
 
 from __future__ import annotations
@@ -9,14 +9,17 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
+
 from taskgov_cli.conformance_compare import first_difference
 from taskgov_cli.conformance_kinds import answer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
 
 
 def cases_in(directory: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -28,7 +31,7 @@ def cases_in(directory: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def check(case: Mapping[str, Any]) -> str | None:
-    """Return how the engine differs from what was recorded, `None` when it does not. An error inside counts as a difference."""
+    """Return how the engine differs from the record, `None` when it does not; an error counts as a difference."""
     try:
         found = answer(case)
     except Exception as error:  # noqa: BLE001 -- one broken case must not hide the others

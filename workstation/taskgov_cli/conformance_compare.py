@@ -1,14 +1,16 @@
-"""Where does an answer first differ from a recorded expectation? Knows which fields are lists in no order, amounts, or not compared."""
+"""Find where an answer first differs from a recorded expectation.
+
+Knows which fields are amounts, lists in no order, or not compared.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from taskgov.quantities import parse
 
 _NOT_COMPARED = {"note", "unit"}
-_QUANTITIES = {"resourceUsage", "requests"}
 _KEYED_BY = {"preempted": "workload", "pendingConditions": "workload"}
 
 
@@ -24,31 +26,24 @@ def first_difference(kind: str, expected: Mapping[str, Any], found: Mapping[str,
 
 
 def _compare(field: str, want: Any, got: Any, path: str) -> str | None:
-    if field in _QUANTITIES:
-        return _compare_quantities(want, got, path)
-    if field == "events":
-        return _compare_events(want, got, path)
+    if field in _COMPARERS:
+        return _COMPARERS[field](want, got, path)
     if field == "attempts":
         want = _comparable_attempts(want, got)
-    if field == "usage":
-        return _mismatch(_nonzero(want), _nonzero(got), path)
-    if field in {"available", "potentiallyAvailable"}:
-        return _compare_amounts(want, got, path)
     if isinstance(want, Mapping):
         return _compare_mappings(field, want, got, path)
     if isinstance(want, list) and want and isinstance(want[0], Mapping):
         return _compare_lists(field, want, got, path)
-    if field == "reasons":
-        return _mismatch(sorted(want), sorted(got), path)
     return _mismatch(want, got, path)
 
 
 def _compare_mappings(field: str, want: Mapping[str, Any], got: Any, path: str) -> str | None:
     if not isinstance(got, Mapping):
         return _mismatch(want, got, path)
-    named = path.endswith(("assignments", "newlyAdmitted", "left", "inadmissibleLeft", "flavors")) or field in {
-        "assignmentsAfterSecondCycle",
-    }
+    named = (
+        path.endswith(("assignments", "newlyAdmitted", "left", "inadmissibleLeft", "flavors"))
+        or field == "assignmentsAfterSecondCycle"
+    )
     if named and set(want) != set(got):
         return _mismatch(sorted(want), sorted(got), f"{path} (names)")
     for key, value in want.items():
@@ -77,7 +72,7 @@ def _compare_lists(field: str, want: Sequence[Any], got: Any, path: str) -> str 
 
 
 def _comparable_attempts(want: Sequence[Mapping[str, Any]], got: Sequence[Mapping[str, Any]]) -> Sequence[Any]:
-    """Keep the attempts that were recorded for certain: once a flavor fits, upstream also lists flavors never looked at."""
+    """Keep the attempts recorded for certain: once a flavor fits, upstream also lists flavors never looked at."""
     if not want:
         return got
     if all(attempt["mode"] != "Fit" for attempt in want):
@@ -119,3 +114,14 @@ def _nonzero(usage: Any) -> dict[str, int]:
 
 def _mismatch(want: Any, got: Any, path: str) -> str | None:
     return None if want == got else f"{path}: expected {want!r}, found {got!r}"
+
+
+_COMPARERS: Mapping[str, Callable[[Any, Any, str], str | None]] = {
+    "resourceUsage": _compare_quantities,
+    "requests": _compare_quantities,
+    "events": _compare_events,
+    "usage": lambda want, got, path: _mismatch(_nonzero(want), _nonzero(got), path),
+    "available": _compare_amounts,
+    "potentiallyAvailable": _compare_amounts,
+    "reasons": lambda want, got, path: _mismatch(sorted(want), sorted(got), path),
+}

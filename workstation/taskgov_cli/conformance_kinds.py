@@ -1,15 +1,20 @@
-"""What does each kind of conformance case ask? Runs a case through the public engine API and gives its answer in the form of `expected`."""
+"""What does each kind of conformance case ask? Runs a case through the public engine API.
+
+The answer has the form of the case's `expected`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from taskgov.quantities import format_quantity
 from taskgov.scheduling import CycleResult, ManagerConfig, World, events, instant, moment
 from taskgov.scheduling.assignment import NO_CANDIDATES, POSSIBILITIES, PREEMPT, PUBLIC_MODES, RECLAIM, Assignment
 from taskgov_cli.conformance_objects import NEWER_GATES, Case, workload_object, world_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 Answer = dict[str, Any]
 
@@ -198,12 +203,14 @@ def _admission(world: World, key: str) -> Any:
 
 
 def _pending_conditions(world: World) -> list[Answer]:
-    found = []
-    for key in world.workloads():
-        for condition in world.workload(key)["status"]["conditions"]:
-            if condition["type"] == "QuotaReserved" and condition["status"] == "False":
-                found.append({"workload": key, "reason": condition["reason"], "message": condition["message"]})
-    return _by_workload(found)
+    return _by_workload(
+        [
+            {"workload": key, "reason": condition["reason"], "message": condition["message"]}
+            for key in world.workloads()
+            for condition in world.workload(key)["status"]["conditions"]
+            if condition["type"] == "QuotaReserved" and condition["status"] == "False"
+        ],
+    )
 
 
 def _is_true(workload: Mapping[str, Any], kind: str) -> bool:

@@ -1,4 +1,4 @@
-"""How does a conformance case look as Kubernetes objects? Turns the compact forms of case files into what `World.load` takes."""
+"""How does a conformance case look as Kubernetes objects? Turns case files into what `World.load` takes."""
 
 from __future__ import annotations
 

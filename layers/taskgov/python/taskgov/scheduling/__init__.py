@@ -1,6 +1,7 @@
 """The scheduling model: what Kueue 0.19 would admit, borrow and preempt.
 
-The door is `World`; see its docstring for an example. Everything else here is what goes in (`ManagerConfig`, `Workload`) and what comes out.
+The door is `World`; see its docstring for an example. Everything else here is what goes in (`ManagerConfig`,
+`Workload`) and what comes out.
 """
 
 from taskgov.scheduling.config import GATE_DEFAULTS, ManagerConfig, RequeueBackoff, Strategy
@@ -9,6 +10,8 @@ from taskgov.scheduling.objects import Admission, PodSet, PodSetAdmission, Workl
 from taskgov.scheduling.pending import Requeue
 from taskgov.scheduling.results import Admitted, CycleResult, Event, Preempted, Waiting, events
 from taskgov.scheduling.shares import Share
+from taskgov.scheduling.simulation import Happening, PreemptionLoop, Simulation, Timeline
+from taskgov.scheduling.unmodelled import NotModelled
 from taskgov.scheduling.world import QuotaView, World
 
 __all__ = [
@@ -17,15 +20,20 @@ __all__ = [
     "Admitted",
     "CycleResult",
     "Event",
+    "Happening",
     "ManagerConfig",
+    "NotModelled",
     "PodSet",
     "PodSetAdmission",
     "Preempted",
+    "PreemptionLoop",
     "QuotaView",
     "Requeue",
     "RequeueBackoff",
     "Share",
+    "Simulation",
     "Strategy",
+    "Timeline",
     "Waiting",
     "Workload",
     "World",

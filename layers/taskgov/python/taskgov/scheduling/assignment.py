@@ -1,6 +1,7 @@
 """Which flavors could a workload get? The flavor assigner: modes, borrow levels, fungibility and scan progress.
 
-`assign` answers for one workload against the quota tree as it stands. Rules: `pkg/scheduler/flavorassigner/flavorassigner.go` of Kueue.
+`assign` answers for one workload against the quota tree as it stands. Rules:
+`pkg/scheduler/flavorassigner/flavorassigner.go` of Kueue.
 
 | mode | means |
 | --- | --- |
@@ -13,9 +14,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from taskgov.scheduling.demand import Demand, total
 from taskgov.scheduling.objects import (
@@ -39,6 +39,9 @@ from taskgov.scheduling.reasons import (
     Reason,
     ResourceUnavailable,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 Mode = int
 NO_FIT: Final[Mode] = 0
@@ -66,7 +69,7 @@ class Eligibility(Protocol):
 
 
 class Choice(NamedTuple):
-    """The flavor given to one resource of a pod set. `tried` is the flavor index to go on after, -1 when all were seen."""
+    """The flavor given to one resource of a pod set; `tried` is the index to go on after, -1 when all were seen."""
 
     flavor: str
     mode: Mode
@@ -224,7 +227,7 @@ class Assigner:
         return found, reasons, attempts
 
     def fits_quota(self, fr: FlavorResource, amount: int) -> tuple[Mode, int]:
-        """Say how `amount` of `fr` could be had now, and how high up the tree it must borrow (FA: fitsResourceQuota)."""
+        """Say how `amount` of `fr` could be had now, and from how high up the tree (FA: fitsResourceQuota)."""
         borrow, may_reclaim = lowest_subtree_that_fits(self.node, fr, amount)
         if amount <= max(0, available(self.node, fr)):
             return FIT, borrow

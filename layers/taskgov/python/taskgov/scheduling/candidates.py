@@ -1,19 +1,21 @@
 """Who may be preempted? Candidates of a queue and of its cohort tree, in Kueue's order.
 
-All heads of a cycle are judged against the same state, so the borrowers of a tree are listed and sorted once per cycle (`Candidates`), however many heads ask.
-Rules: `pkg/scheduler/preemption/common` and `.../classical` of Kueue.
+All heads of a cycle are judged against the same state, so the borrowers of a tree are listed and sorted once per
+cycle (`Candidates`), however many heads ask. Rules: `pkg/scheduler/preemption/common` and `.../classical` of Kueue.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from taskgov.scheduling.instants import Instant
 from taskgov.scheduling.objects import ANY, LOWER_OR_NEWER_EQUAL, LOWER_PRIORITY, FlavorResource
 from taskgov.scheduling.quota import QuotaNode, add_usage, remove_usage, within_nominal
 from taskgov.scheduling.state import QueueState, Record, RunningKey
+
+if TYPE_CHECKING:
+    from taskgov.scheduling.instants import Instant
 
 QueueOf = Callable[[str], QueueState]
 

@@ -1,12 +1,14 @@
-"""How is the Kueue manager configured? The settings of its Configuration file and feature gates that change decisions."""
+"""How is the Kueue manager configured? Settings of its Configuration and feature gates that change decisions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 GATE_DEFAULTS: Final[Mapping[str, bool]] = MappingProxyType(
     {
@@ -38,7 +40,8 @@ DEFAULT_STRATEGIES: Final = (Strategy.LESS_THAN_OR_EQUAL_TO_FINAL_SHARE, Strateg
 class RequeueBackoff:
     """`waitForPodsReady.requeuingStrategy`: how long an eviction for pods that are not ready keeps a workload out.
 
-    The n-th wait is `base_seconds * 2**(n-1)`, at most `max_seconds`; after `limit` evictions (None: never) the workload is deactivated.
+    The n-th wait is `base_seconds * 2**(n-1)`, at most `max_seconds`; after `limit` evictions (None: never) the
+    workload is deactivated.
     """
 
     base_seconds: int = 60
@@ -57,7 +60,8 @@ class ManagerConfig:
     strategies
         `fairSharing.preemptionStrategies`, one or two, in order.
     gates
-        Feature gates that differ from `GATE_DEFAULTS`; gates this model does not know are kept and reported as not modelled.
+        Feature gates that differ from `GATE_DEFAULTS`; gates this model does not know are kept and reported as not
+        modelled.
     backoff
         The requeue backoff of `waitForPodsReady`.
 

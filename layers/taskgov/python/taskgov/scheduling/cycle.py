@@ -1,18 +1,16 @@
 """What does one scheduling cycle decide? Heads, nomination, order, processing, requeue.
 
-`run_cycle` works on the live state. What is only supposed during a cycle (quota held for preemptors, victims counted as gone) is undone before it
-returns. Rules: `pkg/scheduler/scheduler.go` of Kueue.
+`run_cycle` works on the live state. What is only supposed during a cycle (quota held for preemptors, victims counted
+as gone) is undone before it returns. Rules: `pkg/scheduler/scheduler.go` of Kueue.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from taskgov.scheduling.assignment import FIT, NO_FIT, Assignment
 from taskgov.scheduling.candidates import Victim, put_back, take_out
-from taskgov.scheduling.instants import Instant
-from taskgov.scheduling.nomination import Nominator
 from taskgov.scheduling.objects import ANY, FlavorResource, Usage
 from taskgov.scheduling.ordering import in_order
 from taskgov.scheduling.pending import Requeue
@@ -22,10 +20,15 @@ from taskgov.scheduling.reasons import (
     NAMESPACE_MISMATCH,
     NO_LONGER_FITS,
     OVERLAPPING,
-    Blocker,
 )
 from taskgov.scheduling.results import Verdict
-from taskgov.scheduling.state import QueueState, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from taskgov.scheduling.instants import Instant
+    from taskgov.scheduling.nomination import Nominator
+    from taskgov.scheduling.state import QueueState, Record
 
 
 @dataclass(slots=True, eq=False)
@@ -38,20 +41,15 @@ class Entry:
     victims: list[Victim] = field(default_factory=list)
     deferred: bool = False
     admitted: bool = False
-    verdict: Verdict = Verdict(None)
+    verdict: Verdict = field(default_factory=lambda: Verdict(None))
     requeue: Requeue = Requeue.FAILED_AFTER_NOMINATION
-
-    @property
-    def blocker(self) -> Blocker:
-        """Why nothing fits at all."""
-        return self.assignment.blocker
 
 
 class Supposed:
     """What is only supposed while a cycle runs: who is counted as gone, and quota held for those who wait for them.
 
-    Victims of a tree are taken out when a question needs them gone and put back when one needs them there, so that a row of questions of one kind
-    costs nothing more.
+    Victims of a tree are taken out when a question needs them gone and put back when one needs them there, so that a
+    row of questions of one kind costs nothing more.
     """
 
     def __init__(self) -> None:
@@ -86,7 +84,7 @@ class Supposed:
             put_back(self._of_root[root])
 
     def hold(self, node: QuotaNode, usage: Mapping[FlavorResource, int]) -> None:
-        """Keep `usage` for somebody until the end of the cycle; a negative amount touches the node alone, as in Kueue."""
+        """Keep `usage` for somebody until the cycle ends; a negative amount touches the node alone, as in Kueue."""
         held = {fr: amount for fr, amount in usage.items() if amount > 0}
         add_usage(node, held)
         self._held.append((node, held))

@@ -1,16 +1,21 @@
 """What does a workload ask for in all? Its pod sets with counts, total requests in Kueue's order, and flavor groups.
 
-Workloads of equal shape share one `Demand`: it is what makes two of them equivalent for the scheduler, next to their priority.
+Workloads of equal shape share one `Demand`: it is what makes two of them equivalent for the scheduler, next to their
+priority.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from taskgov.quantities import PODS, add, times
-from taskgov.scheduling.objects import PodSet
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from taskgov.scheduling.objects import PodSet
 
 
 @dataclass(frozen=True, slots=True)

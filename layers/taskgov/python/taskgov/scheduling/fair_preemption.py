@@ -1,12 +1,12 @@
 """Whom to preempt under fair sharing? Take from the queue that borrows most, while the preemptor stays behind it.
 
-`fair_victims` is used when the manager has fair sharing on. Rules: `pkg/scheduler/preemption/preemption.go` and `.../fairsharing` of Kueue (KEP-1714).
+`fair_victims` is used when the manager has fair sharing on. Rules: `pkg/scheduler/preemption/preemption.go` and
+`.../fairsharing` of Kueue (KEP-1714).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NewType
+from typing import TYPE_CHECKING, NewType
 
 from taskgov.scheduling.candidates import Candidates, Preemptor, Victim, allows, put_back, take_out
 from taskgov.scheduling.config import ManagerConfig, Strategy
@@ -15,7 +15,11 @@ from taskgov.scheduling.preemption import fill_back, fits
 from taskgov.scheduling.quota import QuotaNode, add_usage, remove_usage, within_nominal
 from taskgov.scheduling.reasons import IN_CLUSTER_QUEUE, IN_COHORT_FAIR_SHARING, IN_COHORT_RECLAMATION
 from taskgov.scheduling.shares import Share, dominant_share
-from taskgov.scheduling.state import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from taskgov.scheduling.state import Record
 
 PreemptorNewShare = NewType("PreemptorNewShare", Share)
 TargetOldShare = NewType("TargetOldShare", Share)
@@ -187,7 +191,7 @@ class _TargetOrder:
         return queue
 
     def _largest_queue(self, cohort: QuotaNode) -> tuple[QuotaNode | None, tuple[bool, float]]:
-        """The borrowing queue with the largest share; at equal shares the one whose first candidate comes first."""
+        """Find the borrowing queue with the largest share; at equal shares the one whose first candidate is first."""
         best, best_rank = None, (False, -1.0)
         for node in cohort.queues:
             if node in self.dropped:
@@ -202,7 +206,7 @@ class _TargetOrder:
         return best, best_rank
 
     def _largest_cohort(self, cohort: QuotaNode) -> tuple[QuotaNode | None, tuple[bool, float]]:
-        """The borrowing child cohort with the largest share, or one above the preemptor; the last at equal shares."""
+        """Find the child cohort with the largest share that borrows or is above the preemptor; the last of equals."""
         best, best_rank = None, (False, -1.0)
         for node in cohort.cohorts:
             if node in self.dropped:

@@ -5,27 +5,31 @@ Called by `world` whenever a ClusterQueue or Cohort changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from taskgov.scheduling.objects import Cohort
 from taskgov.scheduling.quota import QuotaNode, link, settle_limits
-from taskgov.scheduling.state import QueueState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from taskgov.scheduling.state import QueueState
 
 
 def build_forest(queues: Iterable[QueueState], cohorts: Mapping[str, Cohort]) -> dict[str, QuotaNode]:
     """Give every queue its node and return the cohorts' nodes by name.
 
-    A cohort that is only named, by a queue or a child, has no quota of its own. Cohorts in a circle are left without parent: their queues are
-    inactive (`in_circle`).
+    A cohort that is only named, by a queue or a child, has no quota of its own. Cohorts in a circle are left without
+    parent: their queues are inactive (`in_circle`).
     """
     queues = sorted(queues, key=lambda q: q.spec.name)
     names = set(cohorts) | {q.spec.cohort for q in queues if q.spec.cohort}
     names |= {c.parent for c in cohorts.values() if c.parent}
     nodes = {name: _cohort_node(name, cohorts) for name in sorted(names)}
-    for name in nodes:
+    for name, node in nodes.items():
         parent = cohorts[name].parent if name in cohorts else None
         if parent and not in_circle(name, cohorts):
-            link(nodes[name], nodes[parent])
+            link(node, nodes[parent])
     for queue in queues:
         spec = queue.spec
         queue.node = QuotaNode(spec.name, spec.quotas, spec.weight, is_queue=True)

@@ -6,13 +6,16 @@ Called through `World.assign`, `World.victims` and `World.candidates`; explanati
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from taskgov.scheduling.assignment import FIT, PREEMPT, Assignment, Choice, Oracle, PodSetAssignment, append
 from taskgov.scheduling.nomination import Head, Nominator
-from taskgov.scheduling.objects import Workload
 from taskgov.scheduling.reasons import preempted_message
 from taskgov.scheduling.results import Preempted
 from taskgov.scheduling.state import QueueState, Record
+
+if TYPE_CHECKING:
+    from taskgov.scheduling.objects import Workload
 
 FixedFlavors = Mapping[str, Mapping[str, tuple[str, bool]]]
 """For each pod set, for each resource: the flavor, and whether it needs preemption."""

@@ -1,17 +1,15 @@
 """What is written on a workload when something happens to it? Its conditions, exactly as Kueue 0.19 words them.
 
-Called by `world`. Rules: `pkg/workload/workload.go`, `pkg/workload/evict` and `pkg/controller/jobframework/reconciler.go` of Kueue.
+Called by `world`. Rules: `pkg/workload/workload.go`, `pkg/workload/evict` and
+`pkg/controller/jobframework/reconciler.go` of Kueue.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from taskgov.scheduling.config import RequeueBackoff
 from taskgov.scheduling.instants import SECOND, Instant
-from taskgov.scheduling.objects import Admission, Condition
 from taskgov.scheduling.reasons import NO_RESERVATION
-from taskgov.scheduling.results import Verdict
 from taskgov.scheduling.state import (
     ADMITTED,
     EVICTED,
@@ -22,6 +20,11 @@ from taskgov.scheduling.state import (
     REQUEUED,
     Record,
 )
+
+if TYPE_CHECKING:
+    from taskgov.scheduling.config import RequeueBackoff
+    from taskgov.scheduling.objects import Admission, Condition
+    from taskgov.scheduling.results import Verdict
 
 _COME_BACK_AT_ONCE: Final = {"Preempted", "NodeFailures"}
 
@@ -54,7 +57,7 @@ def tell_to_leave(record: Record, reason: str, message: str, now: Instant, preem
 
 
 def leave(record: Record, pending_reason: str, backoff: RequeueBackoff, now: Instant) -> None:
-    """The pods are gone: give the quota back, and say whether the workload may queue again.
+    """Give the quota back now that the pods are gone, and say whether the workload may queue again.
 
     Preempted workloads may at once; those whose pods did not become ready wait (60 s, 120 s, ... by default).
     """
@@ -74,7 +77,7 @@ def leave(record: Record, pending_reason: str, backoff: RequeueBackoff, now: Ins
 
 
 def end_backoff(record: Record, now: Instant) -> None:
-    """The time out of the queue is over."""
+    """End the time out of the queue."""
     record.requeue_at = None
     message = "The workload backoff was finished"
     record.set_condition(REQUEUED, status=True, reason="BackoffFinished", message=message, now=now)

@@ -5,9 +5,12 @@ Called by `eligibility` (may these pods use this flavor?) and by the cycle (may 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
-from taskgov.scheduling.objects import PodSet, Requirement, ResourceFlavor, Selector, Taint, Toleration
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from taskgov.scheduling.objects import PodSet, Requirement, ResourceFlavor, Selector, Taint, Toleration
 
 
 def selects(selector: Selector | None, labels: Mapping[str, str]) -> bool:
@@ -57,7 +60,8 @@ def untolerated_taint(flavor: ResourceFlavor, tolerations: Iterable[Toleration])
 def fits_affinity(flavor: ResourceFlavor, pod_set: PodSet) -> bool:
     """Say whether node selector and required affinity accept the flavor, looking only at labels the flavor sets.
 
-    A term that says nothing about those labels accepts every flavor, and so does the whole affinity then (terms are alternatives).
+    A term that says nothing about those labels accepts every flavor, and so does the whole affinity then (terms are
+    alternatives).
     """
     labels = flavor.labels
     if any(labels.get(key, value) != value for key, value in pod_set.node_selector):

@@ -1,12 +1,12 @@
 """What could a head get, and at whose cost? The flavor search joined with the search for victims.
 
-One `Nominator` serves one cycle: all heads share its list of candidates. Rules: `pkg/scheduler/scheduler.go` (getAssignments) and
-`pkg/scheduler/preemption/preemption_oracle.go` of Kueue.
+One `Nominator` serves one cycle: all heads share its list of candidates. Rules: `pkg/scheduler/scheduler.go`
+(getAssignments) and `pkg/scheduler/preemption/preemption_oracle.go` of Kueue.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from taskgov.scheduling.assignment import (
     FIT,
@@ -21,14 +21,18 @@ from taskgov.scheduling.assignment import (
     Oracle,
 )
 from taskgov.scheduling.candidates import Candidates, Preemptor, QueueOf, Victim, put_back, take_out
-from taskgov.scheduling.config import ManagerConfig
 from taskgov.scheduling.demand import Demand, resized
 from taskgov.scheduling.fair_preemption import fair_victims
 from taskgov.scheduling.matching import selects
-from taskgov.scheduling.objects import FlavorResource, PodSet
 from taskgov.scheduling.preemption import classical_victims
 from taskgov.scheduling.quota import lowest_subtree_that_fits
 from taskgov.scheduling.state import QueueState, Record, Scan
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from taskgov.scheduling.config import ManagerConfig
+    from taskgov.scheduling.objects import FlavorResource, PodSet
 
 
 class Nominator:
@@ -77,7 +81,7 @@ class Nominator:
         return assignment, victims
 
     def _outdated(self, scan: Scan, queue: QueueState, record: Record, cycle: int) -> bool:
-        """A scan ends with its shape, and when quota was freed since (but it survives the very next cycle)."""
+        """Say whether the shape changed, or quota was freed since (a scan survives the very next cycle)."""
         if scan.demand is not record.demand:
             return True
         if self.config.gate("FlavorFungibilityPreserveScanProgress") and cycle - scan.cycle <= 1:
@@ -120,7 +124,7 @@ class Head:
         return self.assigner.assign(self.record.demand)
 
     def best(self) -> tuple[Assignment, list[Victim]]:
-        """Return the assignment at full size, or a smaller one where pod sets allow fewer pods and only that fits."""
+        """Return the assignment at full size, or a smaller one where pod sets allow it and only that fits."""
         assignment = self.assignment()
         victims = self.victims(assignment)
         if assignment.mode == FIT or victims:
@@ -136,7 +140,7 @@ class Head:
         return self._search(assignment.usage, assignment.needs_preemption)
 
     def oracle(self, fr: FlavorResource, amount: int) -> tuple[Mode, int]:
-        """Say whether preemption could free `amount` of `fr` alone, from whom, and how much would still be borrowed."""
+        """Say whether preemption could free `amount` of `fr` alone, from whom, and how high it would still borrow."""
         victims = self._search({fr: amount}, frozenset((fr,)))
         if not victims:
             return NO_CANDIDATES, 0
@@ -148,7 +152,7 @@ class Head:
         return PREEMPT if own else RECLAIM, borrow
 
     def _search(self, usage: Mapping[FlavorResource, int], frs: frozenset[FlavorResource]) -> list[Victim]:
-        """Search victims once for each question: an assignment of one flavor and resource asks what the oracle asked."""
+        """Search victims once for each question; an assignment of one resource asks what the oracle asked."""
         question = tuple(usage.items()) if len(frs) == len(usage) else (*usage.items(), *((fr, -1) for fr in frs))
         if question not in self.found:
             preemptor = Preemptor(self.record, self.queue, usage, frs)

@@ -7,11 +7,13 @@ one dictionary key for the pair, hashed once (flavor names have no slash).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from taskgov.scheduling.instants import ZERO, Instant
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 FlavorResource = str
 Usage = dict[FlavorResource, int]
@@ -181,7 +183,10 @@ class LocalQueue:
 
 @dataclass(frozen=True, slots=True)
 class PodSet:
-    """Pods of one shape: per-pod requests and what they ask of nodes. `min_count` allows fewer pods, `group` shares a flavor."""
+    """Pods of one shape: per-pod requests and what they ask of nodes.
+
+    `min_count` allows fewer pods; pod sets of one `group` get the same flavors.
+    """
 
     name: str
     count: int

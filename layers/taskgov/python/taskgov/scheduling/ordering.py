@@ -5,15 +5,16 @@ Rules: `pkg/scheduler/scheduler.go` (entryOrdering) and `fair_sharing_iterator.g
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from taskgov.scheduling.config import ManagerConfig
 from taskgov.scheduling.instants import Instant
 from taskgov.scheduling.quota import QuotaNode, add_usage, remove_usage, would_borrow
 from taskgov.scheduling.shares import dominant_share
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from taskgov.scheduling.config import ManagerConfig
     from taskgov.scheduling.cycle import Entry
 
 Standing = tuple[bool, tuple[bool, float], int, Instant, str]

@@ -1,21 +1,24 @@
 """Who is next in a cluster queue? Pending workloads in Kueue's order, moved class by class instead of one by one.
 
-Workloads of equal priority and shape (and namespace) form a class. Where Kueue moves all equals of a workload that does not fit to the
-inadmissible ones, here the class gets a mark; where it moves them back, the mark goes. So a cycle costs the same for ten or ten thousand waiting.
-Rules: `pkg/cache/queue/cluster_queue.go` of Kueue.
+Workloads of equal priority and shape (and namespace) form a class. Where Kueue moves all equals of a workload that
+does not fit to the inadmissible ones, here the class gets a mark; where it moves them back, the mark goes. So a cycle
+costs the same for ten or ten thousand waiting. Rules: `pkg/cache/queue/cluster_queue.go` of Kueue.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from enum import Enum
-from heapq import heappop, heappush
-from typing import NamedTuple
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING, NamedTuple
 
 from taskgov.scheduling.demand import Demand
-from taskgov.scheduling.instants import Instant
 from taskgov.scheduling.objects import STRICT_FIFO
-from taskgov.scheduling.state import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from taskgov.scheduling.instants import Instant
+    from taskgov.scheduling.state import Record
 
 
 class Requeue(Enum):
@@ -56,6 +59,18 @@ class PendingClass:
         self.size = 0
         self.offered = 0
 
+    def copy(self, twins: Mapping[Record, Record]) -> PendingClass:
+        """Return a class of its own with the given copies of its workloads."""
+        twin = PendingClass(self.hash, self.namespace, marked=self.marked)
+        for ticket in self.heap:
+            if ticket.record.ticket == ticket.number and ticket.record.waiting is self:
+                record = twins[ticket.record]
+                record.waiting = twin
+                twin.heap.append(ticket._replace(record=record, kind=twin))
+        heapify(twin.heap)
+        twin.size = self.size
+        return twin
+
     def top(self) -> Ticket | None:
         """Return the first one still waiting here."""
         heap = self.heap
@@ -72,7 +87,7 @@ class PendingClass:
 
 
 class PendingQueue:
-    """The pending workloads of one cluster queue: those in line, and those found inadmissible until something changes."""
+    """The pending workloads of one cluster queue: those in line, and those inadmissible until something changes."""
 
     __slots__ = ("_classes", "_heads", "_number", "_sticky", "active", "hashing", "marks", "parked", "strategy")
 
@@ -86,6 +101,19 @@ class PendingQueue:
         self._heads: list[Ticket] = []
         self._number = 0
         self._sticky: Record | None = None
+
+    def copy(self, twins: Mapping[Record, Record]) -> PendingQueue:
+        """Return a queue of its own with the given copies of its workloads, in the same state."""
+        twin = PendingQueue(self.strategy, hashing=self.hashing)
+        twin.active, twin.marks, twin._number = self.active, set(self.marks), self._number
+        twin.parked = {key: twins[record] for key, record in self.parked.items()}
+        twin._sticky = None if self._sticky is None else twins.get(self._sticky)
+        for digest, kinds in self._classes.items():
+            twin._classes[digest] = {namespace: kind.copy(twins) for namespace, kind in kinds.items()}
+            for kind in twin._classes[digest].values():
+                if not kind.marked:
+                    twin._offer(kind)
+        return twin
 
     def push(self, record: Record) -> None:
         """Put a new, changed or evicted workload in line; an equal of inadmissible ones joins them."""

@@ -1,13 +1,12 @@
 """Whom to preempt, classically? Reclaim what is lent, then take from lower priorities; as few victims as possible.
 
-`classical_victims` is used when fair sharing is off, for flat cohorts and trees alike. Rules: `pkg/scheduler/preemption/preemption.go` and
-`.../classical` of Kueue.
+`classical_victims` is used when fair sharing is off, for flat cohorts and trees alike. Rules:
+`pkg/scheduler/preemption/preemption.go` and `.../classical` of Kueue.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from taskgov.scheduling.candidates import Candidates, Preemptor, Victim, allows, put_back, take_out
 from taskgov.scheduling.objects import NEVER, FlavorResource
@@ -23,11 +22,19 @@ from taskgov.scheduling.reasons import (
     IN_COHORT_RECLAIM_WHILE_BORROWING,
     IN_COHORT_RECLAMATION,
 )
-from taskgov.scheduling.state import QueueState, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from taskgov.scheduling.state import QueueState, Record
 
 
 class _Candidate(NamedTuple):
-    """One candidate with its standing: `advantage` puts it among the hierarchical ones, `meeting` is the lowest common cohort."""
+    """One candidate with its standing.
+
+    `advantage` puts it among the hierarchical ones; `meeting` is the lowest cohort above both queues, `None` for
+    a candidate of the own queue.
+    """
 
     record: Record
     queue: QueueState
@@ -47,9 +54,10 @@ def fits(preemptor: Preemptor, *, borrow: bool) -> bool:
 
 
 def fill_back(preemptor: Preemptor, removed: list[Victim], *, borrow: bool) -> list[Victim]:
-    """Give victims back, from the last but one to the first, wherever the preemptor still fits; the rest are the victims.
+    """Give victims back, from the last but one to the first, wherever the preemptor still fits.
 
-    Whoever is given back is replaced by the last of the list, as Kueue does. Leaves all usage as it was before the search.
+    Whoever is given back is replaced by the last of the list, as Kueue does. Leaves all usage as it was before the
+    search.
     """
     victims = list(removed)
     for index in range(len(victims) - 2, -1, -1):
@@ -89,7 +97,7 @@ class _Search:
         self.own = candidates.own(preemptor)
 
     def _advantages(self) -> dict[QuotaNode, bool]:
-        """For each cohort above the preemptor: does the request fit the quota of some node on the way up to it?
+        """Say for each cohort above the preemptor whether the request fits the quota of some node on the way up to it.
 
         What the local quota of a node covers is not asked of the next.
         """
@@ -159,10 +167,13 @@ class _Search:
                 standing[name] = self._standing(queue)
             found = standing[name]
             if found is not None and (advantage is None or found[1] == advantage):
-                yield self._classify(record, queue, *found)
+                yield self._classify(record, queue, found[0], advantage=found[1])
 
     def _standing(self, queue: QueueState) -> tuple[QuotaNode, bool] | None:
-        """Where the queue's path meets the preemptor's, and the advantage there; `None` below a cohort within its quota."""
+        """Find where the queue's path meets the preemptor's, and the advantage there.
+
+        `None` for a queue below a cohort that is within its own quota: nothing is taken from there.
+        """
         for cohort in queue.node.ancestors():
             if cohort in self.advantage:
                 return cohort, self.advantage[cohort]
@@ -170,7 +181,8 @@ class _Search:
                 return None
         return None
 
-    def _classify(self, record: Record, queue: QueueState, meeting: QuotaNode, advantage: bool) -> _Candidate:  # noqa: FBT001
+    def _classify(self, record: Record, queue: QueueState, meeting: QuotaNode, *, advantage: bool) -> _Candidate:
+        """Say by which right a candidate of another queue may be taken (Kueue: classifyPreemptionVariant)."""
         if advantage:
             return _Candidate(record, queue, IN_COHORT_RECLAMATION, advantage=True, meeting=meeting)
         priority = record.workload.priority
@@ -183,7 +195,10 @@ class _Search:
         return _Candidate(record, queue, IN_COHORT_RECLAIM_WHILE_BORROWING, meeting=meeting)
 
     def _still_valid(self, candidate: _Candidate) -> bool:
-        """Nobody gives more than it borrows: its queue and the cohorts below the meeting point still exceed their quota."""
+        """Say whether its queue, and the cohorts below the meeting point, still exceed their quota.
+
+        Nobody gives more than it borrows.
+        """
         if candidate.meeting is None:
             return True
         frs = self.preemptor.frs

@@ -1,16 +1,19 @@
 """How much can a queue still use? The tree of quotas: cluster queues are its leaves, cohorts its inner nodes.
 
-A node's **local** quota (Kueue: guaranteed) is what it does not lend; usage beyond it spills into the parent. Limits are derived once
-per change of the specs (`settle_limits`); usage is kept up to date along the path to the root, so that a question costs the depth of the tree.
-Rules: `pkg/cache/scheduler/resource_node.go` of Kueue.
+A node's **local** quota (Kueue: guaranteed) is what it does not lend; usage beyond it spills into the parent. Limits
+are derived once per change of the specs (`settle_limits`); usage is kept up to date along the path to the root, so
+that a question costs the depth of the tree. Rules: `pkg/cache/scheduler/resource_node.go` of Kueue.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from taskgov.quantities import UNLIMITED, add
 from taskgov.scheduling.objects import FlavorResource, Quota, Usage, split
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
 
 
 class QuotaNode:
@@ -62,7 +65,7 @@ class QuotaNode:
 
     @property
     def tree(self) -> str:
-        """The name of the tree of which this is the root: `Cohort/name`, or `ClusterQueue/name` for a queue on its own."""
+        """The name of the tree below this root: `Cohort/name`, or `ClusterQueue/name` for a queue on its own."""
         return f"{'ClusterQueue' if self.is_queue else 'Cohort'}/{self.name}"
 
     def subtree_queues(self) -> Iterator[QuotaNode]:
@@ -122,7 +125,7 @@ def _derive_downwards(node: QuotaNode, root: QuotaNode) -> None:
 
 
 def _potential(node: QuotaNode, fr: FlavorResource) -> int:
-    """The most `node` could use of `fr` were all else idle (Kueue: potentialAvailable)."""
+    """Return the most `node` could use of `fr` were all else idle (Kueue: potentialAvailable)."""
     subtree = node.subtree.get(fr, 0)
     if node.parent is None:
         return subtree
@@ -134,7 +137,7 @@ def _potential(node: QuotaNode, fr: FlavorResource) -> int:
 
 
 def _lendable(parent: QuotaNode, root: QuotaNode) -> dict[str, int]:
-    """What the parent could give of each resource, over all flavors of the tree."""
+    """Return what the parent could give of each resource, over all flavors of the tree."""
     lendable: dict[str, int] = {}
     for fr in root.subtree:
         resource = split(fr)[1]
@@ -182,10 +185,10 @@ def add_usage(node: QuotaNode, usage: Mapping[FlavorResource, int]) -> None:
         while at is not None:
             used = at.usage.get(fr, 0)
             at.usage[fr] = used + amount
-            spilled = max(0, at.local.get(fr, 0) - used) if at.local else 0
-            if amount <= spilled:
+            kept = max(0, at.local.get(fr, 0) - used) if at.local else 0
+            if amount <= kept:
                 break
-            amount -= spilled  # noqa: PLW2901 -- what the local quota does not hold goes on to the parent
+            amount -= kept  # noqa: PLW2901 -- what the local quota does not hold goes on to the parent
             at = at.parent
 
 

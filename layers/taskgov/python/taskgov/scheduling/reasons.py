@@ -1,16 +1,18 @@
 """Why does a workload wait, or leave? Kueue's reasons and texts, in one place.
 
-A reason is kept as its numbers and becomes text only when somebody reads it. Texts: `flavorassigner.go`, `preemption.go` and `scheduler.go`
-of Kueue 0.19.
+A reason is kept as its numbers and becomes text only when somebody reads it. Texts: `flavorassigner.go`,
+`preemption.go` and `scheduler.go` of Kueue 0.19.
 """
 
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from taskgov.quantities import format_quantity
-from taskgov.scheduling.objects import Taint
+
+if TYPE_CHECKING:
+    from taskgov.scheduling.objects import Taint
 
 
 class Blocker(IntEnum):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from taskgov.scheduling.assignment import FIT, NO_FIT, PUBLIC_MODES, Assignment
 from taskgov.scheduling.instants import SECOND, Instant
-from taskgov.scheduling.objects import Admission
-from taskgov.scheduling.pending import Requeue
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from taskgov.scheduling.objects import Admission
+    from taskgov.scheduling.pending import Requeue
+    from taskgov.scheduling.unmodelled import NotModelled
 
 _LONGEST_WAIT: Final = (2**63 - 1) // 1000  # Go's longest duration, in microseconds
 
@@ -42,7 +46,7 @@ class Preempted:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Why a workload did not get quota in a cycle: what could be assigned, or what happened to it; with what is awaited."""
+    """Why a workload did not get quota in a cycle: what could be assigned, or what happened to it."""
 
     assignment: Assignment | None
     remark: str = ""
@@ -89,7 +93,11 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class CycleResult:
-    """What one scheduling cycle decided, in the order in which it was decided."""
+    """What one scheduling cycle decided, in the order in which it was decided.
+
+    `skipped_preemptions` counts, by queue, entries that could not preempt because of an earlier one; `not_modelled`
+    names what the input uses and this model does not follow.
+    """
 
     number: int
     now: Instant
@@ -97,6 +105,7 @@ class CycleResult:
     preempted: tuple[Preempted, ...] = ()
     waiting: tuple[Waiting, ...] = ()
     skipped_preemptions: Mapping[str, int] = field(default_factory=dict)
+    not_modelled: tuple[NotModelled, ...] = ()
 
     @property
     def idle(self) -> bool:
@@ -115,7 +124,7 @@ class Event:
 
 
 def events(result: CycleResult) -> list[Event]:
-    """Give the events Kueue records for a cycle: admissions, then evictions with their preemptors, then who waits."""
+    """Give the events Kueue records for a cycle: admissions, evictions with their preemptors, who waits."""
     found: list[Event] = []
     for a in result.admitted:
         waited = min(result.now - a.queued_since, _LONGEST_WAIT) / SECOND
@@ -136,7 +145,7 @@ def events(result: CycleResult) -> list[Event]:
 
 
 def considered_flavors(assignment: Assignment) -> str:
-    """List the flavors that were looked at and not taken, as the QuotaReserved event does; empty when there are none."""
+    """List the flavors that were looked at and do not fit, as the QuotaReserved event does; empty for none."""
     parts = []
     for pod_set in assignment.pod_sets:
         tried = [

@@ -1,18 +1,22 @@
 """Who borrows most? The dominant resource share of a queue or cohort, exactly as Kueue computes it.
 
-Rules: `pkg/cache/scheduler/fair_sharing.go` of Kueue. Called by the fair-sharing tournament, fair preemption and the status of queues.
+Rules: `pkg/cache/scheduler/fair_sharing.go` of Kueue. Called by the fair-sharing tournament, fair preemption and the
+status of queues.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from taskgov.quantities import UNLIMITED
 from taskgov.scheduling.objects import FlavorResource, split
-from taskgov.scheduling.quota import QuotaNode
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from taskgov.scheduling.quota import QuotaNode
 
 _NOTHING: Final[Mapping[FlavorResource, int]] = {}
 

@@ -1,7 +1,7 @@
-"""What would happen over time? Arrivals, run times, completions, evictions and changes of quota, in virtual time over a `World`.
+"""What would happen over time? Arrivals, run times, completions and changes of quota, in virtual time over a `World`.
 
-Plans replay workloads through it, the benchmark replays Kueue's own performance scenario. A cycle takes no virtual time; the same input gives the
-same timeline.
+Plans replay workloads through it, the benchmark replays Kueue's own performance scenario. A cycle takes no virtual
+time; the same input gives the same timeline.
 """
 
 from __future__ import annotations
@@ -9,20 +9,31 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from heapq import heappop, heappush
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.scheduling.instants import SECOND, Instant, instant
 from taskgov.scheduling.objects import Workload
-from taskgov.scheduling.results import CycleResult
-from taskgov.scheduling.world import World
+from taskgov.scheduling.reading import name_of, namespace_of
 
-_SUSPICIOUS: Final = 50
+if TYPE_CHECKING:
+    from taskgov.scheduling.results import CycleResult
+    from taskgov.scheduling.unmodelled import NotModelled
+    from taskgov.scheduling.world import World
+
+_SUSPICIOUS: Final = 5
+"""So many preemptions of one workload, with nothing new in between, make it worth comparing whole states."""
+
+_COMPLETION, _CHANGE, _REQUEUE = range(3)
+"""What comes first among things due at one moment."""
+
+Action = Callable[[Instant], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """Something that happened to a workload: `admitted`, `preempted` or `finished`."""
+    """Something that happened to a workload: `admitted`, `preempted`, `evicted` or `finished`."""
 
     at: Instant
     cycle: int
@@ -33,7 +44,7 @@ class Happening:
 
 @dataclass(frozen=True, slots=True)
 class PreemptionLoop:
-    """Proof that the rules as configured move these workloads in and out for ever: a state came back with nothing new."""
+    """Proof that the rules as configured move these workloads in and out for ever: a state came back, nothing new."""
 
     at: Instant
     workloads: tuple[str, ...]
@@ -43,16 +54,18 @@ class PreemptionLoop:
 class Timeline:
     """What a simulation brought about.
 
-    `loop` is set when it was stopped because nothing new could ever happen again; `unfinished` are workloads that never
-    finished.
+    `end` is the moment of the last thing that happened. `loop` is set when the simulation was stopped because nothing
+    new could ever happen again; `unfinished` are workloads that arrived and never finished.
     """
 
     happenings: list[Happening] = field(default_factory=list)
     cycles: int = 0
+    idle_cycles: int = 0
     instants: int = 0
     end: Instant = 0
     loop: PreemptionLoop | None = None
     unfinished: tuple[str, ...] = ()
+    not_modelled: tuple[NotModelled, ...] = ()
 
 
 class Simulation:
@@ -63,10 +76,18 @@ class Simulation:
     world
         Is changed by the simulation; give it a copy to keep the original.
     requeue_batch
-        How long capacity changes of a tree are gathered before its inadmissible workloads get another look, in microseconds; 0 is at once. Kueue
-        gathers for one second.
+        How long capacity changes of a tree are gathered before its inadmissible workloads get another look, in
+        microseconds; 0 is at once. Kueue gathers for one second.
     keep_finished
         Whether finished workloads stay readable in the world.
+
+    Example:
+        >>> from taskgov.scheduling import PodSet, Simulation, Workload, World
+        >>> simulation = Simulation(World())
+        >>> job = Workload("a", "job", queue="main", pod_sets=(PodSet("main", 1, (("cpu", 1000),)),))
+        >>> simulation.arrive(job, at=0, run_time=60_000_000)
+        >>> simulation.run().unfinished  # there is no queue to admit it
+        ('a/job',)
 
     """
 
@@ -75,69 +96,77 @@ class Simulation:
         self.timeline = Timeline()
         self._batch = requeue_batch
         self._keep_finished = keep_finished
-        self._agenda: list[tuple[Instant, int, int, Callable[[Instant], None]]] = []
+        self._agenda: list[tuple[Instant, int, int, Action]] = []
         self._number = 0
+        self._outstanding = 0
         self._run_times: dict[str, int] = {}
         self._started: dict[str, int] = {}
-        self._due: dict[str, Instant] = {}
+        self._due: set[str] = set()
         self._preemptions: dict[str, int] = defaultdict(int)
         self._seen: set[Any] = set()
 
-    def arrive(self, workload: Workload, at: Instant | str, run_time: int) -> None:
-        """Have a workload arrive; admitted, it runs for `run_time` microseconds, from the start again after an eviction."""
+    # What is to happen
 
-        def submit(_: Instant) -> None:
-            self._run_times[workload.key] = run_time
-            self._seen.clear()
-            self.world.submit(workload)
-
-        self._schedule(_moment(at), 1, submit)
+    def arrive(self, workload: Workload | Mapping[str, Any], at: Instant | str, run_time: int) -> None:
+        """Have a workload arrive; it runs for `run_time` microseconds, from the start again after an eviction."""
+        self._plan(at, partial(self._submit, workload, run_time))
 
     def running(self, workload: str, run_time: int, at: Instant | str) -> None:
-        """Tell how much longer a workload that is running already will run."""
+        """Tell how much longer a workload that is running at a moment will run."""
         self._run_times[workload] = run_time
         self._start(workload, _moment(at))
 
     def change(self, obj: Mapping[str, Any], at: Instant | str) -> None:
         """Apply an object, such as a ClusterQueue with another quota, at a moment."""
+        self._plan(at, lambda _: self.world.apply(obj))
 
-        def apply(_: Instant) -> None:
-            self._seen.clear()
-            self.world.apply(obj)
+    def remove(self, kind: str, name: str, at: Instant | str, namespace: str = "") -> None:
+        """Delete an object at a moment."""
+        self._plan(at, lambda _: self.world.delete(kind, name, namespace))
 
-        self._schedule(_moment(at), 1, apply)
+    def evict(self, workload: str, at: Instant | str, *, reason: str, message: str) -> None:
+        """Evict a workload, if it is running then, for a reason of its own, such as `PodsReadyTimeout`."""
+        self._plan(at, partial(self._evict, workload, reason, message))
 
     def run(self, until: Instant | str | None = None) -> Timeline:
-        """Let time pass until nothing more is to happen, or `until`; gives the timeline so far."""
+        """Let time pass until nothing more can happen, or `until`; gives the timeline so far."""
         limit = None if until is None else _moment(until)
-        while self._agenda and self.timeline.loop is None:
+        while self._agenda and self.timeline.loop is None and (self._run_times or self._outstanding):
             now = self._agenda[0][0]
             if limit is not None and now > limit:
                 break
-            self._instant(now)
+            self._moment(now)
         self.timeline.unfinished = tuple(sorted(self._run_times))
+        self.timeline.not_modelled = self.world.not_modelled
         return self.timeline
 
-    def _instant(self, now: Instant) -> None:
-        """Everything at one moment: completions, then arrivals and changes, then requeues, then cycles."""
+    # One moment
+
+    def _moment(self, now: Instant) -> None:
+        """Do everything due: completions, then arrivals and changes, then requeues, then cycles."""
+        happened = False
         while self._agenda and self._agenda[0][0] == now:
-            heappop(self._agenda)[3](now)
+            happened = heappop(self._agenda)[3](now) or happened
+        if not happened:
+            return
+        self.timeline.instants += 1
+        self.timeline.end = now
+        self.world.release_backoffs(now)
         self._notice(now)
         while self.world.has_heads() and self.timeline.loop is None:
             self._cycle(now)
-        self.timeline.instants += 1
-        self.timeline.end = now
 
     def _cycle(self, now: Instant) -> None:
         result = self.world.cycle(now)
         self.timeline.cycles += 1
+        self.timeline.idle_cycles += result.idle
         for admitted in sorted(result.admitted, key=lambda a: a.uid):
-            self._note(now, result, "admitted", admitted.workload, admitted.uid)
+            self._note(now, result.number, "admitted", admitted.workload, admitted.uid)
             self._start(admitted.workload, now)
         for preempted in sorted(result.preempted, key=lambda p: p.uid):
-            self._note(now, result, "preempted", preempted.workload, preempted.uid)
+            self._note(now, result.number, "preempted", preempted.workload, preempted.uid)
             self._preemptions[preempted.workload] += 1
-            self._stop(preempted.workload)
+            self._started.pop(preempted.workload, None)
             self.world.finish_eviction(preempted.workload, now)
         self._notice(now)
         if result.preempted:
@@ -150,48 +179,88 @@ class Simulation:
         if self._batch == 0:
             self.world.requeue_inadmissible()
             return
-        for tree in sorted(self.world.notified):
-            if tree not in self._due:
-                self._due[tree] = now + self._batch
-                self._schedule(now + self._batch, 2, lambda at, tree=tree: self._requeue(tree))
+        for tree in sorted(self.world.notified - self._due):
+            self._due.add(tree)
+            self._schedule(now + self._batch, _REQUEUE, partial(self._requeue, tree))
 
-    def _requeue(self, tree: str) -> None:
-        del self._due[tree]
-        self.world.requeue_inadmissible([tree])
+    # Actions: each says whether anything happened
 
-    def _start(self, workload: str, now: Instant) -> None:
-        """Plan the completion of a workload that runs from now on."""
-        self._number += 1
-        started = self._started[workload] = self._number
-        self._schedule(now + self._run_times[workload], 0, lambda at: self._finish(workload, started, at))
+    def _submit(self, workload: Workload | Mapping[str, Any], run_time: int, now: Instant) -> None:
+        if isinstance(workload, Workload):
+            key = workload.key
+            self.world.submit(workload)
+        else:
+            key = f"{namespace_of(workload)}/{name_of(workload)}"
+            self.world.apply(workload)
+        self._run_times[key] = run_time
+        if self.world.admission(key) is not None:
+            self._start(key, now)
 
-    def _stop(self, workload: str) -> None:
-        self._started.pop(workload, None)
+    def _evict(self, workload: str, reason: str, message: str, now: Instant) -> None:
+        if workload not in self._started:
+            return
+        del self._started[workload]
+        self._note(now, self.timeline.cycles, "evicted", workload, "")
+        self.world.evict(workload, now, reason=reason, message=message)
+        self.world.finish_eviction(workload, now)
+        back = self.world.next_backoff
+        if back is not None:
+            self._plan(back, lambda _: None)
 
-    def _finish(self, workload: str, started: int, now: Instant) -> None:
+    def _finish(self, workload: str, started: int, now: Instant) -> bool:
         """Complete a workload, unless it was evicted since it started."""
         if self._started.get(workload) != started:
-            return
-        self._stop(workload)
-        self._seen.clear()
-        del self._run_times[workload]
+            return False
+        del self._started[workload], self._run_times[workload]
+        self._news()
         if self._keep_finished:
             self.world.finish(workload, now)
         else:
             namespace, _, name = workload.rpartition("/")
             self.world.delete("Workload", name, namespace)
+        return True
 
-    def _note(self, now: Instant, result: CycleResult, kind: str, workload: str, uid: str) -> None:
-        self.timeline.happenings.append(Happening(now, result.number, kind, workload, uid))
+    def _requeue(self, tree: str, _: Instant) -> bool:
+        self._due.discard(tree)
+        self.world.requeue_inadmissible([tree])
+        return True
 
-    def _schedule(self, at: Instant, order: int, action: Callable[[Instant], None]) -> None:
+    # The agenda
+
+    def _start(self, workload: str, now: Instant) -> None:
+        """Plan the completion of a workload that runs from now on."""
+        started = self._started[workload] = self._number + 1
+        self._schedule(now + self._run_times[workload], _COMPLETION, partial(self._finish, workload, started))
+
+    def _plan(self, at: Instant | str, change: Callable[[Instant], None]) -> None:
+        """Plan something from outside: it makes all earlier states new."""
+
+        def act(now: Instant) -> bool:
+            self._outstanding -= 1
+            self._news()
+            change(now)
+            return True
+
+        self._outstanding += 1
+        self._schedule(_moment(at), _CHANGE, act)
+
+    def _schedule(self, at: Instant, order: int, action: Action) -> None:
         self._number += 1
         heappush(self._agenda, (at, order, self._number, action))
 
+    def _note(self, now: Instant, cycle: int, kind: str, workload: str, uid: str) -> None:
+        self.timeline.happenings.append(Happening(now, cycle, kind, workload, uid))
+
+    # Loops
+
+    def _news(self) -> None:
+        """Forget earlier states: something happened that they could not know."""
+        self._seen.clear()
+        self._preemptions.clear()
+
     def _look_for_loop(self, result: CycleResult, now: Instant) -> None:
-        """Compare states once somebody was preempted suspiciously often; the same state twice will come for ever."""
-        victims = [p.workload for p in result.preempted]
-        if max(self._preemptions[v] for v in victims) < _SUSPICIOUS:
+        """Compare states once somebody is preempted again and again; the same state twice will come for ever."""
+        if max(self._preemptions[p.workload] for p in result.preempted) < _SUSPICIOUS:
             return
         state = self._state(now)
         if state in self._seen:
@@ -200,9 +269,12 @@ class Simulation:
         self._seen.add(state)
 
     def _state(self, now: Instant) -> Any:
-        """Everything the future depends on, relative to now."""
-        plans = tuple(sorted((at - now, order) for at, order, _, _ in self._agenda))
-        return self.world.signature(), plans
+        """Give everything the future depends on, relative to now."""
+        current = set(self._started.values())
+        due = sorted(
+            (at - now, order) for at, order, number, _ in self._agenda if order != _COMPLETION or number in current
+        )
+        return self.world.signature(), tuple(due)
 
 
 def _moment(at: Instant | str) -> Instant:

@@ -6,11 +6,10 @@ Only this room touches them: `world` on behalf of callers, `cycle` while it deci
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Mapping
+from copy import copy
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from taskgov.scheduling.demand import Demand, demand_of
-from taskgov.scheduling.instants import Instant
 from taskgov.scheduling.objects import (
     Admission,
     ClusterQueue,
@@ -24,6 +23,9 @@ from taskgov.scheduling.objects import (
 from taskgov.scheduling.quota import QuotaNode
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from taskgov.scheduling.instants import Instant
     from taskgov.scheduling.pending import PendingClass, PendingQueue
 
 QUOTA_RESERVED: Final = "QuotaReserved"
@@ -87,6 +89,13 @@ class Record:
         self.ticket = 0
         self.requeue_at: Instant | None = None
         self.requeue_count = 0
+
+    def copy(self) -> Record:
+        """Return a record of its own in the same state; its place in a queue is for the queue's copy to set."""
+        twin = copy(self)
+        twin.conditions = dict(self.conditions)
+        twin.queue = twin.waiting = None
+        return twin
 
     @property
     def evicted(self) -> bool:
@@ -162,6 +171,13 @@ class QueueState:
         """Take a new spec."""
         self.spec = spec
         self.group_of = {resource: group for group in spec.groups for resource in group.resources}
+
+    def copy(self, twins: Mapping[Record, Record]) -> QueueState:
+        """Return a queue of its own with the given copies of its workloads; not yet part of a tree."""
+        twin = QueueState(self.spec, self.pending.copy(twins))
+        twin.generation = self.generation
+        twin.running = [(*entry[:-1], twins[entry[-1]]) for entry in self.running]
+        return twin
 
     def total_usage(self) -> Usage:
         """Sum what all its workloads hold."""

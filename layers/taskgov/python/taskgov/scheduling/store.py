@@ -1,24 +1,27 @@
 """Which objects are there, and who waits where? Applying and deleting objects, routing workloads to queues.
 
-`world.World` stands on this. A change of quota or of flavors raises the generation of the queues it touches and marks their trees, so that
-inadmissible workloads get another look (`requeue_inadmissible`).
+`world.World` stands on this. A change of quota or of flavors raises the generation of the queues it touches and marks
+their trees, so that inadmissible workloads get another look (`requeue_inadmissible`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.scheduling import reading
-from taskgov.scheduling.config import ManagerConfig
 from taskgov.scheduling.forest import build_forest, in_circle
-from taskgov.scheduling.instants import Instant
 from taskgov.scheduling.matching import fits_affinity, untolerated_taint
-from taskgov.scheduling.objects import ClusterQueue, Cohort, LocalQueue, PodSet, ResourceFlavor, Workload
 from taskgov.scheduling.pending import PendingQueue
 from taskgov.scheduling.quota import QuotaNode, add_usage, remove_usage
 from taskgov.scheduling.reasons import AffinityMismatch, FlavorNotFound, Reason, UntoleratedTaint
 from taskgov.scheduling.state import QUOTA_RESERVED, QueueState, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from taskgov.scheduling.config import ManagerConfig
+    from taskgov.scheduling.instants import Instant
+    from taskgov.scheduling.objects import ClusterQueue, Cohort, LocalQueue, PodSet, ResourceFlavor, Workload
 
 KINDS: Final = (
     "Namespace",
@@ -51,6 +54,25 @@ class Store:
         self.trees: dict[str, list[QueueState]] = {}
         self._eligible: dict[tuple[str, PodSet], Reason | None] = {}
         self._tree_changed = False
+
+    def copy(self) -> Store:
+        """Return a store of its own in the same state; frozen values are shared."""
+        twin = Store(self.config)
+        twin.namespaces = {name: dict(labels) for name, labels in self.namespaces.items()}
+        twin.flavors = dict(self.flavors)
+        twin.priorities = dict(self.priorities)
+        twin.cohorts = dict(self.cohorts)
+        twin.local_queues = dict(self.local_queues)
+        twins = {record: record.copy() for record in self.records.values()}
+        twin.records = {key: twins[record] for key, record in self.records.items()}
+        twin.unrouted = {key: twins[record] for key, record in self.unrouted.items()}
+        twin.backing_off = {key: twins[record] for key, record in self.backing_off.items()}
+        twin.queues = {name: queue.copy(twins) for name, queue in self.queues.items()}
+        for record, other in twins.items():
+            other.queue = None if record.queue is None else twin.queues[record.queue.spec.name]
+        twin.notified = set(self.notified)
+        twin._tree_changed = True
+        return twin
 
     # Objects
 
@@ -105,7 +127,7 @@ class Store:
         self._tree_changed = True
 
     def drop_queue(self, name: str) -> None:
-        """Delete a cluster queue; its pending workloads wait for it to come back, running ones lose their place in the tree."""
+        """Delete a cluster queue; its pending workloads wait for it to come back, running ones leave the tree."""
         state = self.queues.pop(name)
         self._notify_siblings(state)
         for record in [*state.pending.in_line(), *state.pending.inadmissible()]:
@@ -160,7 +182,7 @@ class Store:
         return record
 
     def change_workload(self, record: Record, workload: Workload) -> None:
-        """Take a changed spec; a pending workload is queued anew, a running one holds its quota (less what is reclaimable)."""
+        """Take a changed spec; a pending workload is queued anew, a running one keeps what is not reclaimable."""
         if record.workload == workload:
             record.workload = workload
             return

@@ -1,37 +1,38 @@
 """What would Kueue do? A whole installation: load objects, run cycles, read the outcome.
 
-`World` is the door to this room. The embedded cluster drives one live, plans drive copies of one to predict. It owns no clock: every call that
-writes a moment takes `now` (aware `datetime`, RFC 3339 text or `Instant`).
+`World` is the door to this room. The embedded cluster drives one live, plans drive copies of one to predict. It owns
+no clock: every call that writes a moment takes `now` (aware `datetime`, RFC 3339 text or `Instant`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from taskgov.scheduling import inquiry, lifecycle, reading, writing
-from taskgov.scheduling.assignment import Assignment, Oracle
+from taskgov.scheduling import inquiry, lifecycle, reading, unmodelled, writing
+from taskgov.scheduling.conclusion import conclude, tell_to_leave
 from taskgov.scheduling.config import ManagerConfig
-from taskgov.scheduling.cycle import Cycle, Entry
+from taskgov.scheduling.cycle import Cycle
 from taskgov.scheduling.instants import Instant, instant
 from taskgov.scheduling.matching import selects
 from taskgov.scheduling.nomination import Nominator, namespace_labels
-from taskgov.scheduling.objects import Admission, FlavorResource, PodSetAdmission, Usage, Workload
-from taskgov.scheduling.pending import Requeue
 from taskgov.scheduling.quota import QuotaNode, available
 from taskgov.scheduling.reasons import (
-    MISCONFIGURED,
     PENDING,
     PENDING_EVALUATION,
-    WAITING_FOR_PREEMPTED,
-    WAITING_FOR_QUOTA,
 )
-from taskgov.scheduling.results import Admitted, CycleResult, Preempted, Waiting, considered_flavors
 from taskgov.scheduling.shares import Share, dominant_share
-from taskgov.scheduling.state import QueueState, Record
 from taskgov.scheduling.store import KINDS, Store
+from taskgov.scheduling.unmodelled import NotModelled
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from taskgov.scheduling.assignment import Assignment, Oracle
+    from taskgov.scheduling.objects import Admission, FlavorResource, Usage, Workload
+    from taskgov.scheduling.results import CycleResult, Preempted
+    from taskgov.scheduling.state import QueueState, Record
 
 Now = datetime | str | Instant
 _NOTHING: Final[Mapping[FlavorResource, int]] = {}
@@ -78,11 +79,29 @@ class World:
     def __init__(self, config: ManagerConfig | None = None) -> None:
         self._store = Store(config or ManagerConfig())
         self._cycle_number = 0
+        self._unmodelled: dict[tuple[str, str, str], frozenset[str]] = {}
 
     @property
     def config(self) -> ManagerConfig:
         """How the manager is configured."""
         return self._store.config
+
+    @property
+    def not_modelled(self) -> tuple[NotModelled, ...]:
+        """What the input uses and this model does not follow; every result says it too."""
+        found = unmodelled.of_config(self.config)
+        for (kind, namespace, name), features in self._unmodelled.items():
+            key = f"{namespace}/{name}" if namespace else name
+            found += [NotModelled(feature, kind, key) for feature in features]
+        return tuple(sorted(found))
+
+    def copy(self) -> World:
+        """Return a world of its own in the same state, for what-if questions; specs are shared, state is not."""
+        twin = World(self.config)
+        twin._store = self._store.copy()
+        twin._cycle_number = self._cycle_number
+        twin._unmodelled = dict(self._unmodelled)
+        return twin
 
     # Objects in
 
@@ -98,6 +117,7 @@ class World:
         Raises `ValueError` for an object of another kind or one that cannot be read.
         """
         store, name = self._store, reading.name_of(obj)
+        self._remember_unmodelled(obj)
         match obj["kind"]:
             case "Namespace":
                 store.put_namespace(name, obj["metadata"].get("labels") or {})
@@ -114,7 +134,8 @@ class World:
             case "Workload":
                 self.submit(reading.read_workload(obj, store.priorities), obj.get("status") or {})
             case kind:
-                raise ValueError(f"Kueue does not schedule by objects of kind {kind}")
+                if kind not in unmodelled.KINDS:
+                    raise ValueError(f"Kueue does not schedule by objects of kind {kind}")
 
     def submit(self, workload: Workload, status: Mapping[str, Any] = _NOTHING) -> None:
         """Add or change a workload given as a value."""
@@ -127,6 +148,7 @@ class World:
     def delete(self, kind: str, name: str, namespace: str = "") -> None:
         """Delete one object. Raises `KeyError` when there is none."""
         store = self._store
+        self._unmodelled.pop((kind, namespace, name), None)
         match kind:
             case "Namespace":
                 del store.namespaces[name]
@@ -143,7 +165,8 @@ class World:
             case "Workload":
                 store.drop_workload(store.records[f"{namespace}/{name}" if namespace else name])
             case _:
-                raise KeyError(kind)
+                if kind not in unmodelled.KINDS:
+                    raise KeyError(kind)
 
     # What happens
 
@@ -152,13 +175,13 @@ class World:
 
         Admitted workloads hold their quota at once. Preempted ones keep theirs until `finish_eviction`.
         """
-        when, store = _instant(now), self._store
-        store.settle_tree()
-        self._end_backoffs(when)
+        when = _instant(now)
+        self._store.settle_tree()
+        self.release_backoffs(when)
         self._cycle_number += 1
         run = Cycle(self._nominator(), self._cycle_number, when)
         run.run(list(self._heads()))
-        return self._conclude(run)
+        return conclude(run, self.not_modelled)
 
     def settle(self, now: Now, max_cycles: int = 1000) -> list[CycleResult]:
         """Run cycles at one moment until nothing changes, finishing evictions at once; see `simulation` for run times.
@@ -180,10 +203,10 @@ class World:
 
     def evict(self, workload: str, now: Now, *, reason: str, message: str) -> None:
         """Tell a running workload to leave for a reason other than preemption, e.g. `PodsReadyTimeout`."""
-        self._tell_to_leave(self._running(workload), reason, message, _instant(now))
+        tell_to_leave(self._running(workload), reason, message, _instant(now))
 
     def finish_eviction(self, workload: str, now: Now) -> None:
-        """The pods of an evicted workload are gone: free its quota and queue it again, as old as it is.
+        """Free the quota of an evicted workload whose pods are gone, and queue it again, as old as it is.
 
         Raises `ValueError` when it was not told to leave.
         """
@@ -198,13 +221,21 @@ class World:
     def finish(
         self, workload: str, now: Now, *, reason: str = "Succeeded", message: str = "Job finished successfully"
     ) -> None:
-        """A workload is done: free its quota; it stays readable until it is deleted."""
+        """Free the quota of a workload that is done; it stays readable until it is deleted."""
         record = self._record(workload)
         if record.admission is not None:
             self._store.stop(record)
         else:
             self._store.dequeue(record)
         lifecycle.finish(record, reason, message, _instant(now))
+
+    def release_backoffs(self, now: Now) -> None:
+        """Queue the workloads whose time out of the queue is over; every cycle does this first."""
+        when = _instant(now)
+        for record in self._store.now_in_line(when):
+            self._store.dequeue(record)
+            lifecycle.end_backoff(record, when)
+            self._store.enqueue(record)
 
     def requeue_inadmissible(self, trees: Iterable[str] | None = None) -> int:
         """Put inadmissible workloads back in line, in all `notified` trees or in the given ones, and say how many.
@@ -230,6 +261,12 @@ class World:
     def has_notified(self) -> bool:
         """Whether any tree deserves another look."""
         return bool(self._store.notified)
+
+    @property
+    def next_backoff(self) -> Instant | None:
+        """The moment when the next workload may come back after an eviction, `None` when nobody waits for one."""
+        moments = [r.requeue_at for r in self._store.backing_off.values() if r.requeue_at is not None]
+        return min(moments, default=None)
 
     @property
     def trees(self) -> frozenset[str]:
@@ -289,7 +326,7 @@ class World:
         return tuple(
             (
                 name,
-                tuple((entry[-1].key, entry[0], entry[-1].admission) for entry in state.running),
+                tuple((entry[-1].key, entry[0], *entry[-1].usage.items()) for entry in state.running),
                 state.pending.signature(),
             )
             for name, state in sorted(self._store.queues.items())
@@ -318,6 +355,12 @@ class World:
         return inquiry.candidates(list(self._store.queues.values()), cluster_queue)
 
     # Inside
+
+    def _remember_unmodelled(self, obj: Mapping[str, Any]) -> None:
+        key = (obj["kind"], reading.namespace_of(obj), reading.name_of(obj))
+        self._unmodelled.pop(key, None)
+        if features := unmodelled.features_of(obj):
+            self._unmodelled[key] = features
 
     def _read(self, workload: Mapping[str, Any]) -> Workload:
         return reading.read_workload(workload, self._store.priorities)
@@ -370,92 +413,6 @@ class World:
             return record.requeue_at is None and selects(selector, labels)
 
         return may_enter
-
-    def _end_backoffs(self, now: Instant) -> None:
-        for record in self._store.now_in_line(now):
-            self._store.dequeue(record)
-            lifecycle.end_backoff(record, now)
-            self._store.enqueue(record)
-
-    def _tell_to_leave(
-        self, record: Record, reason: str, message: str, now: Instant, preempted: str | None = None
-    ) -> None:
-        """Evict; its place among the candidates changes with its conditions."""
-        if record.queue is not None:
-            record.queue.remove(record)
-        lifecycle.tell_to_leave(record, reason, message, now, preempted)
-        if record.queue is not None:
-            record.queue.add(record)
-
-    def _conclude(self, run: Cycle) -> CycleResult:
-        """Write down what a cycle decided: admissions, evictions, conditions; put the rest back in their queues."""
-        admitted, preempted, waiting = [], [], []
-        for entry in run.processed:
-            if entry.admitted:
-                admitted.append(self._admit(entry, run.now))
-                continue
-            if entry.requeue is Requeue.PENDING_PREEMPTION and not entry.deferred:
-                preempted += self._preempt(entry, run.now)
-            waiting.append(self._wait(entry, run.now))
-        return CycleResult(
-            run.number, run.now, tuple(admitted), tuple(preempted), tuple(waiting), run.skipped_preemptions
-        )
-
-    def _admit(self, entry: Entry, now: Instant) -> Admitted:
-        record, queue, assignment = entry.record, entry.queue, entry.assignment
-        pod_sets = tuple(
-            PodSetAdmission(
-                name=p.name,
-                count=p.count,
-                flavors={r: choice.flavor for r, choice in p.choices.items()},
-                usage={r: p.requests[r] for r in p.choices},
-            )
-            for p in assignment.pod_sets
-        )
-        admission = Admission(queue.spec.name, pod_sets)
-        lifecycle.admit(record, admission, now)
-        queue.pending.remove(record)
-        queue.add(record)
-        return Admitted(
-            workload=record.key,
-            uid=record.workload.uid,
-            cluster_queue=queue.spec.name,
-            admission=admission,
-            borrowing=assignment.borrowing,
-            considered=considered_flavors(assignment),
-            queued_since=record.queued_since,
-        )
-
-    def _preempt(self, entry: Entry, now: Instant) -> list[Preempted]:
-        """Tell the victims to leave, except those that were told before."""
-        issued = []
-        for record, reason in entry.victims:
-            queue = record.queue
-            if queue is None or record.evicted:
-                continue
-            issued.append(inquiry.preemption(entry.record, entry.queue, record, queue, reason))
-            self._tell_to_leave(record, "Preempted", issued[-1].message, now, preempted=reason)
-        return issued
-
-    def _wait(self, entry: Entry, now: Instant) -> Waiting:
-        record, queue = entry.record, entry.queue
-        reason = self._reason(entry)
-        lifecycle.wait(record, reason, entry.verdict, now)
-        in_line = queue.pending.requeue(record, entry.requeue, waits_for_backoff=record.requeue_at is not None)
-        return Waiting(record.key, queue.spec.name, reason, entry.verdict, entry.requeue, in_line)
-
-    def _reason(self, entry: Entry) -> str:
-        if not self._observable():
-            return PENDING
-        match entry.requeue:
-            case Requeue.NAMESPACE_MISMATCH:
-                return MISCONFIGURED
-            case Requeue.PENDING_PREEMPTION:
-                return WAITING_FOR_PREEMPTED
-            case Requeue.NO_FIT:
-                return entry.blocker.token or WAITING_FOR_QUOTA
-            case _:
-                return WAITING_FOR_QUOTA
 
     def _someone_untried(self, result: CycleResult) -> bool:
         """Whether another cycle could bring something new although this one brought nothing."""

@@ -5,14 +5,16 @@ Called by `world`. v1beta1 and v1beta2 differ here only in names of spec fields,
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.quantities import format_quantity
 from taskgov.scheduling.instants import ZERO, timestamp
-from taskgov.scheduling.objects import Admission, PodSet, Workload
-from taskgov.scheduling.quota import QuotaNode
 from taskgov.scheduling.shares import dominant_share
 from taskgov.scheduling.state import ADMITTED, QueueState, Record
+
+if TYPE_CHECKING:
+    from taskgov.scheduling.objects import Admission, PodSet, Workload
+    from taskgov.scheduling.quota import QuotaNode
 
 Object = dict[str, Any]
 

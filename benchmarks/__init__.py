@@ -1,0 +1,1 @@
+"""Measurements: how fast, how much memory, and whether the decisions are right."""

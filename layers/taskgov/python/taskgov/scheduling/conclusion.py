@@ -1,0 +1,115 @@
+"""What does a cycle leave behind? Admissions, evictions and conditions are written; the rest goes back in line.
+
+Called by `world` after each cycle.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from taskgov.scheduling import lifecycle
+from taskgov.scheduling.inquiry import preemption
+from taskgov.scheduling.objects import Admission, PodSetAdmission
+from taskgov.scheduling.pending import Requeue
+from taskgov.scheduling.reasons import MISCONFIGURED, PENDING, WAITING_FOR_PREEMPTED, WAITING_FOR_QUOTA
+from taskgov.scheduling.results import Admitted, CycleResult, Preempted, Waiting, considered_flavors
+
+if TYPE_CHECKING:
+    from taskgov.scheduling.config import ManagerConfig
+    from taskgov.scheduling.cycle import Cycle, Entry
+    from taskgov.scheduling.instants import Instant
+    from taskgov.scheduling.state import Record
+    from taskgov.scheduling.unmodelled import NotModelled
+
+
+def conclude(run: Cycle, not_modelled: tuple[NotModelled, ...]) -> CycleResult:
+    """Carry out what a cycle decided."""
+    admitted: list[Admitted] = []
+    preempted: list[Preempted] = []
+    waiting: list[Waiting] = []
+    for entry in run.processed:
+        if entry.admitted:
+            admitted.append(_admit(entry, run.now))
+            continue
+        if entry.requeue is Requeue.PENDING_PREEMPTION and not entry.deferred:
+            preempted += _preempt(entry, run.now)
+        waiting.append(_wait(entry, run))
+    return CycleResult(
+        number=run.number,
+        now=run.now,
+        admitted=tuple(admitted),
+        preempted=tuple(preempted),
+        waiting=tuple(waiting),
+        skipped_preemptions=run.skipped_preemptions,
+        not_modelled=not_modelled,
+    )
+
+
+def tell_to_leave(record: Record, reason: str, message: str, now: Instant, preempted: str | None = None) -> None:
+    """Evict a running workload; its place among the candidates changes with its conditions."""
+    if record.queue is not None:
+        record.queue.remove(record)
+    lifecycle.tell_to_leave(record, reason, message, now, preempted)
+    if record.queue is not None:
+        record.queue.add(record)
+
+
+def _admit(entry: Entry, now: Instant) -> Admitted:
+    record, queue, assignment = entry.record, entry.queue, entry.assignment
+    pod_sets = tuple(
+        PodSetAdmission(
+            name=p.name,
+            count=p.count,
+            flavors={r: choice.flavor for r, choice in p.choices.items()},
+            usage={r: p.requests[r] for r in p.choices},
+        )
+        for p in assignment.pod_sets
+    )
+    queued_since = record.queued_since
+    admission = Admission(queue.spec.name, pod_sets)
+    lifecycle.admit(record, admission, now)
+    queue.pending.remove(record)
+    queue.add(record)
+    return Admitted(
+        workload=record.key,
+        uid=record.workload.uid,
+        cluster_queue=queue.spec.name,
+        admission=admission,
+        borrowing=assignment.borrowing,
+        considered=considered_flavors(assignment),
+        queued_since=queued_since,
+    )
+
+
+def _preempt(entry: Entry, now: Instant) -> list[Preempted]:
+    """Tell the victims to leave, except those that were told before."""
+    issued = []
+    for record, reason in entry.victims:
+        queue = record.queue
+        if queue is None or record.evicted:
+            continue
+        issued.append(preemption(entry.record, entry.queue, record, queue, reason))
+        tell_to_leave(record, "Preempted", issued[-1].message, now, preempted=reason)
+    return issued
+
+
+def _wait(entry: Entry, run: Cycle) -> Waiting:
+    record, queue = entry.record, entry.queue
+    reason = _reason(entry, run.config)
+    lifecycle.wait(record, reason, entry.verdict, run.now)
+    in_line = queue.pending.requeue(record, entry.requeue, waits_for_backoff=record.requeue_at is not None)
+    return Waiting(record.key, queue.spec.name, reason, entry.verdict, entry.requeue, in_line=in_line)
+
+
+def _reason(entry: Entry, config: ManagerConfig) -> str:
+    if not config.gate("UnadmittedWorkloadsObservability"):
+        return PENDING
+    match entry.requeue:
+        case Requeue.NAMESPACE_MISMATCH:
+            return MISCONFIGURED
+        case Requeue.PENDING_PREEMPTION:
+            return WAITING_FOR_PREEMPTED
+        case Requeue.NO_FIT:
+            return entry.assignment.blocker.token or WAITING_FOR_QUOTA
+        case Requeue.NO_CANDIDATES | Requeue.FAILED_AFTER_NOMINATION:
+            return WAITING_FOR_QUOTA
