@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.scheduling import ManagerConfig, World
 from taskgov_embedded.cluster.inadmissible import with_blocker
-from taskgov_embedded.cluster.objects import RESOURCE_TYPES, TYPE_OF_KIND, KubeObject, ObjectStore, timestamp
+from taskgov_embedded.cluster.objects import RESOURCE_TYPES, TYPE_OF_KIND, KubeObject, ObjectStore, key_of, timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,6 +38,8 @@ class KueueManager:
         self._store = store
         self._now = now
         self._world = World(ManagerConfig())
+        self._touched: set[str] = set()
+        self._changed = False
 
     @property
     def fair_sharing(self) -> bool:
@@ -50,6 +52,8 @@ class KueueManager:
             return
         self._world = World(ManagerConfig(fair_sharing=fair_sharing))
         self._world.load(item for plural in SCHEDULED for item in self._store.list(plural))
+        self._touched.update(self._world.workloads())
+        self._changed = True
 
     def apply(self, item: KubeObject) -> KubeObject:
         """Store an object and let the manager see it."""
@@ -57,6 +61,7 @@ class KueueManager:
         status = {"status": existing["status"]} if existing and "status" in existing else {}
         stored = self._store.apply({**item, **status})
         self._world.apply(stored)
+        self._touch(stored)
         if item["kind"] == "WorkloadPriorityClass":
             self._rank(item["metadata"]["name"], item["value"])
         return stored
@@ -64,13 +69,19 @@ class KueueManager:
     def delete(self, plural: str, name: str, namespace: str = "") -> None:
         """Remove an object, from the manager's view too."""
         if self._store.find(plural, name, namespace) is not None:
+            gone = self._store.get(plural, name, namespace)
             self._store.delete(plural, name, namespace)
             self._world.delete(RESOURCE_TYPES[plural].kind, name, namespace)
+            self._touch(gone)
 
     def run(self) -> list[CycleResult]:
-        """Run cycles until nothing more is admitted or preempted, and write every status."""
+        """Run cycles until nothing more is admitted or preempted, and write what changed."""
         results = list(self._cycles())
-        self._write_statuses()
+        for result in results:
+            for decided in (result.admitted, result.preempted, result.waiting):
+                self._touched.update(one.workload for one in decided)
+        if results or self._changed:
+            self._write_statuses()
         return results
 
     def release_inadmissible(self) -> bool:
@@ -80,10 +91,22 @@ class KueueManager:
     def finish_eviction(self, workload: str) -> None:
         """Free the quota of an evicted workload (`namespace/name`) whose pods are gone, and queue it again."""
         self._world.finish_eviction(workload, self._now())
+        self._touched.add(workload)
+        self._changed = True
 
     def finish(self, workload: str) -> None:
         """Free the quota of a workload whose job has succeeded."""
         self._world.finish(workload, self._now())
+        self._touched.add(workload)
+        self._changed = True
+
+    def _touch(self, item: KubeObject) -> None:
+        """Remember whose status may have to be written: that workload's, or everybody's when queues changed."""
+        self._changed = True
+        if item["kind"] == "Workload":
+            self._touched.add("/".join(key_of(item)))
+        else:
+            self._touched.update(self._world.workloads())
 
     def _rank(self, priority_class: str, value: int) -> None:
         """Write a class's value on the workloads that name it: the queues rank them anew."""
@@ -114,8 +137,11 @@ class KueueManager:
             whole = self._store.find("clusterqueues", local["spec"]["clusterQueue"])
             if whole is not None:
                 self._store.apply({**local, "status": _local_queue_status(whole["status"])})
-        for key in list(self._world.workloads()):
+        known = set(self._world.workloads())
+        for key in sorted(self._touched & known):
             self._store.apply(with_blocker(self._world.workload(key), self._store, timestamp(self._now())))
+        self._touched.clear()
+        self._changed = False
 
 
 def _plural(item: KubeObject) -> str:
