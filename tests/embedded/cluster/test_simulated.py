@@ -179,6 +179,7 @@ def test_a_job_that_is_deleted_while_it_stops_leaves_nothing_to_come() -> None:
     lab.cluster.submit(whole_node("b", "own"))
     lab.cluster.delete_job("PyTorchJob", NS_A, "wide")
     assert lab.states() == {"own": "Running"}
+    lab.advance(1)
     assert lab.cluster.next_due() is None
 
 
@@ -262,6 +263,9 @@ def test_a_raised_quota_admits_who_waited() -> None:
     lab.submit("b", "own", gpu=4)
     assert lab.states() == {"wide": "Suspended", "own": "Running"}
     lab.cluster.govern([quota("a", count(2), limit=100), quota("b", count(1), limit=100)], policy(RANKS))
+    assert lab.states() == {"wide": "Suspended", "own": "Running"}
+    assert lab.cluster.next_due() == lab.moment + timedelta(seconds=1)
+    lab.advance(1)
     assert lab.states() == {"wide": "Admitted, waiting for nodes", "own": "Running"}
 
 

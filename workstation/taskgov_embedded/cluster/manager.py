@@ -5,6 +5,7 @@ One instance is one running manager; a change of its configuration restarts it, 
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.scheduling import ManagerConfig, World
@@ -34,9 +35,11 @@ MAX_CYCLES: Final = 10_000
 class KueueManager:
     """Kueue's manager over the objects of one cluster."""
 
-    def __init__(self, store: ObjectStore, now: Callable[[], datetime]) -> None:
+    def __init__(self, store: ObjectStore, now: Callable[[], datetime], *, requeue_seconds: int = 0) -> None:
         self._store = store
         self._now = now
+        self._batches_last = timedelta(seconds=requeue_seconds)
+        self._batch_ends: datetime | None = None
         self._world = World(ManagerConfig())
         self._touched: set[str] = set()
         self._changed = False
@@ -85,8 +88,22 @@ class KueueManager:
         return results
 
     def release_inadmissible(self) -> bool:
-        """Let workloads that waited for a change be looked at again, if anything changed; say whether any was."""
+        """Let workloads that waited for a change be looked at again; say whether there were any.
+
+        Changes are gathered for a while, as Kueue does, so that those who wait are looked at together.
+        """
+        if not self._world.notified:
+            self._batch_ends = None
+            return False
+        self._batch_ends = self._batch_ends or self._now() + self._batches_last
+        if self._batch_ends > self._now():
+            return False
+        self._batch_ends = None
         return self._world.requeue_inadmissible() > 0
+
+    def next_due(self) -> datetime | None:
+        """Return when those who wait for a change will be looked at."""
+        return self._batch_ends
 
     def finish_eviction(self, workload: str) -> None:
         """Free the quota of an evicted workload (`namespace/name`) whose pods are gone, and queue it again."""

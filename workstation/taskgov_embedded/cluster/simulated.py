@@ -36,6 +36,8 @@ class Pace:
     """From the launch of an instance until its node is ready."""
     stop: int = 1
     """From an eviction until the job has stopped and its quota is free."""
+    requeue: int = 1
+    """From a change until those who could not be admitted are looked at again: Kueue gathers changes for a second."""
 
 
 class SimulatedCluster:
@@ -60,7 +62,7 @@ class SimulatedCluster:
         self.fleet = Fleet(self.store, name, now, types, join_seconds=pace.join, allocatable=allocatable)
         self.views = Views(self.store, now)
         self.cycles: list[CycleResult] = []
-        self._manager = KueueManager(self.store, now)
+        self._manager = KueueManager(self.store, now, requeue_seconds=pace.requeue)
         self._add_on = AddOn(self.store, self._manager, types)
         self._jobs = JobControllers(self.store, self._manager, now, eviction_seconds=pace.stop)
         self._at = at
@@ -151,8 +153,8 @@ class SimulatedCluster:
 
     def next_due(self) -> datetime | None:
         """Return the next moment at which something happens by itself."""
-        moments = [moment for moment in (self.fleet.next_due(), self._jobs.next_due()) if moment is not None]
-        return min(moments, default=None)
+        moments = (self.fleet.next_due(), self._manager.next_due(), self._jobs.next_due())
+        return min((moment for moment in moments if moment is not None), default=None)
 
     def _ask_for_a_call_back(self) -> None:
         due = self.next_due()
