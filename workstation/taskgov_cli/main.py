@@ -58,6 +58,24 @@ def plan(
             console().print(part)
 
 
+@app.command()
+def demo(
+    only: Annotated[list[str] | None, typer.Argument(help="Walkthroughs to play, by a part of their names.")] = None,
+    reports: Annotated[Path | None, typer.Option(file_okay=False, exists=True, help="Where audit reports go.")] = None,
+    brief: Annotated[bool, typer.Option("--brief", help="One line a step.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Govern a cluster on the embedded stack: every walkthrough, each expectation checked."""
+    # The embedded stack is a second of imports that no other command needs, and an extra of the package.
+    from taskgov_cli import demo as demonstration  # noqa: PLC0415
+
+    try:
+        files = demonstration.chosen(only or [])
+    except LookupError as error:
+        raise typer.BadParameter(str(error)) from error
+    raise typer.Exit(demonstration.run(files, reports, as_json=as_json, brief=brief))
+
+
 def main() -> None:
     """Run the command line."""
     app()

@@ -1,0 +1,83 @@
+"""`taskgov validate` and `taskgov plan`: offline answers for people and for programs."""
+
+import json
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from taskgov.snapshot.codec import snapshot_to_json
+from taskgov.snapshot.model import ClusterFacts, Node, Snapshot
+from taskgov_cli.main import app
+from tests.support.memory import CLUSTER_ARN, NOON
+
+GOOD = f"""
+apiVersion: taskgov/v1
+cluster: {{name: ml-cluster, arn: "{CLUSTER_ARN}"}}
+teams:
+  - name: team-a
+    share: [{{instanceType: ml.g5.8xlarge, percent: 50}}]
+sharedPool: {{team: shared-pool, takes: remainder}}
+capacity: {{growAfterMinutes: 0}}
+"""
+
+
+@pytest.fixture
+def runner() -> CliRunner:
+    return CliRunner()
+
+
+@pytest.fixture
+def snapshot(tmp_path: Path) -> Path:
+    nodes = tuple(
+        Node(f"hyperpod-i-{number}", "ml.g5.8xlarge", healthy_since=NOON - timedelta(days=1)) for number in range(4)
+    )
+    file = tmp_path / "snapshot.json"
+    file.write_bytes(snapshot_to_json(Snapshot(ClusterFacts("ml-cluster", CLUSTER_ARN), NOON, nodes)))
+    return file
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    file = tmp_path / "policy.yaml"
+    file.write_text(text)
+    return file
+
+
+def test_a_good_document_is_valid(runner: CliRunner, tmp_path: Path) -> None:
+    result = runner.invoke(app, ["validate", str(written(tmp_path, GOOD))])
+    assert (result.exit_code, "valid policy document" in result.output) == (0, True)
+
+
+def test_a_bad_document_gets_every_violation_at_once(runner: CliRunner, tmp_path: Path) -> None:
+    bad = GOOD.replace("taskgov/v1", "taskgov/v2").replace("percent: 50", "percent: 500").replace("team-a", "Team A")
+    result = runner.invoke(app, ["validate", str(written(tmp_path, bad)), "--json"])
+    assert result.exit_code == 1
+    data = json.loads(result.output)
+    assert not data["valid"]
+    assert {each["path"] for each in data["violations"]} >= {
+        "apiVersion",
+        "teams[0].name",
+        "teams[0].share[0].percent",
+    }
+    assert all(each["value"] and each["rule"] for each in data["violations"])
+
+
+def test_a_snapshot_is_planned_as_if_the_document_were_in_force(
+    runner: CliRunner, tmp_path: Path, snapshot: Path
+) -> None:
+    policy = written(tmp_path, GOOD)
+    result = runner.invoke(app, ["plan", "--snapshot", str(snapshot), "--policy", str(policy), "--json"])
+    assert result.exit_code == 0, result.output
+    plan = json.loads(result.output)
+    assert plan["outcome"] == "planned"
+    after = {each["team"]: each["after"] for each in plan["allocations"]}
+    assert after == {"team-a": 2, "shared-pool": 2}
+
+
+def test_a_plan_is_shown_as_tables_with_reasons(runner: CliRunner, tmp_path: Path, snapshot: Path) -> None:
+    policy = written(tmp_path, GOOD)
+    result = runner.invoke(app, ["plan", "-s", str(snapshot), "-p", str(policy)])
+    assert result.exit_code == 0
+    for text in ("Capacity", "Changes, in this order", "team-a", "because"):
+        assert text in result.output

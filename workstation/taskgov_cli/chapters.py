@@ -1,0 +1,124 @@
+"""A chapter of a walkthrough for people: the timeline, what the plan said, teams before and after, the checks."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from taskgov_cli.output import table
+from taskgov_cli.plans import OUTCOME_STYLE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import RenderableType
+
+    from taskgov.allocation.plan import Plan
+    from taskgov_embedded.timeline import Moment
+    from taskgov_embedded.walkthrough.chapter import Chapter
+
+TOLD = frozenset({"event", "execution", "denied", "settled"})
+"""Moments that tell the story; the rest is in `--json`."""
+GENERATED = re.compile(r"taskgov-(\w+?)-[0-9A-F]{12}")
+"""Names that CloudFormation generates."""
+GPU = "nvidia.com/gpu"
+
+
+def shown(number: int, chapter: Chapter, *, brief: bool) -> Iterator[RenderableType]:
+    """Return what is shown of a step: with `brief` only its title and what failed."""
+    failed = [check for check in chapter.checks if not check.passed]
+    mark = Text(" ok ", style="green") if not failed else Text(" FAILED ", style="bold red")
+    yield Text.assemble("\n", (f"{number}. {chapter.title}", "bold"), " ", mark, f"({len(chapter.checks)} checks)")
+    if not brief:
+        yield from _story(chapter)
+        if chapter.quotas_after:
+            yield _teams(chapter)
+    for check in failed:
+        yield Text(f"   {check.what}: wanted {check.wanted}, got {check.got}", style="red")
+
+
+def _story(chapter: Chapter) -> Iterator[RenderableType]:
+    for moment in chapter.moments:
+        if moment.kind in TOLD:
+            yield Text.assemble("   ", (f"{moment.time:%H:%M:%S} ", "dim"), _sentence(moment))
+    for plan in chapter.plans[-1:]:
+        yield from _plan(plan)
+    for cycle in chapter.cycles:
+        for each in cycle.admitted:
+            borrowing = " (borrowing)" if each.borrowing else ""
+            yield Text(f"   admitted  {each.workload}{borrowing}", style="green")
+        for lost in cycle.preempted:
+            yield Text(f"   preempted {lost.workload}, by {lost.preemptor}: {lost.reason}", style="yellow")
+
+
+def _sentence(moment: Moment) -> str:
+    what = GENERATED.sub(r"\1", moment.what)
+    return f"{moment.kind:<10} {what}"
+
+
+def _plan(plan: Plan) -> Iterator[RenderableType]:
+    yield Text.assemble("   plan      ", (plan.outcome.value, OUTCOME_STYLE[plan.outcome]))
+    for change in plan.changes:
+        yield Text(f"     {change.index + 1}. {change.team or change.name}: {change.because}")
+    for finding in plan.findings:
+        yield Text(f"     {finding.severity.value}: {finding.subject}: {finding.because}", style="dim")
+
+
+def _teams(chapter: Chapter) -> RenderableType:
+    """Return one line a team: its quota before and after, what it uses and borrows of accelerators (or of cpu)."""
+    teams = sorted(chapter.quotas_before.keys() | chapter.quotas_after.keys())
+    rows = [
+        (
+            team,
+            _quota(chapter.quotas_before.get(team, ())),
+            _quota(chapter.quotas_after.get(team, ())),
+            *_used(chapter, team),
+            ", ".join(_jobs(chapter, team)),
+        )
+        for team in teams
+    ]
+    return table("", ("   team", "quota before", "quota after", "used #", "borrowed #", "jobs"), _indented(rows))
+
+
+def _indented(rows: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    return [(f"   {first}", *rest) for first, *rest in rows]
+
+
+def _quota(resources: tuple[dict[str, Any], ...]) -> str:
+    return ", ".join(
+        f"{each['InstanceType']} " + " ".join(f"{name} {value:g}" for name, value in _amounts(each))
+        for each in resources
+    )
+
+
+def _amounts(resource: dict[str, Any]) -> list[tuple[str, float]]:
+    return [(name, value) for name, value in resource.items() if isinstance(value, int | float) and value]
+
+
+def _used(chapter: Chapter, team: str) -> tuple[str, str]:
+    """Return used and borrowed accelerators, flavor by flavor; cpu where a flavor has no accelerators."""
+    used, borrowed = [], []
+    for resources in chapter.usage_after.get(team, {}).values():
+        name = GPU if resources.get(GPU, ("0", "0"))[0] != "0" else "cpu"
+        total, loan = resources.get(name, ("0", "0"))
+        if total != "0":
+            used.append(f"{total} {'GPU' if name == GPU else 'cpu'}")
+            borrowed.append(loan)
+    return ", ".join(used), ", ".join(borrowed)
+
+
+def _jobs(chapter: Chapter, team: str) -> list[str]:
+    return [
+        f"{name.partition('/')[2]} {state}" for name, state in chapter.jobs_after.items() if name.split("/")[0] == team
+    ]
+
+
+def metrics_table(series: list[tuple[str, dict[str, str], float]]) -> RenderableType:
+    """Return metric values as CloudWatch has them at the end."""
+    rows = [
+        (name, ", ".join(f"{key}={value}" for key, value in at.items() if key != "Cluster"), f"{value:g}")
+        for name, at, value in series
+    ]
+    return table("\nMetrics in CloudWatch, namespace TaskGovernance", ("metric", "dimensions", "value #"), rows)

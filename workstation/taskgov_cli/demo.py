@@ -1,0 +1,122 @@
+"""`taskgov demo`: play the walkthroughs on the embedded stack, show what happens, and say whether it is as expected."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from taskgov.allocation.codec import plan_to_json
+from taskgov_cli import chapters
+from taskgov_cli.output import NO, OK, console, print_json
+from taskgov_embedded.walkthrough import measured
+from taskgov_embedded.walkthrough.model import all_files, load
+from taskgov_embedded.walkthrough.player import Player
+from taskgov_embedded.walkthrough.world import World
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from taskgov_embedded.walkthrough.chapter import Chapter
+    from taskgov_embedded.walkthrough.model import Walkthrough
+
+SHOWN_METRICS = ("Borrowed", "Lent", "Preemptions")
+"""What nobody has today, shown at the end of each walkthrough."""
+
+
+def run(files: tuple[Path, ...], reports: Path | None, *, as_json: bool, brief: bool) -> int:
+    """Play these walkthroughs; return the exit code, 1 when a check failed."""
+    demo = Demo(reports or Path(mkdtemp(prefix="taskgov-demo-")), brief=brief or as_json, quiet=as_json)
+    for file in files:
+        demo.play(load(file))
+    if as_json:
+        print_json({"walkthroughs": demo.data, "passed": demo.passed, "failed": len(demo.failed)})
+    else:
+        demo.close()
+    return NO if demo.failed else OK
+
+
+class Demo:
+    """The walkthroughs played so far, and what came of their checks."""
+
+    def __init__(self, reports: Path, *, brief: bool, quiet: bool) -> None:
+        self.passed = 0
+        self.failed: list[str] = []
+        self.data: list[dict[str, Any]] = []
+        self._reports = reports
+        self._pages: list[Path] = []
+        self._brief = brief
+        self._console: Console = console()
+        self._console.quiet = quiet
+        self._started = time.monotonic()
+
+    def play(self, walkthrough: Walkthrough) -> None:
+        """Play one walkthrough in a world of its own."""
+        self._console.rule(Text(walkthrough.name, style="bold"), align="left")
+        self._console.print(Text(walkthrough.about), Text(f"  ({walkthrough.source})", style="dim"), sep="\n")
+        played: list[dict[str, Any]] = []
+        with World(walkthrough) as world:
+            for number, chapter in enumerate(Player(walkthrough, world).play(), 1):
+                self._tell(walkthrough, number, chapter)
+                played.append(_as_data(chapter))
+            series = measured.newest(world, SHOWN_METRICS)
+        if series and not self._brief:
+            self._console.print(chapters.metrics_table(series))
+        metrics = [{"name": name, "dimensions": at, "value": value} for name, at, value in series]
+        self.data.append(
+            {
+                "name": walkthrough.name,
+                "source": walkthrough.source,
+                "steps": played,
+                "metrics": metrics,
+            }
+        )
+
+    def close(self) -> None:
+        """Say what came of it; the path of the last report is printed before the last line."""
+        self._console.rule()
+        for failure in self.failed:
+            self._console.print(Text(failure, style="red"))
+        if self._pages:
+            self._console.print(f"audit report: {self._pages[-1]}", soft_wrap=True)
+        self._console.print(f"demo: {self.passed} checks passed, {len(self.failed)} failed")
+
+    def _tell(self, walkthrough: Walkthrough, number: int, chapter: Chapter) -> None:
+        for part in chapters.shown(number, chapter, brief=self._brief):
+            self._console.print(part)
+        for report in chapter.reports:
+            page = self._reports / f"audit-{len(self._pages) + 1}.html"
+            page.write_bytes(report["html"])
+            self._pages.append(page)
+        self.passed += sum(check.passed for check in chapter.checks)
+        self.failed += [
+            f"{walkthrough.name}, step {number} ({chapter.title}): {check.what}: wanted {check.wanted}, got {check.got}"
+            for check in chapter.checks
+            if not check.passed
+        ]
+
+
+def _as_data(chapter: Chapter) -> dict[str, Any]:
+    return {
+        "title": chapter.title,
+        "timeline": [{"time": m.time.isoformat(), "kind": m.kind, "what": m.what} for m in chapter.moments],
+        "plans": [json.loads(plan_to_json(plan)) for plan in chapter.plans],
+        "quotas": {"before": chapter.quotas_before, "after": chapter.quotas_after},
+        "jobs": dict(chapter.jobs_after),
+        "checks": [asdict(check) for check in chapter.checks],
+    }
+
+
+def chosen(names: list[str]) -> tuple[Path, ...]:
+    """Return the files whose name or number contains one of these; all when none is given. Raises LookupError."""
+    files = all_files()
+    found = tuple(file for file in files if not names or any(name in file.stem for name in names))
+    if not found:
+        known = ", ".join(file.stem for file in files)
+        raise LookupError(f"no walkthrough is called {' or '.join(names)}; there are: {known}")
+    return found
