@@ -149,7 +149,7 @@ class World:
                 return {"Payload": self._invoke(arguments)}
             case "dynamodb:updateItem":
                 return self._call(lambda: self.table.update_item(**arguments))
-            case "dynamodb:putItem.waitForTaskToken":
+            case "aws-sdk:dynamodb:putItem.waitForTaskToken":
                 self._call(lambda: self.table.put_item(**arguments))
                 raise TaskFailedError("States.Timeout")
             case "sns:publish":

@@ -259,12 +259,14 @@ def test_a_passing_fault_is_retried_until_it_passes(world: World, step: str, err
 def test_a_fault_before_the_first_write_fails_the_run_and_frees_the_lock(
     world: World, step: str, error: str, calls: int
 ) -> None:
-    world.steps[step] = in_turn(TaskFailedError(error, "as the test says"))
+    world.hint()
+    cause = '{"errorMessage":"as the \\\\"test\\\\" says","errorType":"any","stackTrace":["File"]}'
+    world.steps[step] = in_turn(TaskFailedError(error, cause))
     ended = world.run()
-    assert (ended.error, ended.cause) == ("failed", f"{error}: as the test says")
+    assert (ended.error, ended.cause) == ("failed", f'{error}: as the \\\\"test\\\\" says')
     assert len(world.payloads(step)) == calls
     assert world.published() == [("failed", 0)]
-    assert world.payloads("PublishUsage")[0]["error"] == f"{error}: as the test says"
+    assert world.payloads("PublishUsage")[0]["error"] == ended.cause
     assert "lockOwner" not in world.state()
 
 

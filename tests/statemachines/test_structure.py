@@ -200,7 +200,8 @@ def test_every_variable_that_is_read_is_assigned_somewhere(machine: str) -> None
         for name in holder.get("Assign", {})
     }
     text = " ".join(re.sub(r"'[^']*'", "''", expression) for expression in expressions(loaded))
-    read = {name for name, call in re.findall(r"\$(\w+)(\()?", text) if not call} - {"states"}
+    local = set(re.findall(r"\$(\w+) :=", text))
+    read = {name for name, call in re.findall(r"\$(\w+)(\()?", text) if not call} - local - {"states"}
     assert read == assigned
 
 

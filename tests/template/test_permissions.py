@@ -185,20 +185,19 @@ def used_by(node: Any, substitutions: Properties) -> Iterator[tuple[str, str]]:
     """Yield (action, logical id or '*') for each task of a machine."""
     match node:
         case {"Type": "Task", "Resource": str(resource), "Arguments": arguments}:
-            kind = resource.split(":::", 1)[1]
-            if kind == "lambda:invoke":
-                (function,) = references(substitutions[arguments["FunctionName"].strip("${}")])
-                yield "lambda:InvokeFunction", function
-            elif kind == "sns:publish":
-                yield "sns:Publish", "NoticeTopic"
-                yield "kms:Decrypt", "NoticeKey"
-                yield "kms:GenerateDataKey", "NoticeKey"
-            elif kind.startswith("dynamodb:"):
-                name = kind.split(":")[1].removesuffix(".waitForTaskToken")
-                yield f"dynamodb:{name[0].upper()}{name[1:]}", "GovernanceTable"
-            else:
-                service, call = kind.removeprefix("aws-sdk:").split(":")
-                yield f"{service}:{call[0].upper()}{call[1:]}", "*"
+            kind = resource.split(":::", 1)[1].removeprefix("aws-sdk:").removesuffix(".waitForTaskToken")
+            service, call = kind.split(":")
+            match service:
+                case "lambda":
+                    (function,) = references(substitutions[arguments["FunctionName"].strip("${}")])
+                    yield "lambda:InvokeFunction", function
+                case "sns":
+                    yield "sns:Publish", "NoticeTopic"
+                    yield "kms:Decrypt", "NoticeKey"
+                    yield "kms:GenerateDataKey", "NoticeKey"
+                case _:
+                    target = "GovernanceTable" if service == "dynamodb" else "*"
+                    yield f"{service}:{call[0].upper()}{call[1:]}", target
         case dict():
             for value in node.values():
                 yield from used_by(value, substitutions)
