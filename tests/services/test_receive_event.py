@@ -1,0 +1,175 @@
+"""Taking events in: which cluster becomes dirty, and whether a run follows."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from taskgov.contracts.events import Ignored
+from taskgov.errors import MalformedEventError
+from taskgov.services.receive_event import Marked, ReceiveEvent
+from tests.support.memory import (
+    CLUSTER_ARN,
+    NOON,
+    FixedClock,
+    InMemoryHyperPod,
+    InMemoryState,
+    InMemoryWorkflow,
+    cluster_description,
+)
+from tests.support.plans import instances, policy, target
+
+OWN_ROLE = "arn:aws:iam::111122223333:role/taskgov-ApplyChangeRole"
+OTHER_ARN = CLUSTER_ARN[:-1] + "m"
+
+
+class World:
+    def __init__(self) -> None:
+        self.hyperpod = InMemoryHyperPod()
+        self.state = InMemoryState()
+        self.workflow = InMemoryWorkflow()
+        self.quota_id = self.hyperpod.create_quota(CLUSTER_ARN, "team-a", instances(2), target("team-a")).resource_id
+        self.hyperpod.create_scheduler_config(CLUSTER_ARN, "policy", policy(training=70))
+        self.receive = ReceiveEvent(self.hyperpod, self.state, self.workflow, FixedClock(), OWN_ROLE)
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def event(source: str, detail_type: str, detail: Mapping[str, Any], event_id: str = "11111111-aaaa") -> dict[str, Any]:
+    return {
+        "version": "0",
+        "id": event_id,
+        "source": source,
+        "detail-type": detail_type,
+        "account": "111122223333",
+        "time": "2026-11-20T12:00:00Z",
+        "region": "us-east-1",
+        "resources": [],
+        "detail": detail,
+    }
+
+
+def state_change(arn: str = CLUSTER_ARN, event_id: str = "11111111-aaaa") -> dict[str, Any]:
+    detail = {"ClusterArn": arn, "ClusterName": "ml-cluster", "ClusterStatus": "InService", "InstanceGroups": []}
+    return event("aws.sagemaker", "SageMaker HyperPod Cluster State Change", detail, event_id)
+
+
+def call(name: str, parameters: Mapping[str, Any], *, role: str | None = None, **more: Any) -> dict[str, Any]:
+    identity: dict[str, Any] = {"type": "IAMUser", "arn": "arn:aws:iam::111122223333:user/ana", "userName": "ana"}
+    if role:
+        identity = {
+            "type": "AssumedRole",
+            "arn": "arn:aws:sts::111122223333:assumed-role/taskgov-ApplyChangeRole/x",
+            "sessionContext": {"sessionIssuer": {"type": "Role", "arn": role}},
+        }
+    detail = {
+        "eventSource": "sagemaker.amazonaws.com",
+        "eventName": name,
+        "eventTime": "2026-11-20T12:00:00Z",
+        "userIdentity": identity,
+        "requestParameters": parameters,
+        "responseElements": None,
+        **more,
+    }
+    return event("aws.sagemaker", "AWS API Call via CloudTrail", detail)
+
+
+def test_an_event_marks_its_cluster_and_starts_a_run(world: World) -> None:
+    assert world.receive(state_change()) == Marked((CLUSTER_ARN,), started=1)
+    assert world.state.generation(CLUSTER_ARN) == 1
+    assert list(world.workflow.started) == ["ml-cluster-1-11111111"]
+
+
+def test_while_a_run_holds_the_lock_only_the_generation_moves(world: World) -> None:
+    world.state.lock[CLUSTER_ARN] = ("run-1", 1, NOON.timestamp() + 60)
+    assert world.receive(state_change()) == Marked((CLUSTER_ARN,), started=0)
+    assert world.state.generation(CLUSTER_ARN) == 1
+    assert not world.workflow.started
+
+
+def test_the_same_event_twice_marks_twice_and_harms_nothing(world: World) -> None:
+    world.receive(state_change())
+    world.receive(state_change())
+    assert world.state.generation(CLUSTER_ARN) == 2
+
+
+def test_a_cluster_that_an_event_names_by_name_only_is_looked_up(world: World) -> None:
+    asked = event("taskgov.operator", "Reconcile Requested", {"clusterName": "ml-cluster"})
+    assert world.receive(asked) == Marked((CLUSTER_ARN,), started=1)
+
+
+def test_a_cluster_that_nobody_knows_is_ignored_with_its_name(world: World) -> None:
+    outcome = world.receive(event("taskgov.operator", "Reconcile Requested", {"clusterName": "nobody"}))
+    assert isinstance(outcome, Ignored)
+    assert "nobody" in outcome.reason
+
+
+def test_a_resync_marks_every_cluster(world: World) -> None:
+    world.hyperpod.descriptions.append(cluster_description("other", OTHER_ARN))
+    outcome = world.receive(event("taskgov.schedule", "Resync Due", {}))
+    assert outcome == Marked((CLUSTER_ARN, OTHER_ARN), started=2)
+
+
+@pytest.mark.parametrize("name", ["UpdateComputeQuota", "DeleteComputeQuota"])
+def test_a_call_that_names_a_quota_only_leads_to_its_cluster(name: str, world: World) -> None:
+    assert world.receive(call(name, {"computeQuotaId": world.quota_id})) == Marked((CLUSTER_ARN,), started=1)
+
+
+def test_a_quota_that_is_gone_leads_to_its_cluster_if_it_was_seen_before(world: World) -> None:
+    gone = call("DeleteComputeQuota", {"computeQuotaId": "quota0000009"})
+    assert isinstance(world.receive(gone), Ignored)
+    world.state.remember_resources(CLUSTER_ARN, ["quota0000009"])
+    assert world.receive(gone) == Marked((CLUSTER_ARN,), started=1)
+
+
+def test_a_call_on_the_cluster_policy_leads_to_its_cluster(world: World) -> None:
+    changed = call("UpdateClusterSchedulerConfig", {"clusterSchedulerConfigId": "schedconf001"})
+    assert world.receive(changed) == Marked((CLUSTER_ARN,), started=1)
+
+
+def test_who_edited_a_quota_by_hand_is_remembered(world: World) -> None:
+    world.receive(call("UpdateComputeQuota", {"computeQuotaId": world.quota_id}))
+    (edit,) = world.state.edits(CLUSTER_ARN)
+    assert (edit.compute_quota_id, edit.at) == (world.quota_id, NOON)
+    assert "ana" in edit.by
+
+
+def test_the_project_s_own_writes_are_recognised(world: World) -> None:
+    outcome = world.receive(call("UpdateComputeQuota", {"computeQuotaId": world.quota_id}, role=OWN_ROLE))
+    assert isinstance(outcome, Ignored)
+    assert world.state.edits(CLUSTER_ARN) == ()
+
+
+def test_a_call_that_failed_changed_nothing_and_is_ignored(world: World) -> None:
+    failed = call("UpdateComputeQuota", {"computeQuotaId": world.quota_id}, errorCode="ConflictException")
+    assert isinstance(world.receive(failed), Ignored)
+
+
+def test_an_event_of_a_known_kind_that_cannot_be_read_is_an_error(world: World) -> None:
+    with pytest.raises(MalformedEventError):
+        world.receive(event("aws.sagemaker", "SageMaker HyperPod Cluster State Change", {"ClusterArn": 7}))
+    assert world.state.generations == {}
+
+
+def test_an_event_that_nobody_asked_for_is_ignored(world: World) -> None:
+    assert isinstance(world.receive(event("my.app", "Something Else", {})), Ignored)
+
+
+SAMPLES = sorted(
+    file
+    for file in (Path(__file__).parents[2] / "events").glob("*.json")
+    if "detail-type" in json.loads(file.read_text())
+)
+
+
+@pytest.mark.parametrize("file", SAMPLES, ids=[file.stem for file in SAMPLES])
+def test_every_sample_event_may_come_twice(file: Path, world: World) -> None:
+    sample = json.loads(file.read_text())
+    first, second = world.receive(sample), world.receive(sample)
+    assert type(first) is type(second)
+    assert len(world.workflow.started) == sum(world.state.generations.values())
