@@ -74,13 +74,15 @@ class _FairSearch:
     def _first_pass(self, by_queue: dict[QuotaNode, list[Record]]) -> bool:
         """Apply the first strategy until the preemptor fits; who fails it is kept for the second."""
         within = self.bypass and within_nominal(self.node, self.preemptor.frs)
-        for target, waiting in _TargetOrder(self.node, by_queue):
+        order = _TargetOrder(self.node, by_queue)
+        for target, waiting in order:
             if target is self.node:
                 taken = self._take(waiting, IN_CLUSTER_QUEUE)
             elif within:
                 taken = self._take(waiting, IN_COHORT_RECLAMATION)
             else:
                 taken = self._take_first_allowed(target, waiting)
+            order.changed(target)
             if taken and self._fits():
                 return True
         return False
@@ -165,6 +167,7 @@ class _TargetOrder:
         self.candidates = candidates
         self.ancestors = set(preemptor.ancestors())
         self.dropped: set[QuotaNode] = set()
+        self.shares: dict[QuotaNode, Share] = {}
 
     def __iter__(self) -> Iterator[tuple[QuotaNode, list[Record]]]:
         if self.preemptor.parent is None:
@@ -176,6 +179,12 @@ class _TargetOrder:
             target = self._next(root)
             if target is not None:
                 yield target, self.candidates[target]
+
+    def changed(self, node: QuotaNode) -> None:
+        """Take note that somebody left `node`: its share and those above it are others now."""
+        self.shares.pop(node, None)
+        for cohort in node.ancestors():
+            self.shares.pop(cohort, None)
 
     def drop(self, node: QuotaNode) -> None:
         """Leave `node` out from now on."""
@@ -196,8 +205,11 @@ class _TargetOrder:
         for node in cohort.queues:
             if node in self.dropped:
                 continue
-            share = dominant_share(node)
-            if not self.candidates.get(node) or (not share.borrowing and node is not self.preemptor):
+            if not self.candidates.get(node):
+                self.drop(node)
+                continue
+            share = self._share(node)
+            if not share.borrowing and node is not self.preemptor:
                 self.drop(node)
             elif best is None or share.rank > best_rank:
                 best, best_rank = node, share.rank
@@ -211,12 +223,18 @@ class _TargetOrder:
         for node in cohort.cohorts:
             if node in self.dropped:
                 continue
-            share = dominant_share(node)
+            share = self._share(node)
             if not share.borrowing and node not in self.ancestors:
                 self.drop(node)
             elif share.rank >= best_rank:
                 best, best_rank = node, share.rank
         return best, best_rank
+
+    def _share(self, node: QuotaNode) -> Share:
+        share = self.shares.get(node)
+        if share is None:
+            share = self.shares[node] = dominant_share(node)
+        return share
 
     def _order(self, node: QuotaNode) -> tuple[int, bool, int, int, str, str]:
         """Candidates order across queues: those of other queues before the preemptor's own."""

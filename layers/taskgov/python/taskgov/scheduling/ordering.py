@@ -43,47 +43,65 @@ class _Tournament:
 
     def __init__(self, entries: Sequence[Entry], config: ManagerConfig, *, by_priority: bool) -> None:
         self.waiting = {entry.queue.node: entry for entry in entries}
+        self.standings: dict[QuotaNode, dict[QuotaNode, Standing]] = {}
         self.prefer_unborrowed = config.gate("FairSharingPrioritizeNonBorrowing")
         self.by_priority = by_priority
 
     def __iter__(self) -> Iterator[Entry]:
         roots = sorted({node.root for node in self.waiting}, key=lambda root: (root.name, root.is_queue))
         for root in roots:
-            members = [root] if root.is_queue else [n for n in root.subtree_queues() if n in self.waiting]
-            while members:
-                winner = root if root.is_queue else self._winner(root, self._standings(members))
-                members.remove(winner)
-                yield self.waiting.pop(winner)
+            if root.is_queue:
+                yield self.waiting.pop(root)
+            else:
+                yield from self._tournaments(root)
 
-    def _standings(self, members: Iterable[QuotaNode]) -> dict[tuple[QuotaNode, QuotaNode], Standing]:
-        """For each queue, its standing in each cohort above it, were its workload admitted."""
-        standings: dict[tuple[QuotaNode, QuotaNode], Standing] = {}
-        for queue in members:
-            entry = self.waiting[queue]
-            workload = entry.record.workload
-            rest = (-workload.priority if self.by_priority else 0, entry.record.queued_since, entry.record.key)
-            add_usage(queue, entry.assignment.usage)
-            child = queue
-            for cohort in queue.ancestors():
-                standings[cohort, queue] = (self._borrows(child, entry), dominant_share(child).rank, *rest)
-                child = cohort
-            remove_usage(queue, entry.assignment.usage)
-        return standings
+    def _tournaments(self, root: QuotaNode) -> Iterator[Entry]:
+        """Play until nobody is left; a winner changes the standing only of those in its own branch below the root."""
+        branch = {queue: _branch(queue) for queue in root.subtree_queues() if queue in self.waiting}
+        while branch:
+            for queue in branch:
+                if queue not in self.standings:
+                    self.standings[queue] = self._standing(queue)
+            winner = self._winner(root)
+            if winner is None:
+                return
+            entry, changed = self.waiting.pop(winner), branch.pop(winner)
+            yield entry
+            for queue, other in branch.items():
+                if other is changed:
+                    self.standings.pop(queue, None)
+
+    def _standing(self, queue: QuotaNode) -> dict[QuotaNode, Standing]:
+        """Return a queue's standing in each cohort above it, were its workload admitted."""
+        entry = self.waiting[queue]
+        workload = entry.record.workload
+        rest = (-workload.priority if self.by_priority else 0, entry.record.queued_since, entry.record.key)
+        standing: dict[QuotaNode, Standing] = {}
+        add_usage(queue, entry.assignment.usage)
+        child = queue
+        for cohort in queue.ancestors():
+            standing[cohort] = (self._borrows(child, entry), dominant_share(child).rank, *rest)
+            child = cohort
+        remove_usage(queue, entry.assignment.usage)
+        return standing
 
     def _borrows(self, node: QuotaNode, entry: Entry) -> bool:
-        """Whether `node` would borrow something this workload uses."""
+        """Say whether `node` would borrow something this workload uses."""
         return self.prefer_unborrowed and any(
             amount > 0 and would_borrow(node, fr, 0) for fr, amount in entry.assignment.usage.items()
         )
 
-    def _winner(self, root: QuotaNode, standings: dict[tuple[QuotaNode, QuotaNode], Standing]) -> QuotaNode:
-        """Play the tournament of a tree that has at least one entry."""
-        winner = self._play(root, standings)
-        if winner is None:
-            raise ValueError(f"no entry below {root.name}")
-        return winner
-
-    def _play(self, cohort: QuotaNode, standings: dict[tuple[QuotaNode, QuotaNode], Standing]) -> QuotaNode | None:
-        winners = [winner for child in cohort.cohorts if (winner := self._play(child, standings)) is not None]
+    def _winner(self, cohort: QuotaNode) -> QuotaNode | None:
+        """Play one tournament among the queues below `cohort` that have an entry."""
+        winners = [winner for child in cohort.cohorts if (winner := self._winner(child)) is not None]
         contenders = winners + [queue for queue in cohort.queues if queue in self.waiting]
-        return min(contenders, key=lambda queue: standings[cohort, queue], default=None)
+        return min(contenders, key=lambda queue: self.standings[queue][cohort], default=None)
+
+
+def _branch(queue: QuotaNode) -> QuotaNode:
+    """Return the child of the root that holds `queue`, maybe itself."""
+    node = queue
+    for cohort in queue.ancestors():
+        if cohort.parent is not None:
+            node = cohort
+    return node
