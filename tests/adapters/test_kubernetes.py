@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import base64
 from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import boto3
 import pytest
 from botocore.stub import Stubber
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 from taskgov.adapters.kubernetes import EksConnections, InMemoryKubernetes, KubernetesReader
+from taskgov.adapters.kubernetes.connection import _parts_of
 from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError, ThrottledError, UpstreamError
 from taskgov.ports import ClusterAccess, KubernetesApi
 from taskgov.snapshot.model import KueueObjects
@@ -44,12 +52,12 @@ class Given:
         options = {"verifier": verifier, "rules": read_rules(RBAC), **options}
         return ClusterApiServer(self.store, **options)
 
-    def reader(self, endpoint: str, key_id: str = KEY_ID) -> KubernetesReader:
+    def reader(self, endpoint: str, key_id: str = KEY_ID, authority: str = "LS0t") -> KubernetesReader:
         session = boto3.Session(key_id, SECRET, region_name="us-west-2")
         eks = session.client("eks")
         stub = Stubber(eks)
         for _ in range(10):
-            described = {"name": "ml-eks", "endpoint": endpoint, "certificateAuthority": {"data": "LS0t"}}
+            described = {"name": "ml-eks", "endpoint": endpoint, "certificateAuthority": {"data": authority}}
             stub.add_response("describe_cluster", {"cluster": described}, {"name": "ml-eks"})
         stub.activate()
         return KubernetesReader(EksConnections(eks, session, lambda: self.now))
@@ -245,6 +253,64 @@ def test_an_endpoint_that_nobody_listens_at_is_an_upstream_error(given: Given) -
         url = server.url
     with pytest.raises(UpstreamError, match="list nodes"):
         given.reader(url).nodes(CLUSTER)
+
+
+def certificate(folder: Path) -> tuple[str, str]:
+    """Make a certificate for this machine; return the paths of certificate and key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "cluster")])
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(datetime(2020, 1, 1, tzinfo=UTC))
+        .not_valid_after(datetime(2100, 1, 1, tzinfo=UTC))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    (folder / "tls.crt").write_bytes(made.public_bytes(Encoding.PEM))
+    (folder / "tls.key").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption()))
+    return str(folder / "tls.crt"), str(folder / "tls.key")
+
+
+def test_the_servers_certificate_is_checked_against_the_authority_that_eks_names(given: Given, tmp_path: Path) -> None:
+    fill(given.store)
+    own = certificate(tmp_path)
+    authority = base64.b64encode(Path(own[0]).read_bytes()).decode()
+    (tmp_path / "other").mkdir()
+    stranger = base64.b64encode(Path(certificate(tmp_path / "other")[0]).read_bytes()).decode()
+    with given.server(certificate=own) as server:
+        assert server.url.startswith("https://")
+        assert len(given.reader(server.url, authority=authority).nodes(CLUSTER)) == 1
+        with pytest.raises(UpstreamError, match="CERTIFICATE_VERIFY_FAILED"):
+            given.reader(server.url, authority=stranger).nodes(CLUSTER)
+
+
+def test_a_chinese_region_is_asked_under_its_own_name() -> None:
+    assert _parts_of("arn:aws-cn:eks:cn-north-1:111122223333:cluster/ml") == ("ml", "cn-north-1", "amazonaws.com.cn")
+
+
+def test_an_answer_that_is_no_json_is_an_upstream_error(given: Given, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("taskgov_embedded.cluster.api_server.json.dumps", lambda _body: "<html>502</html>")
+    with given.server() as server:
+        with pytest.raises(UpstreamError, match="list nodes"):
+            given.reader(server.url).nodes(CLUSTER)
+        server.fail_next(502)
+        with pytest.raises(UpstreamError, match="502 BAD GATEWAY"):
+            given.reader(server.url).nodes(CLUSTER)
+
+
+def test_without_credentials_no_token_is_made(given: Given, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = given.reader("http://127.0.0.1:1")
+    monkeypatch.setattr(boto3.Session, "get_credentials", lambda _session: None)
+    with pytest.raises(UpstreamError, match="no AWS credentials"):
+        reader.nodes(CLUSTER)
+
+
+def test_the_twin_without_kueue_says_so(given: Given) -> None:
+    twin = InMemoryKubernetes()
+    twin.put(CLUSTER, {"nodes": []})
+    with pytest.raises(NotFoundError, match="Kueue is not installed"):
+        twin.kueue_objects(CLUSTER)
 
 
 def test_an_arn_of_something_else_is_refused(given: Given) -> None:

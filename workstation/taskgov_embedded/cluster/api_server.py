@@ -82,7 +82,8 @@ class _Refusal(Exception):  # noqa: N818 - an answer, not a fault
 class ClusterApiServer:
     """An HTTP server on its own thread; `with ClusterApiServer(...) as server: server.url`.
 
-    Without a `verifier` every caller is let in; `rules` are what callers may do.
+    Without a `verifier` every caller is let in; `rules` are what callers may do. With a `certificate` (paths of
+    certificate and key) it speaks TLS, as it must where it is reached from other hosts.
     """
 
     def __init__(
@@ -93,6 +94,7 @@ class ClusterApiServer:
         rules: Sequence[PolicyRule] = EVERYTHING,
         host: str = "127.0.0.1",
         port: int = 0,
+        certificate: tuple[str, str] | None = None,
         versions_served: Iterable[str] = ("v1", "v1beta1", "v1beta2"),
     ) -> None:
         self._objects = objects
@@ -101,6 +103,7 @@ class ClusterApiServer:
         self._versions = frozenset(versions_served)
         self._faults: deque[int] = deque(maxlen=MAX_FAULTS)
         self._address = (host, port)
+        self._certificate = certificate
         self._server: BaseWSGIServer | None = None
         self._thread: threading.Thread | None = None
         self.calls: list[Call] = []
@@ -110,11 +113,17 @@ class ClusterApiServer:
         """The server's address, once it is started."""
         if self._server is None:
             raise RuntimeError("the API server is not started")
-        return f"http://{self._address[0]}:{self._server.port}"
+        return f"{'https' if self._certificate else 'http'}://{self._address[0]}:{self._server.port}"
 
     def start(self) -> Self:
         """Listen and answer on a thread of its own."""
-        self._server = make_server(*self._address, self._respond, threaded=True, request_handler=_QuietHandler)
+        self._server = make_server(
+            *self._address,
+            self._respond,
+            threaded=True,
+            request_handler=_QuietHandler,
+            ssl_context=self._certificate,
+        )
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(POLL_SECONDS,), name="cluster-api", daemon=True
         )

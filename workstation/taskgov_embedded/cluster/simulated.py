@@ -9,7 +9,7 @@ joins, a job that stops or ends) happens at the first `settle` at or after its m
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov_embedded.cluster.addon import AddOn
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from taskgov.hyperpod.model import ComputeQuota, SchedulerConfig
     from taskgov.scheduling import CycleResult
     from taskgov_embedded.cluster_port import GroupFact, NodeFact, NodeStatus
+
+MAX_ROUNDS: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +139,11 @@ class SimulatedCluster:
     # Time
 
     def settle(self) -> None:
-        """Let everything happen that is due now."""
-        moved = True
-        while moved:
+        """Let everything happen that is due now.
+
+        Raises RuntimeError when it never comes to rest: jobs that preempt one another for ever and stop in no time.
+        """
+        for _ in range(MAX_ROUNDS):
             self.fleet.join_due()
             moved = self._jobs.complete_due()
             moved |= self._jobs.stop_due()
@@ -147,6 +151,10 @@ class SimulatedCluster:
             moved |= self._manager.release_inadmissible()
             self.cycles += self._manager.run()
             moved |= self._jobs.follow_workloads()
+            if not moved:
+                break
+        else:
+            raise RuntimeError(f"the cluster did not come to rest within {MAX_ROUNDS} rounds")
         self._jobs.run_ungoverned()
         self._jobs.place_pods()
         self._ask_for_a_call_back()

@@ -95,7 +95,7 @@ def _configuration(described: "ClusterTypeDef", token: _Token) -> client.Configu
     configuration = client.Configuration(host=_safe(endpoint))
     if _is_loopback(endpoint):
         configuration.proxy = None
-    else:
+    if urlsplit(endpoint).scheme == "https":
         certificate = described.get("certificateAuthority", {}).get("data", "")
         configuration.ca_cert_data = base64.b64decode(certificate).decode()
     # What is throttled or failing is for the state machine to try again, which waits without being paid for.
