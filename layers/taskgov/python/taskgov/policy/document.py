@@ -26,7 +26,9 @@ Text = Annotated[str, Field(min_length=1, max_length=256)]
 class PolicyModel(BaseModel):
     """A part of the document: immutable, camelCase outside, unknown keys refused."""
 
-    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True, extra="forbid")
+    model_config = ConfigDict(
+        frozen=True, alias_generator=to_camel, populate_by_name=True, extra="forbid", allow_inf_nan=False
+    )
 
 
 class Backend(StrEnum):
@@ -167,7 +169,7 @@ class InstanceTypeNumbers(PolicyModel):
     """What one instance offers, for a type that is not known or known differently."""
 
     vcpu: Annotated[int, Field(ge=1)]
-    memory_gib: Annotated[float, Field(alias="memoryGiB", gt=0, allow_inf_nan=False)]
+    memory_gib: Annotated[float, Field(alias="memoryGiB", gt=0)]
     gpu: Whole = 0
     neuron_device: Whole = 0
     efa: Whole = 0

@@ -4,23 +4,22 @@ The snapshot, the command line and whoever stores a document call `parse_policy`
 used at all: the plan then changes nothing and says why.
 """
 
-import difflib
 import json
 from dataclasses import dataclass
-from typing import Any, Final, get_args
+from typing import Any, Final
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from taskgov.findings import Finding
 from taskgov.hyperpod.limits import CLUSTER_ARN, CheckLimits, matcher
 from taskgov.policy.document import Backend, PolicyDocument
+from taskgov.policy.keys import WEIGHT, unknown_keys
 from taskgov.policy.rules import Broken, Draft, broken_rules
 from taskgov.policy.salvage import Remains
 from taskgov.policy.text import read_text
-from taskgov.policy.violations import Location, Violation, path_of, value_of, violations_from
+from taskgov.policy.violations import UNKNOWN_KEY, Location, Violation, path_of, value_of, violations_from
 from taskgov.policy.warnings import Place, policy_warnings
 
-WEIGHT: Final = "FairShareWeight"
 MAX_PASSES: Final = 40
 """Each pass takes the refused pieces off, and at least one is: no document is that deep."""
 
@@ -41,9 +40,9 @@ def parse_policy(text: str) -> ParsedPolicy:
         >>> parsed = parse_policy("{apiVersion: taskgov/v2, teams: [{name: team-a, tier: high, shares: []}]}")
         >>> for violation in parsed.violations:
         ...     print(violation)
+        teams[0].shares: [] - is no key here; did you mean share?
         apiVersion: "taskgov/v2" - must be 'taskgov/v1'
         cluster: (missing) - is required
-        teams[0].shares: [] - is no key here; did you mean share?
         teams[0].tier: "high" - must be a whole number
 
     """
@@ -56,6 +55,7 @@ def parse_policy(text: str) -> ParsedPolicy:
 def _parse(given: dict[str, Any], violations: list[Violation]) -> ParsedPolicy:
     data, weights = _with_weights_lifted(given)
     remains = Remains(data)
+    violations += unknown_keys(given)
     document, error = _salvaged(remains)
     if error is not None:
         violations += _field_violations(error, weights)
@@ -127,9 +127,11 @@ def _two_weights(given: dict[str, Any]) -> list[Violation]:
 
 
 def _field_violations(error: ValidationError, weights: set[int]) -> list[Violation]:
+    """Return what pydantic refused; unknown keys are named elsewhere, with what may have been meant."""
     return [
-        Violation(path_of(_as_written(location, weights)), one.value, _with_hint(one.rule, location))
+        Violation(path_of(_as_written(location, weights)), one.value, one.rule)
         for location, one in violations_from(error)
+        if one.rule != UNKNOWN_KEY
     ]
 
 
@@ -138,36 +140,6 @@ def _as_written(location: Location, weights: set[int]) -> Location:
     if location[:1] == ("teams",) and location[2:] == ("fairShareWeight",) and location[1] in weights:
         return (*location[:2], "quota", WEIGHT)
     return location[:-1] if location[-1:] == ("[key]",) else location
-
-
-def _with_hint(rule: str, location: Location) -> str:
-    """Name the key that may have been meant instead of one that is unknown."""
-    if rule != "is no key here":
-        return rule
-    known = _keys_at(location[:-1])
-    close = difflib.get_close_matches(str(location[-1]).lower(), [key.lower() for key in known], n=1, cutoff=0.6)
-    meant = [key for key in known if key.lower() in close]
-    return f"is no key here; did you mean {meant[0]}?" if meant else f"is no key here; known are {', '.join(known)}"
-
-
-def _keys_at(location: Location) -> list[str]:
-    """Return the keys that the model knows at a place."""
-    kind: Any = PolicyDocument
-    for step in location:
-        if isinstance(step, str) and isinstance(kind, type) and issubclass(kind, BaseModel):
-            kind = next((f.annotation for name, f in kind.model_fields.items() if step in (f.alias, name)), None)
-        kind = _model_in(kind)
-    if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
-        return []
-    keys = [field.alias or name for name, field in kind.model_fields.items()]
-    return [*keys, WEIGHT] if location[-1:] == ("quota",) else keys
-
-
-def _model_in(annotation: Any) -> Any:
-    """Return the model inside optional values, lists and mappings."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    return next((found for inner in get_args(annotation) if (found := _model_in(inner)) is not None), None)
 
 
 def _arn_rule(document: PolicyDocument, given: dict[str, Any]) -> list[Broken]:

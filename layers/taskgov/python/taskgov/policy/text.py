@@ -15,6 +15,8 @@ from taskgov.policy.violations import Location, Violation, path_of, value_of
 MAX_CHARACTERS: Final = 512 * 1024
 MAX_VALUES: Final = 50_000
 MAX_DEPTH: Final = 30
+MAX_DIGITS: Final = 20
+_TOO_LARGE: Final = "unfolds beyond what a policy needs"
 _PLAIN_TAGS: Final = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null")}
 
 
@@ -29,22 +31,26 @@ class Text:
 def read_text(text: str) -> Text:
     """Read YAML or JSON into dicts, lists, texts, numbers, booleans and None."""
     if len(text) > MAX_CHARACTERS:
-        return Text(violations=[Violation("(document)", f"{len(text):,} characters", "must not exceed 524,288")])
+        return _refused(f"{len(text):,} characters", f"must not exceed {MAX_CHARACTERS:,}")
     try:
         # Tabs may separate values in JSON, and cannot stand inside its texts.
         node = yaml.compose(text.expandtabs() if text.lstrip().startswith("{") else text, Loader=_CoreLoader)
     except yaml.YAMLError as error:
         return Text(violations=[_syntax_error(error)])
+    except RecursionError:
+        return _refused("brackets within brackets", _TOO_LARGE)
     if not isinstance(node, yaml.MappingNode):
-        return Text(
-            violations=[Violation("(document)", _kind(node), "must be a mapping such as `apiVersion: taskgov/v1`")]
-        )
+        return _refused(_kind(node), "must be a mapping such as `apiVersion: taskgov/v1`")
     reader = _Reader()
     try:
         data = reader.value(node, ())
     except _TooLargeError as error:
-        return Text(violations=[Violation("(document)", error.args[0], "unfolds beyond what a policy needs")])
+        return _refused(error.args[0], _TOO_LARGE)
     return Text(data, reader.violations)
+
+
+def _refused(value: str, rule: str) -> Text:
+    return Text(violations=[Violation("(document)", value, rule)])
 
 
 class _TooLargeError(Exception):
@@ -52,7 +58,7 @@ class _TooLargeError(Exception):
 
 
 class _CoreLoader(yaml.SafeLoader):
-    """YAML 1.2 core rules for what a plain word means."""
+    """YAML 1.2 core rules for what a plain word means; in Python, because the loader in C crashes on deep brackets."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - the loader's own form of configuration
 
@@ -120,7 +126,7 @@ def _construct(node: yaml.Node) -> Any:
         case "bool", text:
             return text.lower() == "true"
         case "int", text:
-            return int(text) if text.lstrip("+-").isdecimal() else text
+            return int(text) if text.lstrip("+-").isdecimal() and len(text) <= MAX_DIGITS else text
         case "float", text:
             return float(text) if re.fullmatch(r"[-+.0-9eE]+", text) else text
         case _, text:

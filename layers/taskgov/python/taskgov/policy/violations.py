@@ -13,11 +13,12 @@ Location = tuple[int | str, ...]
 
 VALUE_LIMIT: Final = 80
 MISSING: Final = "(missing)"
+UNKNOWN_KEY: Final = "is no key here"
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 _RULES: Final = {
     "missing": "is required",
-    "extra_forbidden": "is no key here",
+    "extra_forbidden": UNKNOWN_KEY,
     "string_type": "must be a text",
     "int_type": "must be a whole number",
     "float_type": "must be a number",

@@ -1,0 +1,126 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from taskgov.policy.text import MAX_CHARACTERS, read_text
+
+
+def data(text: str) -> object:
+    read = read_text(text)
+    assert read.violations == []
+    return read.data
+
+
+def refusals(text: str) -> list[tuple[str, str, str]]:
+    return [(one.path, one.value, one.rule) for one in read_text(text).violations]
+
+
+def test_yaml_and_json_are_read_alike() -> None:
+    want = {"a": {"b": [1, 2.5, True, None, "x"]}}
+
+    assert data("a:\n  b: [1, 2.5, true, null, x]\n") == want
+    assert data('{"a": {"b": [1, 2.5, true, null, "x"]}}') == want
+    assert data('{\n\t"a": {"b": [1, 2.5, true, null, "x"]}\n}') == want
+
+
+@pytest.mark.parametrize(
+    ("word", "want"),
+    [
+        ("yes", "yes"),
+        ("on", "on"),
+        ("no", "no"),
+        ("2026-11-20T09:00Z", "2026-11-20T09:00Z"),
+        ("2026-11-20", "2026-11-20"),
+        ("12:30", "12:30"),
+        ("007", "007"),
+        ("1_000", "1_000"),
+        ("0x10", "0x10"),
+        ("+5", 5),
+        ("-1.5e3", -1500.0),
+        ("1e3", 1000.0),
+        (".5", 0.5),
+        (".inf", ".inf"),
+        ("~", None),
+        ("", None),
+        ("False", False),
+        ('"1"', "1"),
+        ("!!int x", "x"),
+        ("!!float x", "x"),
+        ("9" * 5_000, "9" * 5_000),
+    ],
+)
+def test_a_plain_word_means_what_it_says(word: str, want: object) -> None:
+    assert data(f"a: {word}") == {"a": want}
+
+
+def test_anchors_repeat_what_they_name() -> None:
+    assert data("a: &x {k: 1}\nb: *x") == {"a": {"k": 1}, "b": {"k": 1}}
+
+
+def test_a_key_that_is_given_twice_is_refused_with_both_lines() -> None:
+    assert refusals("a: 1\nb:\n  c: 1\n  d: 2\n  c: 3\n") == [("b.c", "line 5", "is given twice (first in line 3)")]
+    assert refusals('{"a": 1,\n "a": 2}') == [("a", "line 2", "is given twice (first in line 1)")]
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "line"),
+    [
+        ("a: [1, 2\nb: 3\n", "line 2, column 2", '"b: 3"'),
+        ("a: 1\n b: 2\n", "line 2, column 3", '"b: 2"'),
+        ("a: 'x\n", "line 2, column 1", '""'),
+        ("a: *nobody\n", "line 1, column 4", '"a: *nobody"'),
+        ("a: 1\n---\nb: 2\n", "line 2, column 1", '"---"'),
+        ("a: \x07\n", "(document)", '""'),
+    ],
+    ids=["open bracket", "indentation", "open quote", "unknown anchor", "two documents", "control character"],
+)
+def test_a_mistake_of_syntax_is_named_with_its_line(text: str, place: str, line: str) -> None:
+    [(path, value, rule)] = refusals(text)
+
+    assert (path, value) == (place, line)
+    assert rule.startswith("is no YAML or JSON: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [("", "nothing"), ("# only a comment", "nothing"), ("- a", "a list"), ("hello", "a word")],
+)
+def test_a_document_is_a_mapping(text: str, kind: str) -> None:
+    assert refusals(text) == [("(document)", kind, "must be a mapping such as `apiVersion: taskgov/v1`")]
+
+
+@pytest.mark.parametrize("tag", ["!!python/object:os.system", "!!binary", "!Ref", "!!timestamp"])
+def test_tags_mean_nothing_here(tag: str) -> None:
+    [(path, _, rule)] = refusals(f"a:\n  - {tag} x")
+
+    assert path == "a[0]"
+    assert rule == "has a tag that means nothing here (line 2)"
+
+
+def test_keys_that_are_no_words_are_read_as_what_they_are() -> None:
+    assert data("1: a\ntrue: b") == {"1": "a", "true": "b"}
+    assert data("? [x]\n: 1") == {"a list": 1}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: &a [*a]",
+        "".join(f"x{n}: &x{n} [{', '.join([f'*x{n - 1}'] * 9) if n else '1'}]\n" for n in range(9)),
+        "a: " + "[" * 50 + "]" * 50,
+        "a: " + "[" * 20_000,
+        "a: x" + "x" * MAX_CHARACTERS,
+    ],
+    ids=["itself", "aliases of aliases", "deep", "endless brackets", "long"],
+)
+def test_a_document_that_unfolds_beyond_reason_is_refused(text: str) -> None:
+    assert read_text(text).data is None
+    [(path, _, _)] = refusals(text)
+    assert path == "(document)"
+
+
+@given(st.text(alphabet="ab:-[]{},&*!|>'\"#%@ \n\t\\0.1", max_size=60))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    read = read_text(text)
+
+    assert isinstance(read.data, dict) or read.violations
