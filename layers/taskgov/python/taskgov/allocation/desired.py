@@ -10,7 +10,7 @@ from datetime import datetime
 
 from taskgov.allocation.allocate import Holding, TypeAllocation
 from taskgov.allocation.capacity import TypeCapacity
-from taskgov.allocation.leases import ended_between
+from taskgov.allocation.leases import has_ended_since
 from taskgov.allocation.parts import accelerators_of, need
 from taskgov.allocation.plan import Reason, TeamAllocation
 from taskgov.allocation.pool import largest_rows
@@ -150,7 +150,7 @@ class Wishes:
         if (promise.team, name) in self._given:
             return Reason.LEASE_STARTED
         applied = promise.applied
-        if applied and ended_between(self._leases, promise.team, name, applied.at, self._now):
+        if applied and has_ended_since(self._leases, promise.team, name, applied.at, self._now):
             return Reason.LEASE_ENDED
         kept_word = applied is not None and holding.reason in {Reason.PROMISE, Reason.SHARE}
         return self._reason_of_old_promise(promise, before, holding) if kept_word else holding.reason

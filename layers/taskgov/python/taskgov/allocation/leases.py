@@ -43,18 +43,12 @@ def next_moment(leases: Iterable[Lease], now: datetime) -> datetime | None:
     return min(moments, default=None)
 
 
-def ended_between(leases: Iterable[Lease], team: str, instance_type: str, after: datetime, now: datetime) -> int:
-    """Return how many instances leases took back from `team` since `after`."""
-    return sum(
-        lease.count
+def has_ended_since(leases: Iterable[Lease], team: str, instance_type: str, since: datetime, now: datetime) -> bool:
+    """Say whether a lease from or to `team` ended after `since`."""
+    return any(
+        lease.instance_type == instance_type and team in {lease.to, lease.from_} and since < lease.end <= now
         for lease in leases
-        if lease.to == team and lease.instance_type == instance_type and after < lease.end <= now
     )
-
-
-def lent_by(leases: Iterable[Lease], team: str, instance_type: str) -> int:
-    """Return how many instances `team` lends by `leases`."""
-    return sum(lease.count for lease in leases if lease.from_ == team and lease.instance_type == instance_type)
 
 
 def lend(lease: Lease, before: Lending, pool_team: str | None, per_instance: Vector, floor: Fraction) -> Lending:

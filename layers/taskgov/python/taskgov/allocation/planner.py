@@ -92,7 +92,8 @@ def _work(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity], table: Ins
         )
     )
     prediction = predict(snapshot, to_write.changes, table)
-    falling = [] if policy is None else decreases(snapshot, policy, lines, capacities)
+    given = [lease for allocation in allocations for lease in allocation.given_leases]
+    falling = [] if policy is None else decreases(snapshot, policy, lines, given, capacities)
     guardrails = Guardrails() if policy is None else policy.guardrails
     judged = judge(snapshot, guardrails, to_write.changes, falling, prediction)
     return _Work(lines, to_write, judged, prediction, _findings(snapshot, standings, allocations, capacities))
