@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from taskgov.services import metric_catalogue
 from taskgov_embedded.template import Translated
 from tests.template.conftest import ROOT, Properties, load, references
 
@@ -103,6 +104,8 @@ def test_the_dashboard_is_json_and_shows_what_is_measured(stack: Translated) -> 
     (dashboard,) = stack.resources_of("AWS::CloudWatch::Dashboard").values()
     widgets = json.loads(dashboard["DashboardBody"]["Fn::Sub"])["widgets"]
     shown = set(re.findall(r'MetricName=\\?"(\w+)', json.dumps(widgets).replace("\\\\", "\\")))
+    measured = {one.name for one in vars(metric_catalogue).values() if isinstance(one, metric_catalogue.Metric)}
+    assert shown <= measured
     assert shown >= {"QuotaGuaranteed", "QuotaUsed", "Borrowed", "Lent", "Idle", "Preemptions", "ChangesApplied"}
     places = [(one["x"], one["y"]) for one in widgets]
     assert len(set(places)) == len(places)
