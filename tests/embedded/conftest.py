@@ -33,3 +33,10 @@ def stack() -> Iterator[Stack]:
 def cluster(stack: Stack) -> Any:
     port = StaticCluster([GroupFact("workers", "ml.g5.8xlarge", 4)], stack.clock.now)
     return stack.sagemaker.register_cluster("ml-cluster", port)
+
+
+@pytest.fixture(scope="module")
+def shared_stack() -> Iterator[Stack]:
+    """One stack for a module whose tests do not get in each other's way."""
+    with Stack(APP) as opened:
+        yield opened

@@ -25,6 +25,7 @@ class Fault:
     times: int
     code: str = "InternalServerException"
     message: str = "injected fault"
+    status: int = 400
     seconds: float = 0.0
     when: Callable[[Mapping[str, Any]], bool] | None = None
 
@@ -48,13 +49,17 @@ class Faults:
         *,
         code: str,
         message: str = "injected fault",
+        status: int = 400,
         times: int = 1,
         after: bool = False,
         when: Callable[[Mapping[str, Any]], bool] | None = None,
     ) -> Fault:
-        """Answer with the error `code`; `after`: the call has its effect, and only the answer is an error."""
+        """Answer with the error `code` and HTTP `status` (5xx and throttling are retried by clients).
+
+        `after`: the call has its effect, and only the answer is an error.
+        """
         effect: Effect = "fail_after" if after else "fail"
-        return self._add(Fault(service, operation, effect, times, code, message, when=when))
+        return self._add(Fault(service, operation, effect, times, code, message, status, when=when))
 
     def delay(
         self,

@@ -155,7 +155,8 @@ class Gateway:
             self._handle(call, wire, to_moto)
         if fault.effect in {"fail", "fail_after"}:
             self._record(replace(call, error=fault.code))
-            return wire.serialize(AwsError(fault.code, fault.message))
+            _, headers, body = wire.serialize(AwsError(fault.code, fault.message))
+            return fault.status, headers, body
         return self._handle(call, wire, to_moto)
 
     def _handle(self, call: Call, wire: _Wire, to_moto: Callable[[], Answer]) -> Answer:

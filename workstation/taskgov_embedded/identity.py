@@ -10,7 +10,7 @@ import itertools
 import re
 from dataclasses import dataclass
 
-_ACCESS_KEY = re.compile(r"Credential=([A-Za-z0-9]+)/[0-9]+/([^/]+)/([^/]+)/aws4_request")
+_ACCESS_KEY = re.compile(r"Credential=([^/]+)/[0-9]+/([^/]+)/([^/]+)/aws4_request")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import os
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from moto import mock_aws
 from moto.moto_api._internal import mock_random
@@ -63,6 +63,8 @@ PURE_PACKAGES = tuple(
 
 class Stack:
     """An emulated account made from a template. Open it with `with`, or `open()` and `close()`."""
+
+    _is_open: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -123,7 +125,11 @@ class Stack:
 
     def open(self) -> Self:
         """Build the account from the template; the process is on the stack's clock from here on."""
+        if Stack._is_open:
+            raise RuntimeError("one stack at a time: the clock, the environment and AWS are the whole process's")
         with ExitStack() as undo:
+            Stack._is_open = True
+            undo.callback(setattr, Stack, "_is_open", False)  # noqa: FBT003 setattr takes it so
             self._set_up(undo)
             self._build()
             self._closing = undo.pop_all()
