@@ -9,10 +9,12 @@ from taskgov.scheduling.instants import instant, moment, timestamp
 from taskgov.scheduling.objects import Admission, PodSet, PodSetAdmission, Workload
 from taskgov.scheduling.pending import Requeue
 from taskgov.scheduling.results import Admitted, CycleResult, Event, Preempted, Waiting, events
+from taskgov.scheduling.settling import Settlement
 from taskgov.scheduling.shares import Share
 from taskgov.scheduling.simulation import Happening, PreemptionLoop, Simulation, Timeline
 from taskgov.scheduling.unmodelled import NotModelled
-from taskgov.scheduling.world import QuotaView, World
+from taskgov.scheduling.view import QuotaView, WorldView
+from taskgov.scheduling.world import World
 
 __all__ = [
     "GATE_DEFAULTS",
@@ -30,6 +32,7 @@ __all__ = [
     "QuotaView",
     "Requeue",
     "RequeueBackoff",
+    "Settlement",
     "Share",
     "Simulation",
     "Strategy",
@@ -37,6 +40,7 @@ __all__ = [
     "Waiting",
     "Workload",
     "World",
+    "WorldView",
     "events",
     "instant",
     "moment",

@@ -15,6 +15,8 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 ZERO: Final[Instant] = (datetime(1, 1, 1, tzinfo=UTC) - _EPOCH) // _MICROSECOND
 """Go's zero time: what a missing `creationTimestamp` means; earlier than every real moment."""
 SECOND: Final = 1_000_000
+NEVER_AGAIN: Final[Instant] = 2**63 - 1
+"""Later than every real moment."""
 
 
 def instant(moment: datetime | str | None) -> Instant:
@@ -49,3 +51,12 @@ def timestamp(when: Instant) -> str:
 
     """
     return moment(when).strftime("%Y-%m-%dT%H:%M:%SZ").rjust(20, "0")
+
+
+Now = datetime | str | Instant
+"""What callers may hand in as a moment: an aware `datetime`, RFC 3339 text, or an `Instant`."""
+
+
+def read_now(now: Now) -> Instant:
+    """Read a moment in any of these forms."""
+    return now if isinstance(now, int) else instant(now)

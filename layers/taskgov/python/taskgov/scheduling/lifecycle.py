@@ -6,6 +6,7 @@ Called by `world`. Rules: `pkg/workload/workload.go`, `pkg/workload/evict` and
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from taskgov.scheduling.instants import SECOND, Instant
@@ -67,13 +68,22 @@ def leave(record: Record, pending_reason: str, backoff: RequeueBackoff, now: Ins
     if eviction.reason in _COME_BACK_AT_ONCE:
         _requeued(record, eviction, now, status=True)
     elif eviction.reason == PODS_READY_TIMEOUT:
-        record.requeue_count += 1
-        seconds = min(backoff.base_seconds * 2 ** (record.requeue_count - 1), backoff.max_seconds)
-        record.requeue_at = now + seconds * SECOND
-        _requeued(record, eviction, now, status=False)
+        _back_off(record, eviction, backoff, now)
     record.let_go()
     record.scan = None
     wait(record, pending_reason, str(eviction.message), now)
+
+
+def _back_off(record: Record, eviction: Condition, backoff: RequeueBackoff, now: Instant) -> None:
+    """Keep the workload out for a time that doubles with each eviction; one too many deactivates it."""
+    count = record.requeue_count + 1
+    if backoff.limit is not None and count > backoff.limit:
+        record.workload = replace(record.workload, active=False)
+        return
+    record.requeue_count = count
+    seconds = min(backoff.base_seconds * 2 ** (count - 1), backoff.max_seconds)
+    record.requeue_at = now + seconds * SECOND
+    _requeued(record, eviction, now, status=False)
 
 
 def end_backoff(record: Record, now: Instant) -> None:

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from taskgov.quantities import add, parse
-from taskgov.scheduling.instants import instant
+from taskgov.scheduling.instants import NEVER_AGAIN, Instant, instant
 from taskgov.scheduling.objects import (
     BEST_EFFORT_FIFO,
     BORROWING_OVER_PREEMPTION,
@@ -172,6 +172,19 @@ def read_conditions(status: Object) -> dict[str, Condition]:
         )
         for c in status.get("conditions") or ()
     }
+
+
+def read_requeue_state(status: Object) -> tuple[int, Instant | None]:
+    """Read `status.requeueState`: how often it was put back, and until when it has to stay out (`None`: it may come).
+
+    `Requeued=False` without a moment keeps a workload out until somebody says otherwise.
+    """
+    state = status.get("requeueState") or {}
+    requeued = read_conditions(status).get("Requeued")
+    if requeued is None or requeued.status:
+        return state.get("count") or 0, None
+    back = state.get("requeueAt")
+    return state.get("count") or 0, instant(back) if back else NEVER_AGAIN
 
 
 def _pod_set(obj: Object) -> PodSet:

@@ -9,20 +9,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.scheduling import reading
+from taskgov.scheduling.eligibility import FlavorBook
 from taskgov.scheduling.forest import build_forest, in_circle
-from taskgov.scheduling.matching import fits_affinity, untolerated_taint
 from taskgov.scheduling.pending import PendingQueue
 from taskgov.scheduling.quota import QuotaNode, add_usage, remove_usage
-from taskgov.scheduling.reasons import AffinityMismatch, FlavorNotFound, Reason, UntoleratedTaint
 from taskgov.scheduling.state import QUOTA_RESERVED, QueueState, Record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from taskgov.scheduling.config import ManagerConfig
     from taskgov.scheduling.instants import Instant
-    from taskgov.scheduling.objects import ClusterQueue, Cohort, LocalQueue, PodSet, ResourceFlavor, Workload
+    from taskgov.scheduling.objects import ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload
 
+DRAIN: Final = "HoldAndDrain"
 KINDS: Final = (
     "Namespace",
     "ResourceFlavor",
@@ -41,30 +41,31 @@ class Store:
     def __init__(self, config: ManagerConfig) -> None:
         self.config = config
         self.namespaces: dict[str, dict[str, str]] = {}
-        self.flavors: dict[str, ResourceFlavor] = {}
+        self.flavors = FlavorBook()
         self.priorities: dict[str, int] = {}
         self.cohorts: dict[str, Cohort] = {}
         self.local_queues: dict[tuple[str, str], LocalQueue] = {}
         self.queues: dict[str, QueueState] = {}
         self.records: dict[str, Record] = {}
         self.unrouted: dict[str, Record] = {}
+        self.orphans: dict[str, Record] = {}
         self.backing_off: dict[str, Record] = {}
         self.notified: set[str] = set()
         self.cohort_nodes: dict[str, QuotaNode] = {}
         self.trees: dict[str, list[QueueState]] = {}
-        self._eligible: dict[tuple[str, PodSet], Reason | None] = {}
         self._tree_changed = False
 
     def copy(self) -> Store:
         """Return a store of its own in the same state; frozen values are shared."""
         twin = Store(self.config)
         twin.namespaces = {name: dict(labels) for name, labels in self.namespaces.items()}
-        twin.flavors = dict(self.flavors)
+        twin.flavors = self.flavors.copy()
         twin.priorities = dict(self.priorities)
         twin.cohorts = dict(self.cohorts)
         twin.local_queues = dict(self.local_queues)
         twins = {record: record.copy() for record in self.records.values()}
         twin.records = {key: twins[record] for key, record in self.records.items()}
+        twin.orphans = {key: twins[record] for key, record in self.orphans.items()}
         twin.unrouted = {key: twins[record] for key, record in self.unrouted.items()}
         twin.backing_off = {key: twins[record] for key, record in self.backing_off.items()}
         twin.queues = {name: queue.copy(twins) for name, queue in self.queues.items()}
@@ -77,19 +78,19 @@ class Store:
     # Objects
 
     def put_namespace(self, name: str, labels: Mapping[str, str]) -> None:
-        """Set a namespace's labels."""
-        self.namespaces[name] = dict(labels)
+        """Set a namespace's labels; queues may select it now."""
+        if self.namespaces.get(name) != labels:
+            self.namespaces[name] = dict(labels)
+            self.notified.update(self.queues)
 
     def put_flavor(self, flavor: ResourceFlavor) -> None:
         """Add or change a flavor; queues that use it get another look."""
-        if self.flavors.get(flavor.name) == flavor:
-            return
-        self.flavors[flavor.name] = flavor
-        self._flavor_changed(flavor.name)
+        if self.flavors.put(flavor):
+            self._flavor_changed(flavor.name)
 
     def drop_flavor(self, name: str) -> None:
         """Delete a flavor; queues that use it become inactive."""
-        del self.flavors[name]
+        self.flavors.drop(name)
         self._flavor_changed(name)
 
     def put_cohort(self, cohort: Cohort) -> None:
@@ -114,6 +115,8 @@ class Store:
             pending = PendingQueue(spec.strategy, hashing=self.config.gate("SchedulingEquivalenceHashing"))
             self.queues[spec.name] = QueueState(spec, pending)
             self._tree_changed = True
+            for record in [r for r in self.orphans.values() if r.admission and r.admission.cluster_queue == spec.name]:
+                self.start(record, spec.name)
             self._route_waiting()
             return
         if state.spec == spec:
@@ -135,6 +138,7 @@ class Store:
             self._unroute(record)
         for record in state.running_records():
             record.queue = None
+            self.orphans[record.key] = record
         self._tree_changed = True
 
     def put_local_queue(self, queue: LocalQueue) -> None:
@@ -169,6 +173,7 @@ class Store:
         """Take a new workload, running or pending as its status says."""
         record = self._new_record(workload)
         record.conditions = reading.read_conditions(status)
+        record.requeue_count, record.requeue_at = reading.read_requeue_state(status)
         self.records[record.key] = record
         admission = reading.read_admission(status)
         reserved = record.conditions.get(QUOTA_RESERVED)
@@ -188,12 +193,11 @@ class Store:
             return
         fresh = self._new_record(workload)
         if record.admission is not None:
-            queue = record.queue
             self.stop(record)
             record.workload, record.demand = workload, fresh.demand
             record.hold(record.admission)
-            if queue is not None:
-                self.start(record, queue.spec.name)
+            if not record.finished:
+                self.start(record, record.admission.cluster_queue)
             return
         self.dequeue(record)
         record.workload, record.demand = workload, fresh.demand
@@ -210,17 +214,20 @@ class Store:
 
     def start(self, record: Record, queue: str) -> None:
         """Count a workload that holds quota as running in `queue`."""
-        state = self.queues.get(queue)
-        record.queue = state
-        if state is not None:
-            state.add(record)
-            if not self._tree_changed:
-                add_usage(state.node, record.usage)
+        state = record.queue = self.queues.get(queue)
+        if state is None:
+            self.orphans[record.key] = record
+            return
+        self.orphans.pop(record.key, None)
+        state.add(record)
+        if not self._tree_changed:
+            add_usage(state.node, record.usage)
 
     def stop(self, record: Record) -> None:
         """Free the quota of a running workload: its queue's generation rises and its tree gets another look."""
         state = record.queue
         if state is None:
+            self.orphans.pop(record.key, None)
             return
         state.remove(record)
         if not self._tree_changed:
@@ -274,24 +281,19 @@ class Store:
             return "FlavorNotFound"
         return None
 
-    def eligible(self, flavor: str, pod_sets: Sequence[PodSet]) -> Reason | None:
-        """Say why pods may not use a flavor, `None` when they may."""
-        for pod_set in pod_sets:
-            key = (flavor, pod_set)
-            if key not in self._eligible:
-                self._eligible[key] = self._obstacle(flavor, pod_set)
-            if (reason := self._eligible[key]) is not None:
-                return reason
+    def drained_because(self, record: Record) -> tuple[str, str] | None:
+        """Say for which reason, in which words, a running workload has to leave; `None` when it may stay."""
+        workload, queue = record.workload, record.queue
+        if record.admission is None or record.finished:
+            return None
+        if not workload.active:
+            return "Deactivated", "The workload is deactivated"
+        if queue is not None and queue.spec.stop_policy == DRAIN:
+            return "ClusterQueueStopped", "The ClusterQueue is stopped"
+        local = self.local_queues.get((workload.namespace, workload.queue))
+        if local is not None and local.stop_policy == DRAIN:
+            return "LocalQueueStopped", "The LocalQueue is stopped"
         return None
-
-    def _obstacle(self, name: str, pod_set: PodSet) -> Reason | None:
-        flavor = self.flavors.get(name)
-        if flavor is None:
-            return FlavorNotFound(name)
-        taint = untolerated_taint(flavor, pod_set.tolerations)
-        if taint is not None:
-            return UntoleratedTaint(taint, name)
-        return None if fits_affinity(flavor, pod_set) else AffinityMismatch(name)
 
     def _new_record(self, workload: Workload) -> Record:
         return Record(workload, reclaim=self.config.gate("ReclaimablePods"))
@@ -323,7 +325,6 @@ class Store:
     # Consequences of changed specs
 
     def _flavor_changed(self, name: str) -> None:
-        self._eligible.clear()
         self.notified.update(
             queue.spec.name for queue in self.queues.values() if any(name in g.flavors for g in queue.spec.groups)
         )

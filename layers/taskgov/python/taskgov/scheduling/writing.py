@@ -1,6 +1,6 @@
 """How does the API server show it? Workloads and ClusterQueues with the status Kueue would have written.
 
-Called by `world`. v1beta1 and v1beta2 differ here only in names of spec fields, which are given back as they came.
+Called by `view`. v1beta1 and v1beta2 workloads differ only in how the spec names its priority class.
 """
 
 from __future__ import annotations
@@ -13,12 +13,16 @@ from taskgov.scheduling.shares import dominant_share
 from taskgov.scheduling.state import ADMITTED, QueueState, Record
 
 if TYPE_CHECKING:
-    from taskgov.scheduling.objects import Admission, PodSet, Workload
+    from taskgov.scheduling.objects import Admission, LocalQueue, PodSet, Workload
     from taskgov.scheduling.quota import QuotaNode
 
 Object = dict[str, Any]
 
 _GROUP: Final = "kueue.x-k8s.io"
+_CLASS_KINDS: Final = {
+    "kueue.x-k8s.io/workloadpriorityclass": "WorkloadPriorityClass",
+    "scheduling.k8s.io/priorityclass": "PriorityClass",
+}
 _LONGEST_MESSAGE: Final = 32768  # what the API server takes in a condition
 
 
@@ -26,6 +30,7 @@ def workload_object(record: Record, version: str) -> Object:
     """Write a workload: its own metadata and spec, and the status."""
     source = record.workload.source
     obj = dict(source) if source is not None else _bare_workload(record.workload)
+    obj["spec"] = _spec_in_version(record.workload, dict(obj.get("spec") or {}), version)
     obj |= {"apiVersion": f"{_GROUP}/{version}", "kind": "Workload"}
     status = dict(obj.get("status") or {})
     status.pop("admission", None)
@@ -38,6 +43,23 @@ def workload_object(record: Record, version: str) -> Object:
         if record.requeue_at is not None:
             status["requeueState"]["requeueAt"] = timestamp(record.requeue_at)
     return obj | {"status": status}
+
+
+def _spec_in_version(workload: Workload, spec: Object, version: str) -> Object:
+    """Name the priority class as the version does, and give the priority that counts."""
+    spec["priority"] = workload.priority
+    spec["active"] = workload.active
+    name, source = spec.pop("priorityClassName", None), spec.pop("priorityClassSource", None)
+    reference = spec.pop("priorityClassRef", None)
+    if reference is None and name and source:
+        kind = _CLASS_KINDS[source]
+        reference = {"group": source.partition("/")[0], "kind": kind, "name": name}
+    if reference and version == "v1beta2":
+        spec["priorityClassRef"] = reference
+    elif reference:
+        spec["priorityClassName"] = reference["name"]
+        spec["priorityClassSource"] = f"{reference['group']}/{reference['kind'].lower()}"
+    return spec
 
 
 def condition_list(record: Record) -> list[Object]:
@@ -72,7 +94,7 @@ def admission_object(admission: Admission) -> Object:
 
 def cluster_queue_object(state: QueueState, inactive: str | None) -> Object:
     """Write a ClusterQueue's status: usage, counts, share, and whether it is active."""
-    admitted = [r for r in state.running_records() if (c := r.conditions.get(ADMITTED)) is not None and c.status]
+    admitted = [r for r in state.running_records() if _is_admitted(r)]
     return {
         "apiVersion": f"{_GROUP}/v1beta2",
         "kind": "ClusterQueue",
@@ -94,6 +116,37 @@ def cluster_queue_object(state: QueueState, inactive: str | None) -> Object:
             ],
         },
     }
+
+
+def cohort_object(node: QuotaNode) -> Object:
+    """Write a Cohort's status: its share."""
+    return {
+        "apiVersion": f"{_GROUP}/v1beta2",
+        "kind": "Cohort",
+        "metadata": {"name": node.name},
+        "status": {"fairSharing": {"weightedShare": dominant_share(node).weighted}},
+    }
+
+
+def local_queue_object(queue: LocalQueue, members: list[Record]) -> Object:
+    """Write a LocalQueue's status: how many of its workloads wait, hold quota, are admitted."""
+    running = [r for r in members if r.admission is not None and not r.finished]
+    return {
+        "apiVersion": f"{_GROUP}/v1beta2",
+        "kind": "LocalQueue",
+        "metadata": {"name": queue.name, "namespace": queue.namespace},
+        "spec": {"clusterQueue": queue.cluster_queue, "stopPolicy": queue.stop_policy},
+        "status": {
+            "pendingWorkloads": sum(r.admission is None and not r.finished for r in members),
+            "reservingWorkloads": len(running),
+            "admittedWorkloads": sum(_is_admitted(r) for r in running),
+        },
+    }
+
+
+def _is_admitted(record: Record) -> bool:
+    condition = record.conditions.get(ADMITTED)
+    return condition is not None and condition.status
 
 
 def _usage_of(records: list[Record]) -> dict[str, int]:

@@ -1,0 +1,65 @@
+"""What will it come to, if time stands still? Cycles at one moment until nothing changes any more.
+
+Called through `World.settle`: the quickest prediction, without run times.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from taskgov.scheduling.instants import Now
+    from taskgov.scheduling.results import Admitted, CycleResult, Preempted
+    from taskgov.scheduling.world import World
+
+_SUSPICIOUS: Final = 5
+"""So many preemptions of one workload make it worth comparing whole states."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """The cycles it took, and how they ended.
+
+    `loop` names the workloads that preempt one another for ever: then the cycles are those until this was certain.
+    Neither `settled` nor a `loop` means that `max_cycles` were not enough.
+    """
+
+    cycles: tuple[CycleResult, ...]
+    settled: bool
+    loop: tuple[str, ...] = ()
+
+    @property
+    def admitted(self) -> tuple[Admitted, ...]:
+        """Everyone admitted on the way, in order."""
+        return tuple(a for cycle in self.cycles for a in cycle.admitted)
+
+    @property
+    def preempted(self) -> tuple[Preempted, ...]:
+        """Everyone preempted on the way, in order."""
+        return tuple(p for cycle in self.cycles for p in cycle.preempted)
+
+
+def settle(world: World, now: Now, max_cycles: int) -> Settlement:
+    """Run cycles, finishing evictions and requeueing at once, until a cycle changes nothing or a state comes back."""
+    results: list[CycleResult] = []
+    preemptions: Counter[str] = Counter()
+    seen: set[Any] = set()
+    while len(results) < max_cycles:
+        world.requeue_inadmissible()
+        if not world.has_heads():
+            return Settlement(tuple(results), settled=True)
+        result = world.cycle(now)
+        results.append(result)
+        for victim in result.preempted:
+            preemptions[victim.workload] += 1
+            world.finish_eviction(victim.workload, now)
+        suspicious = [p.workload for p in result.preempted if preemptions[p.workload] >= _SUSPICIOUS]
+        if result.idle or suspicious:
+            state = (world.signature(), world.notified)
+            if state in seen:
+                often = sorted(key for key, count in preemptions.items() if count >= _SUSPICIOUS)
+                return Settlement(tuple(results), settled=result.idle, loop=() if result.idle else tuple(often))
+            seen.add(state)
+    return Settlement(tuple(results), settled=False)
