@@ -7,6 +7,7 @@ the grammar in `docs/policy.md`.
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Final, TypeVar
 
 from taskgov.hyperpod.model import ComputeQuotaResource, Switch
@@ -118,13 +119,13 @@ def quotas_fit_the_api(draft: Draft) -> Iterator[Broken]:
 
 def shares_add_up_to_the_whole_at_most(draft: Draft) -> Iterator[Broken]:
     """Shares of one instance type are parts of the same capacity."""
-    totals: dict[str, float] = {}
+    totals: dict[str, Fraction] = {}
     for index, team in enumerate(draft.document.teams):
         for entry, share in enumerate(team.share):
-            before = totals.get(share.instance_type, 0)
-            totals[share.instance_type] = before + share.percent
-            if before <= 100 < before + share.percent:
-                rule = f"brings the shares of {share.instance_type} to {before + share.percent:g} percent; 100 is all"
+            before = totals.get(share.instance_type, Fraction(0))
+            total = totals[share.instance_type] = before + Fraction(str(share.percent))
+            if before <= 100 < total:
+                rule = f"brings the shares of {share.instance_type} to {float(total):g} percent; 100 is all"
                 yield Broken(("teams", index, "share", entry, "percent"), share.percent, rule)
 
 

@@ -1,0 +1,95 @@
+from typing import Any
+
+import pytest
+import yaml
+
+from taskgov.findings import Finding, Severity
+from taskgov.policy.parse import parse_policy
+
+CLUSTER = {"name": "ml-cluster", "arn": "arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghijkl"}
+
+
+def warnings(*resources: dict[str, Any], sharing: dict[str, Any] | None = None, **parts: Any) -> list[Finding]:
+    quota: dict[str, Any] = {"ComputeQuotaResources": list(resources)}
+    if sharing:
+        quota["ResourceSharingConfig"] = sharing
+    document = {"apiVersion": "taskgov/v1", "cluster": CLUSTER, "teams": [{"name": "a", "quota": quota}], **parts}
+    result = parse_policy(yaml.safe_dump(document))
+    assert result.violations == ()
+    assert all(one.severity is Severity.WARNING and one.because and one.remedy for one in result.warnings)
+    return list(result.warnings)
+
+
+G5 = {"InstanceType": "ml.g5.8xlarge", "Count": 2}
+
+
+def test_an_unknown_instance_type_is_named_once_with_the_way_to_supply_its_numbers() -> None:
+    new = {"InstanceType": "ml.new.xlarge", "Count": 1}
+    other = {"name": "b", "share": [{"instanceType": "ml.new.xlarge", "percent": 10}]}
+
+    [found] = warnings(teams=[{"name": "a", "quota": {"ComputeQuotaResources": [new]}}, other])
+
+    assert (found.code, found.subject) == (
+        "unknown-instance-type",
+        "teams[0].quota.ComputeQuotaResources[0].InstanceType",
+    )
+    assert "instanceTypes: {ml.new.xlarge:" in found.remedy
+
+
+def test_a_type_whose_numbers_the_document_gives_is_known() -> None:
+    new = {"InstanceType": "ml.new.xlarge", "Count": 2}
+
+    assert warnings(new, instanceTypes={"ml.new.xlarge": {"vcpu": 4, "memoryGiB": 16, "gpu": 1}}) == []
+
+
+@pytest.mark.parametrize("strategy", ["Lend", "DontLend"])
+@pytest.mark.parametrize(
+    "limit", [{"BorrowLimit": 50}, {"AbsoluteBorrowLimits": [{"InstanceType": "ml.g5.8xlarge", "Accelerators": 1}]}]
+)
+def test_a_borrow_limit_of_a_team_that_never_borrows_is_ignored(strategy: str, limit: dict[str, Any]) -> None:
+    [found] = warnings(G5, sharing={"Strategy": strategy, **limit})
+
+    assert found.code == "borrow-limit-ignored"
+    assert f"Strategy {strategy}" in found.because
+
+
+def test_a_borrow_limit_of_nothing_and_none_at_all_are_meant() -> None:
+    assert warnings(G5, sharing={"Strategy": "Lend", "BorrowLimit": 0}) == []
+    assert warnings(G5, sharing={"Strategy": "DontLend"}) == []
+
+
+def test_a_borrow_limit_that_rounds_to_nothing_is_found() -> None:
+    [found] = warnings(G5, sharing={"Strategy": "LendAndBorrow", "BorrowLimit": 49})
+
+    assert found.code == "borrow-limit-rounds-to-zero"
+
+
+def test_accelerators_of_a_type_without_any_are_found() -> None:
+    [found] = warnings({"InstanceType": "ml.c5.xlarge", "Accelerators": 2}, sharing={"Strategy": "DontLend"})
+
+    assert (found.code, found.subject) == ("no-accelerators", "teams[0].quota.ComputeQuotaResources[0].Accelerators")
+
+
+def test_a_partition_that_the_type_does_not_have_is_found() -> None:
+    wrong = {"InstanceType": "ml.g5.8xlarge", "AcceleratorPartition": {"Type": "mig-1g.5gb", "Count": 1}}
+    right = {"InstanceType": "ml.p4d.24xlarge", "AcceleratorPartition": {"Type": "mig-1g.5gb", "Count": 7}}
+
+    [found] = warnings(wrong, right, sharing={"Strategy": "DontLend"})
+
+    assert found.code == "unsupported-partition"
+    assert "it has: none" in found.because
+
+
+def test_a_team_without_a_promise_is_found() -> None:
+    [found] = warnings(teams=[{"name": "a"}])
+
+    assert (found.code, found.subject) == ("team-without-promise", "teams[0]")
+
+
+def test_a_native_pool_that_hyperpod_does_not_keep_is_found() -> None:
+    off = {"IdleResourceSharing": "Disabled"}
+
+    assert [one.code for one in warnings(G5, sharedPool={"native": True}, schedulerConfig=off)] == [
+        "nobody-keeps-remainder"
+    ]
+    assert warnings(G5, sharedPool={"native": True}) == []
