@@ -123,8 +123,10 @@ class PreemptionLine:
     preempting_team: str
     """Empty when Kueue did not say."""
     gpus: int
-    gpu_seconds: float
-    """What the workload had run since it was admitted, times its accelerators: work to do again, at most."""
+    gpu_seconds: float | None
+    """What the workload had run since it was admitted, times its accelerators: work to do again, at most.
+
+    None when it is not known any more."""
 
 
 @dataclass(frozen=True, slots=True)

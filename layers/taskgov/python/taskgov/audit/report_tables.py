@@ -181,7 +181,7 @@ def _preemptions(report: Report) -> Table:
                 _text(line.reason),
                 _text(line.preempting_team or NOTHING),
                 _number(line.gpus),
-                (number(round(line.gpu_seconds / 3600, 1)), line.gpu_seconds),
+                _gpu_hours(line.gpu_seconds),
             )
             for line in report.preemptions
         ),
@@ -327,6 +327,10 @@ def _text(text: str) -> Cell:
 
 def _number(amount: float, unit: str = "") -> Cell:
     return number(amount, unit), amount
+
+
+def _gpu_hours(gpu_seconds: float | None) -> Cell:
+    return (NOTHING, -1.0) if gpu_seconds is None else (number(round(gpu_seconds / 3600, 1)), gpu_seconds)
 
 
 def _duration(seconds: float) -> Cell:

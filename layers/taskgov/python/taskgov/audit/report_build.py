@@ -1,0 +1,164 @@
+"""Put together what is known of a cluster into a report. Called by `audit_cluster` and the command line."""
+
+from collections.abc import Iterable
+
+from taskgov.allocation.plan import Change, Plan
+from taskgov.audit.report import (
+    REPORT_VERSION,
+    ChangeLine,
+    EditLine,
+    Header,
+    LoanLine,
+    PendingLine,
+    PreemptionLine,
+    Report,
+    Totals,
+    UsageLine,
+)
+from taskgov.audit.report_standing import Loan, Standing, TeamStanding, lost_gpu_seconds
+from taskgov.audit.report_units import readable, unit_of
+from taskgov.findings import Finding, Severity
+from taskgov.kueue.workloads import Preemption
+from taskgov.quantities import is_accelerator
+from taskgov.snapshot.model import Snapshot
+
+
+def build_report(snapshot: Snapshot, plan: Plan, standing: Standing, findings: Iterable[Finding]) -> Report:
+    """Return the report of one moment. Findings come worst first, then by subject; preemptions newest first."""
+    now = snapshot.taken_at
+    return Report(
+        version=REPORT_VERSION,
+        header=_header(snapshot, plan),
+        totals=_totals(standing),
+        findings=tuple(sorted(findings, key=_gravity)),
+        capacity=plan.capacity,
+        usage=tuple(_usage(team) for team in _leading_first(standing.teams)),
+        loans=tuple(_loan(loan) for loan in standing.loans if loan.amount),
+        pending=tuple(
+            PendingLine(each.team, each.workloads, each.accelerators, each.oldest_wait(now).total_seconds())
+            for each in standing.pending
+        ),
+        preemptions=tuple(_preemption(each) for each in reversed(standing.preemptions)),
+        allocations=plan.allocations,
+        changes=tuple(_change(change, plan) for change in plan.changes),
+        effects=plan.prediction.effects,
+        edits=_edits(snapshot),
+    )
+
+
+def _header(snapshot: Snapshot, plan: Plan) -> Header:
+    config = snapshot.scheduler_config
+    return Header(
+        cluster_name=snapshot.cluster.name,
+        cluster_arn=snapshot.cluster.arn,
+        cluster_status=snapshot.cluster.status,
+        taken_at=snapshot.taken_at,
+        policy_version=snapshot.policy_version if snapshot.policy else None,
+        fair_share=str(config.scheduler_config.fair_share or "Enabled") if config else "no cluster policy",
+        stopped=snapshot.stopped,
+        plan_id=plan.plan_id,
+        plan_outcome=plan.outcome,
+        snapshot_sha256=plan.snapshot_sha256,
+    )
+
+
+def _totals(standing: Standing) -> Totals:
+    """Add up accelerators of all kinds, or cpu where no instance type has any."""
+    accelerated = any(is_accelerator(capacity.resource) for capacity in standing.capacities)
+    capacities = [each for each in standing.capacities if is_accelerator(each.resource) is accelerated]
+    lines = [_usage(team) for team in standing.teams if team.leading]
+    counted = [line for line in lines if is_accelerator(line.resource) is accelerated]
+    return Totals(
+        unit="GPUs" if accelerated else "cores",
+        healthy=sum(readable(each.resource, each.healthy) for each in capacities),
+        guaranteed=sum(line.guaranteed for line in counted),
+        used=sum(line.used for line in counted),
+        borrowed=sum(line.borrowed for line in counted),
+        idle=sum(line.idle for line in counted),
+        over_quota=sum(line.over_quota for line in counted),
+        pending_workloads=sum(each.workloads for each in standing.pending),
+        pending_gpus=sum(each.accelerators for each in standing.pending),
+        preemptions=len(standing.preemptions),
+    )
+
+
+def _gravity(finding: Finding) -> tuple[int, str, str]:
+    return -list(Severity).index(finding.severity), finding.subject, finding.code
+
+
+def _leading_first(teams: Iterable[TeamStanding]) -> list[TeamStanding]:
+    """Order by instance type and team; resources that nobody has or uses are left out."""
+    some = [team for team in teams if team.leading or team.usage.guaranteed or team.usage.used]
+    return sorted(some, key=lambda team: (team.usage.instance_type, team.usage.team, not team.leading))
+
+
+def _usage(team: TeamStanding) -> UsageLine:
+    line = team.usage
+
+    def amount(base: int) -> float:
+        return readable(line.resource, base)
+
+    limit, entitled = line.borrow_limit, team.entitlement
+    utilization = line.borrow_limit_utilisation
+    return UsageLine(
+        team=line.team,
+        instance_type=line.instance_type,
+        resource=line.resource,
+        unit=unit_of(line.resource),
+        leading=team.leading,
+        guaranteed=amount(line.guaranteed),
+        used=amount(line.used),
+        borrowed=amount(line.borrowed),
+        lent=amount(line.lent),
+        idle=amount(line.idle),
+        over_quota=amount(line.over_quota),
+        borrow_limit=None if limit is None else amount(limit),
+        borrow_limit_utilization=None if utilization is None else float(100 * utilization),
+        entitlement=None if entitled is None else amount(entitled),
+        deviation=None if entitled is None else amount(line.used - entitled),
+        infinite_share=team.infinite_share,
+    )
+
+
+def _loan(loan: Loan) -> LoanLine:
+    amount = readable(loan.resource, loan.amount)
+    return LoanLine(loan.borrower, loan.lender, loan.instance_type, loan.resource, unit_of(loan.resource), amount)
+
+
+def _preemption(preemption: Preemption) -> PreemptionLine:
+    return PreemptionLine(
+        at=preemption.at,
+        team=preemption.team,
+        workload=f"{preemption.namespace}/{preemption.name}",
+        reason=preemption.reason,
+        preempting_team=preemption.preempting_team or "",
+        gpus=preemption.accelerators,
+        gpu_seconds=lost_gpu_seconds(preemption),
+    )
+
+
+def _change(change: Change, plan: Plan) -> ChangeLine:
+    """Name the guardrails of the change itself, and those that stop the whole plan."""
+    verdicts = dict.fromkeys((*change.guardrails, *plan.guardrails))
+    return ChangeLine(
+        kind=change.kind,
+        name=change.name,
+        team=change.team,
+        gpus_before=change.gpus_before,
+        gpus_after=change.gpus_after,
+        reason=change.reason,
+        because=change.because,
+        stopped_by=tuple(f"{each.guardrail}: {each.because}" for each in verdicts if not each.passed),
+    )
+
+
+def _edits(snapshot: Snapshot) -> tuple[EditLine, ...]:
+    """Return the edits by hand, newest first; a quota that is gone keeps its id as its name."""
+    quotas = {quota.compute_quota_id: quota for quota in snapshot.quotas}
+    lines = []
+    for edit in sorted(snapshot.edits, key=lambda edit: (edit.at, edit.compute_quota_id), reverse=True):
+        quota = quotas.get(edit.compute_quota_id)
+        name = quota.name if quota else edit.compute_quota_id
+        team = quota.compute_quota_target.team_name if quota else ""
+        lines.append(EditLine(name, team, edit.by, edit.at, edit.event_name))
+    return tuple(lines)

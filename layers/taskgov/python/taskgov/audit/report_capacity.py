@@ -1,0 +1,96 @@
+"""What the healthy nodes of each instance type offer, and which of its resources leads.
+
+One resource **leads** for each instance type: its accelerators (of every kind that somebody has), or cpu where there
+are none. Capacity, entitlement and metrics are about the leading resource.
+"""
+
+from dataclasses import dataclass
+
+from taskgov.hyperpod.instance_types import InstanceTypeTable
+from taskgov.kueue.usage import Usage
+from taskgov.quantities import CPU, ResourceName, is_accelerator
+from taskgov.snapshot.health import node_fault
+from taskgov.snapshot.model import Node, Snapshot
+
+Place = tuple[str, ResourceName]
+"""An instance type and a resource."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What the nodes of one instance type offer of its leading resource, and what was promised of it."""
+
+    instance_type: str
+    resource: ResourceName
+    healthy: int
+    unhealthy: int
+    healthy_nodes: int
+    unhealthy_nodes: int
+    guaranteed: int
+
+    @property
+    def overcommit(self) -> int:
+        """What was promised above the healthy capacity."""
+        return max(0, self.guaranteed - self.healthy)
+
+
+class Offers:
+    """What the nodes of each instance type offer, one by one."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.table = snapshot.policy.instance_type_table() if snapshot.policy else InstanceTypeTable()
+        self.nodes: dict[str, list[Node]] = {}
+        for node in snapshot.nodes:
+            self.nodes.setdefault(node.instance_type, []).append(node)
+
+    def of_node(self, node: Node, resource: ResourceName) -> int:
+        """Return what the node offers: really, for the accelerators of a healthy node, else by its type.
+
+        A faulty node may have stopped offering its accelerators, and what a node offers of its cpu is always a little
+        less than the type's number, which is what quotas are written in.
+        """
+        numbers = self.table.resources_of(node.instance_type)
+        nominal = numbers.amounts() if numbers else {}
+        real = resource in node.allocatable and is_accelerator(resource) and node_fault(node) is None
+        first, second = (node.allocatable, nominal) if real else (nominal, node.allocatable)
+        return first.get(resource, second.get(resource, 0))
+
+    def accelerators(self, instance_type: str) -> set[ResourceName]:
+        """Return the accelerators that the type has."""
+        numbers = self.table.resources_of(instance_type)
+        known = {
+            *(numbers.amounts() if numbers else ()),
+            *(r for n in self.nodes[instance_type] for r in n.allocatable),
+        }
+        some = self.nodes[instance_type]
+        return {name for name in known if is_accelerator(name) and any(self.of_node(node, name) for node in some)}
+
+
+def leading_resources(usage: Usage, offers: Offers) -> set[Place]:
+    """Return the leading resources of every instance type that somebody has quota of or that has nodes."""
+    had: dict[str, set[ResourceName]] = {line.instance_type: set() for line in usage.lines}
+    for line in usage.lines:
+        if is_accelerator(line.resource) and (line.guaranteed or line.used):
+            had[line.instance_type].add(line.resource)
+    for instance_type in offers.nodes:
+        if not had.get(instance_type):
+            had[instance_type] = offers.accelerators(instance_type)
+    return {(name, resource) for name, resources in had.items() for resource in resources or {CPU}}
+
+
+def capacity_of(usage: Usage, offers: Offers, place: Place) -> Capacity:
+    """Return the capacity of one instance type, in one of its leading resources."""
+    instance_type, resource = place
+    nodes = offers.nodes.get(instance_type, [])
+    healthy = [node for node in nodes if node_fault(node) is None]
+    unhealthy = [node for node in nodes if node_fault(node) is not None]
+    lines = (line for line in usage.lines if (line.instance_type, line.resource) == place)
+    return Capacity(
+        instance_type=instance_type,
+        resource=resource,
+        healthy=sum(offers.of_node(node, resource) for node in healthy),
+        unhealthy=sum(offers.of_node(node, resource) for node in unhealthy),
+        healthy_nodes=len(healthy),
+        unhealthy_nodes=len(unhealthy),
+        guaranteed=sum(line.guaranteed for line in lines),
+    )

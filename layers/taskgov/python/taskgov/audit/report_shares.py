@@ -1,0 +1,72 @@
+"""What fair sharing would give each team now, and whose quota is in one pool with whose."""
+
+from collections.abc import Callable, Mapping
+from itertools import groupby
+
+from taskgov.allocation.entitlement import Claimant, entitlements
+from taskgov.audit.report_capacity import Place
+from taskgov.audit.report_demand import waiting_demand
+from taskgov.kueue.render import manager_configuration
+from taskgov.kueue.usage import QuotaUsage, Usage
+from taskgov.quantities import ResourceName
+from taskgov.scheduling.reading import read_cluster_queue, read_cohort
+from taskgov.snapshot.model import KueueObjects, Snapshot
+
+Roots = Mapping[str, str | None]
+"""Holder of quota -> the cohort at the top of its tree; None outside any."""
+
+
+def roots_of(kueue: KueueObjects) -> Roots:
+    """Return, for each holder of quota, the cohort at the top of its tree; None outside any."""
+    parents = {cohort.name: cohort.parent for cohort in map(read_cohort, kueue.cohorts)}
+
+    def root(cohort: str) -> str:
+        for _ in parents:  # no longer than that, should cohorts stand in a circle
+            cohort = parents.get(cohort) or cohort
+        return cohort
+
+    queues = [read_cluster_queue(queue) for queue in kueue.cluster_queues]
+    return {
+        **{queue.name: root(queue.cohort) if queue.cohort else None for queue in queues},
+        **{f"cohort/{name}": root(name) for name in parents},
+    }
+
+
+def pool_of(roots: Roots) -> Callable[[QuotaUsage], tuple[str, str, ResourceName]]:
+    """Group lines that share: those of one cohort, and each queue outside any cohort by itself."""
+    return lambda line: (roots.get(line.queue) or f"queue/{line.queue}", line.instance_type, line.resource)
+
+
+def entitlements_of(
+    snapshot: Snapshot, usage: Usage, leading: set[Place], roots: Roots
+) -> dict[tuple[str, str, ResourceName], int]:
+    """Return what fair sharing would give each queue of each leading resource; nothing where fair sharing is off."""
+    if not _shares_fairly(snapshot, usage):
+        return {}
+    demand = waiting_demand(snapshot.kueue)
+    weights = {share.team: share.weight for share in usage.fair_shares}
+    lines = sorted((line for line in usage.lines if (line.instance_type, line.resource) in leading), key=pool_of(roots))
+    entitled: dict[tuple[str, str, ResourceName], int] = {}
+    for (_, instance_type, resource), pool in groupby(lines, key=pool_of(roots)):
+        members = list(pool)
+        claimants = [_claimant(line, weights, demand.get((line.queue, instance_type, resource), 0)) for line in members]
+        capacity = {resource: sum(line.guaranteed for line in members)}
+        shares = entitlements(claimants, capacity)
+        entitled |= {(line.queue, instance_type, resource): shares[line.queue][resource] for line in members}
+    return entitled
+
+
+def _claimant(line: QuotaUsage, weights: Mapping[str, float], waiting: int) -> Claimant:
+    """Return a team with what it wants: what it holds and waits for, as far as quota and borrow limit let it."""
+    wants = line.used + waiting
+    if line.borrow_limit is not None:
+        wants = min(wants, line.guaranteed + line.borrow_limit)
+    weight = round(weights.get(line.team, 0) * 1000)  # weights may be fractions; only their ratio matters
+    return Claimant(line.queue, weight, {line.resource: line.guaranteed}, {line.resource: wants})
+
+
+def _shares_fairly(snapshot: Snapshot, usage: Usage) -> bool:
+    """Ask the cluster policy; on a cluster without one, see whether Kueue reports shares."""
+    if snapshot.scheduler_config:
+        return manager_configuration(snapshot.scheduler_config.scheduler_config).fair_sharing
+    return any(share.infinite or share.weighted_share is not None for share in usage.fair_shares)

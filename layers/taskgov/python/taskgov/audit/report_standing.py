@@ -1,0 +1,99 @@
+"""How does each team stand: what it holds, what it is entitled to, who lends to it, against which capacity.
+
+Metrics and the audit report show the same standing. Amounts are in base units.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+from taskgov.audit.report_capacity import Capacity, Offers, capacity_of, leading_resources
+from taskgov.audit.report_shares import Roots, entitlements_of, pool_of, roots_of
+from taskgov.kueue.lending import apportion
+from taskgov.kueue.usage import QuotaUsage, usage_of
+from taskgov.kueue.workloads import Preemption, TeamPending, pending_by_team, preemptions_of
+from taskgov.quantities import ResourceName
+from taskgov.snapshot.model import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class TeamStanding:
+    """One team on one instance type and resource."""
+
+    usage: QuotaUsage
+    leading: bool
+    entitlement: int | None
+    """What fair sharing would give the team now; None where it is off, and for resources that do not lead."""
+    infinite_share: bool
+    """The team has weight 0 and borrows: its weighted share is infinite."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loan:
+    """What one team borrows and another lends: an attribution."""
+
+    borrower: str
+    lender: str
+    instance_type: str
+    resource: ResourceName
+    amount: int
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The whole cluster, by team, instance type and resource."""
+
+    teams: tuple[TeamStanding, ...]
+    loans: tuple[Loan, ...]
+    capacities: tuple[Capacity, ...]
+    pending: tuple[TeamPending, ...]
+    preemptions: tuple[Preemption, ...]
+
+
+def standing_of(snapshot: Snapshot) -> Standing:
+    """Return how everybody stands at the moment of the snapshot."""
+    kueue = snapshot.kueue
+    usage = usage_of(kueue.cluster_queues, kueue.cohorts)
+    roots = roots_of(kueue)
+    offers = Offers(snapshot)
+    leading = leading_resources(usage, offers)
+    entitled = entitlements_of(snapshot, usage, leading, roots)
+    unweighted = {share.team for share in usage.fair_shares if share.weight == 0}
+    return Standing(
+        teams=tuple(
+            TeamStanding(
+                usage=line,
+                leading=(line.instance_type, line.resource) in leading,
+                entitlement=entitled.get((line.queue, line.instance_type, line.resource)),
+                infinite_share=line.team in unweighted and line.borrowed > 0,
+            )
+            for line in usage.lines
+        ),
+        loans=tuple(_loans(usage.lines, roots)),
+        capacities=tuple(capacity_of(usage, offers, place) for place in sorted(leading)),
+        pending=pending_by_team(kueue.workloads),
+        preemptions=preemptions_of(kueue.workloads),
+    )
+
+
+def lost_gpu_seconds(preemption: Preemption) -> float | None:
+    """Return accelerators times seconds since admission; None once the workload has released its quota.
+
+    A checkpoint makes the loss smaller. Kueue forgets the time of admission when the quota is released, which for jobs
+    with long shutdowns is minutes after the preemption, and for others seconds.
+    """
+    if preemption.ran_since is None:
+        return None
+    return preemption.accelerators * max(0.0, (preemption.at - preemption.ran_since).total_seconds())
+
+
+def _loans(lines: Iterable[QuotaUsage], roots: Roots) -> Iterator[Loan]:
+    """Attribute what each team borrows to the lenders, in proportion to what they still lend; by name."""
+    for (_, instance_type, resource), pool in groupby(sorted(lines, key=pool_of(roots)), key=pool_of(roots)):
+        members = list(pool)
+        lent = {line.team: line.lent for line in members if line.lent}
+        for line in members:
+            for lender, amount in apportion(line.borrowed, lent).items():
+                lent[lender] -= amount
+                if amount:
+                    yield Loan(line.team, lender, instance_type, resource, amount)

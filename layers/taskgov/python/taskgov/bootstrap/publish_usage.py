@@ -1,0 +1,40 @@
+"""Compose `publish_usage`."""
+
+from functools import cache
+
+from taskgov.adapters.clock import SystemClock
+from taskgov.adapters.dynamodb import Table
+from taskgov.adapters.eventbridge import Bus
+from taskgov.adapters.metrics import EmbeddedMetrics
+from taskgov.adapters.s3 import Bucket
+from taskgov.adapters.sagemaker import SageMaker
+from taskgov.adapters.sns import Topic
+from taskgov.bootstrap import aws
+from taskgov.bootstrap.take_snapshot import take_snapshot
+from taskgov.config import Settings
+from taskgov.services.publish_usage import PublishUsage
+
+
+class PublishUsageSettings(Settings):
+    table_name: str
+    bucket_name: str
+    bus_name: str
+    topic_arn: str
+
+
+@cache
+def publish_usage() -> PublishUsage:
+    """Return the use case over AWS and the clusters' Kubernetes APIs."""
+    settings = PublishUsageSettings.from_env()
+    state = Table(aws.table(settings.table_name))
+    documents = Bucket(aws.s3(), settings.bucket_name)
+    return PublishUsage(
+        take_snapshot=take_snapshot(state, documents),
+        hyperpod=SageMaker(aws.sagemaker()),
+        documents=documents,
+        state=state,
+        bus=Bus(aws.events(), settings.bus_name),
+        notices=Topic(aws.sns(), settings.topic_arn),
+        meter=EmbeddedMetrics(),
+        clock=SystemClock(),
+    )

@@ -1,0 +1,131 @@
+"""Which metric values does the standing of a cluster have? `publish_usage` records them.
+
+Only the resource that leads for an instance type becomes metric values (`taskgov.audit.report_capacity` says which);
+the others travel with it as properties, which cost nothing.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Final
+
+from taskgov.audit.report_capacity import Capacity
+from taskgov.audit.report_standing import Standing, TeamStanding, lost_gpu_seconds
+from taskgov.kueue.usage import QuotaUsage
+from taskgov.kueue.workloads import Preemption
+from taskgov.ports import Measurement
+from taskgov.quantities import CPU, ResourceName
+from taskgov.services import metric_catalogue as metric
+from taskgov.services.metric_catalogue import Metric, Property
+
+UNKNOWN: Final = "unknown"
+"""The preempting team where Kueue does not say: CloudWatch takes no empty dimension."""
+
+
+def measure_usage(standing: Standing, now: datetime) -> list[Measurement]:
+    """Return the values of every team and instance type, and of the cluster's capacity.
+
+    A team that waits for nothing has zeros, so that an alarm on waiting can end.
+    """
+    return [*_quotas(standing), *_pending(standing, now), *_capacities(standing)]
+
+
+def measure_preemptions(preemptions: Iterable[Preemption]) -> list[Measurement]:
+    """Return the values of preemptions that were not counted before, by team, reason and preempting team."""
+    groups: dict[tuple[str, str, str], list[Preemption]] = defaultdict(list)
+    for each in preemptions:
+        groups[each.team, each.reason, each.preempting_team or UNKNOWN].append(each)
+    measured: list[Measurement] = []
+    for dimensions, some in sorted(groups.items()):
+        measured.append(metric.PREEMPTIONS.of(len(some), *dimensions))
+        lost = [seconds for each in some if (seconds := lost_gpu_seconds(each)) is not None]
+        if lost:
+            measured.append(metric.PREEMPTED_GPU_SECONDS.of(sum(lost), *dimensions))
+    return measured
+
+
+def _quotas(standing: Standing) -> Iterator[Measurement]:
+    others: dict[tuple[str, str], list[QuotaUsage]] = defaultdict(list)
+    for team in standing.teams:
+        if not team.leading:
+            others[team.usage.queue, team.usage.instance_type].append(team.usage)
+    for team in standing.teams:
+        if team.leading:
+            # The first leading resource takes them along; a second one (GPU partitions) would only repeat them.
+            yield from _quota(team, others.pop((team.usage.queue, team.usage.instance_type), []))
+
+
+def _quota(team: TeamStanding, others: list[QuotaUsage]) -> Iterator[Measurement]:
+    line = team.usage
+    place = (line.team, line.instance_type, line.resource)
+    for each, amount in _amounts(line):
+        along = {f"{each.name}_{_short(other.resource)}": _metered(other, each) for other in others if _is_there(other)}
+        yield each.of(_in_units(line.resource, amount), *place, **along)
+    if (utilization := line.borrow_limit_utilisation) is not None:
+        yield metric.BORROW_LIMIT_UTILIZATION.of(float(100 * utilization), *place)
+    if team.entitlement is not None:
+        yield metric.FAIR_SHARE_ENTITLEMENT.of(_in_units(line.resource, team.entitlement), *place)
+        deviation = _in_units(line.resource, line.used - team.entitlement)
+        yield metric.FAIR_SHARE_DEVIATION.of(deviation, *place, infiniteShare=team.infinite_share)
+
+
+def _amounts(line: QuotaUsage) -> tuple[tuple[Metric, int], ...]:
+    return (
+        (metric.QUOTA_GUARANTEED, line.guaranteed),
+        (metric.QUOTA_USED, line.used),
+        (metric.BORROWED, line.borrowed),
+        (metric.LENT, line.lent),
+        (metric.IDLE, line.idle),
+        (metric.OVER_QUOTA, line.over_quota),
+    )
+
+
+def _metered(line: QuotaUsage, wanted: Metric) -> Property:
+    return _in_units(line.resource, next(amount for each, amount in _amounts(line) if each is wanted))
+
+
+def _is_there(line: QuotaUsage) -> bool:
+    return bool(line.guaranteed or line.used)
+
+
+def _pending(standing: Standing, now: datetime) -> Iterator[Measurement]:
+    pending = {each.team: each for each in standing.pending}
+    for team in sorted({team.usage.team for team in standing.teams} | pending.keys()):
+        each = pending.get(team)
+        yield metric.PENDING_WORKLOADS.of(each.workloads if each else 0, team)
+        yield metric.PENDING_GPUS.of(each.accelerators if each else 0, team)
+        yield metric.OLDEST_PENDING_SECONDS.of(each.oldest_wait(now).total_seconds() if each else 0, team)
+
+
+def _capacities(standing: Standing) -> Iterator[Measurement]:
+    sums: dict[tuple[str, ResourceName], int] = defaultdict(int)
+    for team in standing.teams:
+        sums[team.usage.instance_type, team.usage.resource] += team.usage.borrowed - team.usage.lent
+    for capacity in standing.capacities:
+        yield from _capacity(capacity, sums[capacity.instance_type, capacity.resource])
+
+
+def _capacity(capacity: Capacity, unattributed: int) -> Iterator[Measurement]:
+    """Return the values of one instance type; borrowed and lent that differ would be a mistake, and are shown."""
+    place = (capacity.instance_type, capacity.resource)
+    told: dict[str, Property] = {"instancesHealthy": capacity.healthy_nodes}
+    if unattributed:
+        told["unattributed"] = _in_units(capacity.resource, unattributed)
+    yield metric.CAPACITY_HEALTHY.of(_in_units(capacity.resource, capacity.healthy), *place, **told)
+    unhealthy = _in_units(capacity.resource, capacity.unhealthy)
+    yield metric.CAPACITY_UNHEALTHY.of(unhealthy, *place, instancesUnhealthy=capacity.unhealthy_nodes)
+    yield metric.OVERCOMMIT.of(_in_units(capacity.resource, capacity.overcommit), *place)
+
+
+def _in_units(resource: ResourceName, amount: int) -> float | int:
+    """Return cores for cpu, and base units (bytes, devices) for everything else."""
+    return amount / 1000 if resource == CPU else amount
+
+
+def _short(resource: ResourceName) -> str:
+    """Return a name that CloudWatch Logs Insights can query without quoting.
+
+    >>> _short("vpc.amazonaws.com/efa"), _short("ephemeral-storage"), _short("nvidia.com/mig-1g.5gb")
+    ('efa', 'ephemeral_storage', 'mig_1g_5gb')
+    """
+    return resource.rsplit("/", 1)[-1].replace("-", "_").replace(".", "_")

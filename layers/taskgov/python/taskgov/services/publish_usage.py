@@ -1,0 +1,130 @@
+"""Publish who uses, borrows and lends what, and how a run ended.
+
+The schedule asks for every cluster each minute; `reconcile` asks at the end of each run.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from taskgov.allocation.codec import plan_from_json
+from taskgov.audit.report_standing import standing_of
+from taskgov.contracts.steps import PublishUsageRequest, PublishUsageResult
+from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError, UpstreamError
+from taskgov.kueue.workloads import Preemption
+from taskgov.ports import Clock, DocumentStore, EventBus, HyperPodApi, Meter, Notices, StateStore
+from taskgov.services.end_of_run import EndOfRun, RunOutcome, record_of
+from taskgov.services.measure_run import measure_run
+from taskgov.services.measure_usage import measure_preemptions, measure_usage
+from taskgov.services.run_events import event_of
+from taskgov.services.run_notices import notice_of
+from taskgov.services.take_snapshot import TakeSnapshot, cluster_facts
+from taskgov.snapshot.model import Snapshot
+
+COUNTED_FOR: Final = timedelta(days=1)
+"""Preemptions older than this are not counted: far below the time for which the table remembers the counted ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishUsage:
+    """The use case with what it needs from the world."""
+
+    take_snapshot: TakeSnapshot
+    hyperpod: HyperPodApi
+    documents: DocumentStore
+    state: StateStore
+    bus: EventBus
+    notices: Notices
+    meter: Meter
+    clock: Clock
+
+    def __call__(self, request: PublishUsageRequest) -> PublishUsageResult:
+        """Return how many values were published.
+
+        Without a cluster, every EKS cluster of the account is measured; one that fails does not stop the others, and
+        an UpstreamError names all that failed. With a run's end, its record, event, notice and metrics come first:
+        they must not wait for a Kubernetes API that is down.
+        """
+        if request.cluster_arn is None:
+            return PublishUsageResult(published=self._every_cluster())
+        published = 0
+        if request.outcome is not None:
+            published += self._end_of_run(self._end(request, request.cluster_arn))
+        if request.outcome != "failed":  # what made the run fail would fail again here, and the schedule goes on anyway
+            published += self._usage(request.cluster_arn)
+        return PublishUsageResult(published=published)
+
+    def _every_cluster(self) -> int:
+        results = {arn: self._try(arn) for arn in self.hyperpod.clusters()}
+        failures = [f"{arn}: {result}" for arn, result in results.items() if isinstance(result, GovernanceError)]
+        if failures:
+            raise UpstreamError(f"{len(failures)} of {len(results)} clusters were not measured: {'; '.join(failures)}")
+        return sum(result for result in results.values() if isinstance(result, int))
+
+    def _try(self, cluster_arn: str) -> int | GovernanceError:
+        """Measure one of all clusters; one without EKS or Kueue, or gone meanwhile, has no usage."""
+        try:
+            facts = cluster_facts(self.hyperpod.describe_cluster(cluster_arn))
+            return self._usage(cluster_arn) if facts.eks_arn else 0
+        except NotFoundError:
+            return 0
+        except GovernanceError as error:
+            return error
+
+    def _usage(self, cluster_arn: str) -> int:
+        snapshot = self.take_snapshot(cluster_arn)
+        standing = standing_of(snapshot)
+        new = [preemption for preemption in standing.preemptions if self._is_new(snapshot, preemption)]
+        measured = [*measure_usage(standing, snapshot.taken_at), *measure_preemptions(new)]
+        self.meter.record(snapshot.cluster.name, measured)
+        return len(measured)
+
+    def _is_new(self, snapshot: Snapshot, preemption: Preemption) -> bool:
+        """Say whether a preemption is to be counted, and remember that it was: each counts once."""
+        now = self.clock.now()
+        recent = now - preemption.at < COUNTED_FOR
+        return recent and self.state.count_once(snapshot.cluster.arn, preemption.identity, now)
+
+    def _end_of_run(self, end: EndOfRun) -> int:
+        self.state.record_run(record_of(end))
+        self.bus.publish(*event_of(end))
+        notice = notice_of(end)
+        if notice and self.state.count_once(end.cluster_arn, notice.identity, end.ended_at):
+            self.notices.send(notice.subject, notice.text)
+        measured = measure_run(end)
+        self.meter.record(end.cluster_name, measured)
+        return len(measured)
+
+    def _end(self, request: PublishUsageRequest, cluster_arn: str) -> EndOfRun:
+        if request.run_id is None or request.started_at is None:
+            raise InvalidRequestError("the end of a run comes with runId and startedAt")
+        plan = plan_from_json(self.documents.get(request.plan)) if request.plan else None
+        return EndOfRun(
+            cluster_arn=cluster_arn,
+            cluster_name=plan.cluster_name if plan else self._name(cluster_arn),
+            run_id=request.run_id,
+            outcome=_run_outcome(request.outcome),
+            applied=request.applied,
+            started_at=request.started_at,
+            ended_at=self.clock.now(),
+            plan=plan,
+            plan_pointer=request.plan,
+            cause=request.cause,
+            error=request.error,
+        )
+
+    def _name(self, cluster_arn: str) -> str:
+        """Return the cluster's name, or the end of its ARN: a run that found SageMaker down must be told of too."""
+        try:
+            return str(self.hyperpod.describe_cluster(cluster_arn)["ClusterName"])
+        except GovernanceError:
+            return cluster_arn.rsplit("/", 1)[-1]
+
+
+def _run_outcome(outcome: str | None) -> RunOutcome:
+    try:
+        return TypeAdapter(RunOutcome).validate_python(outcome)
+    except ValidationError as error:
+        raise InvalidRequestError(f"{outcome!r} is no outcome of a run") from error

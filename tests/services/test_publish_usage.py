@@ -1,0 +1,281 @@
+"""Publishing usage each minute, and the end of each run."""
+
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from taskgov.allocation.codec import plan_to_json
+from taskgov.allocation.plan import Outcome, Plan
+from taskgov.contracts.steps import Cause, Pointer, PublishUsageRequest
+from taskgov.errors import InvalidRequestError, NotFoundError, ThrottledError, UpstreamError
+from taskgov.findings import Finding, Severity
+from taskgov.ports import ClusterAccess
+from taskgov.services.publish_usage import COUNTED_FOR, PublishUsage
+from taskgov.snapshot.model import KueueObjects
+from tests.support.clusters import GPU, GovernedCluster
+from tests.support.memory import (
+    CLUSTER_ARN,
+    EKS_ARN,
+    NOON,
+    InMemoryHyperPod,
+    RecordingBus,
+    RecordingMeter,
+    RecordingNotices,
+    cluster_description,
+)
+from tests.support.plans import plan_of, update
+
+OTHER_ARN = "arn:aws:sagemaker:us-east-1:111122223333:cluster/otherother00"
+CAUSE = Cause(
+    event_id="e-1", source="aws.sagemaker", detail_type="x", at=NOON - timedelta(seconds=90), what="a node left"
+)
+
+
+@dataclass
+class Published:
+    """A use case over a world, and what came out of it."""
+
+    cluster: GovernedCluster
+    bus: RecordingBus = field(default_factory=RecordingBus)
+    notices: RecordingNotices = field(default_factory=RecordingNotices)
+    meter: RecordingMeter = field(default_factory=RecordingMeter)
+
+    def publish(self, request: PublishUsageRequest | None = None) -> int:
+        use_case = PublishUsage(
+            take_snapshot=self.cluster.take_snapshot(),
+            hyperpod=self.cluster.hyperpod,
+            documents=self.cluster.documents,
+            state=self.cluster.state,
+            bus=self.bus,
+            notices=self.notices,
+            meter=self.meter,
+            clock=self.cluster.clock,
+        )
+        return use_case(request or PublishUsageRequest()).published
+
+    def values(self, name: str) -> list[float]:
+        return [each.value for _, each in self.meter.recorded if each.name == name]
+
+
+def a_world() -> Published:
+    cluster = GovernedCluster().with_fair_share().with_nodes(2)
+    return Published(cluster.with_team("team-a", used={GPU: "6"}).with_team("team-b", used={GPU: "1"}))
+
+
+def the_end(world: Published, outcome: str, plan: Plan | None = None, **more: Any) -> PublishUsageRequest:
+    stored = world.cluster.documents.put("plans/x.json", plan_to_json(plan), "application/json") if plan else None
+    return PublishUsageRequest(
+        cluster_arn=CLUSTER_ARN,
+        run_id="run-1",
+        outcome=outcome,
+        plan=stored,
+        cause=CAUSE,
+        started_at=NOON - timedelta(seconds=60),
+        **more,
+    )
+
+
+A_PLAN = plan_of(update(0, "team-a", "quota0000000", 2, 1))
+
+
+def test_the_schedule_measures_the_usage_of_every_cluster() -> None:
+    world = a_world()
+    assert world.publish() == len(world.meter.recorded) > 0
+    assert {name for name, _ in world.meter.recorded} == {"ml-cluster"}
+    assert sorted(world.values("Borrowed")) == [0, 2]
+    assert (world.bus.published, world.notices.sent, world.cluster.state.runs) == ([], [], [])
+
+
+def test_one_cluster_alone_can_be_measured() -> None:
+    world = a_world()
+    assert world.publish(PublishUsageRequest(cluster_arn=CLUSTER_ARN)) == len(world.meter.recorded) > 0
+
+
+def test_a_cluster_without_eks_is_left_out() -> None:
+    world = a_world()
+    world.cluster.hyperpod.descriptions.append(cluster_description("slurm", OTHER_ARN, Orchestrator={"Slurm": {}}))
+    world.publish()
+    assert {name for name, _ in world.meter.recorded} == {"ml-cluster"}
+
+
+@dataclass
+class FailingKubernetes:
+    """Answers for one EKS cluster and fails for the others."""
+
+    cluster: GovernedCluster
+    error: Exception
+
+    def nodes(self, cluster: ClusterAccess) -> list[Any]:
+        if cluster.eks_cluster_arn != EKS_ARN:
+            raise self.error
+        return list(self.cluster.kubernetes.node_objects)
+
+    def kueue_objects(self, cluster: ClusterAccess) -> KueueObjects:
+        if cluster.eks_cluster_arn != EKS_ARN:
+            raise self.error
+        return self.cluster.kubernetes.kueue
+
+
+def publish_with_a_second_cluster(world: Published, error: Exception) -> int:
+    """Put a cluster that cannot be read before the one that can."""
+    eks = {"Eks": {"ClusterArn": "arn:aws:eks:us-east-1:111122223333:cluster/other"}}
+    world.cluster.hyperpod.descriptions.insert(0, cluster_description("other", OTHER_ARN, Orchestrator=eks))
+    take = replace(world.cluster.take_snapshot(), kubernetes=FailingKubernetes(world.cluster, error))
+    use_case = PublishUsage(
+        take,
+        world.cluster.hyperpod,
+        world.cluster.documents,
+        world.cluster.state,
+        world.bus,
+        world.notices,
+        world.meter,
+        world.cluster.clock,
+    )
+    return use_case(PublishUsageRequest()).published
+
+
+def test_a_cluster_that_fails_does_not_stop_the_others_and_is_named_at_the_end() -> None:
+    world = a_world()
+    with pytest.raises(UpstreamError, match=rf"1 of 2 clusters were not measured: {OTHER_ARN}: slow down"):
+        publish_with_a_second_cluster(world, ThrottledError("slow down"))
+    assert {name for name, _ in world.meter.recorded} == {"ml-cluster"}
+
+
+def test_a_cluster_without_kueue_or_gone_since_it_was_listed_is_no_failure() -> None:
+    world = a_world()
+    assert publish_with_a_second_cluster(world, NotFoundError("is Kueue installed?")) == len(world.meter.recorded)
+
+
+def test_each_preemption_is_counted_once_however_often_usage_is_published() -> None:
+    world = a_world()
+    world.cluster.with_preempted("one", "team-a", by="team-b", gpus=4)
+    for _ in range(3):
+        world.publish()
+    assert world.values("Preemptions") == [1]
+    assert world.values("PreemptedGpuSeconds") == [4 * 3600]
+
+
+def test_the_same_workload_preempted_again_counts_again() -> None:
+    world = a_world()
+    world.cluster.with_preempted("one", "team-a", by="team-b", gpus=4, minutes=20)
+    world.publish()
+    world.cluster.workloads.clear()
+    world.cluster.with_preempted("one", "team-a", by="team-b", gpus=4, minutes=2)
+    world.publish()
+    assert world.values("Preemptions") == [1, 1]
+
+
+def test_a_preemption_that_is_older_than_the_memory_of_it_is_not_counted_again() -> None:
+    world = a_world()
+    world.cluster.with_preempted("old", "team-a", by="team-b", gpus=4, minutes=int(COUNTED_FOR.total_seconds() / 60))
+    world.publish()
+    assert world.values("Preemptions") == []
+
+
+def test_a_run_that_applied_its_plan_leaves_a_record_an_event_and_metrics() -> None:
+    world = a_world()
+    published = world.publish(the_end(world, "applied", A_PLAN, applied=1))
+    assert published == len(world.meter.recorded)
+    assert world.values("ChangesApplied") == [1]
+    assert world.values("EventToAppliedSeconds") == [90]
+    assert sorted(world.values("Borrowed")) == [0, 2]
+    [(detail_type, detail)] = world.bus.published
+    assert (detail_type, detail["planId"], detail["runId"]) == ("Quota Changes Applied", "plan-1", "run-1")
+    [record] = world.cluster.state.runs
+    assert (record.outcome, record.plan_id, record.applied, record.cause) == ("applied", "plan-1", 1, CAUSE)
+    assert (record.started_at, record.ended_at) == (NOON - timedelta(seconds=60), NOON)
+    assert world.notices.sent == []
+
+
+def test_blocked_changes_are_told_once_a_day() -> None:
+    world = a_world()
+    for _ in range(2):
+        world.publish(the_end(world, "blocked", replace(A_PLAN, outcome=Outcome.BLOCKED)))
+    assert [subject for subject, _ in world.notices.sent] == ["taskgov: quota changes blocked on ml-cluster"]
+    world.cluster.clock.advance(days=1)
+    world.publish(the_end(world, "blocked", replace(A_PLAN, outcome=Outcome.BLOCKED)))
+    assert len(world.notices.sent) == 2
+    assert len(world.bus.published) == 3
+
+
+def test_an_incident_in_a_plan_is_told_even_when_nothing_is_changed() -> None:
+    world = a_world()
+    incident = Finding("floors-above-capacity", Severity.INCIDENT, "ml.g5.12xlarge", "Floors are above capacity.")
+    world.publish(the_end(world, "nothing-to-do", replace(plan_of(), findings=(incident,))))
+    assert [subject for subject, _ in world.notices.sent] == ["taskgov: incident on ml-cluster"]
+
+
+def test_a_run_that_failed_is_told_without_asking_again_what_failed() -> None:
+    world = a_world()
+    world.publish(the_end(world, "failed", error="UpstreamError: list nodes: 503"))
+    assert world.values("RunsFailed") == [1]
+    assert world.values("Borrowed") == []
+    [(subject, text)] = world.notices.sent
+    assert subject == "taskgov: run failed on ml-cluster"
+    assert "list nodes: 503" in text
+
+
+@dataclass
+class SilentHyperPod(InMemoryHyperPod):
+    """SageMaker while it cannot be reached."""
+
+    def describe_cluster(self, cluster: str) -> dict[str, Any]:
+        raise UpstreamError("describe cluster: connection refused")
+
+
+def test_a_run_that_failed_because_sagemaker_is_down_is_told_all_the_same() -> None:
+    world = Published(GovernedCluster(hyperpod=SilentHyperPod()))
+    world.publish(the_end(world, "failed", error="UpstreamError: describe cluster: connection refused"))
+    assert [detail_type for detail_type, _ in world.bus.published] == ["Quota Run Failed"]
+    assert world.bus.published[0][1]["clusterName"] == "abcdefghijkl"
+
+
+@dataclass
+class FailingBus:
+    def publish(self, detail_type: str, detail: Any) -> None:
+        raise ThrottledError("put events")
+
+
+def test_a_run_is_on_record_even_when_the_bus_refuses_its_event() -> None:
+    world = a_world()
+    use_case = PublishUsage(
+        world.cluster.take_snapshot(),
+        world.cluster.hyperpod,
+        world.cluster.documents,
+        world.cluster.state,
+        FailingBus(),
+        world.notices,
+        world.meter,
+        world.cluster.clock,
+    )
+    with pytest.raises(ThrottledError):
+        use_case(the_end(world, "applied", A_PLAN, applied=1))
+    assert [record.run_id for record in world.cluster.state.runs] == ["run-1"]
+    assert world.meter.recorded == []  # counted when the step is tried again
+
+
+@pytest.mark.parametrize(
+    ("request_", "says"),
+    [
+        (PublishUsageRequest(cluster_arn=CLUSTER_ARN, outcome="applied"), "runId and startedAt"),
+        (
+            PublishUsageRequest(cluster_arn=CLUSTER_ARN, outcome="apply", run_id="r", started_at=NOON),
+            "'apply' is no outcome of a run",
+        ),
+    ],
+    ids=["without a run", "an outcome of a plan"],
+)
+def test_an_end_that_makes_no_sense_is_refused(request_: PublishUsageRequest, says: str) -> None:
+    world = a_world()
+    with pytest.raises(InvalidRequestError, match=says):
+        world.publish(request_)
+    assert world.bus.published == []
+
+
+def test_a_plan_that_is_not_there_any_more_is_an_error() -> None:
+    world = a_world()
+    gone = Pointer(bucket="bucket", key="plans/gone.json", sha256="0" * 64)
+    with pytest.raises(NotFoundError):
+        world.publish(the_end(world, "applied").model_copy(update={"plan": gone}))
