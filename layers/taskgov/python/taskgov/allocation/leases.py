@@ -57,9 +57,7 @@ def lend(lease: Lease, before: Lending, pool_team: str | None, per_instance: Vec
     `floor` is what the donor keeps, in instances; the shared pool keeps nothing.
     """
     if lease.to not in before.rows:
-        raise LeaseRefusedError(
-            f"the borrower {lease.to} has no promise on {lease.instance_type} that the plan governs"
-        )
+        raise LeaseRefusedError(f"the borrower {lease.to} has no governed promise on {lease.instance_type}")
     moved = {resource: amount * lease.count for resource, amount in per_instance.items()}
     rows, pool_left = dict(before.rows), before.pool_left
     if lease.from_ == pool_team:

@@ -1,0 +1,41 @@
+"""Judge one cluster: everything a person should look at, from the same model that plans.
+
+`audit_cluster` calls it each night, `taskgov audit` at any time. The plan's own findings come along, so that one list
+says everything. The codes, with their meaning and remedy, are listed in `docs/allocation.md`.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from taskgov.allocation.plan import Plan
+from taskgov.audit.findings_quota import quota_findings
+from taskgov.audit.findings_work import work_findings
+from taskgov.findings import Finding
+from taskgov.hyperpod.instance_types import InstanceTypeTable
+from taskgov.kueue.workloads import Preemption
+from taskgov.snapshot.model import Snapshot
+
+
+def audit(
+    snapshot: Snapshot,
+    plan: Plan,
+    history: Sequence[Preemption] = (),
+    *,
+    instance_types: InstanceTypeTable | None = None,
+) -> tuple[Finding, ...]:
+    """Return all findings about a cluster, each code and subject once, in a fixed order.
+
+    `plan` is the plan of this snapshot; `history` are preemptions of the last days, for loops that one look cannot see.
+    """
+    table = instance_types or InstanceTypeTable()
+    if snapshot.policy is not None and instance_types is None:
+        table = snapshot.policy.instance_type_table()
+    found = (*plan.findings, *quota_findings(snapshot, plan, table), *work_findings(snapshot, history))
+    return tuple(_once(found))
+
+
+def _once(findings: Iterable[Finding]) -> Iterable[Finding]:
+    seen: set[tuple[str, str]] = set()
+    for finding in findings:
+        if (finding.code, finding.subject) not in seen:
+            seen.add((finding.code, finding.subject))
+            yield finding

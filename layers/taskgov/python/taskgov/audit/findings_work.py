@@ -1,0 +1,188 @@
+"""What is wrong with the work: who starves, who hoards, what can never run, what is thrown out again and again."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+from taskgov.findings import Finding, Severity
+from taskgov.hyperpod.borrowing import sharing_of
+from taskgov.hyperpod.model import SharingStrategy
+from taskgov.hyperpod.names import INSTANCE_TYPE_LABEL, team_of_namespace
+from taskgov.kueue.usage import QuotaUsage, usage_of
+from taskgov.kueue.workloads import Preemption, TeamPending, pending_by_team
+from taskgov.quantities import CPU, GIBIBYTE, MEMORY, is_accelerator
+from taskgov.scheduling.objects import Workload
+from taskgov.scheduling.reading import read_conditions, read_workload
+from taskgov.snapshot.model import KubernetesObject, Snapshot
+
+IDLE_AFTER: Final = timedelta(hours=168)
+"""How long quota must have been unused to be called idle."""
+LOOP: Final = 3
+"""Evictions of one workload that make a loop."""
+LOOP_WINDOW: Final = timedelta(hours=24)
+
+
+def work_findings(snapshot: Snapshot, history: Sequence[Preemption]) -> Iterable[Finding]:
+    """Return the findings about use, waiting work and evictions."""
+    usage = usage_of(snapshot.kueue.cluster_queues, snapshot.kueue.cohorts).lines
+    accelerators = [line for line in usage if is_accelerator(line.resource)]
+    pending = {each.team: each for each in pending_by_team(snapshot.kueue.workloads)}
+    yield from _starved(accelerators, pending)
+    yield from _hoarded(snapshot, accelerators, pending)
+    yield from _over_quota(accelerators)
+    yield from _idle(snapshot)
+    yield from _never_fits(snapshot)
+    yield from _loops(snapshot, history)
+
+
+def _starved(lines: Iterable[QuotaUsage], pending: Mapping[str, TeamPending]) -> Iterable[Finding]:
+    """Report teams whose work waits, with guarantee unused, while others borrow what they could reclaim."""
+    lines = list(lines)
+    borrowed = Counter[tuple[str, str]]()
+    for line in lines:
+        borrowed[line.instance_type, line.resource] += line.borrowed
+    for line in lines:
+        waiting = pending.get(line.team)
+        reclaimable = min(line.guaranteed - line.own_use, borrowed[line.instance_type, line.resource])
+        if waiting is None or not waiting.accelerators or reclaimable <= 0:
+            continue
+        reclaimable = min(reclaimable, waiting.accelerators)
+        because = (
+            f"{line.team} waits for {waiting.accelerators} accelerators and uses {line.own_use} of its "
+            f"{line.guaranteed} {line.instance_type}, while others borrow "
+            f"{borrowed[line.instance_type, line.resource]}: {reclaimable} are reclaimable."
+        )
+        remedy = "see why its workloads are not admitted (taskgov explain)"
+        evidence: dict[str, str | int] = {"reclaimable": reclaimable, "instanceType": line.instance_type}
+        yield Finding("starved-while-another-borrows", Severity.ERROR, line.team, because, remedy, evidence)
+
+
+def _hoarded(snapshot: Snapshot, lines: Iterable[QuotaUsage], pending: Mapping[str, TeamPending]) -> Iterable[Finding]:
+    """Report teams that lend nothing and leave quota unused while others wait."""
+    closed = {
+        quota.compute_quota_target.team_name
+        for quota in snapshot.quotas
+        if sharing_of(quota.compute_quota_config).strategy is SharingStrategy.DONT_LEND
+    }
+    for line in lines:
+        waiting = sorted(team for team, each in pending.items() if team != line.team and each.accelerators)
+        if line.team in closed and line.idle > 0 and waiting:
+            because = (
+                f"{line.team} leaves {line.idle} of {line.guaranteed} accelerators on {line.instance_type} unused "
+                f"and lends none (DontLend), while {', '.join(waiting)} wait."
+            )
+            evidence: dict[str, str | int] = {"idle": line.idle, "instanceType": line.instance_type}
+            yield Finding("hoarding", Severity.WARNING, line.team, because, "set its Strategy to Lend", evidence)
+
+
+def _over_quota(lines: Iterable[QuotaUsage]) -> Iterable[Finding]:
+    for line in lines:
+        if line.over_quota > 0:
+            because = (
+                f"{line.team} holds {line.used} accelerators on {line.instance_type}, {line.over_quota} above its "
+                f"quota of {line.guaranteed} and not borrowed: its quota was lowered under running work."
+            )
+            remedy = "nothing is evicted for it; it ends with the work"
+            yield Finding("over-quota", Severity.INFO, line.team, because, remedy, {"overQuota": line.over_quota})
+
+
+def _idle(snapshot: Snapshot) -> Iterable[Finding]:
+    """Report whole instances that a team has and did not use at any moment of a week."""
+    held = {
+        (quota.compute_quota_target.team_name, row.instance_type): row.count
+        for quota in snapshot.quotas
+        for row in quota.compute_quota_config.compute_quota_resources
+        if row.count
+    }
+    pool = snapshot.policy.shared_pool if snapshot.policy else None
+    for use in sorted(snapshot.observed_use, key=lambda use: (use.team, use.instance_type)):
+        count = held.get((use.team, use.instance_type), 0)
+        idle = int(count - use.peak_instances)
+        if idle > 0 and use.hours >= IDLE_AFTER / timedelta(hours=1) and use.team != (pool and pool.team):
+            because = (
+                f"{use.team} used {use.peak_instances:g} of {count} {use.instance_type} at most in {use.hours:g} h: "
+                f"{idle} were never used."
+            )
+            remedy = "lower the promise, or enable demand-aware rebalancing"
+            yield Finding("idle-quota", Severity.INFO, use.team, because, remedy, {"idle": idle})
+
+
+@dataclass(frozen=True, slots=True)
+class _Pods:
+    """One kind of pods of a waiting workload: what each asks for, and the types it may run on (empty: all)."""
+
+    requests: Mapping[str, int]
+    instance_types: frozenset[str]
+
+
+def _never_fits(snapshot: Snapshot) -> Iterable[Finding]:
+    """Report waiting workloads with a pod that asks for more than any node of the cluster offers."""
+    offers: dict[str, dict[str, int]] = {}
+    for node in snapshot.nodes:
+        most = offers.setdefault(node.instance_type, {})
+        for resource, amount in node.allocatable.items():
+            most[resource] = max(most.get(resource, 0), amount)
+    offers = {instance_type: most for instance_type, most in offers.items() if most}
+    for item in snapshot.kueue.workloads:
+        conditions = read_conditions(item.get("status") or {})
+        if any(name in conditions and conditions[name].status for name in ("Finished", "QuotaReserved")):
+            continue
+        workload = read_workload(item, {})
+        for pods in _pod_kinds(item, workload):
+            fitting = [most for name, most in offers.items() if not pods.instance_types or name in pods.instance_types]
+            if fitting and not any(_fits(pods.requests, most) for most in fitting):
+                yield _too_big(workload, pods, fitting)
+                break
+
+
+def _pod_kinds(item: KubernetesObject, workload: Workload) -> Iterable[_Pods]:
+    for pod_set, raw in zip(workload.pod_sets, item["spec"].get("podSets", ()), strict=True):
+        selector: Mapping[str, Any] = raw.get("template", {}).get("spec", {}).get("nodeSelector") or {}
+        chosen = selector.get(INSTANCE_TYPE_LABEL)
+        yield _Pods(dict(pod_set.requests), frozenset([chosen] if chosen else []))
+
+
+def _fits(requests: Mapping[str, int], offer: Mapping[str, int]) -> bool:
+    return all(amount <= offer.get(resource, 0) for resource, amount in requests.items() if amount)
+
+
+def _too_big(workload: Workload, pods: _Pods, offers: Iterable[Mapping[str, int]]) -> Finding:
+    """Say what is too much on the node that lacks the least kinds of resources."""
+    nearest = min(offers, key=lambda offer: sum(n > offer.get(r, 0) for r, n in pods.requests.items()))
+    lacking = [r for r, n in sorted(pods.requests.items()) if n > nearest.get(r, 0)]
+    words = ", ".join(f"{_amount(r, pods.requests[r])} {r} of {_amount(r, nearest.get(r, 0))}" for r in lacking)
+    return Finding(
+        code="request-never-fits",
+        severity=Severity.ERROR,
+        subject=f"{workload.namespace}/{workload.name}",
+        because=f"A pod of {workload.name} asks for more than any node offers: {words}.",
+        remedy="ask for what a node offers to pods (its allocatable), which is less than the instance type's numbers",
+        evidence={"team": team_of_namespace(workload.namespace) or workload.namespace},
+    )
+
+
+def _loops(snapshot: Snapshot, history: Sequence[Preemption]) -> Iterable[Finding]:
+    """Report workloads that were evicted again and again: by Kueue's own count, or by the preemptions of a day."""
+    recent = (each for each in history if each.at > snapshot.taken_at - LOOP_WINDOW)
+    seen = Counter({(each.namespace, each.name): 0 for each in history})
+    reasons: dict[tuple[str, str], set[str]] = {}
+    for each in recent:
+        seen[each.namespace, each.name] += 1
+        reasons.setdefault((each.namespace, each.name), set()).add(each.reason)
+    for item in snapshot.kueue.workloads:
+        key = (item["metadata"]["namespace"], item["metadata"]["name"])
+        for eviction in ((item.get("status") or {}).get("schedulingStats") or {}).get("evictions") or ():
+            seen[key] = max(seen[key], int(eviction.get("count", 0)))
+            reasons.setdefault(key, set()).add(str(eviction.get("reason", "")))
+    for (namespace, name), times in sorted(seen.items()):
+        if times >= LOOP:
+            because = f"{name} was evicted {times} times ({', '.join(sorted(reasons[namespace, name]))})."
+            remedy = "raise its priority, its team's quota or its checkpoint frequency, or end it"
+            yield Finding("eviction-loop", Severity.WARNING, f"{namespace}/{name}", because, remedy, {"times": times})
+
+
+def _amount(resource: str, amount: int) -> str:
+    scale = {CPU: 1000, MEMORY: GIBIBYTE}.get(resource, 1)
+    return f"{amount / scale:.6g}"

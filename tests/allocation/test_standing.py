@@ -1,0 +1,145 @@
+"""Edits by hand: kept, adopted or put right."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from taskgov.allocation.applied import remember
+from taskgov.allocation.plan import Plan, Reason
+from taskgov.allocation.planner import plan_quotas
+from taskgov.findings import Finding
+from taskgov.snapshot.model import AppliedQuota, QuotaEdit, Snapshot
+from tests.allocation.world import NOW, applied, broken, counts, document, fixed, nodes, quota, row, snapshot
+
+EDIT = QuotaEdit("id-team-a", by="alice", at=NOW - timedelta(minutes=5), event_name="UpdateComputeQuota")
+
+
+def plan_of(world: Snapshot) -> Plan:
+    return plan_quotas(world, mode="apply")
+
+
+def governed(rule: str, promised: int = 2, instances: int = 8) -> Snapshot:
+    """A world in which the promise was written by us."""
+    policy = document(fixed("team-a", row(Count=promised)), handEdits=rule)
+    world = snapshot(policy, nodes(instances))
+    return run(world)
+
+
+def run(world: Snapshot) -> Snapshot:
+    """Plan, write, and remember what was written."""
+    plan = plan_of(world)
+    after = applied(world, plan)
+    ids = {each.name: each.compute_quota_id for each in after.quotas}
+    versions = {each.name: each.compute_quota_version for each in after.quotas}
+    kept: dict[str, AppliedQuota] = {each.compute_quota_id: each for each in world.applied}
+    for change in plan.changes:
+        quota_id = ids[change.name]
+        kept[quota_id] = remember(
+            change, kept.get(quota_id), quota_id=quota_id, version=versions[change.name], plan_id="p", now=NOW
+        )
+    return replace(after, applied=tuple(kept[key] for key in sorted(kept)))
+
+
+def edited(world: Snapshot, **amounts: Any) -> Snapshot:
+    """Alice writes another number."""
+    others = [each for each in world.quotas if each.compute_quota_target.team_name != "team-a"]
+    return replace(world, quotas=(*others, quota("team-a", row(**amounts), version=2, status="Updated")), edits=(EDIT,))
+
+
+def told(plan: Plan) -> list[Finding]:
+    return [finding for finding in plan.findings if finding.code == "edited-by-hand"]
+
+
+def test_kept_an_edit_stays_is_counted_as_taken_and_said_with_who_did_it() -> None:
+    plan = plan_of(edited(governed("keep"), Count=5))
+    assert counts(plan) == {"team-a": 5, "shared-pool": 3}
+    [finding] = told(plan)
+    assert finding.because == (
+        "alice (UpdateComputeQuota, 2026-11-20 11:55 UTC) changed the quota team-a-quota by hand "
+        "(version 1 -> 2); left as it is"
+    )
+
+
+def test_a_kept_edit_stays_whatever_the_document_says_later() -> None:
+    world = edited(governed("keep"), Count=5)
+    later = replace(world, policy=document(fixed("team-a", row(Count=1)), handEdits="keep"))
+    assert counts(plan_of(later))["team-a"] == 5
+
+
+def test_put_right_an_edit_is_written_back() -> None:
+    plan = plan_of(edited(governed("putRight"), Count=5))
+    assert counts(plan)["team-a"] == 2
+    [change] = plan.changes
+    assert (change.reason, change.target_version) == (Reason.HAND_EDIT_PUT_RIGHT, 2)
+    assert "put right" in told(plan)[0].because
+
+
+def test_adopted_an_edit_is_the_new_promise() -> None:
+    plan = plan_of(edited(governed("adopt"), Count=5))
+    assert counts(plan) == {"team-a": 5, "shared-pool": 3}
+    assert [change.team for change in plan.changes] == ["shared-pool"]
+
+
+def test_an_adopted_edit_is_cut_in_a_shortage_and_comes_back_after_it() -> None:
+    world = edited(governed("adopt"), Count=5)
+    short = run(replace(world, nodes=(*nodes(4), *broken(4))))
+    assert counts(plan_of(short), after=False) == {"team-a": 4, "shared-pool": 0}
+    well = replace(short, nodes=nodes(8))
+    plan = plan_of(well)
+    assert counts(plan) == {"team-a": 5, "shared-pool": 3}
+    assert plan_of(run(well)).changes == ()
+
+
+def test_a_document_that_changes_its_mind_about_the_team_ends_an_adoption() -> None:
+    world = edited(governed("adopt"), Count=5)
+    later = replace(world, policy=document(fixed("team-a", row(Count=1)), handEdits="adopt"))
+    assert counts(plan_of(later))["team-a"] == 1
+
+
+def test_a_document_that_changes_elsewhere_leaves_an_adoption() -> None:
+    world = edited(governed("adopt"), Count=5)
+    later = replace(world, policy=document(fixed("team-a", row(Count=2)), fixed("b"), handEdits="adopt"))
+    assert counts(plan_of(later))["team-a"] == 5
+
+
+def test_somebody_nobody_saw_is_somebody() -> None:
+    world = replace(edited(governed("keep"), Count=5), edits=())
+    assert told(plan_of(world))[0].because.startswith("somebody changed the quota")
+
+
+def test_an_edit_that_writes_the_same_is_no_edit() -> None:
+    assert told(plan_of(edited(governed("keep"), Count=2))) == []
+
+
+def test_what_was_never_written_by_us_is_no_edit() -> None:
+    world = snapshot(
+        document(fixed("team-a", row(Count=2)), handEdits="keep"), nodes(8), [quota("team-a", row(Count=5))]
+    )
+    plan = plan_of(replace(world, edits=(EDIT,)))
+    assert told(plan) == []
+    assert counts(plan)["team-a"] == 2
+
+
+def test_a_changed_weight_is_an_edit_too() -> None:
+    world = governed("putRight")
+    others = [each for each in world.quotas if each.compute_quota_target.team_name != "team-a"]
+    world = replace(world, quotas=(*others, quota("team-a", row(Count=2), version=2, weight=90)))
+    assert len(told(plan_of(world))) == 1
+
+
+def test_a_second_quota_of_a_team_is_left_alone() -> None:
+    quotas = [quota("team-a", row(Count=1)), quota("team-a", row(Count=3), name="zzz")]
+    plan = plan_of(snapshot(document(fixed("team-a", row(Count=2))), nodes(8), quotas))
+    assert {finding.code for finding in plan.findings} == {"second-quota"}
+    assert [(change.team, change.gpus_after) for change in plan.changes] == [("shared-pool", 3), ("team-a", 2)]
+
+
+def test_the_reason_tells_a_changed_document_from_changed_capacity() -> None:
+    world = governed("keep", promised=6)
+    short = plan_of(replace(world, nodes=nodes(4)))
+    assert {change.team: change.reason for change in short.changes}["team-a"] is Reason.SHORTAGE
+    back = run(replace(world, nodes=nodes(4)))
+    again = plan_of(replace(back, nodes=nodes(8)))
+    assert {change.team: change.reason for change in again.changes}["team-a"] is Reason.CAPACITY_GREW
+    other = plan_of(replace(world, policy=document(fixed("team-a", row(Count=3)))))
+    assert {change.team: change.reason for change in other.changes}["team-a"] is Reason.POLICY_CHANGED
