@@ -6,7 +6,7 @@ import pytest
 
 from taskgov.hyperpod.instance_types import InstanceTypeTable, UnknownInstanceTypeError
 from taskgov.hyperpod.model import ComputeQuota, SchedulerConfig
-from taskgov.kueue.render import KueueVersion, manager_configuration, render, render_idle_pool
+from taskgov.kueue.render import KueueVersion, ManagerConfiguration, manager_configuration, render, render_idle_pool
 
 SEEDS = Path(__file__).parents[3] / "shared" / "seeds"
 TABLE = InstanceTypeTable()
@@ -263,6 +263,12 @@ def test_kueues_manager_shares_fairly_when_the_cluster_policy_says_so(
     assert configuration.fair_sharing is fair
     assert ("fairSharing" in configuration.to_manifest()) is fair
     assert "waitForPodsReady" not in configuration.to_manifest()
+
+
+def test_gang_scheduling_is_switched_on_where_it_is_wanted() -> None:
+    manifest = ManagerConfiguration(fair_sharing=False, wait_for_pods_ready=True).to_manifest()
+
+    assert manifest["waitForPodsReady"] == {"enable": True}
 
 
 def test_the_idle_pool_lends_all_and_borrows_nothing() -> None:

@@ -1,17 +1,13 @@
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taskgov.policy.cron import is_open, is_time_zone, next_opening, parse_cron
-from taskgov.policy.document import ChangeWindow
+from taskgov.policy.cron import is_time_zone, parse_cron
 
 FRIDAY = datetime(2026, 11, 20, 9, 0, tzinfo=UTC)
-
-
-def window(cron: str, minutes: int = 60, zone: str = "UTC") -> ChangeWindow:
-    return ChangeWindow(cron=cron, minutes=minutes, time_zone=zone)
 
 
 @pytest.mark.parametrize(
@@ -67,46 +63,41 @@ def test_an_expression_that_is_wrong_says_where(cron: str, message: str) -> None
         parse_cron(cron)
 
 
-def test_a_window_is_open_for_its_minutes_and_no_longer() -> None:
-    nine = window("0 9 * * *", minutes=30)
-
-    assert [is_open(nine, FRIDAY + timedelta(minutes=m, seconds=59)) for m in (-1, 0, 29, 30)] == [
-        False,
-        True,
-        True,
-        False,
-    ]
-
-
-def test_a_window_may_stay_open_over_midnight() -> None:
-    late = window("0 22 * * thu", minutes=12 * 60)
-
-    assert is_open(late, FRIDAY)
-    assert not is_open(late, FRIDAY + timedelta(hours=1))
+@pytest.mark.parametrize(
+    ("cron", "want"),
+    [
+        ("30 17 * * mon", datetime(2026, 11, 23, 17, 30, tzinfo=UTC)),
+        ("0 9 * * *", FRIDAY + timedelta(days=1)),
+        ("1 9 * * *", FRIDAY + timedelta(minutes=1)),
+        ("0 9 29 2 *", datetime(2028, 2, 29, 9, 0, tzinfo=UTC)),
+        ("59 23 31 12 *", datetime(2026, 12, 31, 23, 59, tzinfo=UTC)),
+        ("0 9 30 2 *", None),
+    ],
+)
+def test_the_next_match_is_the_first_later_minute_that_matches(cron: str, want: datetime | None) -> None:
+    assert parse_cron(cron).next_match(FRIDAY) == want
 
 
-def test_a_window_opens_by_the_clock_on_the_wall() -> None:
-    berlin = window("0 9 * * *", zone="Europe/Berlin")
+def test_it_matches_by_the_clock_on_the_wall_in_summer_and_winter() -> None:
+    berlin, nine = ZoneInfo("Europe/Berlin"), parse_cron("0 9 * * *")
 
-    assert is_open(berlin, datetime(2026, 7, 1, 7, 30, tzinfo=UTC))
-    assert is_open(berlin, datetime(2026, 12, 1, 8, 30, tzinfo=UTC))
+    summer = nine.next_match(datetime(2026, 7, 1, 0, 0, tzinfo=UTC).astimezone(berlin))
+    winter = nine.next_match(datetime(2026, 12, 1, 0, 0, tzinfo=UTC).astimezone(berlin))
 
-
-def test_the_next_opening_is_the_first_minute_that_matches() -> None:
-    assert next_opening(window("30 17 * * mon"), FRIDAY) == datetime(2026, 11, 23, 17, 30, tzinfo=UTC)
-    assert next_opening(window("0 9 * * *"), FRIDAY) == FRIDAY + timedelta(days=1)
-    assert next_opening(window("0 9 29 2 *"), FRIDAY, within_days=400) is None
-    assert next_opening(window("0 9 31 12 *", zone="Asia/Tokyo"), FRIDAY) == datetime(2026, 12, 31, 0, 0, tzinfo=UTC)
+    assert summer == datetime(2026, 7, 1, 7, 0, tzinfo=UTC)
+    assert winter == datetime(2026, 12, 1, 8, 0, tzinfo=UTC)
 
 
 @given(st.integers(0, 60 * 24 * 400), st.sampled_from(["0 9 * * *", "*/7 3,4 * * sun", "15 2 1 * *"]))
-def test_a_window_is_open_right_when_it_opens(minutes: int, cron: str) -> None:
-    one_minute = window(cron, minutes=1, zone="America/New_York")
+def test_no_minute_before_the_next_match_matches(minutes: int, cron: str) -> None:
+    start, parsed = FRIDAY + timedelta(minutes=minutes), parse_cron(cron)
 
-    opening = next_opening(one_minute, FRIDAY + timedelta(minutes=minutes))
+    found = parsed.next_match(start)
 
-    assert opening is not None
-    assert is_open(one_minute, opening)
+    assert found is not None
+    assert parsed.matches(found)
+    between = range(1, min(3_000, int((found - start).total_seconds()) // 60))
+    assert not any(parsed.matches(start + timedelta(minutes=m)) for m in between)
 
 
 def test_time_zones_are_those_of_the_database() -> None:

@@ -6,6 +6,7 @@ where there is none. The defaults are the API's documented ones.
 
 from taskgov.hyperpod.model import (
     ComputeQuotaConfig,
+    ComputeQuotaResource,
     ComputeQuotaTarget,
     PreemptTeamTasks,
     ResourceSharingConfig,
@@ -35,7 +36,7 @@ def is_same_scheduler_config(one: SchedulerConfig, other: SchedulerConfig) -> bo
 
 def _spelled_out(config: ComputeQuotaConfig) -> ComputeQuotaConfig:
     return ComputeQuotaConfig(
-        compute_quota_resources=tuple(sorted(config.compute_quota_resources, key=lambda each: each.instance_type)),
+        compute_quota_resources=_in_order(config.compute_quota_resources),
         resource_sharing_config=_sharing_spelled_out(config.resource_sharing_config or ResourceSharingConfig()),
         preempt_team_tasks=config.preempt_team_tasks or PreemptTeamTasks.LOWER_PRIORITY,
     )
@@ -44,11 +45,20 @@ def _spelled_out(config: ComputeQuotaConfig) -> ComputeQuotaConfig:
 def _sharing_spelled_out(sharing: ResourceSharingConfig) -> ResourceSharingConfig:
     if sharing.strategy is not SharingStrategy.LEND_AND_BORROW:
         return ResourceSharingConfig(strategy=sharing.strategy)  # who may not borrow has no limit to compare
-    if sharing.absolute_borrow_limits:
-        limits = tuple(sorted(sharing.absolute_borrow_limits, key=lambda each: each.instance_type))
-        return ResourceSharingConfig(absolute_borrow_limits=limits)  # they win over the percentage
     given = sharing.borrow_limit
-    return ResourceSharingConfig(borrow_limit=DEFAULT_BORROW_LIMIT if given is None else given)
+    return ResourceSharingConfig(
+        borrow_limit=DEFAULT_BORROW_LIMIT if given is None else given,
+        absolute_borrow_limits=_in_order(sharing.absolute_borrow_limits or ()),
+    )
+
+
+def _in_order(resources: tuple[ComputeQuotaResource, ...]) -> tuple[ComputeQuotaResource, ...]:
+    """Sort by instance type, and entries on the same type by their MIG profile."""
+    return tuple(sorted(resources, key=lambda each: (each.instance_type, _profile(each))))
+
+
+def _profile(resource: ComputeQuotaResource) -> str:
+    return resource.accelerator_partition.type if resource.accelerator_partition else ""
 
 
 def _policy_spelled_out(config: SchedulerConfig) -> tuple[frozenset[tuple[str, int]], Switch, Switch]:

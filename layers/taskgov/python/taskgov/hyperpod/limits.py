@@ -10,6 +10,7 @@ Source: the service model of botocore 1.43.11, which holds the limits and checks
 
 import re
 import unicodedata
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sized
 from dataclasses import dataclass
 from functools import lru_cache
@@ -28,7 +29,7 @@ class CheckLimits:
     plain_instance_types: bool = False
 
 
-class Mark:
+class Mark(ABC):
     """An annotation on a field that checks its value when the context says so."""
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -46,9 +47,9 @@ class Mark:
             raise PydanticCustomError("limit", "{rule}", {"rule": rule})
         return value
 
+    @abstractmethod
     def broken_rule(self, value: Any) -> str | None:
         """Return the sentence of the rule that `value` breaks, or None."""
-        raise NotImplementedError
 
     def json_schema(self, *, is_list: bool) -> dict[str, Any]:  # noqa: ARG002 - for those whom it concerns
         """Return what the limit adds to the JSON Schema of a field."""

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from taskgov.hyperpod import names
 from taskgov.quantities import is_accelerator
-from taskgov.scheduling.instants import moment
+from taskgov.scheduling.instants import Instant, moment
 from taskgov.scheduling.objects import Condition, Workload
 from taskgov.scheduling.reading import read_conditions, read_workload
 
@@ -73,13 +73,13 @@ def pending_by_team(workloads: Iterable[KubernetesObject]) -> tuple[TeamPending,
     Waiting are workloads without a quota reservation that are neither finished nor deactivated. A preempted one waits
     since its eviction, any other since its creation.
     """
-    waiting: dict[str, list[tuple[Workload, datetime]]] = {}
+    waiting: dict[str, list[tuple[int, Instant]]] = {}
     for workload, conditions in _read(workloads):
         if workload.active and not _is_true(conditions, "QuotaReserved") and not _is_true(conditions, "Finished"):
             since = conditions["Evicted"].since if _is_true(conditions, "Evicted") else workload.created
-            waiting.setdefault(_team(workload), []).append((workload, moment(since)))
+            waiting.setdefault(_team(workload), []).append((_accelerators(workload), since))
     return tuple(
-        TeamPending(team, len(some), sum(_accelerators(one) for one, _ in some), min(since for _, since in some))
+        TeamPending(team, len(some), sum(asked for asked, _ in some), moment(min(since for _, since in some)))
         for team, some in sorted(waiting.items())
     )
 

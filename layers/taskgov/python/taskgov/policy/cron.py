@@ -1,17 +1,17 @@
-"""When change windows are open: cron expressions of five fields, in a time zone.
+"""Cron expressions of five fields: when change windows open.
 
-`parse_policy` checks the expressions, guardrails ask whether a window is open. Fields and their meaning are those of
-crontab(5): minute, hour, day of month, month, day of week; `*`, lists, ranges, steps and names; when both days are
-restricted, either may match.
+`parse_policy` checks the expressions of a document, guardrails ask when they match. Fields and their meaning are those
+of crontab(5): minute, hour, day of month, month, day of week (0 and 7 are Sunday); `*`, lists, ranges, steps and
+English names; when both days are restricted, either may match.
 """
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cached_property
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from taskgov.policy.document import ChangeWindow
+HORIZON: Final = timedelta(days=366 * 4 + 1)
+"""How far ahead the next match is looked for: 29 February comes at least once."""
 
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
@@ -24,9 +24,9 @@ _FIELDS: Final[tuple[tuple[str, int, int, dict[str, int]], ...]] = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Cron:
-    """A parsed expression: for each field the numbers that match."""
+    """A parsed expression: for each field the numbers that match (Sunday is 0)."""
 
     minutes: frozenset[int]
     hours: frozenset[int]
@@ -37,22 +37,28 @@ class Cron:
     """Both days are restricted: one of them is enough."""
 
     def matches(self, local: datetime) -> bool:
-        """Say whether the minute of `local` (wall clock of the window's zone) is one of the expression's."""
-        return (
-            local.minute in self.minutes
-            and local.hour in self.hours
-            and local.month in self.months
-            and self._matches_day(local)
-        )
+        """Say whether the expression matches the minute of `local`, by the clock on its wall."""
+        return local.minute in self.minutes and local.hour in self.hours and self.matches_day(local)
 
-    def _matches_day(self, local: datetime) -> bool:
-        by_date, by_weekday = local.day in self.days, local.isoweekday() % 7 in self._weekdays
-        return by_date or by_weekday if self.either_day else by_date and by_weekday
+    def matches_day(self, local: datetime) -> bool:
+        """Say whether the expression matches the day of `local`."""
+        by_date, by_weekday = local.day in self.days, local.isoweekday() % 7 in self.weekdays
+        day = by_date or by_weekday if self.either_day else by_date and by_weekday
+        return day and local.month in self.months
 
-    @cached_property
-    def _weekdays(self) -> frozenset[int]:
-        """Sunday is 0 and 7."""
-        return frozenset(day % 7 for day in self.weekdays)
+    def next_match(self, after: datetime) -> datetime | None:
+        """Return the first minute later than `after` that matches, by the clock on its wall; None when none does."""
+        minute = after.replace(second=0, microsecond=0) + timedelta(minutes=1)
+        while minute - after < HORIZON:
+            if not self.matches_day(minute):
+                minute = (minute + timedelta(days=1)).replace(hour=0, minute=0)
+            elif minute.hour not in self.hours:
+                minute = (minute + timedelta(hours=1)).replace(minute=0)
+            elif minute.minute not in self.minutes:
+                minute += timedelta(minutes=1)
+            else:
+                return minute
+        return None
 
 
 def parse_cron(text: str) -> Cron:
@@ -70,7 +76,7 @@ def parse_cron(text: str) -> Cron:
         _field(part, name, low, high, names) for part, (name, low, high, names) in zip(parts, _FIELDS, strict=True)
     )
     either = not parts[2].startswith("*") and not parts[4].startswith("*")
-    return Cron(minutes, hours, days, months, weekdays, either)
+    return Cron(minutes, hours, days, months, frozenset(day % 7 for day in weekdays), either)
 
 
 def is_time_zone(name: str) -> bool:
@@ -80,41 +86,6 @@ def is_time_zone(name: str) -> bool:
     except (KeyError, ValueError, OSError):  # unknown, no name of a zone, the name of a folder of zones
         return False
     return True
-
-
-def is_open(window: ChangeWindow, at: datetime) -> bool:
-    """Say whether the window is open at this (aware) time: it opened within its last `minutes`.
-
-    Example:
-        >>> from datetime import UTC
-        >>> window = ChangeWindow(cron="0 9 * * *", minutes=60, time_zone="Europe/Berlin")
-        >>> [is_open(window, datetime(2026, 11, 20, hour, 30, tzinfo=UTC)) for hour in (7, 8, 9)]
-        [False, True, False]
-
-    """
-    cron, zone = parse_cron(window.cron), ZoneInfo(window.time_zone)
-    this_minute = at.replace(second=0, microsecond=0)
-    return any(cron.matches((this_minute - timedelta(minutes=ago)).astimezone(zone)) for ago in range(window.minutes))
-
-
-def next_opening(window: ChangeWindow, after: datetime, *, within_days: int = 366) -> datetime | None:
-    """Return the first minute after `after` in which the window opens, or None when it does not within that time."""
-    cron, zone = parse_cron(window.cron), ZoneInfo(window.time_zone)
-    first = after.replace(second=0, microsecond=0) + timedelta(minutes=1)
-    for day in range(within_days + 1):
-        start = first + timedelta(days=day)
-        if not _may_open(cron, start.astimezone(zone)):
-            continue
-        for minute in range(24 * 60):
-            moment = start + timedelta(minutes=minute)
-            if cron.matches(moment.astimezone(zone)):
-                return moment
-    return None
-
-
-def _may_open(cron: Cron, local: datetime) -> bool:
-    """Say whether any of the next 24 hours, which touch at most three dates, can match."""
-    return any((local + timedelta(hours=hours)).month in cron.months for hours in (0, 24, 25))
 
 
 def _field(text: str, name: str, low: int, high: int, names: dict[str, int]) -> frozenset[int]:
