@@ -88,8 +88,8 @@ def render(
     Raises `UnknownInstanceTypeError` when a quota is on a type whose numbers are not known.
     """
     by_team = sorted(quotas, key=lambda quota: quota.compute_quota_target.team_name)
-    flavors = {quota: flavor_quotas(config.compute_quota_config, table) for quota, config in enumerate(by_team)}
-    types = sorted({flavor.instance_type for some in flavors.values() for flavor in some})
+    flavors = [flavor_quotas(quota.compute_quota_config, table) for quota in by_team]
+    types = sorted({flavor.instance_type for some in flavors for flavor in some})
     classes = (scheduler.priority_classes if scheduler else None) or ()
     return RenderedObjects(
         namespaces=tuple(_namespace(quota) for quota in by_team),
@@ -97,7 +97,9 @@ def render(
         priority_classes=tuple(
             _priority_class(one.name, one.weight, version) for one in sorted(classes, key=lambda one: one.name)
         ),
-        cluster_queues=tuple(_cluster_queue(quota, flavors[n], version) for n, quota in enumerate(by_team)),
+        cluster_queues=tuple(
+            _cluster_queue(quota, some, version) for quota, some in zip(by_team, flavors, strict=True)
+        ),
         local_queues=tuple(_local_queue(quota, version) for quota in by_team),
     )
 
