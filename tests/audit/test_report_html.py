@@ -84,6 +84,13 @@ def test_findings_are_shown_with_evidence_and_remedy() -> None:
         assert part in words
 
 
+def test_a_whole_number_in_the_evidence_has_no_decimals() -> None:
+    finding = Finding("over-commitment", Severity.WARNING, "s", "b", evidence={"promised": 12.0, "share": 0.5})
+    html = report_html(replace(a_report(), findings=(finding,))).decode()
+    assert "<dt>promised</dt><dd>12</dd>" in html
+    assert "<dt>share</dt><dd>0.5</dd>" in html
+
+
 def test_what_comes_from_the_cluster_is_escaped() -> None:
     evil = '"><script>alert(1)</script>'
     finding = Finding(evil, Severity.INFO, evil, evil, evil, {evil: evil})
