@@ -66,8 +66,9 @@ def quota(
     )
 
 
-def fixed(team: str, *rows: Mapping[str, Any], tier: int = 1, **settings: Any) -> dict[str, Any]:
-    return {"name": team, "quota": config(*rows, **settings), "tier": tier}
+def fixed(team: str, *rows: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
+    """A team with a fixed promise; `tier` is the team's, every other field the quota's."""
+    return {"name": team, "tier": fields.pop("tier", 1), "quota": config(*rows, **fields)}
 
 
 def share(team: str, percent: float, instance_type: str = G5, *, tier: int = 1, **bounds: Any) -> dict[str, Any]:

@@ -7,8 +7,7 @@ the changed teams as the rendering makes them, so that only the numbers differ.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from taskgov.allocation.plan import Change, Prediction, WorkloadEffect
 from taskgov.hyperpod.instance_types import InstanceTypeTable, mig_slices
@@ -16,7 +15,7 @@ from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig, ComputeQuot
 from taskgov.hyperpod.names import NAMESPACE_NAME_LABEL, team_of_cluster_queue, team_of_namespace
 from taskgov.kueue.render import manager_configuration, render
 from taskgov.quantities import is_accelerator, is_mig
-from taskgov.scheduling import Admission, ManagerConfig, Preempted, World
+from taskgov.scheduling import Admission, ManagerConfig, Preempted, Settlement, World
 from taskgov.snapshot.model import KubernetesObject, KueueObjects, Snapshot
 
 MAX_CYCLES: Final = 5000
@@ -36,11 +35,10 @@ def predict(snapshot: Snapshot, changes: Sequence[Change], table: InstanceTypeTa
     except (KeyError, ValueError) as error:
         return Prediction(simulated=False, not_modelled=(f"the scheduler's objects cannot be read: {error}",))
     running = {key: held for key in without.workloads() if (held := without.admission(key)) is not None}
-    now = snapshot.taken_at
-    calm, changed = _settled(without, now), _settled(with_plan, now)
-    if calm is None or changed is None:
-        return Prediction(simulated=False, not_modelled=(f"the queues did not settle within {MAX_CYCLES} cycles",))
-    effects = tuple(_effects(_Outcome(without, calm), _Outcome(with_plan, changed), running))
+    calm, changed = (world.settle(snapshot.taken_at, max_cycles=MAX_CYCLES) for world in (without, with_plan))
+    if not calm.settled or not changed.settled:
+        return Prediction(simulated=False, not_modelled=(_restless(changed if calm.settled else calm),))
+    effects = tuple(_effects(_Outcome.of(without, calm), _Outcome.of(with_plan, changed), running))
     preempted = sum(effect.gpus for effect in effects if effect.effect == "preempted")
     return Prediction(simulated=True, effects=effects, preempted_gpus=preempted)
 
@@ -51,6 +49,10 @@ class _Outcome:
 
     world: World
     preempted: Mapping[str, Preempted]
+
+    @classmethod
+    def of(cls, world: World, settlement: Settlement) -> Self:
+        return cls(world, {preempted.workload: preempted for preempted in settlement.preempted})
 
 
 def _two_worlds(snapshot: Snapshot, changes: Sequence[Change], table: InstanceTypeTable) -> tuple[World, World]:
@@ -107,12 +109,10 @@ def _objects(kueue: KueueObjects) -> Iterable[Mapping[str, Any]]:
         yield from ({**item, "kind": kind} for item in items)
 
 
-def _settled(world: World, now: datetime) -> dict[str, Preempted] | None:
-    """Run until nothing changes; return who was preempted, or None when it does not come to rest."""
-    results = world.settle(now, max_cycles=MAX_CYCLES)
-    if len(results) >= MAX_CYCLES:
-        return None
-    return {preempted.workload: preempted for result in results for preempted in result.preempted}
+def _restless(settlement: Settlement) -> str:
+    if settlement.loop:
+        return f"workloads would preempt one another for ever: {', '.join(sorted(settlement.loop))}"
+    return f"the queues did not settle within {MAX_CYCLES} cycles"
 
 
 def _effects(calm: _Outcome, changed: _Outcome, running: Mapping[str, Admission]) -> Iterable[WorkloadEffect]:

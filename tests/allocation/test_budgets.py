@@ -1,0 +1,57 @@
+from typing import Any
+
+import pytest
+
+from taskgov.allocation.plan import Plan, Reason
+from taskgov.allocation.planner import plan_quotas
+from taskgov.findings import Severity
+from taskgov.snapshot.model import BudgetUse, Snapshot
+from tests.allocation.world import NOW, document, fixed, nodes, quota, row, snapshot
+
+SHARING = {"ResourceSharingConfig": {"Strategy": "LendAndBorrow", "BorrowLimit": 50}}
+
+
+def world(used: float | None, **budget: Any) -> Snapshot:
+    """team-a has 100 GPU-hours a month."""
+    budgets = [{"team": "team-a", "gpuHours": 100, **budget}]
+    policy = document(fixed("team-a", row(Count=2), **SHARING), budgets=budgets, pool=False)
+    uses = () if used is None else (BudgetUse("team-a", NOW.replace(day=1, hour=0), used),)
+    return snapshot(policy, nodes(2), [quota("team-a", row(Count=2), settings=SHARING)], budget_use=uses)
+
+
+def plan_of(each: Snapshot) -> Plan:
+    return plan_quotas(each, mode="apply")
+
+
+CASES = {
+    "below every threshold nothing is said": (79.9, []),
+    "the first threshold is a warning": (80.0, [("budget-threshold", Severity.WARNING)]),
+    "a used-up budget is an error": (100.0, [("budget-threshold", Severity.ERROR)]),
+    "a budget that is not measured says so": (None, [("budget-not-measured", Severity.INFO)]),
+}
+
+
+@pytest.mark.parametrize(("used", "want"), CASES.values(), ids=CASES.keys())
+def test_budgets(used: float | None, want: list[tuple[str, Severity]]) -> None:
+    plan = plan_of(world(used))
+    assert [(finding.code, finding.severity) for finding in plan.findings] == want
+    assert plan.changes == ()
+
+
+def test_the_sentence_has_use_budget_period_and_threshold() -> None:
+    [finding] = plan_of(world(85, warnPercent=[50, 80])).findings
+    assert finding.because == ("team-a used 85 of 100 GPU-hours since 2026-11-01 00:00 UTC (85 %, threshold 80 %).")
+
+
+def test_where_the_document_says_so_borrowing_stops_and_the_guarantee_stays() -> None:
+    [change] = plan_of(world(100, lowerBorrowLimit=True)).changes
+    assert change.reason is Reason.BUDGET
+    assert change.after.to_api() == {
+        "ComputeQuotaResources": [{"InstanceType": "ml.g5.8xlarge", "Count": 2}],
+        "ResourceSharingConfig": {"Strategy": "LendAndBorrow", "BorrowLimit": 0},
+    }
+    assert "borrowing stops" in change.because
+
+
+def test_below_the_budget_borrowing_goes_on() -> None:
+    assert plan_of(world(99, lowerBorrowLimit=True)).changes == ()

@@ -1,0 +1,64 @@
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from taskgov.allocation.plan import Reason
+from taskgov.allocation.planner import plan_quotas
+from taskgov.snapshot.model import AppliedQuota, ObservedUse, PastQuota, Snapshot
+from tests.allocation.world import G5, NOW, P5, applied, counts, document, fixed, nodes, quota, row, snapshot
+
+
+def use(peak: float, *, hours: float = 168, pending: bool = False) -> ObservedUse:
+    return ObservedUse("team-a", G5, hours=hours, peak_instances=peak, pending=pending)
+
+
+def world(*uses: ObservedUse, today: int = 20, history: tuple[tuple[float, int], ...] = (), **rules: Any) -> Snapshot:
+    """team-a is promised 20; what it had so many hours ago is its history."""
+    demand = {"enabled": True, "maxMovePercent": 10, **rules}
+    policy = document(fixed("team-a", row(Count=20)), demand=demand, guardrails={"minimumQuota": {"team-a": 4}})
+    held = quota("team-a", row(Count=today))
+    past = tuple(
+        PastQuota(NOW - timedelta(hours=ago), quota("team-a", row(Count=count)).compute_quota_config)
+        for ago, count in history
+    )
+    written = AppliedQuota("id-team-a", 1, held.compute_quota_config, held.compute_quota_target, "p", NOW, past)
+    return snapshot(policy, nodes(24), [held], observed_use=uses, applied=(written,))
+
+
+CASES = {
+    "off, nothing moves": (world(use(0), enabled=False), 20),
+    "unobserved, nothing moves": (world(), 20),
+    "observed too short, nothing moves": (world(use(0, hours=167)), 20),
+    "a tenth of the promise moves a day": (world(use(0)), 18),
+    "within the same day nothing more moves": (world(use(0), today=18, history=((1, 20),)), 18),
+    "the next day another tenth moves": (world(use(0), today=18, history=((25, 20),)), 16),
+    "use and half as much again stay": (world(use(8), today=12, history=((25, 14),)), 12),
+    "what the team grows into comes back": (world(use(10), today=12, history=((25, 14),)), 15),
+    "waiting work brings the whole promise back": (world(use(8, pending=True), today=12), 20),
+    "the floor stays": (world(use(0), today=4, history=((25, 5),)), 4),
+    "a past that cannot be read counts as the promise": (
+        replace(world(use(0), today=6), applied=tuple(replace(each, history=None) for each in world(use(0)).applied)),
+        18,
+    ),
+}
+
+
+@pytest.mark.parametrize(("each", "want"), CASES.values(), ids=CASES.keys())
+def test_demand(each: Snapshot, want: int) -> None:
+    plan = plan_quotas(each, mode="apply")
+    assert counts(plan) == {"team-a": want, "shared-pool": 24 - want}
+    assert plan_quotas(applied(each, plan), mode="apply").changes == ()
+
+
+def test_what_is_moved_says_why() -> None:
+    [line] = [line for line in plan_quotas(world(use(2)), mode="plan").allocations if line.team == "team-a"]
+    assert line.because.endswith("promised 20, used 2 at most in 168 h, 2 of 20 lent to the shared pool")
+    assert line.reason is Reason.DEMAND
+
+
+def test_promises_in_parts_are_left_alone() -> None:
+    policy = document(fixed("team-a", row(P5, Accelerators=6)), demand={"enabled": True})
+    idle = ObservedUse("team-a", P5, hours=500, peak_instances=0)
+    assert counts(plan_quotas(snapshot(policy, nodes(1, P5), observed_use=(idle,)), mode="plan"))["team-a"] == 6

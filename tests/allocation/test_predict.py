@@ -1,0 +1,150 @@
+"""What a plan would do to running and waiting work, on the queues of the first walkthrough (seed 000)."""
+
+from dataclasses import replace
+from typing import Any
+
+from taskgov.allocation.plan import Outcome, Plan, Prediction, WorkloadEffect
+from taskgov.allocation.planner import plan_quotas
+from taskgov.hyperpod.instance_types import InstanceTypeTable
+from taskgov.hyperpod.model import ClusterSchedulerConfig, ComputeQuota, SchedulerConfig
+from taskgov.kueue.render import render
+from taskgov.scheduling import World
+from taskgov.snapshot.model import KueueObjects, Snapshot
+from tests.allocation.world import G5, NOW, document, fixed, nodes, quota, row, snapshot
+
+SHARING = {"ResourceSharingConfig": {"Strategy": "LendAndBorrow", "BorrowLimit": 50}}
+SCHEDULER = ClusterSchedulerConfig(
+    cluster_scheduler_config_id="scheduler0001",
+    name="policy",
+    cluster_scheduler_config_version=1,
+    status="Created",
+    scheduler_config=SchedulerConfig.model_validate({"FairShare": "Disabled"}),
+)
+
+
+def job(team: str, name: str, instances: int, *, minute: int = 0, priority: int = 0) -> dict[str, Any]:
+    """A workload of pods that take one ml.g5.8xlarge GPU each."""
+    requests = {"cpu": "8", "memory": "32Gi", "nvidia.com/gpu": "1"}
+    containers = [{"name": "main", "resources": {"requests": requests}}]
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta1",
+        "kind": "Workload",
+        "metadata": {
+            "name": name,
+            "namespace": f"hyperpod-ns-{team}",
+            "uid": f"uid-{name}",
+            "creationTimestamp": f"2026-11-20T09:{minute:02}:00Z",
+        },
+        "spec": {
+            "queueName": f"hyperpod-ns-{team}-localqueue",
+            "active": True,
+            "priority": priority,
+            "podSets": [{"name": "main", "count": instances, "template": {"spec": {"containers": containers}}}],
+        },
+    }
+
+
+def queues(quotas: list[ComputeQuota], *jobs: dict[str, Any]) -> KueueObjects:
+    """Let the jobs run on queues made from the quotas, and return what the API server would then show."""
+    rendered = render(quotas, SCHEDULER.scheduler_config, InstanceTypeTable())
+    world = World()
+    world.load([*rendered.in_order(), *jobs])
+    world.settle("2026-11-20T10:00:00Z")
+    return KueueObjects(
+        resource_flavors=rendered.resource_flavors,
+        cluster_queues=tuple(world.cluster_queue(name) for name in sorted(world.cluster_queues())),
+        local_queues=rendered.local_queues,
+        priority_classes=rendered.priority_classes,
+        workloads=tuple(world.workload(key) for key in sorted(world.workloads())),
+    )
+
+
+def world(a: int, b: int, *jobs: dict[str, Any], today: tuple[int, int] = (2, 2), **sections: Any) -> Snapshot:
+    quotas = [
+        quota("team-a", row(Count=today[0]), settings=SHARING),
+        quota("team-b", row(Count=today[1]), settings=SHARING),
+    ]
+    policy = document(
+        fixed("team-a", row(Count=a), **SHARING), fixed("team-b", row(Count=b), **SHARING), pool=False, **sections
+    )
+    return snapshot(policy, nodes(sum(today)), quotas, kueue=queues(quotas, *jobs), scheduler_config=SCHEDULER)
+
+
+def plan_of(each: Snapshot) -> Plan:
+    return plan_quotas(each, mode="apply")
+
+
+def effects(each: Snapshot) -> list[tuple[str, str]]:
+    prediction = plan_of(each).prediction
+    assert prediction.simulated
+    return [(effect.effect, effect.name) for effect in prediction.effects]
+
+
+def test_a_job_starts_in_the_quota_that_a_plan_brings() -> None:
+    each = world(3, 1, job("team-a", "big", 3), today=(1, 3))
+    assert effects(each) == [("starts", "big")]
+
+
+def test_a_job_that_runs_on_borrowed_quota_is_preempted_by_the_owner_of_new_quota() -> None:
+    each = world(1, 3, job("team-a", "borrower", 3, minute=1), job("team-b", "owner", 3, minute=2))
+    [preempted, starts] = plan_of(each).prediction.effects
+    assert preempted == WorkloadEffect(
+        namespace="hyperpod-ns-team-a",
+        name="borrower",
+        team="team-a",
+        effect="preempted",
+        gpus=3,
+        because="InCohortReclamation, by hyperpod-ns-team-b/owner",
+    )
+    assert (starts.effect, starts.name) == ("starts", "owner")
+    assert plan_of(each).prediction.preempted_gpus == 3
+
+
+def test_what_would_have_happened_without_the_plan_is_not_its_doing() -> None:
+    each = world(3, 2, job("team-a", "waiting", 2, minute=1), today=(2, 2))
+    kueue = each.kueue
+    pending = tuple({**item, "status": {}} for item in kueue.workloads)
+    each = replace(each, nodes=nodes(5), kueue=replace(kueue, workloads=pending))
+    assert effects(each) == []
+
+
+def test_running_work_stays_when_its_quota_is_lowered_and_nobody_reclaims() -> None:
+    assert effects(world(1, 3, job("team-a", "running", 2))) == []
+
+
+def test_a_job_that_would_have_started_waits_when_the_quota_goes() -> None:
+    each = world(0, 4, job("team-a", "waiting", 2))
+    pending = tuple({**item, "status": {}} for item in each.kueue.workloads)
+    assert effects(replace(each, kueue=replace(each.kueue, workloads=pending))) == [("waits", "waiting")]
+
+
+def test_more_preemption_than_allowed_blocks_the_plan() -> None:
+    jobs = job("team-a", "borrower", 3, minute=1), job("team-b", "owner", 3, minute=2)
+    assert plan_of(world(1, 3, *jobs, guardrails={"maxPreemptedGpus": 2})).outcome is Outcome.BLOCKED
+    assert plan_of(world(1, 3, *jobs, guardrails={"maxPreemptedGpus": 3})).outcome is Outcome.APPLY
+
+
+def test_a_new_team_gets_its_queue_in_the_simulation() -> None:
+    each = world(2, 2, job("team-c", "early", 1))
+    policy = document(*(fixed(f"team-{name}", row(Count=count)) for name, count in (("a", 2), ("b", 1), ("c", 1))))
+    assert effects(replace(each, policy=policy)) == [("starts", "early")]
+
+
+def test_objects_that_cannot_be_read_predict_nothing_and_say_so() -> None:
+    each = world(1, 3, job("team-a", "running", 2))
+    broken = replace(each.kueue, cluster_queues=({"metadata": {}},))
+    prediction = plan_of(replace(each, kueue=broken)).prediction
+    assert not prediction.simulated
+    assert "cannot be read" in prediction.not_modelled[0]
+
+
+def test_without_work_or_without_changes_nothing_has_an_effect() -> None:
+    assert plan_of(world(1, 3)).prediction == Prediction(simulated=True)
+    assert plan_of(world(2, 2, job("team-a", "running", 2))).prediction == Prediction(simulated=True)
+
+
+def test_the_prediction_does_not_change_the_snapshot() -> None:
+    each = world(1, 3, job("team-a", "borrower", 3, minute=1), job("team-b", "owner", 3, minute=2))
+    assert plan_of(each) == plan_of(each)
+    assert each.taken_at == NOW
+    assert G5 in str(each.kueue.cluster_queues)
