@@ -1,0 +1,94 @@
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from taskgov.findings import Finding, Severity
+from taskgov.policy.violations import Violation
+from taskgov.snapshot.codec import snapshot_from_json, snapshot_sha256, snapshot_to_json
+from taskgov.snapshot.model import (
+    AppliedQuota,
+    BudgetUse,
+    KueueObjects,
+    ObservedUse,
+    PastQuota,
+    QuotaEdit,
+    Snapshot,
+    Taint,
+)
+from tests.allocation.world import NOW, document, fixed, nodes, quota, row, share, snapshot
+
+
+def full() -> Snapshot:
+    """A snapshot with something in every field."""
+    held = quota("team-a", row(Count=2), weight=5)
+    written = AppliedQuota(
+        compute_quota_id="id-team-a",
+        version=1,
+        config=held.compute_quota_config,
+        target=held.compute_quota_target,
+        plan_id="plan-1",
+        at=NOW,
+        history=(PastQuota(NOW, held.compute_quota_config),),
+        adopted=held.compute_quota_config,
+        promise="digest",
+    )
+    lease = {
+        "to": "a",
+        "from": "b",
+        "instanceType": "ml.g5.8xlarge",
+        "count": 1,
+        "reason": "why",
+        "start": NOW,
+        "end": NOW,
+    }
+    world = snapshot(
+        document(fixed("a", row(Count=1)), share("b", 12.5), leases=[lease], handEdits="adopt"),
+        nodes(2, allocatable={"nvidia.com/gpu": 1, "cpu": 7}, taints=(Taint("k", "v", "NoSchedule"),), turns=(NOW,)),
+        [held],
+        kueue=KueueObjects(workloads=({"metadata": {"name": "w", "labels": {"ü": "é"}}},)),
+        applied=(written,),
+        edits=(QuotaEdit("id-team-a", "alice", NOW, "UpdateComputeQuota"),),
+        observed_use=(ObservedUse("a", "ml.g5.8xlarge", 168, 1.5),),
+        budget_use=(BudgetUse("a", NOW, 12.5),),
+        stopped=None,
+    )
+    finding = Finding("code", Severity.INFO, "subject", "because", evidence={"n": 1, "flag": True, "part": 0.5})
+    return replace(world, policy_findings=(finding,), policy_violations=(Violation("path", "value", "rule"),))
+
+
+def test_a_snapshot_survives_its_bytes() -> None:
+    assert snapshot_from_json(snapshot_to_json(full())) == full()
+
+
+def test_the_same_snapshot_gives_the_same_bytes() -> None:
+    travelled = snapshot_from_json(snapshot_to_json(full()))
+    assert snapshot_to_json(travelled) == snapshot_to_json(full())
+    assert snapshot_sha256(travelled) == snapshot_sha256(full())
+
+
+def test_the_order_in_which_a_mapping_was_filled_does_not_matter() -> None:
+    one, other = ({"cpu": 7, "nvidia.com/gpu": 1}, {"nvidia.com/gpu": 1, "cpu": 7})
+    bodies = {snapshot_to_json(snapshot(None, nodes(1, allocatable=offer))) for offer in (one, other)}
+    assert len(bodies) == 1
+
+
+def test_what_could_not_be_read_is_told_from_what_was_not_said() -> None:
+    unread = snapshot(stopped=None)
+    assert snapshot_from_json(snapshot_to_json(unread)).stopped is None
+    assert snapshot_from_json(snapshot_to_json(snapshot())).stopped is False
+
+
+def test_a_moment_is_the_same_in_every_zone() -> None:
+    berlin = NOW.astimezone(timezone(timedelta(hours=1)))
+    assert snapshot_from_json(snapshot_to_json(snapshot(now=berlin))).taken_at == NOW
+
+
+def test_another_snapshot_has_another_digest() -> None:
+    assert snapshot_sha256(full()) != snapshot_sha256(replace(full(), taken_at=datetime(2026, 1, 1, tzinfo=UTC)))
+
+
+@pytest.mark.parametrize("text", [b"", b"{}", b'{"cluster":{"name":"c","arn":"a"},"taken_at":"noon"}'])
+def test_what_is_no_snapshot_is_refused(text: bytes) -> None:
+    with pytest.raises(ValueError, match="Snapshot"):
+        snapshot_from_json(text)

@@ -1,0 +1,97 @@
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from taskgov.snapshot.memory import MAX_TURNS, NodeMemory, NodeRecord
+from taskgov.snapshot.model import Node
+from taskgov.snapshot.nodes import remember_nodes
+
+NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+
+
+def look(memory: NodeMemory, minute: int, **healthy: bool) -> tuple[NodeMemory, dict[str, Node]]:
+    seen = [Node(name=name, instance_type="t", cordoned=not fine) for name, fine in healthy.items()]
+    after, nodes = remember_nodes(memory, seen, NOW + timedelta(minutes=minute))
+    return after, {node.name: node for node in nodes}
+
+
+def at(minute: int) -> datetime:
+    return NOW + timedelta(minutes=minute)
+
+
+def test_at_the_first_look_nodes_are_taken_as_they_are() -> None:
+    _, nodes = look(NodeMemory(), 0, fine=True, sick=False)
+    assert (nodes["fine"].found_healthy, nodes["fine"].healthy_since) == (True, None)
+    assert (nodes["sick"].found_healthy, nodes["sick"].unhealthy_since) == (False, None)
+
+
+def test_a_node_that_joins_later_is_healthy_since_it_was_seen_so() -> None:
+    memory, _ = look(NodeMemory(), 0)
+    memory, nodes = look(memory, 5, new=True)
+    assert (nodes["new"].healthy_since, nodes["new"].found_healthy) == (at(5), False)
+    _, nodes = look(memory, 9, new=True)
+    assert nodes["new"].healthy_since == at(5)
+
+
+def test_a_node_that_joins_sick_was_never_healthy() -> None:
+    memory, _ = look(NodeMemory(), 0)
+    memory, nodes = look(memory, 5, new=False)
+    assert (nodes["new"].healthy_since, nodes["new"].unhealthy_since) == (None, None)
+    _, nodes = look(memory, 6, new=True)
+    assert nodes["new"].turns == (at(6),)
+
+
+def test_every_turn_is_remembered() -> None:
+    memory, _ = look(NodeMemory(), 0, node=True)
+    memory, nodes = look(memory, 1, node=False)
+    assert (nodes["node"].healthy_since, nodes["node"].unhealthy_since) == (None, at(1))
+    memory, nodes = look(memory, 2, node=True)
+    assert (nodes["node"].healthy_since, nodes["node"].unhealthy_since) == (at(2), None)
+    assert nodes["node"].turns == (at(1), at(2))
+
+
+def test_a_node_that_disappears_is_forgotten() -> None:
+    memory, _ = look(NodeMemory(), 0, node=True)
+    memory, _ = look(memory, 1)
+    assert memory.nodes == {}
+    _, nodes = look(memory, 2, node=True)
+    assert (nodes["node"].healthy_since, nodes["node"].found_healthy) == (at(2), False)
+
+
+def test_turns_are_forgotten_in_pairs_so_that_the_rest_keeps_its_meaning() -> None:
+    memory, nodes = look(NodeMemory(), 0, node=True)
+    for minute in range(1, 40):
+        memory, nodes = look(memory, minute, node=minute % 2 == 0)
+    assert len(nodes["node"].turns) <= MAX_TURNS
+    assert nodes["node"].unhealthy_since == at(39)
+    assert (len(nodes["node"].turns) % 2 == 1) == nodes["node"].found_healthy
+
+
+def test_a_look_at_the_same_nodes_changes_no_byte() -> None:
+    memory, _ = look(NodeMemory(), 0, a=True, b=False)
+    again, _ = look(memory, 5, a=True, b=False)
+    assert again.to_json() == memory.to_json()
+
+
+records = st.builds(
+    NodeRecord, st.booleans(), st.booleans(), st.lists(st.datetimes(timezones=st.just(UTC)), max_size=3).map(tuple)
+)
+
+
+@given(st.dictionaries(st.text(min_size=1), records), st.booleans())
+def test_the_memory_survives_its_bytes(nodes: dict[str, NodeRecord], looked: bool) -> None:
+    memory = NodeMemory(nodes, looked)
+    assert NodeMemory.from_json(memory.to_json()) == memory
+    assert NodeMemory.from_json(memory.to_json()).to_json() == memory.to_json()
+
+
+def test_nothing_kept_is_an_empty_memory() -> None:
+    assert NodeMemory.from_json(None) == NodeMemory()
+
+
+@pytest.mark.parametrize("text", [b"[]", b"{}", b'{"version":2}', b"no json"])
+def test_what_is_no_memory_is_refused(text: bytes) -> None:
+    with pytest.raises(ValueError, match=r"version 1|Expecting value"):
+        NodeMemory.from_json(text)
