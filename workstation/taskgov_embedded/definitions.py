@@ -60,6 +60,9 @@ def _problems_of_state(name: str, state: Mapping[str, Any]) -> Iterator[str]:
         yield f"state {name!r} needs either Next or End"
     if kind == "Choice" and not state.get("Choices"):
         yield f"state {name!r} has no Choices"
+    processor = state.get("ItemProcessor", {}).get("ProcessorConfig", {})
+    if processor.get("Mode") == "DISTRIBUTED":
+        yield f"state {name!r}: the embedded stack has no distributed Map"
     integration = _INTEGRATION.match(str(state.get("Resource", "")))
     if integration is None:
         return

@@ -81,7 +81,7 @@ def put(data: Iterable[Datum], place: Place) -> None:
         member = {
             "MetricName": one.name,
             "Dimensions": [{"Name": name, "Value": value} for name, value in one.dimensions],
-            "Timestamp": one.time,
+            "Timestamp": one.time.replace(tzinfo=None),  # moto keeps UTC without saying so
             "Values": list(one.values),
         }
         backend.put_metric_data(one.namespace, [member | ({"Unit": one.unit} if one.unit else {})])

@@ -42,7 +42,7 @@ class Faults:
     def __init__(self) -> None:
         self._faults: list[Fault] = []
 
-    def fail(
+    def fail(  # noqa: PLR0913 each names one part of the fault
         self,
         service: str,
         operation: str,

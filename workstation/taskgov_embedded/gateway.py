@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import uuid
 import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -79,7 +80,9 @@ class _Wire:
             # AccessDenied and throttling errors are in no service model; moto warns of that and writes them all right.
             warnings.filterwarnings("ignore", message="Exception.AwsError. with code")
             written = serializer.serialize(result)
-        return written["status_code"], dict(written["headers"]), written["body"]
+        # Step Functions tells the request's id in the cause of an error, and moto's version needs one.
+        headers = {"x-amzn-RequestId": str(uuid.uuid5(uuid.NAMESPACE_URL, str(written["body"])))}
+        return written["status_code"], dict(written["headers"]) | headers, written["body"]
 
 
 class Gateway:

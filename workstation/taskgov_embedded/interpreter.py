@@ -6,6 +6,8 @@ moto: the version is pinned, and a test asserts it. `Interpreter.install` puts t
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 import json
 import logging
 import random
@@ -31,7 +33,7 @@ from moto.stepfunctions.parser.models import StepFunctionsParserBackend
 from taskgov_embedded.baton import Baton, CooperativeEvent, CooperativeThread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from taskgov_embedded.clients import Clients
     from taskgov_embedded.timeline import Timeline
@@ -83,6 +85,7 @@ class Interpreter:
         self._clients = clients
         self._timeline = timeline
         self._names: dict[str, int] = {}
+        self._uuid_numbers = itertools.count(1)
         self._undo: list[Callable[[], None]] = []
 
     def install(self) -> None:
@@ -94,6 +97,7 @@ class Interpreter:
         self._name_service_errors()
         self._read_string_literals()
         self._write_times_as_aws()
+        self._describe_whole_executions()
         self._name_a_choice_without_match()
         self._jitter_alike()
         self._tell_the_timeline()
@@ -131,7 +135,13 @@ class Interpreter:
 
     def _evaluate_jsonata(self) -> None:
         """Evaluate JSONata with jsonata-python (moto asks a JVM that is not there), and quote declared strings."""
-        self._replace(moto_jsonata, "_eval_jsonata", evaluate_jsonata)
+        self._replace(moto_jsonata, "_eval_jsonata", partial(evaluate_jsonata, numbers=self._uuid_numbers))
+        # `$` inside a filter or a function is the item at hand; moto refuses it wherever it stands.
+        self._replace(moto_jsonata, "_ILLEGAL_VARIABLE_REFERENCES", frozenset())
+        functions = import_module(f"{_ASL}.component.intrinsic.jsonata")
+        declared = functions._DECLARATION_BY_VARIABLE_REFERENCE  # noqa: SLF001 see the module's docstring
+        kept = {name: text for name, text in declared.items() if name not in {"$uuid", "$hash"}}
+        self._replace(functions, "_DECLARATION_BY_VARIABLE_REFERENCE", kept)
         for name in ("jsonata.jsonata", "eval.states", "eval.variable_store"):
             self._replace_if_there(import_module(f"{_ASL}.{name}"), "encode_jsonata_variable_declarations", declare)
 
@@ -204,6 +214,22 @@ class Interpreter:
             env.stack.append(with_times_as_text(env.stack.pop()))
 
         self._replace(aws_sdk, "_eval_service_task", eval_service_task)
+
+    def _describe_whole_executions(self) -> None:
+        """Give each execution its end and its output as JSON; moto leaves out the end of one that timed out."""
+        responses = import_module("moto.stepfunctions.responses").StepFunctionResponse
+        own_describe = responses.describe_execution
+
+        def describe_execution(response: Any) -> Any:
+            described = own_describe(response)
+            execution = response.stepfunction_backend.describe_execution(described.result["executionArn"])
+            if execution.stop_date is not None:
+                described.result["stopDate"] = execution.stop_date
+            if str(execution.status) == "SUCCEEDED":
+                described.result["output"] = to_json_str(execution.output)
+            return described
+
+        self._replace(responses, "describe_execution", describe_execution)
 
     def _name_a_choice_without_match(self) -> None:
         """Fail with States.NoChoiceMatched when no rule of a Choice matches; moto says States.Runtime."""
@@ -285,13 +311,21 @@ def with_times_as_text(value: Any) -> Any:
     return timestamp(value) if isinstance(value, datetime) else value
 
 
-def evaluate_jsonata(expression: str) -> Any:
-    """Evaluate a JSONata expression.
+def evaluate_jsonata(expression: str, numbers: Iterator[int]) -> Any:
+    """Evaluate a JSONata expression; `numbers` make its `$uuid()`s, so that each run has the same ones.
 
-    >>> evaluate_jsonata('($team := {"gpus": [1, 2]}; $sum($team.gpus))')
+    >>> evaluate_jsonata('($team := {"gpus": [1, 2]}; $sum($team.gpus))', itertools.count())
     3
     """
-    return _plain(jsonata_python.Jsonata(expression).evaluate(None))
+    compiled = jsonata_python.Jsonata(expression)
+    compiled.register_lambda("uuid", lambda: str(uuid.uuid5(uuid.NAMESPACE_URL, f"jsonata/{next(numbers)}")))
+    compiled.register_lambda("hash", _hash)
+    return _plain(compiled.evaluate(None))
+
+
+def _hash(value: str, algorithm: str) -> str:
+    """Do what Step Functions adds to JSONata as `$hash`; the algorithms are MD5 and SHA-1 to SHA-512."""
+    return hashlib.new(algorithm.replace("-", "").lower(), value.encode(), usedforsecurity=False).hexdigest()
 
 
 def _plain(value: Any) -> Any:

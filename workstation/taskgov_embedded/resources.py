@@ -113,6 +113,7 @@ class Resources:
             "AWS::CloudWatch::Alarm": ("AlarmName", self._alarm),
             "AWS::CloudWatch::Dashboard": ("DashboardName", self._dashboard),
             "AWS::SNS::Subscription": (None, self._subscription),
+            "AWS::Logs::LogGroup": ("LogGroupName", self._log_group),
             "AWS::Logs::MetricFilter": ("FilterName", self._metric_filter),
         }
 
@@ -252,6 +253,14 @@ class Resources:
             ReturnSubscriptionArn=True,
         )
         return MadeResource(made["SubscriptionArn"], {}, "AWS::SNS::Subscription")
+
+    def _log_group(self, name: str, properties: dict[str, Any]) -> MadeResource:
+        """Make a log group; its `Arn` ends with `:*`, as CloudFormation gives it, which moto leaves out."""
+        logs = self._clients.of_person("logs")
+        logs.create_log_group(logGroupName=name)
+        if "RetentionInDays" in properties:
+            logs.put_retention_policy(logGroupName=name, retentionInDays=int(properties["RetentionInDays"]))
+        return MadeResource(name, {"Arn": self._place.arn("logs", f"log-group:{name}:*")}, "AWS::Logs::LogGroup")
 
     def _metric_filter(self, name: str, properties: dict[str, Any]) -> MadeResource:
         named = {key[0].lower() + key[1:]: value for key, value in properties.items() if key != "FilterName"}

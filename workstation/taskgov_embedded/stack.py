@@ -31,6 +31,7 @@ from taskgov_embedded.gateway import Gateway
 from taskgov_embedded.iam import grants_of
 from taskgov_embedded.identity import Identities
 from taskgov_embedded.interpreter import Interpreter
+from taskgov_embedded.metric_data import MetricData
 from taskgov_embedded.objects import ObjectEvents
 from taskgov_embedded.policies import Policies
 from taskgov_embedded.queues import Queues
@@ -38,6 +39,7 @@ from taskgov_embedded.resources import Resources
 from taskgov_embedded.runtime import Runtime
 from taskgov_embedded.sagemaker.service import SageMaker
 from taskgov_embedded.schedules import Schedules
+from taskgov_embedded.sts import Sts
 from taskgov_embedded.template import translate
 from taskgov_embedded.timeline import Timeline
 
@@ -112,6 +114,7 @@ class Stack:
         self.schedules = Schedules(self.account, self.bus)
         self.sagemaker = SageMaker(self.account, self.bus)
         self.eks = Eks(self.account)
+        Sts(self.account)
         self._closing = ExitStack()
         self.translated: Translated
 
@@ -145,7 +148,7 @@ class Stack:
         undo.enter_context(_environment({"AWS_DEFAULT_REGION": self.place.region, "MOTO_ACCOUNT_ID": ACCOUNT}))
         interpreter = Interpreter(self._baton, self._clients, self.timeline)
         objects = ObjectEvents(self.account, self.bus)
-        for part in (self.clock, process.Process(), self._gateway, interpreter, self._queues, objects):
+        for part in (self.clock, process.Process(), self._gateway, interpreter, self._queues, objects, MetricData()):
             part.install()
             undo.callback(part.uninstall)
         undo.enter_context(_sleeping_on(self._baton))
