@@ -1,4 +1,4 @@
-"""Find metric data by its dimensions: moto sorts them by a rule that is no order, and misses series of three or more."""
+"""Find metric data by its dimensions: moto sorts them by a rule that is no order, and misses series of three."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,20 +30,26 @@ def dimensions_of(check: MetricCheck, cluster_name: str) -> dict[str, str]:
 
 def read(world: World, name: str, dimensions: Mapping[str, str], statistic: Literal["last", "sum"]) -> float | None:
     """Return the newest value of a metric, or the sum of all its values; None when it was never measured."""
-    now = world.clock.now
-    answer = world.stack.client("cloudwatch").get_metric_statistics(
-        Namespace=NAMESPACE,
-        MetricName=name,
-        Dimensions=[{"Name": key, "Value": value} for key, value in dimensions.items()],
-        StartTime=now - timedelta(days=1),
-        EndTime=now + timedelta(minutes=1),
-        Period=MINUTE,
-        Statistics=["Sum", "Average"],
-    )
-    points = sorted(answer["Datapoints"], key=lambda point: point["Timestamp"])
-    if not points:
+    metric = {
+        "Namespace": NAMESPACE,
+        "MetricName": name,
+        "Dimensions": [{"Name": key, "Value": value} for key, value in dimensions.items()],
+    }
+    stat = "Sum" if statistic == "sum" else "Average"
+    (result,) = world.stack.client("cloudwatch").get_metric_data(
+        MetricDataQueries=[{"Id": "one", "MetricStat": {"Metric": metric, "Period": MINUTE, "Stat": stat}}],
+        StartTime=world.walkthrough.starts,
+        EndTime=world.clock.now + timedelta(minutes=1),
+    )["MetricDataResults"]
+    if not result["Values"]:
         return None
-    return float(sum(point["Sum"] for point in points) if statistic == "sum" else points[-1]["Average"])
+    return float(sum(result["Values"]) if statistic == "sum" else newest_value(result))
+
+
+def newest_value(result: Mapping[str, list[Any]]) -> float:
+    """Return the value of the latest moment, whatever the order."""
+    _, value = max(zip(result["Timestamps"], result["Values"], strict=True))
+    return float(value)
 
 
 def newest(world: World, names: tuple[str, ...]) -> list[tuple[str, dict[str, str], float]]:

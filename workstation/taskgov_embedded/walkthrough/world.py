@@ -39,6 +39,7 @@ class World:
     """Open it with `with`; the process is on its clock from then on."""
 
     def __init__(self, walkthrough: Walkthrough, template: Path = TEMPLATE) -> None:
+        self.walkthrough = walkthrough
         self.clock = VirtualClock(walkthrough.starts)
         self.stack = Stack(template, {"ApplyMode": walkthrough.mode}, self.clock)
         self.cluster_name = walkthrough.cluster.name
