@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from taskgov.audit.report_capacity import Capacity
-from taskgov.audit.report_standing import Loan, Standing, TeamStanding, lost_gpu_seconds, standing_of
+from taskgov.audit.report_standing import Loan, Standing, TeamStanding, standing_of
 from taskgov.hyperpod.model import Switch
 from tests.support.clusters import G5, GPU, GovernedCluster
 
@@ -142,10 +142,3 @@ def test_the_share_of_a_team_without_weight_is_infinite_only_while_it_borrows() 
 def test_there_is_no_entitlement_where_fair_sharing_is_off(cluster: GovernedCluster) -> None:
     standing = standing_of(cluster.with_team("team-a", used={GPU: "4"}).snapshot())
     assert all(each.entitlement is None for each in standing.teams)
-
-
-def test_lost_gpu_time_is_known_until_the_quota_is_released() -> None:
-    cluster = a_borrowing_pair().with_preempted("early", "team-a", by="team-b", gpus=4, ran_minutes=60)
-    cluster.with_preempted("late", "team-a", by="team-b", gpus=4, ran_minutes=None, minutes=4)
-    preemptions = standing_of(cluster.snapshot()).preemptions
-    assert [lost_gpu_seconds(each) for each in preemptions] == [4 * 3600, None]

@@ -124,7 +124,8 @@ def test_preemptions_are_added_up_by_team_reason_and_preempting_team() -> None:
     for name, ran in (("one", 60), ("two", None)):
         cluster.with_preempted(name, "team-a", by="team-b", gpus=4, ran_minutes=ran)
     cluster.with_preempted("own", "team-b", by="team-b", gpus=1, reason="InClusterQueue", ran_minutes=None)
-    values = measure_preemptions(standing_of(cluster.snapshot()).preemptions)
+    standing = standing_of(cluster.snapshot())
+    values = measure_preemptions(standing.preemptions, standing.lost)
     reclaimed = named(values, Team="team-a", Reason="InCohortReclamation", PreemptingTeam="team-b")
     assert reclaimed == {"Preemptions": 2, "PreemptedGpuSeconds": 4 * 3600}
     assert named(values, Team="team-b", Reason="InClusterQueue", PreemptingTeam="team-b") == {"Preemptions": 1}
@@ -134,7 +135,7 @@ def test_a_preemption_for_nobody_that_is_known_has_no_empty_dimension() -> None:
     cluster = a_cluster().with_preempted("one", "team-a", by="team-b", gpus=4)
     for condition in cluster.workloads[0]["status"]["conditions"]:
         condition["message"] = "Preempted by an older Kueue"
-    [each, _] = measure_preemptions(standing_of(cluster.snapshot()).preemptions)
+    [each] = measure_preemptions(standing_of(cluster.snapshot()).preemptions, lost={})
     assert each.dimensions["PreemptingTeam"] == "unknown"
 
 

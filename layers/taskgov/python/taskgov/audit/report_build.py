@@ -15,7 +15,7 @@ from taskgov.audit.report import (
     Totals,
     UsageLine,
 )
-from taskgov.audit.report_standing import Loan, Standing, TeamStanding, lost_gpu_seconds
+from taskgov.audit.report_standing import Loan, Standing, TeamStanding
 from taskgov.audit.report_units import readable, unit_of
 from taskgov.findings import Finding, Severity
 from taskgov.kueue.workloads import Preemption
@@ -38,7 +38,7 @@ def build_report(snapshot: Snapshot, plan: Plan, standing: Standing, findings: I
             PendingLine(each.team, each.workloads, each.accelerators, each.oldest_wait(now).total_seconds())
             for each in standing.pending
         ),
-        preemptions=tuple(_preemption(each) for each in reversed(standing.preemptions)),
+        preemptions=tuple(_preemption(each, standing) for each in reversed(standing.preemptions)),
         allocations=plan.allocations,
         changes=tuple(_change(change, plan) for change in plan.changes),
         effects=plan.prediction.effects,
@@ -125,7 +125,7 @@ def _loan(loan: Loan) -> LoanLine:
     return LoanLine(loan.borrower, loan.lender, loan.instance_type, loan.resource, unit_of(loan.resource), amount)
 
 
-def _preemption(preemption: Preemption) -> PreemptionLine:
+def _preemption(preemption: Preemption, standing: Standing) -> PreemptionLine:
     return PreemptionLine(
         at=preemption.at,
         team=preemption.team,
@@ -133,7 +133,7 @@ def _preemption(preemption: Preemption) -> PreemptionLine:
         reason=preemption.reason,
         preempting_team=preemption.preempting_team or "",
         gpus=preemption.accelerators,
-        gpu_seconds=lost_gpu_seconds(preemption),
+        gpu_seconds=standing.lost.get(preemption.identity),
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from taskgov.audit.report_capacity import Capacity, Offers, capacity_of, leading_resources
+from taskgov.audit.report_lost import LostWork, lost_work
 from taskgov.audit.report_shares import Roots, entitlements_of, pool_of, roots_of
 from taskgov.kueue.lending import apportion
 from taskgov.kueue.usage import QuotaUsage, usage_of
@@ -48,11 +49,14 @@ class Standing:
     capacities: tuple[Capacity, ...]
     pending: tuple[TeamPending, ...]
     preemptions: tuple[Preemption, ...]
+    lost: LostWork
+    """GPU-seconds that the preemptions threw away, by their identity, where they are known."""
 
 
 def standing_of(snapshot: Snapshot) -> Standing:
     """Return how everybody stands at the moment of the snapshot."""
     kueue = snapshot.kueue
+    preemptions = preemptions_of(kueue.workloads)
     usage = usage_of(kueue.cluster_queues, kueue.cohorts)
     roots = roots_of(kueue)
     offers = Offers(snapshot)
@@ -72,19 +76,9 @@ def standing_of(snapshot: Snapshot) -> Standing:
         loans=tuple(_loans(usage.lines, roots)),
         capacities=tuple(capacity_of(usage, offers, place) for place in sorted(leading)),
         pending=pending_by_team(kueue.workloads),
-        preemptions=preemptions_of(kueue.workloads),
+        preemptions=preemptions,
+        lost=lost_work(preemptions, kueue.workloads),
     )
-
-
-def lost_gpu_seconds(preemption: Preemption) -> float | None:
-    """Return accelerators times seconds since admission; None once the workload has released its quota.
-
-    A checkpoint makes the loss smaller. Kueue forgets the time of admission when the quota is released, which for jobs
-    with long shutdowns is minutes after the preemption, and for others seconds.
-    """
-    if preemption.ran_since is None:
-        return None
-    return preemption.accelerators * max(0.0, (preemption.at - preemption.ran_since).total_seconds())
 
 
 def _loans(lines: Iterable[QuotaUsage], roots: Roots) -> Iterator[Loan]:

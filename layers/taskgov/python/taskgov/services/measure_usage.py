@@ -10,7 +10,8 @@ from datetime import datetime
 from typing import Final
 
 from taskgov.audit.report_capacity import Capacity
-from taskgov.audit.report_standing import Standing, TeamStanding, lost_gpu_seconds
+from taskgov.audit.report_lost import LostWork
+from taskgov.audit.report_standing import Standing, TeamStanding
 from taskgov.kueue.usage import QuotaUsage
 from taskgov.kueue.workloads import Preemption
 from taskgov.ports import Measurement
@@ -30,7 +31,7 @@ def measure_usage(standing: Standing, now: datetime) -> list[Measurement]:
     return [*_quotas(standing), *_pending(standing, now), *_capacities(standing)]
 
 
-def measure_preemptions(preemptions: Iterable[Preemption]) -> list[Measurement]:
+def measure_preemptions(preemptions: Iterable[Preemption], lost: LostWork) -> list[Measurement]:
     """Return the values of preemptions that were not counted before, by team, reason and preempting team."""
     groups: dict[tuple[str, str, str], list[Preemption]] = defaultdict(list)
     for each in preemptions:
@@ -38,9 +39,9 @@ def measure_preemptions(preemptions: Iterable[Preemption]) -> list[Measurement]:
     measured: list[Measurement] = []
     for dimensions, some in sorted(groups.items()):
         measured.append(metric.PREEMPTIONS.of(len(some), *dimensions))
-        lost = [seconds for each in some if (seconds := lost_gpu_seconds(each)) is not None]
-        if lost:
-            measured.append(metric.PREEMPTED_GPU_SECONDS.of(sum(lost), *dimensions))
+        known = [lost[each.identity] for each in some if each.identity in lost]
+        if known:
+            measured.append(metric.PREEMPTED_GPU_SECONDS.of(sum(known), *dimensions))
     return measured
 
 

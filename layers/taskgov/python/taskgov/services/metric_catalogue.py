@@ -129,8 +129,9 @@ PREEMPTED_GPU_SECONDS: Final = Metric(
     "PreemptedGpuSeconds",
     SECONDS,
     PER_PREEMPTION,
-    "Accelerators times seconds that preempted workloads had run since admission: work to do again, at most.",
-    "Workload conditions `Admitted` and `Preempted`",
+    "Accelerators times seconds that preempted workloads had run since admission: work to do again, at most. "
+    "Preemptions of which Kueue does not say it (a workload that was evicted before and has released its quota) are left out.",
+    "Workload conditions `Admitted` and `Preempted`, else `accumulatedPastExecutionTimeSeconds`",
 )
 CAPACITY_HEALTHY: Final = Metric(
     "CapacityHealthy",

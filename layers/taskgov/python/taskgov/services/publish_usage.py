@@ -77,7 +77,7 @@ class PublishUsage:
         snapshot = self.take_snapshot(cluster_arn)
         standing = standing_of(snapshot)
         new = [preemption for preemption in standing.preemptions if self._is_new(snapshot, preemption)]
-        measured = [*measure_usage(standing, snapshot.taken_at), *measure_preemptions(new)]
+        measured = [*measure_usage(standing, snapshot.taken_at), *measure_preemptions(new, standing.lost)]
         self.meter.record(snapshot.cluster.name, measured)
         return len(measured)
 
