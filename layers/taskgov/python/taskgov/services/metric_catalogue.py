@@ -130,7 +130,7 @@ PREEMPTED_GPU_SECONDS: Final = Metric(
     SECONDS,
     PER_PREEMPTION,
     "Accelerators times seconds that preempted workloads had run since admission: work to do again, at most. "
-    "Preemptions of which Kueue does not say it (a workload that was evicted before and has released its quota) are left out.",
+    "Preemptions of which Kueue does not say it (evicted more than once, quota released) are left out.",
     "Workload conditions `Admitted` and `Preempted`, else `accumulatedPastExecutionTimeSeconds`",
 )
 CAPACITY_HEALTHY: Final = Metric(
