@@ -228,9 +228,10 @@ class Simulation:
     # The agenda
 
     def _start(self, workload: str, now: Instant) -> None:
-        """Plan the completion of a workload that runs from now on."""
+        """Plan the completion of a workload that runs from now on; one whose run time nobody told runs for ever."""
         started = self._started[workload] = self._number + 1
-        self._schedule(now + self._run_times[workload], _COMPLETION, partial(self._finish, workload, started))
+        if workload in self._run_times:
+            self._schedule(now + self._run_times[workload], _COMPLETION, partial(self._finish, workload, started))
 
     def _plan(self, at: Instant | str, change: Callable[[Instant], None]) -> None:
         """Plan something from outside: it makes all earlier states new."""

@@ -192,17 +192,31 @@ class Store:
             record.workload = workload
             return
         fresh = self._new_record(workload)
-        if record.admission is not None:
-            self.stop(record)
+        if record.finished:
             record.workload, record.demand = workload, fresh.demand
-            record.hold(record.admission)
-            if not record.finished:
-                self.start(record, record.admission.cluster_queue)
-            return
-        self.dequeue(record)
-        record.workload, record.demand = workload, fresh.demand
-        if not record.finished:
+        elif record.admission is not None:
+            self._change_running(record, fresh)
+        else:
+            self.dequeue(record)
+            record.workload, record.demand = workload, fresh.demand
             self.enqueue(record)
+
+    def _change_running(self, record: Record, fresh: Record) -> None:
+        """Take a changed spec for a workload that runs; its tree gets another look only when it holds less now."""
+        if record.admission is None:
+            return
+        fresh.hold(record.admission)
+        queue, shrinks = record.queue, fresh.usage != record.usage
+        if shrinks:
+            self.stop(record)
+        elif queue is not None:
+            queue.remove(record)
+        record.workload, record.demand = fresh.workload, fresh.demand
+        record.hold(record.admission)
+        if shrinks:
+            self.start(record, record.admission.cluster_queue)
+        elif queue is not None:
+            queue.add(record)
 
     def drop_workload(self, record: Record) -> None:
         """Forget a workload; the quota it held is free."""

@@ -1,0 +1,94 @@
+"""Preemption under fair sharing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from taskgov.scheduling import ManagerConfig, Strategy, World
+from tests.scheduling.builders import Object, a_door, a_flavor, a_job, a_queue, a_running_job, a_world
+
+RULES = {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"}
+
+
+def _pool(*running: Object, weights: dict[str, str] | None = None, **settings: Any) -> World:
+    queues = [
+        a_queue(
+            name,
+            cohort="pool",
+            cpu="3",
+            preemption=RULES,
+            fairSharing={"weight": (weights or {}).get(name, "1")},
+        )
+        for name in ("a", "b", "c")
+    ]
+    world = World(ManagerConfig(fair_sharing=True, **settings))
+    world.load([a_flavor(), *queues, *(a_door(name) for name in ("a", "b", "c")), *running])
+    return world
+
+
+def _ones(queue: str, count: int) -> list[Object]:
+    return [a_running_job(f"{queue}{i}", queue, cpu="1", since=f"2026-11-20T08:00:{i:02d}Z") for i in range(count)]
+
+
+def _victims(world: World, queue: str, cpu: str = "1", **job: Any) -> list[tuple[str, str]]:
+    victims = world.victims(a_job("j", queue, cpu=cpu, **job), queue)
+    return [(v.workload.removeprefix("default/"), v.reason) for v in victims]
+
+
+def test_a_workload_within_nominal_quota_reclaims_from_the_largest_borrower() -> None:
+    world = _pool(*_ones("b", 5), *_ones("c", 4))
+    assert _victims(world, "a") == [("b4", "InCohortReclamation")]
+
+
+def test_a_borrower_takes_from_one_that_borrows_more() -> None:
+    world = _pool(*_ones("a", 3), *_ones("b", 6))
+    assert _victims(world, "a") == [("b5", "InCohortFairSharing")]
+
+
+def test_nobody_is_preempted_only_to_turn_the_inequality_round() -> None:
+    world = _pool(*_ones("a", 4), *_ones("b", 5))
+    assert _victims(world, "a") == []
+
+
+def test_the_second_strategy_compares_with_the_share_before() -> None:
+    big = a_running_job("big", "b", cpu="6")
+    both = _pool(*_ones("a", 3), big)
+    assert _victims(both, "a") == [("big", "InCohortFairSharing")]
+    first_only = _pool(*_ones("a", 3), big, strategies=(Strategy.LESS_THAN_OR_EQUAL_TO_FINAL_SHARE,))
+    assert _victims(first_only, "a") == []
+
+
+def test_weights_say_how_much_more_a_queue_may_borrow() -> None:
+    running = [*_ones("a", 4), *_ones("b", 5)]
+    assert _victims(_pool(*running, weights={"a": "2"}), "a") == [("b4", "InCohortFairSharing")]
+    assert _victims(_pool(*running, weights={"b": "2"}), "a") == []
+
+
+def test_a_queue_without_weight_gives_way_as_soon_as_it_borrows() -> None:
+    running = [*_ones("a", 5), *_ones("b", 4)]
+    assert _victims(_pool(*running, weights={"b": "0"}), "a") == [("b3", "InCohortFairSharing")]
+
+
+def test_priorities_of_other_queues_do_not_matter_but_those_of_the_own_do() -> None:
+    guests = [a_running_job(f"b{i}", "b", cpu="1", priority=100) for i in range(6)]
+    assert [reason for _, reason in _victims(_pool(*guests, *_ones("a", 3)), "a")] == ["InCohortFairSharing"]
+    alone = _pool(*[a_running_job(f"a{i}", "a", cpu="3", priority=i) for i in range(3)])
+    assert _victims(alone, "a", cpu="3", priority=1) == [("a0", "InClusterQueue")]
+
+
+def test_a_queue_without_cohort_looks_only_at_itself() -> None:
+    world = a_world(a_queue("q", cpu="2", preemption=RULES), a_running_job("low", "q", cpu="2"), fair_sharing=True)
+    assert _victims(world, "q", priority=5) == [("low", "InClusterQueue")]
+
+
+def test_without_the_gate_reclaiming_is_put_to_the_test_of_shares_too() -> None:
+    world = _pool(*_ones("b", 9), gates={"FairSharingPreemptWithinNominal": False})
+    assert _victims(world, "a") == [("b8", "InCohortFairSharing")]
+
+
+def test_asking_changes_nothing() -> None:
+    world = _pool(*_ones("a", 3), *_ones("b", 6))
+    before = [world.quota(name).usage for name in "abc"]
+    world.victims(a_job("j", "a", cpu="2"), "a")
+    world.victims(a_job("j", "a", cpu="6"), "a")
+    assert [world.quota(name).usage for name in "abc"] == before

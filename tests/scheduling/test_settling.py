@@ -1,0 +1,80 @@
+"""What it comes to when time stands still."""
+
+from __future__ import annotations
+
+from taskgov.scheduling import Simulation, World
+from tests.scheduling.builders import HYPERPOD_PREEMPTION, NOW, a_job, a_queue, a_running_job, a_world
+
+SECOND = 1_000_000
+
+
+def test_everything_that_fits_is_admitted_and_the_rest_said_to_wait() -> None:
+    world = a_world(a_queue("q", cpu="2"), *(a_job(f"j{i}", "q", second=i) for i in range(4)))
+    settlement = world.settle(NOW)
+    assert settlement.settled
+    assert [a.workload for a in settlement.admitted] == ["default/j0", "default/j1"]
+    assert world.pending("q") == ([], ["default/j2", "default/j3"])
+
+
+def test_a_blocked_strict_queue_is_settled_too() -> None:
+    world = a_world(a_queue("q", cpu="2", queueingStrategy="StrictFIFO"), a_job("big", "q", cpu="3"))
+    assert world.settle(NOW).settled
+
+
+def test_reclaiming_ends_with_everybody_at_home() -> None:
+    world = a_world(
+        a_queue("a", cohort="pool", cpu="2", preemption=HYPERPOD_PREEMPTION),
+        a_queue("b", cohort="pool", cpu="2", preemption=HYPERPOD_PREEMPTION),
+        *(a_running_job(f"g{i}", "b") for i in range(4)),
+        *(a_job(f"o{i}", "a", second=i) for i in range(3)),
+    )
+    settlement = world.settle(NOW)
+    assert settlement.settled
+    assert sorted(a.workload for a in settlement.admitted) == ["default/o0", "default/o1"]
+    assert len(settlement.preempted) == 2
+
+
+def a_looping_world() -> World:
+    """Build the smallest case where fair sharing takes a workload out that comes back at once, for ever.
+
+    `a` has no weight, so as soon as it borrows its share is infinite. A big one takes `late` and, on the way, `home`;
+    that is then within its quota, comes back before the big one, and lets `late` borrow again. Then the other big one
+    tries.
+    """
+    world = a_world(
+        a_queue("a", cohort="pool", cpu="4", preemption=HYPERPOD_PREEMPTION, fairSharing={"weight": "0"}),
+        a_queue("b", cohort="pool", cpu="4", preemption=HYPERPOD_PREEMPTION, fairSharing={"weight": "10"}),
+        fair_sharing=True,
+    )
+    world.load(
+        [
+            a_job("first", "a", cpu="1", priority=2, second=1),
+            a_job("home", "a", cpu="3", priority=1, second=2),
+            a_job("late", "a", cpu="4", priority=0, second=3),
+        ],
+    )
+    world.settle(NOW)
+    world.load([a_job("big", "b", cpu="5", second=0), a_job("huge", "b", cpu="5", priority=1, second=0)])
+    return world
+
+
+def test_workloads_that_preempt_one_another_for_ever_are_named() -> None:
+    settlement = a_looping_world().settle(NOW)
+    assert not settlement.settled
+    assert settlement.loop == ("default/home", "default/late")
+    assert len(settlement.cycles) < 40
+
+
+def test_a_simulation_stops_at_such_a_loop_and_says_so() -> None:
+    simulation = Simulation(a_looping_world(), requeue_batch=0)
+    for name in ("first", "home", "late"):
+        simulation.running(f"default/{name}", 10**6 * SECOND, 0)
+    simulation.arrive(a_job("tick", "b", cpu="9"), SECOND, SECOND)
+    timeline = simulation.run()
+    assert timeline.loop is not None
+    assert timeline.loop.workloads == ("default/home", "default/late")
+
+
+def test_too_few_cycles_are_neither_settled_nor_a_loop() -> None:
+    settlement = a_looping_world().settle(NOW, max_cycles=2)
+    assert (settlement.settled, settlement.loop, len(settlement.cycles)) == (False, (), 2)

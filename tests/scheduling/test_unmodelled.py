@@ -1,0 +1,73 @@
+"""What the model does not follow is found and said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from taskgov.scheduling import ManagerConfig, NotModelled, Simulation, World
+from tests.scheduling.builders import NOW, Object, a_door, a_flavor, a_job, a_queue, a_world
+
+
+def _job(**pod_set: Any) -> Object:
+    return a_job("j", "q", **pod_set)
+
+
+def _claiming() -> Object:
+    job = _job()
+    job["spec"]["podSets"][0]["template"]["spec"]["resourceClaims"] = [{"name": "gpu"}]
+    return job
+
+
+def _boosted() -> Object:
+    job = _job()
+    job["metadata"]["annotations"] = {"kueue.x-k8s.io/priority-boost": "1"}
+    return job
+
+
+@pytest.mark.parametrize(
+    ("obj", "feature"),
+    [
+        (a_flavor("f", topologyName="racks"), "TopologyAwareScheduling"),
+        (_job(topologyRequest={"required": "rack"}), "TopologyAwareScheduling"),
+        (a_queue("q", cpu="1", admissionChecks=["check"]), "AdmissionChecks"),
+        (a_queue("q", cpu="1", admissionChecksStrategy={"admissionChecks": [{"name": "c"}]}), "AdmissionChecks"),
+        (_job() | {"status": {"admissionChecks": [{"name": "c", "state": "Pending"}]}}, "AdmissionChecks"),
+        (_job() | {"status": {"clusterName": "worker-1"}}, "MultiKueue"),
+        ({"kind": "MultiKueueConfig", "metadata": {"name": "m"}}, "MultiKueue"),
+        (_claiming(), "DynamicResourceAllocation"),
+        (
+            a_queue("q", cpu="1", admissionScope={"admissionMode": "UsageBasedAdmissionFairSharing"}),
+            "AdmissionFairSharing",
+        ),
+        (a_door("q") | {"spec": {"clusterQueue": "q", "fairSharing": {"weight": "1"}}}, "AdmissionFairSharing"),
+        (_boosted(), "PriorityBoost"),
+    ],
+)
+def test_a_feature_that_is_not_followed_is_named_with_the_object_that_uses_it(obj: Object, feature: str) -> None:
+    world = World()
+    world.apply(obj)
+    assert [(n.feature, n.kind) for n in world.not_modelled] == [(feature, obj["kind"])]
+    assert world.cycle(NOW).not_modelled == world.not_modelled
+    assert Simulation(world.copy()).run().not_modelled == world.not_modelled
+
+
+def test_what_is_followed_is_not_named() -> None:
+    world = a_world(a_queue("q", cpu="1"), _job(topologyRequest={"podSetGroupName": "g"}))
+    assert not world.not_modelled
+
+
+def test_the_finding_goes_with_its_object() -> None:
+    world = a_world(a_queue("q", cpu="1"), _claiming())
+    assert list(world.not_modelled) == [NotModelled("DynamicResourceAllocation", "Workload", "default/j")]
+    world.apply(_job())
+    assert not world.not_modelled
+    world.apply({"kind": "Topology", "metadata": {"name": "racks"}})
+    world.delete("Topology", "racks")
+    assert not world.not_modelled
+
+
+def test_a_feature_gate_that_is_not_followed_is_named_when_it_is_on() -> None:
+    config = ManagerConfig(gates={"PrioritizePreemptorWorkloads": True, "ManagedJobsNamespaceSelector": False})
+    assert World(config).not_modelled == (NotModelled("FeatureGate", "Configuration", "PrioritizePreemptorWorkloads"),)
