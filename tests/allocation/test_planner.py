@@ -98,7 +98,7 @@ CASES = {
         document(fixed("a", row(Count=5)), pool=False),
         nodes(2),
         {"a": 2},
-        want_words="capacity 2 ml.g5.8xlarge, tier 1 gives first, promised 5",
+        want_words="capacity 2 ml.g5.8xlarge, tier 1 gives, promised 5",
         want_findings={"capacity-shortage"},
     ),
     "a promise beyond capacity is granted where over-commitment is declared (seed 003)": Case(

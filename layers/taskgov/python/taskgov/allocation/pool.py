@@ -9,6 +9,7 @@ from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.parts import Vector, is_in_parts, need, row_of_parts
 from taskgov.allocation.plan import Reason
 from taskgov.allocation.standing import TeamPromise, today_rows
+from taskgov.allocation.wording import capacity_words
 from taskgov.hyperpod.model import ComputeQuotaResource
 from taskgov.policy.document import CapacityBasis
 
@@ -30,7 +31,7 @@ def pool_row(
         today = today_rows(pool.quota).get(instance_type)
         row = today or ComputeQuotaResource(instance_type=instance_type, count=0)
         return row, Reason.UNCHANGED, "the resources of the type are not known; left as it is"
-    words = f"remainder of {capacity.line.usable} usable"
+    words = f"remainder of {capacity_words(capacity.line)}"
     if basis is CapacityBasis.ALLOCATABLE or any(map(is_in_parts, rows)):
         return row_of_parts(instance_type, left), Reason.SHARED_POOL, words
     count = min((left[r] // n for r, n in capacity.per_instance.items() if n), default=0)

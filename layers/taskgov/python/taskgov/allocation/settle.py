@@ -21,7 +21,7 @@ from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.parts import ACCELERATOR, Vector, add, fits, is_in_parts, need, row_of_parts, scaled, subtract
 from taskgov.allocation.plan import Reason
 from taskgov.allocation.shares import Party, divide
-from taskgov.allocation.shortage import Claim, fit
+from taskgov.allocation.shortage import Claim, Cut, fit
 from taskgov.allocation.wording import amount_of, capacity_words
 from taskgov.hyperpod.model import ComputeQuotaResource
 from taskgov.policy.document import CapacityBasis, Share
@@ -91,7 +91,9 @@ def settle(
     known = [vector for vector in needs if vector is not None]
     left = subtract(capacity.total, taken)
     if fits(add(known), left):
-        grants = tuple(_unbound(ask) if vector is None else _kept(ask) for ask, vector in zip(asks, needs, strict=True))
+        grants = tuple(
+            _unbound(ask) if vector is None else _kept(ask, capacity) for ask, vector in zip(asks, needs, strict=True)
+        )
         return Settlement(grants)
     return _short(capacity, asks, left)
 
@@ -102,8 +104,9 @@ def _short(capacity: TypeCapacity, asks: Sequence[Ask], left: Vector) -> Settlem
     known = [claim for claim in claims if claim is not None]
     room = min((max(left[r], 0) * per_grain // n for r, n in capacity.per_instance.items() if n), default=0)
     cut = fit(known, room)
+    gives_first = max(claim.tier for claim in known) if len({claim.tier for claim in known}) > 1 else None
     grants = tuple(
-        _unbound(ask) if claim is None else _cut(ask, claim, cut.amounts[claim.key], capacity, incident=cut.incident)
+        _unbound(ask) if claim is None else _granted(ask, claim, cut, capacity, first=ask.tier == gives_first)
         for ask, claim in zip(asks, claims, strict=True)
     )
     promised, to_give = Fraction(sum(claim.amount for claim in known), per_grain), Fraction(room, per_grain)
@@ -130,20 +133,23 @@ def _claim(ask: Ask, capacity: TypeCapacity, per_grain: int) -> Claim | None:
     return Claim(ask.team, amount, min(-int(-ask.floor * per_grain // 1), amount), ask.tier)
 
 
-def _kept(ask: Ask) -> Grant:
-    return Grant(ask, ask.row, ask.reason, ask.words)
+def _kept(ask: Ask, capacity: TypeCapacity) -> Grant:
+    """Grant all that was asked; a share says which machines it is a share of, where some are missing."""
+    missing = ask.reason is Reason.SHARE and capacity.line.nodes != capacity.line.usable
+    return Grant(ask, ask.row, ask.reason, f"{ask.words}, {capacity_words(capacity.line)}" if missing else ask.words)
 
 
-def _cut(ask: Ask, claim: Claim, amount: int, capacity: TypeCapacity, *, incident: bool) -> Grant:
+def _granted(ask: Ask, claim: Claim, cut: Cut, capacity: TypeCapacity, *, first: bool) -> Grant:
+    """Grant what the cut left of a claim."""
+    amount = cut.amounts[claim.key]
     if amount == claim.amount:
-        return _kept(ask)
-    row = scaled(ask.row, amount, claim.amount)
-    words = f"{capacity_words(capacity.line)}, "
-    if incident:
-        words += f"floors do not fit and are scaled down, {ask.words}"
-        return Grant(ask, row, Reason.INCIDENT, words)
+        return _kept(ask, capacity)
+    row, words = scaled(ask.row, amount, claim.amount), capacity_words(capacity.line)
+    if cut.incident:
+        return Grant(ask, row, Reason.INCIDENT, f"{words}, floors do not fit and are scaled down, {ask.words}")
+    gives = f"tier {ask.tier} gives first" if first else f"tier {ask.tier} gives"
     floor = f", floor {_number(ask.floor)} kept" if ask.floor else ""
-    return Grant(ask, row, Reason.SHORTAGE, f"{words}tier {ask.tier} gives first, {ask.words}{floor}")
+    return Grant(ask, row, Reason.SHORTAGE, f"{words}, {gives}, {ask.words}{floor}")
 
 
 def _unbound(ask: Ask) -> Grant:
