@@ -11,7 +11,7 @@ from taskgov_cli.output import table
 from taskgov_cli.plans import OUTCOME_STYLE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from rich.console import RenderableType
 
@@ -82,7 +82,7 @@ def _teams(chapter: Chapter) -> RenderableType:
     return table("", ("   team", "quota before", "quota after", "used #", "borrowed #", "jobs"), _indented(rows))
 
 
-def _indented(rows: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+def _indented(rows: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
     return [(f"   {first}", *rest) for first, *rest in rows]
 
 

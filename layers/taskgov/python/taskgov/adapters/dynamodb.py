@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 RUN_DAYS = 400
 """Records of runs are kept a little longer than a year, for yearly reviews."""
-PREEMPTION_DAYS = 30
-"""Longer than Kueue keeps a finished workload's condition in practice, so that no preemption is counted twice."""
+ONCE_DAYS = 30
+"""Longer than what is counted once can come again: preemptions of the last day, notices of the day."""
 
 
 class Table:
@@ -148,8 +148,8 @@ class Table:
             self._put(
                 {
                     "pk": f"CLUSTER#{cluster_arn}",
-                    "sk": f"PREEMPTION#{identity}",
-                    "expiresAt": _expiry(now, PREEMPTION_DAYS),
+                    "sk": f"ONCE#{identity}",
+                    "expiresAt": _expiry(now, ONCE_DAYS),
                 },
                 ConditionExpression="attribute_not_exists(pk)",
             )
