@@ -41,7 +41,7 @@ def shown(number: int, chapter: Chapter, *, brief: bool) -> Iterator[RenderableT
 
 def _story(chapter: Chapter) -> Iterator[RenderableType]:
     for moment in chapter.moments:
-        if moment.kind in TOLD:
+        if moment.kind in TOLD and not _is_own_document(moment):
             yield Text.assemble("   ", (f"{moment.time:%H:%M:%S} ", "dim"), _sentence(moment))
     for plan in chapter.plans[-1:]:
         yield from _plan(plan)
@@ -53,9 +53,26 @@ def _story(chapter: Chapter) -> Iterator[RenderableType]:
             yield Text(f"   preempted {lost.workload}, by {lost.preemptor}: {lost.reason}", style="yellow")
 
 
+def _is_own_document(moment: Moment) -> bool:
+    """Tell whether it is the bucket's word of a document that no rule waits for: a snapshot, a plan, a report."""
+    event = moment.detail.get("event", {})
+    return event.get("source") == "aws.s3" and not event["detail"]["object"]["key"].startswith("policies/")
+
+
 def _sentence(moment: Moment) -> str:
     what = GENERATED.sub(r"\1", moment.what)
-    return f"{moment.kind:<10} {what}"
+    return f"{moment.kind:<10} {what}{_told_by(moment.detail.get('event', {}).get('detail', {}))}"
+
+
+def _told_by(detail: dict[str, Any]) -> str:
+    """Return what an event is about: the call and its caller, the document, the instance."""
+    if "eventName" in detail:
+        who = detail["userIdentity"]
+        role = who.get("sessionContext", {}).get("sessionIssuer", {}).get("arn", who.get("arn", ""))
+        caller = GENERATED.sub(r"\1", role.rsplit("/", 1)[-1])
+        return f" ({detail['eventName']} by {caller})"
+    about = detail.get("object", {}).get("key") or detail.get("InstanceId")
+    return f" ({about})" if about else ""
 
 
 def _plan(plan: Plan) -> Iterator[RenderableType]:
@@ -121,4 +138,4 @@ def metrics_table(series: list[tuple[str, dict[str, str], float]]) -> Renderable
         (name, ", ".join(f"{key}={value}" for key, value in at.items() if key != "Cluster"), f"{value:g}")
         for name, at, value in series
     ]
-    return table("\nMetrics in CloudWatch, namespace TaskGovernance", ("metric", "dimensions", "value #"), rows)
+    return table("\nCloudWatch, namespace TaskGovernance, newest values", ("metric", "dimensions", "value #"), rows)

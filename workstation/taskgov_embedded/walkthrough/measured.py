@@ -55,12 +55,12 @@ def newest_value(result: Mapping[str, list[Any]]) -> float:
 def newest(world: World, names: tuple[str, ...]) -> list[tuple[str, dict[str, str], float]]:
     """Return every series of these metrics with its newest value, in a stable order."""
     paginator = world.stack.client("cloudwatch").get_paginator("list_metrics")
-    series = [
-        (metric["MetricName"], {each["Name"]: each["Value"] for each in metric["Dimensions"]})
+    series = {
+        (metric["MetricName"], tuple(sorted((each["Name"], each["Value"]) for each in metric["Dimensions"])))
         for page in paginator.paginate(Namespace=NAMESPACE)
         for metric in page["Metrics"]
         if metric["MetricName"] in names
-    ]
-    found = [(name, dimensions, read(world, name, dimensions, "last")) for name, dimensions in series]
-    known = [(name, dimensions, value) for name, dimensions, value in found if value is not None]
-    return sorted(known, key=lambda each: (names.index(each[0]), sorted(each[1].items())))
+    }
+    ordered = sorted(series, key=lambda each: (names.index(each[0]), each[1]))
+    found = [(name, dict(dimensions), read(world, name, dict(dimensions), "last")) for name, dimensions in ordered]
+    return [(name, dimensions, value) for name, dimensions, value in found if value is not None]
