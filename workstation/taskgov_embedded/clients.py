@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import boto3
 from botocore.config import Config
+
+from taskgov_embedded.sessions import new_session
 
 if TYPE_CHECKING:
     from taskgov_embedded.access import Place
@@ -33,7 +34,7 @@ class Clients:
         key = (service, f"{role_arn}/{session}", validate)
         if key not in self._made:
             if self._session is None:
-                self._session = boto3.Session(region_name=self._place.region)
+                self._session = new_session()
             access_key = self._identities.key_of(session)
             signed: dict[str, str] = {"aws_access_key_id": access_key, "aws_secret_access_key": "secret"}
             if role_arn is not None:
@@ -44,5 +45,5 @@ class Clients:
                     "aws_session_token": credentials.token,
                 }
             config = Config(parameter_validation=validate, retries={"total_max_attempts": 1})
-            self._made[key] = self._session.client(service, config=config, **signed)
+            self._made[key] = self._session.client(service, region_name=self._place.region, config=config, **signed)
         return self._made[key]

@@ -7,6 +7,7 @@ moto: the version is pinned, and a test asserts it. `Interpreter.install` puts t
 from __future__ import annotations
 
 import hashlib
+import inspect
 import itertools
 import json
 import logging
@@ -15,7 +16,7 @@ import threading
 import types
 import uuid
 from datetime import UTC, datetime
-from functools import partial
+from functools import lru_cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -100,6 +101,7 @@ class Interpreter:
         self._describe_whole_executions()
         self._name_a_choice_without_match()
         self._jitter_alike()
+        self._parse_each_definition_once()
         self._tell_the_timeline()
         self._be_quiet()
 
@@ -109,7 +111,7 @@ class Interpreter:
             self._undo.pop()()
 
     def _replace(self, owner: Any, name: str, value: Any) -> None:
-        before = getattr(owner, name)
+        before = inspect.getattr_static(owner, name)
         setattr(owner, name, value)
         self._undo.append(lambda: setattr(owner, name, before))
 
@@ -249,6 +251,11 @@ class Interpreter:
         module = import_module(f"{_ASL}.component.common.retry.jitter_strategy_decl")
         self._replace(module, "random", random.Random(20261120))  # noqa: S311 no secret
 
+    def _parse_each_definition_once(self) -> None:
+        """Keep what has been parsed: it does not change when it runs, and a large machine takes half a second."""
+        parser = import_module(f"{_ASL}.parse.asl_parser").AmazonStateLanguageParser
+        self._replace(parser, "parse", staticmethod(_parse))
+
     def _be_quiet(self) -> None:
         """Keep moto from logging each failed state at length: the timeline and the history tell it."""
         logger = logging.getLogger("moto.stepfunctions")
@@ -282,6 +289,14 @@ class Interpreter:
         self._replace(EventManager, "add_event", add_event)
         self._replace(import_module("moto.stepfunctions.parser.backend.execution").Execution, "start", start)
         self._replace(BaseExecutionWorkerCommunication, "terminated", terminated)
+
+
+_OWN_PARSE = import_module(f"{_ASL}.parse.asl_parser").AmazonStateLanguageParser.parse
+
+
+@lru_cache(maxsize=256)
+def _parse(definition: str) -> Any:
+    return _OWN_PARSE(definition)
 
 
 def _no_choice_matched(state: Any, env: Any) -> Any:

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import boto3
 
+from taskgov_embedded.sessions import new_session
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
@@ -143,7 +145,7 @@ def _session_of_caller(own: Callable[[], boto3.Session]) -> boto3.Session:
     if invocation is None:
         return own()
     if invocation.sandbox.session is None:
-        invocation.sandbox.session = boto3.Session()
+        invocation.sandbox.session = new_session()
     return invocation.sandbox.session
 
 

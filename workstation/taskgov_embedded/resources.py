@@ -9,13 +9,14 @@ API. Any other unknown type is an error. `resolved` holds the properties of ever
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import moto.backends  # noqa: F401 moto finds its CloudFormation models among what is imported
-from moto.cloudformation import parsing
+from moto.cloudformation import models, parsing
 
 from taskgov_embedded import definitions
 
@@ -163,15 +164,17 @@ class Resources:
             self.resolved[logical_id] = Resolved(logical_id, resource["Type"], properties, name)
             return maker, resolved, name
 
-        self._replace("resource_class_from_type", class_from_type)
-        self._replace("resource_name_property_from_type", name_property)
-        self._replace("parse_resource_and_generate_name", parse)
-        self._replace("generate_resource_name", physical_name)
+        self._replace(parsing, "resource_class_from_type", class_from_type)
+        self._replace(parsing, "resource_name_property_from_type", name_property)
+        self._replace(parsing, "parse_resource_and_generate_name", parse)
+        self._replace(parsing, "generate_resource_name", physical_name)
+        # The template is JSON; moto reads it as YAML, which takes a second for a large one.
+        self._replace(models.Stack, "parse_template", staticmethod(json.loads))
 
-    def _replace(self, name: str, value: Any) -> None:
-        before = getattr(parsing, name)
-        setattr(parsing, name, value)
-        self._undo.append(lambda: setattr(parsing, name, before))
+    def _replace(self, owner: Any, name: str, value: Any) -> None:
+        before = inspect.getattr_static(owner, name)
+        setattr(owner, name, value)
+        self._undo.append(lambda: setattr(owner, name, before))
 
     def _is_ours(self, kind: str) -> bool:
         return kind in _RECORDED or kind in self._made_by_api

@@ -6,8 +6,10 @@ machine's definition is read in. What `Translated.cfn` holds is therefore the wh
 
 from __future__ import annotations
 
+import copy
 import logging
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -48,7 +50,7 @@ def translate(path: Path, parameters: Mapping[str, str]) -> Translated:
     """Translate the template at `path`; parameters that are not given take their defaults."""
     # It says at each translation that it has metrics of its own which nobody reads.
     logging.getLogger("samtranslator.metrics").setLevel(logging.ERROR)
-    template = yaml_parse(path.read_text())
+    template = copy.deepcopy(_read_template(path, path.stat().st_mtime_ns))
     for section in _sections(template):
         _point_to_local_code(section, path.parent)
     return Translated(path.parent, transform(template, dict(parameters), _NoManagedPolicies()))
@@ -65,5 +67,18 @@ def _point_to_local_code(section: dict[str, Any], root: Path) -> None:
         if isinstance(section.get(key), str):
             section[key] = LOCAL_BUCKET + section[key].rstrip("/").removeprefix("./")
     if isinstance(section.get("DefinitionUri"), str):
-        text = (root / section.pop("DefinitionUri")).read_text()
-        section["Definition"] = yaml.safe_load(text)
+        definition = root / section.pop("DefinitionUri")
+        section["Definition"] = copy.deepcopy(_read_definition(definition, definition.stat().st_mtime_ns))
+
+
+# Reading YAML takes most of the time that a stack needs to open; tests open many stacks of one template.
+@lru_cache(maxsize=8)
+def _read_template(path: Path, _modified: int) -> dict[str, Any]:
+    template: dict[str, Any] = yaml_parse(path.read_text())
+    return template
+
+
+@lru_cache(maxsize=32)
+def _read_definition(path: Path, _modified: int) -> dict[str, Any]:
+    definition: dict[str, Any] = yaml.safe_load(path.read_text())
+    return definition

@@ -31,8 +31,9 @@ def page(
 
 
 def created_between(item: Mapping[str, Any], key: str, after: Any, before: Any) -> bool:
-    """Say whether the item's time lies in the asked span; None is no bound."""
-    return (after is None or item[key] > after) and (before is None or item[key] < before)
+    """Say whether the item's time lies in the asked span (UTC without a zone, as moto reads it); None is no bound."""
+    time = item[key].replace(tzinfo=None)
+    return (after is None or time > after) and (before is None or time < before)
 
 
 def _offset(token: str | None) -> int:

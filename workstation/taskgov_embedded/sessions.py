@@ -1,0 +1,25 @@
+"""Make boto3 sessions that share what they read of botocore's service models, which takes most of a start."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import boto3
+import botocore.session
+from botocore.loaders import create_loader
+
+
+@cache
+def _shared_loader() -> Any:
+    return create_loader()
+
+
+def new_session() -> boto3.Session:
+    """Return a session of its own (credentials, Region, clients) with the process's service models."""
+    session = botocore.session.Session()
+    loader = _shared_loader()
+    session.register_component("data_loader", loader)
+    made = boto3.Session(botocore_session=session)
+    loader.search_paths[:] = dict.fromkeys(loader.search_paths)  # boto3 adds its own path each time
+    return made
