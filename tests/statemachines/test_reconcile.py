@@ -146,6 +146,7 @@ def test_a_run_that_lost_its_lock_writes_nothing_more_and_leaves_the_cluster_to_
     assert world.run().output == {"outcome": "left-to-the-run-that-holds-the-lock"}
     assert len(world.payloads("ApplyChange")) == 1
     assert world.published() == [("failed", 0)]
+    assert world.payloads("PublishUsage")[0]["error"].startswith("LockLostError")
     assert world.state()["lockOwner"] == {"S": ANOTHER}
 
 
@@ -158,6 +159,26 @@ def test_a_lock_lost_before_the_first_write_writes_nothing(world: World) -> None
     world.steps["PlanQuotas"] = in_turn(planned("apply", changes=2))
     assert world.run().output == {"outcome": "left-to-the-run-that-holds-the-lock"}
     assert world.payloads("ApplyChange") == []
+
+
+def test_a_lock_that_is_lost_again_and_again_fails_the_run(world: World) -> None:
+    def forge(name: str) -> None:
+        if name == "Renew the lock":
+            expires = {"N": str(NOW + 600)}
+            world.set_state(lockOwner={"S": world.execution.arn}, lockExpires=expires, fencingToken={"N": "99"})
+
+    world.before_task = forge
+    world.steps["PlanQuotas"] = in_turn(planned("apply", changes=1))
+    ended = world.run()
+    assert ended.error == "failed"
+    assert ended.cause.startswith("LockLostError")
+    assert world.payloads("ApplyChange") == []
+
+
+def test_a_hint_that_the_snapshot_has_seen_causes_no_other_run(world: World) -> None:
+    world.before_task = lambda name: world.hint() if name == "Read snapshot" else None
+    world.run()
+    assert len(world.payloads("ReadSnapshot")) == 1
 
 
 @pytest.mark.parametrize(
@@ -208,12 +229,18 @@ def test_a_plan_that_does_not_take_effect_is_rolled_back_whole(world: World, ans
     assert [p["index"] for p in world.payloads("ApplyChange") if p["direction"] == "restore"] == [1, 0]
 
 
-def test_a_plan_that_cannot_be_verified_is_rolled_back(world: World) -> None:
+@pytest.mark.parametrize(
+    ("error", "calls"), [("ThrottledError", 7), ("UpstreamError", 4), ("NotFoundError", 1), ("KeyError", 1)]
+)
+def test_a_plan_that_cannot_be_verified_is_rolled_back(world: World, error: str, calls: int) -> None:
+    half = {"settled": False, "matches": True, "pending": 1, "problems": []}
+    failing = Failing(error, calls, world.steps["VerifyPlan"])
     world.steps["PlanQuotas"] = in_turn(planned("apply", changes=1))
-    world.steps["VerifyPlan"] = Failing("ThrottledError", 7, world.steps["VerifyPlan"])
+    world.steps["VerifyPlan"] = in_turn(half, failing)
     ended = world.run()
+    assert failing.times == 0
     assert ended.error == "rolled-back"
-    assert "ThrottledError" in ended.cause
+    assert ended.cause == f"the plan did not take effect: {error}: as the test says"
 
 
 def test_what_cannot_be_restored_does_not_keep_the_others_from_it_and_is_told(world: World) -> None:
@@ -344,6 +371,14 @@ class TestApproval:
         assert len(world.payloads("ReadSnapshot")) == 2
         assert world.payloads("PublishUsage")[0]["cause"]["what"] == "cluster InService; plan plan-1 approved by ana"
         assert "askedChanges" not in world.state()
+
+    @pytest.mark.parametrize("error", ["NotFoundError", "KeyError"])
+    def test_an_approved_plan_whose_snapshot_fails_is_a_failure(self, world: World, error: str) -> None:
+        world.steps["PlanQuotas"] = in_turn(planned("needs-approval", changes=1))
+        world.steps["ReadSnapshot"] = in_turn(world.steps["ReadSnapshot"], TaskFailedError(error))
+        world.integrations["Ask for approval"] = approve()
+        assert world.run().error == "failed"
+        assert world.published() == [("failed", 0)]
 
     def test_an_approval_waits_for_the_run_that_holds_the_lock_meanwhile(self, world: World) -> None:
         def approved_while_another_runs(_: dict[str, Any]) -> dict[str, Any]:
