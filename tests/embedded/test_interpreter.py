@@ -6,7 +6,6 @@ import json
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from moto.stepfunctions import parser
 
 from taskgov_embedded.cluster_port import StaticCluster
@@ -75,33 +74,6 @@ def test_every_module_that_waits_or_calls_is_mended() -> None:
             assert name in MODULES_WITH_TIME
         if "import boto_client_for" in text:
             assert name in MODULES_WITH_CLIENTS
-
-
-@pytest.mark.parametrize(
-    ("expression", "want"),
-    [
-        ("{% $sum($states.input.list) %}", 6),
-        ("{% $states.input.list[$ > 1] %}", [2, 3]),
-        ("{% $states.input.nothing %}", None),
-        ("{% [$reverse([0..$states.input.n])] %}", [2, 1, 0]),
-        ("{% $join($append([], $states.input.one), '; ') %}", "x"),
-        ("{% $merge([$states.input.o, {'b': 2}]) %}", {"a": 1, "b": 2}),
-        ("{% $string($floor($toMillis($states.context.State.EnteredTime) / 1000)) %}", "1795165200"),
-        ("{% $states.context.State.EnteredTime %}", "2026-11-20T09:00:00.000Z"),
-        ("{% $states.context.Execution.StartTime %}", "2026-11-20T09:00:00.000Z"),
-        ("{% $now() %}", "2026-11-20T09:00:00.000Z"),
-        ("{% $millis() %}", 1795165200000),
-        ("{% $partition([1, 2, 3], 2) %}", [[1, 2], [3]]),
-        ("{% $parse('{\"a\": 1}') %}", {"a": 1}),
-        ("{% $length($uuid()) %}", 36),
-        ("{% $hash('a', 'SHA-256') %}", "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"),
-        ('{% $states.input.quoted & "\\"" %}', 'say "hi"\n"'),
-        ("plain 'text' and \"quotes\" \\ too", "plain 'text' and \"quotes\" \\ too"),
-    ],
-)
-def test_an_expression(stack: Stack, expression: str, want: object) -> None:
-    data = {"list": [1, 2, 3], "nothing": None, "n": 2, "one": ["x"], "o": {"a": 1}, "quoted": 'say "hi"\n'}
-    assert output(stack, {"A": {"Type": "Pass", "Output": {"got": expression}, "End": True}}, data) == {"got": want}
 
 
 def test_an_assigned_string_keeps_its_quotes_and_line_ends(stack: Stack) -> None:

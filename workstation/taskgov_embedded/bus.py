@@ -186,7 +186,7 @@ class Bus:
             raise DeliveryError("NO_PERMISSIONS", f"{service} may not send to {queue_arn} for {source_arn}")
         name = queue_arn.rsplit(":", 1)[-1]
         backend = sqs_backends[self._place.account][self._place.region]
-        described = {key: {"data_type": "String", "string_value": value} for key, value in (attributes or {}).items()}
+        described = {key: {"DataType": "String", "StringValue": value} for key, value in (attributes or {}).items()}
         backend.send_message(queue_name=name, message_body=body, message_attributes=described)
 
     def _to_function(self, rule_arn: str, target: Mapping[str, Any], data: Any, _event_id: str) -> None:

@@ -6,6 +6,7 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from moto.s3 import notifications
+from moto.s3.models import S3Backend
 
 if TYPE_CHECKING:
     from taskgov_embedded.account import Account
@@ -23,6 +24,7 @@ class ObjectEvents:
         self._bus = bus
         self._number = itertools.count(1)
         self._own: Any = None
+        self._own_mark: Any = None
 
     def install(self) -> None:
         """Take moto's place in sending."""
@@ -32,10 +34,22 @@ class ObjectEvents:
             self._send(bucket, str(getattr(event_name, "value", event_name)), key)
 
         notifications._send_event_bridge_message = send  # noqa: SLF001
+        own_mark = self._own_mark = S3Backend._set_delete_marker  # noqa: SLF001 moto tells nobody of delete markers
+
+        def set_delete_marker(backend: Any, bucket_name: str, key_name: str) -> Any:
+            marker = own_mark(backend, bucket_name, key_name)
+            bucket = backend.get_bucket(bucket_name)
+            configuration = bucket.notification_configuration
+            if configuration is not None and configuration.event_bridge is not None:
+                self._send(bucket, "s3:ObjectRemoved:DeleteMarkerCreated", marker)
+            return marker
+
+        S3Backend._set_delete_marker = set_delete_marker  # noqa: SLF001
 
     def uninstall(self) -> None:
         """Give it back."""
         notifications._send_event_bridge_message = self._own  # noqa: SLF001
+        S3Backend._set_delete_marker = self._own_mark  # noqa: SLF001
 
     def _send(self, bucket: Any, event_name: str, key: Any) -> None:
         _, what, how = event_name.split(":")

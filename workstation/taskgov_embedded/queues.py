@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from moto.core.utils import unix_time_millis
 from moto.events.models import EventPattern
-from moto.sqs.models import Message, Queue
+from moto.sqs.models import Message, Queue, sqs_backends
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -93,7 +93,8 @@ class Queues:
         for mapping in self._mappings:
             if mapping.queue_name == queue.name:
                 delay = max(0.0, message.delayed_until / 1000 - self._account.clock.now.timestamp())
-                full = queue.approximate_number_of_messages >= mapping.batch_size
+                waiting = queue.approximate_number_of_messages
+                full = waiting > 0 and waiting % mapping.batch_size == 0
                 self._poll_in(mapping, delay + (0 if full else mapping.window_seconds))
 
     def _poll_in(self, mapping: SourceMapping, seconds: float) -> None:
@@ -118,6 +119,15 @@ class Queues:
                 _delete(sqs, url, [one for one in wanted if one["MessageId"] not in failed])
                 if failed:
                     self._poll_in(mapping, float(attributes["VisibilityTimeout"]))
+            if mapping.window_seconds and self._waiting(mapping) < mapping.batch_size:
+                self._poll_in(mapping, mapping.window_seconds)
+                return
+
+    def _waiting(self, mapping: SourceMapping) -> int:
+        """Count what could be received now."""
+        backend = sqs_backends[self._account.place.account][self._account.place.region]
+        waiting: int = backend.get_queue(mapping.queue_name).approximate_number_of_messages
+        return waiting
 
     def _receive(self, sqs: Any, url: str, mapping: SourceMapping) -> list[dict[str, Any]]:
         batch: list[dict[str, Any]] = []

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import moto.backends  # noqa: F401 moto finds its CloudFormation models among what is imported
 from moto.cloudformation import models, parsing
+from moto.cloudformation.exceptions import UnformattedGetAttTemplateException
 
 from taskgov_embedded import definitions
 
@@ -64,6 +65,8 @@ class MadeResource:
 
     def get_cfn_attribute(self, name: str) -> str:
         """Return what `Fn::GetAtt` gives."""
+        if name not in self._attributes:
+            raise UnformattedGetAttTemplateException
         return self._attributes[name]
 
 
