@@ -65,6 +65,18 @@ def test_workloads_that_preempt_one_another_for_ever_are_named() -> None:
     assert len(settlement.cycles) < 40
 
 
+def test_priorities_and_sizes_alone_can_go_round_without_fair_sharing() -> None:
+    """`own` reclaims from `rich`, `big` takes `own` by priority, `rich` comes before `big` by priority, and so on."""
+    world = a_world(
+        a_queue("a", cohort="pool", cpu="2", preemption=HYPERPOD_PREEMPTION),
+        a_queue("b", cohort="pool", cpu="4", preemption=HYPERPOD_PREEMPTION),
+        a_job("own", "a", cpu="1", priority=0, second=0),
+        a_job("big", "a", cpu="6", priority=1, second=1),
+        a_job("rich", "b", cpu="6", priority=2, second=2),
+    )
+    assert world.settle(NOW).loop == ("default/own", "default/rich")
+
+
 def test_a_simulation_stops_at_such_a_loop_and_says_so() -> None:
     simulation = Simulation(a_looping_world(), requeue_batch=0)
     for name in ("first", "home", "late"):

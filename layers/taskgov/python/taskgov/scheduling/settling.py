@@ -42,10 +42,11 @@ class Settlement:
 
 
 def settle(world: World, now: Now, max_cycles: int) -> Settlement:
-    """Run cycles, finishing evictions and requeueing at once, until a cycle changes nothing or a state comes back."""
+    """Run cycles, finishing evictions and requeueing at once, until one changes nothing or a state comes back."""
     results: list[CycleResult] = []
     preemptions: Counter[str] = Counter()
     seen: set[Any] = set()
+    idle_state: Any = None
     while len(results) < max_cycles:
         world.requeue_inadmissible()
         if not world.has_heads():
@@ -55,11 +56,14 @@ def settle(world: World, now: Now, max_cycles: int) -> Settlement:
         for victim in result.preempted:
             preemptions[victim.workload] += 1
             world.finish_eviction(victim.workload, now)
-        suspicious = [p.workload for p in result.preempted if preemptions[p.workload] >= _SUSPICIOUS]
-        if result.idle or suspicious:
-            state = (world.signature(), world.notified)
+        state = world.signature() if result.idle else None
+        if state is not None and state == idle_state:
+            return Settlement(tuple(results), settled=True)
+        idle_state = state
+        if any(preemptions[p.workload] >= _SUSPICIOUS for p in result.preempted):
+            state = world.signature()
             if state in seen:
                 often = sorted(key for key, count in preemptions.items() if count >= _SUSPICIOUS)
-                return Settlement(tuple(results), settled=result.idle, loop=() if result.idle else tuple(often))
+                return Settlement(tuple(results), settled=False, loop=tuple(often))
             seen.add(state)
     return Settlement(tuple(results), settled=False)
