@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -40,7 +41,9 @@ def test_budgets(used: float | None, want: list[tuple[str, Severity]]) -> None:
 
 def test_the_sentence_has_use_budget_period_and_threshold() -> None:
     [finding] = plan_of(world(85, warnPercent=[50, 80])).findings
-    assert finding.because == ("team-a used 85 of 100 GPU-hours since 2026-11-01 00:00 UTC (85 %, threshold 80 %).")
+    assert finding.because == (
+        "team-a used 85 of 100 GPU-hours a month since 2026-11-01 00:00 UTC (85 %, threshold 80 %)."
+    )
 
 
 def test_where_the_document_says_so_borrowing_stops_and_the_guarantee_stays() -> None:
@@ -55,3 +58,14 @@ def test_where_the_document_says_so_borrowing_stops_and_the_guarantee_stays() ->
 
 def test_below_the_budget_borrowing_goes_on() -> None:
     assert plan_of(world(99, lowerBorrowLimit=True)).changes == ()
+
+
+def test_budgets_of_other_periods_are_measured_apart() -> None:
+    each = world(85)
+    assert each.policy is not None
+    daily = {"team": "team-a", "gpuHours": 8, "period": "day"}
+    monthly = {"team": "team-a", "gpuHours": 100}
+    policy = document(fixed("team-a", row(Count=2), **SHARING), budgets=[daily, monthly], pool=False)
+    uses = (*each.budget_use, BudgetUse("team-a", NOW.replace(hour=0), 9, period="day"))
+    told = plan_of(replace(each, policy=policy, budget_use=uses)).findings
+    assert [finding.evidence["percent"] for finding in told] == [112.5, 85.0]

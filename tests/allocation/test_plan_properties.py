@@ -16,27 +16,46 @@ from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.policy.document import PolicyDocument
 from taskgov.snapshot.codec import snapshot_from_json, snapshot_sha256, snapshot_to_json
 from taskgov.snapshot.model import Node, Snapshot
-from tests.allocation.world import C5, G5, NOW, P5, applied, broken, config, document, minutes, nodes, quota, snapshot
+from tests.allocation.world import (
+    C5,
+    G5,
+    NOW,
+    P5,
+    applied,
+    broken,
+    config,
+    document,
+    minutes,
+    nodes,
+    quota,
+    row,
+    snapshot,
+)
 
 TABLE = InstanceTypeTable()
 TYPES = (G5, P5, C5)
+PROFILES = ("mig-1g.10gb", "mig-3g.40gb")
 TEAMS = ("ant", "bee", "cat", "dog", "elk")
 MINIMA = st.sampled_from([{}, {"ant": 8}, {"bee": 2, "cat": 1}])
 
 
 def rows(draw: st.DrawFn, *, parts: bool) -> list[Mapping[str, object]]:
     drawn = draw(st.lists(st.sampled_from(TYPES), unique=True, max_size=3))
-    return [_row(draw, instance_type, parts=parts) for instance_type in drawn]
+    promised = [_row(draw, instance_type, parts=parts) for instance_type in drawn]
+    profiles = draw(st.lists(st.sampled_from(PROFILES), unique=True, max_size=2)) if parts else []
+    return promised + [
+        row(P5, AcceleratorPartition={"Type": each, "Count": draw(st.integers(0, 9))}) for each in profiles
+    ]
 
 
 def _row(draw: st.DrawFn, instance_type: str, *, parts: bool) -> Mapping[str, object]:
-    row: dict[str, object] = {"InstanceType": instance_type}
+    given: dict[str, object] = {"InstanceType": instance_type}
     kinds = ["Count", "VCpu", *(["Accelerators"] if instance_type != C5 else [])] if parts else ["Count"]
     kind = draw(st.sampled_from(kinds))
-    row[kind] = draw(st.integers(0, 8))
+    given[kind] = draw(st.integers(0, 8))
     if kind == "Accelerators" and draw(st.booleans()):
-        row["VCpu"] = draw(st.integers(0, 100))
-    return row
+        given["VCpu"] = draw(st.integers(0, 100))
+    return given
 
 
 @st.composite
@@ -44,7 +63,7 @@ def documents(draw: st.DrawFn, *, parts: bool) -> PolicyDocument:
     teams: list[dict[str, object]] = []
     for name in draw(st.lists(st.sampled_from(TEAMS), unique=True, max_size=4)):
         promised = rows(draw, parts=parts)
-        taken = {row["InstanceType"] for row in promised}
+        taken = {each["InstanceType"] for each in promised}
         free = [instance_type for instance_type in TYPES if instance_type not in taken]
         shares = [
             {"instanceType": each, "percent": draw(st.integers(0, 30)), "floor": draw(st.integers(0, 2))}

@@ -1,7 +1,7 @@
 """Whole plans on one instance type: what teams have after it, and the words that say why."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -14,6 +14,7 @@ from taskgov.policy.violations import Violation
 from taskgov.quantities import GIBIBYTE
 from taskgov.snapshot.model import Node
 from tests.allocation.world import (
+    ARN,
     C5,
     G5,
     G6,
@@ -269,8 +270,48 @@ CASES = {
             pool=False,
         ),
         nodes(1, P5),
-        {"a": 40, "b": 5},
+        {"a mig-1g.10gb": 40, "b mig-3g.40gb": 5},
         want_findings={"capacity-shortage"},
+    ),
+    "rows of several partitions of one type are each told": Case(
+        document(
+            fixed(
+                "a",
+                row(P5, Accelerators=2),
+                row(P5, AcceleratorPartition={"Type": "mig-1g.10gb", "Count": 7}),
+                row(P5, AcceleratorPartition={"Type": "mig-3g.40gb", "Count": 2}),
+            ),
+        ),
+        nodes(1, P5),
+        {"a mig-1g.10gb": 7, "a mig-3g.40gb": 2, "a": 2, "shared-pool": 4},
+    ),
+    "rows of several partitions are cut in proportion": Case(
+        document(
+            fixed(
+                "a",
+                row(P5, AcceleratorPartition={"Type": "mig-1g.10gb", "Count": 56}),
+                row(P5, AcceleratorPartition={"Type": "mig-7g.80gb", "Count": 8}),
+            ),
+            pool=False,
+        ),
+        nodes(1, P5),
+        {"a mig-1g.10gb": 28, "a mig-7g.80gb": 4},
+        want_findings={"capacity-shortage"},
+    ),
+    "machines that are not HyperPod's are no capacity": Case(
+        document(share("a", 100)), (*nodes(2), *nodes(3, "m5.large"), *nodes(1, "")), {"a": 2, "shared-pool": 0}
+    ),
+    "machines of plain EKS are capacity of the kueue backend": Case(
+        document(share("a", 50, "ml.m5.xlarge"), cluster={"name": "c", "arn": ARN, "backend": "kueue"}),
+        (*nodes(2, "ml.m5.xlarge"), *nodes(1, "")),
+        {"a": 1, "shared-pool": 1},
+    ),
+    "quotas within a declared over-commitment are no finding": Case(
+        document(fixed("a", row(Count=3)), capacity={"overcommitPercent": 50}, pool=False),
+        nodes(2),
+        {"a": 3},
+        [quota("a", row(Count=3))],
+        want_changes=0,
     ),
     "whole instances stay whole when parts are promised beside them": Case(
         document(fixed("a", row(P5, Count=2)), fixed("b", row(P5, Accelerators=4), tier=2), pool=False),
@@ -359,6 +400,49 @@ def test_new_quotas_have_names_of_their_own() -> None:
     taken = quota("stranger", name="a-quota")
     plan = plan_quotas(snapshot(document(fixed("a", row(Count=1)), pool=False), nodes(2), [taken]), mode="plan")
     assert [change.name for change in plan.changes] == ["a-quota-2"]
+
+
+def test_a_change_on_many_types_tells_the_largest_and_counts_the_rest() -> None:
+    types = (G5, P5, G6, C5, G5_12)
+    policy = document(fixed("a", *(row(instance_type, Count=1) for instance_type in types)), pool=False)
+    cluster = [node for instance_type in types for node in nodes(1, instance_type)]
+    [change] = plan_quotas(snapshot(policy, cluster), mode="plan").changes
+    assert change.because == (
+        "0 -> 1 ml.p5.48xlarge: promised 1; 0 -> 1 ml.g5.12xlarge: promised 1; 0 -> 1 ml.g6.12xlarge: promised 1; "
+        "and 2 more instance types"
+    )
+
+
+def test_a_changed_weight_is_said() -> None:
+    policy = document({**fixed("a", row(Count=1)), "fairShareWeight": 7}, pool=False)
+    plan = plan_quotas(snapshot(policy, nodes(1), [quota("a", row(Count=1))]), mode="plan")
+    assert [change.because for change in plan.changes] == ["fair-share weight 0 -> 7"]
+
+
+def test_a_promise_in_another_unit_is_told_as_an_end_and_a_beginning() -> None:
+    policy = document(fixed("a", row(P5, Accelerators=8)), pool=False)
+    plan = plan_quotas(snapshot(policy, nodes(1, P5), [quota("a", row(P5, Count=1))]), mode="plan")
+    assert [line.because for line in plan.allocations] == [
+        "a 0 -> 8 Accelerators ml.p5.48xlarge: promised 8 Accelerators",
+        "a 1 -> 0 ml.p5.48xlarge: the promise is written in another unit",
+    ]
+
+
+def test_a_pool_takes_at_most_the_rows_that_one_quota_may_have() -> None:
+    sizes = ("", 2, 4, 8, 12, 16, 24, 48)
+    types = [f"ml.{family}.{size}xlarge" for family in ("g5", "g6") for size in sizes]
+    cluster = [node for n, instance_type in enumerate(types) for node in nodes(n + 1, instance_type)]
+    world = snapshot(document(), cluster)
+    plan = plan_quotas(world, mode="plan")
+    rows = plan.changes[0].after.to_api()["ComputeQuotaResources"]
+    assert [each["InstanceType"] for each in rows] == sorted(set(types) - {"ml.g5.xlarge"})
+    assert_settled(plan_quotas(applied(world, plan), mode="apply"))
+
+
+def test_a_cluster_policy_of_a_long_name_keeps_within_the_limit() -> None:
+    world = snapshot(document(schedulerConfig={"FairShare": "Enabled"}, pool=False))
+    world = replace(world, cluster=replace(world.cluster, name="c" * 63))
+    assert [len(change.name) for change in plan_quotas(world, mode="plan").changes] == [63]
 
 
 def test_the_pool_is_created_as_a_team_that_only_lends() -> None:

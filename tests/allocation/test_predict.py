@@ -3,8 +3,12 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
+from taskgov.allocation import predict
 from taskgov.allocation.plan import Outcome, Plan, Prediction, WorkloadEffect
 from taskgov.allocation.planner import plan_quotas
+from taskgov.scheduling import Settlement
 from taskgov.snapshot.model import Snapshot
 from tests.allocation.work import SCHEDULER, job, queues
 from tests.allocation.world import G5, NOW, document, fixed, nodes, quota, row, snapshot
@@ -101,3 +105,14 @@ def test_the_prediction_does_not_change_the_snapshot() -> None:
     assert plan_of(each) == plan_of(each)
     assert each.taken_at == NOW
     assert G5 in str(each.kueue.cluster_queues)
+
+
+def test_rules_that_let_jobs_preempt_each_other_for_ever_predict_nothing() -> None:
+    words = predict._restless(Settlement((), settled=False, loop=("b/two", "a/one")))
+    assert words == "workloads would preempt one another for ever: a/one, b/two"
+
+
+def test_queues_that_do_not_come_to_rest_predict_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(predict, "MAX_CYCLES", 1)
+    prediction = plan_of(world(3, 1, job("team-a", "big", 3), today=(1, 3))).prediction
+    assert prediction == Prediction(simulated=False, not_modelled=("the queues did not settle within 1 cycles",))

@@ -81,8 +81,8 @@ def document(*teams: Mapping[str, Any], pool: bool = True, **sections: Any) -> P
     return PolicyDocument.model_validate(
         {
             "apiVersion": "taskgov/v1",
-            "cluster": {"name": "ml-cluster", "arn": ARN},
             "teams": list(teams),
+            "cluster": {"name": "ml-cluster", "arn": ARN},
             **sections,
         }
     )
@@ -106,8 +106,11 @@ def snapshot(
 
 
 def counts(plan: Plan, *, after: bool = True) -> dict[str, float]:
-    """Team -> its number in the unit of its promise, for plans of one instance type."""
-    return {line.team: line.after if after else line.before for line in plan.allocations}
+    """Team -> its number in the unit of its promise, for plans of one instance type; partitions by their profile."""
+    return {
+        f"{line.team} {line.unit}" if line.unit.startswith("mig-") else line.team: line.after if after else line.before
+        for line in plan.allocations
+    }
 
 
 def applied(world: Snapshot, plan: Plan, *, up_to: int | None = None) -> Snapshot:

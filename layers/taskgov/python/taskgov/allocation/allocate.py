@@ -11,7 +11,7 @@ from fractions import Fraction
 from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.demand import observed, trimmed
 from taskgov.allocation.leases import LeaseRefusedError, Lending, active_leases, lend
-from taskgov.allocation.parts import ACCELERATOR, Vector, add, is_in_parts, need, subtract
+from taskgov.allocation.parts import ACCELERATOR, Vector, add, is_in_parts, need, row_key, subtract
 from taskgov.allocation.plan import Reason
 from taskgov.allocation.pool import pool_row
 from taskgov.allocation.settle import Ask, Settlement, resolve_shares, settle
@@ -26,8 +26,9 @@ from taskgov.snapshot.model import ObservedUse, Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """What one team is to have of one instance type, and why."""
+    """What one team is to have in one row of its quota, and why."""
 
+    team: str
     row: ComputeQuotaResource
     reason: Reason
     because: str
@@ -38,7 +39,7 @@ class TypeAllocation:
     """What every governed team is to have of one instance type; and what had to be said on the way."""
 
     instance_type: str
-    holdings: Mapping[str, Holding]
+    holdings: tuple[Holding, ...]
     given_leases: tuple[Lease, ...] = ()
     findings: tuple[Finding, ...] = ()
 
@@ -102,23 +103,25 @@ def _allocate_type(context: _Context, capacity: TypeCapacity) -> TypeAllocation:
     asks = _asks(context, capacity)
     rules = context.policy.capacity
     settled = settle(capacity, asks, taken, rules.basis, overcommit=rules.overcommit_percent > 0)
-    rows = {grant.ask.team: grant.row for grant in settled.grants}
+    rows = {grant.ask.key: grant.row for grant in settled.grants}
     left = _left(capacity, taken, rows.values())
     lending, given, refused = _lend_all(context, capacity, asks, Lending(rows, left))
-    holdings = {
-        grant.ask.team: Holding(
-            row=lending.rows[grant.ask.team],
+    holdings = [
+        Holding(
+            team=grant.ask.team,
+            row=lending.rows[grant.ask.key],
             reason=grant.reason,
-            because=grant.because + _lease_words(grant.ask.team, given),
+            because=grant.because + _lease_words(grant.ask.key, given),
         )
         for grant in settled.grants
-    }
+    ]
     if context.pool is not None and capacity.has_nodes:
         others = (*context.kept.get(instance_type, ()), *lending.rows.values())
         row, reason, because = pool_row(context.pool, capacity, lending.pool_left, others, rules.basis)
-        holdings[context.pool.team] = Holding(row, reason, because + _lease_words(context.pool.team, given))
+        words = because + _lease_words(context.pool.team, given)
+        holdings.append(Holding(context.pool.team, row, reason, words))
     findings = (*_findings(capacity, settled, asks), *refused)
-    return TypeAllocation(instance_type, holdings, tuple(given), findings)
+    return TypeAllocation(instance_type, tuple(holdings), tuple(given), findings)
 
 
 def _asks(context: _Context, capacity: TypeCapacity) -> list[Ask]:
@@ -129,10 +132,10 @@ def _asks(context: _Context, capacity: TypeCapacity) -> list[Ask]:
     asks = [_fixed(context, capacity, promise, row) for promise, row in context.fixed.get(instance_type, ())]
     for team, (promise, share) in shares.items():
         row = ComputeQuotaResource(instance_type=instance_type, count=counts[team])
-        today = context.today[team].get(instance_type)
+        today = context.today[team].get(row_key(row))
         words = _share_words(share, usable, counts[team])
         asks.append(Ask(team, row, promise.tier, Fraction(share.floor), words, Reason.SHARE, today))
-    return sorted(asks, key=lambda ask: ask.team)
+    return sorted(asks, key=lambda ask: ask.key)
 
 
 def _fixed(context: _Context, capacity: TypeCapacity, promise: TeamPromise, row: ComputeQuotaResource) -> Ask:
@@ -141,7 +144,7 @@ def _fixed(context: _Context, capacity: TypeCapacity, promise: TeamPromise, row:
     left = trimmed(row, use, context.policy.demand, promise.applied, context.now, floor)
     words = f"promised {said(row)}" + (f", {left.words}" if left.words else "")
     reason = Reason.DEMAND if left.words else Reason.PROMISE
-    today = context.today[promise.team].get(row.instance_type)
+    today = context.today[promise.team].get(row_key(row))
     return Ask(promise.team, left.row, promise.tier, floor, words, reason, today)
 
 
@@ -161,7 +164,7 @@ def _left(capacity: TypeCapacity, taken: Vector, rows: Iterable[ComputeQuotaReso
 def _lend_all(
     context: _Context, capacity: TypeCapacity, asks: Sequence[Ask], lending: Lending
 ) -> tuple[Lending, list[Lease], list[Finding]]:
-    floors = {ask.team: ask.floor for ask in asks}
+    floors = {ask.key: ask.floor for ask in asks}
     pool_team = None if context.pool is None else context.pool.team
     given: list[Lease] = []
     refused: list[Finding] = []

@@ -12,9 +12,9 @@ from taskgov.snapshot.model import BudgetUse
 
 def budget_findings(budgets: Iterable[Budget], uses: Iterable[BudgetUse]) -> Iterable[Finding]:
     """Return a finding for each budget that passed a threshold, and for each that is not measured."""
-    used = {use.team: use for use in uses}
-    for budget in sorted(budgets, key=_team):
-        use = used.get(budget.team)
+    used = {(use.team, use.period): use for use in uses}
+    for budget in sorted(budgets, key=_key):
+        use = used.get(_key(budget))
         if use is None:
             because = (
                 f"The budget of {budget.team} ({budget.gpu_hours:g} GPU-hours a {budget.period}) is not measured yet."
@@ -29,11 +29,11 @@ def budget_findings(budgets: Iterable[Budget], uses: Iterable[BudgetUse]) -> Ite
 
 def out_of_budget(budgets: Iterable[Budget], uses: Iterable[BudgetUse]) -> frozenset[str]:
     """Return the teams whose borrowing stops: the budget is used up, and the document says so."""
-    used = {use.team: use.gpu_hours for use in uses}
+    used = {(use.team, use.period): use.gpu_hours for use in uses}
     return frozenset(
         budget.team
         for budget in budgets
-        if budget.lower_borrow_limit and used.get(budget.team, 0.0) >= budget.gpu_hours
+        if budget.lower_borrow_limit and used.get(_key(budget), 0.0) >= budget.gpu_hours
     )
 
 
@@ -43,12 +43,12 @@ def _passed(budget: Budget, use: BudgetUse, percent: float, threshold: int) -> F
         code="budget-threshold",
         severity=Severity.ERROR if percent >= 100 else Severity.WARNING,
         subject=budget.team,
-        because=f"{budget.team} used {use.gpu_hours:g} of {budget.gpu_hours:g} GPU-hours since "
+        because=f"{budget.team} used {use.gpu_hours:g} of {budget.gpu_hours:g} GPU-hours a {budget.period} since "
         f"{use.period_start:%Y-%m-%d %H:%M} UTC ({percent:.0f} %, threshold {threshold} %){stopped}.",
         remedy="use less, or raise the budget in the policy document",
         evidence={"used": use.gpu_hours, "budget": budget.gpu_hours, "percent": round(percent, 1)},
     )
 
 
-def _team(budget: Budget) -> str:
-    return budget.team
+def _key(budget: Budget) -> tuple[str, str]:
+    return budget.team, budget.period

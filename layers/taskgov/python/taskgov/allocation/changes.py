@@ -6,20 +6,20 @@ from dataclasses import dataclass, replace
 from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.desired import Desired
 from taskgov.allocation.ordering import Step, in_safe_order
-from taskgov.allocation.parts import accelerators_of, add, fits, need
+from taskgov.allocation.parts import accelerators_of, add, fits, need, row_key
 from taskgov.allocation.plan import Change, ChangeKind, Reason, TeamAllocation
+from taskgov.allocation.scheduler import NEEDS_RETRY, scheduler_changes
 from taskgov.allocation.standing import today_rows
-from taskgov.hyperpod.equality import is_same_config, is_same_scheduler_config, is_same_target
+from taskgov.allocation.wording import said_setting
+from taskgov.hyperpod.equality import is_same_config, is_same_target
 from taskgov.hyperpod.instance_types import InstanceResources
-from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig, ComputeQuotaResource, SchedulerConfig
+from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig, ComputeQuotaResource
 from taskgov.hyperpod.ratio import complete
 from taskgov.quantities import CPU, GIBIBYTE, MEMORY
 from taskgov.snapshot.model import Snapshot
 
 MAX_SENTENCES = 3
 """Rows that a change's sentence tells; the allocations of the plan tell all."""
-NEEDS_RETRY = "UpdateFailed"
-"""The status that the documentation says to mend by updating again."""
 
 Capacities = Mapping[str, TypeCapacity]
 
@@ -42,7 +42,7 @@ def writes(snapshot: Snapshot, desired: Iterable[Desired], capacities: Capacitie
     )
     names = {quota.name for quota in snapshot.quotas}
     made = [_change(differing[team], capacities, names, giving_only=team in order.giving_only) for team in order.keys]
-    changes = (*_scheduler_change(snapshot), *made)
+    changes = (*scheduler_changes(snapshot), *made)
     numbered = tuple(replace(change, index=index) for index, change in enumerate(changes))
     return Writes(numbered, unfinished=bool(order.giving_only))
 
@@ -93,9 +93,9 @@ def _differs(desired: Desired, capacities: Capacities) -> bool:
 
 def _as_asked(actual: ComputeQuotaConfig, asked: ComputeQuotaConfig, capacities: Capacities) -> ComputeQuotaConfig:
     """Return today's config without the values that HyperPod filled in by ratio."""
-    wanted = {row.instance_type: row for row in asked.compute_quota_resources}
+    wanted = {row_key(row): row for row in asked.compute_quota_resources}
     rows = tuple(
-        _unfilled(row, wanted.get(row.instance_type), capacities[row.instance_type].resources)
+        _unfilled(row, wanted.get(row_key(row)), capacities[row.instance_type].resources)
         for row in actual.compute_quota_resources
     )
     return actual.model_copy(update={"compute_quota_resources": rows})
@@ -148,11 +148,11 @@ def _change(desired: Desired, capacities: Capacities, names: set[str], *, giving
 def _giving(desired: Desired, capacities: Capacities) -> ComputeQuotaConfig:
     """Return the desired config with every row that would grow left as it is today."""
     today = today_rows(desired.promise.quota)
-    wanted = {row.instance_type: row for row in desired.config.compute_quota_resources}
+    wanted = {row_key(row): row for row in desired.config.compute_quota_resources}
     rows = []
-    for name in sorted({*today, *wanted}):
-        resources = capacities[name].resources
-        before, after = today.get(name), wanted.get(name)
+    for key in sorted({*today, *wanted}):
+        resources = capacities[key[0]].resources
+        before, after = today.get(key), wanted.get(key)
         if before is not None and after is not None:
             lower = fits(need(after, resources) or {}, need(before, resources) or {})
             rows.append(after if lower else before)
@@ -207,42 +207,4 @@ def _settings(desired: Desired) -> Iterable[str]:
         was, becomes = getattr(quota.compute_quota_config, name), getattr(desired.config, name)
         one, other = (ComputeQuotaConfig.model_validate({name: value}) for value in (was, becomes))
         if not is_same_config(one, other):
-            yield f"{name.replace('_', ' ')} {_shown(was)} -> {_shown(becomes)}"
-
-
-def _shown(setting: object) -> str:
-    if hasattr(setting, "to_api"):
-        return ", ".join(f"{name} {value}" for name, value in setting.to_api().items())
-    return "default" if setting is None else str(setting)
-
-
-def _scheduler_change(snapshot: Snapshot) -> Iterable[Change]:
-    """Return the write of the cluster policy, if the document asks for another than there is."""
-    wanted = None if snapshot.policy is None else snapshot.policy.scheduler_config
-    actual = snapshot.scheduler_config
-    if wanted is None:
-        return
-    after = wanted if actual is None else _merged(actual.scheduler_config, wanted)
-    if actual is not None and is_same_scheduler_config(actual.scheduler_config, after) and actual.status != NEEDS_RETRY:
-        return
-    yield Change(
-        index=0,
-        kind=ChangeKind.CREATE_SCHEDULER_CONFIG if actual is None else ChangeKind.UPDATE_SCHEDULER_CONFIG,
-        team="",
-        resource_id=None if actual is None else actual.cluster_scheduler_config_id,
-        name=f"{snapshot.cluster.name}-policy" if actual is None else actual.name,
-        target_version=None if actual is None else actual.cluster_scheduler_config_version,
-        before=None if actual is None else actual.scheduler_config,
-        after=after,
-        target_before=None,
-        target_after=None,
-        gpus_before=0,
-        gpus_after=0,
-        reason=Reason.POLICY_CHANGED,
-        because=f"cluster policy: {_shown(after)}",
-    )
-
-
-def _merged(actual: SchedulerConfig, wanted: SchedulerConfig) -> SchedulerConfig:
-    said = {name: value for name in SchedulerConfig.model_fields if (value := getattr(wanted, name)) is not None}
-    return actual.model_copy(update=said)
+            yield f"{name.replace('_', ' ')} {said_setting(was)} -> {said_setting(becomes)}"

@@ -11,7 +11,7 @@ from datetime import datetime
 from taskgov.allocation.allocate import Holding, TypeAllocation
 from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.leases import has_ended_since
-from taskgov.allocation.parts import accelerators_of, need
+from taskgov.allocation.parts import RowKey, accelerators_of, need, row_key
 from taskgov.allocation.plan import Reason, TeamAllocation
 from taskgov.allocation.pool import largest_rows
 from taskgov.allocation.standing import Kept, TeamPromise, today_rows
@@ -59,10 +59,10 @@ class Wishes:
         self._capacities, self._leases, self._now = capacities, leases, now
         self._no_borrowing = no_borrowing
         self._given: set[tuple[str, str]] = set()
-        self._holdings: dict[str, dict[str, Holding]] = {}
+        self._holdings: dict[str, dict[RowKey, Holding]] = {}
         for allocation in allocations:
-            for team, holding in allocation.holdings.items():
-                self._holdings.setdefault(team, {})[allocation.instance_type] = holding
+            for holding in allocation.holdings:
+                self._holdings.setdefault(holding.team, {})[row_key(holding.row)] = holding
             for lease in allocation.given_leases:
                 self._given |= {(lease.to, lease.instance_type), (lease.from_, lease.instance_type)}
 
@@ -70,8 +70,8 @@ class Wishes:
         """Return what the team's quota is to be."""
         holdings = self._holdings.get(promise.team, {})
         today = today_rows(promise.quota)
-        kept = {name: holding.row for name, holding in holdings.items() if not _is_needless(holding.row, today)}
-        rows = sorted(largest_rows(kept.values(), MAX_ROWS), key=lambda row: row.instance_type)
+        kept = [holding.row for holding in holdings.values() if not _is_needless(holding.row, today)]
+        rows = sorted(largest_rows(kept, MAX_ROWS), key=row_key)
         before = ComputeQuotaConfig() if promise.quota is None else promise.quota.compute_quota_config
         config = ComputeQuotaConfig(
             compute_quota_resources=tuple(rows),
@@ -81,8 +81,8 @@ class Wishes:
         target = ComputeQuotaTarget(team_name=promise.team, fair_share_weight=promise.weight)
         lines = (
             line
-            for name in sorted({*today, *holdings})
-            for line in self._lines(promise, name, today.get(name), holdings.get(name))
+            for key in sorted({*today, *holdings})
+            for line in self._lines(promise, key[0], today.get(key), holdings.get(key))
         )
         return Desired(promise, config, target, tuple(lines), promise.team in self._no_borrowing)
 
@@ -169,14 +169,14 @@ class Wishes:
         return accelerators_of(need(row, capacity.resources) or {}) if capacity else 0
 
 
-def _is_needless(row: ComputeQuotaResource, today: Mapping[str, ComputeQuotaResource]) -> bool:
+def _is_needless(row: ComputeQuotaResource, today: Mapping[RowKey, ComputeQuotaResource]) -> bool:
     """Say whether a row of nothing would be added where there is none."""
-    return row.instance_type not in today and not any(amount.value for amount in amounts_of(row))
+    return row_key(row) not in today and not any(amount.value for amount in amounts_of(row))
 
 
-def _units(row: ComputeQuotaResource) -> tuple[bool, ...]:
+def _units(row: ComputeQuotaResource) -> tuple[bool, bool]:
     """Return which kinds of amounts a row gives; what HyperPod may have filled in does not count."""
-    return (row.count is not None, row.accelerators is not None, row.accelerator_partition is not None)
+    return row.count is not None, row.accelerators is not None
 
 
 def _shown_unit(before: ComputeQuotaResource, after: ComputeQuotaResource) -> str:

@@ -17,7 +17,7 @@ from taskgov.policy.document import Lease
 from taskgov.quantities import CPU, GIBIBYTE, MEMORY
 
 Rows = Mapping[str, ComputeQuotaResource]
-"""Team -> what it has of one instance type."""
+"""Team (or team and MIG profile, which no lease moves) -> what it has of one instance type."""
 
 
 class LeaseRefusedError(Exception):

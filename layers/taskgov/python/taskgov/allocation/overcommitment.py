@@ -15,10 +15,10 @@ _NAMES: Mapping[str, str] = {ACCELERATOR: "accelerators", CPU: "vCPU", MEMORY: "
 
 
 def overcommitment(sums: Mapping[str, Vector], capacities: Mapping[str, TypeCapacity]) -> Iterable[Finding]:
-    """Return a finding for every type with nodes whose quotas exceed what is usable."""
+    """Return a finding for every type with nodes whose quotas exceed what is usable, or declared above it."""
     for name, capacity in capacities.items():
         taken = sums.get(name, {})
-        over = {resource for resource, amount in taken.items() if amount > capacity.usable.get(resource, 0)}
+        over = {resource for resource, amount in taken.items() if amount > capacity.total.get(resource, 0)}
         if capacity.has_nodes and over:
             yield _finding(capacity, taken, over)
 

@@ -17,9 +17,17 @@ from taskgov.quantities import CPU, GIBIBYTE, MEMORY, is_accelerator, is_mig
 Vector = Mapping[str, int]
 """Resource -> amount. Accelerators of all kinds are one resource, counted in sevenths."""
 
+RowKey = tuple[str, str]
+"""Instance type and MIG profile, empty for a row without partitions."""
+
 ACCELERATOR: Final = "accelerator"
 INSTANCE: Final = "instance"
 """Stands for all resources of a type whose numbers nobody gave: only whole instances can be compared then."""
+
+
+def row_key(row: ComputeQuotaResource) -> RowKey:
+    """Return what tells the rows of one quota apart: a type may stand there once, and once for each MIG profile."""
+    return row.instance_type, row.accelerator_partition.type if row.accelerator_partition else ""
 
 
 def whole_instance(resources: InstanceResources | None) -> Vector:

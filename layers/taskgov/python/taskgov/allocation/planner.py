@@ -24,8 +24,8 @@ from taskgov.allocation.plan import Outcome, Plan, Prediction, TeamAllocation
 from taskgov.allocation.predict import predict
 from taskgov.allocation.standing import Standings, sort_out
 from taskgov.findings import Finding, Severity
-from taskgov.hyperpod.instance_types import InstanceTypeTable
-from taskgov.policy.document import CapacityRules, Guardrails, PolicyDocument
+from taskgov.hyperpod.instance_types import InstanceTypeTable, is_instance_type_name
+from taskgov.policy.document import Backend, CapacityRules, Guardrails, PolicyDocument
 from taskgov.snapshot.codec import snapshot_sha256
 from taskgov.snapshot.model import Snapshot
 
@@ -144,8 +144,11 @@ def _outcome(plan: Plan, judged: Judged, approved_changes: str | None) -> Outcom
 
 def _capacities(snapshot: Snapshot, table: InstanceTypeTable) -> dict[str, TypeCapacity]:
     policy = snapshot.policy
+    # Other machines of the EKS cluster (for add-ons, Fargate) are no capacity of HyperPod, whose types begin with ml.
+    foreign_too = policy is not None and policy.cluster.backend is Backend.KUEUE
+    nodes = (node for node in snapshot.nodes if node.instance_type)
     return count_capacity(
-        snapshot.nodes,
+        (node for node in nodes if foreign_too or is_instance_type_name(node.instance_type)),
         CapacityRules() if policy is None else policy.capacity,
         snapshot.taken_at,
         table,

@@ -6,7 +6,7 @@ It makes the sum of quotas equal to the usable capacity, and never more: what is
 from collections.abc import Iterable
 
 from taskgov.allocation.capacity import TypeCapacity
-from taskgov.allocation.parts import Vector, is_in_parts, need, row_of_parts
+from taskgov.allocation.parts import Vector, is_in_parts, need, row_key, row_of_parts
 from taskgov.allocation.plan import Reason
 from taskgov.allocation.standing import TeamPromise, today_rows
 from taskgov.allocation.wording import capacity_words
@@ -28,7 +28,7 @@ def pool_row(
     """
     instance_type, rows = capacity.line.instance_type, list(others)
     if any(need(row, capacity.resources) is None for row in rows):
-        today = today_rows(pool.quota).get(instance_type)
+        today = today_rows(pool.quota).get((instance_type, ""))
         row = today or ComputeQuotaResource(instance_type=instance_type, count=0)
         return row, Reason.UNCHANGED, "the resources of the type are not known; left as it is"
     words = f"remainder of {capacity_words(capacity.line)}"
@@ -40,5 +40,5 @@ def pool_row(
 
 def largest_rows(rows: Iterable[ComputeQuotaResource], limit: int) -> list[ComputeQuotaResource]:
     """Return at most `limit` rows, those that hold most first in line: the API takes no more in one quota."""
-    ranked = sorted(rows, key=lambda row: (-(row.accelerators or row.count or 0), row.instance_type))
+    ranked = sorted(rows, key=lambda row: (-(row.accelerators or row.count or 0), row_key(row)))
     return ranked[:limit]

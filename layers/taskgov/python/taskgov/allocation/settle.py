@@ -18,7 +18,18 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from taskgov.allocation.capacity import TypeCapacity
-from taskgov.allocation.parts import ACCELERATOR, Vector, add, fits, is_in_parts, need, row_of_parts, scaled, subtract
+from taskgov.allocation.parts import (
+    ACCELERATOR,
+    Vector,
+    add,
+    fits,
+    is_in_parts,
+    need,
+    row_key,
+    row_of_parts,
+    scaled,
+    subtract,
+)
 from taskgov.allocation.plan import Reason
 from taskgov.allocation.shares import Party, divide
 from taskgov.allocation.shortage import Claim, Cut, fit
@@ -39,6 +50,11 @@ class Ask:
     words: str = ""
     reason: Reason = Reason.PROMISE
     today: ComputeQuotaResource | None = None
+
+    @property
+    def key(self) -> str:
+        """The team, and the MIG profile where the row is one of partitions."""
+        return " ".join(filter(None, (self.team, row_key(self.row)[1])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +146,7 @@ def _claim(ask: Ask, capacity: TypeCapacity, per_grain: int) -> Claim | None:
         return None
     per_instance = capacity.per_instance
     amount = max((-(-n * per_grain // per_instance[r]) for r, n in vector.items() if per_instance.get(r)), default=0)
-    return Claim(ask.team, amount, min(-int(-ask.floor * per_grain // 1), amount), ask.tier)
+    return Claim(ask.key, amount, min(-int(-ask.floor * per_grain // 1), amount), ask.tier)
 
 
 def _kept(ask: Ask, capacity: TypeCapacity) -> Grant:

@@ -20,6 +20,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from taskgov.allocation.parts import RowKey, row_key
 from taskgov.findings import Finding, Severity
 from taskgov.hyperpod.equality import is_same_config, is_same_target
 from taskgov.hyperpod.model import (
@@ -104,10 +105,10 @@ def hand_edit(quota: ComputeQuota, applied: AppliedQuota | None) -> bool:
     return not (same_config and is_same_target(quota.compute_quota_target, applied.target))
 
 
-def today_rows(quota: ComputeQuota | None) -> dict[str, ComputeQuotaResource]:
-    """Return what a quota holds now, by instance type (the first row, if a type were listed twice)."""
+def today_rows(quota: ComputeQuota | None) -> dict[RowKey, ComputeQuotaResource]:
+    """Return what a quota holds now, row by row (the first, if a type and profile were listed twice)."""
     rows = () if quota is None else quota.compute_quota_config.compute_quota_resources
-    return {row.instance_type: row for row in reversed(rows)}
+    return {row_key(row): row for row in reversed(rows)}
 
 
 class _Sorting:

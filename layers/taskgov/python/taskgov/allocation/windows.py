@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from taskgov.allocation.cron import parse_cron
+from taskgov.policy.cron import parse_cron
 from taskgov.policy.document import ChangeWindow
 
 

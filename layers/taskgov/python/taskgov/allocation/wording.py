@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from taskgov.allocation.plan import CapacityLine
-from taskgov.hyperpod.model import ComputeQuotaResource
+from taskgov.hyperpod.model import ApiModel, ComputeQuotaResource
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,3 +74,24 @@ def capacity_words(line: CapacityLine) -> str:
     if line.nodes == line.counted:
         return f"capacity {line.counted} {line.instance_type}{headroom}"
     return f"capacity {line.nodes} -> {line.counted} healthy {line.instance_type}{headroom}"
+
+
+def said_setting(setting: object) -> str:
+    """Return a setting of a quota or of the cluster policy as words, in the API's names.
+
+    Example:
+        >>> from taskgov.hyperpod.model import ResourceSharingConfig
+        >>> said_setting(ResourceSharingConfig(borrow_limit=50)), said_setting(None)
+        ('Strategy LendAndBorrow, BorrowLimit 50', 'default')
+
+    """
+    if isinstance(setting, ApiModel):
+        return ", ".join(f"{name} {_said_value(value)}" for name, value in setting.to_api().items())
+    return "default" if setting is None else str(setting)
+
+
+def _said_value(value: object) -> str:
+    """Return a list of structures, such as priority classes, by their values."""
+    if isinstance(value, list):
+        return "(" + ", ".join(" ".join(map(str, each.values())) for each in value) + ")"
+    return str(value)

@@ -118,6 +118,8 @@ class BudgetUse:
     team: str
     period_start: datetime
     gpu_hours: float
+    period: str = "month"
+    """Which of the team's budgets it is: `day`, `week` or `month`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,53 @@
+"""The write of the cluster policy (ClusterSchedulerConfig), where the document asks for another than there is.
+
+What the document does not say about it stays as it is.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from taskgov.allocation.plan import Change, ChangeKind, Reason
+from taskgov.allocation.wording import said_setting
+from taskgov.hyperpod.equality import is_same_scheduler_config
+from taskgov.hyperpod.model import SchedulerConfig
+from taskgov.snapshot.model import Snapshot
+
+NEEDS_RETRY: Final = "UpdateFailed"
+"""The status that the documentation says to mend by updating again."""
+
+
+def scheduler_changes(snapshot: Snapshot) -> Iterable[Change]:
+    """Return the write of the cluster policy, if the document asks for another than there is."""
+    wanted = None if snapshot.policy is None else snapshot.policy.scheduler_config
+    actual = snapshot.scheduler_config
+    if wanted is None:
+        return
+    after = wanted if actual is None else _merged(actual.scheduler_config, wanted)
+    if actual is not None and is_same_scheduler_config(actual.scheduler_config, after) and actual.status != NEEDS_RETRY:
+        return
+    yield Change(
+        index=0,
+        kind=ChangeKind.CREATE_SCHEDULER_CONFIG if actual is None else ChangeKind.UPDATE_SCHEDULER_CONFIG,
+        team="",
+        resource_id=None if actual is None else actual.cluster_scheduler_config_id,
+        name=_new_name(snapshot.cluster.name) if actual is None else actual.name,
+        target_version=None if actual is None else actual.cluster_scheduler_config_version,
+        before=None if actual is None else actual.scheduler_config,
+        after=after,
+        target_before=None,
+        target_after=None,
+        gpus_before=0,
+        gpus_after=0,
+        reason=Reason.POLICY_CHANGED,
+        because=f"cluster policy: {said_setting(after)}",
+    )
+
+
+def _new_name(cluster: str) -> str:
+    """Return the name of a new cluster policy, within the API's 63 characters."""
+    return f"{cluster[:56].rstrip('-')}-policy"
+
+
+def _merged(actual: SchedulerConfig, wanted: SchedulerConfig) -> SchedulerConfig:
+    said = {name: value for name in SchedulerConfig.model_fields if (value := getattr(wanted, name)) is not None}
+    return actual.model_copy(update=said)
