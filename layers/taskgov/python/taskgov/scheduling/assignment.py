@@ -1,7 +1,6 @@
-"""Which flavors could a workload get? The flavor assigner: modes, borrow levels, fungibility and scan progress.
+"""What could a workload get? The outcome of a flavor search: choices, modes, borrow levels, reasons, and its words.
 
-`assign` answers for one workload against the quota tree as it stands. Rules:
-`pkg/scheduler/flavorassigner/flavorassigner.go` of Kueue.
+Made by `flavor_search`, read by everyone else. Rules: `pkg/scheduler/flavorassigner/flavorassigner.go` of Kueue.
 
 | mode | means |
 | --- | --- |
@@ -15,29 +14,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from taskgov.scheduling.demand import Demand, total
 from taskgov.scheduling.objects import (
-    NEVER,
-    PREEMPTION_OVER_BORROWING,
-    TRY_NEXT_FLAVOR,
-    ClusterQueue,
     FlavorResource,
-    Fungibility,
-    PodSet,
-    ResourceGroup,
     Usage,
     flavor_resource,
 )
-from taskgov.scheduling.quota import QuotaNode, available, lowest_subtree_that_fits
 from taskgov.scheduling.reasons import (
     Blocker,
-    InsufficientQuota,
-    InsufficientUnusedQuota,
-    NotNominated,
     Reason,
-    ResourceUnavailable,
 )
 
 if TYPE_CHECKING:
@@ -52,20 +38,6 @@ FIT: Final[Mode] = 4
 
 PUBLIC_MODES: Final = ("NoFit", "Preempt", "Preempt", "Preempt", "Fit")
 POSSIBILITIES: Final = (None, "NoCandidates", "Preempt", "Reclaim", None)
-
-
-class Oracle(Protocol):
-    """Answers whether preemption could make room."""
-
-    def __call__(self, fr: FlavorResource, amount: int) -> tuple[Mode, int]:
-        """Return `NO_CANDIDATES`, `PREEMPT` or `RECLAIM` for `amount` of `fr`, and the borrow level afterwards."""
-
-
-class Eligibility(Protocol):
-    """Answers whether pods may use a flavor at all."""
-
-    def __call__(self, flavor: str, pod_sets: Sequence[PodSet]) -> Reason | None:
-        """Return why not, or `None` when they may."""
 
 
 class Choice(NamedTuple):
@@ -159,224 +131,6 @@ class Assignment:
     def nomination(self) -> tuple[dict[str, str], ...]:
         """The chosen flavor of each resource for each pod set."""
         return tuple({r: choice.flavor for r, choice in p.choices.items()} for p in self.pod_sets)
-
-
-@dataclass(frozen=True, slots=True)
-class Assigner:
-    """The circumstances of one search: a queue with its quota, and what is known about flavors and preemption."""
-
-    queue: ClusterQueue
-    node: QuotaNode
-    group_of: Mapping[str, ResourceGroup]
-    eligible: Eligibility
-    oracle: Oracle
-    fair_sharing: bool
-    scan: tuple[dict[str, int], ...] = ()
-    nominated: tuple[dict[str, str], ...] | None = None
-
-    def assign(self, demand: Demand) -> Assignment:
-        """Find flavors for each pod set in turn; after one that finds none the rest is not looked at."""
-        assignment = Assignment()
-        for indexes in demand.groups:
-            if not self._assign_together(demand, indexes, assignment):
-                break
-        return assignment
-
-    def _assign_together(self, demand: Demand, indexes: tuple[int, ...], assignment: Assignment) -> bool:
-        """Give the pod sets at `indexes` the same flavors; say whether they got any."""
-        covers_pods = "pods" in self.group_of
-        members = [demand.pod_sets[i] for i in indexes]
-        parts = [m.with_pods if covers_pods else m.requests for m in members]
-        found, reasons, attempts = self._find_flavors(total(parts), indexes, [m.pod_set for m in members], assignment)
-        for member, requests in zip(members, parts, strict=True):
-            choices = {r: found[r] for r in requests if r in found} if found is not None else {}
-            append(
-                assignment,
-                PodSetAssignment(member.pod_set.name, member.count, requests, choices, reasons, attempts),
-            )
-        return found is not None
-
-    def _find_flavors(
-        self,
-        requests: Mapping[str, int],
-        indexes: tuple[int, ...],
-        pod_sets: Sequence[PodSet],
-        assignment: Assignment,
-    ) -> tuple[dict[str, Choice] | None, list[Reason], list[list[Attempt]]]:
-        """Search each resource group that `requests` touch; the first that fails decides alone."""
-        found: dict[str, Choice] = {}
-        reasons: list[Reason] = []
-        attempts: list[list[Attempt]] = []
-        for resource, amount in requests.items():
-            if resource in found:
-                continue
-            group = self.group_of.get(resource)
-            if group is None:
-                if amount == 0:
-                    continue
-                missing = ResourceUnavailable(resource)
-                return None, [missing], [[Attempt("", NO_FIT, 0, (missing,))]]
-            search = _GroupSearch(self, group, requests, assignment.usage, resource, indexes[0])
-            choices = search.run(pod_sets)
-            attempts.append(search.attempts)
-            if choices is None:
-                return None, search.reasons, attempts
-            found |= choices
-            if search.best_mode != FIT:
-                reasons += search.reasons
-        return found, reasons, attempts
-
-    def fits_quota(self, fr: FlavorResource, amount: int) -> tuple[Mode, int]:
-        """Say how `amount` of `fr` could be had now, and from how high up the tree (FA: fitsResourceQuota)."""
-        borrow, may_reclaim = lowest_subtree_that_fits(self.node, fr, amount)
-        if amount <= max(0, available(self.node, fr)):
-            return FIT, borrow
-        if self._may_preempt(fr, amount, may_reclaim=may_reclaim):
-            mode, after = self.oracle(fr, amount)
-            return mode, borrow if mode == NO_CANDIDATES else after
-        return NO_FIT, borrow
-
-    def _may_preempt(self, fr: FlavorResource, amount: int, *, may_reclaim: bool) -> bool:
-        """Within nominal quota, or where lent quota can be reclaimed, or where borrowing may preempt."""
-        rules = self.queue.preemption
-        borrow = rules.borrow_within_cohort
-        return (
-            self.node.subtree.get(fr, 0) >= amount
-            or may_reclaim
-            or (borrow is not None and borrow.policy != NEVER)
-            or (self.fair_sharing and rules.reclaim_within_cohort != NEVER)
-        )
-
-
-class _GroupSearch:
-    """The walk over the flavors of one resource group."""
-
-    __slots__ = (
-        "assigner",
-        "attempts",
-        "best_mode",
-        "group",
-        "index",
-        "reasons",
-        "requests",
-        "trigger",
-        "used",
-    )
-
-    def __init__(
-        self,
-        assigner: Assigner,
-        group: ResourceGroup,
-        requests: Mapping[str, int],
-        used: Usage,
-        trigger: str,
-        index: int,
-    ) -> None:
-        self.assigner = assigner
-        self.group = group
-        self.requests = {r: amount for r, amount in requests.items() if r in group.resources}
-        self.used = used
-        self.trigger = trigger
-        self.index = index
-        self.attempts: list[Attempt] = []
-        self.reasons: list[Reason] = []
-        self.best_mode: Mode = NO_FIT
-
-    def run(self, pod_sets: Sequence[PodSet]) -> dict[str, Choice] | None:
-        """Return the choice for each requested resource of the group, or `None`; fills `reasons` and `attempts`."""
-        fungibility = self.assigner.queue.fungibility
-        flavors = self.group.flavors
-        best: dict[str, tuple[Mode, int]] | None = None
-        best_grade = (NO_FIT, 0)
-        best_flavor, last = "", -1
-        for last in range(self._start(), len(flavors)):
-            flavor = flavors[last]
-            obstacle = self._obstacle(flavor, pod_sets)
-            if obstacle is not None:
-                self._note(flavor, NO_FIT, 0, [obstacle])
-                continue
-            modes, grade = self._try(flavor, fungibility)
-            if not tries_next(grade, fungibility):
-                best, best_grade, best_flavor = modes, grade, flavor
-                break
-            if is_preferred(grade, best_grade, fungibility):
-                best, best_grade, best_flavor = modes, grade, flavor
-        if best is None:
-            return None
-        self.best_mode = best_grade[0]
-        tried = -1 if last == len(flavors) - 1 else last
-        return {r: Choice(best_flavor, mode, borrow, tried) for r, (mode, borrow) in best.items()}
-
-    def _start(self) -> int:
-        """Go on where the last scan of this pod set stopped."""
-        scan = self.assigner.scan
-        return scan[self.index].get(self.trigger, -1) + 1 if self.index < len(scan) else 0
-
-    def _obstacle(self, flavor: str, pod_sets: Sequence[PodSet]) -> Reason | None:
-        nominated = self.assigner.nominated
-        if nominated is not None and (
-            self.index >= len(nominated) or nominated[self.index].get(self.trigger) != flavor
-        ):
-            return NotNominated(flavor, self.trigger)
-        return self.assigner.eligible(flavor, pod_sets)
-
-    def _try(self, flavor: str, fungibility: Fungibility) -> tuple[dict[str, tuple[Mode, int]], tuple[Mode, int]]:
-        """Ask for every resource of the group; the flavor is worth its worst resource.
-
-        After a resource that does not fit the others are still asked, for their reasons.
-        """
-        modes: dict[str, tuple[Mode, int]] = {}
-        reasons: list[Reason] = []
-        worst = (FIT, 0)
-        for resource, request in self.requests.items():
-            grade, reason = self._ask(flavor, resource, request)
-            if reason is not None:
-                reasons.append(reason)
-            if is_preferred(worst, grade, fungibility):
-                worst = grade
-            modes[resource] = grade
-        self._note(flavor, worst[0], worst[1], reasons)
-        return modes, worst
-
-    def _ask(self, flavor: str, resource: str, request: int) -> tuple[tuple[Mode, int], Reason | None]:
-        assigner = self.assigner
-        fr = flavor_resource(flavor, resource)
-        before = self.used.get(fr, 0)
-        amount = before + request
-        capacity = assigner.node.potential.get(fr, 0)
-        if amount > capacity:
-            return (NO_FIT, 0), InsufficientQuota(resource, flavor, before, request, capacity)
-        grade = assigner.fits_quota(fr, amount)
-        if grade[0] == FIT:
-            return grade, None
-        return grade, InsufficientUnusedQuota(resource, flavor, amount - max(0, available(assigner.node, fr)))
-
-    def _note(self, flavor: str, mode: Mode, borrow: int, reasons: list[Reason]) -> None:
-        self.attempts.append(Attempt(flavor, mode, borrow, tuple(reasons)))
-        self.reasons += reasons
-
-
-def is_preferred(a: tuple[Mode, int], b: tuple[Mode, int], fungibility: Fungibility) -> bool:
-    """Say whether (mode, borrow level) `a` is strictly better than `b` (FA: isPreferred)."""
-    if a[0] == NO_FIT:
-        return False
-    if b[0] == NO_FIT:
-        return True
-    if (a[0] == NO_CANDIDATES) != (b[0] == NO_CANDIDATES):
-        return b[0] == NO_CANDIDATES
-    if fungibility.preference == PREEMPTION_OVER_BORROWING:
-        return a[1] < b[1] or (a[1] == b[1] and a[0] > b[0])
-    return a[0] > b[0] or (a[0] == b[0] and a[1] < b[1])
-
-
-def tries_next(grade: tuple[Mode, int], fungibility: Fungibility) -> bool:
-    """Say whether the search goes on after a flavor of this grade (FA: shouldTryNextFlavor)."""
-    mode, borrow = grade
-    if mode in {NO_FIT, NO_CANDIDATES}:
-        return True
-    if mode in {PREEMPT, RECLAIM} and fungibility.when_can_preempt == TRY_NEXT_FLAVOR:
-        return True
-    return borrow != 0 and fungibility.when_can_borrow == TRY_NEXT_FLAVOR
 
 
 def append(assignment: Assignment, pod_set: PodSetAssignment) -> None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from taskgov.scheduling.assignment import FIT, PREEMPT, Assignment, Choice, Oracle, PodSetAssignment, append
+from taskgov.scheduling.assignment import FIT, PREEMPT, Assignment, Choice, PodSetAssignment, append
 from taskgov.scheduling.nomination import Head, Nominator
 from taskgov.scheduling.reasons import preempted_message
 from taskgov.scheduling.results import Preempted
 from taskgov.scheduling.state import QueueState, Record
 
 if TYPE_CHECKING:
+    from taskgov.scheduling.flavor_search import Oracle
     from taskgov.scheduling.objects import Workload
 
 FixedFlavors = Mapping[str, Mapping[str, tuple[str, bool]]]

@@ -14,15 +14,13 @@ from taskgov.scheduling.assignment import (
     NO_FIT,
     PREEMPT,
     RECLAIM,
-    Assigner,
     Assignment,
-    Eligibility,
     Mode,
-    Oracle,
 )
 from taskgov.scheduling.candidates import Candidates, Preemptor, QueueOf, Victim, put_back, take_out
 from taskgov.scheduling.demand import Demand, resized
 from taskgov.scheduling.fair_preemption import fair_victims
+from taskgov.scheduling.flavor_search import Assigner, Eligibility, Oracle
 from taskgov.scheduling.matching import selects
 from taskgov.scheduling.preemption import classical_victims
 from taskgov.scheduling.quota import lowest_subtree_that_fits

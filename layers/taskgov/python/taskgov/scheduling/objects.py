@@ -8,7 +8,7 @@ one dictionary key for the pair, hashed once (flavor names have no slash).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.scheduling.instants import ZERO, Instant
 
@@ -28,16 +28,6 @@ TRY_NEXT_FLAVOR: Final = "TryNextFlavor"
 MAY_STOP_SEARCH: Final = "MayStopSearch"
 PREEMPTION_OVER_BORROWING: Final = "PreemptionOverBorrowing"
 BORROWING_OVER_PREEMPTION: Final = "BorrowingOverPreemption"
-
-Kind = Literal[
-    "ResourceFlavor",
-    "Cohort",
-    "ClusterQueue",
-    "LocalQueue",
-    "WorkloadPriorityClass",
-    "Workload",
-    "Namespace",
-]
 
 
 def flavor_resource(flavor: str, resource: str) -> FlavorResource:

@@ -192,8 +192,3 @@ def preempted_message(reason: str, uid: str, job_uid: str, preemptor_path: str, 
         f"Preempted to accommodate a workload (UID: {uid or 'UNKNOWN'}, JobUID: {job_uid or 'UNKNOWN'}) "
         f"due to {_DUE_TO[reason]}; preemptor path: {preemptor_path}; preemptee path: {preemptee_path}"
     )
-
-
-def pending_preemption(message: str, victims: int) -> str:
-    """Add to an assignment's message that its victims have yet to leave."""
-    return f"{message}. Pending the preemption of {victims} workload(s)"

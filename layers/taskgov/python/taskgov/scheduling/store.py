@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.scheduling import reading
+from taskgov.scheduling.activity import drained_because, inactive_because
 from taskgov.scheduling.eligibility import FlavorBook
 from taskgov.scheduling.forest import build_forest, in_circle
 from taskgov.scheduling.pending import PendingQueue
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from taskgov.scheduling.instants import Instant
     from taskgov.scheduling.objects import ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload
 
-DRAIN: Final = "HoldAndDrain"
 KINDS: Final = (
     "Namespace",
     "ResourceFlavor",
@@ -285,29 +285,13 @@ class Store:
                 self.trees.setdefault(state.node.root.tree, []).append(state)
 
     def inactive_because(self, state: QueueState) -> str | None:
-        """Say why a cluster queue takes no workloads, `None` when it is active (Kueue: ClusterQueueActiveReason)."""
-        spec = state.spec
-        if spec.stop_policy != "None":
-            return "Stopped"
-        if spec.cohort and in_circle(spec.cohort, self.cohorts):
-            return "CohortCycleDetected"
-        if any(flavor not in self.flavors for group in spec.groups for flavor in group.flavors):
-            return "FlavorNotFound"
-        return None
+        """Say why a cluster queue takes no workloads, `None` when it is active."""
+        return inactive_because(state.spec, self.cohorts, self.flavors)
 
     def drained_because(self, record: Record) -> tuple[str, str] | None:
         """Say for which reason, in which words, a running workload has to leave; `None` when it may stay."""
-        workload, queue = record.workload, record.queue
-        if record.admission is None or record.finished:
-            return None
-        if not workload.active:
-            return "Deactivated", "The workload is deactivated"
-        if queue is not None and queue.spec.stop_policy == DRAIN:
-            return "ClusterQueueStopped", "The ClusterQueue is stopped"
-        local = self.local_queues.get((workload.namespace, workload.queue))
-        if local is not None and local.stop_policy == DRAIN:
-            return "LocalQueueStopped", "The LocalQueue is stopped"
-        return None
+        workload = record.workload
+        return drained_because(record, self.local_queues.get((workload.namespace, workload.queue)))
 
     def _new_record(self, workload: Workload) -> Record:
         return Record(workload, reclaim=self.config.gate("ReclaimablePods"))

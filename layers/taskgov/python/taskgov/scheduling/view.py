@@ -19,7 +19,8 @@ from taskgov.scheduling.unmodelled import NotModelled
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from taskgov.scheduling.assignment import Assignment, Oracle
+    from taskgov.scheduling.assignment import Assignment
+    from taskgov.scheduling.flavor_search import Oracle
     from taskgov.scheduling.instants import Instant
     from taskgov.scheduling.objects import Admission, FlavorResource, Usage, Workload
     from taskgov.scheduling.results import Preempted

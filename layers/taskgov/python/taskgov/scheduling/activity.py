@@ -1,0 +1,45 @@
+"""Who may take part? Queues that are stopped or broken admit nobody, and workloads may be told to leave for it.
+
+Called by `store`. Rules: `pkg/cache/scheduler/clusterqueue.go` and `pkg/controller/core/workload_controller.go` of
+Kueue.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from taskgov.scheduling.forest import in_circle
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from taskgov.scheduling.eligibility import FlavorBook
+    from taskgov.scheduling.objects import ClusterQueue, Cohort, LocalQueue
+    from taskgov.scheduling.state import Record
+
+RUN: Final = "None"
+DRAIN: Final = "HoldAndDrain"
+
+
+def inactive_because(queue: ClusterQueue, cohorts: Mapping[str, Cohort], flavors: FlavorBook) -> str | None:
+    """Say why a cluster queue takes no workloads, `None` when it is active (Kueue: its Active condition)."""
+    if queue.stop_policy != RUN:
+        return "Stopped"
+    if queue.cohort and in_circle(queue.cohort, cohorts):
+        return "CohortCycleDetected"
+    if any(flavor not in flavors for group in queue.groups for flavor in group.flavors):
+        return "FlavorNotFound"
+    return None
+
+
+def drained_because(record: Record, door: LocalQueue | None) -> tuple[str, str] | None:
+    """Say for which reason, in which words, a running workload has to leave; `None` when it may stay."""
+    if record.admission is None or record.finished:
+        return None
+    if not record.workload.active:
+        return "Deactivated", "The workload is deactivated"
+    if record.queue is not None and record.queue.spec.stop_policy == DRAIN:
+        return "ClusterQueueStopped", "The ClusterQueue is stopped"
+    if door is not None and door.stop_policy == DRAIN:
+        return "LocalQueueStopped", "The LocalQueue is stopped"
+    return None
