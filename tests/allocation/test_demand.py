@@ -36,6 +36,7 @@ CASES = {
     "the next day another tenth moves": (world(use(0), today=18, history=((25, 20),)), 16),
     "use and half as much again stay": (world(use(8), today=12, history=((25, 14),)), 12),
     "what the team grows into comes back": (world(use(10), today=12, history=((25, 14),)), 15),
+    "a promise that is used in full stays": (world(use(19)), 20),
     "waiting work brings the whole promise back": (world(use(8, pending=True), today=12), 20),
     "the floor stays": (world(use(0), today=4, history=((25, 5),)), 4),
     "a past that cannot be read counts as the promise": (

@@ -298,6 +298,12 @@ CASES = {
         {"a mig-1g.10gb": 28, "a mig-7g.80gb": 4},
         want_findings={"capacity-shortage"},
     ),
+    "parts of a type that nobody knows stay out of a shortage of whole instances": Case(
+        document(fixed("a", row("ml.x9.huge", Accelerators=4)), fixed("b", row("ml.x9.huge", Count=5)), pool=False),
+        nodes(2, "ml.x9.huge"),
+        {"a": 0, "b": 2},
+        want_findings={"unknown-instance-type", "capacity-shortage"},
+    ),
     "machines that are not HyperPod's are no capacity": Case(
         document(share("a", 100)), (*nodes(2), *nodes(3, "m5.large"), *nodes(1, "")), {"a": 2, "shared-pool": 0}
     ),
@@ -490,6 +496,18 @@ def test_two_quotas_that_swap_types_give_first_and_take_in_the_next_run() -> Non
     between = applied(world, first)
     second = plan_quotas(between, mode="apply")
     assert_settled(plan_quotas(applied(between, second), mode="apply"))
+
+
+def test_of_two_types_that_swap_the_one_that_shrinks_is_written_first() -> None:
+    policy = document(
+        fixed("a", row(Count=1), row(P5, Count=3)), fixed("b", row(Count=3), row(P5, Count=1)), pool=False
+    )
+    quotas = [quota("a", row(Count=3), row(P5, Count=1)), quota("b", row(Count=1), row(P5, Count=3))]
+    plan = plan_quotas(snapshot(policy, (*nodes(4), *nodes(4, P5)), quotas), mode="apply")
+    [a, b] = [change.after.to_api()["ComputeQuotaResources"] for change in plan.changes]
+    assert a == [{"InstanceType": G5, "Count": 1}, {"InstanceType": P5, "Count": 1}]
+    assert b == [{"InstanceType": G5, "Count": 1}, {"InstanceType": P5, "Count": 1}]
+    assert [(change.gpus_before, change.gpus_after) for change in plan.changes] == [(11, 9), (25, 9)]
 
 
 def test_native_idle_sharing_keeps_the_pool_out_of_its_way() -> None:

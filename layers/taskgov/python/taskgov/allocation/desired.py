@@ -91,10 +91,6 @@ class Wishes:
         rows = today_rows(kept.quota)
         return tuple(self._line(kept.team, row, row, Reason.UNCHANGED, kept.because) for _, row in sorted(rows.items()))
 
-    def gpus(self, rows: Iterable[ComputeQuotaResource]) -> float:
-        """Return the accelerators that rows promise together."""
-        return sum(self._gpus(row) for row in rows)
-
     def _sharing(self, promise: TeamPromise, today: ResourceSharingConfig | None) -> ResourceSharingConfig | None:
         wanted = promise.sharing or today
         if wanted is None:

@@ -90,8 +90,6 @@ def accelerators_of(vector: Vector) -> float:
 
 def scaled(row: ComputeQuotaResource, part: int, whole: int) -> ComputeQuotaResource:
     """Return the row with every given amount times part/whole, rounded down to whole units."""
-    if part == whole:
-        return row
     partition = row.accelerator_partition
     return row.model_copy(
         update={
