@@ -32,6 +32,7 @@ def test_reclaiming_ends_with_everybody_at_home() -> None:
     assert settlement.settled
     assert sorted(a.workload for a in settlement.admitted) == ["default/o0", "default/o1"]
     assert len(settlement.preempted) == 2
+    assert settlement[0] is settlement.cycles[0]
 
 
 def a_looping_world() -> World:

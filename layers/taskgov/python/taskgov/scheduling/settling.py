@@ -30,6 +30,10 @@ class Settlement:
     settled: bool
     loop: tuple[str, ...] = ()
 
+    def __getitem__(self, index: int) -> CycleResult:
+        """Return one of the cycles."""
+        return self.cycles[index]
+
     @property
     def admitted(self) -> tuple[Admitted, ...]:
         """Everyone admitted on the way, in order."""
