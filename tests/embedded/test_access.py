@@ -76,3 +76,55 @@ def test_events_are_put_on_each_of_their_buses() -> None:
 
 def test_the_namespace_of_metrics_is_a_condition_key() -> None:
     assert conditions("cloudwatch", "PutMetricData", {"Namespace": "N"}, PLACE)["cloudwatch:namespace"] == "N"
+
+
+@pytest.mark.parametrize(
+    ("operation", "params", "want"),
+    [
+        ("GetItem", {"TableName": "t", "Key": {"pk": {"S": "a"}, "sk": {"S": "b"}}}, ["a"]),
+        ("PutItem", {"TableName": "t", "Item": {"pk": {"S": "a"}}}, ["a"]),
+        (
+            "Query",
+            {
+                "TableName": "t",
+                "KeyConditionExpression": "pk = :p AND begins_with(sk, :s)",
+                "ExpressionAttributeValues": {":p": {"S": "a"}, ":s": {"S": "x"}},
+            },
+            ["a"],
+        ),
+        (
+            "Query",
+            {
+                "TableName": "t",
+                "KeyConditionExpression": "(#k = :p)",
+                "ExpressionAttributeNames": {"#k": "pk"},
+                "ExpressionAttributeValues": {":p": {"S": "a"}},
+            },
+            ["a"],
+        ),
+        (
+            "TransactWriteItems",
+            {"TransactItems": [{"Put": {"TableName": "t", "Item": {"pk": {"S": "a"}}}}]},
+            ["a"],
+        ),
+        ("Scan", {"TableName": "t"}, []),
+    ],
+    ids=["by key", "by item", "by key condition", "behind an alias", "in a transaction", "a scan names none"],
+)
+def test_the_leading_keys_of_a_call(operation: str, params: dict[str, Any], want: list[str]) -> None:
+    place = Place("111122223333", "us-east-1", hash_keys={"t": "pk"})
+    assert conditions("dynamodb", operation, params, place)["dynamodb:LeadingKeys"] == want
+
+
+def test_a_schedule_needs_its_role_to_be_passed() -> None:
+    params = {"Name": "n", "Target": {"RoleArn": "arn:role"}}
+    assert Need("iam:PassRole", ("arn:role",)) in needs("scheduler", "CreateSchedule", params, PLACE)
+    known = conditions("scheduler", "CreateSchedule", params, PLACE)
+    assert known["iam:PassedToService"] == "scheduler.amazonaws.com"
+
+
+def test_an_encrypted_topic_needs_its_key() -> None:
+    topic, key = f"arn:aws:sns:{HERE}:t", f"arn:aws:kms:{HERE}:key/k"
+    place = Place("111122223333", "us-east-1", kms_keys={topic: key})
+    actions = [need.action for need in needs("sns", "Publish", {"TopicArn": topic}, place)]
+    assert actions == ["sns:Publish", "kms:GenerateDataKey", "kms:Decrypt"]

@@ -6,6 +6,7 @@ ARNs. A call that is not listed here is checked on `*`, which fails closed for a
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,10 @@ class Place:
     partition: str = "aws"
     cluster_arns: dict[str, str] = field(default_factory=dict)
     """HyperPod clusters by name: their ARNs end in an id, which the name does not tell."""
+    hash_keys: dict[str, str] = field(default_factory=dict)
+    """The partition key's name of each table."""
+    kms_keys: dict[str, str] = field(default_factory=dict)
+    """The ARN of the KMS key that encrypts a topic or a queue, by the topic's or queue's ARN."""
 
     def arn(self, service: str, resource: str) -> str:
         """Return the ARN of a resource of this account and Region."""
@@ -78,6 +83,11 @@ def needs(service: str, operation: str, params: Mapping[str, Any], place: Place)
     wanted = [Need(action, resources)]
     if operation == "CopyObject":
         wanted.append(Need("s3:GetObject", (_copy_source(params["CopySource"]),)))
+    if service == "scheduler" and operation in {"CreateSchedule", "UpdateSchedule"}:
+        wanted.append(Need("iam:PassRole", (params["Target"]["RoleArn"],)))
+    if operation in {"Publish", "PublishBatch", "SendMessage", "SendMessageBatch"} and resources[0] in place.kms_keys:
+        key = place.kms_keys[resources[0]]
+        wanted += [Need("kms:GenerateDataKey", (key,)), Need("kms:Decrypt", (key,))]
     return tuple(wanted)
 
 
@@ -88,6 +98,10 @@ def conditions(service: str, operation: str, params: Mapping[str, Any], place: P
         "aws:RequestedRegion": place.region,
         "aws:ResourceAccount": place.account,
     }
+    if service == "scheduler":
+        known["iam:PassedToService"] = "scheduler.amazonaws.com"
+    if service in {"sns", "sqs"}:
+        known["kms:ViaService"] = f"{service}.{place.region}.amazonaws.com"
     if operation == "PutMetricData":
         known["cloudwatch:namespace"] = params["Namespace"]
     if service == "s3" and operation.startswith("ListObject"):
@@ -95,6 +109,8 @@ def conditions(service: str, operation: str, params: Mapping[str, Any], place: P
     if operation == "PutEvents":
         known["events:source"] = [one["Source"] for one in params["Entries"] if "Source" in one]
         known["events:detail-type"] = [one["DetailType"] for one in params["Entries"] if "DetailType" in one]
+    if service == "dynamodb":
+        known["dynamodb:LeadingKeys"] = _leading_keys(operation, params, place)
     for tag in params.get("Tags") or []:
         if isinstance(tag, dict) and "Key" in tag:
             known[f"aws:RequestTag/{tag['Key']}"] = tag.get("Value", "")
@@ -140,6 +156,29 @@ def _dynamodb_many(operation: str, params: Mapping[str, Any], place: Place) -> t
             )
         )
     return tuple(Need(f"dynamodb:{operation}", _dynamodb("", {"TableName": t}, place)) for t in params["RequestItems"])
+
+
+def _leading_keys(operation: str, params: Mapping[str, Any], place: Place) -> list[str]:
+    """Return the partition keys that a call on a table names; a scan names none."""
+    if operation.startswith("Transact"):
+        parts = [part for one in params["TransactItems"] for part in one.values()]
+        return [key for part in parts for key in _leading_keys("", part, place)]
+    name = place.hash_keys.get(params.get("TableName", "").rpartition("/")[2])
+    attributes = params.get("Key") or params.get("Item") or {}
+    if name in attributes:
+        return [str(value) for value in attributes[name].values()]
+    return _leading_keys_of_query(name, params)
+
+
+def _leading_keys_of_query(name: str | None, params: Mapping[str, Any]) -> list[str]:
+    """Find `pk = :value` in a key condition, also behind an alias of the key's name."""
+    condition = params.get("KeyConditionExpression", "")
+    aliases = [alias for alias, meant in params.get("ExpressionAttributeNames", {}).items() if meant == name]
+    for one in (name, *aliases):
+        found = re.search(rf"(?<![\w#]){re.escape(one or '')}\s*=\s*(:\w+)", condition)
+        if one and found:
+            return [str(value) for value in params["ExpressionAttributeValues"][found[1]].values()]
+    return []
 
 
 def _s3(_operation: str, params: Mapping[str, Any], place: Place) -> tuple[str, ...]:

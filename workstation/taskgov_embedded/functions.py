@@ -55,6 +55,7 @@ class Functions:
             timeout_seconds=int(properties.get("Timeout", 3)),
             memory_mb=int(properties.get("MemorySize", 128)),
             log_group=properties.get("LoggingConfig", {}).get("LogGroup", f"/aws/lambda/{function.physical_id}"),
+            traced=properties.get("TracingConfig", {}).get("Mode") == "Active",
         )
 
     def _layer(self, arn: str, root: Path) -> Path:

@@ -136,6 +136,7 @@ class Resources:
             while self._undo:
                 self._undo.pop()()
         self._complete_buckets()
+        self._note_what_permissions_depend_on()
 
     def of(self, kind: str) -> list[Resolved]:
         """Return the resources of a type, in the order of their creation."""
@@ -208,6 +209,17 @@ class Resources:
                 s3.put_bucket_notification_configuration(
                     Bucket=bucket.physical_id, NotificationConfiguration={"EventBridgeConfiguration": {}}
                 )
+
+    def _note_what_permissions_depend_on(self) -> None:
+        for table in self.of("AWS::DynamoDB::Table"):
+            schema = {one["KeyType"]: one["AttributeName"] for one in table.properties["KeySchema"]}
+            self._place.hash_keys[table.physical_id] = schema["HASH"]
+        for one in (*self.of("AWS::SNS::Topic"), *self.of("AWS::SQS::Queue")):
+            key = one.properties.get("KmsMasterKeyId", "alias/aws/")
+            if "alias/aws/" not in key:
+                name = one.physical_id.rpartition("/")[2]
+                arn = name if name.startswith("arn:") else self._place.arn("sqs", name)
+                self._place.kms_keys[arn] = key if key.startswith("arn:") else self._place.arn("kms", f"key/{key}")
 
     def _state_machine(self, name: str, properties: dict[str, Any]) -> MadeResource:
         definition = properties.get("DefinitionString") or json.dumps(properties["Definition"])

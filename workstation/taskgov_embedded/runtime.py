@@ -51,6 +51,7 @@ class FunctionSpec:
     timeout_seconds: int
     memory_mb: int
     log_group: str
+    traced: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +218,10 @@ class Runtime:
 
     def _keep(self, warm: _Warm, lines: tuple[str, ...]) -> tuple[emf.Datum, ...]:
         """Write the lines to the log group if the role may, and the metrics in them to CloudWatch."""
-        if not lines or not self._gateway.allows(warm.spec.role_arn, "logs:PutLogEvents", self._stream_arn(warm)):
+        if warm.spec.traced:
+            for action in ("xray:PutTraceSegments", "xray:PutTelemetryRecords"):
+                self._gateway.allows(warm.spec.role_arn, action, "*")
+        if not lines or not self._may_log(warm):
             return ()
         backend = logs_backends[self._place.account][self._place.region]
         backend.ensure_log_group(warm.spec.log_group)
@@ -228,6 +232,11 @@ class Runtime:
         metrics = tuple(datum for line in lines for datum in emf.parse(line))
         emf.put(metrics, self._place)
         return metrics
+
+    def _may_log(self, warm: _Warm) -> bool:
+        group, stream = self._place.arn("logs", f"log-group:{warm.spec.log_group}:*"), self._stream_arn(warm)
+        creates = warm.count > 1 or self._gateway.allows(warm.spec.role_arn, "logs:CreateLogStream", group)
+        return creates and self._gateway.allows(warm.spec.role_arn, "logs:PutLogEvents", stream)
 
     def _stream_arn(self, warm: _Warm) -> str:
         return self._place.arn("logs", f"log-group:{warm.spec.log_group}:log-stream:{warm.log_stream}")

@@ -56,11 +56,42 @@ if TYPE_CHECKING:
 ACCOUNT = "111122223333"
 """The account of AWS's documentation."""
 
-PURE_PACKAGES = tuple(
-    f"taskgov.{room}"
-    for room in ("quantities", "hyperpod", "policy", "scheduling", "allocation", "kueue", "audit", "explain")
+PURE_PACKAGES = (
+    "taskgov.quantities",
+    "taskgov.errors",
+    "taskgov.findings",
+    "taskgov.hyperpod",
+    "taskgov.policy",
+    "taskgov.scheduling",
+    "taskgov.snapshot",
+    "taskgov.allocation",
+    "taskgov.kueue",
+    "taskgov.audit",
+    "taskgov.explain",
+    "taskgov.contracts",
+    "taskgov.ports",
+    "taskgov.services",
 )
 """Packages of the layer that hold no state of a function (they read no environment): one copy serves all functions."""
+
+
+LOG_DELIVERY = (
+    "logs:CreateLogDelivery",
+    "logs:GetLogDelivery",
+    "logs:UpdateLogDelivery",
+    "logs:DeleteLogDelivery",
+    "logs:ListLogDeliveries",
+    "logs:PutResourcePolicy",
+    "logs:DescribeResourcePolicies",
+    "logs:DescribeLogGroups",
+)
+TRACING = (
+    "xray:PutTraceSegments",
+    "xray:PutTelemetryRecords",
+    "xray:GetSamplingRules",
+    "xray:GetSamplingTargets",
+)
+"""What Step Functions documents that a machine's role needs for logs and for traces."""
 
 
 class Stack:
@@ -162,6 +193,15 @@ class Stack:
         self.schedules.arm()
         self.schedules.arm_rules()
         self._gateway.calls.clear()
+        self._need_what_machines_log_with()
+
+    def _need_what_machines_log_with(self) -> None:
+        """Check what Step Functions asks of a machine's role when it is created with logs or traces."""
+        for machine in self._resources.of("AWS::StepFunctions::StateMachine"):
+            logs = machine.properties.get("LoggingConfiguration", {}).get("Destinations")
+            traces = machine.properties.get("TracingConfiguration", {}).get("Enabled")
+            for action in (*(LOG_DELIVERY if logs else ()), *(TRACING if traces else ())):
+                self._gateway.allows(machine.properties["RoleArn"], action, "*")
 
     # Time
 
