@@ -16,6 +16,7 @@ OWN_ROLE = "arn:aws:iam::111122223333:role/taskgov-apply"
 ADMIN = "arn:aws:sts::111122223333:assumed-role/PlatformAdmin/maria"
 CLUSTER = Subject(cluster_arn=ARN, cluster_name="ml-cluster")
 BY_NAME = Subject(cluster_name="ml-cluster")
+BY_ARN = Subject(cluster_arn="arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghijkl")
 EVERYTHING = Subject(everything=True)
 QUOTA = Subject(compute_quota_id="q0w1e2r3t4y5")
 POLICY = Subject(scheduler_config_id="p9o8i7u6y5t4")
@@ -68,6 +69,7 @@ WANT = {
     ),
     "operator_reconcile_requested": (BY_NAME, "Reconcile Requested"),
     "schedule_resync_due": (EVERYTHING, "Resync Due"),
+    "schedule_recheck_due": (BY_ARN, "Recheck Due"),
 }
 IGNORED = {"cloudtrail_update_compute_quota.failed": "UpdateComputeQuota failed with ConflictException"}
 

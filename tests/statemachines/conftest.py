@@ -48,8 +48,9 @@ def pointer(kind: str) -> dict[str, str]:
     return {"bucket": "governance", "key": f"{kind}/ml-cluster/1.json", "sha256": DIGEST}
 
 
-def planned(outcome: str, changes: int = 0, digest: str = DIGEST) -> dict[str, Any]:
+def planned(outcome: str, changes: int = 0, digest: str = DIGEST, **more: Any) -> dict[str, Any]:
     return {
+        **more,
         "outcome": outcome,
         "planId": "plan-1",
         "plan": pointer("plans"),
@@ -94,6 +95,7 @@ class World:
     integrations: dict[str, Step] = field(default_factory=dict)
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
+    schedules: list[dict[str, Any]] = field(default_factory=list)
     before_task: Callable[[str], None] = lambda _: None
     execution: Execution = field(init=False)
 
@@ -155,6 +157,9 @@ class World:
             case "sns:publish":
                 self.notices.append(arguments["Subject"] + "\n" + arguments["Message"])
                 return {"MessageId": "1"}
+            case "aws-sdk:scheduler:createSchedule" | "aws-sdk:scheduler:updateSchedule":
+                self.schedules.append(arguments)
+                return {"ScheduleArn": "arn:aws:scheduler:us-east-1:111122223333:schedule/schedules/x"}
             case other:
                 raise AssertionError(f"{name} uses {other}")
 

@@ -21,6 +21,12 @@ SUBSTITUTIONS = {
     "TableName": "governance",
     "NoticeTopicArn": "arn:aws:sns:us-east-1:111122223333:notices",
     "ApprovalHours": "24",
+    "AccountId": "111122223333",
+    "Region": "us-east-1",
+    "ScheduleGroup": "schedules",
+    "ScheduleRoleArn": "arn:aws:iam::111122223333:role/schedule",
+    "IntakeQueueArn": "arn:aws:sqs:us-east-1:111122223333:intake",
+    "DeliveryDeadLetterQueueArn": "arn:aws:sqs:us-east-1:111122223333:dead-letters",
     **{
         f"{name}Function": f"arn:aws:lambda:us-east-1:111122223333:function:{name}"
         for name in ("ReadSnapshot", "PlanQuotas", "ApplyChange", "VerifyPlan", "PublishUsage", "AuditCluster")

@@ -1,9 +1,11 @@
 """Every way through the reconcile state machine."""
 
+import json
 from typing import Any
 
 import pytest
 
+from taskgov.contracts.events import Hint, Subject, parse_event
 from tests.statemachines.conftest import CLUSTER, DIGEST, Failing, World, in_turn, planned, pointer
 from tests.statemachines.interpreter import TaskFailedError
 
@@ -475,3 +477,51 @@ class TestApproval:
         assert world.run().output["outcome"] == "needs-approval"
         assert {name: world.state()[name] for name in newer} == newer
         assert world.payloads("ApplyChange") == []
+
+
+def test_a_plan_that_time_alone_will_change_is_looked_at_again_then(world: World) -> None:
+    world.steps["PlanQuotas"] = in_turn(planned("nothing-to-do", recheckAt="2026-11-20T09:20:00Z"))
+    assert world.run().error is None
+    (schedule,) = world.schedules
+    assert (schedule["Name"], schedule["GroupName"]) == ("recheck-abcdefghijkl", "schedules")
+    assert schedule["ScheduleExpression"] == "at(2026-11-20T09:20:00)"
+    assert schedule["ActionAfterCompletion"] == "DELETE"
+    hint = parse_event(json.loads(schedule["Target"]["Input"]), own_role_arn="")
+    assert isinstance(hint, Hint)
+    assert hint.subject == Subject(cluster_arn=CLUSTER)
+
+
+def test_a_moment_that_has_come_by_now_is_a_minute_away(world: World) -> None:
+    world.steps["PlanQuotas"] = in_turn(planned("nothing-to-do", recheckAt="2026-11-20T08:00:00Z"))
+    world.run()
+    assert [each["ScheduleExpression"] for each in world.schedules] == ["at(2026-11-20T09:01:00)"]
+
+
+def test_a_plan_that_time_does_not_change_sets_no_schedule(world: World) -> None:
+    world.run()
+    assert world.schedules == []
+
+
+def test_a_schedule_that_is_there_already_is_moved(world: World) -> None:
+    def there_is_one(_arguments: Any) -> Any:
+        raise TaskFailedError("Scheduler.ConflictException", "it exists")
+
+    world.integrations["Look again then"] = there_is_one
+    world.steps["PlanQuotas"] = in_turn(planned("nothing-to-do", recheckAt="2026-11-20T09:20:00Z"))
+    assert world.run().error is None
+    assert [each["ScheduleExpression"] for each in world.schedules] == ["at(2026-11-20T09:20:00)"]
+
+
+@pytest.mark.parametrize("step", ["Look again then", "Look again at another time"])
+def test_a_schedule_that_cannot_be_set_does_not_fail_the_run(world: World, step: str) -> None:
+    def refused(_arguments: Any) -> Any:
+        raise TaskFailedError("Scheduler.ThrottlingException", "later")
+
+    def there_is_one(_arguments: Any) -> Any:
+        raise TaskFailedError("Scheduler.ConflictException", "it exists")
+
+    world.integrations = {"Look again then": there_is_one, step: refused}
+    world.steps["PlanQuotas"] = in_turn(planned("nothing-to-do", recheckAt="2026-11-20T09:20:00Z"))
+    ended = world.run()
+    assert ended.output["outcome"] == "nothing-to-do"
+    assert not world.state().keys() & {"lockOwner", "lockExpires"}

@@ -94,7 +94,10 @@ def test_any_resource_is_granted_only_where_the_service_names_none(role: str) ->
 
 @roles
 def test_every_other_resource_is_this_stacks_or_of_one_kind_in_this_account_and_region(role: str) -> None:
-    kinds = r"sagemaker:.*:(cluster|compute-quota|cluster-scheduler-config)/\*|eks:.*:cluster/\*"
+    kinds = (
+        r"sagemaker:.*:(cluster|compute-quota|cluster-scheduler-config)/\*|eks:.*:cluster/\*"
+        r"|scheduler:.*:schedule/\$\{Schedules\}/recheck-\*"
+    )
     for statement in statements(ROLES[role]):
         for resource in statement["Resource"]:
             if resource != "*" and "AWS::AccountId" in references(resource):
@@ -229,8 +232,10 @@ def used_by(node: Any, substitutions: Properties) -> Iterator[tuple[str, str]]:
                     yield "kms:Decrypt", "NoticeKey"
                     yield "kms:GenerateDataKey", "NoticeKey"
                 case _:
-                    target = "GovernanceTable" if service == "dynamodb" else "*"
+                    target = {"dynamodb": "GovernanceTable", "scheduler": "Schedules"}.get(service, "*")
                     yield f"{service}:{call[0].upper()}{call[1:]}", target
+                    if service == "scheduler":
+                        yield "iam:PassRole", "ScheduleRole"
         case dict():
             for value in node.values():
                 yield from used_by(value, substitutions)

@@ -164,6 +164,7 @@ EVENTS = {name: one for name, one in SAMPLES.items() if isinstance(one, dict) an
 """The samples that EventBridge delivers; the others are what a function takes."""
 OF_NO_RULE = {
     "schedule_resync_due": "the schedule sends it to the queue itself",
+    "schedule_recheck_due": "the schedule sends it to the queue itself",
     "cloudtrail_update_compute_quota.failed": "a call that failed changed nothing",
     "autoscaling_launch_unsuccessful": "nothing changed",
     "autoscaling_terminate_unsuccessful": "nothing changed",

@@ -275,8 +275,8 @@ class Walkthrough(Part):
 
 
 HERE = Path(__file__).parent / "scenarios"
-SETTLE = timedelta(minutes=30)
-"""How long the world is given to come to rest after an action."""
+SETTLE = timedelta(seconds=90)
+"""How long the world is given to come to rest after an action: enough for a run, too short to meet a schedule."""
 
 
 def load(path: Path) -> Walkthrough:

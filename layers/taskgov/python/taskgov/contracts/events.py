@@ -186,6 +186,7 @@ _READERS: Final[Mapping[tuple[str, str], Callable[[Envelope], Hint | Ignored]]] 
     ("aws.autoscaling", "EC2 Instance-terminate Lifecycle Action"): _plain_eks,
     ("taskgov.operator", "Reconcile Requested"): _operator_request,
     ("taskgov.schedule", "Resync Due"): _resync,
+    ("taskgov.schedule", "Recheck Due"): _operator_request,
 }
 
 
