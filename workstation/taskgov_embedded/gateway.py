@@ -241,10 +241,15 @@ class Gateway:
             service=service,
             operation=operation,
             action=needed[0].action,
-            resources=tuple(one for need in needed for one in need.resources),
+            resources=tuple(one for need in needed if _same_service(need, needed[0]) for one in need.resources),
             params=params,
         )
         return call, _Wire(service, operation, request.content_type or "", model)
+
+
+def _same_service(need: access.Need, first: access.Need) -> bool:
+    """Say whether a need is the call's own (a part of a transaction), not a key's or a role's on the side."""
+    return need.action.partition(":")[0] == first.action.partition(":")[0]
 
 
 def _rewind(body: Any) -> None:

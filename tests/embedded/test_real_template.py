@@ -1,0 +1,80 @@
+"""The product's own template, machines and handlers in the embedded stack, beside a simulated cluster."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from taskgov_embedded.clock import VirtualClock
+from taskgov_embedded.cluster.access import TokenVerifier, read_rules
+from taskgov_embedded.cluster.api_server import ClusterApiServer
+from taskgov_embedded.cluster.simulated import Pace, SimulatedCluster
+from taskgov_embedded.cluster_port import GroupFact
+from taskgov_embedded.stack import Stack
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def real() -> Iterator[Stack]:
+    clock = VirtualClock()
+    with ExitStack() as opened:
+        stack = opened.enter_context(Stack(ROOT / "template.yaml", {"ApplyMode": "plan"}, clock))
+        cluster = SimulatedCluster("ml-cluster", lambda: clock.now, pace=Pace(join=30, stop=1), at=clock.at)
+        cluster.set_target(GroupFact("workers", "ml.g5.8xlarge", 4))
+        verifier = TokenVerifier("ml-eks", lambda: clock.now)
+        rules = read_rules(ROOT / "docs" / "rbac.yaml")
+        server = opened.enter_context(ClusterApiServer(cluster.store, verifier=verifier, rules=rules))
+        stack.sagemaker.register_cluster("ml-cluster", cluster, eks_cluster_name="ml-eks")
+        stack.eks.register_cluster("ml-eks", server.url, certificate_authority="")
+        stack.run_until_quiet()
+        yield stack
+
+
+def executions(stack: Stack, machine: str) -> list[dict[str, Any]]:
+    client = stack.client("stepfunctions")
+    found: list[dict[str, Any]] = client.list_executions(stateMachineArn=stack.physical(machine))["executions"]
+    return found
+
+
+def test_a_cluster_event_runs_the_real_chain(real: Stack) -> None:
+    (cluster,) = real.sagemaker.clusters
+    real.sagemaker.emit_cluster_state_change(cluster)
+    real.run_until_quiet()
+    assert [one["status"] for one in executions(real, "ReconcileStateMachine")] == ["SUCCEEDED"]
+    assert [one.value["errorType"] for one in real.results if one.is_error] == []
+    invoked = {one.function for one in real.results}
+    assert {"ReceiveEventFunction", "ReadSnapshotFunction", "PlanQuotasFunction", "PublishUsageFunction"} <= invoked
+
+
+def test_the_audit_runs_from_its_schedule(real: Stack) -> None:
+    real.fire("AuditAllSchedule")
+    real.run_until_quiet()
+    assert [one["status"] for one in executions(real, "AuditStateMachine")] == ["SUCCEEDED"]
+
+
+def test_metrics_of_the_functions_are_in_cloudwatch(real: Stack) -> None:
+    real.advance(60)
+    names = {one["MetricName"] for one in real.client("cloudwatch").list_metrics(Namespace="TaskGovernance")["Metrics"]}
+    assert {"CapacityHealthy", "EventsReceived"} <= names
+
+
+def test_no_call_of_a_role_is_denied_and_every_condition_is_evaluated(real: Stack) -> None:
+    assert [one.what for one in real.timeline.of("denied")] == []
+    assert real.unknown_condition_keys == frozenset()
+
+
+def test_an_event_that_nobody_can_read_ends_in_the_dead_letter_queue(real: Stack) -> None:
+    url = real.physical("IntakeQueue")
+    real.client("sqs").send_message(QueueUrl=url, MessageBody="{broken")
+    real.run_until_quiet(max_virtual_seconds=7200)
+    attributes = real.client("sqs").get_queue_attributes(
+        QueueUrl=real.physical("IntakeDeadLetterQueue"), AttributeNames=["ApproximateNumberOfMessages"]
+    )["Attributes"]
+    assert attributes["ApproximateNumberOfMessages"] == "1"
