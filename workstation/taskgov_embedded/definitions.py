@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 WAITS_FOR_TOKEN = frozenset(
-    {"apigateway", "aws-sdk", "bedrock", "dynamodb", "ecs", "eks", "events", "lambda", "sns", "sqs", "states"}
+    {"apigateway", "aws-sdk", "bedrock", "ecs", "eks", "events", "lambda", "sns", "sqs", "states"}
 )
 """Integrations with `.waitForTaskToken`, from the table of optimized integrations; an SDK integration has it always."""
 
