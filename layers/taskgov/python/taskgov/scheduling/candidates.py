@@ -6,7 +6,8 @@ cycle (`Candidates`), however many heads ask. Rules: `pkg/scheduler/preemption/c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -81,11 +82,19 @@ class Candidates:
     _borrowers: dict[tuple[QuotaNode, frozenset[FlavorResource]], list[RunningKey]] = field(default_factory=dict)
 
     def own(self, preemptor: Preemptor) -> list[Record]:
-        """Those of the preemptor's own queue that `withinClusterQueue` lets it take."""
+        """Return those of the preemptor's own queue that `withinClusterQueue` lets it take, in order."""
         policy = preemptor.queue.spec.preemption.within_cluster_queue
         if policy not in {LOWER_PRIORITY, LOWER_OR_NEWER_EQUAL, ANY}:
             return []
-        return [r for r in self._of(preemptor.queue, preemptor.frs) if allows(policy, preemptor, r)]
+        running = preemptor.queue.running
+        if policy != ANY:  # the order is by priority: whoever comes after the equals is out of reach
+            running = running[: bisect_left(running, (1, preemptor.priority + 1))]
+        records = (entry[-1] for entry in running)
+        return [
+            r
+            for r in records
+            if allows(policy, preemptor, r) and not preemptor.frs.isdisjoint(r.frs) and r not in self.gone
+        ]
 
     def borrowers(self, root: QuotaNode, frs: frozenset[FlavorResource]) -> list[RunningKey]:
         """Everyone in the tree of `root` whose queue exceeds its nominal quota of some of `frs`, in order."""
@@ -101,6 +110,3 @@ class Candidates:
             known.sort()
             self._borrowers[root, frs] = known
         return known
-
-    def _of(self, queue: QueueState, frs: frozenset[FlavorResource]) -> Iterator[Record]:
-        return (r for r in queue.running_records() if not frs.isdisjoint(r.frs) and r not in self.gone)
