@@ -7,9 +7,11 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from moto.stepfunctions import parser
+from moto.stepfunctions.parser.asl.parse.asl_parser import AmazonStateLanguageParser
 
 from taskgov_embedded.cluster_port import StaticCluster
-from taskgov_embedded.interpreter import MODULES_WITH_CLIENTS, MODULES_WITH_THREADS, MODULES_WITH_TIME, declare
+from taskgov_embedded.expressions import declare
+from taskgov_embedded.interpreter import MODULES_WITH_CLIENTS, MODULES_WITH_THREADS, MODULES_WITH_TIME
 from taskgov_embedded.stack import Stack
 
 if TYPE_CHECKING:
@@ -185,6 +187,45 @@ def token(stack: Stack) -> str:
     (message,) = stack.client("sqs").receive_message(QueueUrl=stack.physical("Approvals"))["Messages"]
     body: str = message["Body"]
     return body
+
+
+def test_an_sdk_task_waits_for_its_token_too(stack: Stack) -> None:
+    table = stack.physical("Table")
+    task = {
+        "Type": "Task",
+        "Resource": "arn:aws:states:::aws-sdk:dynamodb:updateItem.waitForTaskToken",
+        "Arguments": {
+            "TableName": table,
+            "Key": {"pk": {"S": "approval"}},
+            "UpdateExpression": "SET held = :t",
+            "ExpressionAttributeValues": {":t": {"S": "{% $states.context.Task.Token %}"}},
+        },
+        "Output": "{% $states.result.approved %}",
+        "End": True,
+    }
+    described = run(stack, {"A": task})
+    assert described["status"] == "RUNNING"
+    item = stack.client("dynamodb").get_item(TableName=table, Key={"pk": {"S": "approval"}})["Item"]
+    client = stack.client("stepfunctions")
+    client.send_task_success(taskToken=item["held"]["S"], output='{"approved": true}')
+    stack.run_until_quiet()
+    assert client.describe_execution(executionArn=described["executionArn"])["output"] == "true"
+
+
+def test_the_timeline_tells_the_states_of_each_execution(stack: Stack) -> None:
+    states = {"A": {"Type": "Wait", "Seconds": 1, "Next": "B"}, "B": {"Type": "Succeed"}}
+    first, second = (run(stack, states)["executionArn"] for _ in range(2))
+    for arn in (first, second):
+        told = [one.what for one in stack.timeline.of("state") if one.detail["execution"] == arn]
+        assert told == ["A", "B"]
+
+
+def test_a_definition_is_parsed_once(stack: Stack) -> None:
+    before = AmazonStateLanguageParser.parse.cache_info().misses
+    for name in "ab":
+        stack.start_execution("Machine", {"name": name, "parts": []})
+    stack.run_until_quiet()
+    assert AmazonStateLanguageParser.parse.cache_info().misses == before
 
 
 def test_a_heartbeat_keeps_a_task_alive_and_its_lack_ends_it(stack: Stack) -> None:

@@ -6,7 +6,6 @@ moto: the version is pinned, and a test asserts it. `Interpreter.install` puts t
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import itertools
 import json
@@ -15,12 +14,11 @@ import random
 import threading
 import types
 import uuid
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import lru_cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from jsonata import jsonata as jsonata_python
 from moto.stepfunctions.parser.asl.component.common.error_name.failure_event import FailureEvent, FailureEventException
 from moto.stepfunctions.parser.asl.component.common.error_name.states_error_name import StatesErrorName
 from moto.stepfunctions.parser.asl.component.common.error_name.states_error_name_type import StatesErrorNameType
@@ -32,9 +30,10 @@ from moto.stepfunctions.parser.backend.execution import BaseExecutionWorkerCommu
 from moto.stepfunctions.parser.models import StepFunctionsParserBackend
 
 from taskgov_embedded.baton import Baton, CooperativeEvent, CooperativeThread
+from taskgov_embedded.expressions import declare, evaluate_jsonata, timestamp, with_times_as_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from taskgov_embedded.clients import Clients
     from taskgov_embedded.timeline import Timeline
@@ -268,11 +267,19 @@ class Interpreter:
         own_add, own_end = EventManager.add_event, BaseExecutionWorkerCommunication.terminated
         own_worker_start = import_module("moto.stepfunctions.parser.backend.execution").Execution.start
 
+        worker = import_module("moto.stepfunctions.parser.backend.execution_worker").ExecutionWorker
+        own_environment = worker._get_evaluation_environment  # noqa: SLF001 see the module's docstring
+
+        def environment(execution_worker: Any) -> Any:
+            made = own_environment(execution_worker)
+            made.event_manager.execution_arn = made.states.context_object.context_object_data["Execution"]["Id"]
+            return made
+
         def add_event(manager: Any, *args: Any, **kwargs: Any) -> Any:
             kind, details = str(kwargs.get("event_type")), kwargs.get("event_details") or {}
             entered = details.get("stateEnteredEventDetails")
             if entered is not None:
-                self._timeline.add("state", entered["name"], event=kind)
+                self._timeline.add("state", entered["name"], event=kind, execution=manager.execution_arn)
             return own_add(manager, *args, **kwargs)
 
         def start(execution: Any) -> None:
@@ -286,6 +293,7 @@ class Interpreter:
             error = f": {execution.error}" if execution.error else ""
             self._timeline.add("execution", outcome + error, arn=execution.exec_arn, cause=execution.cause)
 
+        self._replace(worker, "_get_evaluation_environment", environment)
         self._replace(EventManager, "add_event", add_event)
         self._replace(import_module("moto.stepfunctions.parser.backend.execution").Execution, "start", start)
         self._replace(BaseExecutionWorkerCommunication, "terminated", terminated)
@@ -304,50 +312,3 @@ def _no_choice_matched(state: Any, env: Any) -> Any:
     cause = f"Failed to transition out of the state '{state.name}': no choice matched."
     details = {"executionFailedEventDetails": {"error": name.error_name, "cause": cause}}
     return FailureEvent(env=env, error_name=name, event_type="ExecutionFailed", event_details=details)
-
-
-def timestamp(moment: datetime | str) -> str:
-    """Write a time as Step Functions does.
-
-    >>> timestamp(datetime(2026, 11, 20, 9, 0, 0, 123456, tzinfo=UTC))
-    '2026-11-20T09:00:00.123Z'
-    """
-    if isinstance(moment, str):
-        return moment
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def with_times_as_text(value: Any) -> Any:
-    """Return an API answer with its timestamps as text."""
-    if isinstance(value, dict):
-        return {key: with_times_as_text(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [with_times_as_text(one) for one in value]
-    return timestamp(value) if isinstance(value, datetime) else value
-
-
-def evaluate_jsonata(expression: str, numbers: Iterator[int]) -> Any:
-    """Evaluate a JSONata expression; `numbers` make its `$uuid()`s, so that each run has the same ones.
-
-    >>> evaluate_jsonata('($team := {"gpus": [1, 2]}; $sum($team.gpus))', itertools.count())
-    3
-    """
-    compiled = jsonata_python.Jsonata(expression)
-    compiled.register_lambda("uuid", lambda: str(uuid.uuid5(uuid.NAMESPACE_URL, f"jsonata/{next(numbers)}")))
-    compiled.register_lambda("hash", _hash)
-    return _plain(compiled.evaluate(None))
-
-
-def _hash(value: str, algorithm: str) -> str:
-    """Do what Step Functions adds to JSONata as `$hash`; the algorithms are MD5 and SHA-1 to SHA-512."""
-    return hashlib.new(algorithm.replace("-", "").lower(), value.encode(), usedforsecurity=False).hexdigest()
-
-
-def _plain(value: Any) -> Any:
-    """Return JSON data: the library answers with its own kinds of list and number."""
-    return json.loads(json.dumps(value))
-
-
-def declare(bindings: dict[str, Any]) -> str:
-    """Declare variables in JSONata, strings quoted as JSON; moto leaves quotes in them as they are."""
-    return "".join(f"{name}:={to_json_str(value)};" for name, value in bindings.items())
