@@ -223,9 +223,11 @@ def test_verifying_waits_until_the_statuses_have_settled(world: World) -> None:
 )
 def test_a_plan_that_does_not_take_effect_is_rolled_back_whole(world: World, answer: dict[str, Any]) -> None:
     world.steps["PlanQuotas"] = in_turn(planned("apply", changes=2))
-    world.steps["VerifyPlan"] = lambda payload: (
-        answer if payload["direction"] == "apply" else {"settled": True, "matches": True, "pending": 0, "problems": []}
+    restored = in_turn(
+        {"settled": False, "matches": False, "pending": 1, "problems": []},
+        {"settled": True, "matches": True, "pending": 0, "problems": []},
     )
+    world.steps["VerifyPlan"] = lambda payload: answer if payload["direction"] == "apply" else restored(payload)
     ended = world.run()
     assert (ended.error, ended.cause) == ("rolled-back", "the plan did not take effect: team-a: UpdateFailed")
     assert [p["index"] for p in world.payloads("ApplyChange") if p["direction"] == "restore"] == [1, 0]
@@ -330,6 +332,24 @@ def test_a_table_that_goes_down_later_fails_the_run_without_a_write(world: World
     assert ended.error == "failed"
     assert "DynamoDB.InternalServerErrorException" in ended.cause
     assert world.payloads("ApplyChange") == []
+
+
+@pytest.mark.parametrize(
+    "state", ["Take the lock", "Set the lock aside", "Forget the request", "Renew the lock", "Release the lock"]
+)
+def test_a_table_that_is_down_for_a_moment_does_no_harm(world: World, state: str) -> None:
+    faults = [state] * 6
+
+    def fail(name: str) -> None:
+        if name in faults:
+            faults.remove(name)
+            raise TaskFailedError("DynamoDB.ProvisionedThroughputExceededException")
+
+    world.before_task = fail
+    world.steps["PlanQuotas"] = in_turn(planned("needs-approval", changes=1), planned("apply", changes=1))
+    world.integrations["Ask for approval"] = approve()
+    assert world.run().output["outcome"] == "applied"
+    assert faults == []
 
 
 def test_letting_go_of_a_lock_that_fails_does_not_change_the_outcome(world: World) -> None:
@@ -476,6 +496,7 @@ class TestApproval:
         world.integrations["Ask for approval"] = approved_late
         assert world.run().output["outcome"] == "needs-approval"
         assert {name: world.state()[name] for name in newer} == newer
+        assert [payload["approvedChanges"] for payload in world.payloads("PlanQuotas")] == [None, DIGEST]
         assert world.payloads("ApplyChange") == []
 
 

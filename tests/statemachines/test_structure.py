@@ -137,9 +137,13 @@ def test_every_choice_has_a_default(machine: str, state: dict[str, Any]) -> None
 
 
 @pytest.mark.parametrize(("machine", "state"), of_type("Task"))
-def test_every_task_has_a_timeout_retries_and_catches_everything_last(machine: str, state: dict[str, Any]) -> None:
+def test_every_task_has_a_timeout_and_retries(machine: str, state: dict[str, Any]) -> None:
     assert state["TimeoutSeconds"]
     assert state["Retry"]
+
+
+@pytest.mark.parametrize(("machine", "state"), of_type("Task", "Map"))
+def test_whatever_can_fail_catches_everything_last(machine: str, state: dict[str, Any]) -> None:
     assert state["Catch"][-1]["ErrorEquals"] == ["States.ALL"]
 
 
