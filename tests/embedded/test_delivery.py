@@ -321,3 +321,23 @@ def test_a_topic_passes_on_to_its_queue(edited: Callable[..., Stack]) -> None:
     stack = edited(resources=subscription)
     stack.client("sns").publish(TopicArn=stack.physical("Topic"), Message="hello")
     assert [one["Body"] for one in messages(stack, "Approvals")] == ["hello"]
+
+
+def test_an_asynchronous_event_that_keeps_failing_goes_to_its_destination(edited: Callable[..., Stack]) -> None:
+    settings = """CodeUri: functions/audit/
+      EventInvokeConfig:
+        MaximumRetryAttempts: 1
+        DestinationConfig:
+          OnFailure: {Type: SQS, Destination: !GetAtt Approvals.Arn}
+"""
+    stack = edited(("CodeUri: functions/audit/\n", settings))
+    stack.client("lambda").invoke(
+        FunctionName=stack.physical("AuditFunction"), InvocationType="Event", Payload=b'{"no": "at"}'
+    )
+    stack.run_until_quiet()
+    assert len(stack.results) == 2
+    (message,) = messages(stack, "Approvals")
+    record = json.loads(message["Body"])
+    assert record["requestContext"]["condition"] == "RetriesExhausted"
+    assert record["requestPayload"] == {"no": "at"}
+    assert record["responsePayload"]["errorType"] == "KeyError"

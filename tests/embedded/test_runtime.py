@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING, Any
 import boto3
 import pytest
 
+from taskgov_embedded import iam
 from taskgov_embedded.stack import Stack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+EVERYTHING = iam.statements("any", "all", {"Statement": {"Effect": "Allow", "Action": "*", "Resource": "*"}})
 
 
 @pytest.fixture
@@ -73,6 +76,23 @@ def test_functions_have_modules_of_their_own_even_of_the_same_name(stack: Stack)
     work = next(one for one in stack.results if one.function == "WorkFunction")
     assert work.value["by"] == stack.physical("WorkFunction")  # the layer's cache is each function's own
     assert not {"app", "rules", "shared_code"} & set(sys.modules)
+
+
+def test_a_function_that_invokes_another_keeps_its_own_modules(with_code: Callable[[str], Stack]) -> None:
+    stack = with_code(
+        "import json, os, boto3\n"
+        "def handler(event, context):\n"
+        "    answer = boto3.client('lambda').invoke(FunctionName=event['next'], Payload=json.dumps(event['payload']))\n"
+        "    import app\n"
+        "    return [app.handler is handler, json.load(answer['Payload'])['by'], os.environ['AWS_LAMBDA_FUNCTION_NAME']]\n"
+    )
+    denied = stack.invoke("AuditFunction", {"next": stack.physical("WorkFunction"), "payload": {}})
+    assert "not authorized to perform: lambda:InvokeFunction" in denied.value["errorMessage"]
+    stack.faults.delay("lambda", "Invoke", seconds=3)
+    stack.account.gateway._policies = lambda _role: EVERYTHING
+    payload = {"name": "x", "part": "slow", "note": ""}
+    result = stack.invoke("AuditFunction", {"next": stack.physical("WorkFunction"), "payload": payload})
+    assert result.value == [True, stack.physical("WorkFunction"), stack.physical("AuditFunction")]
 
 
 def test_a_shared_package_is_one_for_all_functions(app: Path) -> None:

@@ -52,6 +52,8 @@ class Invocation:
 
 
 _current: contextvars.ContextVar[Invocation | None] = contextvars.ContextVar("invocation", default=None)
+_innermost: contextvars.ContextVar[Invocation | None] = contextvars.ContextVar("innermost", default=None)
+"""The invocation whose modules are in place: the same, except while the account works for the function."""
 
 
 def current() -> Invocation | None:
@@ -162,17 +164,19 @@ def entered(sandbox: Sandbox) -> Iterator[Invocation]:
     """Run the body as an invocation in the sandbox: its modules, environment and output are the process's meanwhile."""
     invocation = Invocation(sandbox)
     with suspended(), running(invocation):
+        token = _innermost.set(invocation)
         _swap_in(invocation)
         try:
             yield invocation
         finally:
             _swap_out(invocation)
+            _innermost.reset(token)
 
 
 @contextlib.contextmanager
 def suspended() -> Iterator[None]:
     """Take the caller's invocation out of the process while another thread, or another function, has its turn."""
-    invocation = current()
+    invocation = _innermost.get()
     if invocation is None or not invocation.inside:
         yield
         return
