@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.scenario import GROWTH, SCENARIO
+from benchmarks.scenario import AIMS, GROWTH, KUEUE_NEEDS, SCENARIO
 from taskgov.scheduling import ManagerConfig, PodSet, Simulation, Workload, World
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.json:
         print(json.dumps(figures[0] if options.variant else figures, indent=2))
     else:
-        Console(width=170).print(_table(figures))
+        Console(width=200).print(_table(figures))
     return 1 if any(f["decisions"] == "DIFFERENT" for f in figures) else 0
 
 
@@ -174,9 +174,10 @@ def _table(figures: Sequence[Mapping[str, Any]]) -> Table:
         "decisions": "decisions",
         "decisionsSha256": "sha256",
     }
-    table = Table(*columns.values())
+    table = Table(*columns.values(), "aim", "Kueue needs")
     for row in figures:
-        table.add_row(*(str(row[key])[:12] if key == "decisionsSha256" else str(row[key]) for key in columns))
+        shown = [str(row[key])[:12] if key == "decisionsSha256" else str(row[key]) for key in columns]
+        table.add_row(*shown, AIMS.get(row["variant"], ""), KUEUE_NEEDS.get(row["variant"], ""))
     return table
 
 

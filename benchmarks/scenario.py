@@ -73,6 +73,17 @@ SCENARIO: Final[dict[str, Any]] = {
     },
 }
 
+KUEUE_NEEDS: Final = {
+    "small_lockstep": "2.2 s, 111 MB",
+    "baseline_lockstep": "16.4 s, 269 MB",
+    "baseline_lockstep_batch1s": "8.5 s, 272 MB",
+    "big_lockstep": "44.3 s, 1062 MB",
+}
+"""CPU time and peak memory of Kueue's scheduler in process (baseline on one processor, the others on two)."""
+
+AIMS: Final = {"baseline_lockstep": "5 s, 150 MB", "big_lockstep": "20 s, 500 MB"}
+"""What this engine shall stay within on one processor."""
+
 GROWTH: Final[dict[str, Any]] = SCENARIO | {
     "variants": {
         **{f"queues_{6 * n}": variant(n, 6, {"small": 100, "medium": 30, "large": 15}) for n in (2, 4, 8, 16)},
