@@ -84,7 +84,8 @@ def test_a_function_that_invokes_another_keeps_its_own_modules(with_code: Callab
         "def handler(event, context):\n"
         "    answer = boto3.client('lambda').invoke(FunctionName=event['next'], Payload=json.dumps(event['payload']))\n"
         "    import app\n"
-        "    return [app.handler is handler, json.load(answer['Payload'])['by'], os.environ['AWS_LAMBDA_FUNCTION_NAME']]\n"
+        "    by = json.load(answer['Payload'])['by']\n"
+        "    return [app.handler is handler, by, os.environ['AWS_LAMBDA_FUNCTION_NAME']]\n"
     )
     denied = stack.invoke("AuditFunction", {"next": stack.physical("WorkFunction"), "payload": {}})
     assert "not authorized to perform: lambda:InvokeFunction" in denied.value["errorMessage"]
