@@ -32,11 +32,15 @@ demo: $(READY) ## Govern a cluster on the embedded stack: every walkthrough, eac
 
 .PHONY: test
 test: $(READY) ## Run the tests: fast, hermetic, no network (ARGS="-k name")
-	@$(BIN)/pytest --numprocesses auto --quiet $(ARGS)
+	@$(BIN)/pytest --numprocesses auto --quiet -m "not slow" $(ARGS)
+
+.PHONY: test-slow
+test-slow: $(READY) ## Run what needs the package index: `sam build` on a machine without the runtime's Python
+	@$(BIN)/pytest --quiet -m slow $(ARGS)
 
 .PHONY: coverage
 coverage: $(READY) ## Run the tests and show what they do not reach
-	@$(BIN)/pytest --numprocesses auto --quiet --cov --cov-report=term:skip-covered $(ARGS)
+	@$(BIN)/pytest --numprocesses auto --quiet -m "not slow" --cov --cov-report=term:skip-covered $(ARGS)
 
 .PHONY: lint
 lint: $(READY) ## Check style, types, the order of the rooms, and the template (three ways)

@@ -14,7 +14,7 @@ from taskgov.contracts.steps import Cause
 from taskgov.errors import LockLostError
 from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaResource, ComputeQuotaTarget
 from taskgov.ports import RunRecord, StateStore
-from taskgov.snapshot.model import AppliedQuota, QuotaEdit
+from taskgov.snapshot.model import AppliedQuota, PastQuota, QuotaEdit
 from tests.support.memory import CLUSTER_ARN, NOON, InMemoryState
 
 OTHER_ARN = CLUSTER_ARN[:-1] + "m"
@@ -26,6 +26,9 @@ APPLIED = AppliedQuota(
     target=ComputeQuotaTarget(team_name="team-a", fair_share_weight=10),
     plan_id="plan-1",
     at=NOON,
+    history=(PastQuota(NOON - timedelta(days=1), ComputeQuotaConfig()),),
+    adopted=ComputeQuotaConfig(),
+    promise="digest",
 )
 EDIT = QuotaEdit("quota0000001", "arn:aws:iam::111122223333:user/ana", NOON, "UpdateComputeQuota")
 
@@ -118,6 +121,8 @@ def test_what_was_applied_last_is_what_is_remembered(store: StateStore) -> None:
         store.record_applied(CLUSTER_ARN, applied)
     assert store.applied_quotas(CLUSTER_ARN) == (newer, another)
     assert store.applied_quotas(OTHER_ARN) == ()
+    assert store.applied_quota(CLUSTER_ARN, "quota0000001") == newer
+    assert store.applied_quota(OTHER_ARN, "quota0000001") is None
 
 
 def test_an_edit_that_arrives_late_does_not_replace_a_newer_one(store: StateStore) -> None:

@@ -70,6 +70,26 @@ def test_a_retry_of_a_creation_finds_what_it_created(world: World) -> None:
     assert world.hyperpod.writes == ["create team-c"]
 
 
+def test_what_a_quota_was_before_is_remembered_once_for_each_write(world: World) -> None:
+    down, up = update(0, "team-a", world.a, 2, 1), update(0, "team-a", world.a, 1, 2, version=2)
+    world.run(down)
+    world.run(down)  # a retry
+    world.clock.advance(hours=1)
+    world.run(up)
+    (applied,) = world.state.applied_quotas(CLUSTER_ARN)
+    assert applied.history is not None
+    assert [past.config for past in applied.history] == [instances(2), instances(1)]
+    assert [past.until.hour for past in applied.history] == [12, 13]
+
+
+def test_a_restoration_is_remembered_like_a_write(world: World) -> None:
+    change = update(0, "team-a", world.a, 2, 1)
+    world.run(change)
+    world.run(change, direction=Direction.RESTORE)
+    (applied,) = world.state.applied_quotas(CLUSTER_ARN)
+    assert (applied.version, applied.config) == (3, instances(2))
+
+
 def test_an_edit_by_somebody_else_is_a_conflict_and_stays(world: World) -> None:
     world.hyperpod.update_quota(world.a, 1, instances(9), target("team-a"))
     with pytest.raises(ConflictError):

@@ -131,6 +131,12 @@ def test_a_stop_switch_that_cannot_be_read_is_told_as_such(world: World) -> None
     assert world.take("ml-cluster").stopped is None
 
 
+def test_a_damaged_memory_of_nodes_is_an_error_that_says_what_to_do(world: World) -> None:
+    world.documents.put("memory/ml-cluster/nodes.json", b"{", "application/json")
+    with pytest.raises(InvalidRequestError, match="delete it"):
+        world.take("ml-cluster")
+
+
 def test_a_cluster_that_eks_does_not_orchestrate_is_refused(world: World) -> None:
     world.hyperpod.descriptions = [cluster_description(Orchestrator={"Slurm": {}})]
     with pytest.raises(InvalidRequestError, match="not orchestrated by EKS"):

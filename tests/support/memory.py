@@ -227,6 +227,9 @@ class InMemoryState:
     def applied_quotas(self, cluster_arn: str) -> tuple[AppliedQuota, ...]:
         return tuple(self.applied[key] for key in sorted(self.applied) if key[0] == cluster_arn)
 
+    def applied_quota(self, cluster_arn: str, quota_id: str) -> AppliedQuota | None:
+        return self.applied.get((cluster_arn, quota_id))
+
     def record_applied(self, cluster_arn: str, applied: AppliedQuota) -> None:
         self.applied[cluster_arn, applied.compute_quota_id] = applied
 

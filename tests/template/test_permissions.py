@@ -243,6 +243,11 @@ def used_by(node: Any, substitutions: Properties) -> Iterator[tuple[str, str]]:
             return
 
 
+def own_resources(resource: Any) -> set[str]:
+    """Return the resources of this template that a policy's resource names, without `AWS::Partition` and its like."""
+    return {one for one in references(resource) if not one.startswith("AWS::")}
+
+
 @pytest.mark.parametrize(("name", "machine"), machines())
 def test_a_state_machine_may_do_what_its_tasks_do_and_nothing_else(
     stack: Translated, name: str, machine: Properties

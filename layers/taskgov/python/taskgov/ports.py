@@ -194,6 +194,10 @@ class StateStore(Protocol):
         """Return what was last applied to each quota."""
         ...
 
+    def applied_quota(self, cluster_arn: str, quota_id: str) -> AppliedQuota | None:
+        """Return what was last applied to one quota, or None when nothing was."""
+        ...
+
     def record_applied(self, cluster_arn: str, applied: AppliedQuota) -> None:
         """Keep what was applied to a quota."""
         ...

@@ -4,23 +4,23 @@ Keys and attributes are listed in `docs/architecture.md`, "Stores". The lock its
 machine; here it is only looked at.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from boto3.dynamodb.conditions import Key
+from pydantic import TypeAdapter, ValidationError
 
 from taskgov.adapters.errors import translated
 from taskgov.contracts.steps import Cause
-from taskgov.errors import ConflictError, GovernanceError, LockLostError
-from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaTarget
+from taskgov.errors import ConflictError, GovernanceError, LockLostError, UpstreamError
 from taskgov.ports import Dirty, RunRecord
 from taskgov.snapshot.model import AppliedQuota, QuotaEdit
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table as DynamoDBTable
 
+APPLIED = TypeAdapter(AppliedQuota)
 RUN_DAYS = 400
 """Records of runs are kept a little longer than a year, for yearly reviews."""
 ONCE_DAYS = 30
@@ -85,6 +85,11 @@ class Table:
         """Return what was last applied to each quota, by id."""
         return tuple(_applied(item) for item in self._items(cluster_arn, "QUOTA#"))
 
+    def applied_quota(self, cluster_arn: str, quota_id: str) -> AppliedQuota | None:
+        """Return what was last applied to one quota, or None."""
+        item = self._item({"pk": f"CLUSTER#{cluster_arn}", "sk": f"QUOTA#{quota_id}"})
+        return _applied(item) if item else None
+
     def record_applied(self, cluster_arn: str, applied: AppliedQuota) -> None:
         """Keep what was applied to a quota."""
         self._put(
@@ -92,10 +97,9 @@ class Table:
                 "pk": f"CLUSTER#{cluster_arn}",
                 "sk": f"QUOTA#{applied.compute_quota_id}",
                 "version": applied.version,
-                "config": json.dumps(applied.config.to_api(), sort_keys=True),
-                "target": json.dumps(applied.target.to_api(), sort_keys=True),
                 "planId": applied.plan_id,
                 "at": applied.at.isoformat(),
+                "record": APPLIED.dump_json(applied, by_alias=True, exclude_none=True).decode(),
             }
         )
 
@@ -195,14 +199,11 @@ def _moment(text: object) -> datetime:
 
 
 def _applied(item: Mapping[str, Any]) -> AppliedQuota:
-    return AppliedQuota(
-        compute_quota_id=item["sk"].removeprefix("QUOTA#"),
-        version=_integer(item["version"]),
-        config=ComputeQuotaConfig.model_validate_json(item["config"]),
-        target=ComputeQuotaTarget.model_validate_json(item["target"]),
-        plan_id=item["planId"],
-        at=_moment(item["at"]),
-    )
+    """Read a record; raises UpstreamError for one that cannot be read: no plan is made on half of the past."""
+    try:
+        return APPLIED.validate_json(item["record"])
+    except ValidationError as error:
+        raise UpstreamError(f"the record {item['sk']} of {item['pk']} cannot be read: {error}") from error
 
 
 def _edit(item: Mapping[str, Any]) -> QuotaEdit:

@@ -4,8 +4,9 @@ A change is written at the version that the plan saw and never forced. Step Func
 retry after a time-out); the second call finds the work done and says so.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from taskgov.allocation.applied import remember
 from taskgov.allocation.codec import plan_from_json
 from taskgov.allocation.plan import Change, ChangeKind, Plan
 from taskgov.contracts.steps import ApplyChangeRequest, ApplyChangeResult, Direction
@@ -13,7 +14,6 @@ from taskgov.errors import ConflictError, InvalidRequestError
 from taskgov.hyperpod.equality import is_same_config, is_same_scheduler_config, is_same_target
 from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig, ComputeQuotaTarget, SchedulerConfig
 from taskgov.ports import Clock, DocumentStore, HyperPodApi, StateStore, Written
-from taskgov.snapshot.model import AppliedQuota
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class ApplyChange:
                 "it is left as it is"
             )
         written = self.hyperpod.update_quota(quota_id, quota.compute_quota_version, change.before, change.target_before)
-        self._record_quota(plan, written, change.before, change.target_before)
+        self._remember(plan, undone(change), written)
         return _restored(change, quota.compute_quota_version, written)
 
     def _restore_scheduler_config(self, change: Change) -> ApplyChangeResult:
@@ -142,20 +142,33 @@ class ApplyChange:
     def _record(self, plan: Plan, change: Change, written: Written) -> None:
         self.state.remember_resources(plan.cluster_arn, [written.resource_id])
         if isinstance(change.after, ComputeQuotaConfig):
-            self._record_quota(plan, written, change.after, _target(change))
+            self._remember(plan, change, written)
 
-    def _record_quota(
-        self, plan: Plan, written: Written, config: ComputeQuotaConfig, target: ComputeQuotaTarget
-    ) -> None:
-        applied = AppliedQuota(
-            compute_quota_id=written.resource_id,
+    def _remember(self, plan: Plan, change: Change, written: Written) -> None:
+        """Keep what was written: plans to come tell edits by hand from it, and how far a quota fell in a period.
+
+        A second try of a change that was written before keeps it once: the record of that version is there already.
+        """
+        quota_id = written.resource_id
+        previous = self.state.applied_quota(plan.cluster_arn, quota_id)
+        if previous is not None and previous.version == written.version:
+            return
+        applied = remember(
+            change,
+            previous,
+            quota_id=quota_id,
             version=written.version,
-            config=config,
-            target=target,
             plan_id=plan.plan_id,
-            at=self.clock.now(),
+            now=self.clock.now(),
         )
         self.state.record_applied(plan.cluster_arn, applied)
+
+
+def undone(change: Change) -> Change:
+    """Return the change that takes a quota back from `after` to `before`."""
+    if change.before is None:
+        raise InvalidRequestError(f"change {change.index} does not say what stood before it")
+    return replace(change, before=change.after, after=change.before, target_after=change.target_before)
 
 
 def _change(plan: Plan, index: int) -> Change:

@@ -39,7 +39,7 @@ class PlanQuotas:
 def summary(plan: Plan) -> str:
     """Return the plan in a few lines, as a notice shows it."""
     lines = [f"Plan {plan.plan_id} for cluster {plan.cluster_name}: {plan.outcome.value}"]
-    lines += [f"- {change.team}: {change.because}" for change in plan.changes[:SUMMARY_CHANGES]]
+    lines += [f"- {change.team or change.name}: {change.because}" for change in plan.changes[:SUMMARY_CHANGES]]
     if len(plan.changes) > SUMMARY_CHANGES:
         lines.append(f"- and {len(plan.changes) - SUMMARY_CHANGES} more changes")
     stopped = [verdict for verdict in plan.guardrails if not verdict.passed]

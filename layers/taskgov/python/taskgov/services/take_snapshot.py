@@ -60,10 +60,18 @@ class TakeSnapshot:
         nodes = nodes_from_kubernetes(self.kubernetes.nodes(access), self.hyperpod.cluster_nodes(facts.arn))
         key = MEMORY_KEY.format(facts.name)
         before = self.documents.find(key)
-        memory, nodes = remember_nodes(NodeMemory.from_json(before), nodes, self.clock.now())
+        memory, nodes = remember_nodes(_memory(before, key), nodes, self.clock.now())
         if remember and memory.to_json() != before:
             self.documents.put(key, memory.to_json(), "application/json")
         return nodes
+
+
+def _memory(stored: bytes | None, key: str) -> NodeMemory:
+    """Read what is known of nodes. Raises InvalidRequestError for a document that somebody damaged."""
+    try:
+        return NodeMemory.from_json(stored)
+    except ValueError as error:
+        raise InvalidRequestError(f"{key} cannot be read ({error}); delete it, and nodes are judged anew") from error
 
 
 def cluster_facts(description: Any) -> ClusterFacts:
