@@ -59,9 +59,12 @@ conformance: $(READY) ## Run recorded Kueue decisions through the engine (CASES=
 	@$(BIN)/python -m taskgov_cli.conformance $(CASES)
 
 .PHONY: bench-engine
-bench-engine: $(READY) ## Measure the scheduling model on Kueue's performance scenario (SCENARIO=FILE)
-	@test -n "$(SCENARIO)" || { echo "Say which scenario: make bench-engine SCENARIO=FILE" >&2; exit 2; }
-	@$(BIN)/python -m benchmarks.engine --scenario $(SCENARIO) --all
+bench-engine: $(READY) ## Measure the scheduling model on Kueue's performance scenario (ARGS="--scenario FILE")
+	@$(BIN)/python -m benchmarks.engine $(ARGS)
+
+.PHONY: bench-plan
+bench-plan: $(READY) ## Measure planning against the parsing of the node list, as teams and nodes grow
+	@$(BIN)/python -m benchmarks.plan $(ARGS)
 
 .PHONY: lock
 lock: $(READY) ## Write requirements/dev.txt anew from pyproject.toml (needs uv)
