@@ -12,7 +12,8 @@ READY := $(VENV)/.ready
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  \033[1m%-18s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(READY): requirements/dev.txt pyproject.toml
+# Made anew when the lock changes; other changes of pyproject.toml need no new packages.
+$(READY): requirements/dev.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if (3, 11) <= v < (3, 14) else f"taskgov needs Python 3.11 to 3.13; $(PYTHON) is {v.major}.{v.minor}. Choose one with: make PYTHON=python3.13")'
 	@echo "Making the environment in $(VENV) (pinned packages, once; about a minute) ..."
 	@$(PYTHON) -m venv --clear $(VENV)
