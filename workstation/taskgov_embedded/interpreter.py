@@ -171,6 +171,12 @@ class Interpreter:
             return own_start(backend, state_machine_arn, name, *args, **kwargs)
 
         self._replace(StepFunctionsParserBackend, "start_execution", start_execution)
+        # Task tokens, too, are the same in each run.
+        self._replace(import_module(f"{_ASL}.eval.states"), "long_uid", self._task_token)
+
+    def _task_token(self) -> str:
+        number = self._names["token"] = self._names.get("token", 0) + 1
+        return str(uuid.uuid5(uuid.NAMESPACE_URL, f"task/{number}"))
 
     def _name_service_errors(self) -> None:
         """Name the services in errors of `aws-sdk` tasks as Step Functions does."""
