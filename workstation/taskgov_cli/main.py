@@ -10,7 +10,7 @@ from taskgov.allocation.codec import plan_to_json
 from taskgov.allocation.planner import plan_quotas
 from taskgov.policy.parse import parse_policy
 from taskgov.snapshot.codec import snapshot_from_json
-from taskgov_cli import documents, plans
+from taskgov_cli import documents, explain, plans, snapshots
 from taskgov_cli.output import NO, OK, console, print_json
 
 app = typer.Typer(
@@ -74,6 +74,10 @@ def demo(
     except LookupError as error:
         raise typer.BadParameter(str(error)) from error
     raise typer.Exit(demonstration.run(files, reports, as_json=as_json, brief=brief))
+
+
+app.command()(explain.explain)
+app.command()(snapshots.snapshot)
 
 
 def main() -> None:

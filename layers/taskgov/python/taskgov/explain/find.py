@@ -1,0 +1,83 @@
+"""Which workload is meant? By the names that people know: the job's, the workload's, with or without the team."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from taskgov.hyperpod.names import team_of_namespace
+from taskgov.snapshot.model import KubernetesObject
+
+
+class UnknownNameError(LookupError):
+    """Nothing, or more than one thing, has this name; the message says which names there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A workload with its names: `key` is Kueue's (`namespace/name`), `shown` is `team/job`."""
+
+    key: str
+    team: str
+    job: str
+    item: KubernetesObject
+
+    @property
+    def shown(self) -> str:
+        """What people call it."""
+        return f"{self.team}/{self.job}"
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Everything by which it may be asked for."""
+        workload = self.item["metadata"]["name"]
+        return frozenset({self.key, self.shown, f"{self.team}/{workload}", workload, self.job})
+
+
+def named(item: KubernetesObject) -> Named:
+    """Return a workload with its names; the job is its owner, or itself when nobody owns it."""
+    metadata = item["metadata"]
+    namespace, name = metadata.get("namespace") or "", metadata["name"]
+    owner = next((each["name"] for each in metadata.get("ownerReferences") or () if each.get("controller", True)), name)
+    key = f"{namespace}/{name}" if namespace else name
+    return Named(key, team_of_namespace(namespace) or namespace, owner, item)
+
+
+def find_workload(workloads: Iterable[KubernetesObject], name: str) -> Named:
+    """Return the workload of this name. Raises `UnknownNameError` that names the nearest, or all that it may be."""
+    everyone = [named(item) for item in workloads]
+    found = [each for each in everyone if name in each.names]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UnknownNameError(f"{name} may be {_listed(each.shown for each in found)}: say which")
+    raise UnknownNameError(f"no workload is called {name}; {_nearest(name, everyone)}")
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return what to say when a name is not known: the nearest names, or some of those that there are.
+
+    Example:
+        >>> nearest("team-aa", ["team-a", "team-b", "pool"])
+        'did you mean team-a or team-b?'
+        >>> nearest("x", [])
+        'there are none'
+
+    """
+    names = sorted(set(known))
+    if close := get_close_matches(name, names, n=3, cutoff=0.6):
+        return f"did you mean {' or '.join(close)}?"
+    return f"there are {_listed(names)}" if names else "there are none"
+
+
+def _nearest(name: str, everyone: list[Named]) -> str:
+    by_name = {each: one.shown for one in everyone for each in sorted(one.names)}
+    close = list(dict.fromkeys(by_name[each] for each in get_close_matches(name, by_name, n=8, cutoff=0.6)))
+    if close:
+        return f"did you mean {' or '.join(close[:3])}?"
+    return nearest(name, (one.shown for one in everyone))
+
+
+def _listed(names: Iterable[str], most: int = 8) -> str:
+    some = list(names)
+    more = f" and {len(some) - most} more" if len(some) > most else ""
+    return ", ".join(some[:most]) + more

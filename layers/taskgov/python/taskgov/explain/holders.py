@@ -1,0 +1,83 @@
+"""Who holds what of the instance types that a workload asks for: teams, and their workloads."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from taskgov.explain.find import named
+from taskgov.kueue.usage import usage_of
+from taskgov.scheduling import moment
+from taskgov.scheduling.objects import FlavorResource, flavor_resource
+from taskgov.scheduling.reading import read_admission, read_conditions
+from taskgov.snapshot.model import KubernetesObject, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What one workload holds of one resource of one instance type."""
+
+    workload: str
+    amount: int
+    since: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """One team on one instance type and resource, in base units, and its workloads there, the largest first."""
+
+    team: str
+    instance_type: str
+    resource: str
+    guaranteed: int
+    used: int
+    borrowed: int
+    lent: int
+    idle: int
+    workloads: tuple[Held, ...]
+
+
+def holders_of(snapshot: Snapshot, keys: Iterable[FlavorResource]) -> tuple[Holder, ...]:
+    """Return who has quota or holds anything of these flavors and resources; by instance type, the largest first."""
+    wanted = set(keys)
+    lines = usage_of(snapshot.kueue.cluster_queues, snapshot.kueue.cohorts).lines
+    found = (
+        Holder(
+            team=line.team,
+            instance_type=line.instance_type,
+            resource=line.resource,
+            guaranteed=line.guaranteed,
+            used=line.used,
+            borrowed=line.borrowed,
+            lent=line.lent,
+            idle=line.idle,
+            workloads=_workloads(snapshot, line.queue, line.instance_type, line.resource),
+        )
+        for line in lines
+        if flavor_resource(line.instance_type, line.resource) in wanted and (line.guaranteed or line.used)
+    )
+    return tuple(sorted(found, key=lambda one: (one.instance_type, one.resource, -one.used, one.team)))
+
+
+def _workloads(snapshot: Snapshot, queue: str, instance_type: str, resource: str) -> tuple[Held, ...]:
+    held = (
+        Held(named(item).shown, amount, _since(item))
+        for item in snapshot.kueue.workloads
+        for amount in _amounts(item, queue, instance_type, resource)
+    )
+    return tuple(sorted(held, key=lambda one: (-one.amount, one.workload)))
+
+
+def _amounts(item: KubernetesObject, queue: str, instance_type: str, resource: str) -> Iterator[int]:
+    """Give the amount that a workload holds there, if it holds any."""
+    status = item.get("status") or {}
+    admission, finished = read_admission(status), read_conditions(status).get("Finished")
+    if admission is None or admission.cluster_queue != queue or (finished and finished.status):
+        return
+    some = (pods for pods in admission.pod_sets if pods.flavors.get(resource) == instance_type)
+    if amount := sum(pods.usage.get(resource, 0) for pods in some):
+        yield amount
+
+
+def _since(item: KubernetesObject) -> datetime | None:
+    admitted = read_conditions(item.get("status") or {}).get("Admitted")
+    return moment(admitted.since) if admitted and admitted.status else None

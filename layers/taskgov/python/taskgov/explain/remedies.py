@@ -1,0 +1,174 @@
+"""What is the smallest change that lets a waiting workload run? Each answer was tried in the scheduling model.
+
+Three kinds are tried: somebody finishes, the team's quota rises, its borrow limit rises. A change counts when the
+workload, were it the next, would then be admitted or could preempt its way in.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from taskgov.explain.amounts import accelerators, words
+from taskgov.explain.case import Case
+from taskgov.explain.nodes import offered_by_nodes
+from taskgov.explain.trial import Trial
+from taskgov.kueue.usage import usage_of
+from taskgov.quantities import is_accelerator
+from taskgov.scheduling import Admission, World
+from taskgov.scheduling.objects import FlavorResource, flavor_resource, split
+
+MOST_TRIED: Final = 64
+"""Workloads that are tried one by one."""
+_ROUNDS: Final = 4
+"""How often a change is enlarged: one resource may hide the lack of another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """One change after which the workload runs."""
+
+    kind: Literal["finish", "quota", "borrow-limit"]
+    because: str
+    workloads: tuple[str, ...] = ()
+    """Who has to finish (`finish`)."""
+    amounts: Mapping[FlavorResource, int] = field(default_factory=dict)
+    """How much more (`quota`), or the new limit (`borrow-limit`), by `instance type/resource`, in base units."""
+    preempts: tuple[str, ...] = ()
+    """Whom the workload would preempt then."""
+
+
+def remedies_of(case: Case) -> tuple[Remedy, ...]:
+    """Return what would let a workload run that waits for quota."""
+    if case.queue is None or case.queue_object is None:
+        return ()
+    trial = Trial(case, case.queue, case.queue_object)
+    return (*_finishing(trial), *_more_quota(trial), *_higher_borrow_limit(trial))
+
+
+# Somebody finishes
+
+
+def _finishing(trial: Trial) -> Iterator[Remedy]:
+    case, holders = trial.case, _holders(trial.case)
+    alone = next((key for key in holders[:MOST_TRIED] if trial.runs_without((key,))), None)
+    if enough := _enough(trial, holders) if alone is None else (alone,):
+        shown = tuple(case.shown(key) for key in enough)
+        yield Remedy("finish", f"{', '.join(shown)} {'finishes' if len(shown) == 1 else 'finish'}", shown)
+
+
+def _holders(case: Case) -> list[str]:
+    """Return who holds what the workload lacks, the smallest first: the least that has to end is the best answer."""
+    wanted, held = set(case.lacking), list[tuple[int, str]]()
+    for key in case.world.workloads():
+        admission = case.world.admission(key)
+        if admission is not None and wanted & _usage(admission).keys():
+            held.append((accelerators(_by_resource(_usage(admission))), key))
+    return [key for _, key in sorted(held)]
+
+
+def _enough(trial: Trial, holders: list[str]) -> tuple[str, ...]:
+    """Return workloads whose end suffices, the largest first, none of which could be left out."""
+    case, gone = trial.case, list[str]()
+    world = case.world.copy()
+    for key in reversed(holders):
+        world.finish(key, case.snapshot.taken_at)
+        gone.append(key)
+        if trial.runs(world)[0]:
+            break
+    else:
+        return ()
+    for key in gone[:MOST_TRIED]:
+        fewer = [each for each in gone if each != key]
+        if trial.runs_without(fewer):
+            gone = fewer
+    return tuple(gone)
+
+
+# Quotas
+
+
+def _more_quota(trial: Trial) -> Iterator[Remedy]:
+    for added, world in _enlarged(trial, trial.with_quota):
+        runs, victims = trial.runs(world)
+        if runs:
+            preempts = tuple(map(trial.case.shown, victims))
+            because = f"the quota of {trial.case.named.team} rises by {_told(added)}{_preempting(preempts)}"
+            yield Remedy("quota", because + _machines(trial.case, added), (), added, preempts)
+            return
+
+
+def _higher_borrow_limit(trial: Trial) -> Iterator[Remedy]:
+    limits = {key: quota.borrowing_limit for key, quota in trial.queue.quotas.items()}
+    if trial.queue.cohort is None:
+        return
+    for added, world in _enlarged(trial, trial.with_borrow_limit):
+        runs, victims = trial.runs(world)
+        reached = {key: limit + more for key, more in added.items() if (limit := limits.get(key)) is not None}
+        if runs and reached:
+            preempts = tuple(map(trial.case.shown, victims))
+            because = f"the borrow limit of {trial.case.named.team} is {_told(reached)}{_percent(trial, reached)}"
+            yield Remedy("borrow-limit", because + _preempting(preempts), (), reached, preempts)
+            return
+
+
+def _enlarged(
+    trial: Trial, world_with: Callable[[Mapping[FlavorResource, int]], World]
+) -> Iterator[tuple[dict[FlavorResource, int], World]]:
+    """Give worlds in which the queue has more of what the workload lacks, a little more each time."""
+    world, added = trial.case.world, dict[FlavorResource, int]()
+    for _ in range(_ROUNDS):
+        lacking = trial.missing(world)
+        if not lacking:
+            return
+        added = added | {key: added.get(key, 0) + amount for key, amount in lacking.items()}
+        world = world_with(added)
+        yield added, world
+
+
+# Words
+
+
+def _told(amounts: Mapping[FlavorResource, int]) -> str:
+    """Say accelerators, or whatever there is where there are none."""
+    some = sorted(amounts.items())
+    leading = [each for each in some if is_accelerator(split(each[0])[1])] or some
+    return ", ".join(f"{words(split(key)[1], amount)} of {split(key)[0]}" for key, amount in leading)
+
+
+def _percent(trial: Trial, reached: Mapping[FlavorResource, int]) -> str:
+    """Return the limit as the API has it: a percentage of the team's own quota, rounded up."""
+    nominal = {key: trial.queue.quotas[key].nominal for key in reached}
+    percents = [-(-100 * amount // nominal[key]) for key, amount in reached.items() if nominal[key]]
+    return f" (BorrowLimit {max(percents)})" if percents else ""
+
+
+def _machines(case: Case, added: Mapping[FlavorResource, int]) -> str:
+    """Say whether there are machines that nobody was promised."""
+    lines = usage_of(case.snapshot.kueue.cluster_queues, case.snapshot.kueue.cohorts).lines
+    for key, amount in added.items():
+        instance_type, resource = split(key)
+        offered = offered_by_nodes(case.snapshot, instance_type, resource)
+        promised = sum(one.guaranteed for one in lines if flavor_resource(one.instance_type, one.resource) == key)
+        if is_accelerator(resource) and promised + amount > offered:
+            return f"; somebody has to give them, {promised} of {offered} are promised already"
+    return ""
+
+
+def _preempting(victims: tuple[str, ...]) -> str:
+    return f", and it preempts {', '.join(victims)}" if victims else ""
+
+
+def _usage(admission: Admission) -> dict[FlavorResource, int]:
+    usage: dict[FlavorResource, int] = {}
+    for pods in admission.pod_sets:
+        for resource, amount in pods.usage.items():
+            key = flavor_resource(pods.flavors[resource], resource)
+            usage[key] = usage.get(key, 0) + amount
+    return usage
+
+
+def _by_resource(usage: Mapping[FlavorResource, int]) -> dict[str, int]:
+    amounts: dict[str, int] = {}
+    for key, amount in usage.items():
+        amounts[split(key)[1]] = amounts.get(split(key)[1], 0) + amount
+    return amounts

@@ -1,0 +1,99 @@
+"""Who may be preempted next? Whoever runs on borrowed quota, when a lender wants its own back.
+
+For each team with unused quota, workloads of growing size within that quota are put to the scheduling model: whom would
+it preempt? The smallest size at which somebody is a victim is that one's distance from preemption.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from taskgov.audit.report_capacity import Offers, leading_resources
+from taskgov.explain.find import named
+from taskgov.hyperpod.names import INSTANCE_TYPE_LABEL
+from taskgov.kueue.usage import QuotaUsage, usage_of
+from taskgov.quantities import format_quantity
+from taskgov.scheduling import World, timestamp
+from taskgov.scheduling.instants import instant
+from taskgov.snapshot.model import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Risk:
+    """A running workload that is preempted once `lender` submits `size` (base units) or more of its unused quota."""
+
+    workload: str
+    team: str
+    lender: str
+    instance_type: str
+    resource: str
+    size: int
+    unused: int
+    reason: str
+    key: str
+
+
+def risks_of(snapshot: Snapshot, world: World) -> tuple[Risk, ...]:
+    """Return the risk of each running workload towards each lender, the nearest first."""
+    usage = usage_of(snapshot.kueue.cluster_queues, snapshot.kueue.cohorts)
+    leading = leading_resources(usage, Offers(snapshot))
+    found: dict[tuple[str, str, str], Risk] = {}
+    for line in usage.lines:
+        if (line.instance_type, line.resource) in leading and line.used < line.guaranteed:
+            for risk in _risks(snapshot, world, line):
+                found.setdefault((risk.key, risk.lender, risk.instance_type), risk)
+    return tuple(sorted(found.values(), key=lambda risk: (risk.size, risk.workload, risk.lender)))
+
+
+def _risks(snapshot: Snapshot, world: World, line: QuotaUsage) -> Iterator[Risk]:
+    """Give victims of a lender's next workload, from the smallest size up to all that it has left."""
+    names = {one.key: one for one in map(named, snapshot.kueue.workloads)}
+    unused = line.guaranteed - line.used
+    for size in _sizes(unused, 1000 if line.resource == "cpu" else 1):
+        for victim in world.victims(_next_workload(snapshot, line, size), line.queue):
+            one = names.get(victim.workload)
+            yield Risk(
+                workload=one.shown if one else victim.workload,
+                team=one.team if one else "",
+                lender=line.team,
+                instance_type=line.instance_type,
+                resource=line.resource,
+                size=size,
+                unused=unused,
+                reason=victim.reason,
+                key=victim.workload,
+            )
+
+
+def _sizes(most: int, unit: int) -> list[int]:
+    """Return 1, 2, 4, ... units, and all there is.
+
+    Example:
+        >>> _sizes(6, 1), _sizes(1, 1)
+        ([1, 2, 4, 6], [1])
+
+    """
+    sizes = []
+    size = unit
+    while size < most:
+        sizes.append(size)
+        size *= 2
+    return [*sizes, most]
+
+
+def _next_workload(snapshot: Snapshot, line: QuotaUsage, size: int) -> dict[str, Any]:
+    """Return a workload of a lender that asks for `size` of the instance type, with the lowest priority there is."""
+    requests = {line.resource: format_quantity(line.resource, size)}
+    pod = {
+        "containers": [{"name": "main", "resources": {"requests": requests}}],
+        "nodeSelector": {INSTANCE_TYPE_LABEL: line.instance_type},
+    }
+    return {
+        "kind": "Workload",
+        "metadata": {
+            "name": "next",
+            "namespace": "taskgov-what-if",
+            "creationTimestamp": timestamp(instant(snapshot.taken_at)),
+        },
+        "spec": {"queueName": "next", "podSets": [{"name": "main", "count": 1, "template": {"spec": pod}}]},
+    }

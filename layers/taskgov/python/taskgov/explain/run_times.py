@@ -1,0 +1,64 @@
+"""How a snapshot's workloads go on in time, when it is known how long they run."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Final
+
+from taskgov.explain.worlds import finish_evictions
+from taskgov.scheduling import Simulation, World, instant
+from taskgov.scheduling.reading import read_conditions
+from taskgov.snapshot.model import KubernetesObject, Snapshot
+
+RunTimes = Mapping[str, timedelta]
+"""Workload (`namespace/name`) -> how long it runs from its admission."""
+
+HORIZON: Final = timedelta(days=365)
+"""How far ahead a simulation looks."""
+_FOR_EVER: Final = timedelta(days=36500)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+def run_times_of(snapshot: Snapshot, told: RunTimes) -> dict[str, timedelta]:
+    """Return what was told, and for others the time after which Kueue ends them (`maximumExecutionTimeSeconds`)."""
+    known: dict[str, timedelta] = {}
+    for item in snapshot.kueue.workloads:
+        key, most = key_of(item), item["spec"].get("maximumExecutionTimeSeconds")
+        if key in told:
+            known[key] = told[key]
+        elif most is not None:
+            known[key] = timedelta(seconds=int(most))
+    return known
+
+
+def simulation_of(world: World, snapshot: Snapshot, run_times: RunTimes) -> Simulation:
+    """Return a simulation that begins at the snapshot; it changes `world`. Who has no run time runs for ever.
+
+    What was preempted goes on where it was: it is taken to have a checkpoint.
+    """
+    finish_evictions(world, snapshot)
+    now = instant(snapshot.taken_at)
+    simulation = Simulation(world, requeue_batch=0)
+    for item in snapshot.kueue.workloads:
+        key = key_of(item)
+        total = run_times.get(key)
+        conditions = read_conditions(item.get("status") or {})
+        if "Finished" in conditions and conditions["Finished"].status:
+            continue
+        if world.admission(key) is None:
+            simulation.arrive({**item, "kind": "Workload"}, now, (total or _FOR_EVER) // _MICROSECOND)
+        elif total is not None:
+            admitted = conditions.get("Admitted")
+            ran = now - admitted.since if admitted and admitted.status else 0
+            simulation.running(key, max(0, total // _MICROSECOND - ran), now)
+    return simulation
+
+
+def until(snapshot: Snapshot) -> datetime:
+    """Return the end of what a simulation looks at."""
+    return snapshot.taken_at + HORIZON
+
+
+def key_of(item: KubernetesObject) -> str:
+    """Return Kueue's key of a workload."""
+    namespace = item["metadata"].get("namespace")
+    return f"{namespace}/{item['metadata']['name']}" if namespace else str(item["metadata"]["name"])

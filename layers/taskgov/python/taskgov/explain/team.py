@@ -1,0 +1,234 @@
+"""Why does this team have this quota, and this share? `taskgov explain --team` asks.
+
+The plan knows why each number is what it is; this page adds where its units came from (promise, leases, what a shortage
+took), what the team uses, borrows and lends of it, and what fair sharing gives it.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from taskgov.allocation.leases import active_leases
+from taskgov.allocation.plan import Plan, TeamAllocation
+from taskgov.allocation.planner import plan_quotas
+from taskgov.allocation.wording import capacity_words, value_in
+from taskgov.audit.report_standing import Loan, Standing, TeamStanding, standing_of
+from taskgov.explain.amounts import words
+from taskgov.explain.find import UnknownNameError, nearest
+from taskgov.findings import Finding
+from taskgov.hyperpod.borrowing import sharing_of
+from taskgov.hyperpod.model import ComputeQuota
+from taskgov.policy.document import PolicyDocument, TeamPolicy
+from taskgov.snapshot.model import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where units of a quota came from: a promise, a lease; or what took them, as a negative number."""
+
+    amount: float
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaLine:
+    """One number of the team's quota: today, as planned, why, and where its units come from (their sum is `after`)."""
+
+    instance_type: str
+    unit: str
+    before: float
+    after: float
+    because: str
+    sources: tuple[Source, ...]
+    capacity: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShareLine:
+    """One instance type and resource as the team stands now, in base units, with a sentence."""
+
+    instance_type: str
+    resource: str
+    guaranteed: int
+    used: int
+    borrowed: int
+    lent: int
+    idle: int
+    entitlement: int | None
+    borrow_limit: int | None
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class TeamExplanation:
+    """The answer about one team."""
+
+    team: str
+    governed: str
+    """By what the quota is governed: the document's promise, or why it is left alone."""
+    sharing: str
+    quotas: tuple[QuotaLine, ...]
+    shares: tuple[ShareLine, ...]
+    pending: str
+    findings: tuple[Finding, ...]
+
+
+def explain_team(snapshot: Snapshot, team: str) -> TeamExplanation:
+    """Explain one team's quota and share. Raises `UnknownNameError` for a team that nobody knows."""
+    plan, standing = plan_quotas(snapshot, mode="plan"), standing_of(snapshot)
+    lines = [line for line in plan.allocations if line.team == team]
+    stands = [each for each in standing.teams if each.usage.team == team]
+    quota = next((each for each in snapshot.quotas if each.compute_quota_target.team_name == team), None)
+    if not lines and not stands and quota is None:
+        known = {*(line.team for line in plan.allocations), *(each.usage.team for each in standing.teams)}
+        raise UnknownNameError(f"no team is called {team}; {nearest(team, known)}")
+    return TeamExplanation(
+        team=team,
+        governed=_governed(snapshot, team),
+        sharing=_sharing(snapshot, quota),
+        quotas=tuple(_quota_line(snapshot, plan, line) for line in lines),
+        shares=tuple(_share_line(each, standing.loans) for each in stands if each.leading),
+        pending=_pending(standing, team),
+        findings=tuple(each for each in plan.findings if team in each.subject.split("/")),
+    )
+
+
+# Why this quota
+
+
+def _governed(snapshot: Snapshot, team: str) -> str:
+    policy = snapshot.policy
+    if policy is None:
+        return "There is no policy document: today's quota is the promise, and nothing changes it."
+    if policy.shared_pool is not None and policy.shared_pool.team == team:
+        return "It is the shared pool: it takes what is left of the capacity, and only lends."
+    if team in policy.guardrails.freeze:
+        return "The document freezes it: its quota is left as it is."
+    promise = _promise(policy, team)
+    if promise is None:
+        return "It is not in the policy document: its quota is left as it is, and counts as taken."
+    kinds = [kind for kind, given in (("a fixed quota", promise.quota), ("a share", promise.share)) if given]
+    return f"The document promises it {' and '.join(kinds) or 'nothing'} (tier {promise.tier})."
+
+
+def _quota_line(snapshot: Snapshot, plan: Plan, line: TeamAllocation) -> QuotaLine:
+    capacity = next((each for each in plan.capacity if each.instance_type == line.instance_type), None)
+    return QuotaLine(
+        instance_type=line.instance_type,
+        unit=line.unit,
+        before=line.before,
+        after=line.after,
+        because=line.because,
+        sources=tuple(_sources(snapshot, plan, line)),
+        capacity=capacity_words(capacity) if capacity else "",
+    )
+
+
+def _sources(snapshot: Snapshot, plan: Plan, line: TeamAllocation) -> Iterator[Source]:
+    """Give where the units come from: what was promised, what leases moved, and what remains to explain."""
+    policy = snapshot.policy
+    base = None if policy is None else _promised(policy, plan, line)
+    if policy is None or base is None:
+        yield Source(line.after, _origin(policy, line))
+        return
+    leased = list(_leased(policy, snapshot, line))
+    yield base
+    yield from leased
+    rest = line.after - base.amount - sum(each.amount for each in leased)
+    if abs(rest) > 1e-9:
+        yield Source(rest, "what capacity, floors and rounding changed" if rest > 0 else "taken: capacity is short")
+
+
+def _origin(policy: PolicyDocument | None, line: TeamAllocation) -> str:
+    if policy is not None and policy.shared_pool is not None and policy.shared_pool.team == line.team:
+        return "what the others leave of the usable capacity"
+    return "today's quota, left as it is"
+
+
+def _promised(policy: PolicyDocument, plan: Plan, line: TeamAllocation) -> Source | None:
+    """Return what the document promises in the unit of the line; None where it promises nothing of it."""
+    promise = _promise(policy, line.team)
+    if promise is None or line.team in policy.guardrails.freeze:
+        return None
+    for share in promise.share:
+        if share.instance_type == line.instance_type:
+            usable = next(each.usable for each in plan.capacity if each.instance_type == line.instance_type)
+            bounds = f", floor {share.floor}" if share.floor else ""
+            bounds += f", ceiling {share.ceiling}" if share.ceiling is not None else ""
+            return Source(usable * share.percent / 100, f"{share.percent:g} % of {usable} usable{bounds}")
+    for row in promise.quota.compute_quota_resources if promise.quota else ():
+        if row.instance_type == line.instance_type and (amount := value_in(row, line.unit)):
+            return Source(float(amount), "promised by the document")
+    return None
+
+
+def _leased(policy: PolicyDocument, snapshot: Snapshot, line: TeamAllocation) -> Iterator[Source]:
+    if line.unit != "Count":
+        return
+    for lease in active_leases(policy.leases, snapshot.taken_at):
+        until = f"until {lease.end:%Y-%m-%d %H:%M} ({lease.reason})"
+        if lease.instance_type == line.instance_type and lease.to == line.team:
+            yield Source(lease.count, f"leased from {lease.from_} {until}")
+        elif lease.instance_type == line.instance_type and lease.from_ == line.team:
+            yield Source(-lease.count, f"leased to {lease.to} {until}")
+
+
+# Why this share
+
+
+def _sharing(snapshot: Snapshot, quota: ComputeQuota | None) -> str:
+    weight = quota.compute_quota_target.fair_share_weight if quota else None
+    fair = snapshot.scheduler_config is not None
+    weighs = f"fair-share weight {weight or 0}" if fair else "no cluster policy: first come, first served"
+    if quota is None:
+        return weighs
+    sharing = sharing_of(quota.compute_quota_config)
+    limit = "" if sharing.borrow_limit is None else f", borrow limit {sharing.borrow_limit} % of its quota"
+    return f"{sharing.strategy}{limit}; {weighs}"
+
+
+def _share_line(standing: TeamStanding, loans: Iterable[Loan]) -> ShareLine:
+    usage = standing.usage
+    return ShareLine(
+        instance_type=usage.instance_type,
+        resource=usage.resource,
+        guaranteed=usage.guaranteed,
+        used=usage.used,
+        borrowed=usage.borrowed,
+        lent=usage.lent,
+        idle=usage.idle,
+        entitlement=standing.entitlement,
+        borrow_limit=usage.borrow_limit,
+        because=_share_words(standing, [each for each in loans if _is_about(each, standing)]),
+    )
+
+
+def _is_about(loan: Loan, standing: TeamStanding) -> bool:
+    usage = standing.usage
+    here = (loan.instance_type, loan.resource) == (usage.instance_type, usage.resource)
+    return here and usage.team in {loan.borrower, loan.lender}
+
+
+def _share_words(standing: TeamStanding, loans: list[Loan]) -> str:
+    usage = standing.usage
+    parts = [f"uses {words(usage.resource, usage.used)} of its {usage.guaranteed}"]
+    parts += [f"borrows {each.amount} from {each.lender}" for each in loans if each.borrower == usage.team]
+    parts += [f"lends {each.amount} to {each.borrower}" for each in loans if each.lender == usage.team]
+    if usage.over_quota:
+        parts.append(f"holds {usage.over_quota} above its quota, which was lowered under running work")
+    if standing.entitlement is not None:
+        parts.append(f"fair sharing gives it {standing.entitlement}")
+    if standing.infinite_share:
+        parts.append("has weight 0 and borrows: everybody else goes first")
+    return f"{usage.team} {', '.join(parts)}."
+
+
+def _pending(standing: Standing, team: str) -> str:
+    waiting = next((each for each in standing.pending if each.team == team), None)
+    if waiting is None:
+        return "Nothing of it waits."
+    since = f"{waiting.oldest_since:%Y-%m-%d %H:%M}"
+    return f"{waiting.workloads} workload(s) wait, for {waiting.accelerators} accelerators, the oldest since {since}."
+
+
+def _promise(policy: PolicyDocument, team: str) -> TeamPolicy | None:
+    return next((each for each in policy.teams if each.name == team), None)

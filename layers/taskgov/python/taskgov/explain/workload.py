@@ -1,0 +1,196 @@
+"""Why does this workload wait, why was it preempted, why does it run here? `taskgov explain WORKLOAD` asks."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from types import MappingProxyType
+
+from taskgov.explain.amounts import words
+from taskgov.explain.case import Case
+from taskgov.explain.find import find_workload
+from taskgov.explain.holders import Holder, holders_of
+from taskgov.explain.pending import judge
+from taskgov.explain.reasons import Reason
+from taskgov.explain.remedies import Remedy, remedies_of
+from taskgov.explain.risk import Risk, risks_of
+from taskgov.explain.run_times import RunTimes, run_times_of, simulation_of, until
+from taskgov.explain.worlds import world_of
+from taskgov.kueue.workloads import Preemption, preemptions_of
+from taskgov.quantities import is_accelerator
+from taskgov.scheduling import instant, moment
+from taskgov.scheduling.objects import FlavorResource, flavor_resource
+from taskgov.scheduling.reasons import (
+    IN_CLUSTER_QUEUE,
+    IN_COHORT_FAIR_SHARING,
+    IN_COHORT_RECLAIM_WHILE_BORROWING,
+    IN_COHORT_RECLAMATION,
+)
+from taskgov.snapshot.model import Snapshot
+
+NOTHING_KNOWN: RunTimes = MappingProxyType({})
+
+MEANINGS: Mapping[str, str] = MappingProxyType(
+    {
+        IN_CLUSTER_QUEUE: "work of its own team with a higher priority needed the quota",
+        IN_COHORT_RECLAMATION: "another team took back quota of its own that was borrowed",
+        IN_COHORT_FAIR_SHARING: "another team borrowed less than its fair share, this one more",
+        IN_COHORT_RECLAIM_WHILE_BORROWING: "another team that borrows needed the quota for work of a higher priority",
+    }
+)
+"""What Kueue's reasons of a preemption mean, in words."""
+
+NEXT_STEPS: Mapping[Reason, str] = MappingProxyType(
+    {
+        Reason.NOT_GOVERNED: "label the job with kueue.x-k8s.io/queue-name: <the team's local queue>",
+        Reason.DEACTIVATED: "set spec.active of the Workload to true when what stopped it is mended",
+        Reason.ON_HOLD: "ask the administrator who stopped the queue; a switched-off quota stops it too",
+        Reason.MISCONFIGURED: "see that the team has a compute quota, and that the job names its local queue",
+        Reason.NO_MATCHING_FLAVOR: "change the pods' node selector, affinity or tolerations, or ask for quota there",
+        Reason.REQUEST_NEVER_FITS: "ask for what one node offers to pods (its allocatable), with more pods instead",
+        Reason.EXCEEDS_MAX_QUOTA: "ask for less, or for one of the changes below",
+        Reason.WAITING_FOR_QUOTA: "wait, or ask for one of the changes below",
+        Reason.WAITING_FOR_PREEMPTED_WORKLOADS: "wait until their pods are gone",
+        Reason.PENDING_EVALUATION: "wait: the scheduler looks at it in one of its next cycles",
+        Reason.ADMITTED_WAITING_FOR_NODES: "see why nodes are missing (taskgov status); the quota is reserved",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadExplanation:
+    """The answer: one dominant reason with its sentence, the numbers behind it, and what would change it."""
+
+    workload: str
+    key: str
+    team: str
+    queue: str | None
+    reason: Reason
+    because: str
+    next_step: str
+    since: datetime
+    """Since when it stands so: its admission, its eviction, or its creation."""
+    asks: Mapping[str, int]
+    kueue_says: str
+    """The scheduler's own words of its last look, where it gave any."""
+    history: tuple[str, ...]
+    """Preemptions, oldest first, as sentences."""
+    borrowing: tuple[str, ...]
+    holders: tuple[Holder, ...]
+    remedies: tuple[Remedy, ...]
+    risks: tuple[Risk, ...]
+    earliest: datetime | None
+    earliest_because: str
+    not_modelled: tuple[str, ...] = ()
+
+
+def explain_workload(snapshot: Snapshot, name: str, run_times: RunTimes = NOTHING_KNOWN) -> WorkloadExplanation:
+    """Explain one workload, given by the job's name, the workload's, or either with its team.
+
+    `run_times` (by Kueue's key) make the earliest time known. Raises `UnknownNameError` for a name that nobody has or
+    several have, `ValueError` for scheduler objects that cannot be read.
+    """
+    world = world_of(snapshot)
+    case = Case(snapshot, world, find_workload(snapshot.kueue.workloads, name))
+    reason, because = judge(case)
+    waits = case.is_pending and reason in {Reason.WAITING_FOR_QUOTA, Reason.EXCEEDS_MAX_QUOTA}
+    earliest, told = _earliest(case, reason, run_times)
+    return WorkloadExplanation(
+        workload=case.named.shown,
+        key=case.named.key,
+        team=case.named.team,
+        queue=case.queue_name,
+        reason=reason,
+        because=because,
+        next_step=NEXT_STEPS.get(reason, ""),
+        since=_since(case),
+        asks=case.asks,
+        kueue_says=_kueue_says(case),
+        history=tuple(_preemption_words(each) for each in _preemptions(case)),
+        borrowing=tuple(_borrowing(case)),
+        holders=holders_of(snapshot, _keys(case)),
+        remedies=remedies_of(case) if waits else (),
+        risks=tuple(risk for risk in risks_of(snapshot, world) if risk.key == case.named.key),
+        earliest=earliest,
+        earliest_because=told,
+        not_modelled=tuple(f"{each.feature} ({each.kind} {each.name})" for each in world.not_modelled),
+    )
+
+
+def _since(case: Case) -> datetime:
+    if not case.is_pending:
+        return case.since("Finished") or case.since("Admitted") or case.snapshot.taken_at
+    return case.since("Evicted") or moment(case.workload.created)
+
+
+def _kueue_says(case: Case) -> str:
+    condition = case.conditions.get("QuotaReserved")
+    return str(condition.message) if condition is not None and not condition.status else ""
+
+
+def _keys(case: Case) -> list[FlavorResource]:
+    """Return the flavors and resources that the answer is about: accelerators that it lacks, holds or asks for."""
+    if case.queue is None:
+        return []
+    if case.admission is not None:
+        held = [flavor_resource(flavor, r) for pods in case.admission.pod_sets for r, flavor in pods.flavors.items()]
+        return _leading(held)
+    lacking = list(case.lacking) or [key for key in case.queue.quotas if key.partition("/")[2] in case.asks]
+    return _leading(lacking)
+
+
+def _leading(keys: list[FlavorResource]) -> list[FlavorResource]:
+    return [key for key in keys if is_accelerator(key.partition("/")[2])] or keys
+
+
+def _preemptions(case: Case) -> list[Preemption]:
+    own = (case.workload.namespace, case.workload.name)
+    return [each for each in preemptions_of(case.snapshot.kueue.workloads) if (each.namespace, each.name) == own]
+
+
+def _preemption_words(each: Preemption) -> str:
+    by = f" by {each.preempting_team}" if each.preempting_team else ""
+    return f"preempted at {each.at:%Y-%m-%d %H:%M}{by}: {MEANINGS.get(each.reason, each.reason)} ({each.reason})"
+
+
+def _borrowing(case: Case) -> Iterator[str]:
+    """Say of an admitted workload what its team has beyond its quota, and whose that is."""
+    if case.admission is None:
+        return
+    for holder in holders_of(case.snapshot, _keys(case)):
+        if holder.team == case.named.team and holder.borrowed:
+            yield (
+                f"{holder.team} uses {words(holder.resource, holder.used)} of {holder.instance_type} with a quota of "
+                f"{holder.guaranteed}: {holder.borrowed} are borrowed, from {_lenders(case, holder)}"
+            )
+
+
+def _lenders(case: Case, borrower: Holder) -> str:
+    place = (borrower.instance_type, borrower.resource)
+    lenders = [
+        f"{each.team} ({each.lent} lent)"
+        for each in holders_of(case.snapshot, [flavor_resource(*place)])
+        if each.lent and each.team != borrower.team
+    ]
+    return ", ".join(lenders) or "the cohort"
+
+
+def _earliest(case: Case, reason: Reason, told: RunTimes) -> tuple[datetime | None, str]:
+    """Return when a waiting workload is admitted at the earliest, as far as run times are known."""
+    if not case.is_pending:
+        return None, ""
+    if reason is Reason.EXCEEDS_MAX_QUOTA:
+        return None, "never, with today's quotas and borrow limits"
+    known = run_times_of(case.snapshot, told)
+    simulation = simulation_of(case.world.copy(), case.snapshot, known)
+    timeline = simulation.run(instant(until(case.snapshot)))
+    admitted = (each.at for each in timeline.happenings if each.kind == "admitted" and each.workload == case.named.key)
+    first = next(admitted, None)
+    if first is not None:
+        when = moment(first)
+        wait = when - case.snapshot.taken_at
+        return when, "in the next cycles" if wait < timedelta(
+            seconds=1
+        ) else f"in {wait}, by the run times that are known"
+    if not known:
+        return None, "not known: nobody told how long workloads run (--runs NAME=2h, or maximumExecutionTimeSeconds)"
+    return None, "not by the run times that are known"

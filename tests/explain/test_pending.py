@@ -1,0 +1,180 @@
+"""One dominant reason, in the order of the vocabulary, with the numbers in its sentence."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from taskgov.explain.pending import RULES
+from taskgov.explain.reasons import Reason
+from taskgov.explain.workload import explain_workload
+from taskgov.snapshot.model import Snapshot
+from tests.support.lab import G5, P5, Lab, workload
+
+
+def two_teams() -> Lab:
+    return Lab().team("team-a", 6, borrow=50).team("team-b", 5, borrow=50).machines(11)
+
+
+def full() -> Lab:
+    return two_teams().submit("team-a", "a-own", pods=6).submit("team-b", "b-own", pods=4)
+
+
+def changed(item: dict[str, Any], **parts: Any) -> dict[str, Any]:
+    return {**item, **{name: {**item.get(name, {}), **part} for name, part in parts.items()}}
+
+
+def conditions(*some: tuple[str, str, str, str]) -> dict[str, Any]:
+    names = ("type", "status", "reason", "message")
+    since = {"lastTransitionTime": "2026-11-20T11:30:00Z"}
+    return {"conditions": [dict(zip(names, each, strict=True)) | since for each in some]}
+
+
+def evicted(reason: str) -> dict[str, Any]:
+    """The status of a workload that may come back five minutes after noon."""
+    told = conditions(("Evicted", "True", reason, "it had to leave"), ("Requeued", "False", reason, ""))
+    return {**told, "requeueState": {"count": 1, "requeueAt": "2026-11-20T12:05:00Z"}}
+
+
+def not_governed() -> Snapshot:
+    return full().put(changed(workload("team-b", "it", 1), spec={"queueName": ""})).snapshot()
+
+
+def deactivated() -> Snapshot:
+    return full().put(changed(workload("team-b", "it", 1), spec={"active": False})).snapshot()
+
+
+def on_hold() -> Snapshot:
+    lab = Lab().team("team-a", 6).team("team-b", 5, ActivationState="Disabled").machines(11)
+    return lab.submit("team-b", "it").snapshot()
+
+
+def without_local_queue() -> Snapshot:
+    return full().put(changed(workload("team-b", "it", 1), spec={"queueName": "elsewhere"})).snapshot()
+
+
+def without_flavor() -> Snapshot:
+    snapshot = full().submit("team-b", "it", pods=3).snapshot()
+    return replace(snapshot, kueue=replace(snapshot.kueue, resource_flavors=()))
+
+
+def other_instance_type() -> Snapshot:
+    selector = {"node.kubernetes.io/instance-type": P5}
+    return full().submit("team-b", "it", nodeSelector=selector).snapshot()
+
+
+def too_large_for_a_node() -> Snapshot:
+    return full().submit("team-b", "it", gpus=2).snapshot()
+
+
+def backing_off() -> Snapshot:
+    return full().put(changed(workload("team-b", "it", 1), status=evicted("NodeFailures"))).snapshot()
+
+
+def gated() -> Snapshot:
+    status = conditions(("QuotaReserved", "False", "AdmissionGated", "gated by example.com/budget"))
+    return full().put(changed(workload("team-b", "it", 1), status=status)).snapshot()
+
+
+def pods_not_ready() -> Snapshot:
+    return full().put(changed(workload("team-b", "it", 1), status=evicted("PodsReadyTimeout"))).snapshot()
+
+
+def too_large_for_the_queue() -> Snapshot:
+    return full().submit("team-b", "it", pods=8).snapshot()
+
+
+def more_than_is_free() -> Snapshot:
+    return full().submit("team-b", "it", pods=3).snapshot()
+
+
+def victims_still_leaving() -> Snapshot:
+    lab = two_teams().submit("team-a", "a-own", pods=6).submit("team-b", "b-low", pods=5)
+    lab.put(workload("team-b", "it", 1, priority="inference"))
+    lab.world.cycle("2026-11-20T11:59:00Z")
+    return lab.snapshot()
+
+
+def not_looked_at_yet() -> Snapshot:
+    return full().put(workload("team-b", "it", 1)).snapshot()
+
+
+def told_to_leave() -> Snapshot:
+    lab = two_teams().submit("team-b", "it", pods=5).submit("team-a", "a-own", pods=6)
+    lab.put(workload("team-b", "b-high", 1, priority="inference"))
+    lab.world.cycle("2026-11-20T11:59:00Z")
+    return lab.snapshot()
+
+
+def more_quota_than_nodes() -> Snapshot:
+    lab = Lab().team("team-b", 5).machines(3)
+    return lab.submit("team-b", "first", pods=3).submit("team-b", "it", pods=2, ago=30).snapshot()
+
+
+def running() -> Snapshot:
+    return two_teams().submit("team-b", "it", pods=2).snapshot()
+
+
+def finished() -> Snapshot:
+    lab = two_teams().submit("team-b", "it")
+    lab.world.finish("hyperpod-ns-team-b/pytorchjob-it-a1b2c", "2026-11-20T11:45:00Z")
+    return lab.snapshot()
+
+
+CASES: dict[Reason, tuple[Callable[[], Snapshot], str]] = {
+    Reason.FINISHED: (finished, "finished at 2026-11-20 11:45"),
+    Reason.NOT_GOVERNED: (not_governed, "names no queue"),
+    Reason.DEACTIVATED: (deactivated, "spec.active is false"),
+    Reason.ON_HOLD: (on_hold, "hyperpod-ns-team-b-localqueue is stopped (Hold)"),
+    Reason.MISCONFIGURED: (without_local_queue, "no LocalQueue elsewhere in namespace hyperpod-ns-team-b"),
+    Reason.NO_MATCHING_FLAVOR: (other_instance_type, f"flavor {G5} doesn't match node affinity"),
+    Reason.REQUEST_NEVER_FITS: (too_large_for_a_node, "2 nvidia.com/gpu of 1"),
+    Reason.SUSPENDED: (backing_off, "evicted (NodeFailures) and stays out of the queue until 2026-11-20 12:05:00"),
+    Reason.ADMISSION_GATED: (gated, "Kueue says: gated by example.com/budget"),
+    Reason.WAITING_FOR_PODS_READY: (pods_not_ready, "comes back into the queue at 2026-11-20 12:05:00"),
+    Reason.EXCEEDS_MAX_QUOTA: (
+        too_large_for_the_queue,
+        "8 GPUs of ml.g5.8xlarge, where its quota is 5",
+    ),
+    Reason.WAITING_FOR_QUOTA: (
+        more_than_is_free,
+        "1 free for it (quota 5, used 4, at most 7 with borrowing)",
+    ),
+    Reason.WAITING_FOR_PREEMPTED_WORKLOADS: (victims_still_leaving, "team-b/b-low was told to leave for it"),
+    Reason.PENDING_EVALUATION: (not_looked_at_yet, "There is quota for it; the scheduler has yet to look at it"),
+    Reason.BEING_PREEMPTED: (told_to_leave, "told to leave at 11:59 (Preempted) and still holds its quota"),
+    Reason.ADMITTED_WAITING_FOR_NODES: (
+        more_quota_than_nodes,
+        "offer 3 GPUs, and workloads admitted before it hold 3",
+    ),
+    Reason.ADMITTED: (running, "holds 2 GPUs, 8 cpu on ml.g5.8xlarge in hyperpod-ns-team-b"),
+}
+
+
+@pytest.mark.parametrize("reason", CASES, ids=str)
+def test_the_reason_and_the_numbers_behind_it_are_told(reason: Reason) -> None:
+    build, words = CASES[reason]
+    answer = explain_workload(build(), "team-b/it")
+    assert (answer.reason, words in answer.because) == (reason, True), answer.because
+
+
+def test_every_reason_of_the_vocabulary_has_a_rule_in_its_order_and_a_case() -> None:
+    assert list(RULES) == list(Reason) == list(CASES)
+
+
+def test_a_flavor_that_is_missing_is_a_misconfiguration() -> None:
+    answer = explain_workload(without_flavor(), "it")
+    assert (answer.reason, "FlavorNotFound" in answer.because) == (Reason.MISCONFIGURED, True)
+
+
+def test_the_first_reason_that_holds_is_the_dominant_one() -> None:
+    both = full().put(changed(workload("team-b", "it", 2, pods=9), spec={"active": False})).snapshot()
+    assert explain_workload(both, "it").reason is Reason.DEACTIVATED
+
+
+def test_who_waits_behind_others_that_take_what_is_free_waits_for_quota() -> None:
+    lab = full().put(workload("team-b", "first", 1)).put(workload("team-b", "it", 1, pods=1))
+    assert explain_workload(lab.snapshot(), "first").reason is Reason.PENDING_EVALUATION
+    answer = explain_workload(lab.snapshot(), "it")
+    assert answer.because == "There is room for it now, but those before it take it: team-b/first."

@@ -1,0 +1,105 @@
+"""Where each unit of a team's quota came from, and its share of the rest."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic_core import to_json
+
+from taskgov.explain.find import UnknownNameError
+from taskgov.explain.team import TeamExplanation, explain_team
+from taskgov.policy.document import PolicyDocument
+from tests.support.golden import assert_golden
+from tests.support.lab import G5, Lab
+from tests.support.memory import CLUSTER_ARN
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def governed(*, nodes: int = 10, **sections: Any) -> Lab:
+    """Team A has a fixed promise, team B a share; A borrows one of B's."""
+    lab = Lab().team("team-a", 4).team("team-b", 4).team("shared-pool", 2, strategy="Lend", weight=0).machines(nodes)
+    lab.policy = PolicyDocument.model_validate(
+        {
+            "apiVersion": "taskgov/v1",
+            "cluster": {"name": "ml-cluster", "arn": CLUSTER_ARN},
+            "teams": [
+                {"name": "team-a", "tier": 2, "quota": {"ComputeQuotaResources": [{"InstanceType": G5, "Count": 4}]}},
+                {"name": "team-b", "share": [{"instanceType": G5, "percent": 40, "floor": 2}]},
+            ],
+            "sharedPool": {"team": "shared-pool"},
+            **sections,
+        }
+    )
+    return lab.submit("team-a", "a-own", pods=5).submit("team-b", "b-own", pods=2)
+
+
+def sources(answer: TeamExplanation) -> list[tuple[float, str]]:
+    return [(each.amount, each.origin) for line in answer.quotas for each in line.sources]
+
+
+def test_a_fixed_promise_is_the_documents() -> None:
+    answer = explain_team(governed().snapshot(), "team-a")
+    assert sources(answer) == [(4, "promised by the document")]
+    assert answer.governed == "The document promises it a fixed quota (tier 2)."
+
+
+def test_a_share_is_a_part_of_what_is_usable() -> None:
+    assert sources(explain_team(governed().snapshot(), "team-b")) == [(4, "40 % of 10 usable, floor 2")]
+
+
+def test_the_pool_takes_what_the_others_leave() -> None:
+    answer = explain_team(governed().snapshot(), "shared-pool")
+    assert sources(answer) == [(2, "what the others leave of the usable capacity")]
+
+
+def test_leases_move_units_and_say_until_when() -> None:
+    lease = {
+        "to": "team-a",
+        "from": "team-b",
+        "instanceType": G5,
+        "count": 1,
+        "start": "2026-11-20T09:00:00Z",
+        "end": "2026-11-27T18:00:00Z",
+        "reason": "paper deadline",
+    }
+    snapshot = governed(leases=[lease]).snapshot()
+    to, of = (sources(explain_team(snapshot, team)) for team in ("team-a", "team-b"))
+    assert to[1] == (1, "leased from team-b until 2026-11-27 18:00 (paper deadline)")
+    assert of[1] == (-1, "leased to team-a until 2026-11-27 18:00 (paper deadline)")
+
+
+def test_a_shortage_is_what_was_taken() -> None:
+    answer = explain_team(governed(nodes=5).snapshot(), "team-a")
+    assert sources(answer)[0] == (4, "promised by the document")
+    assert sources(answer)[1] == (-1, "taken: capacity is short")
+
+
+@pytest.mark.parametrize("team", ["team-a", "team-b", "shared-pool"])
+@pytest.mark.parametrize("nodes", [3, 6, 10, 14])
+def test_the_sources_of_a_number_add_up_to_it(team: str, nodes: int) -> None:
+    for line in explain_team(governed(nodes=nodes).snapshot(), team).quotas:
+        assert sum(each.amount for each in line.sources) == pytest.approx(line.after)
+
+
+def test_use_loans_and_entitlement_are_one_sentence() -> None:
+    [share] = explain_team(governed().snapshot(), "team-a").shares
+    assert share.because.startswith("team-a uses 5 GPUs of its 4, borrows 1 from ")
+    assert (share.borrowed, share.guaranteed, share.used) == (1, 4, 5)
+
+
+def test_without_a_document_todays_quota_is_the_promise() -> None:
+    lab = Lab().team("team-a", 4).machines(4)
+    answer = explain_team(lab.snapshot(), "team-a")
+    assert answer.governed.startswith("There is no policy document")
+    assert sources(answer) == [(4, "today's quota, left as it is")]
+
+
+def test_an_unknown_team_is_answered_with_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match=r"no team is called team-aa; did you mean team-a"):
+        explain_team(governed().snapshot(), "team-aa")
+
+
+def test_a_whole_answer_is_kept_as_a_golden_file() -> None:
+    text = to_json(explain_team(governed(nodes=5).snapshot(), "team-a"), indent=2).decode() + "\n"
+    assert_golden(GOLDEN / "team-a.json", text)

@@ -1,0 +1,131 @@
+"""`taskgov explain`: plain answers about one workload or one team, for people and for programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from pydantic_core import to_jsonable_python
+from rich.text import Text
+
+from taskgov.explain.amounts import all_words
+from taskgov.explain.find import UnknownNameError
+from taskgov.explain.reasons import Reason
+from taskgov.explain.team import explain_team
+from taskgov.explain.workload import explain_workload
+from taskgov.quantities import format_quantity
+from taskgov_cli import durations, snapshots
+from taskgov_cli.output import console, findings_table, print_json, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from rich.console import RenderableType
+
+    from taskgov.explain.team import TeamExplanation
+    from taskgov.explain.workload import WorkloadExplanation
+
+RUNNING, STUCK = frozenset({Reason.ADMITTED, Reason.FINISHED}), frozenset(list(Reason)[1:7])
+"""Reasons of which nothing is wrong, and those that time alone does not mend."""
+
+
+def explain(  # noqa: PLR0913, PLR0917 -- options are named by whoever types them
+    workload: Annotated[
+        str | None, typer.Argument(help="Job or workload: NAME, TEAM/NAME or NAMESPACE/NAME.", show_default=False)
+    ] = None,
+    team: Annotated[str | None, typer.Option("--team", "-t", help="A team, instead of a workload.")] = None,
+    snapshot: snapshots.SnapshotFile = None,
+    policy: snapshots.PolicyFile = None,
+    cluster: snapshots.LiveCluster = None,
+    stack: snapshots.Stack = None,
+    context: snapshots.Context = None,
+    runs: durations.Runs = None,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON, for programs.")] = False,
+) -> None:
+    """Say why a workload waits, was preempted or runs where it runs; or why a team has its quota and share.
+
+    Example: taskgov explain team-b/train-7b --snapshot ml-cluster.json
+    """
+    if (workload is None) == (team is None):
+        raise typer.BadParameter("give a workload, or --team NAME")
+    known = snapshots.known(snapshot, cluster, policy, stack, context)
+    try:
+        if team is not None:
+            _print(of_team := explain_team(known, team), team_shown(of_team), as_json=as_json)
+        else:
+            times = durations.run_times(known, runs)
+            _print(of_one := explain_workload(known, str(workload), times), workload_shown(of_one), as_json=as_json)
+    except UnknownNameError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def _print(answer: object, parts: Iterable[RenderableType], *, as_json: bool) -> None:
+    if as_json:
+        print_json(to_jsonable_python(answer))
+    else:
+        for part in parts:
+            console().print(part)
+
+
+def workload_shown(answer: WorkloadExplanation) -> Iterator[RenderableType]:
+    """Return the answer about a workload for people: the reason first, then what is behind it."""
+    style = "green" if answer.reason in RUNNING else "red" if answer.reason in STUCK else "yellow"
+    yield Text.assemble((answer.workload, "bold"), ": ", (answer.reason.value, style))
+    yield Text(f"  {answer.because}")
+    yield from (Text(f"  {each}.") for each in answer.borrowing)
+    yield Text(f"  Asks for {all_words(answer.asks)}; so since {answer.since:%Y-%m-%d %H:%M}.")
+    yield from (Text(f"  It was {each}.", style="yellow") for each in answer.history)
+    if answer.next_step:
+        yield Text(f"  Next step: {answer.next_step}.")
+    if answer.remedies:
+        yield table("What would let it run", ("by", "change"), [(each.kind, each.because) for each in answer.remedies])
+    if answer.earliest_because:
+        when = f"{answer.earliest:%Y-%m-%d %H:%M} " if answer.earliest else ""
+        yield Text(f"Earliest: {when}({answer.earliest_because})")
+    if answer.risks:
+        rows = [
+            (each.lender, each.instance_type, format_quantity(each.resource, each.size), each.reason)
+            for each in answer.risks
+        ]
+        yield table("It is preempted when", ("lender", "of its unused", "submits #", "reason"), rows)
+    if answer.holders:
+        yield _holders(answer)
+    if answer.kueue_says:
+        yield Text(f"Kueue's words: {answer.kueue_says}", style="dim")
+    yield from (Text(f"Not modelled: {each}", style="dim") for each in answer.not_modelled)
+
+
+def _holders(answer: WorkloadExplanation) -> RenderableType:
+    rows = []
+    for each in answer.holders:
+        numbers = (each.guaranteed, each.used, each.borrowed, each.lent, each.idle)
+        jobs = ", ".join(f"{one.workload} {format_quantity(each.resource, one.amount)}" for one in each.workloads[:6])
+        more = f", {len(each.workloads) - 6} more" if len(each.workloads) > 6 else ""
+        amounts = (format_quantity(each.resource, number) for number in numbers)
+        rows.append((each.team, each.instance_type, each.resource, *amounts, jobs + more))
+    columns = ("team", "instance type", "resource", "quota #", "used #", "borrowed #", "lent #", "idle #", "workloads")
+    return table("Who holds what", columns, rows)
+
+
+def team_shown(answer: TeamExplanation) -> Iterator[RenderableType]:
+    """Return the answer about a team for people."""
+    yield Text.assemble((answer.team, "bold"), ": ", answer.governed)
+    yield Text(f"  {answer.sharing}. {answer.pending}")
+    if answer.quotas:
+        rows = [(each.instance_type, f"{each.before:g}", f"{each.after:g}", each.because) for each in answer.quotas]
+        yield table("Why this quota", ("instance type", "today #", "planned #", "because"), rows)
+        sources = [
+            (line.instance_type, f"{source.amount:+g} {line.unit}", source.origin)
+            for line in answer.quotas
+            for source in line.sources
+        ]
+        yield table("Where each unit comes from", ("instance type", "units #", "from"), sources)
+    if answer.shares:
+        yield table(
+            "Why this share",
+            ("instance type", "resource", "because"),
+            [(each.instance_type, each.resource, each.because) for each in answer.shares],
+        )
+    if answer.findings:
+        yield findings_table(answer.findings)

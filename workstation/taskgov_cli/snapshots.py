@@ -1,0 +1,186 @@
+"""Where a command's snapshot comes from: a file, or a live cluster; and `taskgov snapshot`, which writes such a file.
+
+Live reading takes the AWS credentials of the environment for SageMaker and EKS; Kubernetes is read with a token for the
+EKS cluster, or through a context of the kubeconfig. With `--stack`, the deployed stack's bucket and table give the
+policy document and what is remembered (since when nodes are healthy, what was applied, who edited); without, nothing
+is remembered. Nothing is ever written.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import boto3
+import typer
+from kubernetes import config as kubeconfig
+from kubernetes.config import ConfigException
+
+from taskgov.adapters.clock import SystemClock
+from taskgov.adapters.dynamodb import Table
+from taskgov.adapters.errors import translated
+from taskgov.adapters.kubernetes import EksConnections, KubernetesReader
+from taskgov.adapters.s3 import Bucket
+from taskgov.adapters.sagemaker import SageMaker
+from taskgov.bootstrap import aws
+from taskgov.errors import GovernanceError, InvalidRequestError
+from taskgov.services.take_snapshot import TakeSnapshot
+from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_json
+from taskgov_cli import documents
+from taskgov_cli.output import console
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubernetes import client
+
+    from taskgov.ports import ClusterAccess, DocumentStore, StateStore
+    from taskgov.snapshot.model import Snapshot
+
+UNREACHABLE = 3
+"""Exit code when a cluster or AWS could not be read."""
+
+SnapshotFile = Annotated[
+    Path | None,
+    typer.Option("--snapshot", "-s", exists=True, dir_okay=False, help="Snapshot file (see `taskgov snapshot`)."),
+]
+LiveCluster = Annotated[
+    str | None, typer.Option("--cluster", "-c", help="HyperPod cluster, by name or ARN: read it live.", metavar="NAME")
+]
+Stack = Annotated[
+    str | None,
+    typer.Option("--stack", help="CloudFormation stack of taskgov, for its policy document and memory."),
+]
+Context = Annotated[
+    str | None, typer.Option("--context", help="Context of the kubeconfig, instead of a token for the EKS cluster.")
+]
+PolicyFile = Annotated[
+    Path | None,
+    typer.Option("--policy", "-p", exists=True, dir_okay=False, help="Policy document, as if it were in force."),
+]
+
+
+def snapshot(
+    cluster: Annotated[str, typer.Argument(help="HyperPod cluster, by name or ARN.", metavar="CLUSTER")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", dir_okay=False, help="Where to write it; else standard output.")
+    ] = None,
+    stack: Stack = None,
+    context: Context = None,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="The snapshot is JSON anyway.")] = False,  # noqa: ARG001
+) -> None:
+    """Read a live cluster once, for questions that are asked offline. Nothing is written to it.
+
+    Example: taskgov snapshot ml-cluster --stack taskgov -o ml-cluster.json
+    """
+    with reported():
+        text = snapshot_to_json(live(cluster, stack, context))
+    if output is None:
+        typer.echo(text.decode())
+    else:
+        output.write_bytes(text)
+        console(stderr=True).print(f"{output}: {len(text):,} bytes")
+
+
+def known(
+    file: Path | None,
+    cluster: str | None = None,
+    policy: Path | None = None,
+    stack: str | None = None,
+    context: str | None = None,
+) -> Snapshot:
+    """Return the snapshot that a command's options name, with the policy document that they name.
+
+    Raises `typer.BadParameter` unless it is either a file or a cluster, and for a file that is no snapshot.
+    """
+    if (file is None) == (cluster is None):
+        raise typer.BadParameter("give either --snapshot FILE, or --cluster NAME to read a live cluster")
+    if file is not None:
+        found = read(file)
+    else:
+        with reported():
+            found = live(cast("str", cluster), stack, context)
+    return found if policy is None else documents.in_force(found, policy)
+
+
+def read(file: Path) -> Snapshot:
+    """Return the snapshot in a file. Raises `typer.BadParameter` for anything else."""
+    try:
+        return snapshot_from_json(file.read_bytes())
+    except ValueError as error:
+        first = str(error).splitlines()[0]
+        raise typer.BadParameter(f"{file} is no snapshot ({first}); write one with: taskgov snapshot NAME") from error
+
+
+def live(cluster: str, stack: str | None = None, context: str | None = None) -> Snapshot:
+    """Read a cluster now. Raises `GovernanceError`."""
+    clock = SystemClock()
+    connections = KubeconfigContext(context) if context else EksConnections(aws.eks(), boto3.Session(), clock.now)
+    documents_of, state = _stores(stack)
+    take = TakeSnapshot(SageMaker(aws.sagemaker()), KubernetesReader(connections), documents_of, state, clock)
+    return take(cluster)
+
+
+@contextmanager
+def reported() -> Iterator[None]:
+    """End the command with a sentence when a cluster or AWS could not be read."""
+    try:
+        yield
+    except GovernanceError as error:
+        console(stderr=True).print(f"[red]{type(error).__name__}:[/red] {error}", soft_wrap=True)
+        raise typer.Exit(UNREACHABLE) from error
+
+
+class KubeconfigContext:
+    """Reaches the cluster as `kubectl --context` does, whatever its EKS name."""
+
+    def __init__(self, context: str) -> None:
+        self._context = context
+
+    def open(self, cluster: ClusterAccess) -> client.ApiClient:  # noqa: ARG002 -- a context names its cluster
+        """Return a client of the context's cluster. Raises InvalidRequestError when there is no such context."""
+        try:
+            return cast("client.ApiClient", kubeconfig.new_client_from_config(context=self._context))
+        except ConfigException as error:
+            raise InvalidRequestError(f"kubeconfig: {error}; see: kubectl config get-contexts") from error
+
+
+def _stores(stack: str | None) -> tuple[DocumentStore, StateStore]:
+    if stack is None:
+        return cast("DocumentStore", _NoDocuments()), cast("StateStore", _NothingRemembered())
+    with translated(f"describe stack {stack}"):
+        found = boto3.client("cloudformation", config=aws.CONFIG).describe_stacks(StackName=stack)["Stacks"][0]
+    outputs = {each["OutputKey"]: each["OutputValue"] for each in found.get("Outputs", [])}
+    if not {"TableName", "BucketName"} <= outputs.keys():
+        raise InvalidRequestError(f"stack {stack} has no outputs TableName and BucketName: it is not taskgov's")
+    return Bucket(aws.s3(), outputs["BucketName"]), Table(aws.table(outputs["TableName"]))
+
+
+class _NoDocuments:
+    """What TakeSnapshot reads of a bucket, where there is none."""
+
+    @staticmethod
+    def policy(_cluster_name: str) -> None:
+        return None
+
+    @staticmethod
+    def find(_key: str) -> None:
+        return None
+
+
+class _NothingRemembered:
+    """What TakeSnapshot reads of a table, where there is none."""
+
+    @staticmethod
+    def applied_quotas(_cluster_arn: str) -> tuple[()]:
+        return ()
+
+    @staticmethod
+    def edits(_cluster_arn: str) -> tuple[()]:
+        return ()
+
+    @staticmethod
+    def stop_switch() -> bool:
+        return False
