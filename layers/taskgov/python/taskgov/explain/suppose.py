@@ -1,0 +1,130 @@
+"""What if the cluster were otherwise? A snapshot with nodes lost or added, quotas and weights set, work submitted."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from taskgov.explain.find import UnknownNameError, nearest
+from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig, ComputeQuotaResource
+from taskgov.policy.document import PolicyDocument, TeamPolicy
+from taskgov.snapshot.health import node_fault
+from taskgov.snapshot.model import KubernetesObject, Node, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaSetting:
+    """A team's quota of one instance type, in whole instances."""
+
+    team: str
+    instance_type: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """What is supposed to be different; nothing said is as it is."""
+
+    lost_nodes: Mapping[str, int] = field(default_factory=dict)
+    """Instance type -> how many of its healthy nodes are gone."""
+    added_nodes: Mapping[str, int] = field(default_factory=dict)
+    """Instance type -> how many healthy nodes there are more."""
+    quotas: tuple[QuotaSetting, ...] = ()
+    weights: Mapping[str, int] = field(default_factory=dict)
+    """Team -> fair-share weight."""
+    submitted: tuple[KubernetesObject, ...] = ()
+    """Workloads that arrive at the moment of the snapshot."""
+
+
+def suppose(snapshot: Snapshot, hypothesis: Hypothesis) -> Snapshot:
+    """Return the snapshot as the hypothesis has it.
+
+    Quotas and weights of teams in the policy document change the document; of others, the quota itself.
+    Raises `UnknownNameError` for a team or an instance type that is not there, `ValueError` for more nodes lost than
+    there are.
+    """
+    changed = replace(snapshot, nodes=_nodes(snapshot.nodes, hypothesis))
+    for setting in hypothesis.quotas:
+        changed = _set_quota(changed, setting)
+    for team, weight in sorted(hypothesis.weights.items()):
+        changed = _set_weight(changed, team, weight)
+    workloads = (*changed.kueue.workloads, *hypothesis.submitted)
+    return replace(changed, kueue=replace(changed.kueue, workloads=workloads))
+
+
+# Nodes
+
+
+def _nodes(nodes: tuple[Node, ...], hypothesis: Hypothesis) -> tuple[Node, ...]:
+    left = list(nodes)
+    for instance_type, count in sorted(hypothesis.lost_nodes.items()):
+        healthy = [node for node in left if node.instance_type == instance_type and node_fault(node) is None]
+        if not healthy:
+            known = nearest(instance_type, (node.instance_type for node in nodes))
+            raise UnknownNameError(f"there are no healthy {instance_type} nodes; {known}")
+        if count > len(healthy):
+            raise ValueError(f"{count} {instance_type} nodes cannot be lost: {len(healthy)} are healthy")
+        gone = {node.name for node in healthy[-count:]} if count else set()
+        left = [node for node in left if node.name not in gone]
+    return (*left, *(new for name, count in sorted(hypothesis.added_nodes.items()) for new in _new(nodes, name, count)))
+
+
+def _new(nodes: Iterable[Node], instance_type: str, count: int) -> Iterable[Node]:
+    """Give nodes that count at once: like the healthy ones of their type, or with the type's own numbers."""
+    like = next((node for node in nodes if node.instance_type == instance_type and node_fault(node) is None), None)
+    offers = like.allocatable if like else {}
+    for number in range(count):
+        yield Node(f"what-if-{instance_type}-{number}", instance_type, found_healthy=True, allocatable=offers)
+
+
+# Quotas and weights
+
+
+def _set_quota(snapshot: Snapshot, setting: QuotaSetting) -> Snapshot:
+    row = ComputeQuotaResource(instance_type=setting.instance_type, count=setting.count)
+
+    def promised(team: TeamPolicy) -> TeamPolicy:
+        share = tuple(each for each in team.share if each.instance_type != setting.instance_type)
+        return team.model_copy(update={"share": share, "quota": _with_row(team.quota or ComputeQuotaConfig(), row)})
+
+    def written(quota: ComputeQuota) -> ComputeQuota:
+        return quota.model_copy(update={"compute_quota_config": _with_row(quota.compute_quota_config, row)})
+
+    return _change_team(snapshot, setting.team, promised, written)
+
+
+def _set_weight(snapshot: Snapshot, team: str, weight: int) -> Snapshot:
+    def promised(each: TeamPolicy) -> TeamPolicy:
+        return each.model_copy(update={"fair_share_weight": weight})
+
+    def written(quota: ComputeQuota) -> ComputeQuota:
+        target = quota.compute_quota_target.model_copy(update={"fair_share_weight": weight})
+        return quota.model_copy(update={"compute_quota_target": target})
+
+    return _change_team(snapshot, team, promised, written)
+
+
+def _change_team(
+    snapshot: Snapshot,
+    team: str,
+    promised: Callable[[TeamPolicy], TeamPolicy],
+    written: Callable[[ComputeQuota], ComputeQuota],
+) -> Snapshot:
+    """Change the document's promise where the team has one, else its quota."""
+    policy, quotas = snapshot.policy, snapshot.quotas
+    if policy is not None and any(each.name == team for each in policy.teams):
+        teams = tuple(promised(each) if each.name == team else each for each in policy.teams)
+        return replace(snapshot, policy=policy.model_copy(update={"teams": teams}))
+    owners = {each.compute_quota_target.team_name for each in quotas}
+    if team not in owners:
+        raise UnknownNameError(f"no team is called {team}; {nearest(team, owners | _teams(policy))}")
+    changed = (written(each) if each.compute_quota_target.team_name == team else each for each in quotas)
+    return replace(snapshot, quotas=tuple(changed))
+
+
+def _teams(policy: PolicyDocument | None) -> set[str]:
+    return set() if policy is None else {each.name for each in policy.teams}
+
+
+def _with_row(config: ComputeQuotaConfig, row: ComputeQuotaResource) -> ComputeQuotaConfig:
+    others = (each for each in config.compute_quota_resources if each.instance_type != row.instance_type)
+    rows = tuple(sorted((*others, row), key=lambda each: each.instance_type))
+    return config.model_copy(update={"compute_quota_resources": rows})

@@ -1,0 +1,103 @@
+"""`taskgov what-if`: both sides in one table, the same as JSON, and options that say their form."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from taskgov.snapshot.codec import snapshot_to_json
+from taskgov_cli.main import app
+from tests.support.lab import Lab
+from tests.support.memory import CLUSTER_ARN
+
+JOB = """
+apiVersion: batch/v1
+kind: Job
+metadata: {name: urgent}
+spec: {parallelism: 4, template: {spec: {containers: [{name: main, resources: {requests: {nvidia.com/gpu: 1}}}]}}}
+"""
+POLICY = f"""
+apiVersion: taskgov/v1
+cluster: {{name: ml-cluster, arn: "{CLUSTER_ARN}"}}
+teams:
+  - {{name: team-a, share: [{{instanceType: ml.g5.8xlarge, percent: 75}}]}}
+  - {{name: team-b, share: [{{instanceType: ml.g5.8xlarge, percent: 25}}]}}
+"""
+
+
+@pytest.fixture
+def runner() -> CliRunner:
+    return CliRunner()
+
+
+@pytest.fixture
+def snapshot(tmp_path: Path) -> str:
+    lab = Lab().team("team-a", 4).team("team-b", 4).machines(8)
+    lab.submit("team-a", "borrows", pods=6).submit("team-a", "waits", pods=2)
+    file = tmp_path / "snapshot.json"
+    file.write_bytes(snapshot_to_json(lab.snapshot()))
+    return str(file)
+
+
+def test_teams_are_shown_side_by_side(runner: CliRunner, snapshot: str) -> None:
+    result = runner.invoke(app, ["what-if", "-s", snapshot, "--set", "team-b.ml.g5.8xlarge=6"])
+    assert result.exit_code == 0, result.output
+    for text in ("Teams, before -> after", "4 -> 6", "Then at risk"):
+        assert text in result.output
+
+
+def test_a_submitted_job_says_whom_it_would_preempt(runner: CliRunner, snapshot: str, tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text(JOB)
+    arguments = ["what-if", "-s", snapshot, "--submit", str(tmp_path / "job.yaml"), "--as", "team-b"]
+    result = runner.invoke(app, arguments)
+    assert "preempted by team-b/urgent (InCohortReclamation)" in result.output
+    data = json.loads(runner.invoke(app, [*arguments, "--json"]).output)
+    assert {each["workload"]: each["after"] for each in data["workloads"]}["team-b/urgent"] == "runs"
+
+
+def test_run_times_may_be_of_submitted_work(runner: CliRunner, snapshot: str, tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text(JOB)
+    arguments = ["what-if", "-s", snapshot, "--submit", str(tmp_path / "job.yaml"), "--as", "team-b"]
+    data = json.loads(runner.invoke(app, [*arguments, "--runs", "urgent=1h", "--json"]).output)
+    [course] = [each for each in data["courses"] if each["workload"] == "team-b/urgent"]
+    assert (course["starts_before"], course["ends_after"]) == (None, "2026-11-20T13:00:00Z")
+
+
+def test_another_document_is_planned_as_if_it_were_in_force(runner: CliRunner, snapshot: str, tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    result = runner.invoke(app, ["what-if", "-s", snapshot, "-p", str(tmp_path / "policy.yaml"), "--json"])
+    data = json.loads(result.output)
+    assert {each["team"]: each["gpus_after"] for each in data["plan"]["changes"]} == {"team-a": 6, "team-b": 2}
+    assert {each["team"]: each["after"]["quota"] for each in data["teams"]} == {"team-a": 6, "team-b": 2}
+
+
+def test_nodes_lost_and_added_are_counted(runner: CliRunner, snapshot: str) -> None:
+    arguments = ["--lose-nodes", "4xml.g5.8xlarge", "--add-nodes", "1xml.g5.8xlarge"]
+    data = json.loads(runner.invoke(app, ["what-if", "-s", snapshot, *arguments, "--json"]).output)
+    assert (data["plan"]["capacity"][0]["usable"], data["shortfalls"][0]["offered"]) == (5, 5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--lose-nodes", "four"], "'four' is not of the form 4xml.p5.48xlarge"),
+        (["--set", "team-a=4"], "not of the form team-a.ml.p5.48xlarge=6"),
+        (["--weight", "team-a"], "not of the form team-b=50"),
+        (["--weight", "team-c=4"], "no team is called team-c"),
+        (["--lose-nodes", "9xml.g5.8xlarge"], "8 are healthy"),
+    ],
+)
+def test_what_is_not_understood_says_the_form(
+    runner: CliRunner, snapshot: str, arguments: list[str], said: str
+) -> None:
+    result = runner.invoke(app, ["what-if", "-s", snapshot, *arguments])
+    assert (result.exit_code, said in " ".join(result.output.replace("│", " ").split())) == (2, True), result.output
+
+
+def test_a_manifest_that_cannot_be_used_is_named(runner: CliRunner, snapshot: str, tmp_path: Path) -> None:
+    file = tmp_path / "job.yaml"
+    for text, said in ((JOB, "says no namespace"), ("- a list", "holds no manifest"), ("{", "is no YAML")):
+        file.write_text(text)
+        result = runner.invoke(app, ["what-if", "-s", snapshot, "--submit", str(file)])
+        assert (result.exit_code, said in " ".join(result.output.replace("│", " ").split())) == (2, True)

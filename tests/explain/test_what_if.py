@@ -1,0 +1,168 @@
+"""Suppose something: what the plan would be, who would start, wait or leave, now and over time."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from taskgov.explain.find import UnknownNameError
+from taskgov.explain.suppose import Hypothesis, QuotaSetting, suppose
+from taskgov.explain.what_if import WhatIf, what_if
+from taskgov.policy.document import PolicyDocument
+from taskgov.snapshot.model import Snapshot
+from tests.support.lab import G5, Lab, workload
+from tests.support.memory import CLUSTER_ARN, NOON
+
+
+def asked(snapshot: Snapshot, **hypothesis: Any) -> WhatIf:
+    return what_if(snapshot, suppose(snapshot, Hypothesis(**hypothesis)))
+
+
+def two_teams() -> Lab:
+    lab = Lab().team("team-a", 4, borrow=50).team("team-b", 4).machines(8)
+    return lab.submit("team-a", "a-own", pods=4).submit("team-b", "b-own").submit("team-a", "a-more", pods=3, ago=30)
+
+
+def governed(nodes: int = 8) -> Lab:
+    lab = Lab().team("team-a", 4).team("team-b", 4).machines(nodes)
+    lab.policy = PolicyDocument.model_validate(
+        {
+            "apiVersion": "taskgov/v1",
+            "cluster": {"name": "ml-cluster", "arn": CLUSTER_ARN},
+            "teams": [
+                {"name": team, "tier": tier, "quota": {"ComputeQuotaResources": [{"InstanceType": G5, "Count": 4}]}}
+                for team, tier in (("team-a", 1), ("team-b", 2))
+            ],
+        }
+    )
+    return lab
+
+
+def states(answer: WhatIf) -> dict[str, tuple[str, str, str]]:
+    return {each.workload: (each.now, each.before, each.after) for each in answer.workloads}
+
+
+def used(answer: WhatIf) -> dict[str, tuple[int, int]]:
+    return {each.team: (each.before.used, each.after.used) for each in answer.teams}
+
+
+def test_to_suppose_nothing_changes_nothing() -> None:
+    answer = asked(two_teams().snapshot())
+    assert not answer.plan.changes
+    assert all(each.before == each.after for each in answer.teams)
+    assert not any(each.differs for each in answer.workloads)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.lists(st.tuples(st.sampled_from(["team-a", "team-b"]), st.integers(1, 5)), max_size=5),
+    st.tuples(st.integers(0, 5), st.integers(0, 5)),
+)
+def test_whatever_quotas_are_supposed_lent_is_borrowed_and_nobody_holds_what_he_was_not_given(
+    jobs: list[tuple[str, int]], quotas: tuple[int, int]
+) -> None:
+    lab = Lab().team("team-a", 4, borrow=50).team("team-b", 4).machines(8)
+    for number, (team, pods) in enumerate(jobs):
+        lab.submit(team, f"job-{number}", pods=pods, ago=60 - number)
+    chosen = tuple(QuotaSetting(team, G5, count) for team, count in zip(("team-a", "team-b"), quotas, strict=True))
+    answer = asked(lab.snapshot(), quotas=chosen)
+    for side in ([each.before for each in answer.teams], [each.after for each in answer.teams]):
+        assert sum(each.lent for each in side) == sum(each.borrowed for each in side)
+    running = sum(each.gpus for each in answer.workloads if each.after == "runs")
+    assert sum(each.after.used for each in answer.teams) == running
+
+
+def test_a_higher_quota_without_a_document_lets_waiting_work_start() -> None:
+    answer = asked(two_teams().snapshot(), quotas=(QuotaSetting("team-a", G5, 6),))
+    assert states(answer)["team-a/a-more"] == ("waits", "waits", "runs")
+    assert used(answer)["team-a"] == (4, 7)
+
+
+def test_with_a_document_a_quota_is_supposed_in_the_document_and_the_plan_writes_it() -> None:
+    answer = asked(governed().snapshot(), quotas=(QuotaSetting("team-a", G5, 3),))
+    [change] = answer.plan.changes
+    assert (change.team, change.gpus_before, change.gpus_after) == ("team-a", 4, 3)
+
+
+def test_nodes_that_are_lost_lower_quotas_by_tier_and_leave_admitted_work_without_machines() -> None:
+    lab = governed().submit("team-b", "b-own", pods=4).submit("team-a", "a-own", pods=3)
+    answer = asked(lab.snapshot(), lost_nodes={G5: 2})
+    assert {each.team: each.gpus_after for each in answer.plan.changes} == {"team-b": 2}
+    [short] = answer.shortfalls
+    assert (short.held, short.offered) == (7, 6)
+    assert {each.team: each.after.quota for each in answer.teams} == {"team-a": 4, "team-b": 2}
+
+
+def test_nodes_that_join_count_at_once() -> None:
+    answer = asked(governed(nodes=6).snapshot(), added_nodes={G5: 2})
+    assert [each.usable for each in answer.plan.capacity] == [8]
+    assert not asked(governed(nodes=8).snapshot(), added_nodes={G5: 2}).shortfalls
+
+
+def test_submitted_work_that_takes_back_lent_quota_preempts_the_borrower() -> None:
+    lab = Lab().team("team-a", 4).team("team-b", 4).machines(8).submit("team-a", "borrows", pods=6)
+    new = workload("team-b", "urgent", 1, pods=4, created=NOON)
+    answer = asked(lab.snapshot(), submitted=(new,))
+    assert states(answer)["team-b/urgent"] == ("absent", "absent", "runs")
+    [lost] = [each for each in answer.workloads if each.preempted_by]
+    assert (lost.workload, lost.preempted_by, lost.because) == (
+        "team-a/borrows",
+        "team-b/urgent",
+        "InCohortReclamation",
+    )
+
+
+def test_a_weight_decides_who_borrows_what_is_left() -> None:
+    lab = Lab().team("team-a", 1, borrow=500).team("team-b", 1, borrow=500).team("pool", 3, strategy="Lend").machines(5)
+    lab.submit("team-a", "a-own").submit("team-b", "b-own", ago=59)
+    lab.put(workload("team-a", "a-more", 1, pods=2, created=NOON - timedelta(minutes=20)))
+    lab.put(workload("team-b", "b-more", 1, pods=2, created=NOON - timedelta(minutes=10)))
+    snapshot = lab.snapshot()
+    assert states(asked(snapshot))["team-a/a-more"][2] == "runs"
+    answer = asked(snapshot, weights={"team-b": 90, "team-a": 1})
+    assert (states(answer)["team-a/a-more"][2], states(answer)["team-b/b-more"][2]) == ("waits", "runs")
+
+
+def test_run_times_give_starts_and_ends_side_by_side() -> None:
+    snapshot = two_teams().snapshot()
+    keys = {f"team-a/{job}": f"hyperpod-ns-team-a/pytorchjob-{job}-a1b2c" for job in ("a-own", "a-more")}
+    times = dict.fromkeys(keys.values(), timedelta(hours=3))
+    answer = what_if(snapshot, suppose(snapshot, Hypothesis(quotas=(QuotaSetting("team-a", G5, 6),))), times)
+    courses = {each.workload: each for each in answer.courses}
+    more = courses["team-a/a-more"]
+    assert more.starts_before == courses["team-a/a-own"].ends_before == NOON + timedelta(hours=2)
+    assert (more.starts_after, more.ends_after) == (NOON, NOON + timedelta(hours=3))
+
+
+def test_who_runs_on_loans_is_at_risk_from_every_lender() -> None:
+    lab = Lab().team("team-a", 2, borrow=300).team("team-b", 3).machines(5).submit("team-a", "borrows", pods=4)
+    [risk] = asked(lab.snapshot()).risks
+    assert (risk.workload, risk.lender, risk.size, risk.unused) == ("team-a/borrows", "team-b", 2, 3)
+
+
+def test_nobody_is_at_risk_within_the_own_quota() -> None:
+    assert not asked(two_teams().snapshot()).risks
+
+
+def test_the_snapshot_is_not_changed_and_the_answer_is_the_same_each_time() -> None:
+    snapshot = two_teams().snapshot()
+    twin = replace(snapshot)
+    first, second = (asked(snapshot, lost_nodes={G5: 1}) for _ in range(2))
+    assert (first, snapshot) == (second, twin)
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "said"),
+    [
+        ({"lost_nodes": {G5: 9}}, "9 ml.g5.8xlarge nodes cannot be lost: 8 are healthy"),
+        ({"lost_nodes": {"ml.g5.9xlarge": 1}}, "did you mean ml.g5.8xlarge"),
+        ({"quotas": (QuotaSetting("team-c", G5, 1),)}, "no team is called team-c; did you mean team-"),
+        ({"weights": {"nobody": 1}}, "no team is called nobody; there are team-a, team-b"),
+    ],
+)
+def test_what_is_not_there_cannot_be_supposed(hypothesis: dict[str, Any], said: str) -> None:
+    with pytest.raises((UnknownNameError, ValueError), match=said):
+        asked(two_teams().snapshot(), **hypothesis)

@@ -1,0 +1,235 @@
+"""`taskgov what-if`: suppose that the cluster were otherwise, and see the plan and what the scheduler would do."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path  # noqa: TC003 -- typer reads the annotations
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+import yaml
+from pydantic_core import to_jsonable_python
+from rich.text import Text
+
+from taskgov.allocation.codec import plan_to_json
+from taskgov.explain.amounts import words
+from taskgov.explain.find import UnknownNameError
+from taskgov.explain.manifests import workload_of
+from taskgov.explain.suppose import Hypothesis, QuotaSetting, suppose
+from taskgov.explain.what_if import what_if
+from taskgov.quantities import format_quantity
+from taskgov_cli import documents, durations, snapshots
+from taskgov_cli.output import console, findings_table, print_json, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from rich.console import RenderableType
+
+    from taskgov.explain.risk import Risk
+    from taskgov.explain.what_if import Course, TeamDifference, WhatIf, WorkloadDifference
+    from taskgov.snapshot.model import KubernetesObject, Snapshot
+
+_NODES: Final = re.compile(r"(\d+)x(.+)")
+_SETTING: Final = re.compile(r"([^.=]+)\.([^=]+)=(\d+)")
+_WEIGHT: Final = re.compile(r"([^=]+)=(\d+)")
+
+
+def what_if_command(  # noqa: PLR0913, PLR0917 -- options are named by whoever types them
+    snapshot: snapshots.SnapshotFile = None,
+    lose_nodes: Annotated[
+        list[str] | None, typer.Option("--lose-nodes", metavar="NxTYPE", help="Healthy nodes that are gone. Repeat.")
+    ] = None,
+    add_nodes: Annotated[
+        list[str] | None, typer.Option("--add-nodes", metavar="NxTYPE", help="Healthy nodes that join. Repeat.")
+    ] = None,
+    set_quota: Annotated[
+        list[str] | None, typer.Option("--set", metavar="TEAM.TYPE=N", help="A quota of N whole instances. Repeat.")
+    ] = None,
+    weight: Annotated[
+        list[str] | None, typer.Option("--weight", metavar="TEAM=N", help="A fair-share weight, 0 to 100. Repeat.")
+    ] = None,
+    submit: Annotated[
+        list[Path] | None,
+        typer.Option(exists=True, dir_okay=False, help="Manifest of a job that is submitted now (YAML). Repeat."),
+    ] = None,
+    as_team: Annotated[str | None, typer.Option("--as", metavar="TEAM", help="The team that submits.")] = None,
+    policy: snapshots.PolicyFile = None,
+    runs: durations.Runs = None,
+    cluster: snapshots.LiveCluster = None,
+    stack: snapshots.Stack = None,
+    context: snapshots.Context = None,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON, for programs.")] = False,
+) -> None:
+    """Suppose that nodes, quotas, weights, work or the policy were otherwise: the plan, and what becomes of work.
+
+    Example: taskgov what-if -s ml-cluster.json --lose-nodes 4xml.p5.48xlarge --set team-a.ml.p5.48xlarge=6
+    """
+    now = snapshots.known(snapshot, cluster, None, stack, context)
+    wanted = now if policy is None else documents.in_force(now, policy)
+    try:
+        hypothesis = Hypothesis(
+            lost_nodes=_counts(lose_nodes, _NODES, "4xml.p5.48xlarge"),
+            added_nodes=_counts(add_nodes, _NODES, "4xml.p5.48xlarge"),
+            quotas=tuple(_settings(set_quota)),
+            weights=dict(_pairs(weight, _WEIGHT, "team-b=50")),
+            submitted=tuple(_submitted(submit or [], now, as_team)),
+        )
+        supposed = suppose(wanted, hypothesis)
+        answer = what_if(now, supposed, durations.run_times(supposed, runs))
+    except (UnknownNameError, ValueError) as error:
+        raise typer.BadParameter(str(error)) from error
+    if as_json:
+        print_json(to_jsonable_python(answer) | {"plan": json.loads(plan_to_json(answer.plan))})
+    else:
+        for part in shown(answer):
+            console().print(part)
+
+
+def shown(answer: WhatIf) -> Iterator[RenderableType]:
+    """Return the answer for people: quotas, teams side by side, work that is touched, risks."""
+    yield Text.assemble(("What if", "bold"), f": {_summary(answer)}")
+    if answer.plan.changes:
+        rows = [(each.team or each.name, each.because) for each in answer.plan.changes]
+        yield table("Quotas that the plan would change", ("team", "because"), rows)
+    stopped = [(each.guardrail, each.because) for each in answer.plan.guardrails if not each.passed]
+    if stopped:
+        yield table("The plan would be stopped by", ("guardrail", "because"), stopped)
+    yield _teams(answer.teams)
+    touched = [each for each in answer.workloads if each.differs]
+    if touched:
+        yield _workloads(touched)
+    if answer.courses:
+        yield _courses(answer.courses)
+    for short in answer.shortfalls:
+        held, offered = words(short.resource, short.held), words(short.resource, short.offered)
+        sentence = (
+            f"Admitted work holds {held} of {short.instance_type}, and healthy nodes offer {offered}: some waits."
+        )
+        yield Text(sentence, style="yellow")
+    if answer.risks:
+        yield _risks(answer.risks)
+    if answer.loops:
+        yield Text(f"These would preempt one another for ever: {', '.join(answer.loops)}", style="bold red")
+    if answer.plan.findings:
+        yield findings_table(answer.plan.findings)
+    yield from (Text(f"Not modelled: {each}", style="dim") for each in answer.not_modelled)
+
+
+def _summary(answer: WhatIf) -> str:
+    """Return one line: how many quotas change, and what becomes of work."""
+    moves = [(each.before, each.after) for each in answer.workloads if each.differs]
+    starts = sum(after == "runs" and before != "runs" for before, after in moves)
+    waits = sum(after == "waits" and before != "waits" for before, after in moves)
+    preempted = sum(bool(each.preempted_by) for each in answer.workloads)
+    return (
+        f"{len(answer.plan.changes)} quotas change; {starts} workloads start that would have waited, "
+        f"{waits} wait that would not, {preempted} are preempted"
+    )
+
+
+def _teams(teams: tuple[TeamDifference, ...]) -> RenderableType:
+    rows = []
+    for each in teams:
+        pairs = [
+            (getattr(each.before, name), getattr(each.after, name)) for name in ("quota", "used", "borrowed", "lent")
+        ]
+        amounts = [_arrow(*(format_quantity(each.resource, one) for one in pair)) for pair in pairs]
+        waiting = _arrow(str(each.before.pending), str(each.after.pending))
+        rows.append((each.team, each.instance_type, each.resource, *amounts, waiting))
+    columns = ("team", "instance type", "resource", "quota #", "used #", "borrowed #", "lent #", "waiting #")
+    return table("Teams, before -> after, when nothing more happens", columns, rows)
+
+
+def _arrow(before: str, after: str) -> str:
+    return before if before == after else f"{before} -> {after}"
+
+
+def _workloads(touched: list[WorkloadDifference]) -> RenderableType:
+    rows = [
+        (
+            each.workload,
+            each.gpus,
+            each.now,
+            each.before,
+            each.after,
+            f"preempted by {each.preempted_by} ({each.because})" if each.preempted_by else "",
+        )
+        for each in touched
+    ]
+    return table("Workloads", ("workload", "GPUs #", "now", "as it is", "then", ""), rows)
+
+
+def _courses(courses: tuple[Course, ...]) -> RenderableType:
+    rows = [
+        (
+            each.workload,
+            _arrow(_time(each.starts_before), _time(each.starts_after)),
+            _arrow(_time(each.ends_before), _time(each.ends_after)),
+            _arrow(str(each.preemptions_before), str(each.preemptions_after)),
+        )
+        for each in courses
+    ]
+    return table("Over time, by the run times that are known", ("workload", "starts", "ends", "preempted #"), rows)
+
+
+def _risks(risks: tuple[Risk, ...]) -> RenderableType:
+    rows = [
+        (each.workload, each.lender, each.instance_type, format_quantity(each.resource, each.size), each.reason)
+        for each in risks
+    ]
+    title = "Then at risk: preempted when the lender submits so much within its quota"
+    return table(title, ("workload", "lender", "instance type", "submits #", "reason"), rows)
+
+
+def _time(at: datetime | None) -> str:
+    return f"{at:%m-%d %H:%M}" if at else "never"
+
+
+# Options
+
+
+def _pairs(values: list[str] | None, form: re.Pattern[str], example: str) -> Iterator[tuple[str, int]]:
+    for value in values or ():
+        found = form.fullmatch(value)
+        if found is None:
+            raise ValueError(f"{value!r} is not of the form {example}")
+        first, second = found.groups()
+        yield (second, int(first)) if form is _NODES else (first, int(second))
+
+
+def _counts(values: list[str] | None, form: re.Pattern[str], example: str) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for name, count in _pairs(values, form, example):
+        counts[name] = counts.get(name, 0) + count
+    return counts
+
+
+def _settings(values: list[str] | None) -> Iterator[QuotaSetting]:
+    for value in values or ():
+        found = _SETTING.fullmatch(value)
+        if found is None:
+            raise ValueError(f"{value!r} is not of the form team-a.ml.p5.48xlarge=6")
+        yield QuotaSetting(found[1], found[2], int(found[3]))
+
+
+def _submitted(files: list[Path], snapshot: Snapshot, team: str | None) -> Iterator[KubernetesObject]:
+    for file in files:
+        for manifest in _manifests(file):
+            try:
+                yield workload_of(manifest, snapshot, team)
+            except (KeyError, ValueError) as error:
+                raise ValueError(f"{file}: {error}") from error
+
+
+def _manifests(file: Path) -> list[dict[str, Any]]:
+    try:
+        found = [each for each in yaml.safe_load_all(file.read_text()) if each]
+    except yaml.YAMLError as error:
+        raise ValueError(f"{file} is no YAML: {error}") from error
+    if not found or not all(isinstance(each, dict) for each in found):
+        raise ValueError(f"{file} holds no manifest")
+    return found
