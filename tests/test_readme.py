@@ -1,0 +1,48 @@
+"""What the README shows is what happens."""
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from taskgov.policy.parse import parse_policy
+from taskgov_cli.main import app
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+SHOWN = re.compile(r"<!-- demo -->\n```text\n(.*?)```", re.DOTALL)
+LAST = re.compile(r"demo: \d+ checks passed, 0 failed")
+
+
+def test_every_line_of_the_demo_that_it_shows_is_printed() -> None:
+    shown = SHOWN.search(README)
+    assert shown is not None
+    result = CliRunner().invoke(app, ["demo", "01-three", "14-quotas"])
+    assert result.exit_code == 0
+    printed = {line.rstrip() for line in result.output.splitlines()}
+    *lines, last = shown[1].splitlines()
+    assert [line for line in lines if line != "..." and line not in printed] == []
+    assert LAST.fullmatch(last)
+
+
+def test_the_policy_document_that_it_shows_is_valid() -> None:
+    (document,) = re.findall(r"```yaml\n(apiVersion.*?)```", README, re.DOTALL)
+    parsed = parse_policy(document)
+    assert parsed.violations == ()
+    assert parsed.document is not None
+    assert [team.name for team in parsed.document.teams] == ["team-a", "team-b"]
+
+
+@pytest.mark.parametrize("page", ["README.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))])
+def test_every_link_to_a_file_leads_to_one(page: str) -> None:
+    text = (ROOT / page).read_text()
+    links = [link for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text) if "://" not in link]
+    assert [link for link in links if not (ROOT / page).parent.joinpath(link).exists()] == []
+
+
+def test_every_make_target_that_it_names_exists() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    named = set(re.findall(r"(?:^\$ |`)make ([a-z][a-z-]*)", README, re.MULTILINE))
+    assert named >= {"demo", "test", "help"}
+    assert [target for target in named if f"\n{target}:" not in makefile] == []
