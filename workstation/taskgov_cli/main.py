@@ -10,7 +10,7 @@ from taskgov.allocation.codec import plan_to_json
 from taskgov.allocation.planner import plan_quotas
 from taskgov.policy.parse import parse_policy
 from taskgov.snapshot.codec import snapshot_from_json
-from taskgov_cli import documents, explain, plans, snapshots, what_if
+from taskgov_cli import documents, explain, plans, snapshots, status, what_if
 from taskgov_cli.output import NO, OK, console, print_json
 
 app = typer.Typer(
@@ -78,6 +78,7 @@ def demo(
 
 app.command()(explain.explain)
 app.command()(snapshots.snapshot)
+app.command()(status.status)
 app.command("what-if")(what_if.what_if_command)
 
 

@@ -23,7 +23,7 @@ from taskgov.adapters.errors import translated
 from taskgov.adapters.kubernetes import EksConnections, KubernetesReader
 from taskgov.adapters.s3 import Bucket
 from taskgov.adapters.sagemaker import SageMaker
-from taskgov.bootstrap import aws
+from taskgov.bootstrap.aws import CONFIG
 from taskgov.errors import GovernanceError, InvalidRequestError
 from taskgov.services.take_snapshot import TakeSnapshot
 from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_json
@@ -117,10 +117,12 @@ def read(file: Path) -> Snapshot:
 def live(cluster: str, stack: str | None = None, context: str | None = None) -> Snapshot:
     """Read a cluster now. Raises `GovernanceError`."""
     clock = SystemClock()
-    connections = KubeconfigContext(context) if context else EksConnections(aws.eks(), boto3.Session(), clock.now)
-    documents_of, state = _stores(stack)
-    take = TakeSnapshot(SageMaker(aws.sagemaker()), KubernetesReader(connections), documents_of, state, clock)
-    return take(cluster)
+    session = boto3.Session()
+    eks = EksConnections(session.client("eks", config=CONFIG), session, clock.now)
+    connections = KubeconfigContext(context) if context else eks
+    documents_of, state = _stores(session, stack)
+    hyperpod = SageMaker(session.client("sagemaker", config=CONFIG))
+    return TakeSnapshot(hyperpod, KubernetesReader(connections), documents_of, state, clock)(cluster)
 
 
 @contextmanager
@@ -147,15 +149,22 @@ class KubeconfigContext:
             raise InvalidRequestError(f"kubeconfig: {error}; see: kubectl config get-contexts") from error
 
 
-def _stores(stack: str | None) -> tuple[DocumentStore, StateStore]:
+def _stores(session: boto3.Session, stack: str | None) -> tuple[DocumentStore, StateStore]:
     if stack is None:
         return cast("DocumentStore", _NoDocuments()), cast("StateStore", _NothingRemembered())
+    names = stack_outputs(session, stack)
+    table = session.resource("dynamodb", config=CONFIG).Table(names["TableName"])
+    return Bucket(session.client("s3", config=CONFIG), names["BucketName"]), Table(table)
+
+
+def stack_outputs(session: boto3.Session, stack: str) -> dict[str, str]:
+    """Return the names of what a deployed stack of taskgov has. Raises `GovernanceError`, also for another stack."""
     with translated(f"describe stack {stack}"):
-        found = boto3.client("cloudformation", config=aws.CONFIG).describe_stacks(StackName=stack)["Stacks"][0]
+        found = session.client("cloudformation", config=CONFIG).describe_stacks(StackName=stack)["Stacks"][0]
     outputs = {each["OutputKey"]: each["OutputValue"] for each in found.get("Outputs", [])}
     if not {"TableName", "BucketName"} <= outputs.keys():
         raise InvalidRequestError(f"stack {stack} has no outputs TableName and BucketName: it is not taskgov's")
-    return Bucket(aws.s3(), outputs["BucketName"]), Table(aws.table(outputs["TableName"]))
+    return outputs
 
 
 class _NoDocuments:

@@ -1,0 +1,79 @@
+"""`taskgov snapshot`: read a live cluster (the embedded one), then ask offline."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from taskgov_cli.main import app
+from taskgov_cli.snapshots import UNREACHABLE
+from taskgov_embedded.walkthrough.model import HERE, load
+from taskgov_embedded.walkthrough.player import Player
+from taskgov_embedded.walkthrough.world import World
+
+STACK = "taskgov"
+
+
+@pytest.fixture(scope="module")
+def runner() -> CliRunner:
+    return CliRunner()
+
+
+@pytest.fixture(scope="module")
+def live() -> Iterator[World]:
+    """The cluster of a walkthrough in which a task of four waits because of its team's borrow limit."""
+    walkthrough = load(HERE / "08-lend-and-borrow.yaml")
+    with World(walkthrough) as world:
+        steps = Player(walkthrough, world).play()
+        for _ in range(3):
+            next(steps)
+        yield world
+
+
+def test_a_live_cluster_becomes_a_file_that_answers_offline(runner: CliRunner, live: World, tmp_path: Path) -> None:
+    file = tmp_path / "ml-cluster.json"
+    result = runner.invoke(app, ["snapshot", "ml-cluster", "-o", str(file)])
+    assert result.exit_code == 0, result.output
+    answer = json.loads(runner.invoke(app, ["explain", "b-more", "-s", str(file), "--json"]).output)
+    assert (answer["workload"], answer["reason"]) == ("team-b/b-more", "WaitingForQuota")
+    limits = {each["because"] for each in answer["remedies"] if each["kind"] == "borrow-limit"}
+    assert limits == {"the borrow limit of team-b is 3 GPUs of ml.g5.8xlarge (BorrowLimit 60)"}  # as documented
+
+
+def test_questions_may_be_put_to_the_live_cluster_itself(runner: CliRunner, live: World) -> None:
+    data = json.loads(runner.invoke(app, ["status", "--cluster", "ml-cluster", "--json"]).output)
+    used = {each["usage"]["team"]: each["usage"]["used"] for each in data["teams"] if each["leading"]}
+    assert used == {"team-a": 2, "team-b": 4}
+
+
+def test_the_deployed_stack_adds_its_document_and_its_memory(runner: CliRunner, live: World) -> None:
+    body = json.dumps({"apiVersion": "taskgov/v1", "cluster": {"name": "ml-cluster", "arn": live.cluster_arn}})
+    bucket = live.stack.physical("GovernanceBucket")
+    live.stack.client("s3").put_object(Bucket=bucket, Key="policies/ml-cluster.yaml", Body=body.encode())
+    with_stack = json.loads(runner.invoke(app, ["snapshot", "ml-cluster", "--stack", STACK]).output)
+    without = json.loads(runner.invoke(app, ["snapshot", "ml-cluster"]).output)
+    assert (with_stack["policy"]["apiVersion"], without.get("policy")) == ("taskgov/v1", None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["snapshot", "no-such-cluster"], "NotFoundError"),
+        (["snapshot", "ml-cluster", "--stack", "no-such-stack"], "no-such-stack"),
+        (["snapshot", "ml-cluster", "--context", "no-such-context"], "kubectl config get-contexts"),
+    ],
+)
+def test_what_cannot_be_read_ends_with_a_sentence_and_its_own_exit_code(
+    runner: CliRunner, live: World, arguments: list[str], said: str
+) -> None:
+    result = runner.invoke(app, arguments)
+    assert (result.exit_code, said in result.output) == (UNREACHABLE, True), result.output
+
+
+def test_the_live_cluster_was_only_looked_at(runner: CliRunner, live: World) -> None:
+    before = len(live.stack.calls)
+    runner.invoke(app, ["snapshot", "ml-cluster", "--stack", STACK])
+    actions = {call.action for call in live.stack.calls[before:]}
+    assert all(action.split(":")[1].startswith(("Describe", "List", "Get", "Query")) for action in actions), actions

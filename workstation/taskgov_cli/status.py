@@ -1,0 +1,97 @@
+"""`taskgov status`: capacity, quotas, use, loans and what waits, at a glance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from pydantic_core import to_jsonable_python
+from rich.text import Text
+
+from taskgov.audit.report_standing import standing_of
+from taskgov.quantities import format_quantity
+from taskgov.snapshot.health import node_fault
+from taskgov_cli import snapshots
+from taskgov_cli.output import console, print_json, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import RenderableType
+
+    from taskgov.audit.report_standing import Standing, TeamStanding
+    from taskgov.snapshot.model import Snapshot
+
+
+def status(
+    snapshot: snapshots.SnapshotFile = None,
+    cluster: snapshots.LiveCluster = None,
+    stack: snapshots.Stack = None,
+    context: snapshots.Context = None,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON, for programs.")] = False,
+) -> None:
+    """Show how everybody stands: capacity, quota, used, borrowed, lent and waiting, by team and instance type.
+
+    Example: taskgov status --cluster ml-cluster
+    """
+    known = snapshots.known(snapshot, cluster, None, stack, context)
+    standing = standing_of(known)
+    if as_json:
+        print_json(as_data(known, standing))
+    else:
+        for part in shown(known, standing):
+            console().print(part)
+
+
+def as_data(snapshot: Snapshot, standing: Standing) -> dict[str, Any]:
+    """Return the standing for programs; amounts in base units."""
+    faults = {node.name: fault for node in snapshot.nodes if (fault := node_fault(node)) is not None}
+    head = {"cluster": snapshot.cluster.name, "takenAt": snapshot.taken_at, "unhealthyNodes": faults}
+    return to_jsonable_python(head) | to_jsonable_python(standing)  # type: ignore[no-any-return]
+
+
+def shown(snapshot: Snapshot, standing: Standing) -> Iterator[RenderableType]:
+    """Return the standing for people: leading resources only."""
+    policy = "no policy document" if snapshot.policy is None else f"policy {snapshot.policy_version}"
+    head = f" ({snapshot.cluster.status}), {snapshot.taken_at:%Y-%m-%d %H:%M:%S} UTC, {policy}"
+    yield Text.assemble((snapshot.cluster.name, "bold"), head)
+    if snapshot.stopped is not False:
+        yield Text("The stop switch is on: nothing is changed.", style="bold red")
+    yield _capacity(standing)
+    yield _teams(standing)
+    faults = [(node.name, node.instance_type, fault) for node in snapshot.nodes if (fault := node_fault(node))]
+    if faults:
+        yield table("Nodes that take no work", ("node", "instance type", "because"), faults)
+
+
+def _capacity(standing: Standing) -> RenderableType:
+    rows = [
+        (
+            each.instance_type,
+            each.resource,
+            f"{each.healthy_nodes} of {each.healthy_nodes + each.unhealthy_nodes}",
+            *(format_quantity(each.resource, n) for n in (each.healthy, each.guaranteed, each.overcommit)),
+        )
+        for each in standing.capacities
+    ]
+    columns = ("instance type", "resource", "nodes healthy #", "capacity #", "promised #", "too much #")
+    return table("Capacity", columns, rows)
+
+
+def _teams(standing: Standing) -> RenderableType:
+    waiting = {each.team: each for each in standing.pending}
+    rows = []
+    for each in standing.teams:
+        if each.leading:
+            one = waiting.get(each.usage.team)
+            pending = f"{one.workloads} ({one.accelerators})" if one else "0"
+            rows.append((each.usage.team, each.usage.instance_type, *_amounts(each), pending))
+    numbers = ("quota #", "used #", "borrowed #", "lent #", "idle #", "fair #", "waiting (GPUs) #")
+    return table("Teams", ("team", "instance type", *numbers), rows)
+
+
+def _amounts(each: TeamStanding) -> Iterator[str]:
+    usage = each.usage
+    for amount in (usage.guaranteed, usage.used, usage.borrowed, usage.lent, usage.idle, each.entitlement):
+        yield "" if amount is None else format_quantity(usage.resource, amount)
