@@ -33,7 +33,7 @@ demo: $(READY) ## Govern a cluster on the embedded stack: every walkthrough, eac
 
 .PHONY: test
 test: $(READY) ## Run the tests: fast, hermetic, no network (ARGS="-k name")
-	@$(BIN)/pytest --numprocesses auto --quiet -m "not slow and not faults" $(ARGS)
+	@$(BIN)/pytest --numprocesses auto --quiet -m "not slow and not faults and not cluster" $(ARGS)
 
 .PHONY: test-slow
 test-slow: $(READY) ## Run what needs the package index: `sam build` on a machine without the runtime's Python
@@ -45,7 +45,7 @@ test-faults: $(READY) ## Break every call of a run in every way, and drown it in
 
 .PHONY: coverage
 coverage: $(READY) ## Run the tests and show what they do not reach
-	@$(BIN)/pytest --numprocesses auto --quiet -m "not slow and not faults" --cov --cov-report=term:skip-covered $(ARGS)
+	@$(BIN)/pytest --numprocesses auto --quiet -m "not slow and not faults and not cluster" --cov --cov-report=term:skip-covered $(ARGS)
 
 .PHONY: lint
 lint: $(READY) ## Check style, types, the order of the rooms, and the template (three ways)
