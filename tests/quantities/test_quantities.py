@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from decimal import ROUND_CEILING, Decimal
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kubernetes.utils.quantity import parse_quantity
 
 from taskgov.quantities import CPU, GPU, MEMORY, UNLIMITED, add, format_quantity, is_accelerator, parse, times
 
@@ -21,6 +24,12 @@ from taskgov.quantities import CPU, GPU, MEMORY, UNLIMITED, add, format_quantity
         (MEMORY, "1.5Gi", 1_610_612_736),
         (MEMORY, "100m", 1),
         (MEMORY, "1E", 10**18),
+        (MEMORY, "1E3", 1000),
+        (MEMORY, "12e-1", 2),
+        (MEMORY, "+.5Mi", 2**19),
+        (MEMORY, "1.", 1),
+        (CPU, "1500000n", 2),
+        (GPU, "1e30", UNLIMITED),
         (GPU, "8", 8),
         (GPU, "-2", -2),
         (GPU, "9223372036854775808", UNLIMITED),
@@ -31,7 +40,9 @@ def test_a_quantity_is_read_into_base_units_rounding_up(resource: str, text: str
     assert parse(resource, text) == amount
 
 
-@pytest.mark.parametrize("text", ["", "Gi", "eight", "1ki", "NaN", "Infinity", "1 Gi"])
+@pytest.mark.parametrize(
+    "text", ["", "Gi", "eight", "1ki", "1K", "1e3k", "1_000", "1.5.2", "NaN", "Infinity", "1 Gi", "1Gi\n", "\u0661"]
+)
 def test_what_is_no_quantity_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="not a Kubernetes quantity"):
         parse(MEMORY, text)
@@ -62,6 +73,16 @@ def test_numbers_from_yaml_are_read_as_they_are_written() -> None:
 )
 def test_an_amount_prints_in_canonical_form(resource: str, amount: int, text: str) -> None:
     assert format_quantity(resource, amount) == text
+
+
+@given(
+    st.decimals(-(10**6), 10**6, places=3),
+    st.sampled_from(["", "n", "u", "m", "k", "M", "G", "T", "P", "Ki", "Mi", "Gi", "Ti", "Pi"]),
+)
+def test_quantities_are_read_as_the_client_library_reads_them(number: Decimal, suffix: str) -> None:
+    text = f"{number}{suffix}"
+    want = parse_quantity(text).to_integral_value(rounding=ROUND_CEILING)
+    assert parse(MEMORY, text) == min(int(want), UNLIMITED)
 
 
 @given(st.sampled_from([CPU, MEMORY, GPU]), st.integers(-(2**40), 2**62))
