@@ -10,7 +10,19 @@ from taskgov.allocation.codec import plan_to_json
 from taskgov.allocation.planner import plan_quotas
 from taskgov.policy.parse import parse_policy
 from taskgov.snapshot.codec import snapshot_from_json
-from taskgov_cli import documents, explain, plans, snapshots, status, what_if
+from taskgov_cli import (
+    approvals,
+    documents,
+    explain,
+    history,
+    leases,
+    operate,
+    plans,
+    rollback,
+    snapshots,
+    status,
+    what_if,
+)
 from taskgov_cli.output import NO, OK, console, print_json
 
 app = typer.Typer(
@@ -78,6 +90,13 @@ def demo(
 
 app.command()(explain.explain)
 app.command()(snapshots.snapshot)
+app.command()(approvals.approve)
+app.command()(approvals.reject)
+app.command()(rollback.rollback)
+app.command()(operate.reconcile)
+app.command()(operate.stop)
+app.command()(history.history)
+app.add_typer(leases.app, name="lease")
 app.command()(status.status)
 app.command("what-if")(what_if.what_if_command)
 

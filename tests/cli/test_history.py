@@ -1,0 +1,51 @@
+"""What commands show of a deployed stack without changing it, and how they say that they could not."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from taskgov_embedded.walkthrough.world import World
+from tests.support.operating import AFTER, APPLIED, counts, data, last_plan, opened, played, taskgov
+
+
+@pytest.fixture(scope="module")
+def applied() -> Iterator[World]:
+    with pytest.MonkeyPatch.context() as environment:
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            environment.setenv(name, "testing")
+        with opened(*APPLIED) as world:
+            yield played(world)
+
+
+def test_history_shows_the_newest_runs_first(applied: World) -> None:
+    assert [run["outcome"] for run in data("history", "ml-cluster", "--limit", "1")] == ["applied"]
+    starts = [run["startedAt"] for run in data("history", "ml-cluster")]
+    assert starts == sorted(starts, reverse=True)
+    assert len(starts) == 2
+    shown = taskgov("history", applied.cluster_arn)
+    assert "Object Created: policies/ml-cluster.yaml" in " ".join(shown.stdout.split())
+
+
+def test_a_rollback_is_only_shown_unless_it_is_asked_for(applied: World) -> None:
+    result = taskgov("rollback", last_plan())
+    assert (result.exit_code, counts(applied)) == (0, AFTER)
+    assert "Nothing was written" in result.stdout
+
+
+def test_a_plan_that_nobody_asked_about_is_refused(applied: World) -> None:
+    assert applied.quotas()
+    result = taskgov("approve", "plan-of-nobody", "--cluster", "ml-cluster")
+    assert (result.exit_code, "no plan plan-of-nobody waits" in result.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("history", "nobody"), "Cluster with name nobody not found"),
+        (("history", "ml-cluster", "--stack", "nobody"), "Its name is given by --stack"),
+    ],
+)
+def test_what_cannot_be_reached_is_told_with_exit_code_3(applied: World, arguments: tuple[str, ...], says: str) -> None:
+    assert applied.quotas()
+    result = taskgov(*arguments)
+    assert (result.exit_code, says in result.stderr) == (3, True)

@@ -1,0 +1,94 @@
+"""An embedded account on which commands are run as a person runs them, with boto3's own default clients."""
+
+import json
+from typing import Any
+
+import boto3
+import pytest
+from typer.testing import CliRunner, Result
+
+from taskgov_cli.main import app
+from taskgov_embedded.walkthrough.model import Walkthrough
+from taskgov_embedded.walkthrough.player import Player
+from taskgov_embedded.walkthrough.world import World
+
+G5 = "ml.g5.8xlarge"
+DOCUMENT = {
+    "apiVersion": "taskgov/v1",
+    "cluster": {"name": "ml-cluster", "arn": "${clusterArn}"},
+    "teams": [{"name": "team-a", "quota": {"ComputeQuotaResources": [{"InstanceType": G5, "Count": 2}]}}],
+    "sharedPool": {"team": "shared-pool", "takes": "remainder"},
+    "capacity": {"holdUnhealthyMinutes": 0, "growAfterMinutes": 0},
+}
+ASKS = {"guardrails": {"approveAbove": {"changedGpus": 2}}}
+HALF = [{"name": "team-a", "quota": {"ComputeQuotaResources": [{"InstanceType": G5, "Count": 1}]}}]
+CLUSTER = {"groups": [{"instanceType": G5, "count": 4}]}
+BEFORE, AFTER = {"team-a": 2, "shared-pool": 2}, {"team-a": 1, "shared-pool": 3}
+
+
+def opened(*steps: dict[str, Any]) -> World:
+    return World(
+        Walkthrough.model_validate(
+            {
+                "name": "Operating",
+                "source": "a person at a terminal",
+                "about": "what people do by hand",
+                "mode": "apply",
+                "starts": "2026-11-20T09:00:00Z",
+                "cluster": CLUSTER,
+                "steps": [{"title": "so it is", "do": [*steps], "expect": {}}],
+            }
+        )
+    )
+
+
+def played(world: World) -> World:
+    list(Player(world.walkthrough, world).play())
+    boto3.setup_default_session()  # a command is a process of its own: it reads its credentials anew
+    return world
+
+
+def taskgov(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments)
+
+
+def data(*arguments: str) -> Any:
+    return json.loads(taskgov(*arguments, "--json").stdout)
+
+
+def pending_plan(world: World) -> str:
+    items = boto3.resource("dynamodb").Table(world.stack.outputs["TableName"]).scan()["Items"]
+    (plan,) = {str(item["planId"]) for item in items if str(item["sk"]).startswith("APPROVAL#")}
+    return plan
+
+
+def waiting(world: World) -> list[dict[str, Any]]:
+    items = boto3.resource("dynamodb").Table(world.stack.outputs["TableName"]).scan()["Items"]
+    return [item for item in items if str(item["sk"]).startswith("APPROVAL#") and "answeredBy" not in item]
+
+
+def counts(world: World) -> dict[str, int]:
+    return {team: rows[0]["Count"] for team, rows in world.quotas().items()}
+
+
+def last_plan() -> str:
+    return str(data("history", "ml-cluster")[0]["planId"])
+
+
+def be(person: str, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.stack.client("sts", person=person)  # the account learns of the person's key
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", f"AKIA{person.upper()}")
+    boto3.setup_default_session()
+
+
+def write_as(author: str, world: World) -> None:
+    """Write the document again, as a pipeline would that says who changed it."""
+    bucket = world.stack.outputs["BucketName"]
+    client = boto3.client("s3")
+    text = client.get_object(Bucket=bucket, Key="policies/ml-cluster.yaml")["Body"].read() + b"\n# reviewed\n"
+    client.put_object(Bucket=bucket, Key="policies/ml-cluster.yaml", Body=text, Metadata={"author": author})
+    world.stack.run_until_quiet(300)
+
+
+APPLIED = ({"policy": DOCUMENT}, {"waitMinutes": 2}, {"policyChange": {"teams": HALF}}, {"waitMinutes": 2})
+"""A plan that moved one instance from team A to the pool, applied."""

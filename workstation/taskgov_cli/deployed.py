@@ -1,0 +1,96 @@
+"""The deployed stack that a command speaks to: its table, bucket and bus, found by the outputs of the stack."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Final
+
+import boto3
+import typer
+
+from taskgov.adapters.dynamodb import Table
+from taskgov.adapters.errors import translated
+from taskgov.adapters.s3 import Bucket
+from taskgov.adapters.sagemaker import SageMaker
+from taskgov.bootstrap.aws import CONFIG
+from taskgov.errors import InvalidRequestError
+from taskgov_cli.output import NO, console
+from taskgov_cli.snapshots import reported
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mypy_boto3_dynamodb.service_resource import Table as DynamoDBTable
+
+StackName = Annotated[str, typer.Option("--stack", help="CloudFormation stack of taskgov.", envvar="TASKGOV_STACK")]
+Cluster = Annotated[str, typer.Argument(help="HyperPod cluster, by name or ARN.", metavar="CLUSTER")]
+OfCluster = Annotated[
+    str | None, typer.Option("--cluster", "-c", help="The plan's cluster; else every cluster is asked.", metavar="NAME")
+]
+PlanId = Annotated[str, typer.Argument(help="As the notice or `taskgov history` names it.", metavar="PLAN_ID")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the same as JSON, for programs.")]
+
+DEFAULT_STACK: Final = "taskgov"
+
+
+class RefusedError(Exception):
+    """What was asked cannot be done as things stand; the message says why, and what to do next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """One stack of taskgov, reached with the credentials of the environment."""
+
+    table: DynamoDBTable
+    bucket_name: str
+    bus_name: str
+    state: Table
+    documents: Bucket
+    hyperpod: SageMaker
+
+    def arn_of(self, cluster: str) -> str:
+        """Return the ARN of a cluster, given by name or ARN. Raises GovernanceError."""
+        if cluster.startswith("arn:"):
+            return cluster
+        return str(self.hyperpod.describe_cluster(cluster)["ClusterArn"])
+
+    def arns(self, cluster: str | None) -> list[str]:
+        """Return the ARN of the cluster, or of all clusters of the account and Region. Raises GovernanceError."""
+        return self.hyperpod.clusters() if cluster is None else [self.arn_of(cluster)]
+
+
+def deployed(stack: str) -> Deployed:
+    """Return the stack. Raises GovernanceError when there is none of this name, or it is not taskgov's."""
+    with translated(f"describe stack {stack}; is this the right account and Region? Its name is given by --stack"):
+        found = boto3.client("cloudformation", config=CONFIG).describe_stacks(StackName=stack)["Stacks"][0]
+    outputs = {each["OutputKey"]: each["OutputValue"] for each in found.get("Outputs", ())}
+    missing = sorted({"TableName", "BucketName", "BusName"} - outputs.keys())
+    if missing:
+        raise InvalidRequestError(f"stack {stack} has no output {', '.join(missing)}: it is not taskgov's")
+    table = boto3.resource("dynamodb", config=CONFIG).Table(outputs["TableName"])
+    return Deployed(
+        table=table,
+        bucket_name=outputs["BucketName"],
+        bus_name=outputs["BusName"],
+        state=Table(table),
+        documents=Bucket(boto3.client("s3", config=CONFIG), outputs["BucketName"]),
+        hyperpod=SageMaker(boto3.client("sagemaker", config=CONFIG)),
+    )
+
+
+def caller() -> str:
+    """Return who runs this command: the ARN of the user, or of the role's session. Raises GovernanceError."""
+    with translated("ask STS who you are"):
+        return boto3.client("sts", config=CONFIG).get_caller_identity()["Arn"]
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """End the command with a sentence: exit code 1 for what was refused, 3 when AWS could not be reached."""
+    try:
+        with reported():
+            yield
+    except RefusedError as refusal:
+        console(stderr=True).print(f"[red]Refused:[/red] {refusal}", soft_wrap=True)
+        raise typer.Exit(NO) from refusal

@@ -1,0 +1,95 @@
+"""`taskgov history`: the runs of a cluster, newest first: what caused them, what they planned, how they ended."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from boto3.dynamodb.conditions import Key
+from rich.text import Text
+
+from taskgov.adapters.errors import translated
+from taskgov_cli.deployed import DEFAULT_STACK, AsJson, Cluster, StackName, deployed, told
+from taskgov_cli.output import console, print_json, table
+
+if TYPE_CHECKING:
+    from taskgov_cli.deployed import Deployed
+
+Run = Mapping[str, Any]
+"""The record of a run, as it is in the table (`RUN#<time>#<execution>`)."""
+
+STYLES = {
+    "applied": "green",
+    "blocked": "red",
+    "failed": "red",
+    "rollback-failed": "bold red",
+    "rolled-back": "yellow",
+    "needs-approval": "yellow",
+    "rejected": "yellow",
+    "expired": "yellow",
+}
+
+
+def history(
+    cluster: Cluster,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many runs.")] = 20,
+    stack: StackName = DEFAULT_STACK,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Show the last runs of a cluster: when, why, with which plan, and how they ended."""
+    with told():
+        place = deployed(stack)
+        found = list(islice(runs(place, place.arn_of(cluster)), limit))
+    if as_json:
+        print_json([_as_data(run) for run in found])
+    elif not found:
+        console().print(f"No run is on record for {cluster}. Ask for one: taskgov reconcile {cluster}", markup=False)
+    else:
+        columns = ("started (UTC)", "seconds #", "outcome", "plan", "written #", "cause, and what went wrong")
+        console().print(table(f"Runs of {cluster}", columns, map(_row, found)))
+
+
+def runs(place: Deployed, cluster_arn: str) -> Iterator[Run]:
+    """Yield the records of a cluster's runs, newest first. Raises GovernanceError."""
+    condition = Key("pk").eq(f"CLUSTER#{cluster_arn}") & Key("sk").begins_with("RUN#")
+    start: dict[str, Any] = {}
+    while True:
+        with translated(f"list the runs of {cluster_arn}"):
+            page = place.table.query(KeyConditionExpression=condition, ScanIndexForward=False, **start)
+        yield from page["Items"]
+        if "LastEvaluatedKey" not in page:
+            return
+        start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+
+
+def _as_data(run: Run) -> dict[str, Any]:
+    """Return a record for programs: what is JSON inside the record is JSON here."""
+    plain = {name: value for name, value in run.items() if name not in {"pk", "sk", "expiresAt"}}
+    parsed = {name: json.loads(run[name]) for name in ("cause", "plan") if name in run}
+    return plain | parsed | {"applied": int(run["applied"]), "runId": run["sk"].split("#", 2)[2]}
+
+
+def _row(run: Run) -> tuple[str | Text, ...]:
+    started, ended = (datetime.fromisoformat(run[name]) for name in ("startedAt", "endedAt"))
+    outcome = Text(run["outcome"], style=STYLES.get(run["outcome"], ""))
+    return (
+        f"{started:%Y-%m-%d %H:%M:%S}",
+        f"{(ended - started).total_seconds():.0f}",
+        outcome,
+        run.get("planId", ""),
+        str(run["applied"]),
+        "\n".join(filter(None, (_cause(run), run.get("error", "")))),
+    )
+
+
+def _cause(run: Run) -> str:
+    if "cause" not in run:
+        return ""
+    cause = json.loads(run["cause"])
+    by = f" by {cause['by']}" if cause.get("by") else ""
+    return f"{cause.get('what') or cause['detailType']}{by}"

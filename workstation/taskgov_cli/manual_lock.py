@@ -1,0 +1,86 @@
+"""The lock of a cluster, taken by a person for as long as a command writes.
+
+The same item, conditions and fencing token as the runs use (`statemachines/reconcile.asl.yaml`, "Take the lock"): no
+run writes meanwhile, and what a run reads afterwards is what the command left.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from taskgov.adapters.clock import SystemClock
+from taskgov.adapters.errors import translated
+from taskgov.errors import ConflictError
+from taskgov_cli.deployed import RefusedError
+from taskgov_cli.operate import request_run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from taskgov_cli.deployed import Deployed
+
+HELD_FOR: Final = 900
+"""Seconds after which runs may take the lock over, should the command die; as runs hold it."""
+FREE_OR_EXPIRED: Final = "attribute_not_exists(lockOwner) OR lockExpires < :now"
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The lock in hand."""
+
+    owner: str
+    token: int
+    generation: int
+    """How many hints had come when it was taken."""
+
+
+@contextmanager
+def locked(place: Deployed, cluster_arn: str, owner: str, by: str) -> Iterator[Held]:
+    """Hold the cluster's lock. A run that came and went meanwhile is asked for anew when the lock is released.
+
+    Raises RefusedError while a run holds it, GovernanceError.
+    """
+    held = _take(place, cluster_arn, owner)
+    try:
+        yield held
+    finally:
+        if _release(place, cluster_arn, held) != held.generation:
+            request_run(place, cluster_arn, by)
+
+
+def _take(place: Deployed, cluster_arn: str, owner: str) -> Held:
+    now = int(SystemClock().now().timestamp())
+    try:
+        with translated(f"take the lock of {cluster_arn}"):
+            state = place.table.update_item(
+                Key=_state(cluster_arn),
+                UpdateExpression="SET lockOwner = :me, lockExpires = :expires ADD fencingToken :one",
+                ConditionExpression=FREE_OR_EXPIRED,
+                ExpressionAttributeValues={":me": owner, ":expires": now + HELD_FOR, ":one": 1, ":now": now},
+                ReturnValues="ALL_NEW",
+            )["Attributes"]
+    except ConflictError as error:
+        raise RefusedError(f"a run holds the lock of {cluster_arn}; try again when it is over") from error
+    return Held(owner, int(str(state["fencingToken"])), int(str(state.get("generation", 0))))
+
+
+def _release(place: Deployed, cluster_arn: str, held: Held) -> int:
+    """Let go of the lock and return the generation; the one of before when a run took the lock over."""
+    try:
+        with translated(f"release the lock of {cluster_arn}"):
+            state = place.table.update_item(
+                Key=_state(cluster_arn),
+                UpdateExpression="REMOVE lockOwner, lockExpires",
+                ConditionExpression="lockOwner = :me AND fencingToken = :token",
+                ExpressionAttributeValues={":me": held.owner, ":token": held.token},
+                ReturnValues="ALL_NEW",
+            )["Attributes"]
+    except ConflictError:
+        return held.generation  # the run that took it over reads everything anew
+    return int(str(state.get("generation", 0)))
+
+
+def _state(cluster_arn: str) -> dict[str, str]:
+    return {"pk": f"CLUSTER#{cluster_arn}", "sk": "STATE"}

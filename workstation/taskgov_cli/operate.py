@@ -1,0 +1,103 @@
+"""`taskgov reconcile` and `taskgov stop`: ask for a run, and keep every run from writing."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import boto3
+import typer
+
+from taskgov.adapters.clock import SystemClock
+from taskgov.adapters.errors import translated
+from taskgov.bootstrap.aws import CONFIG
+from taskgov.errors import UpstreamError
+from taskgov_cli.deployed import DEFAULT_STACK, AsJson, Cluster, StackName, caller, deployed, told
+from taskgov_cli.output import console, print_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from taskgov_cli.deployed import Deployed
+
+SWITCH = {"pk": "SWITCH", "sk": "STOP"}
+
+
+class Position(StrEnum):
+    """Where the stop switch is to be."""
+
+    ON = "on"
+    OFF = "off"
+
+
+def reconcile(cluster: Cluster, stack: StackName = DEFAULT_STACK, *, as_json: AsJson = False) -> None:
+    """Ask for a run on a cluster now; a run that is under way looks once more instead."""
+    with told():
+        place = deployed(stack)
+        arn, me = place.arn_of(cluster), caller()
+        event_id = request_run(place, arn, me)
+    if as_json:
+        print_json({"clusterArn": arn, "eventId": event_id, "by": me})
+    else:
+        console().print(f"Asked for a run on {cluster}. See what came of it: taskgov history {cluster}", markup=False)
+
+
+def stop(
+    position: Annotated[Position | None, typer.Argument(help="Without it: where the switch is.")] = None,
+    reason: Annotated[str, typer.Option("--reason", help="Why, for those who find it on.")] = "",
+    stack: StackName = DEFAULT_STACK,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Turn the stop switch on or off: while it is on, every run plans and reports, and none writes."""
+    with told():
+        place = deployed(stack)
+        if position is not None:
+            turn(place, on=position is Position.ON, by=caller(), reason=reason)
+        switch = switch_of(place)
+    if as_json:
+        print_json(switch)
+    else:
+        console().print(_sentence(switch), markup=False)
+
+
+def request_run(place: Deployed, cluster_arn: str, by: str) -> str:
+    """Put the operator's request on the stack's bus; return the event's id. Raises GovernanceError."""
+    with translated(f"ask for a run on {cluster_arn}"):
+        answer = boto3.client("events", config=CONFIG).put_events(
+            Entries=[
+                {
+                    "Source": "taskgov.operator",
+                    "DetailType": "Reconcile Requested",
+                    "Detail": json.dumps({"clusterArn": cluster_arn, "by": by}),
+                    "EventBusName": place.bus_name,
+                }
+            ]
+        )
+    (entry,) = answer["Entries"]
+    if answer["FailedEntryCount"]:
+        raise UpstreamError(f"the request was refused: {entry.get('ErrorCode')}: {entry.get('ErrorMessage')}")
+    return entry["EventId"]
+
+
+def turn(place: Deployed, *, on: bool, by: str, reason: str) -> None:
+    """Set the stop switch, and keep who set it, when and why. Raises GovernanceError."""
+    item: dict[str, str | bool] = {**SWITCH, "on": on, "by": by, "reason": reason}
+    item["at"] = SystemClock().now().isoformat()
+    with translated("turn the stop switch"):
+        place.table.put_item(Item=item)
+
+
+def switch_of(place: Deployed) -> Mapping[str, Any]:
+    """Return the stop switch: `on`, and `by`, `at` and `reason` when somebody ever turned it."""
+    with translated("read the stop switch"):
+        item = place.table.get_item(Key=SWITCH, ConsistentRead=True).get("Item", {})
+    return {"on": False} | {name: value for name, value in item.items() if name not in SWITCH}
+
+
+def _sentence(switch: Mapping[str, Any]) -> str:
+    by = f", turned by {switch['by']} at {switch['at']}" if "by" in switch else ""
+    why = f": {switch['reason']}" if switch.get("reason") else ""
+    effect = "no run writes until `taskgov stop off`" if switch["on"] else "runs write as their mode says"
+    return f"The stop switch is {'on' if switch['on'] else 'off'}{by}{why}; {effect}."

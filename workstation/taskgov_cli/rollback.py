@@ -1,0 +1,249 @@
+"""`taskgov rollback`: take back what a plan changed, last change first, under the cluster's lock.
+
+Shown only, unless `--yes` is given. It is all or nothing at the start: when any change of the plan is no longer what
+the plan wrote, nothing is restored, because a part of a plan could promise more than there is.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+from rich.text import Text
+
+from taskgov.adapters.clock import SystemClock
+from taskgov.allocation.codec import plan_from_json
+from taskgov.contracts.steps import ApplyChangeRequest, Cause, Direction, Pointer, VerifyPlanRequest
+from taskgov.errors import GovernanceError
+from taskgov.ports import RunRecord
+from taskgov.services.apply_change import ApplyChange
+from taskgov.services.verify_plan import VerifyPlan
+from taskgov_cli.deployed import (
+    DEFAULT_STACK,
+    AsJson,
+    OfCluster,
+    PlanId,
+    RefusedError,
+    StackName,
+    caller,
+    deployed,
+    told,
+)
+from taskgov_cli.history import runs
+from taskgov_cli.manual_lock import locked
+from taskgov_cli.operate import switch_of, turn
+from taskgov_cli.output import NO, OK, console, print_json, table
+from taskgov_cli.standing_changes import Standing, StandingChange, standing_changes
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from taskgov.allocation.plan import Plan
+    from taskgov_cli.deployed import Deployed
+    from taskgov_cli.manual_lock import Held
+
+SETTLE_SECONDS: Final = 5
+SETTLE_TRIES: Final = 60
+"""Five minutes in all, as long as a run waits."""
+
+WORDS: Final = {
+    Standing.STANDS: Text("will be restored", style="cyan"),
+    Standing.AS_BEFORE: Text("is as before the plan", style="green"),
+    Standing.CHANGED_SINCE: Text("was changed since", style="red"),
+}
+RESTORED: Final = Text("was to be restored", style="cyan")
+
+
+@dataclass(frozen=True, slots=True)
+class Rollback:
+    """A plan that is to be taken back."""
+
+    place: Deployed
+    plan: Plan
+    pointer: Pointer
+    by: str
+
+    def changes(self) -> list[StandingChange]:
+        """Return the plan's changes with what they are now, last first. Raises GovernanceError."""
+        return standing_changes(self.place.hyperpod, self.plan)
+
+    def run(self) -> tuple[int, str | None]:
+        """Restore what stands and record it: how many were written, and what went wrong. Raises RefusedError."""
+        started = SystemClock().now()
+        owner = f"{self.by} rollback {self.plan.plan_id} {started.isoformat()}"
+        with locked(self.place, self.plan.cluster_arn, owner, self.by) as held:
+            to_restore = restorable(self.plan, self.changes())  # again: a run may have written before the lock was ours
+            written, error = self._restore(held, to_restore)
+            self.place.state.record_run(self._record(held, started, written, error))
+        return written, error
+
+    def _restore(self, held: Held, to_restore: list[StandingChange]) -> tuple[int, str | None]:
+        apply = ApplyChange(self.place.hyperpod, self.place.documents, self.place.state, SystemClock())
+        written = 0
+        try:
+            for each in to_restore:
+                written += apply(self._request(held, each.change.index)).written
+            return written, self._unsettled()
+        except GovernanceError as error:
+            return written, f"{type(error).__name__}: {error}"
+
+    def _request(self, held: Held, index: int) -> ApplyChangeRequest:
+        return ApplyChangeRequest(
+            cluster_arn=self.plan.cluster_arn,
+            plan=self.pointer,
+            index=index,
+            direction=Direction.RESTORE,
+            lock_owner=held.owner,
+            fencing_token=held.token,
+        )
+
+    def _unsettled(self) -> str | None:
+        """Wait until everything has settled; return what has not, or is not as before the plan."""
+        verify = VerifyPlan(self.place.hyperpod, self.place.documents)
+        request = VerifyPlanRequest(cluster_arn=self.plan.cluster_arn, plan=self.pointer, direction=Direction.RESTORE)
+        for _ in range(SETTLE_TRIES):
+            result = verify(request)
+            if result.settled:
+                return "; ".join(result.problems) or None
+            time.sleep(SETTLE_SECONDS)
+        return f"some quotas had not settled after {SETTLE_TRIES * SETTLE_SECONDS} s"
+
+    def _record(self, held: Held, started: datetime, written: int, error: str | None) -> RunRecord:
+        run_id = f"rollback-{held.token}"
+        what = f"rollback of {self.plan.plan_id} by hand"
+        return RunRecord(
+            cluster_arn=self.plan.cluster_arn,
+            run_id=run_id,
+            started_at=started,
+            ended_at=SystemClock().now(),
+            outcome="rollback-failed" if error else "rolled-back",
+            cause=Cause(
+                event_id=run_id,
+                source="taskgov.operator",
+                detail_type="Rollback",
+                at=started,
+                by=self.by,
+                what=what,
+            ),
+            plan=self.pointer,
+            plan_id=self.plan.plan_id,
+            applied=written,
+            error=error,
+        )
+
+
+def rollback(
+    plan_id: PlanId,
+    stack: StackName = DEFAULT_STACK,
+    cluster: OfCluster = None,
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="Do it; without, it is only shown.")] = False,
+    stop: Annotated[
+        bool, typer.Option("--stop", help="Turn the stop switch on first, so that no run writes it again.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Take back what a plan changed: restore each quota to what it was, last change first."""
+    with told():
+        job = _job(deployed(stack), plan_id, cluster)
+        changes = job.changes()
+        written, error = 0, None
+        if yes:
+            restorable(job.plan, changes)
+            if stop:
+                turn(job.place, on=True, by=job.by, reason=f"rollback of {plan_id}")
+            written, error = job.run()
+        stopped = bool(switch_of(job.place)["on"])
+    if as_json:
+        print_json(_as_data(job, changes, done=yes, written=written, error=error, stopped=stopped))
+    else:
+        _show(job, changes, done=yes, written=written, error=error, stopped=stopped)
+    blocked = any(each.standing is Standing.CHANGED_SINCE for each in changes)
+    raise typer.Exit(NO if error or blocked else OK)
+
+
+def restorable(plan: Plan, changes: list[StandingChange]) -> list[StandingChange]:
+    """Return what is to be restored. Raises RefusedError when a change is not what the plan wrote any more."""
+    foreign = [each.change.name for each in changes if each.standing is Standing.CHANGED_SINCE]
+    if foreign:
+        raise RefusedError(
+            f"{', '.join(foreign)} of plan {plan.plan_id} changed since; restoring the rest could promise more than "
+            "there is. Roll back the later plan first (taskgov history), or write the policy document as it should be"
+        )
+    return [each for each in changes if each.standing is Standing.STANDS]
+
+
+def _job(place: Deployed, plan_id: str, cluster: str | None) -> Rollback:
+    for arn in place.arns(cluster):
+        for run in runs(place, arn):
+            if run.get("planId") == plan_id:
+                pointer = Pointer.model_validate_json(run["plan"])
+                return Rollback(place, plan_from_json(place.documents.get(pointer)), pointer, caller())
+    raise RefusedError(
+        f"no run on record ended with plan {plan_id} (an approved plan is made anew, with an id of its own); "
+        "runs and their plans: taskgov history CLUSTER"
+    )
+
+
+def _as_data(
+    job: Rollback, changes: list[StandingChange], *, done: bool, written: int, error: str | None, stopped: bool
+) -> dict[str, Any]:
+    return {
+        "planId": job.plan.plan_id,
+        "clusterArn": job.plan.cluster_arn,
+        "changes": [
+            {
+                "index": each.change.index,
+                "kind": each.change.kind,
+                "name": each.change.name,
+                "team": each.change.team,
+                "standing": each.standing,
+            }
+            for each in changes
+        ],
+        "done": done,
+        "written": written,
+        "error": error,
+        "stopSwitch": stopped,
+    }
+
+
+def _show(
+    job: Rollback, changes: list[StandingChange], *, done: bool, written: int, error: str | None, stopped: bool
+) -> None:
+    out = console()
+    rows = [
+        (
+            str(each.change.index + 1),
+            each.change.team or each.change.name,
+            each.change.kind,
+            f"{each.change.gpus_after:g}",
+            f"{each.change.gpus_before:g}",
+            RESTORED if done and each.standing is Standing.STANDS else WORDS[each.standing],
+        )
+        for each in changes
+    ]
+    columns = ("change #", "team", "what it was", "GPUs after it #", "GPUs before it #", "quota")
+    out.print(table(f"Plan {job.plan.plan_id} on {job.plan.cluster_name}, last change first", columns, rows))
+    for line in _closing_lines(job.plan, changes, done=done, written=written, error=error, stopped=stopped):
+        out.print(line, markup=False)
+
+
+def _closing_lines(
+    plan: Plan, changes: list[StandingChange], *, done: bool, written: int, error: str | None, stopped: bool
+) -> list[str]:
+    if not done and not any(each.standing is Standing.STANDS for each in changes):
+        return ["There is nothing to restore."]
+    if not done:
+        return [f"Nothing was written. To do it: taskgov rollback {plan.plan_id} --yes --stop"]
+    result = f"Restored {written} of {len(plan.changes)}; it is on record: taskgov history {plan.cluster_name}"
+    lines = [result if error is None else f"{result}\nIt is not complete: {error}"]
+    if stopped:
+        lines.append("The stop switch is on. When the policy document is as it should be: taskgov stop off")
+    else:
+        lines.append(
+            "The stop switch is off: the next run applies the policy document again. To prevent it: taskgov stop on"
+        )
+    return lines
