@@ -1,0 +1,59 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from taskgov.adapters.kubernetes import KubeconfigConnections
+from taskgov.errors import NotFoundError, UpstreamError
+from taskgov.ports import ClusterAccess
+
+CLUSTER = ClusterAccess("arn:aws:eks:us-west-2:111122223333:cluster/ml-eks")
+OTHER = "arn:aws:eks:us-west-2:111122223333:cluster/other"
+
+
+def a_kubeconfig(folder: Path, **servers: str) -> str:
+    """Write a kubeconfig as `aws eks update-kubeconfig` does: the ARN names cluster and context."""
+    arns = {"ml": CLUSTER.eks_cluster_arn, "other": OTHER}
+    named = {arns[name]: server for name, server in servers.items()}
+    content: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": f"to-{next(iter(named))}",
+        "clusters": [{"name": arn, "cluster": {"server": server}} for arn, server in named.items()],
+        "users": [{"name": arn, "user": {"token": f"token-of-{server}"}} for arn, server in named.items()],
+        "contexts": [{"name": f"to-{arn}", "context": {"cluster": arn, "user": arn}} for arn in named],
+    }
+    path = folder / "config"
+    path.write_text(yaml.safe_dump(content))
+    return str(path)
+
+
+def test_the_arn_finds_its_context_whatever_the_current_one_is(tmp_path: Path) -> None:
+    path = a_kubeconfig(tmp_path, other="https://other.test", ml="https://ml.test")
+    with KubeconfigConnections(path).open(CLUSTER) as api:
+        assert api.configuration.host == "https://ml.test"
+        assert api.configuration.get_api_key_with_prefix("BearerToken") == "Bearer token-of-https://ml.test"
+
+
+def test_a_named_context_is_used_for_every_cluster(tmp_path: Path) -> None:
+    path = a_kubeconfig(tmp_path, ml="https://ml.test", other="https://other.test")
+    with KubeconfigConnections(path, f"to-{OTHER}").open(CLUSTER) as api:
+        assert api.configuration.host == "https://other.test"
+
+
+def test_a_cluster_without_a_context_is_not_guessed(tmp_path: Path) -> None:
+    path = a_kubeconfig(tmp_path, other="https://other.test")
+    with pytest.raises(NotFoundError, match=r"update-kubeconfig"):
+        KubeconfigConnections(path).open(CLUSTER)
+
+
+def test_a_kubeconfig_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UpstreamError, match="kubeconfig"):
+        KubeconfigConnections(str(tmp_path / "none")).open(CLUSTER)
+
+
+def test_an_unknown_context_is_told(tmp_path: Path) -> None:
+    path = a_kubeconfig(tmp_path, ml="https://ml.test")
+    with pytest.raises(UpstreamError, match="nobody"):
+        KubeconfigConnections(path, "nobody").open(CLUSTER)
