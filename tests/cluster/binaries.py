@@ -1,0 +1,62 @@
+"""Where are the programs of a real cluster? Built from source with Go, once a version, and kept in the user's cache."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+TOOLS: Final = Path(__file__).parent / "tools"
+CACHE: Final = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "taskgov" / "cluster"
+PROGRAMS: Final = {
+    "etcd": "go.etcd.io/etcd/server/v3",
+    "kueue": "sigs.k8s.io/kueue/cmd/kueue",
+    "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
+}
+KUBERNETES: Final = "v1.36.3"
+"""As in go.mod. An unstamped server says v0.0.0, by which Kueue cannot tell what the server can do."""
+_VERSION: Final = "k8s.io/component-base/version"
+_STAMPS: Final = f"-s -w -X {_VERSION}.gitVersion={KUBERNETES} -X {_VERSION}.gitMajor=1 -X {_VERSION}.gitMinor=36"
+
+
+@dataclass(frozen=True, slots=True)
+class Binaries:
+    """The programs, and the folder of Kueue's module (its CRDs and webhook configurations are read from there)."""
+
+    folder: Path
+    kueue_module: Path
+
+
+def binaries() -> Binaries:
+    """Build what is not built yet. Skips the test when there is no Go on this machine."""
+    if shutil.which("go") is None:
+        pytest.skip("no Go to build an API server and Kueue with, and TASKGOV_TEST_KUBECONFIG is not set")
+    sums = (TOOLS / "go.mod").read_bytes() + (TOOLS / "go.sum").read_bytes()
+    folder = CACHE / hashlib.sha256(sums + _STAMPS.encode()).hexdigest()[:12]
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, package in PROGRAMS.items():
+        if not (folder / name).exists():
+            _build(package, folder / name)
+    module = _go("list", "-mod=readonly", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/kueue").strip()
+    return Binaries(folder, Path(module))
+
+
+def _build(package: str, target: Path) -> None:
+    """Build beside the target and move it there when whole: an interrupted build leaves nothing that looks done."""
+    print(f"building {package} (some minutes, once)", flush=True)
+    unfinished = target.with_suffix(".building")
+    _go("build", "-mod=readonly", "-trimpath", "-ldflags", _STAMPS, "-o", str(unfinished), package)
+    unfinished.rename(target)
+
+
+def _go(*arguments: str) -> str:
+    environment = {**os.environ, "CGO_ENABLED": "0"}
+    command = [str(shutil.which("go")), *arguments]
+    done = subprocess.run(command, cwd=TOOLS, env=environment, check=True, text=True, stdout=subprocess.PIPE)  # noqa: S603 - fixed words
+    return done.stdout

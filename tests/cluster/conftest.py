@@ -1,0 +1,73 @@
+"""A real API server with the real Kueue, once for all tests here; skipped with a reason where there is none."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import pytest
+
+from tests.cluster.binaries import binaries
+from tests.cluster.control_plane import ControlPlane
+from tests.cluster.kube import Kube
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.cluster.kube import Object
+
+GIVEN = "TASKGOV_TEST_KUBECONFIG"
+
+
+class Cluster(Protocol):
+    """What tests need of the cluster, be it ours or given."""
+
+    kube: Kube
+
+    def run_kueue(self, governance: Object) -> None:
+        """Let Kueue run with this configuration, or skip when it cannot be changed."""
+
+    def kubeconfig(self, user: str, group: str) -> Path:
+        """Return a kubeconfig for a user of a group, or skip when none can be made."""
+
+
+class OwnCluster:
+    """The control plane that this session started."""
+
+    def __init__(self, plane: ControlPlane, kube: Kube) -> None:
+        self.plane = plane
+        self.kube = kube
+
+    def run_kueue(self, governance: Object) -> None:
+        self.plane.run_kueue(self.kube, governance)
+
+    def kubeconfig(self, user: str, group: str) -> Path:
+        return self.plane.kubeconfig(user, group)
+
+
+class GivenCluster:
+    """A cluster that somebody gave, with Kueue installed and configured by them."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        self.kube = Kube(kubeconfig)
+
+    def run_kueue(self, governance: Object) -> None:
+        if "fairSharing" not in governance:
+            pytest.skip("the given cluster's Kueue is taken to run with fair sharing")
+
+    def kubeconfig(self, user: str, group: str) -> Path:
+        pytest.skip(f"no certificate can be made for {user} of {group} on a given cluster")
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Give the cluster; what was started for it is stopped at the end."""
+    if given := os.environ.get(GIVEN):
+        yield GivenCluster(Path(given))
+        return
+    plane = ControlPlane(binaries(), tmp_path_factory.mktemp("control-plane"))
+    try:
+        yield OwnCluster(plane, plane.start())
+    finally:
+        plane.stop()

@@ -1,0 +1,163 @@
+"""A control plane on loopback: etcd, an API server with RBAC, and Kueue's manager. Nothing schedules or runs pods.
+
+Jobs are suspended and resumed by Kueue itself; without a Job controller they never have pods, so that an eviction
+finishes at once. What ends a job, the tests write into its status.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
+from kubernetes.client.exceptions import ApiException
+from urllib3.exceptions import HTTPError
+
+from tests.cluster import installation
+from tests.cluster.certificates import authority, signed
+from tests.cluster.kube import KUEUE, Kube, wait_for
+from tests.cluster.processes import Program, free_ports, start
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cluster.binaries import Binaries
+    from tests.cluster.kube import Object
+
+START_SECONDS: Final = 120
+
+
+class ControlPlane:
+    """The three programs, with their files in `folder`."""
+
+    def __init__(self, binaries: Binaries, folder: Path) -> None:
+        self._binaries = binaries
+        self._folder = folder
+        self._etcd_port, self._peer_port, self._api_port, self._webhook_port = free_ports(4)
+        self._authority = authority("taskgov-test")
+        self._programs: dict[str, Program] = {}
+        self._configured: Object | None = None
+
+    def start(self) -> Kube:
+        """Start etcd and the API server, install Kueue's definitions; return the administrator's access."""
+        self._start_etcd()
+        self.start_api_server()
+        kube = Kube(self.kubeconfig("administrator", "system:masters"))
+        serving = signed(self._authority, "kueue", hosts=(installation.SERVICE_HOST,))
+        serving.write(self._folder / "kueue-certificates")
+        kube.apply(
+            *installation.manifests(self._binaries.kueue_module, self._webhook_port, self._authority, serving),
+            manager="installation",
+        )
+        return kube
+
+    def stop(self) -> None:
+        """Stop everything, last started first."""
+        for name in reversed(tuple(self._programs)):
+            self._programs.pop(name).stop()
+
+    def kubeconfig(self, user: str, group: str) -> Path:
+        """Write a kubeconfig with a client certificate for a user of a group; return its path."""
+        certificate, key = signed(self._authority, user, group).write(self._folder / "users", user)
+        path = self._folder / f"{user}.kubeconfig"
+        cluster = {"server": f"https://127.0.0.1:{self._api_port}", "certificate-authority": str(self._ca)}
+        credentials = {"client-certificate": str(certificate), "client-key": str(key)}
+        content = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "test",
+            "clusters": [{"name": "test", "cluster": cluster}],
+            "users": [{"name": user, "user": credentials}],
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": user}}],
+        }
+        path.write_text(yaml.safe_dump(content))
+        return path
+
+    def run_kueue(self, kube: Kube, governance: Object) -> None:
+        """Let Kueue's manager run with this configuration; restart it when it runs with another one."""
+        if governance == self._configured:
+            return
+        if running := self._programs.pop("kueue", None):
+            running.stop()
+        content = installation.configuration(governance, self._webhook_port, self._folder / "kueue-certificates")
+        path = self._folder / "kueue.yaml"
+        path.write_text(yaml.safe_dump(content))
+        kubeconfig = self.kubeconfig("kueue", "system:masters")
+        arguments = [f"--config={path}", f"--kubeconfig={kubeconfig}", "--zap-log-level=2"]
+        self._run("kueue", [*arguments, "--feature-gates=VisibilityOnDemand=false"])
+        wait_for("Kueue's webhooks answer", lambda: self._kueue_answers(kube), START_SECONDS)
+        self._configured = governance
+
+    def start_api_server(self) -> None:
+        """Start the API server, and wait until it is ready."""
+        certificate, key = signed(self._authority, "apiserver", hosts=("127.0.0.1", "localhost")).write(
+            self._folder / "apiserver"
+        )
+        self._run("kube-apiserver", self._api_server_arguments(certificate, key))
+        kubeconfig = self.kubeconfig("administrator", "system:masters")
+        wait_for("the API server is ready", lambda: self._api_answers(kubeconfig), START_SECONDS)
+
+    def stop_api_server(self) -> None:
+        """Stop the API server; the others go on without it."""
+        self._programs.pop("kube-apiserver").stop()
+
+    def _start_etcd(self) -> None:
+        url, peer = f"http://127.0.0.1:{self._etcd_port}", f"http://127.0.0.1:{self._peer_port}"
+        arguments = [
+            f"--data-dir={self._folder / 'etcd'}",
+            f"--listen-client-urls={url}",
+            f"--advertise-client-urls={url}",
+            f"--listen-peer-urls={peer}",
+            f"--initial-advertise-peer-urls={peer}",
+            f"--initial-cluster=default={peer}",
+            "--unsafe-no-fsync",
+        ]
+        self._run("etcd", arguments)
+
+    def _api_server_arguments(self, certificate: Path, key: Path) -> list[str]:
+        return [
+            f"--etcd-servers=http://127.0.0.1:{self._etcd_port}",
+            "--bind-address=127.0.0.1",
+            "--advertise-address=127.0.0.1",
+            "--endpoint-reconciler-type=none",
+            f"--secure-port={self._api_port}",
+            f"--tls-cert-file={certificate}",
+            f"--tls-private-key-file={key}",
+            f"--client-ca-file={self._ca}",
+            f"--service-account-key-file={key}",
+            f"--service-account-signing-key-file={key}",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            "--service-cluster-ip-range=10.0.0.0/24",
+            "--authorization-mode=RBAC",
+            "--disable-admission-plugins=ServiceAccount",
+        ]
+
+    @property
+    def _ca(self) -> Path:
+        path = self._folder / "ca.crt"
+        if not path.exists():
+            path.write_bytes(self._authority.certificate_pem)
+        return path
+
+    def _run(self, name: str, arguments: list[str]) -> None:
+        self._programs[name] = start(self._binaries.folder / name, self._folder, arguments)
+
+    def _api_answers(self, kubeconfig: Path) -> bool:
+        self._programs["kube-apiserver"].ensure_runs()
+        try:
+            kube = Kube(kubeconfig)
+        except (ApiException, HTTPError):
+            return False
+        ready = kube.ready()
+        kube.close()
+        return ready
+
+    def _kueue_answers(self, kube: Kube) -> bool:
+        """Ask for something that every webhook and conversion has to pass, and that is not kept."""
+        self._programs["kueue"].ensure_runs()
+        probe: dict[str, Any] = {"apiVersion": KUEUE, "kind": "ClusterQueue", "metadata": {"name": "probe"}}
+        try:
+            kube.create({**probe, "spec": {}})
+        except ApiException:
+            return False
+        kube.delete([probe])
+        return True

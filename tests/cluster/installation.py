@@ -1,0 +1,99 @@
+"""Install Kueue as its own manifests say, from the module that Go downloaded: CRDs, webhooks, and its configuration.
+
+What differs from `kubectl apply -k config/default`, because the manager runs beside the API server and not in a pod:
+the webhook Service is an ExternalName for localhost (the certificate is still checked against the Service's name), the
+serving certificate is made here, and only webhooks of kinds that are installed are kept.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.cluster.certificates import Certificate
+    from tests.cluster.kube import Object
+
+NAMESPACE: Final = "kueue-system"
+SERVICE: Final = "kueue-webhook-service"
+SERVICE_HOST: Final = f"{SERVICE}.{NAMESPACE}.svc"
+_GROUPS: Final = {"kueue.x-k8s.io", "batch"}
+
+
+def manifests(module: Path, port: int, authority: Certificate, serving: Certificate) -> list[Object]:
+    """Return what the manager needs before it starts, in the order to apply it."""
+    components = module / "config" / "components"
+    service = {"type": "ExternalName", "externalName": "localhost"}
+    certificates = {
+        "ca.crt": authority.certificate_pem.decode(),
+        "ca.key": authority.key_pem.decode(),
+        "tls.crt": serving.certificate_pem.decode(),
+        "tls.key": serving.key_pem.decode(),
+    }
+    return [
+        _object("v1", "Namespace", {"name": NAMESPACE}),
+        _object("v1", "Service", {"name": SERVICE, "namespace": NAMESPACE}, spec=service),
+        _object(
+            "v1",
+            "Secret",
+            {"name": "kueue-webhook-server-cert", "namespace": NAMESPACE},
+            stringData=certificates,
+        ),
+        *_definitions(components / "crd", port),
+        *_webhooks(components / "webhook" / "manifests.yaml", port),
+    ]
+
+
+def configuration(governance: Object, port: int, certificates: Path) -> Object:
+    """Return the manager's whole configuration: what task governance decides, and where this manager serves."""
+    return {
+        **governance,
+        "namespace": NAMESPACE,
+        "health": {"healthProbeBindAddress": "0"},
+        "metrics": {"bindAddress": "0"},
+        "webhook": {"host": "127.0.0.1", "port": port, "certDir": str(certificates)},
+        "leaderElection": {"leaderElect": False},
+        "clientConnection": {"qps": 300, "burst": 500},
+        "integrations": {"frameworks": ["batch/job"]},
+    }
+
+
+def _definitions(folder: Path, port: int) -> Iterator[Object]:
+    """Give the CRDs, those that `kustomization.yaml` patches with their conversion webhook."""
+    patches: list[Object] = yaml.safe_load((folder / "kustomization.yaml").read_text())["patches"]
+    conversions = {
+        patch["metadata"]["name"]: patch["spec"]["conversion"]
+        for patch in (yaml.safe_load((folder / one["path"]).read_text()) for one in patches)
+    }
+    for path in sorted((folder / "bases").glob("*.yaml")):
+        definition: Object = yaml.safe_load(path.read_text())
+        if conversion := conversions.get(definition["metadata"]["name"]):
+            definition["spec"]["conversion"] = conversion
+            _serve_here(conversion["webhook"]["clientConfig"], port)
+        yield definition
+
+
+def _webhooks(path: Path, port: int) -> Iterator[Object]:
+    """Give the two webhook configurations, with those webhooks whose kinds are here."""
+    for document in yaml.safe_load_all(path.read_text()):
+        document["metadata"]["name"] = f"kueue-{document['metadata']['name']}"
+        document["webhooks"] = [one for one in document["webhooks"] if _groups(one) <= _GROUPS]
+        for webhook in document["webhooks"]:
+            _serve_here(webhook["clientConfig"], port)
+        yield document
+
+
+def _groups(webhook: Object) -> set[str]:
+    return {group for rule in webhook["rules"] for group in rule["apiGroups"]}
+
+
+def _serve_here(client_config: Object, port: int) -> None:
+    client_config["service"].update(name=SERVICE, namespace=NAMESPACE, port=port)
+
+
+def _object(api_version: str, kind: str, metadata: Object, **content: Any) -> Object:
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **content}

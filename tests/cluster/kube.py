@@ -1,0 +1,104 @@
+"""Talk to the cluster's API as a test does: apply, get, list, delete, and wait for what controllers will write."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from kubernetes import client, config, dynamic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+Object = dict[str, Any]
+FIELD_MANAGER: Final = "taskgov"
+PATIENCE_SECONDS: Final = 20
+KUEUE: Final = "kueue.x-k8s.io/v1beta2"
+
+
+class Kube:
+    """One user's access to the API of a cluster."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        self.kubeconfig = kubeconfig
+        configuration = client.Configuration()
+        config.load_kube_config(str(kubeconfig), client_configuration=configuration)
+        configuration.proxy = None
+        self._api = client.ApiClient(configuration)
+        self._dynamic = dynamic.DynamicClient(self._api)
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._api.close()
+
+    def ready(self) -> bool:
+        """Say whether the server answers that it is ready."""
+        return bool(self._api.call_api("/readyz", "GET", auth_settings=["BearerToken"], response_type="str")[1] == 200)
+
+    def apply(self, *objects: Object, manager: str = FIELD_MANAGER) -> list[Object]:
+        """Apply objects server-side, in this order, as `manager`; return them as stored."""
+        return [
+            self._of(one).server_side_apply(body=one, field_manager=manager, **_place(one)).to_dict() for one in objects
+        ]
+
+    def create(self, manifest: Object) -> Object:
+        """Create an object; return it as stored."""
+        stored: Object = self._of(manifest).create(body=manifest, **_place(manifest)).to_dict()
+        return stored
+
+    def patch_status(self, manifest: Object, status: Object) -> None:
+        """Write a status, as the controller would that does not run here."""
+        name = manifest["metadata"]["name"]
+        body = {"status": status}
+        kind = self._of(manifest)
+        kind.status.patch(body=body, name=name, content_type="application/merge-patch+json", **_place(manifest))
+
+    def get(self, api_version: str, kind: str, name: str, namespace: str | None = None) -> Object:
+        """Return an object. Raises NotFoundError."""
+        found: Object = self._kind(api_version, kind).get(name=name, namespace=namespace).to_dict()
+        return found
+
+    def list(self, api_version: str, kind: str) -> list[Object]:
+        """Return all objects of a kind, in all namespaces."""
+        found: list[Object] = self._kind(api_version, kind).get().to_dict()["items"]
+        return found
+
+    def delete(self, objects: Iterable[Object]) -> None:
+        """Delete objects; what is gone already is fine."""
+        for one in objects:
+            try:
+                place = {"name": one["metadata"]["name"], **_place(one)}
+                self._of(one).delete(body={"propagationPolicy": "Background"}, **place)
+            except dynamic.exceptions.NotFoundError:
+                continue
+
+    def _of(self, manifest: Object) -> Any:
+        return self._kind(manifest["apiVersion"], manifest["kind"])
+
+    def _kind(self, api_version: str, kind: str) -> Any:
+        return self._dynamic.resources.get(api_version=api_version, kind=kind)
+
+
+def wait_for(what: str, true: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> None:
+    """Ask until it is true; fail with `what` when it takes too long."""
+    deadline = time.monotonic() + seconds
+    while not true():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"after {seconds} seconds still not: {what}")
+        time.sleep(0.05)
+
+
+def conditions(item: Object) -> dict[str, Object]:
+    """Return an object's conditions, by type."""
+    return {one["type"]: one for one in item.get("status", {}).get("conditions", ())}
+
+
+def is_true(item: Object, condition: str) -> bool:
+    """Say whether a condition of an object holds."""
+    return conditions(item).get(condition, {}).get("status") == "True"
+
+
+def _place(manifest: Object) -> dict[str, str]:
+    namespace = manifest["metadata"].get("namespace")
+    return {"namespace": namespace} if namespace else {}
