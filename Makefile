@@ -29,10 +29,12 @@ SAM := AWS_DEFAULT_REGION=us-east-1 SAM_CLI_TELEMETRY=0 $(BIN)/sam
 
 .PHONY: demo
 demo: $(READY) ## Govern a cluster on the embedded stack: every walkthrough, each expectation checked (ARGS=--json)
+	@echo "Playing the walkthroughs on the embedded stack ..." >&2
 	@$(BIN)/taskgov demo $(ARGS)
 
 .PHONY: test
 test: $(READY) ## Run the tests: fast, hermetic, no network (ARGS="-k name")
+	@echo "Running the tests ..."
 	@$(BIN)/pytest --numprocesses auto --quiet -m "not slow and not faults and not cluster" $(ARGS)
 
 .PHONY: test-slow

@@ -31,7 +31,7 @@ def test_json_gives_the_same_as_data(runner: CliRunner) -> None:
     data = json.loads(result.output)
     assert data["failed"] == 0
     assert data["passed"] == sum(len(step["checks"]) for step in data["walkthroughs"][0]["steps"])
-    assert [step["title"] for step in data["walkthroughs"][0]["steps"]][-1] == "The third follows the second"
+    assert [step["title"] for step in data["walkthroughs"][0]["steps"]][-2] == "The third follows the second"
 
 
 def test_an_expectation_that_does_not_hold_is_named_and_exits_1(

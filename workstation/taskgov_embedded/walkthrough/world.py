@@ -68,6 +68,7 @@ class World:
             self.cluster.set_target(GroupFact(group.name, group.instance_type, group.count))
         verifier = TokenVerifier(EKS_NAME, lambda: self.clock.now)
         server = undo.enter_context(ClusterApiServer(self.cluster.store, verifier=verifier, rules=read_rules(RBAC)))
+        self.api_server = server
         sagemaker = self.stack.sagemaker
         self.registered = sagemaker.register_cluster(self.cluster_name, self.cluster, eks_cluster_name=EKS_NAME)
         self.stack.eks.register_cluster(EKS_NAME, server.url, certificate_authority="")
