@@ -16,6 +16,8 @@ from tests.template.conftest import ROOT, load, references, role_of, statements
 FUNCTIONS = load().resources_of("AWS::Lambda::Function")
 OF_EVERY_FUNCTION = {"LOG_LEVEL", "POWERTOOLS_SERVICE_NAME", "POWERTOOLS_METRICS_NAMESPACE"}
 """Read by Powertools, not by the project's own code."""
+NOT_SET = {"Ref": "AWS::NoValue"}
+"""A variable that CloudFormation leaves out: named for `sam local invoke`, which sets only what is named."""
 RUNTIME = {"boto3", "botocore", "s3transfer", "jmespath", "dateutil", "six", "urllib3"}
 """What the Lambda runtime brings along: boto3 and what it stands on."""
 
@@ -69,7 +71,13 @@ def test_it_has_the_variables_that_it_reads_and_no_other(name: str) -> None:
         if isinstance(value, type) and issubclass(value, Settings) and value is not Settings
     ]
     read = {str(field.alias) for field in settings.model_fields.values()}
-    assert set(FUNCTIONS[name]["Environment"]["Variables"]) == read | OF_EVERY_FUNCTION
+    variables = FUNCTIONS[name]["Environment"]["Variables"]
+    assert {one for one, value in variables.items() if value != NOT_SET} == read | OF_EVERY_FUNCTION
+
+
+@functions
+def test_nothing_can_turn_its_calls_to_another_endpoint_once_it_is_deployed(name: str) -> None:
+    assert FUNCTIONS[name]["Environment"]["Variables"]["AWS_ENDPOINT_URL"] == NOT_SET
 
 
 def packages_of(layer: str) -> set[str]:

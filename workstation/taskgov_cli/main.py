@@ -16,6 +16,7 @@ from taskgov_cli import (
     explain,
     history,
     leases,
+    local,
     operate,
     plans,
     rollback,
@@ -97,6 +98,7 @@ app.command()(operate.reconcile)
 app.command()(operate.stop)
 app.command()(history.history)
 app.add_typer(leases.app, name="lease")
+app.command()(local.local)
 app.command()(status.status)
 app.command("what-if")(what_if.what_if_command)
 

@@ -102,20 +102,20 @@ class VirtualClock:
     def at(self, moment: datetime, action: Callable[[], None]) -> Timer:
         """Do `action` at `moment`, or as soon as possible when that has passed."""
         with self._lock:
-            timer = Timer(max(moment, self._now), next(self._order), action)
+            timer = Timer(max(moment, self.now), next(self._order), action)
             heapq.heappush(self._once, timer)
         return timer
 
     def after(self, seconds: float, action: Callable[[], None]) -> Timer:
         """Do `action` once `seconds` have passed."""
         # Whole milliseconds, rounded up: services compare times in milliseconds, and must not find them too early.
-        return self.at(self._now + timedelta(milliseconds=math.ceil(round(seconds * 1000, 3))), action)
+        return self.at(self.now + timedelta(milliseconds=math.ceil(round(seconds * 1000, 3))), action)
 
     def every(
         self, next_after: Callable[[datetime], datetime | None], action: Callable[[], None], name: str = ""
     ) -> Recurring | None:
         """Do `action` at each moment that `next_after` names, the first one after now."""
-        first = next_after(self._now)
+        first = next_after(self.now)
         if first is None:
             return None
         with self._lock:

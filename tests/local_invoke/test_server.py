@@ -1,0 +1,161 @@
+"""The account that `taskgov local` serves: what it holds, and that other processes are answered as this one is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+import urllib3
+from botocore.config import Config
+from botocore.exceptions import ClientError
+from botocore.httpsession import URLLib3Session
+from kubernetes import client as kubernetes
+
+from taskgov.adapters.kubernetes import EksConnections
+from taskgov.allocation.codec import plan_from_json
+from taskgov.ports import ClusterAccess
+from taskgov.snapshot.codec import snapshot_from_json
+from taskgov_cli.local import described
+from taskgov_embedded.server import StackServer
+from taskgov_embedded.server_account import LocalAccount
+from tests.support.golden import assert_golden
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from botocore.awsrequest import AWSPreparedRequest
+
+    from taskgov_embedded.identity import Credentials
+
+EVENTS = Path(__file__).parents[2] / "events"
+BRIDGE = "http://172.17.0.1:4566"
+"""Where `taskgov local` is found on Docker's default bridge."""
+
+
+@pytest.fixture(scope="module")
+def account() -> Iterator[LocalAccount]:
+    with LocalAccount() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def server(account: LocalAccount) -> Iterator[StackServer]:
+    with StackServer(account.stack, ["127.0.0.1"]) as opened:
+        yield opened
+
+
+def over_http(service: str, server: StackServer, keys: Credentials | None = None) -> Any:
+    """Return a client that goes through a socket: what answers calls of this process is out of its way."""
+    session = boto3.Session()
+    made = session.client(  # type: ignore[call-overload]  # any service
+        service,
+        region_name="us-east-1",
+        endpoint_url=server.url,
+        aws_access_key_id=keys.access_key if keys else "somebody",
+        aws_secret_access_key="any",
+        aws_session_token=keys.token if keys else None,
+        config=Config(retries={"total_max_attempts": 1}),
+    )
+    sender = URLLib3Session(timeout=20)
+
+    def send(request: AWSPreparedRequest, **_about: Any) -> Any:
+        return sender.send(request)
+
+    made.meta.events.register_first("before-send", send)
+    return made
+
+
+def test_the_samples_name_documents_that_are_there(account: LocalAccount) -> None:
+    s3, bucket = account.stack.client("s3"), account.stack.physical("GovernanceBucket")
+    pointers = [
+        pointer
+        for file in sorted(EVENTS.glob("*.json"))
+        for name, pointer in json.loads(file.read_text()).items()
+        if name in {"plan", "snapshot"}
+    ]
+    assert len(pointers) == 5
+    for pointer in pointers:
+        body = s3.get_object(Bucket=pointer["bucket"], Key=pointer["key"])["Body"].read()
+        assert pointer["bucket"] == bucket
+        assert hashlib.sha256(body).hexdigest() == pointer["sha256"]
+
+
+def test_the_stored_plan_is_about_what_the_account_holds(account: LocalAccount) -> None:
+    plan = plan_from_json((EVENTS / "local" / "plan.json").read_bytes())
+    snapshot = snapshot_from_json((EVENTS / "local" / "snapshot.json").read_bytes())
+    held = {quota["ComputeQuotaId"]: quota["ComputeQuotaVersion"] for quota in quotas_of(account)}
+    named = {change.resource_id: change.target_version for change in plan.changes if change.resource_id}
+    assert snapshot.cluster.name == plan.cluster_name == "ml-cluster"
+    assert plan.cluster_arn == account.cluster_arn
+    assert named == held
+
+
+def quotas_of(account: LocalAccount) -> list[dict[str, Any]]:
+    return account.stack.sagemaker.quotas(account.cluster_arn)
+
+
+def test_the_variables_for_sam_are_those_of_the_account(account: LocalAccount) -> None:
+    variables = {name: account.environment(name) | {"AWS_ENDPOINT_URL": BRIDGE} for name in account.functions()}
+    assert_golden(EVENTS / "env.json", json.dumps(variables, indent=2) + "\n")
+
+
+def test_what_one_process_writes_another_one_reads(account: LocalAccount, server: StackServer) -> None:
+    s3, bucket = over_http("s3", server), account.stack.physical("GovernanceBucket")
+    s3.put_object(Bucket=bucket, Key="notes/a b.txt", Body=b"over http")
+    assert account.stack.client("s3").get_object(Bucket=bucket, Key="notes/a b.txt")["Body"].read() == b"over http"
+    assert s3.get_object(Bucket=bucket, Key="notes/a b.txt")["Body"].read() == b"over http"
+    with pytest.raises(ClientError, match="NoSuchKey"):
+        s3.get_object(Bucket=bucket, Key="notes/none")
+
+
+def test_governance_calls_are_answered_by_the_stack_itself(account: LocalAccount, server: StackServer) -> None:
+    answer = over_http("sagemaker", server).list_compute_quotas(ClusterArn=account.cluster_arn)
+    assert [quota["Name"] for quota in answer["ComputeQuotaSummaries"]] == ["team-a-quota", "team-b-quota"]
+
+
+def test_a_functions_key_may_do_what_its_role_may(account: LocalAccount, server: StackServer) -> None:
+    keys = account.credentials("PlanQuotasFunction")
+    bucket = account.stack.physical("GovernanceBucket")
+    s3 = over_http("s3", server, keys)
+    s3.put_object(Bucket=bucket, Key="plans/ml-cluster/mine.json", Body=b"{}")
+    with pytest.raises(ClientError, match=r"PlanQuotasRole.* is not authorized to perform: s3:PutObject"):
+        s3.put_object(Bucket=bucket, Key="policies/ml-cluster.yaml", Body=b"{}")
+
+
+def test_an_unsigned_request_is_refused(server: StackServer) -> None:
+    assert urllib3.request("GET", server.url, retries=False).status == 403
+
+
+def test_what_falls_due_happens_in_real_time(account: LocalAccount, server: StackServer) -> None:
+    happened: list[float] = []
+    began = time.monotonic()
+    account.clock.after(0.3, lambda: happened.append(time.monotonic() - began))
+    while not happened and time.monotonic() < began + 10:
+        time.sleep(0.05)
+    assert happened
+    assert happened[0] >= 0.3
+
+
+def test_the_clusters_api_answers_over_tls_with_the_certificate_that_eks_names(
+    account: LocalAccount, server: StackServer
+) -> None:
+    keys = account.credentials("ReadSnapshotFunction")
+    session = boto3.Session(aws_access_key_id=keys.access_key, aws_secret_access_key="any")
+    connections = EksConnections(over_http("eks", server, keys), session, lambda: account.clock.now)
+    access = ClusterAccess(eks_cluster_arn=account.stack.place.arn("eks", "cluster/ml-eks"))
+    with connections.open(access) as api:
+        nodes = kubernetes.CoreV1Api(api).list_node().items
+    assert account.kubernetes_url.startswith("https://127.0.0.1:")
+    assert len(nodes) == 4
+
+
+def test_it_tells_programs_what_they_need(account: LocalAccount, server: StackServer) -> None:
+    about = described(account, server)
+    assert about["awsEndpoint"] == server.url
+    assert set(about["functions"]) == set(account.functions())
+    assert about["functions"]["PlanQuotasFunction"]["environment"]["AWS_ENDPOINT_URL"] == server.url

@@ -1,0 +1,122 @@
+"""`taskgov local`: serve an emulated account to functions in containers, to the AWS CLI and to kubectl."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+from ipaddress import ip_network
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.text import Text
+
+from taskgov_cli.output import console, table
+
+if TYPE_CHECKING:
+    from taskgov_embedded.server import StackServer
+    from taskgov_embedded.server_account import LocalAccount
+
+LOOPBACK = "127.0.0.1"
+AsJson = Annotated[bool, typer.Option("--json", help="Print one line of JSON when ready, for programs.")]
+Address = Annotated[
+    str | None,
+    typer.Option(help="An address of this machine that containers reach; the Docker bridge's when it is not given."),
+]
+
+
+def local(
+    address: Address = None,
+    port: Annotated[int, typer.Option(help="Port of the AWS endpoint.")] = 4566,
+    kubernetes_port: Annotated[int, typer.Option(help="Port of the cluster's Kubernetes API.")] = 4567,
+    as_json: AsJson = False,  # noqa: FBT002 - named by whoever types it
+) -> None:
+    """Serve an emulated account with one cluster to `sam local invoke`, the AWS CLI and kubectl, until Ctrl-C."""
+    # The embedded stack is a second of imports that no other command needs, and an extra of the package.
+    from taskgov_embedded.server import StackServer  # noqa: PLC0415
+    from taskgov_embedded.server_account import LocalAccount  # noqa: PLC0415
+
+    reached = address or bridge_address() or LOOPBACK
+    stopped = threading.Event()
+    for one in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(one, lambda *_: stopped.set())
+    hosts = list(dict.fromkeys((reached, LOOPBACK)))
+    with LocalAccount(reached, kubernetes_port) as account, StackServer(account.stack, hosts, port) as server:
+        _say(account, server, as_json=as_json)
+        stopped.wait()
+
+
+def bridge_address() -> str | None:
+    """Return this machine's address on Docker's default bridge, where containers find it; None where there is none."""
+    docker = shutil.which("docker")
+    if docker is None:
+        return None
+    asked = [docker, "network", "inspect", "bridge", "--format", "{{json .IPAM.Config}}"]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)  # noqa: S603 - our own command
+    if done.returncode != 0:
+        return None
+    (config, *_) = json.loads(done.stdout)
+    found = config.get("Gateway") or str(next(ip_network(config["Subnet"]).hosts()))
+    return found if _is_here(found) else None
+
+
+def _is_here(address: str) -> bool:
+    """Say whether the address is this machine's: with Docker Desktop the bridge is in a virtual machine."""
+    with socket.socket() as trial:
+        try:
+            trial.bind((address, 0))
+        except OSError:
+            return False
+    return True
+
+
+def described(account: LocalAccount, server: StackServer) -> dict[str, Any]:
+    """Return where everything is, and for each function its variables and keys of its role."""
+    return {
+        "awsEndpoint": server.url,
+        "kubernetesEndpoint": account.kubernetes_url,
+        "clusterArn": account.cluster_arn,
+        "bucket": account.stack.physical("GovernanceBucket"),
+        "bus": account.stack.physical("GovernanceBus"),
+        "reconcile": account.stack.physical("ReconcileStateMachine"),
+        "functions": {
+            name: {
+                "functionName": account.stack.physical(name),
+                "environment": account.environment(name) | {"AWS_ENDPOINT_URL": server.url},
+                "accessKeyId": account.credentials(name).access_key,
+                "secretAccessKey": account.credentials(name).secret_key,
+                "sessionToken": account.credentials(name).token,
+            }
+            for name in account.functions()
+        },
+    }
+
+
+def _say(account: LocalAccount, server: StackServer, *, as_json: bool) -> None:
+    about = described(account, server)
+    if as_json:
+        print(json.dumps(about), flush=True)
+        return
+    out = console()
+    rows = [(name, about[name]) for name in ("awsEndpoint", "kubernetesEndpoint", "clusterArn", "bucket", "bus")]
+    out.print(table("Served until Ctrl-C", ("what", "where"), rows))
+    out.print(Text("\nIn another terminal:", style="bold"))
+    for line in _what_next(about):
+        out.print(Text(line), soft_wrap=True)
+
+
+def _what_next(about: dict[str, Any]) -> list[str]:
+    detail = json.dumps({"clusterName": "ml-cluster"})
+    request = {"EventBusName": about["bus"], "Source": "taskgov.operator", "DetailType": "Reconcile Requested"}
+    keys = "AWS_DEFAULT_REGION=us-east-1 AWS_ACCESS_KEY_ID=me AWS_SECRET_ACCESS_KEY=any"
+    return [
+        "  sam build && sam local invoke PlanQuotasFunction -e events/plan_quotas.json",
+        f"  export AWS_ENDPOINT_URL={about['awsEndpoint']} {keys}",
+        f"  aws sagemaker list-compute-quotas --cluster-arn {about['clusterArn']}",
+        f"  aws s3 ls --recursive s3://{about['bucket']}",
+        f"  aws events put-events --entries '{json.dumps([request | {'Detail': detail}])}'",
+        f"  aws stepfunctions list-executions --state-machine-arn {about['reconcile']}",
+    ]
