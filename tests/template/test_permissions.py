@@ -54,8 +54,8 @@ GRANTED = {
     "PublishUsageRole": """
         sagemaker:ListClusters sagemaker:DescribeCluster sagemaker:ListClusterNodes sagemaker:ListComputeQuotas
         sagemaker:DescribeComputeQuota sagemaker:ListClusterSchedulerConfigs sagemaker:DescribeClusterSchedulerConfig
-        eks:DescribeCluster s3:GetObject s3:ListBucket dynamodb:GetItem dynamodb:Query dynamodb:PutItem events:PutEvents
-        sns:Publish kms:Decrypt kms:GenerateDataKey sqs:SendMessage""",
+        eks:DescribeCluster s3:GetObject s3:PutObject s3:ListBucket dynamodb:GetItem dynamodb:Query dynamodb:PutItem
+        events:PutEvents sns:Publish kms:Decrypt kms:GenerateDataKey sqs:SendMessage""",
     "AuditClusterRole": """
         sagemaker:DescribeCluster sagemaker:ListClusterNodes sagemaker:ListComputeQuotas sagemaker:DescribeComputeQuota
         sagemaker:ListClusterSchedulerConfigs sagemaker:DescribeClusterSchedulerConfig eks:DescribeCluster s3:GetObject
@@ -196,6 +196,7 @@ def test_documents_are_written_by_the_one_function_that_makes_them() -> None:
     assert {role: prefixes(role, "s3:PutObject") for role in ROLES if prefixes(role, "s3:PutObject")} == {
         "ReadSnapshotRole": {"snapshots/*", "memory/*"},
         "PlanQuotasRole": {"plans/*"},
+        "PublishUsageRole": {"memory/*/use.json"},
         "AuditClusterRole": {"reports/*"},
     }
 

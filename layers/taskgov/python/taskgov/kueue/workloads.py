@@ -75,13 +75,23 @@ def pending_by_team(workloads: Iterable[KubernetesObject]) -> tuple[TeamPending,
     """
     waiting: dict[str, list[tuple[int, Instant]]] = {}
     for workload, conditions in _read(workloads):
-        if workload.active and not _is_true(conditions, "QuotaReserved") and not _is_true(conditions, "Finished"):
+        if _waits(workload, conditions):
             since = conditions["Evicted"].since if _is_true(conditions, "Evicted") else workload.created
             waiting.setdefault(_team(workload), []).append((_accelerators(workload), since))
     return tuple(
         TeamPending(team, len(some), sum(asked for asked, _ in some), moment(min(since for _, since in some)))
         for team, some in sorted(waiting.items())
     )
+
+
+def waiting_for(workloads: Iterable[KubernetesObject]) -> frozenset[tuple[str, str]]:
+    """Return for which instance type work of which team waits (see `pending_by_team`); "" where any type would do."""
+    found: set[tuple[str, str]] = set()
+    items = tuple(workloads)
+    for item, (workload, conditions) in zip(items, _read(items), strict=True):
+        if _waits(workload, conditions):
+            found |= {(_team(workload), instance_type) for instance_type in _wanted_types(item)}
+    return frozenset(found)
 
 
 def preemptions_of(workloads: Iterable[KubernetesObject]) -> tuple[Preemption, ...]:
@@ -120,6 +130,16 @@ def _preemption(workload: Workload, conditions: Mapping[str, Condition]) -> Pree
 def _read(workloads: Iterable[KubernetesObject]) -> Iterator[tuple[Workload, dict[str, Condition]]]:
     for one in workloads:
         yield read_workload(one, {}), read_conditions(one.get("status") or {})
+
+
+def _waits(workload: Workload, conditions: Mapping[str, Condition]) -> bool:
+    return workload.active and not _is_true(conditions, "QuotaReserved") and not _is_true(conditions, "Finished")
+
+
+def _wanted_types(item: KubernetesObject) -> set[str]:
+    """Return the instance types that the pods' node selectors name; "" for pods that name none."""
+    specs = (pod_set.get("template", {}).get("spec", {}) for pod_set in item["spec"].get("podSets", ()))
+    return {str((spec.get("nodeSelector") or {}).get(names.INSTANCE_TYPE_LABEL, "")) for spec in specs}
 
 
 def _team(workload: Workload) -> str:

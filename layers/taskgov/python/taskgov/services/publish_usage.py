@@ -21,6 +21,7 @@ from taskgov.services.measure_usage import measure_preemptions, measure_usage
 from taskgov.services.run_events import event_of
 from taskgov.services.run_notices import notice_of
 from taskgov.services.take_snapshot import TakeSnapshot, cluster_facts
+from taskgov.services.use_history import UseHistory
 from taskgov.snapshot.model import Snapshot
 
 COUNTED_FOR: Final = timedelta(days=1)
@@ -53,7 +54,7 @@ class PublishUsage:
         if request.outcome is not None:
             published += self._end_of_run(self._end(request, request.cluster_arn))
         if request.outcome != "failed":  # what made the run fail would fail again here, and the schedule goes on anyway
-            published += self._usage(request.cluster_arn)
+            published += self._usage(self.take_snapshot(request.cluster_arn))
         return PublishUsageResult(published=published)
 
     def _every_cluster(self) -> int:
@@ -67,14 +68,20 @@ class PublishUsage:
         """Measure one of all clusters; one without EKS or Kueue, or gone meanwhile, has no usage."""
         try:
             facts = cluster_facts(self.hyperpod.describe_cluster(cluster_arn))
-            return self._usage(cluster_arn) if facts.eks_arn else 0
+            return self._watch(cluster_arn) if facts.eks_arn else 0
         except NotFoundError:
             return 0
         except GovernanceError as error:
             return error
 
-    def _usage(self, cluster_arn: str) -> int:
+    def _watch(self, cluster_arn: str) -> int:
+        """Measure a cluster and remember what is used: the schedule alone does, so that no time counts twice."""
         snapshot = self.take_snapshot(cluster_arn)
+        published = self._usage(snapshot)
+        UseHistory(self.documents).keep(snapshot)
+        return published
+
+    def _usage(self, snapshot: Snapshot) -> int:
         standing = standing_of(snapshot)
         new = [preemption for preemption in standing.preemptions if self._is_new(snapshot, preemption)]
         measured = [*measure_usage(standing, snapshot.taken_at), *measure_preemptions(new, standing.lost)]

@@ -9,6 +9,7 @@ from typing import Any
 from taskgov.errors import InvalidRequestError
 from taskgov.policy.parse import ParsedPolicy, parse_policy
 from taskgov.ports import Clock, ClusterAccess, DocumentStore, HyperPodApi, KubernetesApi, StateStore
+from taskgov.services.use_history import UseHistory, with_use
 from taskgov.snapshot.model import ClusterFacts, Node, Snapshot
 from taskgov.snapshot.nodes import NodeMemory, nodes_from_kubernetes, remember_nodes
 
@@ -34,7 +35,7 @@ class TakeSnapshot:
         facts = cluster_facts(self.hyperpod.describe_cluster(cluster))
         access = ClusterAccess(_eks_arn(facts))
         parsed, version = self._policy(facts.name)
-        return Snapshot(
+        snapshot = Snapshot(
             cluster=facts,
             taken_at=self.clock.now(),
             nodes=self._nodes(facts, access, remember=remember),
@@ -49,6 +50,7 @@ class TakeSnapshot:
             edits=self.state.edits(facts.arn),
             stopped=self.state.stop_switch(),
         )
+        return with_use(snapshot, UseHistory(self.documents).read(facts.name))
 
     def _policy(self, cluster_name: str) -> tuple[ParsedPolicy, str | None]:
         stored = self.documents.policy(cluster_name)

@@ -1,0 +1,53 @@
+"""What teams use now, in whole instances and in accelerators, and where work of theirs waits.
+
+`publish_usage` keeps it (`taskgov.snapshot.use_memory`), and snapshots add it to what was kept.
+"""
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+from taskgov.allocation.parts import ACCELERATOR, Vector, add, offered, whole_instance
+from taskgov.hyperpod.instance_types import InstanceTypeTable
+from taskgov.kueue.usage import usage_of
+from taskgov.kueue.workloads import waiting_for
+from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.use_memory import Place, UseNow
+
+
+def use_now(snapshot: Snapshot) -> UseNow:
+    """Return what every team uses of every instance type that it has quota of, or still uses."""
+    amounts: dict[Place, dict[str, int]] = {}
+    for line in usage_of(snapshot.kueue.cluster_queues, snapshot.kueue.cohorts).lines:
+        place = amounts.setdefault((line.team, line.instance_type), {})
+        place[line.resource] = place.get(line.resource, 0) + line.used
+    vectors = {place: offered(used) for place, used in amounts.items()}
+    whole = _whole_instances(snapshot, {instance_type for _, instance_type in vectors})
+    accelerators: dict[str, int] = {}
+    for (team, _), vector in vectors.items():
+        accelerators[team] = accelerators.get(team, 0) + vector.get(ACCELERATOR, 0)
+    return UseNow(
+        instances={place: _instances(vector, whole[place[1]]) for place, vector in vectors.items()},
+        accelerators={team: amount for team, amount in accelerators.items() if amount},
+    )
+
+
+def waiting_places(snapshot: Snapshot, use: UseNow) -> frozenset[Place]:
+    """Return the places for which work waits; work that names no instance type waits for all of its team's."""
+    waiting = waiting_for(snapshot.kueue.workloads)
+    return frozenset(place for place in use.instances if place in waiting or (place[0], "") in waiting)
+
+
+def _instances(used: Vector, one: Vector) -> Fraction:
+    """Return the use in instances, by the resource of which most is used."""
+    parts = (Fraction(amount, one[resource]) for resource, amount in used.items() if one.get(resource))
+    return max(parts, default=Fraction(0))
+
+
+def _whole_instances(snapshot: Snapshot, instance_types: set[str]) -> Mapping[str, Vector]:
+    """Return what one instance of each type has: by its numbers, or for an unknown type what a node offers."""
+    table = snapshot.policy.instance_type_table() if snapshot.policy else InstanceTypeTable()
+    nodes = {node.instance_type: node.allocatable for node in snapshot.nodes if node.allocatable}
+    return {
+        name: whole_instance(numbers) if (numbers := table.resources_of(name)) else add([offered(nodes.get(name, {}))])
+        for name in instance_types
+    }

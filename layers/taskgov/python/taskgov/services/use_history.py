@@ -1,0 +1,52 @@
+"""The memory of how much teams used: one document for each cluster, in the bucket.
+
+Its one writer is the schedule of `publish_usage`; the end of a run does not write it. Should two of its calls overlap,
+the later write stands: both say how much time has passed since the same look, so none is counted twice.
+"""
+
+from dataclasses import dataclass, replace
+
+from taskgov.allocation.use import use_now, waiting_places
+from taskgov.errors import InvalidRequestError
+from taskgov.policy.document import DemandRules
+from taskgov.ports import DocumentStore
+from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.use_memory import UseMemory, budget_use, observed_use, remember_use
+
+KEY = "memory/{}/use.json"
+
+
+@dataclass(frozen=True, slots=True)
+class UseHistory:
+    """The use case with what it needs from the world."""
+
+    documents: DocumentStore
+
+    def read(self, cluster_name: str) -> UseMemory:
+        """Return what is remembered. Raises InvalidRequestError for a document that somebody damaged."""
+        key = KEY.format(cluster_name)
+        try:
+            return UseMemory.from_json(self.documents.find(key))
+        except (ValueError, KeyError, TypeError) as error:
+            raise InvalidRequestError(f"{key} cannot be read ({error}); delete it, and use is observed anew") from error
+
+    def keep(self, snapshot: Snapshot) -> None:
+        """Remember what is used at the moment of the snapshot."""
+        before = self.read(snapshot.cluster.name)
+        after = remember_use(before, use_now(snapshot), snapshot.taken_at)
+        if after != before:
+            self.documents.put(KEY.format(snapshot.cluster.name), after.to_json(), "application/json")
+
+
+def with_use(snapshot: Snapshot, memory: UseMemory) -> Snapshot:
+    """Return the snapshot with what was used in the window of demand, and in the period of each budget."""
+    now, policy = snapshot.taken_at, snapshot.policy
+    rules = policy.demand if policy and policy.demand.enabled else DemandRules()
+    use = use_now(snapshot)
+    budgets = policy.budgets if policy else ()
+    spent = (budget_use(memory, budget.team, budget.period, now) for budget in budgets)
+    return replace(
+        snapshot,
+        observed_use=observed_use(memory, use, waiting_places(snapshot, use), now, rules.window_hours),
+        budget_use=tuple(each for each in spent if each is not None),
+    )
