@@ -14,9 +14,9 @@ from tests.support.memory import (
     CLUSTER_ARN,
     NOON,
     FixedClock,
+    FixedKubernetes,
     InMemoryDocuments,
     InMemoryHyperPod,
-    InMemoryKubernetes,
     InMemoryState,
     cluster_description,
 )
@@ -51,7 +51,7 @@ class World:
     def __init__(self) -> None:
         self.hyperpod = InMemoryHyperPod()
         self.documents = InMemoryDocuments()
-        self.kubernetes = InMemoryKubernetes([node("i-0aaaaaaaaaaaaaaaa"), node("i-0bbbbbbbbbbbbbbbb")])
+        self.kubernetes = FixedKubernetes([node("i-0aaaaaaaaaaaaaaaa"), node("i-0bbbbbbbbbbbbbbbb")])
         self.state = InMemoryState()
         self.clock = FixedClock()
         self.hyperpod.create_quota(CLUSTER_ARN, "team-a", instances(1), target("team-a"))

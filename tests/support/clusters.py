@@ -14,9 +14,9 @@ from tests.support.memory import (
     CLUSTER_ARN,
     NOON,
     FixedClock,
+    FixedKubernetes,
     InMemoryDocuments,
     InMemoryHyperPod,
-    InMemoryKubernetes,
     InMemoryState,
 )
 
@@ -33,7 +33,7 @@ class GovernedCluster:
     documents: InMemoryDocuments = field(default_factory=InMemoryDocuments)
     state: InMemoryState = field(default_factory=InMemoryState)
     clock: FixedClock = field(default_factory=FixedClock)
-    kubernetes: InMemoryKubernetes = field(default_factory=InMemoryKubernetes)
+    kubernetes: FixedKubernetes = field(default_factory=FixedKubernetes)
     used: dict[str, dict[str, dict[str, str]]] = field(default_factory=dict)
     workloads: list[dict[str, Any]] = field(default_factory=list)
 

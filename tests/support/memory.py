@@ -199,7 +199,7 @@ class InMemoryState:
     applied: dict[tuple[str, str], AppliedQuota] = field(default_factory=dict)
     edited: dict[tuple[str, str], QuotaEdit] = field(default_factory=dict)
     runs: list[RunRecord] = field(default_factory=list)
-    counted: set[tuple[str, str]] = field(default_factory=set)
+    counted: dict[tuple[str, str], str] = field(default_factory=dict)
     stopped: bool | None = False
 
     def mark_dirty(self, cluster_arn: str, cluster_name: str, cause: Cause, now: datetime) -> Dirty:
@@ -244,10 +244,8 @@ class InMemoryState:
     def record_run(self, record: RunRecord) -> None:
         self.runs.append(record)
 
-    def count_once(self, cluster_arn: str, identity: str, now: datetime) -> bool:
-        new = (cluster_arn, identity) not in self.counted
-        self.counted.add((cluster_arn, identity))
-        return new
+    def count_once(self, cluster_arn: str, identity: str, now: datetime, *, by: str) -> bool:
+        return self.counted.setdefault((cluster_arn, identity), by) == by
 
 
 @dataclass
@@ -264,8 +262,8 @@ class InMemoryWorkflow:
 
 
 @dataclass
-class InMemoryKubernetes:
-    """One cluster's objects."""
+class FixedKubernetes:
+    """One cluster whose objects a test sets; the twin that trims like the reader is with the adapter."""
 
     node_objects: list[KubernetesObject] = field(default_factory=list)
     kueue: KueueObjects = field(default_factory=KueueObjects)
