@@ -1,4 +1,5 @@
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -69,3 +70,26 @@ def test_budgets_of_other_periods_are_measured_apart() -> None:
     uses = (*each.budget_use, BudgetUse("team-a", NOW.replace(hour=0), 9, period="day"))
     told = plan_of(replace(each, policy=policy, budget_use=uses)).findings
     assert [finding.evidence["percent"] for finding in told] == [112.5, 85.0]
+
+
+@pytest.mark.parametrize(
+    ("period", "start", "end"),
+    [
+        ("day", datetime(2026, 11, 20, tzinfo=UTC), datetime(2026, 11, 21, tzinfo=UTC)),
+        ("week", datetime(2026, 11, 16, tzinfo=UTC), datetime(2026, 11, 23, tzinfo=UTC)),
+        ("month", datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 12, 1, tzinfo=UTC)),
+        ("month", datetime(2026, 12, 1, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC)),
+    ],
+)
+def test_when_the_period_ends_the_plan_is_due_again_and_borrowing_resumes(
+    period: str, start: datetime, end: datetime
+) -> None:
+    stopped = replace(
+        world(None, lowerBorrowLimit=True, period=period), budget_use=(BudgetUse("team-a", start, 100, period),)
+    )
+    assert plan_of(stopped).recheck_at == end
+
+
+def test_a_budget_that_is_not_used_up_makes_no_plan_due() -> None:
+    assert plan_of(world(99, lowerBorrowLimit=True)).recheck_at is None
+    assert plan_of(world(100)).recheck_at is None

@@ -4,6 +4,7 @@ The guarantee is never touched: a team over its budget keeps its quota and loses
 """
 
 from collections.abc import Iterable
+from datetime import datetime, timedelta
 
 from taskgov.findings import Finding, Severity
 from taskgov.policy.document import Budget
@@ -35,6 +36,28 @@ def out_of_budget(budgets: Iterable[Budget], uses: Iterable[BudgetUse]) -> froze
         for budget in budgets
         if budget.lower_borrow_limit and used.get(_key(budget), 0.0) >= budget.gpu_hours
     )
+
+
+def borrowing_resumes_at(budgets: Iterable[Budget], uses: Iterable[BudgetUse]) -> datetime | None:
+    """Return when the first period ends of a team whose borrowing is stopped; None when nobody's is."""
+    used = {(use.team, use.period): use for use in uses}
+    ends = (
+        _end(used[_key(budget)])
+        for budget in budgets
+        if budget.lower_borrow_limit and _key(budget) in used and used[_key(budget)].gpu_hours >= budget.gpu_hours
+    )
+    return min(ends, default=None)
+
+
+def _end(use: BudgetUse) -> datetime:
+    """Return when the period ends: days are days in UTC, which has no summer time."""
+    match use.period:
+        case "day":
+            return use.period_start + timedelta(days=1)
+        case "week":
+            return use.period_start + timedelta(days=7)
+        case _:
+            return (use.period_start.replace(day=28) + timedelta(days=4)).replace(day=1)
 
 
 def _passed(budget: Budget, use: BudgetUse, percent: float, threshold: int) -> Finding:

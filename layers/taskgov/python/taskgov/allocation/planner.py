@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Final, Literal
 
 from taskgov.allocation.allocate import TypeAllocation, allocate
-from taskgov.allocation.budgets import budget_findings, out_of_budget
+from taskgov.allocation.budgets import borrowing_resumes_at, budget_findings, out_of_budget
 from taskgov.allocation.capacity import TypeCapacity, count_capacity
 from taskgov.allocation.changes import Writes, quota_sums, writes
 from taskgov.allocation.codec import changes_sha256
@@ -191,6 +191,7 @@ def _recheck_at(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity], work
     moments = [capacity.recheck_at for capacity in capacities.values()]
     if snapshot.policy is not None:
         moments.append(next_moment(snapshot.policy.leases, snapshot.taken_at))
+        moments.append(borrowing_resumes_at(snapshot.policy.budgets, snapshot.budget_use))
     moments.append(work.judged.opens_at.next_at)
     moments.append(snapshot.taken_at + NEXT_RUN if work.writes.unfinished else None)
     return min((moment for moment in moments if moment is not None), default=None)
