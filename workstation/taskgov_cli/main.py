@@ -19,6 +19,7 @@ from taskgov_cli import (
     local,
     operate,
     plans,
+    replay,
     rollback,
     snapshots,
     status,
@@ -100,6 +101,7 @@ app.command()(history.history)
 app.add_typer(leases.app, name="lease")
 app.command()(local.local)
 app.command()(status.status)
+app.command()(replay.replay)
 app.command("what-if")(what_if.what_if_command)
 
 

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from taskgov.explain.courses import Course
     from taskgov.explain.risk import Risk
-    from taskgov.explain.what_if import Course, TeamDifference, WhatIf, WorkloadDifference
+    from taskgov.explain.what_if import TeamDifference, WhatIf, WorkloadDifference
     from taskgov.snapshot.model import KubernetesObject, Snapshot
 
 _NODES: Final = re.compile(r"(\d+)x(.+)")

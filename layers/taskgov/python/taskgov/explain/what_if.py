@@ -4,9 +4,8 @@ Two copies of the scheduler are let go: one as the cluster is, one with the supp
 submitted work. Both come to rest (nobody finishes), and, where run times are known, both go on in time.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime
 from types import MappingProxyType
 from typing import Literal
 
@@ -15,15 +14,17 @@ from taskgov.allocation.planner import plan_quotas
 from taskgov.audit.report_capacity import Offers, leading_resources
 from taskgov.explain.amounts import accelerators
 from taskgov.explain.case import Case
+from taskgov.explain.courses import Course, courses
 from taskgov.explain.find import named
 from taskgov.explain.nodes import offered_by_nodes
 from taskgov.explain.risk import Risk, risks_of
-from taskgov.explain.run_times import RunTimes, run_times_of, simulation_of, until
+from taskgov.explain.run_times import RunTimes
 from taskgov.explain.worlds import MAX_CYCLES, effective_queues, finish_evictions, world_of
-from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig, ComputeQuotaTarget, SchedulerConfig
+from taskgov.explain.written import quotas_after
+from taskgov.hyperpod.model import ComputeQuota, SchedulerConfig
 from taskgov.kueue.usage import Usage, usage_of
 from taskgov.kueue.workloads import pending_by_team
-from taskgov.scheduling import Settlement, World, instant, moment
+from taskgov.scheduling import Settlement, World
 from taskgov.snapshot.model import KueueObjects, Snapshot
 
 State = Literal["runs", "waits", "absent"]
@@ -74,23 +75,6 @@ class WorkloadDifference:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
-    """When a workload starts and ends, before and after, where run times are known; None for never.
-
-    What runs already starts at the moment of the snapshot.
-    """
-
-    workload: str
-    team: str
-    starts_before: datetime | None
-    ends_before: datetime | None
-    starts_after: datetime | None
-    ends_after: datetime | None
-    preemptions_before: int
-    preemptions_after: int
-
-
-@dataclass(frozen=True, slots=True)
 class NodeShortfall:
     """Admitted work of an instance type for which there are no healthy nodes, after; in base units."""
 
@@ -126,7 +110,7 @@ def what_if(snapshot: Snapshot, supposed: Snapshot, run_times: RunTimes = NO_RUN
         plan=plan,
         teams=tuple(_teams(before, after)),
         workloads=tuple(_workloads(snapshot, supposed, before, after)),
-        courses=tuple(_courses(supposed, before, after, run_times)),
+        courses=tuple(courses(supposed, (before.snapshot, before.begins), (after.snapshot, after.begins), run_times)),
         risks=risks_of(after.snapshot_at_rest, after.world),
         shortfalls=tuple(_shortfalls(after)),
         loops=after.settlement.loop,
@@ -173,39 +157,11 @@ class _Side:
 
 def _sides(snapshot: Snapshot, supposed: Snapshot, changes: Iterable[Change]) -> tuple[_Side, _Side]:
     """Return both sides; the queues of quotas that differ are as rendered in both, so that only the numbers differ."""
-    written, scheduler = _written(supposed.quotas, changes)
+    written, scheduler = quotas_after(supposed.quotas, changes)
     today = {quota.compute_quota_id: quota for quota in snapshot.quotas}
     new = [quota for quota in written if today.get(quota.compute_quota_id) != quota]
     old = [today[quota.compute_quota_id] for quota in new if quota.compute_quota_id in today]
     return _Side.of(snapshot, old, None), _Side.of(supposed, new, scheduler)
-
-
-def _written(
-    quotas: Iterable[ComputeQuota], changes: Iterable[Change]
-) -> tuple[list[ComputeQuota], SchedulerConfig | None]:
-    """Return all quotas with the changes of a plan written, and the cluster policy where the plan changes it."""
-    by_id = {quota.compute_quota_id: quota for quota in quotas}
-    scheduler = None
-    for change in changes:
-        if isinstance(change.after, SchedulerConfig):
-            scheduler = change.after
-        elif change.resource_id is not None:
-            written = {"compute_quota_config": change.after, "compute_quota_target": change.target_after}
-            by_id[change.resource_id] = by_id[change.resource_id].model_copy(update=written)
-        else:
-            by_id[f"new-{change.team}"] = _created(change, change.after)
-    return list(by_id.values()), scheduler
-
-
-def _created(change: Change, config: ComputeQuotaConfig) -> ComputeQuota:
-    return ComputeQuota(
-        compute_quota_id=f"new-{change.team}",
-        name=change.name,
-        compute_quota_version=1,
-        status="Created",
-        compute_quota_config=config,
-        compute_quota_target=change.target_after or ComputeQuotaTarget(team_name=change.team),
-    )
 
 
 # Teams
@@ -261,61 +217,6 @@ def _workloads(snapshot: Snapshot, supposed: Snapshot, before: _Side, after: _Si
             preempted_by=names[loss.preemptor].shown if loss and loss.preemptor in names else "",
             because=loss.reason if loss else "",
         )
-
-
-# Over time
-
-
-def _courses(supposed: Snapshot, before: _Side, after: _Side, told: RunTimes) -> Iterator[Course]:
-    known = run_times_of(supposed, told)
-    if not known:
-        return
-    old, new = (_history(side, known) for side in (before, after))
-    nothing = _Life(None, None, 0)
-    for one in sorted(map(named, supposed.kueue.workloads), key=lambda one: one.shown):
-        was, becomes = old.get(one.key, nothing), new.get(one.key, nothing)
-        if (was, becomes) != (nothing, nothing):
-            yield Course(
-                workload=one.shown,
-                team=one.team,
-                starts_before=was.starts,
-                ends_before=was.ends,
-                starts_after=becomes.starts,
-                ends_after=becomes.ends,
-                preemptions_before=was.preemptions,
-                preemptions_after=becomes.preemptions,
-            )
-
-
-@dataclass(frozen=True, slots=True)
-class _Life:
-    """When a workload starts (again) at last, when it ends, and how often it is preempted until then."""
-
-    starts: datetime | None
-    ends: datetime | None
-    preemptions: int
-
-
-def _history(side: _Side, known: RunTimes) -> Mapping[str, _Life]:
-    """Let the side go on in time, and tell what becomes of each workload to which anything happens."""
-    world = side.begins.copy()
-    running = {key for key in world.workloads() if world.admission(key) is not None}
-    timeline = simulation_of(world, side.snapshot, known).run(instant(until(side.snapshot)))
-    starts: dict[str, datetime] = dict.fromkeys(running & known.keys(), side.snapshot.taken_at)
-    preempted: dict[str, int] = {}
-    for each in timeline.happenings:
-        if each.kind == "admitted":
-            starts[each.workload] = moment(each.at)
-        elif each.kind == "preempted":
-            preempted[each.workload] = preempted.get(each.workload, 0) + 1
-    lives = {*starts, *preempted}
-    return {key: _Life(starts.get(key), _end(world, key), preempted.get(key, 0)) for key in lives}
-
-
-def _end(world: World, key: str) -> datetime | None:
-    conditions = world.workload(key)["status"]["conditions"]
-    ended = (each["lastTransitionTime"] for each in conditions if each["type"] == "Finished")
-    return next((datetime.fromisoformat(each) for each in ended), None)
 
 
 # Nodes

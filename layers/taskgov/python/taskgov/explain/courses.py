@@ -1,0 +1,84 @@
+"""When each workload starts and ends, before and after a supposition, as far as run times are known."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from taskgov.explain.find import named
+from taskgov.explain.run_times import RunTimes, run_times_of, simulation_of, until
+from taskgov.scheduling import World, instant, moment
+from taskgov.snapshot.model import Snapshot
+
+Side = tuple[Snapshot, World]
+"""A cluster, and its scheduler as it begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """When a workload starts and ends, before and after, where run times are known; None for never.
+
+    What runs already starts at the moment of the snapshot.
+    """
+
+    workload: str
+    team: str
+    starts_before: datetime | None
+    ends_before: datetime | None
+    starts_after: datetime | None
+    ends_after: datetime | None
+    preemptions_before: int
+    preemptions_after: int
+
+
+def courses(supposed: Snapshot, before: Side, after: Side, told: RunTimes) -> Iterator[Course]:
+    """Give the courses of all workloads to which anything happens; none when no run time is known."""
+    known = run_times_of(supposed, told)
+    if not known:
+        return
+    old, new = (_history(side, known) for side in (before, after))
+    nothing = _Life(None, None, 0)
+    for one in sorted(map(named, supposed.kueue.workloads), key=lambda one: one.shown):
+        was, becomes = old.get(one.key, nothing), new.get(one.key, nothing)
+        if (was, becomes) != (nothing, nothing):
+            yield Course(
+                workload=one.shown,
+                team=one.team,
+                starts_before=was.starts,
+                ends_before=was.ends,
+                starts_after=becomes.starts,
+                ends_after=becomes.ends,
+                preemptions_before=was.preemptions,
+                preemptions_after=becomes.preemptions,
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Life:
+    """When a workload starts (again) at last, when it ends, and how often it is preempted until then."""
+
+    starts: datetime | None
+    ends: datetime | None
+    preemptions: int
+
+
+def _history(side: Side, known: RunTimes) -> Mapping[str, _Life]:
+    """Let the side go on in time, and tell what becomes of each workload to which anything happens."""
+    snapshot, begins = side
+    world = begins.copy()
+    running = {key for key in world.workloads() if world.admission(key) is not None}
+    timeline = simulation_of(world, snapshot, known).run(instant(until(snapshot)))
+    starts: dict[str, datetime] = dict.fromkeys(running & known.keys(), snapshot.taken_at)
+    preempted: dict[str, int] = {}
+    for each in timeline.happenings:
+        if each.kind == "admitted":
+            starts[each.workload] = moment(each.at)
+        elif each.kind == "preempted":
+            preempted[each.workload] = preempted.get(each.workload, 0) + 1
+    lives = {*starts, *preempted}
+    return {key: _Life(starts.get(key), _end(world, key), preempted.get(key, 0)) for key in lives}
+
+
+def _end(world: World, key: str) -> datetime | None:
+    conditions = world.workload(key)["status"]["conditions"]
+    ended = (each["lastTransitionTime"] for each in conditions if each["type"] == "Finished")
+    return next((datetime.fromisoformat(each) for each in ended), None)

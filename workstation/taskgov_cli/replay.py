@@ -1,0 +1,200 @@
+"""`taskgov replay`: what a policy would have made of a trace, beside static partitions."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path  # noqa: TC003 -- typer reads the annotations
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from taskgov.policy.parse import parse_policy
+from taskgov_cli import replay_counts, replay_run, snapshots
+from taskgov_cli.durations import duration
+from taskgov_cli.output import console, print_json, table
+from taskgov_cli.replay_traces import read_trace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from rich.console import RenderableType
+
+    from taskgov.policy.document import PolicyDocument
+    from taskgov_cli.replay_counts import CountsOutcome
+    from taskgov_cli.replay_outcome import Capacity, Outcome
+    from taskgov_cli.replay_traces import Trace
+
+DAY = 86400
+
+
+def replay(
+    trace: Annotated[
+        Path, typer.Argument(exists=True, help="Philly or openb CSV, a folder of snapshots, or of Helios counts.")
+    ],
+    policy: snapshots.PolicyFile = None,
+    gpus: Annotated[int, typer.Option(min=1, help="GPUs of the cluster.")] = 1000,
+    borrow_limit: Annotated[
+        int, typer.Option(min=0, max=replay_counts.NO_LIMIT, help="Percent of the own quota, without --policy.")
+    ] = 100,
+    days: Annotated[float | None, typer.Option(min=0, help="Only the first days of the trace.")] = None,
+    failures: Annotated[
+        str | None,
+        typer.Option(metavar="MTBF,REPAIR", help="Machines of 8 GPUs fail, e.g. 30d,12h; quotas fixed and following."),
+    ] = None,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON, for programs.")] = False,
+) -> None:
+    """Replay a trace of GPU jobs under a policy and under static partitions: use, waiting, loans, preemptions.
+
+    Without --policy each team's share is its part of the trace's GPU-hours, and everybody lends.
+
+    Example: taskgov replay philly.csv --gpus 1000 --borrow-limit 100
+    """
+    try:
+        if replay_counts.is_counts(trace):
+            counts = _counts(trace, as_json=as_json)
+            _print([asdict(counts)], counts_shown(counts), as_json=as_json)
+            return
+        outcomes, jobs = _outcomes(_window(trace, days), policy, gpus, borrow_limit, failures, quiet=as_json)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    _print([asdict(each) for each in outcomes], shown(jobs, outcomes), as_json=as_json)
+
+
+def _window(file: Path, days: float | None) -> Trace:
+    trace = read_trace(file)
+    window = trace if days is None else trace.between(0, days * DAY)
+    if not window.jobs:
+        raise ValueError(f"{file} holds no GPU jobs with a run time, {trace.skipped} were left out")
+    return window
+
+
+def _outcomes(
+    trace: Trace, policy: Path | None, gpus: int, borrow_limit: int, failures: str | None, *, quiet: bool
+) -> tuple[list[Outcome], Trace]:
+    document = replay_run.default_policy(trace, borrow_limit) if policy is None else _document(policy, trace)
+    capacity: Capacity = [(0.0, gpus)]
+    variants = [("static partitions", replay_run.partitioned(document), True), ("lend and borrow", document, True)]
+    if failures is not None:
+        capacity = replay_run.failing(gpus, trace.span, *_failure_rates(failures))
+        variants = [("quotas fixed", document, False), ("quotas follow the machines", document, True)]
+    outcomes = []
+    with _progress(quiet=quiet) as progress:
+        for name, wanted, follow in variants:
+            task = progress.add_task(name, total=1.0)
+            tell = _teller(progress, task)
+            outcomes.append(replay_run.play(name, trace, wanted, capacity, follow=follow, tell=tell))
+            progress.update(task, completed=1.0)
+    return outcomes, trace
+
+
+def _document(file: Path, trace: Trace) -> PolicyDocument:
+    parsed = parse_policy(file.read_text())
+    if parsed.document is None:
+        raise ValueError(f"{file} is no valid policy document; see: taskgov validate {file}")
+    missing = sorted(set(trace.gpu_hours()) - {team.name for team in parsed.document.teams})
+    if missing:
+        raise ValueError(f"{file} has no team {', '.join(missing[:5])} of the trace; its teams must be the trace's")
+    return parsed.document
+
+
+def _failure_rates(text: str) -> tuple[float, float]:
+    between, _, repair = text.partition(",")
+    return duration(between).total_seconds() / DAY, duration(repair).total_seconds() / 3600
+
+
+def _counts(folder: Path, *, as_json: bool) -> CountsOutcome:
+    with _progress(quiet=as_json) as progress:
+        teams = replay_counts.read_counts(folder, _teller(progress, progress.add_task("reading counts", total=1.0)))
+    return replay_counts.judge_counts(folder.name, teams, (25, 50, 100, 200, replay_counts.NO_LIMIT))
+
+
+def _progress(*, quiet: bool) -> Progress:
+    """Return a progress bar on standard error, which `--json` and pipes leave out."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    shown_on = console(stderr=True)
+    return Progress(*columns, console=shown_on, disable=quiet or not shown_on.is_terminal)
+
+
+def _teller(progress: Progress, task: Any) -> Callable[[float], None]:
+    return lambda done: progress.update(task, completed=done)
+
+
+def _print(data: list[dict[str, Any]], parts: Iterable[RenderableType], *, as_json: bool) -> None:
+    if as_json:
+        print_json(data)
+    else:
+        for part in parts:
+            console().print(part)
+
+
+# For people
+
+
+def shown(trace: Trace, outcomes: Sequence[Outcome]) -> Iterator[RenderableType]:
+    """Return the outcomes side by side, the whole first and then each team."""
+    needed = sum(trace.gpu_hours().values())
+    jobs = f"{len(trace.jobs):,} jobs of {len(trace.gpu_hours())} teams in {trace.span / DAY:.1f} days"
+    head = f": {jobs}, {needed:,.0f} GPU-hours ({trace.skipped:,} jobs left out)"
+    yield Text.assemble((trace.name, "bold"), head)
+    rows = [(name, *(value(outcome) for outcome in outcomes)) for name, value in _TOTALS]
+    yield table("", ("", *(f"{outcome.name} #" for outcome in outcomes)), rows)
+    teams = [
+        (first.team, first.quota, first.jobs, *(f"{_hours(each.mean_wait)}" for each in same), *(_moved(same)))
+        for same in zip(*(outcome.teams for outcome in outcomes), strict=True)
+        for first in same[:1]
+    ]
+    waits = tuple(f"mean wait, {outcome.name} (h) #" for outcome in outcomes)
+    columns = ("team", "quota #", "jobs #", *waits, "borrowed GPU-h #", "preempted #", "lost GPU-h #")
+    yield table("Teams", columns, teams)
+
+
+def _moved(same: Sequence[Any]) -> tuple[str, str, str]:
+    last = same[-1]
+    return f"{last.borrowed_gpu_hours:,.0f}", f"{last.preemptions}", f"{last.lost_gpu_hours:,.0f}"
+
+
+def _hours(seconds: float) -> str:
+    return f"{seconds / 3600:.2f}"
+
+
+def _mean_wait(outcome: Outcome) -> str:
+    started = sum(each.jobs - each.never_started for each in outcome.teams)
+    waited = sum(each.mean_wait * (each.jobs - each.never_started) for each in outcome.teams)
+    return f"{waited / started / 3600:.2f}" if started else "-"
+
+
+_TOTALS: tuple[tuple[str, Callable[[Outcome], str]], ...] = (
+    ("utilisation, %", lambda each: f"{100 * each.utilisation:.1f}"),
+    ("mean wait, h", _mean_wait),
+    ("waiting, GPU-h", lambda each: f"{sum(one.waiting_gpu_hours for one in each.teams):,.0f}"),
+    ("borrowed, GPU-h", lambda each: f"{sum(one.borrowed_gpu_hours for one in each.teams):,.0f}"),
+    ("preemptions", lambda each: f"{sum(one.preemptions for one in each.teams):,}"),
+    ("lost by preemption, GPU-h", lambda each: f"{sum(one.lost_gpu_hours for one in each.teams):,.0f}"),
+    ("never started (larger than quota and limit)", lambda each: f"{sum(one.never_started for one in each.teams)}"),
+    ("held beyond the machines, GPU-h", lambda each: f"{each.beyond_gpu_hours:,.0f}"),
+    ("plans", lambda each: f"{each.plans:,}"),
+)
+
+
+def counts_shown(counts: CountsOutcome) -> Iterator[RenderableType]:
+    """Return what counts by minute say."""
+    share = counts.minutes_waiting_beside_idle / counts.minutes
+    head = f": {counts.teams} teams, {counts.gpus} GPUs, {counts.minutes:,} minutes"
+    yield Text.assemble((counts.name, "bold"), head)
+    yield Text(f"GPU-hours: {counts.running:,.0f} running, {counts.idle:,.0f} idle, {counts.waiting:,.0f} waiting.")
+    yield Text(f"In {100 * share:.1f} % of the minutes somebody waited while a team without a queue had idle GPUs.")
+    rows = [
+        (
+            "none" if each.borrow_limit == replay_counts.NO_LIMIT else f"{each.borrow_limit} %",
+            f"{each.served_whole_jobs_gpu_hours:,.0f}",
+            f"{100 * each.served_whole_jobs_gpu_hours / counts.waiting:.1f}",
+            f"{each.served_gpu_hours:,.0f}",
+            f"{100 * each.served_gpu_hours / counts.waiting:.1f}",
+        )
+        for each in counts.limits
+    ]
+    columns = ("borrow limit", "whole jobs, GPU-h #", "% of waiting #", "GPU by GPU, GPU-h #", "% of waiting #")
+    yield table("Waiting that idle quota could have served", columns, rows)

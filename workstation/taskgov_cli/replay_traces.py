@@ -1,0 +1,132 @@
+"""What came, when, from whom: GPU jobs out of public trace formats, or out of one's own series of snapshots.
+
+| format | recognised by | team | note |
+| --- | --- | --- | --- |
+| Philly (2017) | columns `timestamp,duration,num_gpus,...,cluster` | virtual cluster | times are local to the cluster |
+| openb (Alibaba, 2023) | columns `name,...,gpu_milli,...,qos` | QoS class | a part of a GPU counts as a whole one |
+| snapshot series | a folder of snapshot files | namespace's team | runs from admission to its end or the last look |
+
+Jobs without GPUs or without a run time are left out, and counted.
+"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from taskgov.explain.amounts import accelerators
+from taskgov.explain.find import named
+from taskgov.scheduling.instants import SECOND, instant
+from taskgov.scheduling.reading import read_conditions, read_workload
+from taskgov.snapshot.codec import snapshot_from_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from taskgov.snapshot.model import KubernetesObject
+
+Row = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One job: when it came and how long it ran, in seconds since the first one came."""
+
+    team: str
+    arrival: float
+    run_time: float
+    gpus: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Jobs by arrival; `skipped` were left out."""
+
+    name: str
+    jobs: tuple[Job, ...]
+    skipped: int
+
+    @property
+    def span(self) -> float:
+        """Seconds from the first arrival to the last."""
+        return self.jobs[-1].arrival if self.jobs else 0.0
+
+    def gpu_hours(self) -> dict[str, float]:
+        """Return what each team's jobs need, by team."""
+        hours: dict[str, float] = {}
+        for job in self.jobs:
+            hours[job.team] = hours.get(job.team, 0.0) + job.gpus * job.run_time / 3600
+        return dict(sorted(hours.items()))
+
+    def between(self, first: float, last: float) -> Trace:
+        """Return the jobs that came within a window, in seconds after the first one."""
+        jobs = tuple(job for job in self.jobs if first <= job.arrival < last)
+        return _trace(self.name, jobs, self.skipped)
+
+
+def read_trace(path: Path) -> Trace:
+    """Read a trace. Raises `ValueError` for a form that is not known."""
+    if path.is_dir():
+        return _trace(path.name, *_counted(_snapshot_jobs(path)))
+    with path.open(newline="") as file:
+        rows = csv.DictReader(file)
+        columns = set(rows.fieldnames or ())
+        if {"timestamp", "duration", "num_gpus", "cluster"} <= columns:
+            return _trace(path.stem, *_counted(_philly(row) for row in rows))
+        if {"num_gpu", "gpu_milli", "qos", "creation_time", "deletion_time"} <= columns:
+            return _trace(path.stem, *_counted(_openb(row) for row in rows))
+    raise ValueError(f"{path} is none of the known formats (Philly, openb, a folder of snapshots or of Helios counts)")
+
+
+def _trace(name: str, jobs: Iterable[Job], skipped: int) -> Trace:
+    """Order jobs by arrival, and count time from the first one."""
+    ordered = sorted(jobs, key=lambda job: (job.arrival, job.team, job.run_time, job.gpus))
+    start = ordered[0].arrival if ordered else 0.0
+    return Trace(name, tuple(Job(j.team, j.arrival - start, j.run_time, j.gpus) for j in ordered), skipped)
+
+
+def _counted(jobs: Iterable[Job]) -> tuple[list[Job], int]:
+    everything = list(jobs)
+    kept = [job for job in everything if job.gpus > 0 and job.run_time > 0]
+    return kept, len(everything) - len(kept)
+
+
+def _philly(row: Row) -> Job:
+    arrival = datetime.fromisoformat(f"{row['timestamp']}+00:00").timestamp()
+    return Job(row["cluster"], arrival, float(row["duration"]), int(row["num_gpus"]))
+
+
+def _openb(row: Row) -> Job:
+    created = float(row["creation_time"])
+    started = float(row["scheduled_time"] or created)
+    return Job(
+        row["qos"] or "none", created, float(row["deletion_time"] or started) - started, int(row["num_gpu"] or 0)
+    )
+
+
+def _snapshot_jobs(folder: Path) -> Iterator[Job]:
+    """Give the jobs that a series of snapshots saw, each as it was seen last."""
+    last: dict[str, tuple[KubernetesObject, float]] = {}
+    for file in sorted(folder.glob("*.json")):
+        snapshot = snapshot_from_json(file.read_bytes())
+        for item in snapshot.kueue.workloads:
+            last[named(item).key] = (item, instant(snapshot.taken_at) / SECOND)
+    if not last:
+        raise ValueError(f"{folder} holds no snapshots with workloads (*.json, see `taskgov snapshot`)")
+    for item, seen in last.values():
+        yield _snapshot_job(item, seen)
+
+
+def _snapshot_job(item: KubernetesObject, seen: float) -> Job:
+    workload, conditions = read_workload(item, {}), read_conditions(item.get("status") or {})
+    admitted, finished = conditions.get("Admitted"), conditions.get("Finished")
+    end = finished.since / SECOND if finished and finished.status else seen
+    ran = end - admitted.since / SECOND if admitted and admitted.status else 0.0
+    asked: dict[str, int] = {}
+    for pods in workload.pod_sets:
+        for resource, amount in pods.requests:
+            asked[resource] = asked.get(resource, 0) + pods.count * amount
+    return Job(named(item).team, workload.created / SECOND, ran, accelerators(asked))
