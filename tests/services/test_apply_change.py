@@ -1,5 +1,7 @@
 """Writing one change of a plan, and taking it back."""
 
+from dataclasses import replace
+
 import pytest
 
 from taskgov.allocation.codec import plan_to_json
@@ -135,6 +137,22 @@ def test_restoring_leaves_what_somebody_else_wrote_since(world: World) -> None:
     with pytest.raises(ConflictError, match="somebody else"):
         world.run(change, direction=Direction.RESTORE)
     assert world.count_of(world.a) == 9
+
+
+def test_restoring_a_change_of_the_weight_alone_gives_the_weight_back(world: World) -> None:
+    change = replace(update(0, "team-a", world.a, 2, 2), target_after=target("team-a", 90))
+    world.run(change)
+    assert world.hyperpod.quota(world.a).compute_quota_target == target("team-a", 90)
+    assert world.run(change, direction=Direction.RESTORE).written
+    assert world.hyperpod.quota(world.a).compute_quota_target == target("team-a")
+
+
+def test_restoring_leaves_a_weight_that_somebody_else_changed_since(world: World) -> None:
+    change = update(0, "team-a", world.a, 2, 1)
+    world.run(change)
+    world.hyperpod.update_quota(world.a, 2, instances(1), target("team-a", 77))
+    with pytest.raises(ConflictError, match="somebody else"):
+        world.run(change, direction=Direction.RESTORE)
 
 
 def test_restoring_a_creation_deletes_what_was_created(world: World) -> None:

@@ -53,7 +53,8 @@ WORDS: Final = {
     Standing.AS_BEFORE: Text("is as before the plan", style="green"),
     Standing.CHANGED_SINCE: Text("was changed since", style="red"),
 }
-RESTORED: Final = Text("was to be restored", style="cyan")
+RESTORED: Final = Text("restored", style="green")
+NOT_SURE: Final = Text("was to be restored", style="yellow")
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +222,7 @@ def _show(
             each.change.kind,
             f"{each.change.gpus_after:g}",
             f"{each.change.gpus_before:g}",
-            RESTORED if done and each.standing is Standing.STANDS else WORDS[each.standing],
+            _words(each.standing, done=done, error=error),
         )
         for each in changes
     ]
@@ -229,6 +230,12 @@ def _show(
     out.print(table(f"Plan {job.plan.plan_id} on {job.plan.cluster_name}, last change first", columns, rows))
     for line in _closing_lines(job.plan, changes, done=done, written=written, error=error, stopped=stopped):
         out.print(line, markup=False)
+
+
+def _words(standing: Standing, *, done: bool, error: str | None) -> Text:
+    if done and standing is Standing.STANDS:
+        return NOT_SURE if error else RESTORED
+    return WORDS[standing]
 
 
 def _closing_lines(

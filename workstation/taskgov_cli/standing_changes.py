@@ -10,8 +10,14 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from taskgov.allocation.plan import Change, ChangeKind
-from taskgov.hyperpod.equality import is_same_config, is_same_scheduler_config
-from taskgov.hyperpod.model import ClusterSchedulerConfig, ComputeQuota, ComputeQuotaConfig, SchedulerConfig
+from taskgov.hyperpod.equality import is_same_config, is_same_scheduler_config, is_same_target
+from taskgov.hyperpod.model import (
+    ClusterSchedulerConfig,
+    ComputeQuota,
+    ComputeQuotaConfig,
+    ComputeQuotaTarget,
+    SchedulerConfig,
+)
 
 if TYPE_CHECKING:
     from taskgov.allocation.plan import Plan
@@ -66,20 +72,25 @@ def standing_of(change: Change, now: ComputeQuota | ClusterSchedulerConfig | Non
     """Return what a change is, given what its quota or cluster policy is now (None: it does not exist)."""
     if now is None:
         return Standing.AS_BEFORE if change.kind in CREATIONS else Standing.CHANGED_SINCE
-    if change.before is not None and _holds(now, change.before):
+    if change.before is not None and _holds(now, change.before, change.target_before):
         return Standing.AS_BEFORE
-    if not _holds(now, change.after):
+    if not _holds(now, change.after, change.target_after):
         return Standing.CHANGED_SINCE
     # What was created and updated since is somebody's work, even when the numbers are the same again.
     updated = change.kind in CREATIONS and _version(now) != 1
     return Standing.CHANGED_SINCE if updated else Standing.STANDS
 
 
-def _holds(now: ComputeQuota | ClusterSchedulerConfig, wanted: ComputeQuotaConfig | SchedulerConfig) -> bool:
-    match now, wanted:
-        case ComputeQuota(), ComputeQuotaConfig():
-            return is_same_config(now.compute_quota_config, wanted)
-        case ClusterSchedulerConfig(), SchedulerConfig():
+def _holds(
+    now: ComputeQuota | ClusterSchedulerConfig,
+    wanted: ComputeQuotaConfig | SchedulerConfig,
+    target: ComputeQuotaTarget | None,
+) -> bool:
+    match now, wanted, target:
+        case ComputeQuota(), ComputeQuotaConfig(), ComputeQuotaTarget():
+            same_target = is_same_target(now.compute_quota_target, target)
+            return same_target and is_same_config(now.compute_quota_config, wanted)
+        case ClusterSchedulerConfig(), SchedulerConfig(), None:
             return is_same_scheduler_config(now.scheduler_config, wanted)
         case _:
             return False

@@ -102,9 +102,9 @@ class ApplyChange:
         quota = self.hyperpod.quota(quota_id)
         if not isinstance(change.before, ComputeQuotaConfig) or change.target_before is None:
             raise InvalidRequestError(f"change {change.index} does not say what stood before it")
-        if is_same_config(quota.compute_quota_config, change.before):
+        if _holds(quota, change.before, change.target_before):
             return _untouched(change, quota_id, quota.compute_quota_version)
-        if not _is_same(quota.compute_quota_config, change.after):
+        if not _holds(quota, change.after, _target(change)):
             raise ConflictError(
                 f"quota {quota.name} was changed by somebody else since (version {quota.compute_quota_version}); "
                 "it is left as it is"
@@ -190,12 +190,15 @@ def _known(change: Change) -> tuple[str, int]:
 
 
 def _same_quota(quota: ComputeQuota, change: Change, *, after_version: int) -> Written | None:
-    same = _is_same(quota.compute_quota_config, change.after) and is_same_target(
-        quota.compute_quota_target, _target(change)
-    )
+    same = _holds(quota, change.after, _target(change))
     if same and quota.compute_quota_version == after_version + 1:
         return Written(quota.compute_quota_id, quota.compute_quota_version)
     return None
+
+
+def _holds(quota: ComputeQuota, config: ComputeQuotaConfig | SchedulerConfig, target: ComputeQuotaTarget) -> bool:
+    """Tell whether a quota is what was written: its numbers, and whose it is with which weight."""
+    return _is_same(quota.compute_quota_config, config) and is_same_target(quota.compute_quota_target, target)
 
 
 def _is_same(holds: ComputeQuotaConfig | SchedulerConfig, written: ComputeQuotaConfig | SchedulerConfig) -> bool:
