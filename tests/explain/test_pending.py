@@ -1,7 +1,9 @@
 """One dominant reason, in the order of the vocabulary, with the numbers in its sentence."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -178,3 +180,9 @@ def test_who_waits_behind_others_that_take_what_is_free_waits_for_quota() -> Non
     assert explain_workload(lab.snapshot(), "first").reason is Reason.PENDING_EVALUATION
     answer = explain_workload(lab.snapshot(), "it")
     assert answer.because == "There is room for it now, but those before it take it: team-b/first."
+
+
+def test_the_page_lists_the_vocabulary_in_its_order() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "explain.md").read_text()
+    rows = re.findall(r"^\| \*?(\w+)\*? \| .* \| .* \|$", page, flags=re.MULTILINE)
+    assert rows[1:] == [str(reason) for reason in Reason]

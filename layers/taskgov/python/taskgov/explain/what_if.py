@@ -150,9 +150,10 @@ class _Side:
 
     def state(self, key: str) -> State:
         """Return what has become of a workload when nothing more happens."""
-        if key not in set(self.world.workloads()):
+        try:
+            return "waits" if self.world.admission(key) is None else "runs"
+        except KeyError:
             return "absent"
-        return "waits" if self.world.admission(key) is None else "runs"
 
 
 def _sides(snapshot: Snapshot, supposed: Snapshot, changes: Iterable[Change]) -> tuple[_Side, _Side]:
