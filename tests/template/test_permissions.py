@@ -194,7 +194,7 @@ def test_items_are_read_by_the_functions_that_need_them() -> None:
 
 def test_documents_are_written_by_the_one_function_that_makes_them() -> None:
     assert {role: prefixes(role, "s3:PutObject") for role in ROLES if prefixes(role, "s3:PutObject")} == {
-        "ReadSnapshotRole": {"snapshots/*", "memory/*"},
+        "ReadSnapshotRole": {"snapshots/*", "memory/*/nodes.json"},
         "PlanQuotasRole": {"plans/*"},
         "PublishUsageRole": {"memory/*/use.json"},
         "AuditClusterRole": {"reports/*"},
