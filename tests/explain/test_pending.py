@@ -186,3 +186,68 @@ def test_the_page_lists_the_vocabulary_in_its_order() -> None:
     page = (Path(__file__).parents[2] / "docs" / "explain.md").read_text()
     rows = re.findall(r"^\| \*?(\w+)\*? \| .* \| .* \|$", page, flags=re.MULTILINE)
     assert rows[1:] == [str(reason) for reason in Reason]
+
+
+def test_a_local_queue_that_leads_nowhere_is_a_misconfiguration() -> None:
+    snapshot = full().submit("team-b", "it", pods=3).snapshot()
+    others = tuple(each for each in snapshot.kueue.cluster_queues if "team-b" not in each["metadata"]["name"])
+    answer = explain_workload(replace(snapshot, quotas=(), kueue=replace(snapshot.kueue, cluster_queues=others)), "it")
+    assert (answer.reason, "which does not exist" in answer.because) == (Reason.MISCONFIGURED, True)
+
+
+def test_a_namespace_that_the_queue_does_not_select_is_a_misconfiguration() -> None:
+    snapshot = full().submit("team-b", "it", pods=3).snapshot()
+    queues = tuple(
+        {**each, "spec": {**each["spec"], "namespaceSelector": {"matchLabels": {"team": "other"}}}}
+        for each in snapshot.kueue.cluster_queues
+    )
+    answer = explain_workload(replace(snapshot, kueue=replace(snapshot.kueue, cluster_queues=queues)), "it")
+    assert answer.because.endswith("does not admit workloads of namespace hyperpod-ns-team-b.")
+
+
+def test_reserved_quota_may_wait_for_admission_checks() -> None:
+    snapshot = running()
+    [item] = snapshot.kueue.workloads
+    kept = [each for each in item["status"]["conditions"] if each["type"] != "Admitted"]
+    checks = [{"name": "budget", "state": "Pending"}, {"name": "quality", "state": "Ready"}]
+    waiting = {**item, "status": {**item["status"], "conditions": kept, "admissionChecks": checks}}
+    answer = explain_workload(replace(snapshot, kueue=replace(snapshot.kueue, workloads=(waiting,))), "it")
+    assert answer.reason is Reason.ADMISSION_GATED
+    assert answer.because == "Its quota is reserved; it is not admitted before these agree: budget."
+
+
+def test_whom_it_will_preempt_is_told_before_it_happens() -> None:
+    lab = two_teams().submit("team-a", "a-own", pods=6).submit("team-b", "b-low", pods=5)
+    answer = explain_workload(lab.put(workload("team-b", "it", 1, priority="inference")).snapshot(), "it")
+    assert answer.reason is Reason.PENDING_EVALUATION
+    assert answer.because == "The scheduler has yet to look at it; it will preempt team-b/b-low."
+
+
+def test_who_could_preempt_but_is_not_the_first_waits_for_quota() -> None:
+    lab = two_teams().submit("team-a", "a-own", pods=6).submit("team-b", "b-low", pods=5)
+    for name in ("first", "it"):
+        lab.put(workload("team-b", name, 1, pods=5, priority="inference"))
+    answer = explain_workload(lab.snapshot(), "it")
+    assert answer.because == "It could preempt 1 workload(s), but others are before it in line."
+
+
+def test_kueues_own_word_about_pods_comes_before_the_count_of_nodes() -> None:
+    snapshot = more_quota_than_nodes()
+    ready = {"type": "PodsReady", "status": "True", "reason": "PodsReady", "lastTransitionTime": "2026-11-20T11:40:00Z"}
+
+    def said(status: str) -> Snapshot:
+        workloads = tuple(
+            {
+                **each,
+                "status": {
+                    **each["status"],
+                    "conditions": [*each["status"]["conditions"], {**ready, "status": status}],
+                },
+            }
+            for each in snapshot.kueue.workloads
+        )
+        return replace(snapshot, nodes=(), kueue=replace(snapshot.kueue, workloads=workloads))
+
+    assert explain_workload(said("True"), "it").reason is Reason.ADMITTED
+    answer = explain_workload(said("False"), "it")
+    assert answer.because == "It has its quota, but not all its pods are ready (PodsReady)."

@@ -103,3 +103,25 @@ def test_an_unknown_team_is_answered_with_the_nearest() -> None:
 def test_a_whole_answer_is_kept_as_a_golden_file() -> None:
     text = to_json(explain_team(governed(nodes=5).snapshot(), "team-a"), indent=2).decode() + "\n"
     assert_golden(GOLDEN / "team-a.json", text)
+
+
+def test_a_frozen_team_and_one_that_is_not_in_the_document_are_left_as_they_are() -> None:
+    frozen = explain_team(governed(guardrails={"freeze": ["team-a"]}).snapshot(), "team-a")
+    assert frozen.governed.startswith("The document freezes it")
+    assert [each.code for each in frozen.findings] == ["team-frozen"]
+    lab = Lab().team("newcomer", 1).machines(1)
+    lab.policy = governed().policy
+    answer = explain_team(lab.snapshot(), "newcomer")
+    assert answer.governed.startswith("It is not in the policy document")
+    assert sources(answer) == [(1, "today's quota, left as it is")]
+
+
+def test_what_waits_is_counted() -> None:
+    answer = explain_team(governed().submit("team-b", "waits", pods=30).snapshot(), "team-b")
+    assert answer.pending == "1 workload(s) wait, for 30 accelerators, the oldest since 2026-11-20 11:00."
+
+
+def test_a_lender_is_told_to_whom_it_lends() -> None:
+    lab = Lab(fair_share=False).team("team-a", 2).team("team-b", 2).machines(4).submit("team-a", "own", pods=3)
+    [share] = explain_team(lab.snapshot(), "team-b").shares
+    assert share.because == "team-b uses 0 GPUs of its 2, lends 1 to team-a."
