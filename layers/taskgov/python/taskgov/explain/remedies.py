@@ -16,6 +16,7 @@ from taskgov.kueue.usage import usage_of
 from taskgov.quantities import is_accelerator
 from taskgov.scheduling import Admission, World
 from taskgov.scheduling.objects import FlavorResource, flavor_resource, split
+from taskgov.scheduling.reasons import Blocker, InsufficientUnusedQuota
 
 MOST_TRIED: Final = 64
 """Workloads that are tried one by one."""
@@ -50,7 +51,10 @@ def remedies_of(case: Case) -> tuple[Remedy, ...]:
 
 def _finishing(trial: Trial) -> Iterator[Remedy]:
     case, holders = trial.case, _holders(trial.case)
-    alone = next((key for key in holders[:MOST_TRIED] if trial.runs_without((key,))), None)
+    if case.assignment is None or case.assignment.blocker is Blocker.EXCEEDS_MAX_QUOTA:
+        return  # whoever finishes, it does not fit
+    large = [key for key in holders if _may_suffice(case, key)]
+    alone = next((key for key in large[:MOST_TRIED] if trial.runs_without((key,))), None)
     if enough := _enough(trial, holders) if alone is None else (alone,):
         shown = tuple(case.shown(key) for key in enough)
         yield Remedy("finish", f"{', '.join(shown)} {'finishes' if len(shown) == 1 else 'finish'}", shown)
@@ -64,6 +68,14 @@ def _holders(case: Case) -> list[str]:
         if admission is not None and wanted & _usage(admission).keys():
             held.append((accelerators(_by_resource(_usage(admission))), key))
     return [key for _, key in sorted(held)]
+
+
+def _may_suffice(case: Case, key: str) -> bool:
+    """Say whether a workload holds as much of something as is missing: one that holds less cannot make the room."""
+    admission = case.world.admission(key)
+    usage = {} if admission is None else _usage(admission)
+    lacks = (each for each in case.shortfalls if isinstance(each, InsufficientUnusedQuota))
+    return any(usage.get(flavor_resource(each.flavor, each.resource), 0) >= each.missing for each in lacks)
 
 
 def _enough(trial: Trial, holders: list[str]) -> tuple[str, ...]:
