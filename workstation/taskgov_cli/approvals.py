@@ -140,7 +140,7 @@ def _send(request: Request, *, approved: bool, by: str) -> None:
 
 
 def _keep(place: Deployed, request: Request, *, approved: bool, by: str, now: datetime) -> None:
-    with translated(f"keep the answer to {request['planId']}"):
+    with translated(f"plan {request['planId']} was answered, but who answered could not be kept beside its request"):
         place.table.update_item(
             Key={"pk": request["pk"], "sk": request["sk"]},
             UpdateExpression="SET approved = :approved, answeredBy = :by, answeredAt = :at",
