@@ -47,10 +47,11 @@ class Certificate:
 
 
 def authority(name: str) -> Certificate:
-    """Make an authority that signs for itself."""
+    """Make an authority that signs for itself. Its name is a host name of it too: Kueue looks for it there."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     subject = _name(name)
     builder = _builder(subject, subject, key).add_extension(x509.BasicConstraints(ca=True, path_length=None), True)
+    builder = builder.add_extension(x509.SubjectAlternativeName([_host(name)]), False)
     usage = x509.KeyUsage(True, False, True, False, False, True, True, False, False)
     return Certificate(builder.add_extension(usage, True).sign(key, hashes.SHA256()), key)
 

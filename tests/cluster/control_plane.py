@@ -33,7 +33,7 @@ class ControlPlane:
         self._binaries = binaries
         self._folder = folder
         self._etcd_port, self._peer_port, self._api_port, self._webhook_port = free_ports(4)
-        self._authority = authority("taskgov-test")
+        self._authority = authority(installation.AUTHORITY)
         self._programs: dict[str, Program] = {}
         self._configured: Object | None = None
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 NAMESPACE: Final = "kueue-system"
 SERVICE: Final = "kueue-webhook-service"
 SERVICE_HOST: Final = f"{SERVICE}.{NAMESPACE}.svc"
+AUTHORITY: Final = "kueue-ca"
+"""The manager makes certificates of its own unless the authority has this name."""
 _GROUPS: Final = {"kueue.x-k8s.io", "batch"}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from kubernetes import client, config, dynamic
@@ -34,13 +35,14 @@ class Kube:
 
     def ready(self) -> bool:
         """Say whether the server answers that it is ready."""
-        return bool(self._api.call_api("/readyz", "GET", auth_settings=["BearerToken"], response_type="str")[1] == 200)
+        request = self._api.param_serialize("GET", "/readyz", auth_settings=["BearerToken"])
+        return bool(self._api.call_api(*request).status == HTTPStatus.OK)
 
-    def apply(self, *objects: Object, manager: str = FIELD_MANAGER) -> list[Object]:
-        """Apply objects server-side, in this order, as `manager`; return them as stored."""
-        return [
-            self._of(one).server_side_apply(body=one, field_manager=manager, **_place(one)).to_dict() for one in objects
-        ]
+    def apply(self, *objects: Object, manager: str = FIELD_MANAGER, force: bool = False) -> None:
+        """Apply objects server-side, in this order, as `manager`."""
+        for one in objects:
+            options = {"field_manager": manager, "force_conflicts": force, **_place(one)}
+            self._of(one).server_side_apply(body=one, **options)
 
     def create(self, manifest: Object) -> Object:
         """Create an object; return it as stored."""

@@ -61,6 +61,7 @@ class Twin:
         """Return the first differences; what follows a difference is no news."""
         self._govern({one.compute_quota_target.team_name: one for one in self._played.quotas})
         for number, step in enumerate(self._played.steps):
+            _wait_for_a_new_second()
             self._take(step)
             if found := self._differences(number, step):
                 return found
@@ -126,6 +127,11 @@ class Twin:
 
     def _modelled(self) -> dict[str, State]:
         return {key: state_of(self._world.workload(key)) for key in self._jobs}
+
+
+def _wait_for_a_new_second() -> None:
+    """Kubernetes keeps whole seconds: let steps that follow one another have moments that differ."""
+    time.sleep(1.05 - time.time() % 1)
 
 
 def state_of(workload: Mapping[str, Any]) -> State:
