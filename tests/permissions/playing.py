@@ -1,0 +1,222 @@
+"""Play walkthroughs, and keep which permissions were needed by whom, and where."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from taskgov_embedded import access, iam
+from taskgov_embedded.walkthrough.actions import Actor
+from taskgov_embedded.walkthrough.chapter import Chapter
+from taskgov_embedded.walkthrough.model import Action, all_files, load
+from taskgov_embedded.walkthrough.player import Player
+from taskgov_embedded.walkthrough.world import World
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from taskgov_embedded.stack import Stack
+
+ROOM = "beside the walkthroughs"
+OWNER, TOKEN = "a-person", 99
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One action that a role had to be allowed, on any of the resources."""
+
+    role: str
+    action: str
+    resources: tuple[str, ...]
+    context: str
+
+    def allowed_by(self, policy: tuple[iam.Statement, ...]) -> bool:
+        context: dict[str, Any] = json.loads(self.context)
+        return any(iam.evaluate(policy, self.action, one, context).allowed for one in self.resources)
+
+
+@dataclass(slots=True)
+class Recorded:
+    """What all worlds that were played have in common: the template's roles; and what they needed of them."""
+
+    policies: dict[str, tuple[iam.Statement, ...]] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    """Physical ids, longest first, and the logical ids that tables show instead."""
+    needs: dict[Need, str] = field(default_factory=dict)
+    """Each need, and where it came up first."""
+    used: dict[iam.Grant, str] = field(default_factory=dict)
+    """Each permission that was used, and where first."""
+    denied: list[str] = field(default_factory=list)
+    unknown_condition_keys: set[str] = field(default_factory=set)
+
+    def granted(self) -> list[iam.Grant]:
+        return [grant for role in sorted(self.policies) for grant in iam.grants_of(self.policies[role])]
+
+    def role_name(self, arn: str) -> str:
+        return self.shown(arn.rpartition("/")[2])
+
+    def shown(self, text: str) -> str:
+        """Return an ARN as a person reads it: logical ids, without partition, Region and account."""
+        for physical, logical in self.names.items():
+            text = text.replace(physical, logical)
+        return text.rpartition(":::")[2] if ":::" in text else text.rpartition("111122223333:")[2]
+
+    def take(self, stack: Stack, where: str, asked: list[Need]) -> None:
+        """Add what one stack has seen."""
+        self.denied += [f"{where}: {moment.what}" for moment in stack.timeline.of("denied")]
+        self.unknown_condition_keys |= stack.unknown_condition_keys
+        for need in (*asked, *_needs(stack)):
+            self.needs.setdefault(need, where)
+        for grant in stack.grants_used():
+            self.used.setdefault(grant, where)
+
+
+@contextmanager
+def recording(recorded: Recorded, world: World, where: str) -> Iterator[World]:
+    """Open a world, and take what it has seen when the body ends."""
+    with world:
+        stack, asked = world.stack, list[Need]()
+        gateway = stack.account.gateway
+        allows = gateway.allows
+
+        def asking(role: str, action: str, resource: str) -> bool:
+            asked.append(Need(role, action, (resource,), json.dumps({"aws:PrincipalArn": role})))
+            return allows(role, action, resource)
+
+        gateway.allows = asking  # type: ignore[method-assign]  # what services do in a role's name is no call
+        _know(recorded, stack)
+        for machine in stack.translated.resources_of("AWS::StepFunctions::StateMachine"):
+            _needs_of_creation(stack, machine, asking)
+        yield world
+        recorded.take(stack, where, asked)
+
+
+def play(recorded: Recorded, names: list[str]) -> None:
+    """Play the walkthroughs whose names begin so; all with an empty list."""
+    for file in all_files():
+        if not names or file.stem.startswith(tuple(names)):
+            walkthrough = load(file)
+            with recording(recorded, World(walkthrough), file.stem) as world:
+                list(Player(walkthrough, world).play())
+
+
+def play_beside(recorded: Recorded) -> None:
+    """Do what no walkthrough does: take changes back, forget owners, fail to publish, look again twice."""
+    lease = load(next(file for file in all_files() if "lease" in file.stem))
+    with recording(recorded, World(lease), ROOM) as world:
+        next(Player(lease, world).play())
+        _take_back_all_plans(world)
+        actor = Actor(world)
+        _do(actor, {"reconcile": True})
+        _do(actor, {"reconcile": True})
+        document = dict(lease.steps[0].do[0].policy or {})
+        for number in (1, 2):
+            _do(actor, {"policy": document | _changed(number)})
+            _do(actor, {"waitMinutes": 2})
+        _change_by_hand_what_nobody_remembers(world)
+        _take_back_all_plans(world)
+        world.stack.fire("ResyncAllSchedule")
+        world.stack.run_until_quiet()
+        _fail_to_publish(world)
+
+
+def _changed(number: int) -> dict[str, Any]:
+    """Return a document's parts that are different for each number: a cluster policy, and a quota."""
+    classes = [{"Name": "training", "Weight": 70 + number}]
+    quota = {"ComputeQuotaResources": [{"InstanceType": "ml.g5.8xlarge", "Count": number}]}
+    return {
+        "schedulerConfig": {"FairShare": "Enabled", "PriorityClasses": classes},
+        "teams": [{"name": "team-a", "quota": quota}],
+    }
+
+
+def _do(actor: Actor, action: Mapping[str, Any]) -> None:
+    actor.do(Action.model_validate(action), Chapter("", {}))
+
+
+def _change_by_hand_what_nobody_remembers(world: World) -> None:
+    quota, config = world.quota_named("team-a"), world.scheduler_config()
+    table, sagemaker = world.stack.client("dynamodb"), world.stack.client("sagemaker")
+    for one in (quota["ComputeQuotaId"], config["ClusterSchedulerConfigId"]):
+        key = {"pk": {"S": f"QUOTA#{one}"}, "sk": {"S": "CLUSTER"}}
+        table.delete_item(TableName=world.stack.physical("GovernanceTable"), Key=key)
+    sagemaker.update_compute_quota(
+        ComputeQuotaId=quota["ComputeQuotaId"], TargetVersion=quota["ComputeQuotaVersion"], Description="by hand"
+    )
+    sagemaker.update_cluster_scheduler_config(
+        ClusterSchedulerConfigId=config["ClusterSchedulerConfigId"],
+        TargetVersion=config["ClusterSchedulerConfigVersion"],
+        Description="by hand",
+    )
+    world.stack.run_until_quiet()
+
+
+def _take_back_all_plans(world: World) -> None:
+    """Restore what each plan changed, the latest first, as a run does after a failure."""
+    _set_lock(world, expires=4102444800)
+    plans = [one.value for one in world.stack.results if one.function == "PlanQuotasFunction"]
+    for plan in reversed(plans):
+        for index in reversed(range(plan["changeCount"])):
+            request = {"clusterArn": world.cluster_arn, "plan": plan["plan"], "index": index, "direction": "restore"}
+            world.stack.invoke("ApplyChangeFunction", request | {"lockOwner": OWNER, "fencingToken": TOKEN})
+            world.stack.run_until_quiet()
+    _set_lock(world, expires=0)
+
+
+def _set_lock(world: World, *, expires: int) -> None:
+    """Hold the cluster's lock until then, so that no run comes in between."""
+    world.stack.client("dynamodb").update_item(
+        TableName=world.stack.physical("GovernanceTable"),
+        Key={"pk": {"S": f"CLUSTER#{world.cluster_arn}"}, "sk": {"S": "STATE"}},
+        UpdateExpression="SET lockOwner = :owner, fencingToken = :token, lockExpires = :expires",
+        ExpressionAttributeValues={
+            ":owner": {"S": OWNER},
+            ":token": {"N": str(TOKEN)},
+            ":expires": {"N": str(expires)},
+        },
+    )
+
+
+def _fail_to_publish(world: World) -> None:
+    world.stack.faults.fail("sagemaker", "ListClusters", code="ThrottlingException", times=100)
+    world.stack.fire("PublishUsageSchedule")
+    world.stack.run_until_quiet()
+    world.stack.faults.clear()
+
+
+def _know(recorded: Recorded, stack: Stack) -> None:
+    if recorded.policies:
+        return
+    policies = stack._policies
+    recorded.policies = {arn: policies.of_role(arn) for arn in policies.role_arns()}
+    logical = {stack.physical(name): name for name in stack.translated.cfn["Resources"] if _is_named(stack, name)}
+    recorded.names = {key: logical[key] for key in sorted(logical, key=len, reverse=True)}
+
+
+def _is_named(stack: Stack, logical_id: str) -> bool:
+    """Say whether the physical id is a name that cannot be mistaken: the bus is called like the stack."""
+    known = stack._resources.resolved.get(logical_id)
+    return known is not None and known.kind != "AWS::Events::EventBus" and len(known.physical_id) > 12
+
+
+def _needs_of_creation(stack: Stack, machine: str, asking: Any) -> None:
+    """Ask for what Step Functions wants when a machine is created, which was before anybody listened."""
+    from taskgov_embedded.stack import LOG_DELIVERY, TRACING
+
+    role = stack.resolved(machine).properties["RoleArn"]
+    for action in (*LOG_DELIVERY, *TRACING):
+        asking(role, action, "*")
+
+
+def _needs(stack: Stack) -> Iterator[Need]:
+    for call in stack.calls:
+        role = call.principal.role_arn
+        if role is None or (call.service, call.operation) == ("sts", "GetCallerIdentity"):
+            continue
+        context = access.conditions(call.service, call.operation, call.params, stack.place)
+        context |= {"aws:PrincipalArn": role, "aws:PrincipalAccount": stack.place.account}
+        known = json.dumps(context, sort_keys=True)
+        for need in access.needs(call.service, call.operation, call.params, stack.place):
+            yield Need(role, need.action, need.resources, known)
