@@ -1,6 +1,10 @@
 """What every test stands on: no credentials, a Region, and no network beyond this machine (see pytest's options)."""
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("taskgov", deadline=None, derandomize=True)  # a busy machine is no failure; seeded
+settings.load_profile("taskgov")
 
 
 @pytest.fixture(autouse=True)
