@@ -269,6 +269,8 @@ class Walkthrough(Part):
     source: str
     about: str
     mode: Literal["plan", "apply"] = "plan"
+    publish_minutes: int = 1
+    """How often usage is published; every minute, as the template has it, unless long times pass in the walkthrough."""
     starts: datetime
     cluster: ClusterSetup
     steps: Annotated[tuple[Step, ...], Field(min_length=1)]

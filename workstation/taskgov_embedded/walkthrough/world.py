@@ -41,7 +41,12 @@ class World:
     def __init__(self, walkthrough: Walkthrough, template: Path = TEMPLATE) -> None:
         self.walkthrough = walkthrough
         self.clock = VirtualClock(walkthrough.starts)
-        self.stack = Stack(template, {"ApplyMode": walkthrough.mode}, self.clock)
+        unit = "minute" if walkthrough.publish_minutes == 1 else "minutes"
+        parameters = {
+            "ApplyMode": walkthrough.mode,
+            "PublishSchedule": f"rate({walkthrough.publish_minutes} {unit})",
+        }
+        self.stack = Stack(template, parameters, self.clock)
         self.cluster_name = walkthrough.cluster.name
         self._groups = walkthrough.cluster.groups
         self.cluster = SimulatedCluster(
