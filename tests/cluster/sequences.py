@@ -58,7 +58,7 @@ class Sequence:
     steps: tuple[Step, ...] = field(repr=False)
 
 
-def sequence(seed: int, *, fair_share: bool, length: int = 12) -> Sequence:
+def sequence(seed: int, *, fair_share: bool, length: int = 14) -> Sequence:
     """Return the sequence of a seed."""
     chance = random.Random(seed)  # noqa: S311 - reproducible, not secret
     types = chance.sample(TYPES, chance.randint(1, 2))
@@ -67,11 +67,11 @@ def sequence(seed: int, *, fair_share: bool, length: int = 12) -> Sequence:
     steps: list[Step] = []
     for number in range(length):
         roll = chance.random()
-        if roll < 0.12:
+        if roll < 0.1:
             team = chance.choice(teams)
             quotas_edited = _quota(chance, team, types)
             steps.append(Edit(quotas_edited))
-        elif roll < 0.27 and number > 2:
+        elif roll < 0.2 and number > 4:
             steps.append(Complete(chance.randrange(100)))
         else:
             steps.append(_submit(chance, number, teams, types))
@@ -84,9 +84,9 @@ def _quota(chance: random.Random, team: str, types: list[str]) -> ComputeQuota:
     strategy = chance.choices(["LendAndBorrow", "Lend", "DontLend"], [8, 1, 1])[0]
     return a_quota(
         team,
-        [{"InstanceType": name, "Count": chance.randint(0 if index else 1, 3)} for index, name in enumerate(named)],
+        [{"InstanceType": name, "Count": chance.randint(0 if index else 1, 2)} for index, name in enumerate(named)],
         strategy=strategy,
-        borrow_limit=chance.choice([0, 50, 100, 300]) if strategy == "LendAndBorrow" else None,
+        borrow_limit=chance.choice([0, 50, 100, 200, 300]) if strategy == "LendAndBorrow" else None,
         weight=chance.choice([0, 1, 10, 50, 100]),
         preempt=chance.choice(["LowerPriority", "LowerPriority", "Never"]),
     )
@@ -96,8 +96,10 @@ def _submit(chance: random.Random, number: int, teams: list[str], types: list[st
     """Ask for whole instances or for parts of them; sometimes for processors only."""
     resources = TABLE.resources_of(chance.choice(types))
     assert resources is not None
-    gpus = chance.choice([resources.gpu, resources.gpu, max(1, resources.gpu // 2), 0])
+    gpus = chance.choice([resources.gpu, resources.gpu, resources.gpu, max(1, resources.gpu // 2), 0])
     requests: dict[str, str | int] = {"cpu": chance.choice([1, 4, resources.vcpu // 2])}
     if gpus:
         requests["nvidia.com/gpu"] = gpus
-    return Submit(chance.choice(teams), f"job-{number:02}", chance.randint(1, 4), requests, chance.choice([*CLASSES]))
+    return Submit(
+        chance.choice(teams), f"job-{number:02}", chance.choice([1, 1, 2, 2, 3]), requests, chance.choice([*CLASSES])
+    )

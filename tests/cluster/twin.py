@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 AGREE_SECONDS: Final = 6
 """Kueue gives inadmissible workloads another look once a second; some steps need several looks."""
 STEADY_SECONDS: Final = 0.4
+LOOP_SECONDS: Final = 4
 _KINDS: Final = ("ResourceFlavor", "WorkloadPriorityClass", "ClusterQueue", "LocalQueue")
 
 
@@ -56,13 +57,16 @@ class Twin:
         self._jobs: dict[str, tuple[str, str]] = {}
         self.compared = 0
         self.preemptions = 0
+        self.loop: tuple[str, ...] = ()
 
     def play(self) -> list[Difference]:
-        """Return the first differences; what follows a difference is no news."""
+        """Return the first differences; what follows a difference, or a loop of preemptions, is no news."""
         self._govern({one.compute_quota_target.team_name: one for one in self._played.quotas})
         for number, step in enumerate(self._played.steps):
             _wait_for_a_new_second()
             self._take(step)
+            if self.loop:
+                return [] if self._kueue_loops_too() else [self._no_loop(number, step)]
             if found := self._differences(number, step):
                 return found
         return []
@@ -98,8 +102,24 @@ class Twin:
 
     def _settle(self) -> None:
         settlement = self._world.settle(datetime.now(UTC))
-        assert settlement.settled, f"the model finds a loop: {settlement.loop}"
+        self.loop = settlement.loop
         self.preemptions += len(settlement.preempted)
+
+    def _kueue_loops_too(self) -> bool:
+        """Say whether Kueue goes on evicting the workloads of the loop, without anybody's doing."""
+        time.sleep(LOOP_SECONDS)
+        before = self._evictions()
+        time.sleep(LOOP_SECONDS)
+        return self._evictions() > before
+
+    def _evictions(self) -> int:
+        """Count how often Kueue evicted the workloads of the loop, as it keeps count itself."""
+        found = [one for one in self._kube.list(KUEUE, "Workload") if _key(one) in self.loop]
+        counts = [one.get("status", {}).get("schedulingStats", {}).get("evictions", []) for one in found]
+        return sum(entry["count"] for entries in counts for entry in entries)
+
+    def _no_loop(self, number: int, step: Step) -> Difference:
+        return Difference(self._played.seed, number, repr(step), ", ".join(self.loop), "comes to rest", "a loop")
 
     def _differences(self, number: int, step: Step) -> list[Difference]:
         """Wait until both agree, and see that it stays so; else tell what differs."""
@@ -122,11 +142,15 @@ class Twin:
 
     def _real(self) -> dict[str, State]:
         found = self._kube.list(KUEUE, "Workload")
-        keyed = {f"{one['metadata']['namespace']}/{one['metadata']['name']}": one for one in found}
+        keyed = {_key(one): one for one in found}
         return {key: state_of(keyed[key]) for key in self._jobs if key in keyed}
 
     def _modelled(self) -> dict[str, State]:
         return {key: state_of(self._world.workload(key)) for key in self._jobs}
+
+
+def _key(workload: Object) -> str:
+    return f"{workload['metadata']['namespace']}/{workload['metadata']['name']}"
 
 
 def _wait_for_a_new_second() -> None:
