@@ -133,8 +133,17 @@ def test_an_edit_that_arrives_late_does_not_replace_a_newer_one(store: StateStor
 
 
 def test_an_identity_is_counted_once_for_each_cluster(store: StateStore) -> None:
-    answers = [store.count_once(arn, "uid-1", NOON) for arn in (CLUSTER_ARN, CLUSTER_ARN, OTHER_ARN)]
-    assert answers == [True, False, True]
+    runs = ((CLUSTER_ARN, "run-1"), (CLUSTER_ARN, "run-2"), (OTHER_ARN, "run-2"))
+    assert [store.count_once(arn, "uid-1", NOON, by=run) for arn, run in runs] == [True, False, True]
+
+
+def test_who_counted_an_identity_may_ask_again_since_the_answer_may_have_been_lost(store: StateStore) -> None:
+    assert [store.count_once(CLUSTER_ARN, "uid-1", NOON, by=run) for run in ("a", "a", "b", "a")] == [
+        True,
+        True,
+        False,
+        True,
+    ]
 
 
 def test_the_stop_switch_is_off_until_somebody_sets_it(store: StateStore) -> None:

@@ -8,7 +8,7 @@ from taskgov.allocation.applied import remember
 from taskgov.allocation.plan import Plan, Reason
 from taskgov.allocation.planner import plan_quotas
 from taskgov.findings import Finding
-from taskgov.snapshot.model import AppliedQuota, QuotaEdit, Snapshot
+from taskgov.snapshot.model import AnnouncedWrite, AppliedQuota, QuotaEdit, Snapshot
 from tests.allocation.world import NOW, applied, broken, counts, document, fixed, nodes, quota, row, snapshot
 
 EDIT = QuotaEdit("id-team-a", by="alice", at=NOW - timedelta(minutes=5), event_name="UpdateComputeQuota")
@@ -143,3 +143,24 @@ def test_the_reason_tells_a_changed_document_from_changed_capacity() -> None:
     assert {change.team: change.reason for change in again.changes}["team-a"] is Reason.CAPACITY_GREW
     other = plan_of(replace(world, policy=document(fixed("team-a", row(Count=3)))))
     assert {change.team: change.reason for change in other.changes}["team-a"] is Reason.POLICY_CHANGED
+
+
+def test_a_write_of_its_own_whose_record_was_lost_is_no_edit_by_hand() -> None:
+    world = edited(governed("keep"), Count=5)
+    (lost,) = [each for each in world.quotas if each.compute_quota_target.team_name == "team-a"]
+    announced = AnnouncedWrite(2, lost.compute_quota_config, lost.compute_quota_target)
+    known = tuple(
+        replace(each, announced=announced) if each.compute_quota_id == lost.compute_quota_id else each
+        for each in world.applied
+    )
+    plan = plan_of(replace(world, applied=known))
+    assert told(plan) == []
+    assert counts(plan)["team-a"] == 2
+
+
+def test_an_announcement_does_not_cover_what_a_person_wrote_at_another_version() -> None:
+    world = edited(governed("keep"), Count=5)
+    (theirs,) = [each for each in world.quotas if each.compute_quota_target.team_name == "team-a"]
+    announced = AnnouncedWrite(3, theirs.compute_quota_config, theirs.compute_quota_target)
+    known = tuple(replace(each, announced=announced) for each in world.applied)
+    assert len(told(plan_of(replace(world, applied=known)))) == 1

@@ -6,9 +6,11 @@ import pytest
 
 from taskgov.allocation.codec import plan_to_json
 from taskgov.allocation.plan import Change
+from taskgov.allocation.standing import hand_edit
 from taskgov.contracts.steps import ApplyChangeRequest, ApplyChangeResult, Direction
-from taskgov.errors import ConflictError, InvalidRequestError, LockLostError
+from taskgov.errors import ConflictError, InvalidRequestError, LockLostError, ThrottledError
 from taskgov.services.apply_change import ApplyChange
+from taskgov.snapshot.model import AppliedQuota
 from tests.support.memory import CLUSTER_ARN, FixedClock, InMemoryDocuments, InMemoryHyperPod, InMemoryState
 from tests.support.plans import creation, instances, plan_of, policy, policy_change, target, update
 
@@ -184,3 +186,25 @@ def test_a_policy_that_somebody_else_changed_is_not_restored(world: World) -> No
     world.hyperpod.update_scheduler_config("schedconf001", 2, policy(other=1))
     with pytest.raises(ConflictError, match="somebody else"):
         world.run(change, direction=Direction.RESTORE)
+
+
+class ForgetfulState(InMemoryState):
+    """A table that takes announcements, and loses the record of the write after them."""
+
+    def record_applied(self, cluster_arn: str, applied: AppliedQuota) -> None:
+        if applied.announced is None:
+            raise ThrottledError("write QUOTA#")
+        super().record_applied(cluster_arn, applied)
+
+
+@pytest.mark.parametrize("direction", list(Direction))
+def test_a_write_is_announced_so_that_it_is_known_when_its_record_is_lost(world: World, direction: Direction) -> None:
+    change = update(0, "team-a", world.a, 2, 1)
+    world.run(change)
+    again = change if direction is Direction.RESTORE else update(0, "team-a", world.a, 1, 3, version=2)
+    forgetful = ForgetfulState(lock=world.state.lock, applied=world.state.applied, owners=world.state.owners)
+    world.use_case = replace(world.use_case, state=forgetful)
+    with pytest.raises(ThrottledError):
+        world.run(again, direction=direction)
+    (applied,) = forgetful.applied_quotas(CLUSTER_ARN)
+    assert not hand_edit(world.hyperpod.quota(world.a), applied)

@@ -191,8 +191,9 @@ def test_a_run_that_applied_its_plan_leaves_a_record_an_event_and_metrics() -> N
 
 def test_blocked_changes_are_told_once_a_day() -> None:
     world = a_world()
-    for _ in range(2):
-        world.publish(the_end(world, "blocked", replace(A_PLAN, outcome=Outcome.BLOCKED)))
+    for run in ("run-1", "run-2"):
+        end = the_end(world, "blocked", replace(A_PLAN, outcome=Outcome.BLOCKED))
+        world.publish(end.model_copy(update={"run_id": run}))
     assert [subject for subject, _ in world.notices.sent] == ["taskgov: quota changes blocked on ml-cluster"]
     world.cluster.clock.advance(days=1)
     world.publish(the_end(world, "blocked", replace(A_PLAN, outcome=Outcome.BLOCKED)))

@@ -34,13 +34,13 @@ CHANGE = update(0, "team-a", "quota0000001", 2, 1)
 
 
 def test_a_settled_quota_that_holds_what_was_written_matches(hyperpod: InMemoryHyperPod) -> None:
-    assert verify(hyperpod, CHANGE) == VerifyPlanResult(settled=True, matches=True, pending=0)
+    assert verify(hyperpod, CHANGE) == VerifyPlanResult(settled=True, matches=True, pending=0, standing=1)
 
 
 @pytest.mark.parametrize("status", ["Creating", "Updating", "Deleting"])
 def test_a_status_in_flight_is_waited_for(status: str, hyperpod: InMemoryHyperPod) -> None:
     set_status(hyperpod, status)
-    assert verify(hyperpod, CHANGE) == VerifyPlanResult(settled=False, matches=False, pending=1)
+    assert verify(hyperpod, CHANGE) == VerifyPlanResult(settled=False, matches=False, pending=1, standing=1)
 
 
 @pytest.mark.parametrize("status", ["UpdateFailed", "CreateFailed", "UpdateRollbackFailed"])
@@ -48,12 +48,12 @@ def test_a_failed_status_is_a_problem_with_the_service_s_reason(status: str, hyp
     set_status(hyperpod, status, "the add-on did not answer")
     result = verify(hyperpod, CHANGE)
     assert (result.settled, result.matches) == (True, False)
-    assert result.problems == (f"team-a: status {status}: the add-on did not answer",)
+    assert result.problems == (f"team-a: status {status}: the add-on did not answer; team-a holds 1 x ml.g5.8xlarge",)
 
 
 def test_another_configuration_than_the_plan_s_is_a_problem(hyperpod: InMemoryHyperPod) -> None:
     result = verify(hyperpod, update(0, "team-a", "quota0000001", 2, 7))
-    assert result.problems == ("team-a: holds another configuration than the plan's",)
+    assert result.problems == ("team-a holds 1 x ml.g5.8xlarge, and not what it should",)
 
 
 def test_defaults_that_the_service_spells_out_are_no_difference(hyperpod: InMemoryHyperPod) -> None:

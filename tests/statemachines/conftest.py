@@ -110,7 +110,7 @@ class World:
             },
             "PlanQuotas": lambda _: planned("nothing-to-do"),
             "ApplyChange": lambda payload: {"index": payload["index"], "resourceId": "q1", "written": True},
-            "VerifyPlan": lambda _: {"settled": True, "matches": True, "pending": 0, "problems": []},
+            "VerifyPlan": lambda _: {"settled": True, "matches": True, "pending": 0, "standing": 0, "problems": []},
             "PublishUsage": lambda _: {"published": 1},
         }
 
@@ -124,8 +124,13 @@ class World:
         return self.table.get_item(TableName=SUBSTITUTIONS["TableName"], Key=key).get("Item", {})
 
     def set_state(self, **attributes: Any) -> None:
-        item = {"pk": {"S": f"CLUSTER#{CLUSTER}"}, "sk": {"S": "STATE"}, **attributes}
+        self.put({"pk": {"S": f"CLUSTER#{CLUSTER}"}, "sk": {"S": "STATE"}, **attributes})
+
+    def put(self, item: dict[str, Any]) -> None:
         self.table.put_item(TableName=SUBSTITUTIONS["TableName"], Item=item)
+
+    def items(self) -> list[dict[str, Any]]:
+        return list(self.table.scan(TableName=SUBSTITUTIONS["TableName"])["Items"])
 
     def hint(self) -> None:
         """Mark the cluster dirty, as receive_event does."""

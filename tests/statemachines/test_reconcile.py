@@ -1,6 +1,7 @@
 """Every way through the reconcile state machine."""
 
 import json
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -204,8 +205,8 @@ def test_a_change_that_fails_for_good_is_rolled_back_last_written_first(world: W
 
 
 def test_verifying_waits_until_the_statuses_have_settled(world: World) -> None:
-    settling = {"settled": False, "matches": False, "pending": 1, "problems": []}
-    settled = {"settled": True, "matches": True, "pending": 0, "problems": []}
+    settling = {"settled": False, "matches": False, "pending": 1, "standing": 0, "problems": []}
+    settled = {"settled": True, "matches": True, "pending": 0, "standing": 0, "problems": []}
     world.steps["PlanQuotas"] = in_turn(planned("apply", changes=1))
     world.steps["VerifyPlan"] = in_turn(settling, settling, settled)
     start = world.execution.now
@@ -216,16 +217,16 @@ def test_verifying_waits_until_the_statuses_have_settled(world: World) -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        {"settled": True, "matches": False, "pending": 0, "problems": ["team-a: UpdateFailed"]},
-        {"settled": False, "matches": False, "pending": 1, "problems": ["team-a: UpdateFailed"]},
+        {"settled": True, "matches": False, "pending": 0, "standing": 0, "problems": ["team-a: UpdateFailed"]},
+        {"settled": False, "matches": False, "pending": 1, "standing": 0, "problems": ["team-a: UpdateFailed"]},
     ],
     ids=["settled on something else", "never settled"],
 )
 def test_a_plan_that_does_not_take_effect_is_rolled_back_whole(world: World, answer: dict[str, Any]) -> None:
     world.steps["PlanQuotas"] = in_turn(planned("apply", changes=2))
     restored = in_turn(
-        {"settled": False, "matches": False, "pending": 1, "problems": []},
-        {"settled": True, "matches": True, "pending": 0, "problems": []},
+        {"settled": False, "matches": False, "pending": 1, "standing": 0, "problems": []},
+        {"settled": True, "matches": True, "pending": 0, "standing": 0, "problems": []},
     )
     world.steps["VerifyPlan"] = lambda payload: answer if payload["direction"] == "apply" else restored(payload)
     ended = world.run()
@@ -237,7 +238,7 @@ def test_a_plan_that_does_not_take_effect_is_rolled_back_whole(world: World, ans
     ("error", "calls"), [("ThrottledError", 7), ("UpstreamError", 4), ("NotFoundError", 1), ("KeyError", 1)]
 )
 def test_a_plan_that_cannot_be_verified_is_rolled_back(world: World, error: str, calls: int) -> None:
-    half = {"settled": False, "matches": True, "pending": 1, "problems": []}
+    half = {"settled": False, "matches": True, "pending": 1, "standing": 0, "problems": []}
     failing = Failing(error, calls, world.steps["VerifyPlan"])
     world.steps["PlanQuotas"] = in_turn(planned("apply", changes=1))
     world.steps["VerifyPlan"] = in_turn(half, failing)
@@ -256,12 +257,20 @@ def test_what_cannot_be_restored_does_not_keep_the_others_from_it_and_is_told(wo
     world.steps["PlanQuotas"] = in_turn(planned("apply", changes=3))
     world.steps["ApplyChange"] = apply
     world.steps["VerifyPlan"] = in_turn(
-        {"settled": True, "matches": False, "pending": 0, "problems": ["team-b: edited", "team-c: edited"]}
+        {
+            "settled": True,
+            "matches": False,
+            "pending": 0,
+            "standing": 2,
+            "problems": ["team-b: edited", "team-c: edited"],
+        }
     )
     ended = world.run()
     assert [p["index"] for p in world.payloads("ApplyChange") if p["direction"] == "restore"] == [2, 1, 0]
     assert ended.error == "rollback-failed"
-    assert ended.cause == "NotFoundError: gone; restoring left: team-b: edited; team-c: edited"
+    assert ended.cause == (
+        "restoring left team-b: edited; team-c: edited; it was to be taken back because of NotFoundError: gone"
+    )
     assert world.published() == [("rollback-failed", 2)]
 
 
@@ -307,6 +316,31 @@ def test_a_run_that_cannot_be_published_frees_the_lock_and_fails(world: World) -
     assert ended.error == "failed"
     assert ended.cause == "ended nothing-to-do, and was not published: UpstreamError: bus down"
     assert "lockOwner" not in world.state()
+
+
+def test_a_run_that_cannot_be_published_is_on_record_all_the_same(world: World) -> None:
+    world.steps["PlanQuotas"] = in_turn(planned("apply", changes=2))
+    world.steps["PublishUsage"] = in_turn(TaskFailedError("UpstreamError", "bus down"))
+    world.run()
+    (record,) = [item for item in world.items() if item["sk"]["S"].startswith("RUN#")]
+    assert record["sk"]["S"].endswith("+00:00#ml-cluster-1-1")
+    assert (record["outcome"]["S"], record["applied"]["N"]) == ("failed", "2")
+    assert record["error"]["S"] == "ended applied, and was not published: UpstreamError: bus down"
+    assert record["planId"]["S"] == "plan-1"
+
+
+def test_a_record_that_publishing_left_stays_and_says_what_was_not_published(world: World) -> None:
+    def publish(payload: dict[str, Any]) -> dict[str, Any]:
+        began = datetime.fromisoformat(payload["startedAt"]).isoformat()
+        key = {"pk": {"S": f"CLUSTER#{CLUSTER}"}, "sk": {"S": f"RUN#{began}#{payload['runId']}"}}
+        world.put(key | {"outcome": {"S": "nothing-to-do"}})
+        raise TaskFailedError("UpstreamError", "bus down")
+
+    world.steps["PublishUsage"] = publish
+    assert world.run().error == "failed"
+    records = [item for item in world.items() if item["sk"]["S"].startswith("RUN#")]
+    assert [record["outcome"]["S"] for record in records] == ["nothing-to-do"]
+    assert records[0]["error"]["S"].endswith("was not published: UpstreamError: bus down")
 
 
 def test_a_table_that_is_down_fails_the_run_and_is_told(world: World) -> None:

@@ -199,7 +199,7 @@ class InMemoryState:
     applied: dict[tuple[str, str], AppliedQuota] = field(default_factory=dict)
     edited: dict[tuple[str, str], QuotaEdit] = field(default_factory=dict)
     runs: list[RunRecord] = field(default_factory=list)
-    counted: dict[tuple[str, str], str] = field(default_factory=dict)
+    counted: dict[tuple[str, str], str | None] = field(default_factory=dict)
     stopped: bool | None = False
 
     def mark_dirty(self, cluster_arn: str, cluster_name: str, cause: Cause, now: datetime) -> Dirty:
@@ -244,8 +244,12 @@ class InMemoryState:
     def record_run(self, record: RunRecord) -> None:
         self.runs.append(record)
 
-    def count_once(self, cluster_arn: str, identity: str, now: datetime, *, by: str) -> bool:
-        return self.counted.setdefault((cluster_arn, identity), by) == by
+    def count_once(self, cluster_arn: str, identity: str, now: datetime, *, by: str | None = None) -> bool:
+        key = (cluster_arn, identity)
+        if key in self.counted:
+            return by is not None and self.counted[key] == by
+        self.counted[key] = by
+        return True
 
 
 @dataclass

@@ -214,8 +214,11 @@ class StateStore(Protocol):
         """Keep the record of a run."""
         ...
 
-    def count_once(self, cluster_arn: str, identity: str, now: datetime) -> bool:
-        """Return True the first time an identity is seen, False ever after (for as long as records are kept)."""
+    def count_once(self, cluster_arn: str, identity: str, now: datetime, *, by: str | None = None) -> bool:
+        """Return True the first time an identity is seen, False ever after (for as long as records are kept).
+
+        Who asked first and says who it is (`by`) is told True again: an answer may be lost, or its function with it.
+        """
         ...
 
 

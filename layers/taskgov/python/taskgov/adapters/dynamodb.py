@@ -146,16 +146,19 @@ class Table:
             }
         )
 
-    def count_once(self, cluster_arn: str, identity: str, now: datetime) -> bool:
-        """Return True the first time an identity is seen."""
+    def count_once(self, cluster_arn: str, identity: str, now: datetime, *, by: str | None = None) -> bool:
+        """Return True the first time an identity is seen, and whenever the same `by` asks again."""
         try:
             self._put(
                 {
                     "pk": f"CLUSTER#{cluster_arn}",
                     "sk": f"ONCE#{identity}",
+                    "by": by or "",
                     "expiresAt": _expiry(now, ONCE_DAYS),
                 },
-                ConditionExpression="attribute_not_exists(pk)",
+                ConditionExpression="attribute_not_exists(pk) OR (#by = :by AND #by <> :nobody)",
+                ExpressionAttributeNames={"#by": "by"},
+                ExpressionAttributeValues={":by": by or "", ":nobody": ""},
             )
         except ConflictError:
             return False

@@ -33,7 +33,7 @@ from taskgov.hyperpod.model import (
     SharingStrategy,
 )
 from taskgov.policy.document import EditPolicy, PolicyDocument, Share, TeamPolicy
-from taskgov.snapshot.model import AppliedQuota, QuotaEdit, Snapshot
+from taskgov.snapshot.model import AnnouncedWrite, AppliedQuota, QuotaEdit, Snapshot
 
 NO_UPDATE_MENDS: Final = {
     "Deleting": "wait until it is gone",
@@ -101,8 +101,15 @@ def hand_edit(quota: ComputeQuota, applied: AppliedQuota | None) -> bool:
     """Say whether a person (or another program) changed the quota since the automation last wrote it."""
     if applied is None or quota.compute_quota_version <= applied.version:
         return False
-    same_config = is_same_config(quota.compute_quota_config, applied.config)
-    return not (same_config and is_same_target(quota.compute_quota_target, applied.target))
+    announced = applied.announced
+    if announced and announced.version == quota.compute_quota_version and _holds(quota, announced):
+        return False  # its own write, whose record was lost
+    return not _holds(quota, applied)
+
+
+def _holds(quota: ComputeQuota, written: AppliedQuota | AnnouncedWrite) -> bool:
+    same_config = is_same_config(quota.compute_quota_config, written.config)
+    return same_config and is_same_target(quota.compute_quota_target, written.target)
 
 
 def today_rows(quota: ComputeQuota | None) -> dict[RowKey, ComputeQuotaResource]:

@@ -127,6 +127,8 @@ class VerifyPlanResult(StepModel):
     settled: bool
     matches: bool
     pending: int
+    standing: int = 0
+    """Changes of the plan that hold what the plan wants, whatever was to become of them."""
     problems: tuple[str, ...] = ()
 
 
@@ -146,6 +148,8 @@ class PublishUsageRequest(StepModel):
 
 class PublishUsageResult(StepModel):
     published: int
+    unmeasured: str | None = None
+    """Why the usage at the end of a run could not be measured; the run itself was published."""
 
 
 class AuditClusterRequest(StepModel):

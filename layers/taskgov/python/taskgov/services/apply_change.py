@@ -14,6 +14,7 @@ from taskgov.errors import ConflictError, InvalidRequestError
 from taskgov.hyperpod.equality import is_same_config, is_same_scheduler_config, is_same_target
 from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig, ComputeQuotaTarget, SchedulerConfig
 from taskgov.ports import Clock, DocumentStore, HyperPodApi, StateStore, Written
+from taskgov.snapshot.model import AnnouncedWrite
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,8 @@ class ApplyChange:
         )
 
     def _write(self, plan: Plan, change: Change) -> Written:
+        if change.target_version is not None:
+            self._announce(plan, change, change.target_version + 1)
         try:
             return self._send(plan, change)
         except ConflictError:
@@ -109,8 +112,10 @@ class ApplyChange:
                 f"quota {quota.name} was changed by somebody else since (version {quota.compute_quota_version}); "
                 "it is left as it is"
             )
+        back = undone(change)
+        self._announce(plan, back, quota.compute_quota_version + 1)
         written = self.hyperpod.update_quota(quota_id, quota.compute_quota_version, change.before, change.target_before)
-        self._remember(plan, undone(change), written)
+        self._remember(plan, back, written)
         return _restored(change, quota.compute_quota_version, written)
 
     def _restore_scheduler_config(self, change: Change) -> ApplyChangeResult:
@@ -143,6 +148,18 @@ class ApplyChange:
         self.state.remember_resources(plan.cluster_arn, [written.resource_id])
         if isinstance(change.after, ComputeQuotaConfig):
             self._remember(plan, change, written)
+
+    def _announce(self, plan: Plan, change: Change, version: int) -> None:
+        """Keep what is about to be written: should the record of the write be lost, it is not taken for a person's.
+
+        A quota without a record needs no announcement: it is nobody's edit.
+        """
+        if change.resource_id is None or not isinstance(change.after, ComputeQuotaConfig):
+            return
+        previous = self.state.applied_quota(plan.cluster_arn, change.resource_id)
+        announced = AnnouncedWrite(version, change.after, _target(change))
+        if previous is not None and previous.version < version and previous.announced != announced:
+            self.state.record_applied(plan.cluster_arn, replace(previous, announced=announced))
 
     def _remember(self, plan: Plan, change: Change, written: Written) -> None:
         """Keep what was written: plans to come tell edits by hand from it, and how far a quota fell in a period.

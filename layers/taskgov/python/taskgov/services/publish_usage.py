@@ -50,12 +50,24 @@ class PublishUsage:
         """
         if request.cluster_arn is None:
             return PublishUsageResult(published=self._every_cluster())
-        published = 0
-        if request.outcome is not None:
-            published += self._end_of_run(self._end(request, request.cluster_arn))
-        if request.outcome != "failed":  # what made the run fail would fail again here, and the schedule goes on anyway
-            published += self._usage(self.take_snapshot(request.cluster_arn))
-        return PublishUsageResult(published=published)
+        if request.outcome is None:
+            return PublishUsageResult(published=self._usage(self.take_snapshot(request.cluster_arn)))
+        end = self._end(request, request.cluster_arn)
+        self._tell(end)
+        usage, unmeasured = self._usage_after(end)
+        # Last, with no call behind it that could fail: a retry would count the run's changes again.
+        measured = measure_run(end)
+        self.meter.record(end.cluster_name, measured)
+        return PublishUsageResult(published=len(measured) + usage, unmeasured=unmeasured)
+
+    def _usage_after(self, end: EndOfRun) -> tuple[int, str | None]:
+        """Measure the usage too; a run whose usage cannot be measured is none the worse, and the schedule goes on."""
+        if end.outcome == "failed":  # what made the run fail would fail again here
+            return 0, None
+        try:
+            return self._usage(self.take_snapshot(end.cluster_arn), by=end.run_id), None
+        except GovernanceError as error:
+            return 0, f"{type(error).__name__}: {error}"
 
     def _every_cluster(self) -> int:
         results = {arn: self._try(arn) for arn in self.hyperpod.clusters()}
@@ -81,28 +93,25 @@ class PublishUsage:
         UseHistory(self.documents).keep(snapshot)
         return published
 
-    def _usage(self, snapshot: Snapshot) -> int:
+    def _usage(self, snapshot: Snapshot, by: str | None = None) -> int:
         standing = standing_of(snapshot)
-        new = [preemption for preemption in standing.preemptions if self._is_new(snapshot, preemption)]
+        new = [preemption for preemption in standing.preemptions if self._is_new(snapshot, preemption, by)]
         measured = [*measure_usage(standing, snapshot.taken_at), *measure_preemptions(new, standing.lost)]
         self.meter.record(snapshot.cluster.name, measured)
         return len(measured)
 
-    def _is_new(self, snapshot: Snapshot, preemption: Preemption) -> bool:
-        """Say whether a preemption is to be counted, and remember that it was: each counts once."""
+    def _is_new(self, snapshot: Snapshot, preemption: Preemption, by: str | None) -> bool:
+        """Say whether a preemption is to be counted, and remember who counted it: each counts once."""
         now = self.clock.now()
         recent = now - preemption.at < COUNTED_FOR
-        return recent and self.state.count_once(snapshot.cluster.arn, preemption.identity, now)
+        return recent and self.state.count_once(snapshot.cluster.arn, preemption.identity, now, by=by)
 
-    def _end_of_run(self, end: EndOfRun) -> int:
+    def _tell(self, end: EndOfRun) -> None:
         self.state.record_run(record_of(end))
         self.bus.publish(*event_of(end))
         notice = notice_of(end)
-        if notice and self.state.count_once(end.cluster_arn, notice.identity, end.ended_at):
+        if notice and self.state.count_once(end.cluster_arn, notice.identity, end.ended_at, by=end.run_id):
             self.notices.send(notice.subject, notice.text)
-        measured = measure_run(end)
-        self.meter.record(end.cluster_name, measured)
-        return len(measured)
 
     def _end(self, request: PublishUsageRequest, cluster_arn: str) -> EndOfRun:
         if request.run_id is None or request.started_at is None:

@@ -6,7 +6,13 @@ from taskgov.allocation.codec import plan_from_json
 from taskgov.allocation.plan import Change, ChangeKind, Plan
 from taskgov.contracts.steps import Direction, VerifyPlanRequest, VerifyPlanResult
 from taskgov.hyperpod.equality import is_same_config, is_same_scheduler_config
-from taskgov.hyperpod.model import ClusterSchedulerConfig, ComputeQuota, ComputeQuotaConfig, SchedulerConfig
+from taskgov.hyperpod.model import (
+    ClusterSchedulerConfig,
+    ComputeQuota,
+    ComputeQuotaConfig,
+    ComputeQuotaResource,
+    SchedulerConfig,
+)
 from taskgov.ports import DocumentStore, HyperPodApi
 
 IN_FLIGHT = frozenset({"Creating", "Updating", "Deleting"})
@@ -25,11 +31,16 @@ class VerifyPlan:
     def __call__(self, request: VerifyPlanRequest) -> VerifyPlanResult:
         """Compare desired with actual; `settled` is False while a status is still in flight."""
         plan = plan_from_json(self.documents.get(request.plan))
-        verdicts = [self._verdict(actual, change, request.direction) for change, actual in self._pairs(plan)]
+        pairs = self._pairs(plan)
+        verdicts = [self._verdict(actual, change, request.direction) for change, actual in pairs]
         pending = verdicts.count(PENDING)
         problems = tuple(verdict for verdict in verdicts if verdict not in {PENDING, FINE})
         return VerifyPlanResult(
-            settled=not pending, matches=not pending and not problems, pending=pending, problems=problems
+            settled=not pending,
+            matches=not pending and not problems,
+            pending=pending,
+            standing=sum(actual is not None and _holds(actual, change.after) for change, actual in pairs),
+            problems=problems,
         )
 
     def _pairs(self, plan: Plan) -> list[tuple[Change, ComputeQuota | ClusterSchedulerConfig | None]]:
@@ -55,8 +66,26 @@ class VerifyPlan:
         if actual.status in IN_FLIGHT:
             return PENDING
         if actual.status not in SETTLED:
-            return f"{actual.name}: status {actual.status}: {actual.failure_reason or 'no reason given'}"
-        return FINE if _holds(actual, wanted) else f"{actual.name}: holds another configuration than the plan's"
+            reason = actual.failure_reason or "no reason given"
+            return f"{actual.name}: status {actual.status}: {reason}; {actual.name} holds {_content(actual)}"
+        return FINE if _holds(actual, wanted) else f"{actual.name} holds {_content(actual)}, and not what it should"
+
+
+def _content(actual: ComputeQuota | ClusterSchedulerConfig) -> str:
+    """Say what a quota or cluster policy holds, for the record of a run that could not be taken back."""
+    if isinstance(actual, ClusterSchedulerConfig):
+        classes = actual.scheduler_config.priority_classes or ()
+        return ", ".join(f"{each.name} {each.weight}" for each in classes) or "no priority classes"
+    rows = actual.compute_quota_config.compute_quota_resources or ()
+    return ", ".join(_row(row) for row in rows) or "nothing"
+
+
+def _row(row: ComputeQuotaResource) -> str:
+    """Write one row: whole instances as `3 x ml.g5.8xlarge`, parts of instances by their fields."""
+    if row.count is not None:
+        return f"{row.count} x {row.instance_type}"
+    parts = row.to_api()
+    return " ".join([parts.pop("InstanceType"), *(f"{name} {value}" for name, value in sorted(parts.items()))])
 
 
 def _holds(actual: ComputeQuota | ClusterSchedulerConfig, wanted: ComputeQuotaConfig | SchedulerConfig | None) -> bool:

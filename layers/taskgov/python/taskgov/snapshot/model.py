@@ -80,6 +80,15 @@ class PastQuota:
 
 
 @dataclass(frozen=True, slots=True)
+class AnnouncedWrite:
+    """What this automation was about to write, and the version that the quota would get by it."""
+
+    version: int
+    config: ComputeQuotaConfig
+    target: ComputeQuotaTarget
+
+
+@dataclass(frozen=True, slots=True)
 class AppliedQuota:
     """What this automation last wrote to a quota, to tell its own writes from a person's."""
 
@@ -95,6 +104,8 @@ class AppliedQuota:
     """The edit by hand that was taken as the promise, if one was."""
     promise: str = ""
     """Digest of the document's promise at that time, to see that the document has changed since."""
+    announced: AnnouncedWrite | None = None
+    """A write that was about to be made; gone from the record once it is known to have taken effect."""
 
 
 @dataclass(frozen=True, slots=True)
