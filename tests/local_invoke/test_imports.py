@@ -4,8 +4,8 @@ import ast
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "layers" / "taskgov" / "python" / "taskgov"
-OF_SOME_FUNCTIONS = {"kubernetes": PACKAGE / "adapters" / "kubernetes", "jinja2": PACKAGE / "audit"}
-"""Packages that only some functions' layers bring, and the one folder that may import them."""
+OF_SOME_FUNCTIONS = {"kubernetes": PACKAGE / "adapters", "jinja2": PACKAGE / "audit"}
+"""Packages that only some functions' layers bring, and the one room that may import them."""
 
 
 def imported(path: Path) -> set[str]:
@@ -28,7 +28,7 @@ def imported(path: Path) -> set[str]:
     return found
 
 
-def test_packages_that_not_every_function_has_are_imported_in_one_place_only() -> None:
+def test_packages_that_not_every_function_has_are_imported_in_one_room_only() -> None:
     strays = [
         f"{path.relative_to(PACKAGE)} imports {package}"
         for path in PACKAGE.rglob("*.py")
