@@ -15,6 +15,7 @@ import boto3
 import pytest
 
 from taskgov_embedded import iam
+from taskgov_embedded.faults import Fault, FunctionCrash
 from taskgov_embedded.stack import Stack
 
 if TYPE_CHECKING:
@@ -117,6 +118,19 @@ def test_calls_are_signed_with_the_functions_role(with_code: Callable[[str], Sta
     arn = stack.invoke("AuditFunction", {}).value
     assert arn.startswith("arn:aws:sts::111122223333:assumed-role/taskgov-AuditFunctionRole-")
     assert boto3.client("sts").get_caller_identity()["Arn"].endswith("user/operator")
+
+
+def test_a_function_that_crashes_at_a_call_starts_cold_and_catches_nothing(with_code: Callable[[str], Stack]) -> None:
+    stack = with_code(
+        "import boto3\ncount = 0\ndef handler(event, context):\n    global count\n    count += 1\n"
+        "    try:\n        boto3.client('sts').get_caller_identity()\n    except Exception:\n        return 'caught'\n"
+        "    return count\n"
+    )
+    assert stack.invoke("AuditFunction", {}).value == 1
+    crash = [Fault("sts", "GetCallerIdentity", "raise", 1, error=FunctionCrash)]
+    stack.faults.chooser = lambda *_call: crash.pop() if crash else None
+    assert stack.invoke("AuditFunction", {}).value["errorType"] == "Runtime.ExitError"
+    assert stack.invoke("AuditFunction", {}).value == 1
 
 
 def test_threads_of_a_handler_belong_to_it(with_code: Callable[[str], Stack]) -> None:

@@ -2,6 +2,7 @@
 
 A fault names a service and an operation of botocore; `when` narrows it by the call's parameters. The event bus asks
 too, as service `events`, operation `Deliver`, with the target's ARN as `Target`: a delivery can be doubled or lost.
+Whoever has to choose by the caller, or by how many calls came before, puts a `chooser` in front.
 """
 
 from __future__ import annotations
@@ -12,7 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-Effect = Literal["fail", "fail_after", "delay", "duplicate"]
+Effect = Literal["fail", "fail_after", "delay", "duplicate", "raise", "raise_after"]
+
+
+class FunctionCrash(BaseException):
+    """Ends a handler where it is: its process is gone. No error that the handler could catch."""
 
 
 @dataclass(slots=True)
@@ -28,6 +33,8 @@ class Fault:
     status: int = 400
     seconds: float = 0.0
     when: Callable[[Mapping[str, Any]], bool] | None = None
+    error: Callable[[], BaseException] | None = None
+    """What `raise` and `raise_after` raise in the caller, e.g. a client's time-out."""
 
     def matches(self, service: str, operation: str, params: Mapping[str, Any]) -> bool:
         """Say whether it is about this call."""
@@ -41,6 +48,8 @@ class Faults:
 
     def __init__(self) -> None:
         self._faults: list[Fault] = []
+        self.chooser: Callable[[str, str, Mapping[str, Any], str], Fault | None] | None = None
+        """Gets service, operation, parameters and the caller's name (a role's, a user's, empty for a delivery)."""
 
     def fail(  # noqa: PLR0913 each names one part of the fault
         self,
@@ -92,8 +101,11 @@ class Faults:
         """Return the faults that are still in wait."""
         return tuple(fault for fault in self._faults if fault.times > 0)
 
-    def take(self, service: str, operation: str, params: Mapping[str, Any]) -> Fault | None:
+    def take(self, service: str, operation: str, params: Mapping[str, Any], caller: str = "") -> Fault | None:
         """Return the fault for this call and use it up once."""
+        chosen = self.chooser(service, operation, params, caller) if self.chooser else None
+        if chosen is not None:
+            return chosen
         for fault in self._faults:
             if fault.matches(service, operation, params):
                 fault.times -= 1

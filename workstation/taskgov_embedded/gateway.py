@@ -144,18 +144,20 @@ class Gateway:
 
     def take(self, call: Call, wire: _Wire, to_moto: Callable[[], Answer]) -> Answer:
         """Handle one call from fault to record."""
-        fault = self._faults.take(call.service, call.operation, call.params)
+        fault = self._faults.take(call.service, call.operation, call.params, call.principal.name)
         if fault is not None:
             self._timeline.add("fault", f"{fault.effect} {call.action} of {call.principal.name}", fault=fault)
             return self._with_fault(fault, call, wire, to_moto)
         return self._handle(call, wire, to_moto)
 
     def _with_fault(self, fault: Fault, call: Call, wire: _Wire, to_moto: Callable[[], Answer]) -> Answer:
-        if fault.effect == "delay":
+        if fault.seconds:
             self._baton.sleep(fault.seconds)
             call = replace(call, time=self._baton.clock.now)
-        if fault.effect in {"fail_after", "duplicate"}:
+        if fault.effect in {"fail_after", "duplicate", "raise_after"}:
             self._handle(call, wire, to_moto)
+        if fault.error is not None:
+            raise fault.error()
         if fault.effect in {"fail", "fail_after"}:
             self._record(replace(call, error=fault.code))
             _, headers, body = wire.serialize(AwsError(fault.code, fault.message))

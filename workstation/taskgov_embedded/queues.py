@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +54,7 @@ class Queues:
         self._runtime = runtime
         self._mappings: list[SourceMapping] = []
         self._own: tuple[Any, Any] = (None, None)
+        self._due: set[tuple[str, datetime]] = set()
 
     def install(self) -> None:
         """Hear of each message that any queue takes in."""
@@ -98,9 +100,14 @@ class Queues:
                 self._poll_in(mapping, delay + (0 if full else mapping.window_seconds))
 
     def _poll_in(self, mapping: SourceMapping, seconds: float) -> None:
-        self._account.clock.after(seconds, partial(self._spawn_poll, mapping))
+        """Poll once at a moment, however many messages can be received then."""
+        moment = (mapping.logical_id, self._account.clock.now + timedelta(seconds=seconds))
+        if moment not in self._due:
+            self._due.add(moment)
+            self._account.clock.after(seconds, partial(self._spawn_poll, mapping, moment))
 
-    def _spawn_poll(self, mapping: SourceMapping) -> None:
+    def _spawn_poll(self, mapping: SourceMapping, moment: tuple[str, datetime]) -> None:
+        self._due.discard(moment)
         self._account.baton.spawn(partial(self._poll, mapping), f"poll {mapping.queue_name}")
 
     def _poll(self, mapping: SourceMapping) -> None:

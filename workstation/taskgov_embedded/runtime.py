@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from moto.logs.models import logs_backends
 
 from taskgov_embedded import emf
+from taskgov_embedded.faults import FunctionCrash
 from taskgov_embedded.process import Sandbox, entered
 
 if TYPE_CHECKING:
@@ -103,6 +104,11 @@ class _Warm:
     handler: Callable[[Any, LambdaContext], Any] | None = None
     count: int = 0
     log_stream: str = ""
+    crashed: bool = False
+
+    def start_cold(self) -> None:
+        """Forget what the process knew: the next invocation begins with a new one."""
+        self.handler, self.sandbox.modules, self.sandbox.session, self.crashed = None, {}, None, False
 
 
 class Runtime:
@@ -168,6 +174,8 @@ class Runtime:
         started = self._clock.now
         with entered(warm.sandbox) as invocation:
             payload, is_error = self._run(warm, event, request_id)
+        if warm.crashed:
+            warm.start_cold()
         if self._clock.now - started > timedelta(seconds=warm.spec.timeout_seconds):
             payload, is_error = _timed_out(warm.spec, request_id), True
         lines = tuple(invocation.output.getvalue().splitlines())
@@ -189,6 +197,9 @@ class Runtime:
                 warnings.showwarning = _print_warning  # type: ignore[assignment]  # its last two are never given
                 answer = self._handler(warm)(json.loads(text), self._context(warm, request_id))
             payload = json.dumps(answer)
+        except FunctionCrash:
+            warm.crashed = True
+            return _crashed(request_id), True
         except Exception as error:  # noqa: BLE001 whatever a handler raises is the function's error
             return _error(type(error).__name__, str(error), request_id, error), True
         if len(payload) > MAX_PAYLOAD:
@@ -261,6 +272,11 @@ def _plain_name(name_or_arn: str) -> str:
 def _error(kind: str, message: str, request_id: str, error: BaseException | None = None) -> str:
     trace = traceback.format_tb(error.__traceback__) if error else []
     return json.dumps({"errorMessage": message, "errorType": kind, "requestId": request_id, "stackTrace": trace})
+
+
+def _crashed(request_id: str) -> str:
+    message = f"RequestId: {request_id} Error: Runtime exited with error: exit status 1"
+    return _error("Runtime.ExitError", message, request_id)
 
 
 def _timed_out(spec: FunctionSpec, request_id: str) -> str:

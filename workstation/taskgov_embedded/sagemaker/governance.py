@@ -171,6 +171,10 @@ class Governance:
         """Let the next writes of an operation be taken, and end in `CreateFailed`, `UpdateFailed` or `DeleteFailed`."""
         self._failures.append(PlannedFailure(operation, reason, times))
 
+    def forget_failures(self) -> None:
+        """Let writes from now on end as they do."""
+        self._failures.clear()
+
     def present(self, kind: Kind, cluster_arn: str) -> list[dict[str, Any]]:
         """Return what there is of a kind in a cluster, as Describe shows it, by name."""
         found = [one for one in self._objects.values() if one.kind is kind and one.cluster_arn == cluster_arn]

@@ -1,0 +1,49 @@
+"""Every call, every fault: what must hold, holds. `make test-faults` plays all cells; a few are played every time."""
+
+import pytest
+
+from taskgov_embedded.matrix import cells, sites
+from taskgov_embedded.matrix.cells import Clean
+from taskgov_embedded.matrix.sites import KUBERNETES, Kind
+from taskgov_embedded.matrix.table import table
+from taskgov_embedded.walkthrough.world import World
+
+SAMPLE = (
+    ("ReconcileRole", "UpdateItem", 1, Kind.TIMEOUT_AFTER),
+    ("ApplyChangeRole", "UpdateComputeQuota", 2, Kind.TIMEOUT_AFTER),
+    ("ApplyChangeRole", "UpdateComputeQuota", 3, Kind.THROTTLE_EVER),
+    ("ApplyChangeRole", "UpdateComputeQuota", 2, Kind.EDIT),
+    ("PublishUsageRole", "PutItem", 1, Kind.CRASH_AFTER),
+)
+
+
+def test_a_clean_run_keeps_every_rule_that_cells_are_judged_by(clean: Clean) -> None:
+    assert clean.problems == ()
+    assert clean.preemptions == 1
+
+
+def test_a_clean_run_calls_every_service_that_reconciling_needs(clean: Clean) -> None:
+    services = {call.service for call in clean.calls}
+    assert services >= {"sagemaker", "dynamodb", "s3", "lambda", "events", "eks", "stepfunctions", KUBERNETES}
+
+
+def test_a_sample_of_cells_comes_out_right(world: World, clean: Clean) -> None:
+    wanted = [
+        cell
+        for cell in sites.cells(sites.sites(clean.calls))
+        if (cell.site.call.caller, cell.site.call.operation, cell.site.number, cell.kind) in SAMPLE
+    ]
+    outcomes = list(cells.play(world, clean, wanted, jobs=2))
+    assert len(outcomes) >= len(SAMPLE)
+    assert {str(outcome.cell): outcome.problems for outcome in outcomes if outcome.mark == "FAIL"} == {}
+
+
+@pytest.mark.faults
+def test_every_cell_of_the_matrix_comes_out_right(
+    world: World, clean: Clean, capsys: pytest.CaptureFixture[str]
+) -> None:
+    every = sites.cells(sites.sites(clean.calls))
+    outcomes = list(cells.play(world, clean, every, jobs=2))
+    with capsys.disabled():
+        print("\n" + "\n".join(table(outcomes)))
+    assert [str(outcome.cell) for outcome in outcomes if outcome.mark == "FAIL"] == []

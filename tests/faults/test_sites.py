@@ -1,0 +1,43 @@
+"""Which faults make sense where."""
+
+import pytest
+
+from taskgov_embedded.matrix.sites import DELIVERY, KUBERNETES, MACHINE, Call, Kind, Site, conflict_code, kinds, sites
+
+READ = Call("ReadSnapshotRole", "sagemaker", "DescribeCluster")
+WRITE = Call("ApplyChangeRole", "sagemaker", "UpdateComputeQuota")
+
+
+def test_of_a_write_every_occurrence_is_a_site_and_of_a_read_the_first_and_the_last() -> None:
+    writes, reads = [Site(WRITE, number) for number in (1, 2, 3)], [Site(READ, 1), Site(READ, 4)]
+    assert sites([READ] * 4 + [WRITE] * 3) == writes + reads
+
+
+def test_a_read_has_no_after_and_no_twice() -> None:
+    assert not set(kinds(READ)) & {Kind.TIMEOUT_AFTER, Kind.CRASH_AFTER, Kind.DUPLICATE, Kind.CONFLICT}
+
+
+def test_a_write_of_a_quota_can_meet_everything() -> None:
+    assert set(kinds(WRITE)) == set(Kind) - {Kind.LOST}
+
+
+def test_a_state_machine_does_not_crash() -> None:
+    assert not set(kinds(Call(MACHINE, "lambda", "Invoke"))) & {Kind.CRASH_BEFORE, Kind.CRASH_AFTER}
+
+
+def test_a_delivery_is_doubled_late_or_lost() -> None:
+    assert kinds(Call("EventBridge", *DELIVERY)) == [Kind.DUPLICATE, Kind.LATE, Kind.LOST]
+
+
+@pytest.mark.parametrize(
+    ("call", "code"),
+    [
+        (WRITE, "ConflictException"),
+        (Call("ReceiveEventRole", "stepfunctions", "StartExecution"), "ExecutionAlreadyExists"),
+        (Call(MACHINE, "dynamodb", "UpdateItem", conditional=True), "ConditionalCheckFailedException"),
+        (Call("ReceiveEventRole", "dynamodb", "UpdateItem"), None),
+        (Call("ReadSnapshotRole", KUBERNETES, "GET /api/v1/nodes"), None),
+    ],
+)
+def test_the_service_s_model_says_what_a_conflict_is_called(call: Call, code: str | None) -> None:
+    assert conflict_code(call) == code

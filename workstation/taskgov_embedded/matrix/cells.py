@@ -1,0 +1,108 @@
+"""Play the cells: record a clean run, then one fault after another, each from the same prepared state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from taskgov_embedded.matrix import forks, invariants, scenario
+from taskgov_embedded.matrix.evidence import Witness
+from taskgov_embedded.matrix.injector import Injector
+from taskgov_embedded.matrix.sites import Call, Cell, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from taskgov_embedded.walkthrough.world import World
+
+MOST_RESYNCS = 2
+"""A lock that nobody could release outlives the first one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clean:
+    """What a run without a fault does: the yardstick for all others."""
+
+    calls: tuple[Call, ...]
+    wanted: Mapping[str, Any]
+    preemptions: float
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a cell. `struck`: how often the fault struck; `resyncs`: how many it took to converge."""
+
+    cell: Cell
+    struck: int
+    resyncs: int
+    problems: tuple[str, ...]
+
+    @property
+    def mark(self) -> str:
+        """What the table shows."""
+        if self.problems or not self.struck:
+            return "FAIL"
+        return "ok" if self.resyncs == 0 else f"r{self.resyncs}"
+
+
+def record(world: World) -> Clean:
+    """Play the scenario once without a fault, in a process of its own."""
+    return forks.in_child(partial(_record, world))
+
+
+def play(world: World, clean: Clean, cells: Iterable[Cell], jobs: int = 1) -> Iterator[Outcome]:
+    """Play cells, `jobs` at a time, in their order."""
+    running: list[forks.Child[Outcome]] = []
+    for cell in cells:
+        if len(running) >= jobs:
+            yield forks.finish(running.pop(0))
+        running.append(forks.start(partial(_play, world, clean, cell)))
+    for one in running:
+        yield forks.finish(one)
+
+
+def _record(world: World) -> Clean:
+    scenario.after_fork(world)
+    witness = Witness(world)
+    with Injector(world.stack) as injector:
+        scenario.disturb(world)
+        world.stack.run_until_quiet(scenario.OUTAGE_SECONDS)
+    evidence = witness.evidence()
+    counted = evidence.counted.get("Preemptions", 0)
+    problems = invariants.at_the_end(evidence, counted)
+    return Clean(tuple(injector.seen), evidence.state(), counted, tuple(problems))
+
+
+def _play(world: World, clean: Clean, cell: Cell) -> Outcome:
+    scenario.after_fork(world)
+    witness = Witness(world)
+    with Injector(world.stack, cell, partial(scenario.edit_by_hand, world)) as injector:
+        scenario.disturb(world)
+        world.stack.run_until_quiet(scenario.OUTAGE_SECONDS)
+        problems = [] if cell.kind is Kind.EDIT else invariants.while_it_lasts(witness.evidence(), clean.wanted)
+    world.stack.sagemaker.governance.forget_failures()
+    world.stack.run_until_quiet(scenario.QUIET_SECONDS)
+    resyncs, still = _resync(world, clean, cell, witness)
+    problems += still + invariants.at_the_end(witness.evidence(), clean.preemptions)
+    return Outcome(cell, injector.struck, resyncs, tuple(problems))
+
+
+def _resync(world: World, clean: Clean, cell: Cell, witness: Witness) -> tuple[int, list[str]]:
+    """Let resyncs come until all is as it is to be; always one, which must not disturb what is right."""
+    needed = 1 if _wrong(clean, cell, witness) else 0
+    scenario.resync(world)
+    while wrong := _wrong(clean, cell, witness):
+        if needed == MOST_RESYNCS:
+            return needed, wrong
+        needed += 1
+        scenario.resync(world)
+    return needed, []
+
+
+def _wrong(clean: Clean, cell: Cell, witness: Witness) -> list[str]:
+    evidence = witness.evidence()
+    if cell.kind is Kind.EDIT:
+        return invariants.edit_kept(evidence)
+    return invariants.converged(evidence, clean.wanted)

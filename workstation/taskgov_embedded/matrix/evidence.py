@@ -1,0 +1,174 @@
+"""What did a run leave behind? Every write, the records, the counts: judged by `invariants`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from taskgov.allocation.codec import plan_from_json
+from taskgov.contracts.steps import Pointer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from taskgov.allocation.plan import Plan
+    from taskgov_embedded.gateway import Call
+    from taskgov_embedded.walkthrough.world import World
+
+APPLIER = "ApplyChangeRole"
+WRITES = frozenset(
+    f"{verb}{kind}" for verb in ("Create", "Update", "Delete") for kind in ("ComputeQuota", "ClusterSchedulerConfig")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One write that took effect: `config` is what holds from then on, None when it was deleted."""
+
+    at: datetime
+    resource: str
+    """The name that the resource has."""
+    config: Any
+    by_automation: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A run as the table remembers it."""
+
+    run_id: str
+    outcome: str
+    started: datetime
+    ended: datetime
+    applied: int
+    error: str
+    plan: Plan | None
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Everything since the disturbance began."""
+
+    before: Mapping[str, Any]
+    """Name of quota or cluster policy -> what it held."""
+    writes: tuple[Write, ...]
+    records: tuple[Record, ...]
+    counted: Mapping[str, float]
+    """Metric name -> sum of what functions published."""
+    preempted: int
+    capacity: int
+    locked_until: datetime | None
+    dead_letters: int
+    running: int
+    now: datetime
+
+    def state(self, until: datetime | None = None) -> dict[str, Any]:
+        """Return what every resource held just before a moment, now by default."""
+        held = dict(self.before)
+        for write in self.writes:
+            if until is None or write.at < until:
+                held[write.resource] = write.config
+        return {name: config for name, config in held.items() if config is not None}
+
+
+class Witness:
+    """Begin it before the disturbance; ask it for the evidence afterwards."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._calls, self._results = len(world.stack.calls), len(world.stack.results)
+        self._names: dict[str, str] = {}
+        self._before = self._held()
+        self._records = {one.run_id for one in self._all_records()}
+        self._preempted = _preemptions(world)
+
+    def evidence(self) -> Evidence:
+        """Return what there is now."""
+        world = self._world
+        return Evidence(
+            before=self._before,
+            writes=tuple(self._writes(world.stack.calls[self._calls :])),
+            records=tuple(one for one in self._all_records() if one.run_id not in self._records),
+            counted=self._counted(),
+            preempted=_preemptions(world) - self._preempted,
+            capacity=sum(node.message is None for node in world.cluster.nodes()),
+            locked_until=self._locked_until(),
+            dead_letters=world.dead_letters(),
+            running=_running(world),
+            now=world.clock.now,
+        )
+
+    def _held(self) -> dict[str, Any]:
+        sagemaker, held = self._world.stack.sagemaker, {}
+        for quota in sagemaker.quotas(self._world.cluster_arn):
+            self._names[quota["ComputeQuotaId"]] = quota["Name"]
+            held[quota["Name"]] = quota["ComputeQuotaConfig"]
+        policy = sagemaker.scheduler_config(self._world.cluster_arn)
+        if policy:
+            self._names[policy["ClusterSchedulerConfigId"]] = policy["Name"]
+            held[policy["Name"]] = policy["SchedulerConfig"]
+        return held
+
+    def _writes(self, calls: Iterable[Call]) -> Iterable[Write]:
+        for call in calls:
+            if call.service == "sagemaker" and call.operation in WRITES and call.error is None:
+                yield self._write(call)
+
+    def _write(self, call: Call) -> Write:
+        params, result = call.params, call.result or {}
+        identity = [{**params, **result}.get(name) for name in ("ComputeQuotaId", "ClusterSchedulerConfigId")]
+        one_id = next(each for each in identity if each)
+        name = self._names.setdefault(one_id, params.get("Name", one_id))
+        config = params.get("ComputeQuotaConfig") or params.get("SchedulerConfig")
+        return Write(call.time, name, config, APPLIER in call.principal.name)
+
+    def _all_records(self) -> list[Record]:
+        return [self._record(item) for item in self._items("RUN#")]
+
+    def _items(self, prefix: str) -> list[dict[str, Any]]:
+        pages = (
+            self._world.stack.client("dynamodb")
+            .get_paginator("query")
+            .paginate(
+                TableName=self._world.stack.physical("GovernanceTable"),
+                KeyConditionExpression="pk = :pk AND begins_with(sk, :sk)",
+                ExpressionAttributeValues={":pk": {"S": f"CLUSTER#{self._world.cluster_arn}"}, ":sk": {"S": prefix}},
+            )
+        )
+        found = [item for page in pages for item in page["Items"]]
+        return [{name: next(iter(value.values())) for name, value in item.items()} for item in found]
+
+    def _record(self, item: Mapping[str, Any]) -> Record:
+        plan = Pointer.model_validate_json(item["plan"]) if item.get("plan") else None
+        return Record(
+            run_id=item["sk"].rpartition("#")[2],
+            outcome=item["outcome"],
+            started=datetime.fromisoformat(item["startedAt"]).astimezone(UTC),
+            ended=datetime.fromisoformat(item["endedAt"]).astimezone(UTC),
+            applied=int(item["applied"]),
+            error=item.get("error", ""),
+            plan=plan_from_json(self._world.document(plan)) if plan else None,
+        )
+
+    def _counted(self) -> Mapping[str, float]:
+        sums: dict[str, float] = defaultdict(float)
+        for result in self._world.stack.results[self._results :]:
+            for datum in result.metrics:
+                sums[datum.name] += sum(datum.values)
+        return dict(sums)
+
+    def _locked_until(self) -> datetime | None:
+        (state,) = self._items("STATE")
+        return datetime.fromtimestamp(int(state["lockExpires"]), UTC) if "lockOwner" in state else None
+
+
+def _preemptions(world: World) -> int:
+    return sum(len(cycle.preempted) for cycle in world.cluster.cycles)
+
+
+def _running(world: World) -> int:
+    machine = world.stack.physical("ReconcileStateMachine")
+    listed = world.stack.client("stepfunctions").list_executions(stateMachineArn=machine, statusFilter="RUNNING")
+    return len(listed["executions"])

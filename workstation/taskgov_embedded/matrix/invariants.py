@@ -1,0 +1,167 @@
+"""What must hold after each cell, whatever the fault was. Each function returns sentences about what does not hold."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from taskgov.hyperpod.model import ComputeQuotaConfig, SchedulerConfig
+from taskgov_embedded.matrix.scenario import EDITOR, TYPE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from taskgov.allocation.plan import Plan
+    from taskgov_embedded.matrix.evidence import Evidence, Record
+
+NOTHING_WRITTEN = frozenset({"nothing-to-do", "planned", "needs-approval", "blocked", "rejected", "expired"})
+
+
+def while_it_lasts(evidence: Evidence, wanted: Mapping[str, Any]) -> list[str]:
+    """Check what must hold before the resync: the plan, or the state before it, or a record that names what holds."""
+    held = evidence.state()
+    if held in (dict(evidence.before), dict(wanted)):
+        return []
+    told = " ".join(record.error for record in evidence.records)
+    return [
+        f"{name} holds {_short(config)}: neither the plan nor the state before it, and no record says so"
+        for name, config in held.items()
+        if config != evidence.before.get(name) and f"{name} holds {_short(config)}" not in told
+    ]
+
+
+def at_the_end(evidence: Evidence, preemptions: float) -> list[str]:
+    """Check what must hold after the fault is gone and the resync has come, whatever the state is to be."""
+    return list(
+        chain(
+            _sum(evidence),
+            _counts(evidence, preemptions),
+            _leftovers(evidence),
+            chain.from_iterable(_truth(evidence, record) for record in evidence.records),
+            _unrecorded(evidence),
+        )
+    )
+
+
+def converged(evidence: Evidence, wanted: Mapping[str, Any]) -> list[str]:
+    """Check that every quota holds what the plan of a clean run wants."""
+    held = evidence.state()
+    return [
+        f"{name} holds {_short(held.get(name))} instead of {_short(wanted.get(name))}"
+        for name in sorted(held.keys() | wanted.keys())
+        if held.get(name) != wanted.get(name)
+    ]
+
+
+def edit_kept(evidence: Evidence) -> list[str]:
+    """Check that what a person wrote in between is still there: the policy keeps edits by hand."""
+    edits = {write.resource: write.config for write in evidence.writes if not write.by_automation}
+    held = evidence.state()
+    return [f"the edit of {name} by {EDITOR} was overwritten" for name, config in edits.items() if held[name] != config]
+
+
+def _sum(evidence: Evidence) -> Iterator[str]:
+    """Check that the sum of quotas never rises above the greater of capacity and the sum before."""
+    limit = max(evidence.capacity, _total(evidence.before))
+    held = dict(evidence.before)
+    for write in evidence.writes:
+        held[write.resource] = write.config
+        if _total(held) > limit:
+            yield f"quotas add up to {_total(held)} of {limit} at {write.at:%H:%M:%S}, after {write.resource}"
+
+
+def _counts(evidence: Evidence, preemptions: float) -> Iterator[str]:
+    counted = evidence.counted.get("Preemptions", 0)
+    if counted != preemptions:
+        yield f"{evidence.preempted} preemption(s) were counted as {counted:g} instead of {preemptions:g}"
+    # A run whose publishing failed for good says so in its record, and is not counted.
+    published = [record for record in evidence.records if "was not published" not in record.error]
+    applied, told = sum(record.applied for record in published), evidence.counted.get("ChangesApplied", 0)
+    if applied != told:
+        yield f"ChangesApplied counts {told:g} changes, and the records {applied}"
+
+
+def _leftovers(evidence: Evidence) -> Iterator[str]:
+    if evidence.locked_until and evidence.locked_until > evidence.now:
+        yield f"the lock is held until {evidence.locked_until:%H:%M:%S}"
+    if evidence.dead_letters:
+        yield f"{evidence.dead_letters} message(s) in the dead-letter queue"
+    if evidence.running:
+        yield f"{evidence.running} execution(s) still run"
+
+
+def _truth(evidence: Evidence, record: Record) -> Iterator[str]:
+    """Check that a record says how many changes stand, and that quotas hold what its outcome says.
+
+    A run that planned anew after a conflict may have changed one quota twice: then both changes count.
+    """
+    standing = _standing(evidence, record)
+    taken_back = record.outcome in {"rolled-back", "rollback-failed"}
+    if record.applied != len(standing) and (taken_back or record.applied != _written(evidence, record)):
+        yield f"{record.run_id} ({record.outcome}) says {record.applied} applied; {len(standing)} stand: {standing}"
+    if record.outcome in NOTHING_WRITTEN and standing:
+        yield f"{record.run_id} says {record.outcome} and wrote {standing}"
+    if record.plan and record.outcome == "applied":
+        yield from _holds(evidence, record, _planned(record.plan))
+    if record.outcome == "rollback-failed":
+        held = evidence.state(record.ended)
+        silent = [name for name in standing if f"{name} holds {_short(held.get(name))}" not in record.error]
+        if silent:
+            yield f"{record.run_id}: the failed rollback does not say what {silent} hold: {record.error}"
+
+
+def _holds(evidence: Evidence, record: Record, planned: Mapping[str, Any]) -> Iterator[str]:
+    held = evidence.state(record.ended)
+    for name, config in planned.items():
+        if _normal(held.get(name)) != _normal(config):
+            yield f"{record.run_id} says {record.outcome}, and {name} holds {_short(held.get(name))}"
+
+
+def _standing(evidence: Evidence, record: Record) -> list[str]:
+    """Return what the automation changed during a run and did not change back."""
+    before, after = evidence.state(record.started), evidence.state(record.ended)
+    within = [one for one in evidence.writes if record.started <= one.at < record.ended]
+    written = {one.resource for one in within if one.by_automation} - {
+        one.resource for one in within if not one.by_automation
+    }
+    return sorted(name for name in written if _normal(before.get(name)) != _normal(after.get(name)))
+
+
+def _written(evidence: Evidence, record: Record) -> int:
+    return sum(one.by_automation and record.started <= one.at < record.ended for one in evidence.writes)
+
+
+def _unrecorded(evidence: Evidence) -> Iterator[str]:
+    for write in evidence.writes:
+        if write.by_automation and not any(one.started <= write.at <= one.ended for one in evidence.records):
+            yield f"no record tells of the write of {write.resource} at {write.at:%H:%M:%S}"
+
+
+def _planned(plan: Plan) -> dict[str, Any]:
+    return {change.name: change.after.to_api() for change in plan.changes}
+
+
+def _normal(config: Any) -> Any:
+    """Return a configuration in the one form that the model writes."""
+    if config is None:
+        return None
+    model = SchedulerConfig if "PriorityClasses" in config or "FairShare" in config else ComputeQuotaConfig
+    return model.model_validate(config).to_api()
+
+
+def _total(held: Mapping[str, Any]) -> int:
+    return sum(_count(config) for config in held.values())
+
+
+def _count(config: Any) -> int:
+    resources = (config or {}).get("ComputeQuotaResources", ())
+    return sum(int(each.get("Count", 0)) for each in resources if each["InstanceType"] == TYPE)
+
+
+def _short(config: Any) -> str:
+    """Write what a resource holds as records do."""
+    if config is None:
+        return "nothing"
+    if "ComputeQuotaResources" in config:
+        return f"{_count(config)} x {TYPE}"
+    return ", ".join(f"{one['Name']} {one['Weight']}" for one in config.get("PriorityClasses", ()))
