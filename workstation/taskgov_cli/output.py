@@ -1,6 +1,7 @@
 """How answers are shown: rich tables for people, JSON for programs, and the exit codes.
 
-Exit codes: 0 all is well, 1 the answer is "no" (violations, failed checks), 2 the command was not understood.
+Exit codes: 0 all is well, 1 the answer is "no" (violations, failed checks), 2 the command was not understood,
+3 the cluster or the stack could not be reached.
 """
 
 import json
