@@ -45,6 +45,14 @@ test-slow: $(READY) ## Run what needs the package index: `sam build` on a machin
 test-faults: $(READY) ## Break every call of a run in every way, and drown it in events; prove that it comes out right
 	@$(BIN)/pytest --quiet -m faults -s tests/faults $(ARGS)
 
+.PHONY: test-cluster
+test-cluster: $(READY) ## Prove it on a real API server with the real Kueue (needs Go, or TASKGOV_TEST_KUBECONFIG)
+	@$(BIN)/pytest --quiet -m cluster tests/cluster $(ARGS)
+
+.PHONY: test-local-invoke
+test-local-invoke: $(READY) ## Run every function in a Lambda container with its sample event (needs Docker)
+	@$(BIN)/python -m tests.local_invoke $(ARGS)
+
 .PHONY: coverage
 coverage: $(READY) ## Run the tests and show what they do not reach
 	@$(BIN)/pytest --numprocesses auto --quiet -m "not slow and not faults and not cluster" --cov --cov-report=term:skip-covered $(ARGS)
@@ -72,6 +80,10 @@ bench-engine: $(READY) ## Measure the scheduling model on Kueue's performance sc
 .PHONY: bench-plan
 bench-plan: $(READY) ## Measure planning against the parsing of the node list, as teams and nodes grow
 	@$(BIN)/python -m benchmarks.plan $(ARGS)
+
+.PHONY: bench-lambda
+bench-lambda: $(READY) ## Measure how each function starts, as a ratio to an empty handler (needs Docker)
+	@$(BIN)/python -m benchmarks.lambda_start $(ARGS)
 
 .PHONY: lock
 lock: $(READY) ## Write requirements/dev.txt anew from pyproject.toml (needs uv)
