@@ -23,6 +23,7 @@ class Kube:
 
     def __init__(self, kubeconfig: Path) -> None:
         self.kubeconfig = kubeconfig
+        self.context = str(config.list_kube_config_contexts(str(kubeconfig))[1]["name"])
         configuration = client.Configuration()
         config.load_kube_config(str(kubeconfig), client_configuration=configuration)
         configuration.proxy = None

@@ -35,7 +35,7 @@ def kube(cluster: Cluster) -> Iterator[Kube]:
 
 @pytest.fixture
 def backend(kube: Kube) -> KueueBackend:
-    return KueueBackend(KubeconfigConnections(str(kube.kubeconfig), "test"))
+    return KueueBackend(KubeconfigConnections(str(kube.kubeconfig), kube.context))
 
 
 def rendered(count: int = 2) -> RenderedObjects:

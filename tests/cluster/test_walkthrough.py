@@ -64,7 +64,7 @@ def test_borrow_reclaim_preempt(kube: Kube) -> None:
     assert not is_true(workload(kube, "team-a", first), "Admitted")
 
 
-def test_the_reader_sees_usage_as_documented(kube: Kube, cluster: Cluster) -> None:
+def test_the_reader_sees_usage_as_documented(kube: Kube) -> None:
     one_instance = [{"InstanceType": "ml.g5.12xlarge", "Count": 1}]
     quotas = [a_quota(team, one_instance, borrow_limit=100) for team in ("team-a", "team-b")]
     govern(kube, quotas, POLICY)
@@ -74,7 +74,7 @@ def test_the_reader_sees_usage_as_documented(kube: Kube, cluster: Cluster) -> No
     wait_until_admitted(kube, "team-a", name)
 
     def usage() -> dict[str, tuple[str, str]]:
-        reader = KubernetesReader(KubeconfigConnections(str(cluster.kube.kubeconfig), "test"))
+        reader = KubernetesReader(KubeconfigConnections(str(kube.kubeconfig), kube.context))
         objects = reader.kueue_objects(ClusterAccess("unused"))
         queues = {one["metadata"]["name"]: one for one in objects.cluster_queues}
         [flavor] = queues[cluster_queue_of("team-a")]["status"]["flavorsUsage"]
@@ -88,6 +88,6 @@ def test_the_reader_sees_usage_as_documented(kube: Kube, cluster: Cluster) -> No
         "vpc.amazonaws.com/efa": ("0", "0"),
     }
     wait_for("the usage is the documented one", lambda: usage() == documented)
-    reader = KubernetesReader(KubeconfigConnections(str(cluster.kube.kubeconfig), "test"))
+    reader = KubernetesReader(KubeconfigConnections(str(kube.kubeconfig), kube.context))
     assert {one["metadata"]["name"] for one in reader.nodes(ClusterAccess("unused"))} >= {"node-1", "node-2"}
     assert [one["metadata"]["name"] for one in reader.kueue_objects(ClusterAccess("unused")).workloads] == [name]
