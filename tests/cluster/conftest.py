@@ -31,6 +31,12 @@ class Cluster(Protocol):
     def kubeconfig(self, user: str, group: str) -> Path:
         """Return a kubeconfig for a user of a group, or skip when none can be made."""
 
+    def stop_api_server(self) -> None:
+        """Stop the API server, or skip when it is not ours."""
+
+    def start_api_server(self) -> None:
+        """Start it again, with the same address and data."""
+
 
 class OwnCluster:
     """The control plane that this session started."""
@@ -45,6 +51,12 @@ class OwnCluster:
     def kubeconfig(self, user: str, group: str) -> Path:
         return self.plane.kubeconfig(user, group)
 
+    def stop_api_server(self) -> None:
+        self.plane.stop_api_server()
+
+    def start_api_server(self) -> None:
+        self.plane.start_api_server()
+
 
 class GivenCluster:
     """A cluster that somebody gave, with Kueue installed and configured by them."""
@@ -58,6 +70,12 @@ class GivenCluster:
 
     def kubeconfig(self, user: str, group: str) -> Path:
         pytest.skip(f"no certificate can be made for {user} of {group} on a given cluster")
+
+    def stop_api_server(self) -> None:
+        pytest.skip("the API server of a given cluster is not ours to stop")
+
+    def start_api_server(self) -> None:
+        raise AssertionError("it was never stopped")
 
 
 @pytest.fixture(scope="session")

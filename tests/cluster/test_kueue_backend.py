@@ -8,7 +8,7 @@ import pytest
 
 from taskgov.adapters.kubernetes import KubeconfigConnections
 from taskgov.adapters.kueue_backend import KueueBackend, Standing
-from taskgov.errors import ConflictError
+from taskgov.errors import ConflictError, UpstreamError
 from taskgov.hyperpod.names import cluster_queue_of
 from taskgov.kueue.render import RenderedObjects, manager_configuration, render
 from taskgov.ports import ClusterAccess
@@ -93,3 +93,19 @@ def test_what_was_made_is_deleted(backend: KueueBackend, kube: Kube) -> None:
     backend.apply(ANY, rendered().in_order())
     backend.delete(ANY, (*rendered().local_queues, *rendered().cluster_queues))
     wait_for("the queue is gone", lambda: kube.list(KUEUE, "ClusterQueue") == [])
+
+
+def test_an_apply_that_a_restart_of_the_api_server_interrupts_is_finished_by_the_next(
+    backend: KueueBackend, cluster: Cluster
+) -> None:
+    objects = rendered().in_order()
+    backend.apply(ANY, objects[:2])
+    cluster.stop_api_server()
+    try:
+        with pytest.raises(UpstreamError):
+            backend.apply(ANY, objects)
+    finally:
+        cluster.start_api_server()
+    backend.apply(ANY, objects)
+    assert set(standings(backend, rendered()).values()) == {Standing.MADE}
+    assert [one.changes for one in backend.inspect(ANY, objects) if one.changes] == []
