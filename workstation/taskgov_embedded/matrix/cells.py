@@ -104,5 +104,5 @@ def _resync(world: World, clean: Clean, cell: Cell, witness: Witness) -> tuple[i
 def _wrong(clean: Clean, cell: Cell, witness: Witness) -> list[str]:
     evidence = witness.evidence()
     if cell.kind is Kind.EDIT:
-        return invariants.edit_kept(evidence)
-    return invariants.converged(evidence, clean.wanted)
+        return invariants.edit_kept(evidence) + invariants.leftovers(evidence)
+    return invariants.converged(evidence, clean.wanted) + invariants.leftovers(evidence)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from taskgov.allocation.plan import Plan
-    from taskgov_embedded.matrix.evidence import Evidence, Record
+    from taskgov_embedded.matrix.evidence import Evidence, Record, Write
 
 NOTHING_WRITTEN = frozenset({"nothing-to-do", "planned", "needs-approval", "blocked", "rejected", "expired"})
 
@@ -36,7 +36,7 @@ def at_the_end(evidence: Evidence, preemptions: float) -> list[str]:
         chain(
             _sum(evidence),
             _counts(evidence, preemptions),
-            _leftovers(evidence),
+            leftovers(evidence),
             chain.from_iterable(_truth(evidence, record) for record in evidence.records),
             _unrecorded(evidence),
         )
@@ -81,13 +81,16 @@ def _counts(evidence: Evidence, preemptions: float) -> Iterator[str]:
         yield f"ChangesApplied counts {told:g} changes, and the records {applied}"
 
 
-def _leftovers(evidence: Evidence) -> Iterator[str]:
+def leftovers(evidence: Evidence) -> list[str]:
+    """Check that no lock is held, nothing lies in the dead-letter queue, and nothing runs."""
+    found = []
     if evidence.locked_until and evidence.locked_until > evidence.now:
-        yield f"the lock is held until {evidence.locked_until:%H:%M:%S}"
+        found.append(f"the lock is held until {evidence.locked_until:%H:%M:%S}")
     if evidence.dead_letters:
-        yield f"{evidence.dead_letters} message(s) in the dead-letter queue"
+        found.append(f"{evidence.dead_letters} message(s) in the dead-letter queue")
     if evidence.running:
-        yield f"{evidence.running} execution(s) still run"
+        found.append(f"{evidence.running} execution(s) still run")
+    return found
 
 
 def _truth(evidence: Evidence, record: Record) -> Iterator[str]:
@@ -120,7 +123,7 @@ def _holds(evidence: Evidence, record: Record, planned: Mapping[str, Any]) -> It
 def _standing(evidence: Evidence, record: Record) -> list[str]:
     """Return what the automation changed during a run and did not change back."""
     before, after = evidence.state(record.started), evidence.state(record.ended)
-    within = [one for one in evidence.writes if record.started <= one.at < record.ended]
+    within = _within(evidence, record)
     written = {one.resource for one in within if one.by_automation} - {
         one.resource for one in within if not one.by_automation
     }
@@ -128,7 +131,14 @@ def _standing(evidence: Evidence, record: Record) -> list[str]:
 
 
 def _written(evidence: Evidence, record: Record) -> int:
-    return sum(one.by_automation and record.started <= one.at < record.ended for one in evidence.writes)
+    return sum(one.by_automation for one in _within(evidence, record))
+
+
+def _within(evidence: Evidence, record: Record) -> list[Write]:
+    """Return the writes during a run. Of two that overlap, one waited for the lock: the first to end is who wrote."""
+    others = [one for one in evidence.records if one.ended < record.ended]
+    mine = [one for one in evidence.writes if record.started <= one.at < record.ended]
+    return [one for one in mine if not any(other.started <= one.at < other.ended for other in others)]
 
 
 def _unrecorded(evidence: Evidence) -> Iterator[str]:
