@@ -35,6 +35,21 @@ def test_reclaiming_ends_with_everybody_at_home() -> None:
     assert settlement[0] is settlement.cycles[0]
 
 
+def test_who_is_in_line_is_looked_at_before_who_waits_for_another_look() -> None:
+    """As Kueue does, which gives inadmissible workloads another look only once a second."""
+    world = a_world(
+        a_queue("a", cohort="pool", cpu="0"),
+        a_queue("b", cohort="pool", cpu="0"),
+        a_queue("lender", cohort="pool", cpu="1"),
+        a_running_job("running", "lender"),
+        a_job("waiting", "a", second=1),
+    )
+    world.settle(NOW)
+    world.finish("default/running", NOW)
+    world.load([a_job("new", "b", second=2)])
+    assert [a.workload for a in world.settle(NOW).admitted] == ["default/new"]
+
+
 def a_looping_world() -> World:
     """Build the smallest case where fair sharing takes a workload out that comes back at once, for ever.
 
@@ -75,7 +90,7 @@ def test_priorities_and_sizes_alone_can_go_round_without_fair_sharing() -> None:
         a_job("big", "a", cpu="6", priority=1, second=1),
         a_job("rich", "b", cpu="6", priority=2, second=2),
     )
-    assert world.settle(NOW).loop == ("default/own", "default/rich")
+    assert world.settle(NOW).loop == ("default/big", "default/own", "default/rich")
 
 
 def test_a_simulation_stops_at_such_a_loop_and_says_so() -> None:
