@@ -49,8 +49,8 @@ def settle(world: World, now: Now, max_cycles: int) -> Settlement:
     """Run cycles, finishing evictions at once, until nothing is left to look at or a state comes back.
 
     Inadmissible workloads get another look once all else is done: Kueue gives it to them once a second (its requeue
-    batch), a cycle takes milliseconds, and where two want the same quota, who is looked at first decides. Seen on a real
-    Kueue 0.19.2 by playing the same sequences on both.
+    batch), a cycle takes milliseconds, and where two want the same quota, who is looked at first decides. Seen on a
+    real Kueue 0.19.2 by playing the same sequences on both.
     """
     results: list[CycleResult] = []
     preemptions: Counter[str] = Counter()
