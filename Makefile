@@ -58,10 +58,11 @@ coverage: $(READY) ## Run the tests and show what they do not reach
 	@$(BIN)/pytest --numprocesses auto --quiet -m "not slow and not faults and not cluster" --cov --cov-report=term:skip-covered $(ARGS)
 
 .PHONY: lint
-lint: $(READY) ## Check style, types, the order of the rooms, and the template (three ways)
+lint: $(READY) ## Check style, types, the order of the rooms, security, and the template (three ways)
 	@echo "ruff"; $(BIN)/ruff check $(PYTHON_CODE); $(BIN)/ruff format --check --quiet $(PYTHON_CODE)
 	@echo "mypy"; $(BIN)/mypy $(PYTHON_CODE)
-	@echo "import-linter"; $(BIN)/lint-imports --no-logo
+	@echo "import-linter"; $(BIN)/lint-imports --no-logo >/dev/null || { $(BIN)/lint-imports --no-logo; exit 1; }
+	@echo "bandit"; $(BIN)/bandit --quiet --recursive layers/taskgov/python functions; $(BIN)/bandit --quiet -ll --recursive workstation
 	@echo "cfn-lint"; $(BIN)/cfn-lint template.yaml
 	@echo "sam validate"; $(SAM) validate; $(SAM) validate --lint
 
