@@ -60,7 +60,8 @@ def finish(child: Child[_T]) -> _T:
     if not answer:
         raise ChildFailedError(f"process {child.pid} ended without an answer")
     value: _T
-    value, failure = pickle.loads(answer)  # noqa: S301  # nosec B301 - our own child wrote it
+    # It is our own child that wrote it.
+    value, failure = pickle.loads(answer)  # noqa: S301  # nosec B301
     if failure:
         raise ChildFailedError(failure)
     return value
