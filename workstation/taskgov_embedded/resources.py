@@ -301,6 +301,10 @@ class _Maker:
     ) -> MadeResource:
         return self._make(self._kind, name, resource["Properties"], about["LogicalId"])
 
+    def has_cfn_attr(self, _name: str) -> bool:
+        """Leave it to the resource, once it is made: that refuses an attribute that its type has not."""
+        return True
+
 
 def physical_name(kind: str, stack_name: str, logical_id: str) -> str:
     """Name a resource as CloudFormation does, but the same in every run.
