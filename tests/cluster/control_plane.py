@@ -6,6 +6,7 @@ finishes at once. What ends a job, the tests write into its status.
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
 import yaml
@@ -144,12 +145,11 @@ class ControlPlane:
     def _api_answers(self, kubeconfig: Path) -> bool:
         self._programs["kube-apiserver"].ensure_runs()
         try:
-            kube = Kube(kubeconfig)
+            # The client may find its discovery in a cache on disk, and so come as far as the question.
+            with closing(Kube(kubeconfig)) as kube:
+                return kube.ready()
         except (ApiException, HTTPError):
             return False
-        ready = kube.ready()
-        kube.close()
-        return ready
 
     def _kueue_answers(self, kube: Kube) -> bool:
         """Ask for something that every webhook and conversion has to pass, and that is not kept."""
