@@ -25,7 +25,7 @@ from taskgov_cli import (
     status,
     what_if,
 )
-from taskgov_cli.output import NO, OK, console, print_json
+from taskgov_cli.output import NO, NOT_UNDERSTOOD, OK, console, print_json
 
 app = typer.Typer(
     name="taskgov",
@@ -34,6 +34,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+EMBEDDED = frozenset({"cryptography", "jsonata", "moto", "samtranslator", "time_machine", "werkzeug"})
+"""What the extra `embedded` brings."""
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the same as JSON, for programs.")]
 
@@ -105,9 +108,26 @@ app.command()(replay.replay)
 app.command("what-if")(what_if.what_if_command)
 
 
+@app.command()
+def conformance(
+    cases: Annotated[Path, typer.Argument(file_okay=False, exists=True, help="A folder of recorded Kueue decisions.")],
+) -> None:
+    """Run recorded Kueue decisions through the scheduling model and name every difference."""
+    from taskgov_cli import conformance as runner  # noqa: PLC0415 - nobody else needs the runner
+
+    raise typer.Exit(runner.main([str(cases)]))
+
+
 def main() -> None:
-    """Run the command line."""
-    app()
+    """Run the command line. A command of the embedded stack says what to install when that is not there."""
+    try:
+        app()
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] not in EMBEDDED:
+            raise
+        needs = f"This command needs {error.name}, a part of the embedded stack: pip install 'taskgov[embedded]'"
+        console(stderr=True).print(needs, markup=False)
+        raise SystemExit(NOT_UNDERSTOOD) from None
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from taskgov.findings import Finding, Severity
 
-OK, NO = 0, 1
+OK, NO, NOT_UNDERSTOOD = 0, 1, 2
 SEVERITY_STYLE = {
     Severity.INFO: "cyan",
     Severity.WARNING: "yellow",
