@@ -22,7 +22,6 @@ AGREE_SECONDS: Final = 6
 """Kueue gives inadmissible workloads another look once a second; some steps need several looks."""
 STEADY_SECONDS: Final = 0.4
 LOOP_SECONDS: Final = 4
-MOST_ROUNDS: Final = 300
 _KINDS: Final = ("ResourceFlavor", "WorkloadPriorityClass", "ClusterQueue", "LocalQueue")
 
 
@@ -102,25 +101,11 @@ class Twin:
         self._world.finish(key, datetime.now(UTC))
 
     def _settle(self) -> None:
-        """Run cycles as they come in production: inadmissible workloads get another look once all else is done.
-
-        `World.settle` gives it to them before each cycle. Kueue does so once a second, and a cycle takes milliseconds:
-        heads of other queues meet in a cycle, and where two want the same quota, that decides.
-        """
-        now = datetime.now(UTC)
-        for _ in range(MOST_ROUNDS):
-            if not self._world.has_heads() and not self._world.requeue_inadmissible():
-                return
-            if self._world.has_heads():
-                self._cycle(now)
-        self.loop = self._world.copy().settle(now).loop
-        assert self.loop, "the model neither comes to rest nor finds a loop"
-
-    def _cycle(self, now: datetime) -> None:
-        preempted = self._world.cycle(now).preempted
-        self.preemptions += len(preempted)
-        for victim in preempted:
-            self._world.finish_eviction(victim.workload, now)
+        """Let the model come to rest, or find that its rules go round."""
+        settlement = self._world.settle(datetime.now(UTC))
+        assert settlement.settled or settlement.loop, "the model neither comes to rest nor finds a loop"
+        self.preemptions += len(settlement.preempted)
+        self.loop = settlement.loop
 
     def _kueue_loops_too(self) -> bool:
         """Say whether Kueue goes on evicting the workloads of the loop, without anybody's doing."""
