@@ -14,9 +14,9 @@ from taskgov.adapters.errors import translated
 from taskgov.adapters.s3 import Bucket
 from taskgov.adapters.sagemaker import SageMaker
 from taskgov.bootstrap.aws import CONFIG
-from taskgov.errors import InvalidRequestError
 from taskgov_cli.output import NO, console
 from taskgov_cli.snapshots import reported
+from taskgov_cli.stack_outputs import stack_outputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,12 +62,8 @@ class Deployed:
 
 def deployed(stack: str) -> Deployed:
     """Return the stack. Raises GovernanceError when there is none of this name, or it is not taskgov's."""
-    with translated(f"describe stack {stack}; is this the right account and Region? Its name is given by --stack"):
-        found = boto3.client("cloudformation", config=CONFIG).describe_stacks(StackName=stack)["Stacks"][0]
-    outputs = {each["OutputKey"]: each["OutputValue"] for each in found.get("Outputs", ())}
-    missing = sorted({"TableName", "BucketName", "BusName"} - outputs.keys())
-    if missing:
-        raise InvalidRequestError(f"stack {stack} has no output {', '.join(missing)}: it is not taskgov's")
+    cloudformation = boto3.client("cloudformation", config=CONFIG)
+    outputs = stack_outputs(cloudformation, stack, "TableName", "BucketName", "BusName")
     table = boto3.resource("dynamodb", config=CONFIG).Table(outputs["TableName"])
     return Deployed(
         table=table,

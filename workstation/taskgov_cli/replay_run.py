@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.allocation.planner import plan_quotas
-from taskgov.explain.written import quotas_after
+from taskgov.allocation.written import quotas_after
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ComputeQuotaConfig, ResourceSharingConfig, SchedulerConfig, SharingStrategy
 from taskgov.hyperpod.names import local_queue_of, namespace_of

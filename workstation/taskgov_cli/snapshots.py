@@ -19,7 +19,6 @@ from kubernetes.config import ConfigException
 
 from taskgov.adapters.clock import SystemClock
 from taskgov.adapters.dynamodb import Table
-from taskgov.adapters.errors import translated
 from taskgov.adapters.kubernetes import EksConnections, KubernetesReader
 from taskgov.adapters.s3 import Bucket
 from taskgov.adapters.sagemaker import SageMaker
@@ -29,6 +28,7 @@ from taskgov.services.take_snapshot import TakeSnapshot
 from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_json
 from taskgov_cli import documents
 from taskgov_cli.output import console
+from taskgov_cli.stack_outputs import stack_outputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -152,19 +152,9 @@ class KubeconfigContext:
 def _stores(session: boto3.Session, stack: str | None) -> tuple[DocumentStore, StateStore]:
     if stack is None:
         return cast("DocumentStore", _NoDocuments()), cast("StateStore", _NothingRemembered())
-    names = stack_outputs(session, stack)
+    names = stack_outputs(session.client("cloudformation", config=CONFIG), stack, "TableName", "BucketName")
     table = session.resource("dynamodb", config=CONFIG).Table(names["TableName"])
     return Bucket(session.client("s3", config=CONFIG), names["BucketName"]), Table(table)
-
-
-def stack_outputs(session: boto3.Session, stack: str) -> dict[str, str]:
-    """Return the names of what a deployed stack of taskgov has. Raises `GovernanceError`, also for another stack."""
-    with translated(f"describe stack {stack}"):
-        found = session.client("cloudformation", config=CONFIG).describe_stacks(StackName=stack)["Stacks"][0]
-    outputs = {each["OutputKey"]: each["OutputValue"] for each in found.get("Outputs", [])}
-    if not {"TableName", "BucketName"} <= outputs.keys():
-        raise InvalidRequestError(f"stack {stack} has no outputs TableName and BucketName: it is not taskgov's")
-    return outputs
 
 
 class _NoDocuments:

@@ -7,16 +7,18 @@ the changed teams as the rendering makes them, so that only the numbers differ.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from taskgov.allocation.plan import Change, Prediction, WorkloadEffect
+from taskgov.allocation.written import quota_after
 from taskgov.hyperpod.instance_types import InstanceTypeTable, mig_slices
-from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig, ComputeQuotaTarget, SchedulerConfig
-from taskgov.hyperpod.names import NAMESPACE_NAME_LABEL, team_of_cluster_queue, team_of_namespace
+from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig, SchedulerConfig
+from taskgov.hyperpod.names import team_of_cluster_queue, team_of_namespace
 from taskgov.kueue.render import manager_configuration, render
 from taskgov.quantities import is_accelerator, is_mig
 from taskgov.scheduling import Admission, ManagerConfig, Preempted, Settlement, World
-from taskgov.snapshot.model import KubernetesObject, KueueObjects, Snapshot
+from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.scheduler_objects import scheduler_objects
 
 MAX_CYCLES: Final = 5000
 """Cycles after which a simulation is given up: it then predicts nothing."""
@@ -61,22 +63,8 @@ def _two_worlds(snapshot: Snapshot, changes: Sequence[Change], table: InstanceTy
     changed = [change for change in changes if isinstance(change.after, ComputeQuotaConfig)]
     quotas = {quota.compute_quota_id: quota for quota in snapshot.quotas}
     old = [quotas[change.resource_id] for change in changed if change.resource_id]
-    new = [_quota_after(change, quotas) for change in changed]
+    new = [quota_after(change, quotas) for change in changed]
     return _world(snapshot, old, before, table), _world(snapshot, new, after, table)
-
-
-def _quota_after(change: Change, quotas: Mapping[str, ComputeQuota]) -> ComputeQuota:
-    written = {"compute_quota_config": change.after, "compute_quota_target": change.target_after}
-    if change.resource_id is not None:
-        return quotas[change.resource_id].model_copy(update=written)
-    return ComputeQuota(
-        compute_quota_id=f"new-{change.team}",
-        name=change.name,
-        compute_quota_version=1,
-        status="Created",
-        compute_quota_config=change.after if isinstance(change.after, ComputeQuotaConfig) else ComputeQuotaConfig(),
-        compute_quota_target=change.target_after or ComputeQuotaTarget(team_name=change.team),
-    )
 
 
 def _world(
@@ -85,28 +73,11 @@ def _world(
     """Return a copy of the cluster's scheduler in which `quotas` are as rendered."""
     world = World(ManagerConfig(fair_sharing=manager_configuration(scheduler).fair_sharing))
     rendered = render(quotas, scheduler, table)
-    world.load([*_objects(snapshot.kueue), *rendered.namespaces])
+    world.load([*scheduler_objects(snapshot.kueue), *rendered.namespaces])
     # Applied after what is there: the rendered queue takes the place of the one it is made from.
     for manifest in (*rendered.resource_flavors, *rendered.cluster_queues, *rendered.local_queues):
         world.apply(manifest)
     return world
-
-
-def _objects(kueue: KueueObjects) -> Iterable[Mapping[str, Any]]:
-    kinds: Mapping[str, Sequence[KubernetesObject]] = {
-        "ResourceFlavor": kueue.resource_flavors,
-        "Cohort": kueue.cohorts,
-        "ClusterQueue": kueue.cluster_queues,
-        "LocalQueue": kueue.local_queues,
-        "WorkloadPriorityClass": kueue.priority_classes,
-        "Workload": kueue.workloads,
-    }
-    names = {item["metadata"]["namespace"] for item in (*kueue.local_queues, *kueue.workloads)}
-    for name in sorted(names):
-        yield {"kind": "Namespace", "metadata": {"name": name, "labels": {NAMESPACE_NAME_LABEL: name}}}
-    for kind, items in kinds.items():
-        # The items of a list as the API server sends it do not say what they are.
-        yield from ({**item, "kind": kind} for item in items)
 
 
 def _restless(settlement: Settlement) -> str:

@@ -11,6 +11,7 @@ from typing import Literal
 
 from taskgov.allocation.plan import Change, Plan
 from taskgov.allocation.planner import plan_quotas
+from taskgov.allocation.written import quotas_after
 from taskgov.audit.report_capacity import Offers, leading_resources
 from taskgov.explain.amounts import accelerators
 from taskgov.explain.case import Case
@@ -20,7 +21,6 @@ from taskgov.explain.nodes import offered_by_nodes
 from taskgov.explain.risk import Risk, risks_of
 from taskgov.explain.run_times import RunTimes
 from taskgov.explain.worlds import MAX_CYCLES, effective_queues, finish_evictions, world_of
-from taskgov.explain.written import quotas_after
 from taskgov.hyperpod.model import ComputeQuota, SchedulerConfig
 from taskgov.kueue.usage import Usage, usage_of
 from taskgov.kueue.workloads import pending_by_team

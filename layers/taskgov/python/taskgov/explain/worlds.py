@@ -1,17 +1,17 @@
 """A snapshot's scheduler as a world that questions can be put to: as it is, or with other quotas."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ComputeQuota, SchedulerConfig
-from taskgov.hyperpod.names import NAMESPACE_NAME_LABEL
 from taskgov.kueue.render import RenderedObjects, manager_configuration, render
 from taskgov.kueue.usage import team_of
 from taskgov.scheduling import ManagerConfig, World
 from taskgov.scheduling.reading import read_conditions
-from taskgov.snapshot.model import KubernetesObject, KueueObjects, Snapshot
+from taskgov.snapshot.model import KubernetesObject, Snapshot
+from taskgov.snapshot.scheduler_objects import scheduler_objects
 
 MAX_CYCLES: Final = 5000
 """Cycles after which letting a world come to rest is given up."""
@@ -28,7 +28,7 @@ def world_of(
     config = scheduler or _policy_of(snapshot)
     world = World(ManagerConfig(fair_sharing=manager_configuration(config).fair_sharing))
     rendered = _rendered(snapshot, quotas, config)
-    world.load([*_objects(snapshot.kueue), *rendered.namespaces, *rendered.priority_classes])
+    world.load([*scheduler_objects(snapshot.kueue), *rendered.namespaces, *rendered.priority_classes])
     # Applied after what is there: the rendered queue takes the place of the one it is made from.
     for manifest in (*rendered.resource_flavors, *rendered.cluster_queues, *rendered.local_queues):
         world.apply(manifest)
@@ -74,19 +74,3 @@ def at_rest(world: World, now: datetime) -> World:
     twin = world.copy()
     twin.settle(now, max_cycles=MAX_CYCLES)
     return twin
-
-
-def _objects(kueue: KueueObjects) -> Iterator[Mapping[str, Any]]:
-    kinds: Mapping[str, tuple[KubernetesObject, ...]] = {
-        "ResourceFlavor": kueue.resource_flavors,
-        "Cohort": kueue.cohorts,
-        "ClusterQueue": kueue.cluster_queues,
-        "LocalQueue": kueue.local_queues,
-        "WorkloadPriorityClass": kueue.priority_classes,
-        "Workload": kueue.workloads,
-    }
-    for name in sorted({item["metadata"]["namespace"] for item in (*kueue.local_queues, *kueue.workloads)}):
-        yield {"kind": "Namespace", "metadata": {"name": name, "labels": {NAMESPACE_NAME_LABEL: name}}}
-    for kind, items in kinds.items():
-        # The items of a list as the API server sends it do not say what they are.
-        yield from ({**item, "kind": kind} for item in items)

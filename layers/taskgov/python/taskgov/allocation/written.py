@@ -1,6 +1,6 @@
 """What quotas and cluster policy are once a plan has been written."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from taskgov.allocation.plan import Change
 from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig, ComputeQuotaTarget, SchedulerConfig
@@ -15,20 +15,27 @@ def quotas_after(
     for change in changes:
         if isinstance(change.after, SchedulerConfig):
             scheduler = change.after
-        elif change.resource_id is not None:
-            written = {"compute_quota_config": change.after, "compute_quota_target": change.target_after}
-            by_id[change.resource_id] = by_id[change.resource_id].model_copy(update=written)
         else:
-            by_id[f"new-{change.team}"] = _created(change, change.after)
+            quota = quota_after(change, by_id)
+            by_id[quota.compute_quota_id] = quota
     return list(by_id.values()), scheduler
 
 
-def _created(change: Change, config: ComputeQuotaConfig) -> ComputeQuota:
+def quota_after(change: Change, quotas: Mapping[str, ComputeQuota]) -> ComputeQuota:
+    """Return the quota that a change writes; one that it creates is called `new-<team>`, since it has no id yet.
+
+    Raises `TypeError` for a change of the cluster policy.
+    """
+    if not isinstance(change.after, ComputeQuotaConfig):
+        raise TypeError(f"{change.kind} is not the change of a quota")
+    if change.resource_id is not None:
+        written = {"compute_quota_config": change.after, "compute_quota_target": change.target_after}
+        return quotas[change.resource_id].model_copy(update=written)
     return ComputeQuota(
         compute_quota_id=f"new-{change.team}",
         name=change.name,
         compute_quota_version=1,
         status="Created",
-        compute_quota_config=config,
+        compute_quota_config=change.after,
         compute_quota_target=change.target_after or ComputeQuotaTarget(team_name=change.team),
     )

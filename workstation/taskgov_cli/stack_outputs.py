@@ -1,0 +1,22 @@
+"""Where a deployed stack of taskgov keeps its things: the outputs of its CloudFormation stack."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from taskgov.adapters.errors import translated
+from taskgov.errors import InvalidRequestError
+
+if TYPE_CHECKING:
+    from mypy_boto3_cloudformation import CloudFormationClient
+
+
+def stack_outputs(cloudformation: CloudFormationClient, stack: str, *needed: str) -> dict[str, str]:
+    """Return a stack's outputs. Raises GovernanceError when there is none of this name, or it lacks what is needed."""
+    with translated(f"describe stack {stack}; is this the right account and Region? Its name is given by --stack"):
+        found = cloudformation.describe_stacks(StackName=stack)["Stacks"][0]
+    outputs = {each["OutputKey"]: each["OutputValue"] for each in found.get("Outputs", ())}
+    missing = sorted(set(needed) - outputs.keys())
+    if missing:
+        raise InvalidRequestError(f"stack {stack} has no output {', '.join(missing)}: it is not taskgov's")
+    return outputs
