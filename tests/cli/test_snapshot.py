@@ -49,6 +49,13 @@ def test_questions_may_be_put_to_the_live_cluster_itself(runner: CliRunner, live
     assert used == {"team-a": 2, "team-b": 4}
 
 
+def test_a_live_cluster_is_audited_with_the_stack_s_document(runner: CliRunner, live: World, tmp_path: Path) -> None:
+    result = runner.invoke(app, ["audit", "--cluster", "ml-cluster", "--stack", STACK, "-o", str(tmp_path), "--json"])
+    data = json.loads(result.output)
+    assert (data["header"]["clusterName"], data["totals"]["used"]) == ("ml-cluster", 6.0)
+    assert sorted(file.suffix for file in tmp_path.iterdir()) == [".html", ".json"]
+
+
 def test_the_deployed_stack_adds_its_document_and_its_memory(runner: CliRunner, live: World) -> None:
     body = json.dumps({"apiVersion": "taskgov/v1", "cluster": {"name": "ml-cluster", "arn": live.cluster_arn}})
     bucket = live.stack.physical("GovernanceBucket")
@@ -76,6 +83,7 @@ def test_what_cannot_be_read_ends_with_a_sentence_and_its_own_exit_code(
 def test_the_live_cluster_was_only_looked_at(runner: CliRunner, live: World) -> None:
     before = len(live.stack.calls)
     runner.invoke(app, ["snapshot", "ml-cluster", "--stack", STACK])
+    runner.invoke(app, ["audit", "--cluster", "ml-cluster", "--stack", STACK])
     actions = {call.action for call in live.stack.calls[before:]}
     assert all(action.split(":")[1].startswith(("Describe", "List", "Get", "Query")) for action in actions), actions
 

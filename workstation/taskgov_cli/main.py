@@ -12,6 +12,7 @@ from taskgov.policy.parse import parse_policy
 from taskgov.snapshot.codec import snapshot_from_json
 from taskgov_cli import (
     approvals,
+    audit,
     documents,
     explain,
     history,
@@ -104,6 +105,7 @@ app.command()(history.history)
 app.add_typer(leases.app, name="lease")
 app.command()(local.local)
 app.command()(status.status)
+app.command()(audit.audit)
 app.command()(replay.replay)
 app.command("what-if")(what_if.what_if_command)
 

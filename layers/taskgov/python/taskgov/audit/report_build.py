@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 
 from taskgov.allocation.plan import Change, Plan
+from taskgov.allocation.planner import plan_quotas
+from taskgov.audit.findings import audit
 from taskgov.audit.report import (
     REPORT_VERSION,
     ChangeLine,
@@ -15,12 +17,18 @@ from taskgov.audit.report import (
     Totals,
     UsageLine,
 )
-from taskgov.audit.report_standing import Loan, Standing, TeamStanding
+from taskgov.audit.report_standing import Loan, Standing, TeamStanding, standing_of
 from taskgov.audit.report_units import readable, unit_of
 from taskgov.findings import Finding, Severity
 from taskgov.kueue.workloads import Preemption
 from taskgov.quantities import is_accelerator
 from taskgov.snapshot.model import Snapshot
+
+
+def audit_report(snapshot: Snapshot) -> Report:
+    """Return the report of a snapshot: planned in mode `plan`, and judged by the model that plans."""
+    plan = plan_quotas(snapshot, mode="plan")
+    return build_report(snapshot, plan, standing_of(snapshot), audit(snapshot, plan))
 
 
 def build_report(snapshot: Snapshot, plan: Plan, standing: Standing, findings: Iterable[Finding]) -> Report:

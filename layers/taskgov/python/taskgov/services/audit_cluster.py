@@ -6,12 +6,9 @@
 from dataclasses import dataclass
 from typing import Final
 
-from taskgov.allocation.planner import plan_quotas
-from taskgov.audit.findings import audit
 from taskgov.audit.report import Report, report_json
-from taskgov.audit.report_build import build_report
+from taskgov.audit.report_build import audit_report
 from taskgov.audit.report_html import headline, report_html, worst_severity
-from taskgov.audit.report_standing import standing_of
 from taskgov.contracts.steps import AuditClusterRequest, AuditClusterResult, Pointer, ReportPointers
 from taskgov.findings import Finding, Severity
 from taskgov.ports import DocumentStore, Meter, Notices
@@ -34,11 +31,9 @@ class AuditCluster:
 
     def __call__(self, request: AuditClusterRequest) -> AuditClusterResult:
         """Return how many findings there are, the worst of them, and where the report is."""
-        snapshot = self.take_snapshot(request.cluster_arn)
-        plan = plan_quotas(snapshot, mode="plan")
-        report = build_report(snapshot, plan, standing_of(snapshot), audit(snapshot, plan))
+        report = audit_report(self.take_snapshot(request.cluster_arn))
         pointers = self._store(report)
-        name = snapshot.cluster.name
+        name = report.header.cluster_name
         self.meter.record(name, [metric.FINDINGS.of(count, severity) for severity, count in _count(report.findings)])
         if _needs_somebody(report):
             self.notices.send(f"taskgov: audit of {name}: {headline(report)}", _text(report, pointers.html))
