@@ -18,6 +18,7 @@ from taskgov.hyperpod.model import (
     SchedulerConfig,
 )
 from taskgov.ports import Written
+from taskgov.services.take_snapshot import cluster_facts
 from tests.support.memory import CLUSTER_ARN
 
 if TYPE_CHECKING:
@@ -41,6 +42,41 @@ def stub() -> Iterator[Stubber]:
 @pytest.fixture
 def sagemaker(stub: Stubber) -> SageMaker:
     return SageMaker(cast("SageMakerClient", stub.client))
+
+
+def group(name: str, **more: Any) -> dict[str, Any]:
+    return {"InstanceGroupName": name, "CurrentCount": 2, "TargetCount": 2, **more}
+
+
+def test_threads_per_core_come_from_every_kind_of_instance_group(stub: Stubber, sagemaker: SageMaker) -> None:
+    """The stub holds the answer to the service model: a member that the API does not have is refused."""
+    flexible = [
+        {"InstanceType": "ml.m5.xlarge", "CurrentCount": 1, "ThreadsPerCore": 1},
+        {"InstanceType": "ml.c5.xlarge", "CurrentCount": 1, "ThreadsPerCore": 2},
+    ]
+    answer = {
+        "ClusterArn": CLUSTER_ARN,
+        "ClusterName": "ml-cluster",
+        "ClusterStatus": "InService",
+        "InstanceGroups": [
+            group("workers", InstanceType="ml.g5.8xlarge", ThreadsPerCore=1),
+            group("flexible", InstanceTypeDetails=flexible, InstanceRequirements={}),
+            group("silent", InstanceType="ml.m5.xlarge"),
+            group("empty", InstanceRequirements={"CurrentInstanceTypes": ["ml.m5.xlarge"]}),
+        ],
+        "RestrictedInstanceGroups": [group("nova", InstanceType="ml.p5.48xlarge", ThreadsPerCore=2)],
+    }
+    stub.add_response("describe_cluster", answer, {"ClusterName": CLUSTER_ARN})
+
+    groups = cluster_facts(sagemaker.describe_cluster(CLUSTER_ARN)).instance_groups
+
+    assert {each.name: {one.instance_type: one.threads_per_core for one in each.instance_types} for each in groups} == {
+        "empty": {},
+        "flexible": {"ml.c5.xlarge": 2, "ml.m5.xlarge": 1},
+        "nova": {"ml.p5.48xlarge": 2},
+        "silent": {"ml.m5.xlarge": None},
+        "workers": {"ml.g5.8xlarge": 1},
+    }
 
 
 def summary(name: str, quota_id: str = "quota0000001", **more: Any) -> dict[str, Any]:

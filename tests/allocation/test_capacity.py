@@ -7,17 +7,20 @@ from taskgov.allocation.capacity import TypeCapacity, count_capacity
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.policy.document import CapacityRules
 from taskgov.quantities import GIBIBYTE
-from taskgov.snapshot.model import Node, Taint
+from taskgov.snapshot.model import GroupInstanceType, InstanceGroup, Node, Taint
 from tests.allocation.world import G5, NOW, P5, minutes, nodes
 
 
-def count(*cluster: Node, memory_reserved: int = 0, **rules: Any) -> TypeCapacity:
+def count(
+    *cluster: Node, memory_reserved: int = 0, groups: tuple[InstanceGroup, ...] = (), **rules: Any
+) -> TypeCapacity:
     counted = count_capacity(
         cluster,
         CapacityRules.model_validate(rules),
         NOW,
         InstanceTypeTable(),
         memory_reserved_percent=memory_reserved,
+        instance_groups=groups,
     )
     return counted[cluster[0].instance_type]
 
@@ -106,7 +109,7 @@ def test_a_steady_node_gives_no_moment_to_look_again() -> None:
 
 
 def test_hold_and_growth_of_no_minutes_act_at_once() -> None:
-    rules = {"holdUnhealthyMinutes": 0, "growAfterMinutes": 0}
+    rules: dict[str, Any] = {"holdUnhealthyMinutes": 0, "growAfterMinutes": 0}
     assert count(turned(0), **rules).line.counted == 0
     assert count(turned(0, found=False), **rules).line.counted == 1
 
@@ -133,6 +136,47 @@ def test_resources_are_what_nodes_offer_at_the_basis_allocatable_less_headroom()
 def test_tiered_storage_takes_its_share_of_memory() -> None:
     capacity = count(*nodes(1, allocatable={"memory": 1000}), basis="allocatable", memory_reserved=20)
     assert capacity.line.resources == {"memory": 800}
+
+
+M5 = "ml.m5.xlarge"
+"""4 vCPU, 16 GiB."""
+SINGLE = InstanceGroup("single", (GroupInstanceType(M5, threads_per_core=1),))
+DOUBLE = InstanceGroup("double", (GroupInstanceType(M5, threads_per_core=2),))
+
+
+def test_one_thread_per_core_halves_the_vcpus_at_the_basis_instances() -> None:
+    capacity = count(*nodes(4, M5, instance_group="single"), groups=(SINGLE, DOUBLE))
+    assert capacity.line.resources == {"cpu": 8_000, "memory": 64 * GIBIBYTE}
+    assert (capacity.line.one_thread, capacity.per_instance["cpu"]) == (4, 2_000)
+
+
+def test_what_nodes_offer_shows_one_thread_per_core_by_itself() -> None:
+    offer = {"cpu": 1_930, "memory": 100}
+    capacity = count(*nodes(4, M5, instance_group="single", allocatable=offer), groups=(SINGLE,), basis="allocatable")
+    assert capacity.line.resources == {"cpu": 4 * 1_930, "memory": 400}
+
+
+def test_groups_of_one_and_of_two_threads_add_up_to_what_they_really_have() -> None:
+    mixed = (*nodes(2, M5, "s", instance_group="single"), *nodes(2, M5, "d", instance_group="double"))
+    capacity = count(*mixed, groups=(SINGLE, DOUBLE))
+    assert capacity.line.resources["cpu"] == 12_000
+    assert (capacity.line.one_thread, capacity.per_instance["cpu"]) == (2, 2_000)
+
+
+def test_over_commitment_adds_instances_of_the_fewer_vcpus() -> None:
+    mixed = (*nodes(2, M5, "s", instance_group="single"), *nodes(2, M5, "d", instance_group="double"))
+    assert count(*mixed, groups=(SINGLE, DOUBLE), overcommitPercent=25).line.resources["cpu"] == 14_000
+
+
+def test_a_type_that_has_one_thread_by_nature_keeps_its_vcpus() -> None:
+    graviton = InstanceGroup("arm", (GroupInstanceType("ml.m6g.xlarge", threads_per_core=1),))
+    capacity = count(*nodes(1, "ml.m6g.xlarge", instance_group="arm"), groups=(graviton,))
+    assert (capacity.line.resources["cpu"], capacity.line.one_thread) == (4_000, 0)
+
+
+@pytest.mark.parametrize("group", [None, "other"], ids=["no group", "a group that nobody described"])
+def test_a_node_of_an_unknown_group_has_the_vcpus_of_its_type(group: str | None) -> None:
+    assert count(*nodes(1, M5, instance_group=group), groups=(SINGLE,)).line.resources["cpu"] == 4_000
 
 
 def test_over_commitment_adds_whole_instances() -> None:

@@ -15,7 +15,8 @@ from taskgov.allocation.planner import plan_quotas
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.policy.document import PolicyDocument
 from taskgov.snapshot.codec import snapshot_from_json, snapshot_sha256, snapshot_to_json
-from taskgov.snapshot.model import Node, Snapshot
+from taskgov.snapshot.model import GroupInstanceType, InstanceGroup, Node, Snapshot
+from taskgov.snapshot.threads import Threads
 from tests.allocation.world import (
     C5,
     G5,
@@ -34,6 +35,8 @@ from tests.allocation.world import (
 
 TABLE = InstanceTypeTable()
 TYPES = (G5, P5, C5)
+SINGLE = InstanceGroup("single", tuple(GroupInstanceType(each, threads_per_core=1) for each in TYPES))
+"""A group whose cores run one thread: half of the vCPUs."""
 PROFILES = ("mig-1g.10gb", "mig-3g.40gb")
 TEAMS = ("ant", "bee", "cat", "dog", "elk")
 MINIMA = st.sampled_from([{}, {"ant": 8}, {"bee": 2, "cat": 1}])
@@ -83,7 +86,8 @@ def documents(draw: st.DrawFn, *, parts: bool) -> PolicyDocument:
 def worlds(draw: st.DrawFn, *, parts: bool = True) -> Snapshot:
     cluster: list[Node] = []
     for instance_type in draw(st.lists(st.sampled_from(TYPES), unique=True, min_size=1)):
-        cluster += nodes(draw(st.integers(0, 8)), instance_type)
+        cluster += nodes(draw(st.integers(0, 8)), instance_type, instance_group=draw(st.sampled_from([None, "single"])))
+        cluster += nodes(draw(st.integers(0, 2)), instance_type, f"more-{instance_type}", instance_group="single")
         cluster += broken(draw(st.integers(0, 2)), instance_type)
         cluster += nodes(
             draw(st.integers(0, 1)), instance_type, "held", cordoned=True, unhealthy_since=NOW - minutes(1)
@@ -92,7 +96,8 @@ def worlds(draw: st.DrawFn, *, parts: bool = True) -> Snapshot:
         quota(team, *rows(draw, parts=parts), version=draw(st.integers(1, 9)))
         for team in draw(st.lists(st.sampled_from([*TEAMS, "shared-pool"]), unique=True, max_size=4))
     ]
-    return snapshot(draw(documents(parts=parts)), cluster, quotas)
+    world = snapshot(draw(documents(parts=parts)), cluster, quotas)
+    return replace(world, cluster=replace(world.cluster, instance_groups=(SINGLE,)))
 
 
 def plan_of(world: Snapshot) -> Plan:
@@ -101,9 +106,12 @@ def plan_of(world: Snapshot) -> Plan:
 
 def sums_of(world: Snapshot) -> Counter[tuple[str, str]]:
     total: Counter[tuple[str, str]] = Counter()
+    threads = Threads(world.cluster.instance_groups)
     for each in world.quotas:
         for held in each.compute_quota_config.compute_quota_resources:
-            for resource, amount in (need(held, TABLE.require(held.instance_type)) or {}).items():
+            counted = [n for n in world.nodes if n.instance_type == held.instance_type and n.health is None]
+            numbers = threads.least(counted, TABLE.require(held.instance_type))
+            for resource, amount in (need(held, numbers) or {}).items():
                 total[held.instance_type, resource] += amount
     return total
 
@@ -153,7 +161,11 @@ def test_with_a_pool_the_sum_is_the_capacity(world: Snapshot) -> None:
         return
     world = replace(world, quotas=())
     plan = plan_of(world)
-    assert sums_of(applied(world, plan)) == limits_of(plan)
+    limits = limits_of(plan)
+    for line in plan.capacity:
+        if 0 < line.one_thread < line.counted:  # whole instances have the fewer vCPUs, only parts can have the rest
+            limits[line.instance_type, "cpu"] = line.usable * TABLE.require(line.instance_type).vcpu * 500
+    assert sums_of(applied(world, plan)) == limits
 
 
 @given(worlds(), st.randoms(use_true_random=False))

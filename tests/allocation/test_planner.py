@@ -12,7 +12,7 @@ from taskgov.hyperpod.model import ComputeQuota
 from taskgov.policy.document import PolicyDocument
 from taskgov.policy.violations import Violation
 from taskgov.quantities import GIBIBYTE
-from taskgov.snapshot.model import Node
+from taskgov.snapshot.model import GroupInstanceType, InstanceGroup, Node, Snapshot
 from tests.allocation.world import (
     ARN,
     C5,
@@ -364,6 +364,51 @@ def test_teams_get(case: Case) -> None:
     assert {finding.code for finding in plan.findings} == case.want_findings
     assert case.want_changes is None or len(plan.changes) == case.want_changes
     assert_settled(plan_quotas(applied(world, plan), mode="apply"))
+
+
+def at_one_thread(world: Snapshot) -> Snapshot:
+    """All nodes are of one group whose cores run one thread: half of the vCPUs."""
+    types = tuple(
+        GroupInstanceType(each, threads_per_core=1) for each in sorted({n.instance_type for n in world.nodes})
+    )
+    return replace(
+        world,
+        cluster=replace(world.cluster, instance_groups=(InstanceGroup("single", types),)),
+        nodes=tuple(replace(node, instance_group="single") for node in world.nodes),
+    )
+
+
+def test_whole_instances_fit_with_one_thread_per_core_as_they_do_with_two() -> None:
+    policy = document(share("team-a", 50, M5), share("team-b", 50, M5), pool=False)
+    plan = plan_quotas(at_one_thread(snapshot(policy, (*nodes(4, M5), *broken(1, M5)))), mode="plan")
+    assert counts(plan) == {"team-a": 2, "team-b": 2}
+    assert plan.findings == ()
+    assert "capacity 5 -> 4 healthy ml.m5.xlarge at one thread per core" in plan.allocations[0].because
+
+
+def test_accelerators_bring_the_vcpus_that_are_there_with_one_thread_per_core() -> None:
+    policy = document(fixed("team-a", row(P5, Accelerators=8)), fixed("team-b", row(P5, Accelerators=8)), pool=False)
+    plan = plan_quotas(at_one_thread(snapshot(policy, nodes(2, P5))), mode="plan")
+    assert counts(plan) == {"team-a": 8, "team-b": 8}
+    assert plan.findings == ()
+
+
+def test_promised_vcpus_are_short_when_multithreading_is_switched_off() -> None:
+    promised = row(M5, VCpu=8, MemoryInGiB=32)
+    policy = document(fixed("team-a", promised), fixed("team-b", promised, tier=2), pool=False)
+    world = snapshot(policy, nodes(4, M5))
+    assert counts(plan_quotas(world, mode="plan")) == {"team-a": 8, "team-b": 8}
+    plan = plan_quotas(at_one_thread(world), mode="plan")
+    assert [finding.code for finding in plan.findings] == ["capacity-shortage"]
+    assert {line.team: line.after for line in plan.allocations if line.unit == "VCpu"} == {"team-a": 8, "team-b": 0}
+
+
+@pytest.mark.parametrize("filled", [16, 8], ids=["nominal", "of the threads that run"])
+def test_vcpus_that_hyperpod_filled_in_are_no_difference_with_one_thread_per_core(filled: float) -> None:
+    policy = document(fixed("team-a", row(M5, MemoryInGiB=64)), pool=False)
+    today = quota("team-a", row(M5, MemoryInGiB=64, VCpu=filled))
+    plan = plan_quotas(at_one_thread(snapshot(policy, nodes(4, M5), [today])), mode="apply")
+    assert [change.because for change in plan.changes if change.team] == []
 
 
 def assert_settled(plan: Plan) -> None:

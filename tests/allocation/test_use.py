@@ -4,7 +4,7 @@ from fractions import Fraction
 from typing import Any
 
 from taskgov.allocation.use import use_now
-from taskgov.snapshot.model import ClusterFacts, KueueObjects, Snapshot
+from taskgov.snapshot.model import ClusterFacts, GroupInstanceType, InstanceGroup, KueueObjects, Node, Snapshot
 from taskgov.snapshot.use_memory import UseNow
 from tests.support.memory import CLUSTER_ARN, NOON
 
@@ -30,6 +30,14 @@ def test_use_in_instances_is_that_of_the_resource_of_which_most_is_used() -> Non
     use = use_of(queue("team-a", **{"nvidia.com/gpu": "4", "cpu": "72"}))
     assert use.instances == {("team-a", P4): Fraction(3, 4)}
     assert use.accelerators == {"team-a": 4 * 7}
+
+
+def test_an_instance_with_one_thread_per_core_is_used_up_by_half_of_the_vcpus() -> None:
+    group = InstanceGroup("single", (GroupInstanceType(P4, threads_per_core=1),))
+    cluster = ClusterFacts("ml-cluster", CLUSTER_ARN, instance_groups=(group,))
+    kueue = KueueObjects(cluster_queues=(queue("team-a", cpu="48"),))
+    nodes = (Node("n", P4, instance_group="single"),)
+    assert use_now(Snapshot(cluster, NOON, nodes, kueue=kueue)).instances == {("team-a", P4): 1}
 
 
 def test_a_partition_counts_as_its_sevenths_of_a_gpu() -> None:

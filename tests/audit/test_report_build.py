@@ -1,8 +1,10 @@
 """From what is known of a cluster to a report."""
 
+import json
 from dataclasses import replace
 from datetime import timedelta
 
+from taskgov.allocation.leases import LeaseState
 from taskgov.allocation.plan import Change, GuardrailVerdict, Plan
 from taskgov.allocation.planner import plan_quotas
 from taskgov.audit.report import Report, UsageLine, report_from_json, report_json
@@ -12,6 +14,7 @@ from taskgov.audit.report_standing import standing_of
 from taskgov.findings import Finding, Severity
 from taskgov.hyperpod.model import Switch
 from taskgov.snapshot.model import QuotaEdit, Snapshot
+from tests.allocation.world import document, fixed, row
 from tests.support.clusters import G5, GPU, GovernedCluster
 from tests.support.memory import NOON
 from tests.support.plans import plan_of, update
@@ -127,3 +130,27 @@ def test_the_report_of_a_real_snapshot_can_be_written_read_and_drawn() -> None:
     report = report_of(a_cluster().snapshot())
     assert report_from_json(report_json(report)) == report
     assert G5 in report_html(report).decode()
+
+
+def test_leases_that_hold_are_told_beside_the_quotas_that_they_are_part_of() -> None:
+    named = {"to": "team-a", "from": "team-b", "instanceType": G5, "count": 1, "reason": "deadline"}
+    lease = named | {"start": NOON - timedelta(hours=1), "end": NOON + timedelta(hours=1)}
+    teams = (fixed("team-a", row(G5, Count=1)), fixed("team-b", row(G5, Count=1)))
+    policy = document(*teams, pool=False, leases=[lease, lease | {"start": NOON + timedelta(minutes=5)}])
+    written = GovernedCluster().with_nodes(2).with_team("team-a", 2).with_team("team-b", 0)
+    report = report_of(replace(written.snapshot(), policy=policy))
+    assert [(each.borrower, each.count, each.state) for each in report.leases] == [
+        ("team-a", 1, LeaseState.ACTIVE),
+        ("team-a", 1, LeaseState.DUE),
+    ]
+    assert line(report, "team-a").leased == 1
+    assert report_from_json(report_json(report)) == report
+    assert "+1 leased" in report_html(report).decode()
+
+
+def test_a_report_of_before_leases_were_told_can_still_be_read() -> None:
+    data = json.loads(report_json(report_of(a_cluster().snapshot())))
+    del data["leases"]
+    for each in data["usage"]:
+        del each["leased"]
+    assert report_from_json(json.dumps(data).encode()).leases == ()

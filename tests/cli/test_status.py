@@ -1,6 +1,7 @@
 """`taskgov status`: what each team has, uses, borrows and lends, and what waits."""
 
 import json
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,9 @@ from typer.testing import CliRunner
 
 from taskgov.snapshot.codec import snapshot_to_json
 from taskgov_cli.main import app
-from tests.support.lab import Lab
+from tests.allocation.world import document, fixed, row
+from tests.support.lab import G5, Lab
+from tests.support.memory import NOON
 
 
 @pytest.fixture
@@ -36,3 +39,39 @@ def test_json_holds_the_same(snapshot: str) -> None:
     assert (gpus["team-a"]["borrowed"], gpus["team-b"]["lent"]) == (2, 2)
     assert (data["cluster"], len(data["unhealthyNodes"])) == ("ml-cluster", 1)
     assert [(each["team"], each["accelerators"]) for each in data["pending"]] == [("team-a", 3)]
+
+
+@pytest.fixture
+def leased(tmp_path: Path) -> str:
+    """Team A has 2 of its own and 1 of team B's until one o'clock; from two o'clock it is to have another."""
+    lab = Lab().team("team-a", 3).team("team-b", 3).machines(6)
+    named = {"to": "team-a", "from": "team-b", "instanceType": G5, "count": 1, "reason": "deadline"}
+    held = named | {"start": NOON - timedelta(hours=1), "end": NOON + timedelta(hours=1)}
+    due = named | {"start": NOON + timedelta(hours=2), "end": NOON + timedelta(hours=3)}
+    teams = (fixed("team-a", row(G5, Count=2)), fixed("team-b", row(G5, Count=4)))
+    lab.policy = document(*teams, pool=False, leases=[held, due])
+    lab.submit("team-a", "waits", pods=7)
+    file = tmp_path / "leased.json"
+    file.write_bytes(snapshot_to_json(lab.snapshot()))
+    return str(file)
+
+
+LEASES = ["active team-a team-b 1", "due team-a team-b 1"]
+
+
+@pytest.mark.parametrize(
+    "command", [["status"], ["explain", "waits"], ["what-if", "--lose-nodes", f"0x{G5}"]], ids=lambda each: str(each[0])
+)
+def test_leases_are_shown_wherever_quota_is(leased: str, command: list[str]) -> None:
+    result = CliRunner().invoke(app, [*command, "-s", leased])
+    assert result.exit_code == 0, result.output
+    shown = [" ".join(line.split()[:4]) for line in result.output.splitlines()]
+    assert [line for line in shown if line.startswith(("active ", "due "))] == LEASES
+    data = json.loads(CliRunner().invoke(app, [*command, "-s", leased, "--json"]).output)
+    assert [each["state"] for each in data["leases"]] == ["active", "due"]
+
+
+def test_a_quota_says_how_much_of_it_is_leased(leased: str) -> None:
+    lines = [" ".join(line.split()) for line in CliRunner().invoke(app, ["status", "-s", leased]).output.splitlines()]
+    assert any(line.startswith(f"team-a {G5} 3 +1 ") for line in lines)
+    assert any(line.startswith(f"team-b {G5} 3 -1 ") for line in lines)

@@ -65,8 +65,8 @@ def test_leases_move_units_and_say_until_when() -> None:
     }
     snapshot = governed(leases=[lease]).snapshot()
     to, of = (sources(explain_team(snapshot, team)) for team in ("team-a", "team-b"))
-    assert to[1] == (1, "leased from team-b until 2026-11-27 18:00 (paper deadline)")
-    assert of[1] == (-1, "leased to team-a until 2026-11-27 18:00 (paper deadline)")
+    assert to[1] == (1, "leased from team-b until 2026-11-27 18:00 UTC (paper deadline)")
+    assert of[1] == (-1, "leased to team-a until 2026-11-27 18:00 UTC (paper deadline)")
 
 
 def test_a_shortage_is_what_was_taken() -> None:

@@ -39,6 +39,7 @@ def test_every_type_agrees_with_the_collected_numbers() -> None:
             neuron_device=row["neuron_device"],
             efa=row["efa"],
             mig_profiles=tuple(row["mig_profiles"]),
+            threads_per_core=KNOWN_TYPES[name].threads_per_core,  # the collected rows do not tell
         )
         for name, row in rows.items()
     }
@@ -126,3 +127,11 @@ def test_every_known_name_is_spelled_as_a_type() -> None:
 def test_what_is_no_mig_profile_is_refused(profile: str) -> None:
     with pytest.raises(ValueError, match="no MIG profile"):
         mig_slices(profile)
+
+
+def test_multithreading_can_be_switched_off_where_there_is_any() -> None:
+    one_thread = {name.split(".")[1] for name, numbers in KNOWN_TYPES.items() if numbers.threads_per_core == 1}
+    assert one_thread == {"c6g", "c7g", "c8a", "c8g", "m6g", "m7g", "m8a", "m8g", "p6e-gb200"}
+    assert KNOWN_TYPES["ml.m5.xlarge"].at_threads(1).real_amounts()["cpu"] == 2_000
+    assert KNOWN_TYPES["ml.m6g.xlarge"].at_threads(1).real_amounts()["cpu"] == 4_000
+    assert KNOWN_TYPES["ml.m5.xlarge"].at_threads(2) == KNOWN_TYPES["ml.m5.xlarge"].at_threads(None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +18,11 @@ from botocore.httpsession import URLLib3Session
 from kubernetes import client as kubernetes
 
 from taskgov.adapters.kubernetes import EksConnections
-from taskgov.allocation.codec import plan_from_json
+from taskgov.allocation.codec import plan_from_json, plan_to_json
+from taskgov.allocation.planner import plan_quotas
 from taskgov.ports import ClusterAccess
-from taskgov.snapshot.codec import snapshot_from_json
+from taskgov.services.take_snapshot import cluster_facts
+from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_json
 from taskgov_cli.local import described
 from taskgov_embedded.server import StackServer
 from taskgov_embedded.server_account import LocalAccount
@@ -68,6 +71,19 @@ def over_http(service: str, server: StackServer, keys: Credentials | None = None
 
     made.meta.events.register_first("before-send", send)
     return made
+
+
+def test_the_stored_documents_are_as_the_code_writes_them_now(account: LocalAccount) -> None:
+    """With TASKGOV_UPDATE_GOLDEN=1 the snapshot learns what it is to know of the cluster, and all that follows it."""
+    before = {name: (EVENTS / "local" / f"{name}.json").read_bytes() for name in ("snapshot", "plan")}
+    described = account.stack.client("sagemaker").describe_cluster(ClusterName="ml-cluster")
+    stored = replace(snapshot_from_json(before["snapshot"]), cluster=cluster_facts(described))
+    after = {"snapshot": snapshot_to_json(stored), "plan": plan_to_json(plan_quotas(stored, mode="plan"))}
+    for name, body in after.items():
+        assert_golden(EVENTS / "local" / f"{name}.json", body.decode())
+        for file in sorted(EVENTS.glob("*.json")):
+            digests = hashlib.sha256(before[name]).hexdigest(), hashlib.sha256(body).hexdigest()
+            assert_golden(file, file.read_text().replace(*digests))
 
 
 def test_the_samples_name_documents_that_are_there(account: LocalAccount) -> None:

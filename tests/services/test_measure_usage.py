@@ -2,11 +2,15 @@
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from taskgov.adapters.metrics import EmbeddedMetrics
+from taskgov.allocation.lease_book import LeaseEntry
+from taskgov.allocation.leases import LeaseState
 from taskgov.audit.report_standing import standing_of
 from taskgov.ports import Measurement
 from taskgov.services.measure_usage import measure_preemptions, measure_usage
@@ -162,3 +166,16 @@ def test_the_document_shows_a_real_line_of_the_log(
     line["_aws"]["CloudWatchMetrics"][0]["Metrics"].sort(key=lambda metric: metric["Name"])
     members = ",\n".join(f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in sorted(line.items()))
     assert_section(Path("docs/metrics.md"), "example", f"```json\n{{\n{members}\n}}\n```")
+
+
+def test_leased_instances_travel_with_the_quota_they_are_part_of() -> None:
+    start, end = NOON - timedelta(hours=1), NOON + timedelta(hours=1)
+    lease = LeaseEntry("team-a", "team-b", G5, 1, start, end, "deadline", LeaseState.ACTIVE)
+    values = measure_usage(standing_of(a_cluster().snapshot()), NOON, [lease, replace(lease, state=LeaseState.DUE)])
+    told = {
+        each.dimensions["Team"]: each.properties["leasedInstances"]
+        for each in values
+        if "leasedInstances" in each.properties
+    }
+    assert told == {"team-a": 1, "team-b": -1}
+    assert {each.name for each in values if "leasedInstances" in each.properties} == {"QuotaGuaranteed"}

@@ -9,6 +9,9 @@ from taskgov.snapshot.codec import snapshot_from_json, snapshot_sha256, snapshot
 from taskgov.snapshot.model import (
     AppliedQuota,
     BudgetUse,
+    ClusterFacts,
+    GroupInstanceType,
+    InstanceGroup,
     KueueObjects,
     ObservedUse,
     PastQuota,
@@ -53,12 +56,22 @@ def full() -> Snapshot:
         budget_use=(BudgetUse("a", NOW, 12.5),),
         stopped=None,
     )
+    group = InstanceGroup("workers", (GroupInstanceType("ml.g5.8xlarge", threads_per_core=1),))
+    world = replace(world, cluster=replace(world.cluster, instance_groups=(group,)))
     finding = Finding("code", Severity.INFO, "subject", "because", evidence={"n": 1, "flag": True, "part": 0.5})
     return replace(world, policy_findings=(finding,), policy_violations=(Violation("path", "value", "rule"),))
 
 
 def test_a_snapshot_survives_its_bytes() -> None:
     assert snapshot_from_json(snapshot_to_json(full())) == full()
+
+
+def test_a_snapshot_of_before_instance_groups_were_read_has_none_and_keeps_its_digest() -> None:
+    before = snapshot_to_json(replace(full(), cluster=ClusterFacts("ml-cluster", "arn")))
+    assert b"instance_groups" not in before
+    read = snapshot_from_json(before)
+    assert read.cluster.instance_groups == ()
+    assert snapshot_to_json(read) == before
 
 
 def test_the_same_snapshot_gives_the_same_bytes() -> None:

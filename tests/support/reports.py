@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
+from taskgov.allocation.lease_book import LeaseEntry
+from taskgov.allocation.leases import LeaseState
 from taskgov.allocation.plan import CapacityLine, Outcome, Reason, TeamAllocation, WorkloadEffect
 from taskgov.audit.report import (
     REPORT_VERSION,
@@ -62,7 +64,7 @@ def a_report() -> Report:
                 "team-a", used=12.0, borrowed=4.0, idle=0.0, borrow_limit_utilization=100.0, infinite_share=True
             ),
             a_usage_line("team-a", resource="cpu", unit="cores", leading=False, guaranteed=192.0, used=288.0),
-            a_usage_line("team-b", used=2.0, lent=4.0, idle=2.0),
+            a_usage_line("team-b", used=2.0, lent=4.0, idle=2.0, leased=-1),
             a_usage_line("team-c", used=10.0, idle=0.0, over_quota=2.0, borrow_limit=None),
         ),
         loans=(LoanLine("team-a", "team-b", P5, GPU, "", 4.0),),
@@ -85,6 +87,7 @@ def a_report() -> Report:
         ),
         effects=(WorkloadEffect("hyperpod-ns-team-a", "sweep-17", "team-a", "preempted", 8, "Team-b reclaims."),),
         edits=(EditLine("quota-a", "team-a", "jane", TWO_IN_THE_MORNING - timedelta(hours=9), "UpdateComputeQuota"),),
+        leases=(_lease(LeaseState.ACTIVE), _lease(LeaseState.REFUSED, "the donor team-b has 1, and cannot give 1")),
     )
 
 
@@ -107,6 +110,11 @@ def _header(outcome: Outcome = Outcome.NEEDS_APPROVAL) -> Header:
         plan_outcome=outcome,
         snapshot_sha256="9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
     )
+
+
+def _lease(state: LeaseState, because: str = "") -> LeaseEntry:
+    start, end = TWO_IN_THE_MORNING - timedelta(hours=1), TWO_IN_THE_MORNING + timedelta(days=3)
+    return LeaseEntry("team-a", "team-b", P5, 1, start, end, "paper deadline", state, because)
 
 
 def _preemption() -> PreemptionLine:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from taskgov.allocation.leases import LeaseState
 from taskgov_cli.output import table
 from taskgov_cli.plans import OUTCOME_STYLE
 
@@ -90,7 +91,7 @@ def _teams(chapter: Chapter) -> RenderableType:
         (
             team,
             _quota(chapter.quotas_before.get(team, ())),
-            _quota(chapter.quotas_after.get(team, ())),
+            "; ".join([_quota(chapter.quotas_after.get(team, ())), *_leases(chapter, team)]),
             *_used(chapter, team),
             ", ".join(_jobs(chapter, team)),
         )
@@ -108,6 +109,11 @@ def _quota(resources: tuple[dict[str, Any], ...]) -> str:
         f"{each['InstanceType']} " + " ".join(f"{name} {value:g}" for name, value in _amounts(each))
         for each in resources
     )
+
+
+def _leases(chapter: Chapter, team: str) -> list[str]:
+    held = (each for each in chapter.leases if each.state is LeaseState.ACTIVE and team in {each.borrower, each.donor})
+    return [each.said_to(team) for each in held]
 
 
 def _amounts(resource: dict[str, Any]) -> list[tuple[str, float]]:

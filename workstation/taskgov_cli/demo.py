@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
+from pydantic_core import to_jsonable_python
 from rich.text import Text
 
 from taskgov.allocation.codec import plan_to_json
@@ -107,6 +108,7 @@ def _as_data(chapter: Chapter) -> dict[str, Any]:
         "timeline": [{"time": m.time.isoformat(), "kind": m.kind, "what": m.what} for m in chapter.moments],
         "plans": [json.loads(plan_to_json(plan)) for plan in chapter.plans],
         "quotas": {"before": chapter.quotas_before, "after": chapter.quotas_after},
+        "leases": to_jsonable_python(chapter.leases),
         "jobs": dict(chapter.jobs_after),
         "checks": [asdict(check) for check in chapter.checks],
     }

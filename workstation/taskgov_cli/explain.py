@@ -15,6 +15,7 @@ from taskgov.explain.team import explain_team
 from taskgov.explain.workload import explain_workload
 from taskgov.quantities import format_quantity
 from taskgov_cli import durations, snapshots
+from taskgov_cli.lease_table import leases_table
 from taskgov_cli.output import console, findings_table, print_json, table
 
 if TYPE_CHECKING:
@@ -91,6 +92,8 @@ def workload_shown(answer: WorkloadExplanation) -> Iterator[RenderableType]:
         yield table("It is preempted when", ("lender", "of its unused", "submits #", "reason"), rows)
     if answer.holders:
         yield _holders(answer)
+    if answer.leases:
+        yield leases_table(answer.leases)
     if answer.kueue_says:
         yield Text(f"Kueue's words: {answer.kueue_says}", style="dim")
     yield from (Text(f"Not modelled: {each}", style="dim") for each in answer.not_modelled)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from taskgov.allocation.plan import Outcome, Plan
+from taskgov.allocation.plan import CapacityLine, Outcome, Plan
 from taskgov_cli.output import findings_table, table
 
 OUTCOME_STYLE = {
@@ -46,11 +46,24 @@ def shown(plan: Plan) -> Iterator[RenderableType]:
 
 def _capacity(plan: Plan) -> RenderableType:
     rows = [
-        (each.instance_type, each.nodes, each.counted, each.held, each.headroom, each.usable, "; ".join(each.left_out))
+        (each.instance_type, each.nodes, each.counted, each.held, each.headroom, each.usable, _apart(each))
         for each in plan.capacity
     ]
-    columns = ("instance type", "nodes #", "counted #", "held #", "headroom #", "usable #", "left out")
+    columns = (
+        "instance type",
+        "nodes #",
+        "counted #",
+        "held #",
+        "headroom #",
+        "usable #",
+        "left out, or other than usual",
+    )
     return table("Capacity", columns, rows)
+
+
+def _apart(line: CapacityLine) -> str:
+    single = f"{line.one_thread} at one thread per core" if line.one_thread else ""
+    return "; ".join(filter(None, (single, *line.left_out)))
 
 
 def _allocations(plan: Plan) -> RenderableType:

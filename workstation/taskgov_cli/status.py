@@ -8,10 +8,12 @@ import typer
 from pydantic_core import to_jsonable_python
 from rich.text import Text
 
+from taskgov.allocation.lease_book import lease_book, leased
 from taskgov.audit.report_standing import standing_of
 from taskgov.quantities import format_quantity
 from taskgov.snapshot.health import node_fault
 from taskgov_cli import snapshots
+from taskgov_cli.lease_table import leases_table
 from taskgov_cli.output import console, print_json, table
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from taskgov.allocation.lease_book import LeaseEntry
     from taskgov.audit.report_standing import Standing, TeamStanding
     from taskgov.snapshot.model import Snapshot
 
@@ -36,22 +39,22 @@ def status(
     Example: taskgov status --cluster ml-cluster
     """
     known = snapshots.known(snapshot, cluster, None, stack, context)
-    standing = standing_of(known)
+    standing, leases = standing_of(known), lease_book(known)
     if as_json:
-        print_json(as_data(known, standing))
+        print_json(as_data(known, standing, leases))
     else:
-        for part in shown(known, standing):
+        for part in shown(known, standing, leases):
             console().print(part)
 
 
-def as_data(snapshot: Snapshot, standing: Standing) -> dict[str, Any]:
-    """Return the standing for programs; amounts in base units."""
+def as_data(snapshot: Snapshot, standing: Standing, leases: tuple[LeaseEntry, ...]) -> dict[str, Any]:
+    """Return the standing for programs; amounts in base units, leases in whole instances."""
     faults = {node.name: fault for node in snapshot.nodes if (fault := node_fault(node)) is not None}
-    head = {"cluster": snapshot.cluster.name, "takenAt": snapshot.taken_at, "unhealthyNodes": faults}
+    head = {"cluster": snapshot.cluster.name, "takenAt": snapshot.taken_at, "unhealthyNodes": faults, "leases": leases}
     return to_jsonable_python(head) | to_jsonable_python(standing)  # type: ignore[no-any-return]
 
 
-def shown(snapshot: Snapshot, standing: Standing) -> Iterator[RenderableType]:
+def shown(snapshot: Snapshot, standing: Standing, leases: tuple[LeaseEntry, ...]) -> Iterator[RenderableType]:
     """Return the standing for people: leading resources only."""
     policy = "no policy document" if snapshot.policy is None else f"policy {snapshot.policy_version}"
     head = f" ({snapshot.cluster.status}), {snapshot.taken_at:%Y-%m-%d %H:%M:%S} UTC, {policy}"
@@ -59,7 +62,9 @@ def shown(snapshot: Snapshot, standing: Standing) -> Iterator[RenderableType]:
     if snapshot.stopped is not False:
         yield Text("The stop switch is on: nothing is changed.", style="bold red")
     yield _capacity(standing)
-    yield _teams(standing)
+    yield _teams(standing, leases)
+    if leases:
+        yield leases_table(leases)
     faults = [(node.name, node.instance_type, fault) for node in snapshot.nodes if (fault := node_fault(node))]
     if faults:
         yield table("Nodes that take no work", ("node", "instance type", "because"), faults)
@@ -79,16 +84,23 @@ def _capacity(standing: Standing) -> RenderableType:
     return table("Capacity", columns, rows)
 
 
-def _teams(standing: Standing) -> RenderableType:
+def _teams(standing: Standing, leases: tuple[LeaseEntry, ...]) -> RenderableType:
     waiting = {each.team: each for each in standing.pending}
     rows = []
     for each in standing.teams:
         if each.leading:
             one = waiting.get(each.usage.team)
             pending = f"{one.workloads} ({one.accelerators})" if one else "0"
-            rows.append((each.usage.team, each.usage.instance_type, *_amounts(each), pending))
-    numbers = ("quota #", "used #", "borrowed #", "lent #", "idle #", "fair #", "waiting (GPUs) #")
+            quota, *others = _amounts(each)
+            rows.append((each.usage.team, each.usage.instance_type, quota, _leased(each, leases), *others, pending))
+    numbers = ("quota #", "leased #", "used #", "borrowed #", "lent #", "idle #", "fair #", "waiting (GPUs) #")
     return table("Teams", ("team", "instance type", *numbers), rows)
+
+
+def _leased(each: TeamStanding, leases: tuple[LeaseEntry, ...]) -> str:
+    """Return how many instances of the quota are leased, as `+2` from others or `-2` to others."""
+    count = leased(leases, each.usage.team, each.usage.instance_type)
+    return f"{count:+}" if count else ""
 
 
 def _amounts(each: TeamStanding) -> Iterator[str]:

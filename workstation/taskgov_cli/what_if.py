@@ -20,6 +20,7 @@ from taskgov.explain.suppose import Hypothesis, QuotaSetting, suppose
 from taskgov.explain.what_if import what_if
 from taskgov.quantities import format_quantity
 from taskgov_cli import documents, durations, snapshots
+from taskgov_cli.lease_table import leases_table
 from taskgov_cli.output import console, findings_table, print_json, table
 
 if TYPE_CHECKING:
@@ -100,6 +101,8 @@ def shown(answer: WhatIf) -> Iterator[RenderableType]:
     if stopped:
         yield table("The plan would be stopped by", ("guardrail", "because"), stopped)
     yield _teams(answer.teams)
+    if answer.leases:
+        yield leases_table(answer.leases)
     touched = [each for each in answer.workloads if each.differs]
     if touched:
         yield _workloads(touched)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from taskgov.quantities import CPU
 from taskgov_embedded.cluster.nodes import (
     PENDING_REPLACEMENT,
     SCHEDULABLE,
@@ -164,10 +163,9 @@ class Fleet:
         return Machine(fact.instance_id, fact.instance_type, fact.group, self._now(), capacity, offered)
 
     def _capacity(self, fact: NodeFact) -> dict[str, int]:
-        """Return the type's nominal amounts; one thread a core halves the vCPUs; what it has none of is not shown."""
-        nominal = self._types.require(fact.instance_type).amounts()
-        nominal[CPU] = nominal[CPU] * self._groups[fact.group].threads_per_core // 2
-        return {name: amount for name, amount in nominal.items() if amount}
+        """Return what the type has, at the threads per core of its group; what it has none of is not shown."""
+        numbers = self._types.require(fact.instance_type).at_threads(self._groups[fact.group].threads_per_core)
+        return {name: amount for name, amount in numbers.real_amounts().items() if amount}
 
     def _change(self, one: str, **fields: object) -> None:
         machine = self._instances[one].machine

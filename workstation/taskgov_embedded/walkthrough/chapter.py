@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from taskgov.allocation.lease_book import LeaseEntry
     from taskgov.allocation.plan import Plan
     from taskgov.scheduling import CycleResult
     from taskgov_embedded.gateway import Call
@@ -38,6 +39,7 @@ class Chapter:
     usage_after: Mapping[str, Mapping[str, Mapping[str, tuple[str, str]]]] = field(default_factory=dict)
     """Team -> flavor -> resource -> total and borrowed."""
     jobs_after: Mapping[str, str] = field(default_factory=dict)
+    leases: tuple[LeaseEntry, ...] = ()
     moments: list[Moment] = field(default_factory=list)
     cycles: list[CycleResult] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)

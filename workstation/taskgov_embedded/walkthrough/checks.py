@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         ChangeCheck,
         ConditionsCheck,
         Expectations,
+        LeaseCheck,
         PlanCheck,
         QueueCheck,
         ReportCheck,
@@ -267,6 +268,12 @@ def _writes(expected: int | None, chapter: Chapter, _world: World) -> Iterator[C
     yield Check("writes by the automation", len(written) == expected, str(expected), f"{len(written)}: {written}")
 
 
+def _leases(expected: tuple[LeaseCheck, ...] | None, chapter: Chapter, _world: World) -> Iterator[Check]:
+    wanted = [(each.to, each.donor, each.count, each.state) for each in expected or ()]
+    found = [(each.borrower, each.donor, each.count, each.state.value) for each in chapter.leases]
+    yield equal("leases", wanted, found)
+
+
 def _report(expected: ReportCheck | None, chapter: Chapter, _world: World) -> Iterator[Check]:
     if expected is None or not chapter.reports:
         yield Check("an audit report was made", passed=False, wanted="a report", got="none")
@@ -291,6 +298,7 @@ CHECKS: Mapping[str, Callable[[Any, Chapter, World], Iterator[Check]]] = {
     "priorities": _priorities,
     "admitted_in_order": _admitted_in_order,
     "quotas": _quotas,
+    "leases": _leases,
     "plan": _plan,
     "runs": _runs,
     "metrics": _metrics,

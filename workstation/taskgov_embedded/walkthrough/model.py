@@ -30,6 +30,7 @@ class Group(Part):
     instance_type: str
     count: int
     allocatable: Amounts | None = None
+    threads_per_core: Literal[1, 2] = 2
 
 
 class ClusterSetup(Part):
@@ -227,6 +228,15 @@ class ReportCheck(Part):
     shows: tuple[str, ...] = ()
 
 
+class LeaseCheck(Part):
+    """A lease that has not ended, and how it stands."""
+
+    to: str
+    donor: str = Field(alias="from")
+    count: int
+    state: str
+
+
 class Expectations(Part):
     jobs: dict[str, str] = {}
     """`team/job` to what a person sees of it: Running, Suspended, Pending, Waiting for nodes, Gone."""
@@ -243,6 +253,8 @@ class Expectations(Part):
     admitted_in_order: tuple[str, ...] | None = None
     """Jobs admitted in this step, in order."""
     quotas: tuple[QuotaCheck, ...] = ()
+    leases: tuple[LeaseCheck, ...] | None = None
+    """All leases that have not ended, by their start; an empty list says that there is none."""
     plan: PlanCheck | None = None
     runs: tuple[RunCheck, ...] = ()
     metrics: tuple[MetricCheck, ...] = ()

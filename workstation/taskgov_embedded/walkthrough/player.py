@@ -72,6 +72,7 @@ class Player:
     def _record(self, chapter: Chapter, marks: Marks) -> None:
         stack, world = self.world.stack, self.world
         chapter.quotas_after, chapter.usage_after, chapter.jobs_after = world.quotas(), world.usage(), world.jobs()
+        chapter.leases = world.leases()
         chapter.moments = stack.timeline.since(marks.moments)
         chapter.cycles = world.cluster.cycles[marks.cycles :]
         chapter.calls = stack.calls[marks.calls :]

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from taskgov.adapters.dynamodb import APPLIED
 from taskgov.allocation.codec import plan_from_json
+from taskgov.allocation.lease_book import lease_book
 from taskgov.contracts.steps import Pointer
 from taskgov.hyperpod.model import ClusterSchedulerConfig, ComputeQuota
 from taskgov.hyperpod.names import namespace_of, team_of_cluster_queue
 from taskgov.quantities import parse
+from taskgov.snapshot.codec import snapshot_from_json
 from taskgov_embedded.clock import VirtualClock
 from taskgov_embedded.cluster.access import TokenVerifier, read_rules
 from taskgov_embedded.cluster.api_server import ClusterApiServer
@@ -21,7 +25,9 @@ from taskgov_embedded.cluster_port import GroupFact
 from taskgov_embedded.stack import Stack
 
 if TYPE_CHECKING:
+    from taskgov.allocation.lease_book import LeaseEntry
     from taskgov.allocation.plan import Plan
+    from taskgov.snapshot.model import AppliedQuota
     from taskgov_embedded.cluster.objects import KubeObject
     from taskgov_embedded.walkthrough.chapter import QuotaRows
     from taskgov_embedded.walkthrough.model import Group, Walkthrough
@@ -70,7 +76,9 @@ class World:
 
     def _build(self, undo: ExitStack) -> None:
         for group in self._groups:
-            self.cluster.set_target(GroupFact(group.name, group.instance_type, group.count))
+            self.cluster.set_target(
+                GroupFact(group.name, group.instance_type, group.count, threads_per_core=group.threads_per_core)
+            )
         verifier = TokenVerifier(EKS_NAME, lambda: self.clock.now)
         server = undo.enter_context(ClusterApiServer(self.cluster.store, verifier=verifier, rules=read_rules(RBAC)))
         self.api_server = server
@@ -134,6 +142,25 @@ class World:
                     for flavor in queue.get("status", {}).get("flavorsUsage", ())
                 }
         return found
+
+    def leases(self) -> tuple[LeaseEntry, ...]:
+        """Return the leases as they stand: what the last run saw of the cluster, with the quotas and records of now."""
+        s3, bucket = self.stack.client("s3"), self.stack.physical("GovernanceBucket")
+        stored = s3.list_objects_v2(Bucket=bucket, Prefix=f"snapshots/{self.cluster_name}/").get("Contents", ())
+        if not stored:
+            return ()
+        newest = max(stored, key=lambda one: (one["LastModified"], one["Key"]))
+        seen = snapshot_from_json(s3.get_object(Bucket=bucket, Key=newest["Key"])["Body"].read())
+        quotas = tuple(ComputeQuota.model_validate(each) for each in self.stack.sagemaker.quotas(self.cluster_arn))
+        return lease_book(replace(seen, taken_at=self.clock.now, quotas=quotas, applied=self._applied()))
+
+    def _applied(self) -> tuple[AppliedQuota, ...]:
+        found = self.stack.client("dynamodb").query(
+            TableName=self.stack.physical("GovernanceTable"),
+            KeyConditionExpression="pk = :pk AND begins_with(sk, :sk)",
+            ExpressionAttributeValues={":pk": {"S": f"CLUSTER#{self.cluster_arn}"}, ":sk": {"S": "QUOTA#"}},
+        )
+        return tuple(APPLIED.validate_json(item["record"]["S"]) for item in found["Items"])
 
     def jobs(self) -> dict[str, str]:
         """Return the state of every job that somebody submitted, as `team/name`."""

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.demand import observed, trimmed
-from taskgov.allocation.leases import LeaseRefusedError, Lending, active_leases, lend
+from taskgov.allocation.leases import LeaseRefusedError, Lending, active_leases, lend, refused_as, until
 from taskgov.allocation.parts import ACCELERATOR, Vector, add, is_in_parts, need, row_key, subtract
 from taskgov.allocation.plan import Reason
 from taskgov.allocation.pool import pool_row
@@ -176,7 +176,7 @@ def _lend_all(
             subject = f"{lease.from_} -> {lease.to}"
             because = f"The lease of {lease.count} {lease.instance_type} ({lease.reason}) is refused: {refusal}."
             remedy = "choose another donor or a smaller count, or end the lease"
-            refused.append(Finding("lease-refused", Severity.WARNING, subject, because, remedy))
+            refused.append(Finding("lease-refused", Severity.WARNING, subject, because, remedy, refused_as(lease)))
         else:
             given.append(lease)
     return lending, given, refused
@@ -185,11 +185,10 @@ def _lend_all(
 def _lease_words(team: str, given: Iterable[Lease]) -> str:
     words = []
     for lease in given:
-        until = f"until {lease.end:%Y-%m-%d %H:%M} UTC ({lease.reason})"
         if lease.to == team:
-            words.append(f", +{lease.count} leased from {lease.from_} {until}")
+            words.append(f", +{lease.count} leased from {lease.from_} {until(lease)}")
         elif lease.from_ == team:
-            words.append(f", -{lease.count} leased to {lease.to} {until}")
+            words.append(f", -{lease.count} leased to {lease.to} {until(lease)}")
     return "".join(words)
 
 

@@ -18,7 +18,8 @@ from taskgov.hyperpod.instance_types import InstanceResources, InstanceTypeTable
 from taskgov.policy.document import CapacityBasis, CapacityRules
 from taskgov.quantities import CPU, GIBIBYTE, GPU, MEMORY, NEURON_DEVICE
 from taskgov.snapshot.health import node_fault
-from taskgov.snapshot.model import Node
+from taskgov.snapshot.model import InstanceGroup, Node
+from taskgov.snapshot.threads import Threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +52,18 @@ def count_capacity(
     *,
     instance_types: Iterable[str] = (),
     memory_reserved_percent: int = 0,
+    instance_groups: Iterable[InstanceGroup] = (),
 ) -> dict[str, TypeCapacity]:
     """Return the capacity of every type that has nodes or is in `instance_types`, by name.
 
     `memory_reserved_percent` is what tiered storage takes of each node's memory; it lessens the basis `allocatable`.
+    `instance_groups` say where multithreading is switched off: those nodes have half of their type's vCPUs. What they
+    offer to pods shows it by itself.
     """
     by_type: dict[str, list[Node]] = {instance_type: [] for instance_type in instance_types}
     for node in nodes:
         by_type.setdefault(node.instance_type, []).append(node)
-    count = _Count(rules, now, table, memory_reserved_percent)
+    count = _Count(rules, now, table, memory_reserved_percent, Threads(instance_groups))
     return {instance_type: count.of_type(instance_type, by_type[instance_type]) for instance_type in sorted(by_type)}
 
 
@@ -100,6 +104,7 @@ class _Count:
     now: datetime
     table: InstanceTypeTable
     memory_reserved_percent: int
+    threads: Threads
 
     def of_type(self, instance_type: str, nodes: Sequence[Node]) -> TypeCapacity:
         counted: list[Node] = []
@@ -117,9 +122,11 @@ class _Count:
             if counts != (fault is None):
                 moments.extend(self._ends(node, fault))
         headroom = int(len(counted) * Fraction(str(self.rules.headroom_percent)) / 100)
-        resources = self.table.resources_of(instance_type) or _from_nodes(counted)
+        nominal = self.table.resources_of(instance_type)
+        each = [self.threads.numbers_of(node, nominal) for node in counted] if nominal else []
+        resources = min(each, key=attrgetter("real_vcpu"), default=nominal or _from_nodes(counted))
         per_instance = self._per_instance(counted, resources)
-        usable = self._usable(counted, headroom, per_instance)
+        usable = self._usable(counted, each, headroom, per_instance)
         total = self._with_overcommit(usable, len(counted) - headroom, per_instance)
         line = CapacityLine(
             instance_type=instance_type,
@@ -130,6 +137,7 @@ class _Count:
             usable=len(counted) - headroom,
             left_out=tuple(left_out),
             resources=total,
+            one_thread=sum(numbers.running_vcpu is not None for numbers in each),
         )
         return TypeCapacity(line, resources, per_instance, usable, total, min(moments, default=None))
 
@@ -145,18 +153,22 @@ class _Count:
         offers = [self._offer(node) for node in counted]
         return {resource: min(offer.get(resource, 0) for offer in offers) for resource in sorted(offers[0])}
 
-    def _usable(self, counted: Sequence[Node], headroom: int, per_instance: Vector) -> Vector:
+    def _usable(
+        self, counted: Sequence[Node], each: Sequence[InstanceResources], headroom: int, per_instance: Vector
+    ) -> Vector:
         instances = len(counted) - headroom
-        if self.rules.basis is CapacityBasis.INSTANCES or not counted:
+        nominal = self.rules.basis is CapacityBasis.INSTANCES
+        if not counted or (nominal and not any(numbers.running_vcpu is not None for numbers in each)):
             return {resource: amount * instances for resource, amount in per_instance.items()}
-        real = add(self._offer(node) for node in counted)
+        real = add(map(whole_instance, each) if nominal else map(self._offer, counted))
         return {resource: amount * instances // len(counted) for resource, amount in sorted(real.items())}
 
     def _with_overcommit(self, usable: Vector, instances: int, per_instance: Vector) -> Vector:
         """Add what is declared above capacity: whole instances stay whole."""
         more = Fraction(str(self.rules.overcommit_percent)) / 100
         if self.rules.basis is CapacityBasis.INSTANCES:
-            return {resource: int(instances * (1 + more)) * amount for resource, amount in per_instance.items()}
+            added = int(instances * (1 + more)) - instances
+            return {resource: amount + added * per_instance[resource] for resource, amount in usable.items()}
         return {resource: int(amount * (1 + more)) for resource, amount in usable.items()}
 
     def _offer(self, node: Node) -> Vector:

@@ -107,18 +107,22 @@ def _unfilled(
     if asked is None or resources is None or actual == asked:
         return actual
     filled = complete(asked, resources)
-    by_ratio: dict[str, float] = {
-        "accelerators": filled[resources.accelerator_resource],
-        "vcpu": filled[CPU] / 1000,
-        "memory_in_gib": filled[MEMORY] / GIBIBYTE,
+    vcpu = filled[CPU] / 1000
+    by_ratio: dict[str, tuple[float, ...]] = {
+        "accelerators": (filled[resources.accelerator_resource],),
+        # With one thread per core: which of the two HyperPod would fill in is not documented.
+        "vcpu": (vcpu, vcpu * resources.real_vcpu / resources.vcpu),
+        "memory_in_gib": (filled[MEMORY] / GIBIBYTE,),
     }
-    unasked = {name: None for name, value in by_ratio.items() if _is_filled(actual, asked, name, value)}
+    unasked = {name: None for name, values in by_ratio.items() if _is_filled(actual, asked, name, values)}
     return actual.model_copy(update=unasked)
 
 
-def _is_filled(actual: ComputeQuotaResource, asked: ComputeQuotaResource, name: str, by_ratio: float) -> bool:
+def _is_filled(
+    actual: ComputeQuotaResource, asked: ComputeQuotaResource, name: str, by_ratio: tuple[float, ...]
+) -> bool:
     given = getattr(actual, name)
-    return getattr(asked, name) is None and given is not None and abs(given - by_ratio) < 0.01
+    return getattr(asked, name) is None and given is not None and any(abs(given - each) < 0.01 for each in by_ratio)
 
 
 def _change(desired: Desired, capacities: Capacities, names: set[str], *, giving_only: bool) -> Change:

@@ -8,7 +8,8 @@ refused, and says so.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from enum import StrEnum
 from fractions import Fraction
 
 from taskgov.allocation.parts import Vector, fits, is_in_parts, row_of_parts, subtract
@@ -18,6 +19,19 @@ from taskgov.quantities import CPU, GIBIBYTE, MEMORY
 
 Rows = Mapping[str, ComputeQuotaResource]
 """Team (or team and MIG profile, which no lease moves) -> what it has of one instance type."""
+
+
+class LeaseState(StrEnum):
+    """How a lease stands."""
+
+    DUE = "due"
+    ACTIVE = "active"
+    """It holds, and the quotas of both teams are as planned."""
+    PLANNED = "planned"
+    """It is to hold now, and the quota of one of the teams is not as planned: the plan waits, or is only shown."""
+    REFUSED = "refused"
+    """It is to hold now, and the donor cannot give it."""
+    ENDED = "ended"
 
 
 class LeaseRefusedError(Exception):
@@ -32,9 +46,27 @@ class Lending:
     pool_left: Vector
 
 
+def state_at(lease: Lease, now: datetime) -> LeaseState:
+    """Return how a lease stands by the clock alone: due, active or ended."""
+    if now < lease.start:
+        return LeaseState.DUE
+    return LeaseState.ACTIVE if now < lease.end else LeaseState.ENDED
+
+
+def refused_as(lease: Lease) -> dict[str, str | int]:
+    """Return what a finding about a refused lease carries, to tell the leases of the same two teams apart."""
+    moments = {"start": lease.start.isoformat(), "end": lease.end.isoformat()}
+    return {"instanceType": lease.instance_type, "count": lease.count, **moments}
+
+
 def active_leases(leases: Iterable[Lease], now: datetime) -> list[Lease]:
     """Return the leases that hold now, earliest first."""
-    return sorted((lease for lease in leases if lease.start <= now < lease.end), key=_order)
+    return sorted((lease for lease in leases if state_at(lease, now) is LeaseState.ACTIVE), key=_order)
+
+
+def until(lease: Lease) -> str:
+    """Return the end of a lease, with its reason, as plans and explanations say it."""
+    return f"until {lease.end.astimezone(UTC):%Y-%m-%d %H:%M} UTC ({lease.reason})"
 
 
 def next_moment(leases: Iterable[Lease], now: datetime) -> datetime | None:

@@ -32,11 +32,14 @@ def row_key(row: ComputeQuotaResource) -> RowKey:
 
 def whole_instance(resources: InstanceResources | None) -> Vector:
     """Return the vector of one instance; a type whose numbers are not known has `INSTANCE` only."""
-    return {INSTANCE: 1} if resources is None else _vector(resources.amounts())
+    return {INSTANCE: 1} if resources is None else _vector(resources.real_amounts())
 
 
 def need(row: ComputeQuotaResource, resources: InstanceResources | None) -> Vector | None:
     """Return what a row of a quota takes, or None when parts were promised of a type whose numbers are not known.
+
+    vCPUs that the row does not give are those that the machines have: half as many with one thread per core, although
+    HyperPod completes by the type's nominal number then too (seen in a field report, not documented).
 
     Example:
         >>> from taskgov.hyperpod.instance_types import KNOWN_TYPES
@@ -50,7 +53,7 @@ def need(row: ComputeQuotaResource, resources: InstanceResources | None) -> Vect
         return {INSTANCE: row.count} if row.count is not None and not is_in_parts(row) else None
     if row.accelerator_partition is None:
         return _need(row.count, row.accelerators, row.vcpu, row.memory_in_gib, resources)
-    return _vector(complete(row, resources))
+    return _vector(_completed(row, resources))
 
 
 def offered(allocatable: Mapping[str, int]) -> dict[str, int]:
@@ -125,7 +128,14 @@ def _need(
     row = ComputeQuotaResource(
         instance_type="", count=count, accelerators=accelerators, vcpu=vcpu, memory_in_gib=memory
     )
-    return _vector(complete(row, resources))
+    return _vector(_completed(row, resources))
+
+
+def _completed(row: ComputeQuotaResource, resources: InstanceResources) -> Amounts:
+    amounts = complete(row, resources)
+    if row.vcpu is None:
+        amounts[CPU] = amounts[CPU] * resources.real_vcpu // resources.vcpu
+    return amounts
 
 
 def _vector(amounts: Amounts | Mapping[str, int]) -> dict[str, int]:

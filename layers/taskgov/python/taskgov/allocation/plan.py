@@ -80,6 +80,8 @@ class CapacityLine:
     """One sentence for each node that was not counted: `hyperpod-i-0abc: Unschedulable since 09:12`."""
     resources: Mapping[str, int] = field(default_factory=dict)
     """What promises may add up to, over-commitment included: base units by resource, at the basis of the policy."""
+    one_thread: int = 0
+    """How many of the counted have multithreading switched off (ThreadsPerCore 1): half of the type's vCPUs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,6 +154,7 @@ def _capacities(snapshot: Snapshot, table: InstanceTypeTable) -> dict[str, TypeC
         table,
         instance_types=_named_types(snapshot, policy),
         memory_reserved_percent=snapshot.cluster.memory_reserved_percent,
+        instance_groups=snapshot.cluster.instance_groups,
     )
 
 

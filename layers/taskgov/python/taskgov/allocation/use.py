@@ -3,14 +3,15 @@
 `publish_usage` keeps it (`taskgov.snapshot.use_memory`), and snapshots add it to what was kept.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
-from taskgov.allocation.parts import ACCELERATOR, Vector, add, offered, whole_instance
+from taskgov.allocation.parts import ACCELERATOR, Vector, offered, whole_instance
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.kueue.usage import usage_of
 from taskgov.kueue.workloads import waiting_for
-from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.model import Node, Snapshot
+from taskgov.snapshot.threads import Threads
 from taskgov.snapshot.use_memory import Place, UseNow
 
 
@@ -46,8 +47,17 @@ def _instances(used: Vector, one: Vector) -> Fraction:
 def _whole_instances(snapshot: Snapshot, instance_types: set[str]) -> Mapping[str, Vector]:
     """Return what one instance of each type has: by its numbers, or for an unknown type what a node offers."""
     table = snapshot.policy.instance_type_table() if snapshot.policy else InstanceTypeTable()
-    nodes = {node.instance_type: node.allocatable for node in snapshot.nodes if node.allocatable}
+    nodes: dict[str, list[Node]] = {}
+    for node in snapshot.nodes:
+        nodes.setdefault(node.instance_type, []).append(node)
+    threads = Threads(snapshot.cluster.instance_groups)
     return {
-        name: whole_instance(numbers) if (numbers := table.resources_of(name)) else add([offered(nodes.get(name, {}))])
+        name: whole_instance(threads.least(nodes.get(name, ()), numbers))
+        if (numbers := table.resources_of(name))
+        else _offered_by_one(nodes.get(name, ()))
         for name in instance_types
     }
+
+
+def _offered_by_one(nodes: Iterable[Node]) -> Vector:
+    return next((offered(node.allocatable) for node in reversed([*nodes]) if node.allocatable), {})

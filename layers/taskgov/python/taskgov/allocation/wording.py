@@ -70,10 +70,18 @@ def capacity_words(line: CapacityLine) -> str:
         'capacity 12 -> 10 healthy ml.p5.48xlarge'
 
     """
-    headroom = f" less {line.headroom} headroom" if line.headroom else ""
+    apart = _thread_words(line) + (f" less {line.headroom} headroom" if line.headroom else "")
     if line.nodes == line.counted:
-        return f"capacity {line.counted} {line.instance_type}{headroom}"
-    return f"capacity {line.nodes} -> {line.counted} healthy {line.instance_type}{headroom}"
+        return f"capacity {line.counted} {line.instance_type}{apart}"
+    return f"capacity {line.nodes} -> {line.counted} healthy {line.instance_type}{apart}"
+
+
+def _thread_words(line: CapacityLine) -> str:
+    if not line.one_thread:
+        return ""
+    return (
+        " at one thread per core" if line.one_thread == line.counted else f" ({line.one_thread} at one thread per core)"
+    )
 
 
 def said_setting(setting: object) -> str:

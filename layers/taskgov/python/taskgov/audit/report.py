@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final
 from pydantic import ConfigDict, TypeAdapter
 from pydantic.alias_generators import to_camel
 
+from taskgov.allocation.lease_book import LeaseEntry
 from taskgov.allocation.plan import CapacityLine, Outcome, TeamAllocation, WorkloadEffect
 from taskgov.findings import Finding
 
@@ -86,6 +87,8 @@ class UsageLine:
     """`used` less `entitlement`."""
     infinite_share: bool
     """The team has weight zero and borrows: whoever has a weight comes before it."""
+    leased: int = 0
+    """Whole instances of the quota that are leased from others now; below zero: that are leased to others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +177,8 @@ class Report:
     changes: tuple[ChangeLine, ...]
     effects: tuple[WorkloadEffect, ...]
     edits: tuple[EditLine, ...]
+    leases: tuple[LeaseEntry, ...] = ()
+    """Leases of the policy document that have not ended, in the order of their starts."""
 
 
 def report_json(report: Report) -> bytes:

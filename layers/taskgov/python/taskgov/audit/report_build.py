@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from taskgov.allocation.lease_book import LeaseEntry, lease_book, leased
 from taskgov.allocation.plan import Change, Plan
 from taskgov.allocation.planner import plan_quotas
 from taskgov.audit.findings import audit
@@ -33,14 +34,14 @@ def audit_report(snapshot: Snapshot) -> Report:
 
 def build_report(snapshot: Snapshot, plan: Plan, standing: Standing, findings: Iterable[Finding]) -> Report:
     """Return the report of one moment. Findings come worst first, then by subject; preemptions newest first."""
-    now = snapshot.taken_at
+    now, leases = snapshot.taken_at, lease_book(snapshot, plan)
     return Report(
         version=REPORT_VERSION,
         header=_header(snapshot, plan),
         totals=_totals(standing),
         findings=tuple(sorted(findings, key=_gravity)),
         capacity=plan.capacity,
-        usage=tuple(_usage(team) for team in _leading_first(standing.teams)),
+        usage=tuple(_usage(team, leases) for team in _leading_first(standing.teams)),
         loans=tuple(_loan(loan) for loan in standing.loans if loan.amount),
         pending=tuple(
             PendingLine(each.team, each.workloads, each.accelerators, each.oldest_wait(now).total_seconds())
@@ -51,6 +52,7 @@ def build_report(snapshot: Snapshot, plan: Plan, standing: Standing, findings: I
         changes=tuple(_change(change, plan) for change in plan.changes),
         effects=plan.prediction.effects,
         edits=_edits(snapshot),
+        leases=leases,
     )
 
 
@@ -100,7 +102,7 @@ def _leading_first(teams: Iterable[TeamStanding]) -> list[TeamStanding]:
     return sorted(some, key=lambda team: (team.usage.instance_type, team.usage.team, not team.leading))
 
 
-def _usage(team: TeamStanding) -> UsageLine:
+def _usage(team: TeamStanding, leases: Iterable[LeaseEntry] = ()) -> UsageLine:
     line = team.usage
 
     def amount(base: int) -> float:
@@ -125,6 +127,7 @@ def _usage(team: TeamStanding) -> UsageLine:
         entitlement=None if entitled is None else amount(entitled),
         deviation=None if entitled is None else amount(line.used - entitled),
         infinite_share=team.infinite_share,
+        leased=leased(leases, line.team, line.instance_type),
     )
 
 

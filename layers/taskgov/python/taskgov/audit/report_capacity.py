@@ -11,6 +11,7 @@ from taskgov.kueue.usage import Usage
 from taskgov.quantities import CPU, ResourceName, is_accelerator
 from taskgov.snapshot.health import node_fault
 from taskgov.snapshot.model import Node, Snapshot
+from taskgov.snapshot.threads import Threads
 
 Place = tuple[str, ResourceName]
 """An instance type and a resource."""
@@ -39,6 +40,7 @@ class Offers:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.table = snapshot.policy.instance_type_table() if snapshot.policy else InstanceTypeTable()
+        self.threads = Threads(snapshot.cluster.instance_groups)
         self.nodes: dict[str, list[Node]] = {}
         for node in snapshot.nodes:
             self.nodes.setdefault(node.instance_type, []).append(node)
@@ -50,7 +52,7 @@ class Offers:
         less than the type's number, which is what quotas are written in.
         """
         numbers = self.table.resources_of(node.instance_type)
-        nominal = numbers.amounts() if numbers else {}
+        nominal = self.threads.numbers_of(node, numbers).real_amounts() if numbers else {}
         real = resource in node.allocatable and is_accelerator(resource) and node_fault(node) is None
         first, second = (node.allocatable, nominal) if real else (nominal, node.allocatable)
         return first.get(resource, second.get(resource, 0))

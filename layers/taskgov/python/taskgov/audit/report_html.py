@@ -86,6 +86,7 @@ def _template() -> Template:
     )
     environment.filters |= {
         "number": report_text.number,
+        "signed": report_text.signed,
         "moment": report_text.moment,
         "resource": short_resource,
     }

@@ -5,6 +5,7 @@
 
 from dataclasses import dataclass
 
+from taskgov.allocation.plan import CapacityLine
 from taskgov.audit.report import Report, UsageLine
 from taskgov.audit.report_text import NOTHING, duration, moment, number, percent, signed
 from taskgov.quantities import ResourceName
@@ -39,6 +40,7 @@ def tables(report: Report) -> tuple[Table, ...]:
     """Return every table of the page, in order of interest."""
     return (
         _usage(report),
+        _leases(report),
         _loans(report),
         _pending(report),
         _preemptions(report),
@@ -74,6 +76,7 @@ def _usage(report: Report) -> Table:
             Column("Instance type", "name"),
             Column("Resource", "name"),
             Column("Guaranteed", "number", "Nominal quota"),
+            Column("Leased", "number", "Whole instances of it that are leased from others (+) or to others (-) now"),
             Column("Used", "number", "Reserved by admitted workloads"),
             Column("Borrowed", "number", "Used above the guarantee, from what others leave idle"),
             Column("Lent", "number", "Idle quota that others hold (attributed)"),
@@ -88,11 +91,13 @@ def _usage(report: Report) -> Table:
 
 
 def _usage_row(line: UsageLine) -> tuple[Cell, ...]:
-    amounts = (line.guaranteed, line.used, line.borrowed, line.lent, line.idle, line.over_quota)
+    amounts = (line.used, line.borrowed, line.lent, line.idle, line.over_quota)
     return (
         _text(line.team),
         _text(line.instance_type),
         _text(f"{short_resource(line.resource)}, {line.unit}" if line.unit else short_resource(line.resource)),
+        _number(line.guaranteed),
+        (signed(line.leased) if line.leased else NOTHING, line.leased),
         *(_number(amount) for amount in amounts),
         _borrow_limit(line),
         _fair_share(line),
@@ -112,6 +117,39 @@ def _fair_share(line: UsageLine) -> Cell:
     if line.entitlement is None:
         return NOTHING, -1.0
     return f"{number(line.entitlement)} ({signed(line.deviation)})", line.entitlement
+
+
+def _leases(report: Report) -> Table:
+    return Table(
+        "leases",
+        "Leases",
+        "Quota for a time, by the policy document: whole instances of the donor's guarantee. Planned: it is to hold, "
+        "and the quotas are not yet as planned.",
+        (
+            Column("Borrower", "name"),
+            Column("Donor", "name"),
+            Column("Instance type", "name"),
+            Column("Instances", "number"),
+            Column("From", "name"),
+            Column("Until", "name"),
+            Column("State", "name"),
+            Column("Reason", "long"),
+        ),
+        tuple(
+            (
+                _text(line.borrower),
+                _text(line.donor),
+                _text(line.instance_type),
+                _number(line.count),
+                (moment(line.start), line.start.timestamp()),
+                (moment(line.end), line.end.timestamp()),
+                _text(line.state),
+                _text(f"{line.reason} ({line.because})" if line.because else line.reason),
+            )
+            for line in report.leases
+        ),
+        "The policy document has no lease that holds or is due.",
+    )
 
 
 def _loans(report: Report) -> Table:
@@ -287,18 +325,22 @@ def _capacity(report: Report) -> Table:
             Column("Held", "number"),
             Column("Headroom", "number"),
             Column("Usable", "number"),
-            Column("Left out", "long"),
+            Column("Left out, or other than usual", "long"),
         ),
         tuple(
             (
                 _text(line.instance_type),
                 *(_number(count) for count in (line.nodes, line.counted, line.held, line.headroom, line.usable)),
-                _text("; ".join(line.left_out) or NOTHING),
+                _text("; ".join([*_threads(line), *line.left_out]) or NOTHING),
             )
             for line in report.capacity
         ),
         "The cluster has no nodes.",
     )
+
+
+def _threads(line: CapacityLine) -> list[str]:
+    return [f"{line.one_thread} at one thread per core: half of the type's vCPUs"] if line.one_thread else []
 
 
 def _edits(report: Report) -> Table:

@@ -7,7 +7,7 @@ took), what the team uses, borrows and lends of it, and what fair sharing gives 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from taskgov.allocation.leases import active_leases
+from taskgov.allocation.leases import active_leases, until
 from taskgov.allocation.plan import Plan, TeamAllocation
 from taskgov.allocation.planner import plan_quotas
 from taskgov.allocation.wording import capacity_words, value_in
@@ -165,11 +165,10 @@ def _leased(policy: PolicyDocument, snapshot: Snapshot, line: TeamAllocation) ->
     if line.unit != "Count":
         return
     for lease in active_leases(policy.leases, snapshot.taken_at):
-        until = f"until {lease.end:%Y-%m-%d %H:%M} ({lease.reason})"
         if lease.instance_type == line.instance_type and lease.to == line.team:
-            yield Source(lease.count, f"leased from {lease.from_} {until}")
+            yield Source(lease.count, f"leased from {lease.from_} {until(lease)}")
         elif lease.instance_type == line.instance_type and lease.from_ == line.team:
-            yield Source(-lease.count, f"leased to {lease.to} {until}")
+            yield Source(-lease.count, f"leased to {lease.to} {until(lease)}")
 
 
 # Why this share

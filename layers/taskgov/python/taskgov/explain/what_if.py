@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
 
+from taskgov.allocation.lease_book import LeaseEntry, lease_book
 from taskgov.allocation.plan import Change, Plan
 from taskgov.allocation.planner import plan_quotas
 from taskgov.allocation.written import quotas_after
@@ -89,6 +90,8 @@ class WhatIf:
     """The answer. `loops` are workloads that would preempt one another for ever."""
 
     plan: Plan
+    leases: tuple[LeaseEntry, ...]
+    """Leases as they stand in the supposed cluster before its plan is applied."""
     teams: tuple[TeamDifference, ...]
     workloads: tuple[WorkloadDifference, ...]
     courses: tuple[Course, ...]
@@ -108,6 +111,7 @@ def what_if(snapshot: Snapshot, supposed: Snapshot, run_times: RunTimes = NO_RUN
     before, after = _sides(snapshot, supposed, plan.changes)
     return WhatIf(
         plan=plan,
+        leases=lease_book(supposed, plan),
         teams=tuple(_teams(before, after)),
         workloads=tuple(_workloads(snapshot, supposed, before, after)),
         courses=tuple(courses(supposed, (before.snapshot, before.begins), (after.snapshot, after.begins), run_times)),

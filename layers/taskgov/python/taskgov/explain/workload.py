@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
+from taskgov.allocation.lease_book import LeaseEntry, lease_book
 from taskgov.explain.amounts import words
 from taskgov.explain.case import Case
 from taskgov.explain.find import find_workload
@@ -76,6 +77,8 @@ class WorkloadExplanation:
     """Preemptions, oldest first, as sentences."""
     borrowing: tuple[str, ...]
     holders: tuple[Holder, ...]
+    leases: tuple[LeaseEntry, ...]
+    """Leases of the instance types that it asks for: part of the holders' quotas, for a time."""
     remedies: tuple[Remedy, ...]
     risks: tuple[Risk, ...]
     earliest: datetime | None
@@ -94,6 +97,7 @@ def explain_workload(snapshot: Snapshot, name: str, run_times: RunTimes = NOTHIN
     reason, because = judge(case)
     waits = case.is_pending and reason in {Reason.WAITING_FOR_QUOTA, Reason.EXCEEDS_MAX_QUOTA}
     earliest, told = _earliest(case, reason, run_times)
+    holders = holders_of(snapshot, _keys(case))
     return WorkloadExplanation(
         workload=case.named.shown,
         key=case.named.key,
@@ -107,13 +111,19 @@ def explain_workload(snapshot: Snapshot, name: str, run_times: RunTimes = NOTHIN
         kueue_says=_kueue_says(case),
         history=tuple(_preemption_words(each) for each in _preemptions(case)),
         borrowing=tuple(_borrowing(case)),
-        holders=holders_of(snapshot, _keys(case)),
+        holders=holders,
+        leases=_leases_among(snapshot, holders),
         remedies=remedies_of(case) if waits else (),
         risks=tuple(risk for risk in risks_of(snapshot, world) if risk.key == case.named.key),
         earliest=earliest,
         earliest_because=told,
         not_modelled=tuple(f"{each.feature} ({each.kind} {each.name})" for each in world.not_modelled),
     )
+
+
+def _leases_among(snapshot: Snapshot, holders: tuple[Holder, ...]) -> tuple[LeaseEntry, ...]:
+    types = {each.instance_type for each in holders}
+    return tuple(lease for lease in lease_book(snapshot) if lease.instance_type in types)
 
 
 def _since(case: Case) -> datetime:

@@ -24,6 +24,9 @@ class Family:
     gpu_by_size: Mapping[str, int] = field(default_factory=dict)
     neuron: int = 0
     neuron_by_size: Mapping[str, int] = field(default_factory=dict)
+    threads: int = 2
+    """Threads that a core runs unless told otherwise. EC2's guide names Graviton, and AMD of the seventh generation, as
+    one thread that cannot be changed; that AMD of the eighth and Grace (also Arm) are alike is inferred."""
     vcpu: Mapping[str, int] = field(default_factory=dict)
     """vCPUs of the sizes that break the rule "xlarge is 4"."""
     memory_gib: Mapping[str, int] = field(default_factory=dict)
@@ -90,7 +93,7 @@ _ACCELERATED: Final = (
         "p6-b300", Fraction(64, 3), "48xlarge", gpu=8, efa={"48xlarge": 16}, mig_memory={"48xlarge": (34, 67, 135, 269)}
     ),
     # Its EFA interfaces are not settled in public sources (HyperPod's own command line counts none): supply them.
-    Family("p6e-gb200", Fraction(20, 3), "36xlarge", gpu=4, mig_memory={"36xlarge": (23, 47, 93, 186)}),
+    Family("p6e-gb200", Fraction(20, 3), "36xlarge", gpu=4, mig_memory={"36xlarge": (23, 47, 93, 186)}, threads=1),
     Family("trn1", 4, "32xlarge", neuron=16, efa={"32xlarge": 8}),
     Family("trn1n", 4, "32xlarge", neuron=16, efa={"32xlarge": 16}),
     Family(
@@ -113,20 +116,20 @@ _GENERAL: Final = (
         efa={"9xlarge": 1, "18xlarge": 1},
     ),
     Family("c6a", 2, _AMD_6, efa={"48xlarge": 1}),
-    Family("c6g", 2, _GRAVITON),
+    Family("c6g", 2, _GRAVITON, threads=1),
     Family("c6i", 2, _INTEL_6, efa={"32xlarge": 1}),
-    Family("c7g", 2, _GRAVITON, efa={"16xlarge": 1}),
-    Family("c8a", 2, "16xlarge"),
-    Family("c8g", 2, _GRAVITON_4, efa={"24xlarge": 1, "48xlarge": 1}),
+    Family("c7g", 2, _GRAVITON, efa={"16xlarge": 1}, threads=1),
+    Family("c8a", 2, "16xlarge", threads=1),
+    Family("c8g", 2, _GRAVITON_4, efa={"24xlarge": 1, "48xlarge": 1}, threads=1),
     Family("i3en", 8, "large xlarge 2xlarge 3xlarge 6xlarge 12xlarge 24xlarge", efa={"12xlarge": 1, "24xlarge": 1}),
     Family("m5", 4, _TO_24),
     Family("m6a", 4, _AMD_6, efa={"48xlarge": 1}),
-    Family("m6g", 4, _GRAVITON),
+    Family("m6g", 4, _GRAVITON, threads=1),
     Family("m6i", 4, _INTEL_6, efa={"32xlarge": 1}),
-    Family("m7g", 4, _GRAVITON, efa={"16xlarge": 1}),
+    Family("m7g", 4, _GRAVITON, efa={"16xlarge": 1}, threads=1),
     Family("m7i", 4, _INTEL_7, efa={"48xlarge": 1}),
-    Family("m8a", 4, "16xlarge"),
-    Family("m8g", 4, _GRAVITON_4, efa={"24xlarge": 1, "48xlarge": 1}),
+    Family("m8a", 4, "16xlarge", threads=1),
+    Family("m8g", 4, _GRAVITON_4, efa={"24xlarge": 1, "48xlarge": 1}, threads=1),
     Family("r5d", 8, "16xlarge"),
     Family("r6i", 8, _INTEL_6, efa={"32xlarge": 1}),
     Family("r7i", 8, _INTEL_7, efa={"48xlarge": 1}),

@@ -6,7 +6,7 @@ types grows quickly, so an unknown `ml.*` type is a finding with a remedy, never
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
@@ -34,6 +34,28 @@ class InstanceResources:
     efa: int = 0
     mig_profiles: tuple[str, ...] = ()
     """MIG profiles as the API spells them (`mig-1g.5gb`); empty when the GPUs cannot be partitioned."""
+    threads_per_core: int = 2
+    """Threads that a core of the type runs by default (EC2 DefaultThreadsPerCore); `vcpu` counts all of them."""
+    running_vcpu: int | None = None
+    """The vCPUs of an instance whose multithreading is switched off; None for one that runs all of them."""
+
+    def at_threads(self, threads_per_core: int | None) -> "InstanceResources":
+        """Return the numbers of an instance that runs so many threads per core; None is the type's default.
+
+        Example:
+            >>> numbers = InstanceResources(vcpu=192, memory_gib=2048, gpu=8)
+            >>> numbers.at_threads(1).running_vcpu, numbers.at_threads(2).running_vcpu
+            (96, None)
+
+        """
+        if threads_per_core is None or threads_per_core >= self.threads_per_core:
+            return self
+        return replace(self, running_vcpu=self.vcpu * threads_per_core // self.threads_per_core)
+
+    @property
+    def real_vcpu(self) -> int:
+        """The vCPUs that the instance really has."""
+        return self.vcpu if self.running_vcpu is None else self.running_vcpu
 
     @property
     def accelerators(self) -> int:
@@ -44,6 +66,10 @@ class InstanceResources:
     def accelerator_resource(self) -> ResourceName:
         """Return the resource that `Accelerators` counts; GPUs where the type has no accelerator."""
         return NEURON_DEVICE if self.neuron_device else GPU
+
+    def real_amounts(self) -> dict[ResourceName, int]:
+        """Return one instance in base units, with the vCPUs that it really has."""
+        return self.amounts() | {CPU: self.real_vcpu * 1000}
 
     def amounts(self) -> dict[ResourceName, int]:
         """Return one instance in base units (cpu in milli, memory in bytes), in the order of HyperPod's ClusterQueues.
@@ -151,6 +177,7 @@ def _resources(family: Family, size: str) -> InstanceResources:
         neuron_device=family.neuron_by_size.get(size, family.neuron),
         efa=family.efa.get(size, 0),
         mig_profiles=_mig_profiles(family.mig_memory.get(size, ())),
+        threads_per_core=family.threads,
     )
 
 

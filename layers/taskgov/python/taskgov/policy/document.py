@@ -173,6 +173,7 @@ class InstanceTypeNumbers(PolicyModel):
     gpu: Whole = 0
     neuron_device: Whole = 0
     efa: Whole = 0
+    threads_per_core: Annotated[int, Field(ge=1, le=2)] | None = None
 
 
 class PolicyDocument(PolicyModel):
@@ -201,5 +202,7 @@ class PolicyDocument(PolicyModel):
 
 
 def _resources(numbers: InstanceTypeNumbers, known: InstanceResources | None) -> InstanceResources:
-    """GPU partitions stay as known: the document does not state them."""
-    return InstanceResources(**numbers.model_dump(), mig_profiles=known.mig_profiles if known else ())
+    """GPU partitions stay as known: the document does not state them. Threads per core are 2 where nobody says."""
+    stated = numbers.model_dump()
+    stated["threads_per_core"] = numbers.threads_per_core or (known.threads_per_core if known else 2)
+    return InstanceResources(**stated, mig_profiles=known.mig_profiles if known else ())

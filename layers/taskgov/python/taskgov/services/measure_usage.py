@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Final
 
+from taskgov.allocation.lease_book import LeaseEntry, leased
 from taskgov.audit.report_capacity import Capacity
 from taskgov.audit.report_lost import LostWork
 from taskgov.audit.report_standing import Standing, TeamStanding
@@ -23,12 +24,13 @@ UNKNOWN: Final = "unknown"
 """The preempting team where Kueue does not say: CloudWatch takes no empty dimension."""
 
 
-def measure_usage(standing: Standing, now: datetime) -> list[Measurement]:
+def measure_usage(standing: Standing, now: datetime, leases: Iterable[LeaseEntry] = ()) -> list[Measurement]:
     """Return the values of every team and instance type, and of the cluster's capacity.
 
-    A team that waits for nothing has zeros, so that an alarm on waiting can end.
+    A team that waits for nothing has zeros, so that an alarm on waiting can end. Instances that a team has by a lease,
+    or gave by one, travel with its quota.
     """
-    return [*_quotas(standing), *_pending(standing, now), *_capacities(standing)]
+    return [*_quotas(standing, tuple(leases)), *_pending(standing, now), *_capacities(standing)]
 
 
 def measure_preemptions(preemptions: Iterable[Preemption], lost: LostWork) -> list[Measurement]:
@@ -45,7 +47,7 @@ def measure_preemptions(preemptions: Iterable[Preemption], lost: LostWork) -> li
     return measured
 
 
-def _quotas(standing: Standing) -> Iterator[Measurement]:
+def _quotas(standing: Standing, leases: tuple[LeaseEntry, ...]) -> Iterator[Measurement]:
     others: dict[tuple[str, str], list[QuotaUsage]] = defaultdict(list)
     for team in standing.teams:
         if not team.leading:
@@ -53,14 +55,17 @@ def _quotas(standing: Standing) -> Iterator[Measurement]:
     for team in standing.teams:
         if team.leading:
             # The first leading resource takes them along; a second one (GPU partitions) would only repeat them.
-            yield from _quota(team, others.pop((team.usage.queue, team.usage.instance_type), []))
+            along = others.pop((team.usage.queue, team.usage.instance_type), [])
+            yield from _quota(team, along, leased(leases, team.usage.team, team.usage.instance_type))
 
 
-def _quota(team: TeamStanding, others: list[QuotaUsage]) -> Iterator[Measurement]:
+def _quota(team: TeamStanding, others: list[QuotaUsage], leased_instances: int) -> Iterator[Measurement]:
     line = team.usage
     place = (line.team, line.instance_type, line.resource)
     for each, amount in _amounts(line):
         along = {f"{each.name}_{_short(other.resource)}": _metered(other, each) for other in others if _is_there(other)}
+        if each is metric.QUOTA_GUARANTEED and leased_instances:
+            along["leasedInstances"] = leased_instances
         yield each.of(_in_units(line.resource, amount), *place, **along)
     if (utilization := line.borrow_limit_utilisation) is not None:
         yield metric.BORROW_LIMIT_UTILIZATION.of(float(100 * utilization), *place)

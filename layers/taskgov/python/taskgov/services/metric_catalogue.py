@@ -43,7 +43,12 @@ class Metric:
 
 
 QUOTA_GUARANTEED: Final = Metric(
-    "QuotaGuaranteed", COUNT, PER_QUOTA, "The team's nominal quota.", "ClusterQueue `spec.resourceGroups`"
+    "QuotaGuaranteed",
+    COUNT,
+    PER_QUOTA,
+    "The team's nominal quota, leases included. Where one holds, the property `leasedInstances` says how many whole "
+    "instances of it are leased from others (above zero) or to others (below).",
+    "ClusterQueue `spec.resourceGroups`; leases by the policy document and its plan",
 )
 QUOTA_USED: Final = Metric(
     "QuotaUsed",
@@ -137,7 +142,7 @@ CAPACITY_HEALTHY: Final = Metric(
     "CapacityHealthy",
     COUNT,
     PER_CAPACITY,
-    "What the healthy nodes of the type offer. The property `instances` counts the nodes.",
+    "What the healthy nodes of the type offer. The property `instancesHealthy` counts the nodes.",
     "nodes that are ready, schedulable and healthy, times the type's numbers",
 )
 CAPACITY_UNHEALTHY: Final = Metric(

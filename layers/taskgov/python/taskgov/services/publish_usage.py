@@ -10,6 +10,7 @@ from typing import Final
 from pydantic import TypeAdapter, ValidationError
 
 from taskgov.allocation.codec import plan_from_json
+from taskgov.allocation.lease_book import lease_book
 from taskgov.audit.report_standing import standing_of
 from taskgov.contracts.steps import PublishUsageRequest, PublishUsageResult
 from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError, UpstreamError
@@ -96,7 +97,8 @@ class PublishUsage:
     def _usage(self, snapshot: Snapshot, by: str | None = None) -> int:
         standing = standing_of(snapshot)
         new = [preemption for preemption in standing.preemptions if self._is_new(snapshot, preemption, by)]
-        measured = [*measure_usage(standing, snapshot.taken_at), *measure_preemptions(new, standing.lost)]
+        usage = measure_usage(standing, snapshot.taken_at, lease_book(snapshot))
+        measured = [*usage, *measure_preemptions(new, standing.lost)]
         self.meter.record(snapshot.cluster.name, measured)
         return len(measured)
 

@@ -4,13 +4,14 @@ Used by `read_snapshot` at the start of a run, and by `publish_usage` and `audit
 """
 
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from taskgov.errors import InvalidRequestError
 from taskgov.policy.parse import ParsedPolicy, parse_policy
 from taskgov.ports import Clock, ClusterAccess, DocumentStore, HyperPodApi, KubernetesApi, StateStore
 from taskgov.services.use_history import UseHistory, with_use
-from taskgov.snapshot.model import ClusterFacts, Node, Snapshot
+from taskgov.snapshot.model import ClusterFacts, GroupInstanceType, InstanceGroup, Node, Snapshot
 from taskgov.snapshot.nodes import NodeMemory, nodes_from_kubernetes, remember_nodes
 
 MEMORY_KEY = "memory/{}/nodes.json"
@@ -87,7 +88,24 @@ def cluster_facts(description: Any) -> ClusterFacts:
         eks_arn=orchestrator.get("Eks", {}).get("ClusterArn"),
         node_recovery=description.get("NodeRecovery"),
         memory_reserved_percent=tiered.get("InstanceMemoryAllocationPercentage", 0),
+        instance_groups=_instance_groups(description),
     )
+
+
+def _instance_groups(description: Any) -> tuple[InstanceGroup, ...]:
+    """Return all groups by name. A flexible group says the threads of each of its types, any other those of its one."""
+    groups = (*description.get("InstanceGroups", ()), *description.get("RestrictedInstanceGroups", ()))
+    return tuple(sorted((_instance_group(group) for group in groups), key=attrgetter("name")))
+
+
+def _instance_group(group: Any) -> InstanceGroup:
+    details = group.get("InstanceTypeDetails") or [group]
+    types = (
+        GroupInstanceType(each["InstanceType"], each.get("ThreadsPerCore", group.get("ThreadsPerCore")))
+        for each in details
+        if "InstanceType" in each
+    )
+    return InstanceGroup(group["InstanceGroupName"], tuple(sorted(types, key=attrgetter("instance_type"))))
 
 
 def _eks_arn(facts: ClusterFacts) -> str:

@@ -19,6 +19,23 @@ KubernetesObject = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
+class GroupInstanceType:
+    """One instance type of an instance group, with the threads that its cores run (1: multithreading is off)."""
+
+    instance_type: str
+    threads_per_core: int | None = None
+    """None where SageMaker does not say: the type's default."""
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceGroup:
+    """A group of the cluster's machines; a flexible one has several instance types."""
+
+    name: str
+    instance_types: tuple[GroupInstanceType, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterFacts:
     """The governed cluster: who it is and what SageMaker says of its state (DescribeCluster)."""
 
@@ -29,6 +46,8 @@ class ClusterFacts:
     node_recovery: str | None = None
     memory_reserved_percent: int = 0
     """Share of node memory that tiered storage takes (TieredStorageConfig.InstanceMemoryAllocationPercentage)."""
+    instance_groups: tuple[InstanceGroup, ...] = ()
+    """Its instance groups, restricted ones too, by name; none in a snapshot that was taken before they were read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,96 @@
+"""Which leases does a cluster have, and how does each stand? Shown wherever quota is shown.
+
+A quota with a lease in it is more (or less) than what was promised, for a time; whoever reads the number has to see
+that. `status`, `explain`, `what-if`, the audit report and the metrics take the book from here.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from taskgov.allocation.leases import LeaseState, refused_as, state_at
+from taskgov.allocation.plan import Plan
+from taskgov.allocation.planner import plan_quotas
+from taskgov.findings import Finding
+from taskgov.policy.document import Lease
+from taskgov.snapshot.model import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseEntry:
+    """One lease of whole instances, from `start` (inclusive) to `end` (exclusive)."""
+
+    borrower: str
+    donor: str
+    instance_type: str
+    count: int
+    start: datetime
+    end: datetime
+    reason: str
+    state: LeaseState
+    because: str = ""
+    """Why it is refused; empty for any other state."""
+
+    def said_to(self, team: str) -> str:
+        """Return the lease as a note beside the quota of one of its two teams."""
+        way = f"from {self.donor}" if team == self.borrower else f"to {self.borrower}"
+        return f"{self.count} leased {way} until {self.end:%Y-%m-%d %H:%M}"
+
+
+def lease_book(snapshot: Snapshot, plan: Plan | None = None) -> tuple[LeaseEntry, ...]:
+    """Return the leases that have not ended, as they stand at the moment of the snapshot, in the order of their starts.
+
+    `plan` is the snapshot's plan, for those who have made it anyhow: only with leases one is made here.
+    """
+    now, policy = snapshot.taken_at, snapshot.policy
+    leases = [] if policy is None else [each for each in policy.leases if state_at(each, now) is not LeaseState.ENDED]
+    if not leases:
+        return ()
+    made = plan or plan_quotas(snapshot, mode="plan")
+    return tuple(sorted((_as_planned(lease, made) for lease in leases), key=_order))
+
+
+def leased(book: Iterable[LeaseEntry], team: str, instance_type: str) -> int:
+    """Return how many instances of its quota a team has from others now; below zero: how many it gave to others."""
+    held = (each for each in book if each.state is LeaseState.ACTIVE and each.instance_type == instance_type)
+    return sum(each.count * ((each.borrower == team) - (each.donor == team)) for each in held)
+
+
+def entry_of(lease: Lease, now: datetime) -> LeaseEntry:
+    """Return a lease as it stands by the clock alone."""
+    return LeaseEntry(
+        borrower=lease.to,
+        donor=lease.from_,
+        instance_type=lease.instance_type,
+        count=lease.count,
+        start=lease.start.astimezone(UTC),
+        end=lease.end.astimezone(UTC),
+        reason=lease.reason,
+        state=state_at(lease, now),
+    )
+
+
+def _as_planned(lease: Lease, plan: Plan) -> LeaseEntry:
+    entry = entry_of(lease, plan.taken_at)
+    if entry.state is not LeaseState.ACTIVE:
+        return entry
+    refusal = _refusal(lease, plan.findings)
+    if refusal is not None:
+        return replace(entry, state=LeaseState.REFUSED, because=refusal.because)
+    return replace(entry, state=LeaseState.PLANNED) if _is_unwritten(lease, plan) else entry
+
+
+def _refusal(lease: Lease, findings: Iterable[Finding]) -> Finding | None:
+    subject, carried = f"{lease.from_} -> {lease.to}", refused_as(lease)
+    told = (each for each in findings if each.code == "lease-refused" and each.subject == subject)
+    return next((each for each in told if each.evidence == carried), None)
+
+
+def _is_unwritten(lease: Lease, plan: Plan) -> bool:
+    teams = {lease.to, lease.from_}
+    lines = (line for line in plan.allocations if line.instance_type == lease.instance_type and line.team in teams)
+    return any(line.before != line.after for line in lines)
+
+
+def _order(entry: LeaseEntry) -> tuple[datetime, str, str, str]:
+    return entry.start, entry.borrower, entry.donor, entry.instance_type

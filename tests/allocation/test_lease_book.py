@@ -1,0 +1,80 @@
+"""How each lease stands, for everybody who shows quota."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from taskgov.allocation.lease_book import LeaseEntry, lease_book, leased
+from taskgov.allocation.leases import LeaseState
+from taskgov.allocation.planner import plan_quotas
+from taskgov.snapshot.model import Snapshot
+from tests.allocation.world import G5, NOW, applied, document, fixed, minutes, nodes, row, snapshot
+
+
+def lease(start: datetime, end: datetime, *, count: int = 2, donor: str = "shared-pool") -> dict[str, Any]:
+    named = {"to": "team-a", "from": donor, "instanceType": G5, "reason": "deadline"}
+    return named | {"count": count, "start": start, "end": end}
+
+
+def world(*leases: dict[str, Any]) -> Snapshot:
+    """A cluster of 6 whose quotas are as planned."""
+    policy = document(fixed("team-a", row(Count=2)), fixed("team-b", row(Count=1)), leases=list(leases))
+    unwritten = snapshot(policy, nodes(6))
+    return applied(unwritten, plan_quotas(unwritten, mode="apply"))
+
+
+DUE = lease(NOW + minutes(1), NOW + minutes(9))
+HOLDS = lease(NOW, NOW + minutes(9))
+ENDED = lease(NOW - minutes(9), NOW)
+TOO_MUCH = lease(NOW, NOW + minutes(9), count=3, donor="team-b")
+
+
+def states(book: tuple[LeaseEntry, ...]) -> list[LeaseState]:
+    return [each.state for each in book]
+
+
+def test_a_lease_is_due_before_its_start_and_gone_from_its_end() -> None:
+    assert states(lease_book(world(DUE))) == [LeaseState.DUE]
+    assert lease_book(world(ENDED)) == ()
+
+
+def test_a_lease_that_is_in_the_quotas_is_active_and_counts_for_both_teams() -> None:
+    book = lease_book(world(HOLDS))
+    assert states(book) == [LeaseState.ACTIVE]
+    assert [leased(book, team, G5) for team in ("team-a", "shared-pool", "team-b")] == [2, -2, 0]
+    assert leased(book, "team-a", "ml.p5.48xlarge") == 0
+
+
+def test_a_lease_that_nobody_has_written_yet_is_planned_and_in_no_quota() -> None:
+    before = world(DUE)
+    book = lease_book(replace(before, taken_at=NOW + minutes(1)))
+    assert states(book) == [LeaseState.PLANNED]
+    assert leased(book, "team-a", G5) == 0
+
+
+def test_of_two_leases_of_the_same_teams_the_refused_one_is_told_with_its_reason() -> None:
+    book = lease_book(world(TOO_MUCH, TOO_MUCH | {"count": 1}))
+    assert {each.count: each.state for each in book} == {3: LeaseState.REFUSED, 1: LeaseState.ACTIVE}
+    [refused] = [each for each in book if each.state is LeaseState.REFUSED]
+    assert "the donor team-b has 1 ml.g5.8xlarge, and cannot give 3" in refused.because
+
+
+def test_without_a_document_there_are_no_leases() -> None:
+    assert lease_book(snapshot(None, nodes(2))) == ()
+
+
+def test_a_plan_that_was_made_anyhow_gives_the_same_book() -> None:
+    held = world(HOLDS, DUE)
+    assert lease_book(held, plan_quotas(held, mode="plan")) == lease_book(held)
+
+
+@pytest.mark.parametrize("hours", [0, 2, -9])
+def test_moments_are_told_in_utc(hours: int) -> None:
+    zone = timezone(timedelta(hours=hours))
+    [entry] = lease_book(world(lease(NOW.astimezone(zone), (NOW + minutes(9)).astimezone(zone))))
+    assert entry.said_to("team-a") == "2 leased from shared-pool until 2026-11-20 12:09"
+    assert entry.said_to("shared-pool") == "2 leased to team-a until 2026-11-20 12:09"
+    planned = plan_quotas(world(HOLDS | {"end": (NOW + minutes(9)).astimezone(zone)}), mode="plan")
+    assert any("until 2026-11-20 12:09 UTC" in line.because for line in planned.allocations)
