@@ -32,10 +32,13 @@ demo: $(READY) ## Govern a cluster on the embedded stack: every walkthrough, eac
 	@echo "Playing the walkthroughs on the embedded stack ..." >&2
 	@$(BIN)/taskgov demo $(ARGS)
 
+# What `make test` runs: everything that has no target of its own.
+FAST := not slow and not faults and not cluster and not browser
+
 .PHONY: test
 test: $(READY) ## Run the tests: fast, hermetic, no network (ARGS="-k name")
 	@echo "Running the tests ..."
-	@$(BIN)/pytest --numprocesses auto --quiet -m "not slow and not faults and not cluster" $(ARGS)
+	@$(BIN)/pytest --numprocesses auto --quiet -m "$(FAST)" $(ARGS)
 
 .PHONY: test-slow
 test-slow: $(READY) ## Run what needs the package index: `sam build` on a machine without the runtime's Python
@@ -49,13 +52,23 @@ test-faults: $(READY) ## Break every call of a run in every way, and drown it in
 test-cluster: $(READY) ## Prove it on a real API server with the real Kueue (needs Go, or TASKGOV_TEST_KUBECONFIG)
 	@$(BIN)/pytest --quiet -m cluster tests/cluster $(ARGS)
 
+BROWSER := $(VENV)/.browser
+$(BROWSER): $(READY) requirements/browser.txt
+	@echo "Adding what drives Chromium (pinned, once) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement requirements/browser.txt
+	@touch $@
+
+.PHONY: test-browser
+test-browser: $(BROWSER) ## Open the audit report in headless Chromium: layout, sorting, no request (needs Chromium)
+	@$(BIN)/pytest --quiet -m browser tests/browser $(ARGS)
+
 .PHONY: test-local-invoke
 test-local-invoke: $(READY) ## Run every function in a Lambda container with its sample event (needs Docker)
 	@$(BIN)/python -m tests.local_invoke $(ARGS)
 
 .PHONY: coverage
 coverage: $(READY) ## Run the tests and show what they do not reach
-	@$(BIN)/pytest --numprocesses auto --quiet -m "not slow and not faults and not cluster" --cov --cov-report=term:skip-covered $(ARGS)
+	@$(BIN)/pytest --numprocesses auto --quiet -m "$(FAST)" --cov --cov-report=term:skip-covered $(ARGS)
 
 .PHONY: lint
 lint: $(READY) ## Check style, types, the order of the rooms, security, and the template (three ways)
@@ -87,9 +100,11 @@ bench-lambda: $(READY) ## Measure how each function starts, as a ratio to an emp
 	@$(BIN)/python -m benchmarks.lambda_start $(ARGS)
 
 .PHONY: lock
-lock: $(READY) ## Write requirements/dev.txt anew from pyproject.toml (needs uv)
-	@uv pip compile pyproject.toml --extra cli --extra embedded --group dev --universal --python-version 3.11 \
+lock: $(READY) ## Write requirements/ anew from pyproject.toml (needs uv)
+	@uv pip compile pyproject.toml --extra cli --extra embedded --extra plots --group dev --universal --python-version 3.11 \
 		--generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements/dev.txt
+	@uv pip compile --group browser --universal --python-version 3.11 --constraint requirements/dev.txt \
+		--generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements/browser.txt
 
 .PHONY: clean
 clean: ## Remove the environment and what tools left behind

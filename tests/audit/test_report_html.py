@@ -105,9 +105,9 @@ def test_what_comes_from_the_cluster_is_escaped() -> None:
 
 def test_a_team_that_holds_more_than_a_lowered_quota_is_not_drawn_as_borrowing() -> None:
     html = report_html(replace(a_report(), usage=(a_report().usage[3],))).decode()
-    drawing = html[html.index('<div class="bar">') : html.index('<section id="usage">')]
-    assert 'class="over-quota"' in drawing
-    assert 'class="borrowed"' not in drawing
+    drawing = html[html.index('<table class="charts-css') : html.index('<section id="usage">')]
+    assert 'td class="over-quota"' in drawing
+    assert 'td class="borrowed"' not in drawing
 
 
 @pytest.mark.parametrize(

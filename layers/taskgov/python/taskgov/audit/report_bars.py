@@ -1,4 +1,4 @@
-"""How long is each part of a team's bar? Geometry of the quota bars, in percent of the widest one of a group.
+"""How long is each part of a team's bar? Geometry of the quota bars, as fractions of the widest one of a group.
 
 `report_html` draws them. One bar stands for one team on one instance type; bars of a type share one scale, so that
 lengths can be compared by eye.
@@ -13,12 +13,12 @@ from taskgov.audit.report import UsageLine
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A part of a bar: what it shows, where it starts and how wide it is, in percent."""
+    """A part of a bar: what it shows, how much that is, and which fraction of the scale it fills."""
 
     kind: str
     """`own`, `lent`, `idle`, `borrowed` or `over-quota`."""
-    start: float
-    width: float
+    amount: float
+    size: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def bar_groups(lines: Iterable[UsageLine]) -> tuple[BarGroup, ...]:
 def bar(line: UsageLine, scale: float) -> Bar:
     """Return the bar of one line; `scale` is the amount that fills the whole width.
 
-    Parts that are nothing are left out, and the parts' widths add up to the greater of quota and use.
+    Parts that are nothing are left out, and the parts' sizes add up to the greater of quota and use.
     """
     own = line.used - line.borrowed - line.over_quota
     parts = (
@@ -63,18 +63,12 @@ def bar(line: UsageLine, scale: float) -> Bar:
         ("over-quota", line.over_quota),
         ("borrowed", line.borrowed),
     )
-    segments: list[Segment] = []
-    start = 0.0
-    for kind, amount in parts:
-        if amount > 0:
-            segments.append(Segment(kind, _percent(start, scale), _percent(amount, scale)))
-            start += amount
     limit = None if line.borrow_limit is None else line.guaranteed + line.borrow_limit
     return Bar(
         line=line,
-        segments=tuple(segments),
-        quota_mark=_percent(line.guaranteed, scale),
-        limit_mark=_percent(limit, scale) if limit is not None and line.guaranteed < limit <= scale else None,
+        segments=tuple(Segment(kind, amount, _part(amount, scale)) for kind, amount in parts if amount > 0),
+        quota_mark=_part(line.guaranteed, scale),
+        limit_mark=_part(limit, scale) if limit is not None and line.guaranteed < limit <= scale else None,
     )
 
 
@@ -95,5 +89,5 @@ def _by_type(line: UsageLine) -> tuple[str, str]:
     return line.instance_type, line.resource
 
 
-def _percent(amount: float, scale: float) -> float:
-    return round(100 * amount / scale, 3)
+def _part(amount: float, scale: float) -> float:
+    return round(amount / scale, 5)
