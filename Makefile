@@ -24,7 +24,7 @@ $(READY): requirements/dev.txt
 .PHONY: setup
 setup: $(READY) ## Make the environment in .venv and nothing else
 
-PYTHON_CODE := layers/taskgov/python functions workstation tests benchmarks
+PYTHON_CODE := layers/taskgov/python functions workstation tests benchmarks pictures
 SAM := AWS_DEFAULT_REGION=us-east-1 SAM_CLI_TELEMETRY=0 $(BIN)/sam
 
 .PHONY: demo
@@ -98,6 +98,10 @@ bench-plan: $(READY) ## Measure planning against the parsing of the node list, a
 .PHONY: bench-lambda
 bench-lambda: $(READY) ## Measure how each function starts, as a ratio to an empty handler (needs Docker)
 	@$(BIN)/python -m benchmarks.lambda_start $(ARGS)
+
+.PHONY: pictures
+pictures: $(BROWSER) ## Make the pictures of README and docs anew (the report's need Chromium; ARGS=dashboard for one)
+	@$(BIN)/python -m pictures $(ARGS)
 
 .PHONY: lock
 lock: $(READY) ## Write requirements/ anew from pyproject.toml (needs uv)

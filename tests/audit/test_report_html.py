@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from importlib.resources import files
 
 import pytest
 
@@ -57,6 +58,11 @@ def test_the_page_is_well_formed_and_asks_nobody_for_anything(report: Report) ->
     html = report_html(report).decode()
     assert "default-src 'none'" in html
     assert not re.search(r"https?://|@import|url\(|fetch\(", html)
+
+
+def test_the_library_that_draws_the_charts_is_in_the_page_as_published() -> None:
+    library = files("taskgov.audit").joinpath("charts_css/charts-1.2.0.min.css").read_text().strip()
+    assert f"<style>{library}</style>" in report_html(a_report()).decode()
 
 
 def test_the_same_report_gives_the_same_bytes() -> None:

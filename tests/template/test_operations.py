@@ -100,13 +100,20 @@ def test_the_resync_looks_like_an_event() -> None:
     }
 
 
-def test_the_dashboard_is_json_and_shows_what_is_measured(stack: Translated) -> None:
+def test_the_dashboard_shows_the_state_of_every_alarm(stack: Translated) -> None:
+    (dashboard,) = stack.resources_of("AWS::CloudWatch::Dashboard").values()
+    widgets = json.loads(dashboard["DashboardBody"]["Fn::Sub"])["widgets"]
+    (alarms,) = [one["properties"]["alarms"] for one in widgets if one["type"] == "alarm"]
+    assert set(alarms) == {f"${{{name}.Arn}}" for name in stack.resources_of("AWS::CloudWatch::Alarm")}
+
+
+def test_the_dashboard_is_json_and_shows_everything_that_is_measured(stack: Translated) -> None:
     (dashboard,) = stack.resources_of("AWS::CloudWatch::Dashboard").values()
     widgets = json.loads(dashboard["DashboardBody"]["Fn::Sub"])["widgets"]
     shown = set(re.findall(r'MetricName=\\?"(\w+)', json.dumps(widgets).replace("\\\\", "\\")))
     measured = {one.name for one in vars(metric_catalogue).values() if isinstance(one, metric_catalogue.Metric)}
     assert shown <= measured
-    assert shown >= {"QuotaGuaranteed", "QuotaUsed", "Borrowed", "Lent", "Idle", "Preemptions", "ChangesApplied"}
+    assert shown == measured
     places = [(one["x"], one["y"]) for one in widgets]
     assert len(set(places)) == len(places)
 

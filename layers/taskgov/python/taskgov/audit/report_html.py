@@ -1,14 +1,13 @@
 """How is a report shown to people? As one HTML file that needs nothing else: no request leaves it.
 
 `audit_cluster` stores it, the command line writes it to a file. Everything from the cluster is escaped. Charts are
-drawn by charts.css (chartscss.org), a style sheet that makes charts of tables: no script, and they print.
+drawn by charts.css (chartscss.org), a style sheet that makes charts of tables: no script, and they print. It lies in
+`charts_css/` as published (dist/charts.min.css of 1.2.0), with its licence.
 """
 
 from functools import cache
-from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
-from markupsafe import Markup
 
 from taskgov.allocation.plan import Outcome
 from taskgov.audit import report_text
@@ -18,15 +17,12 @@ from taskgov.audit.report_tables import short_resource, tables
 from taskgov.findings import Finding, Severity
 
 TEMPLATE = "report.html.j2"
-CHARTS = "charts_css/charts-1.2.0.min.css"
-"""Its dist/charts.min.css as published, with its licence beside it."""
 
 
 def report_html(report: Report) -> bytes:
     """Return the page. The same report gives the same bytes."""
     page = _template().render(
         report=report,
-        charts_css=Markup(_charts()),  # noqa: S704 -- our own file
         headline=headline(report),
         worst=worst_severity(report.findings),
         tiles=_tiles(report.totals),
@@ -89,11 +85,6 @@ def _tiles(totals: Totals) -> tuple[tuple[str, str, str], ...]:
     if totals.over_quota:
         tiles.insert(5, ("Over quota", report_text.number(totals.over_quota), unit))
     return tuple(tiles)
-
-
-@cache
-def _charts() -> str:
-    return files("taskgov.audit").joinpath(CHARTS).read_text()
 
 
 @cache

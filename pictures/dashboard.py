@@ -1,0 +1,154 @@
+"""Draw a dashboard as CloudWatch would: its grid, its widgets, their lines. The same data gives the same bytes."""
+
+from __future__ import annotations
+
+from itertools import cycle
+from typing import TYPE_CHECKING, Final
+
+import matplotlib as mpl
+from matplotlib.dates import DateFormatter, HourLocator, date2num
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
+
+    from pictures.recorded import Panel, Series
+
+UNIT: Final = 0.56
+"""Inches of a column of the grid; a row is 0.9 of it."""
+TOP: Final = 0.9
+"""Inches above the grid, for the heading."""
+INK, SOFT, LINE, PAGE, CARD = "#1d2126", "#5f6873", "#e4e2dc", "#f7f6f3", "#ffffff"
+COLOURS: Final = ("#3b6fd4", "#e39a34", "#3f9b80", "#8c5bb5", "#c9463d", "#5f6873", "#b08a3e")
+Style = str | tuple[float, tuple[float, float]]
+"""Of a line: a name, or an offset with a pattern."""
+STYLES: Final[tuple[Style, ...]] = ("-", (0, (4, 2)), (0, (1, 1.5)))
+FONT: Final = {"font.family": "DejaVu Sans", "font.size": 9, "svg.hashsalt": "taskgov"}
+
+
+def draw(heading: str, note: str, panels: Sequence[Panel], file: Path) -> None:
+    """Write the picture."""
+    rows = max(y + height for _, y, _, height in (panel.place for panel in panels))
+    width, height = 24 * UNIT, rows * UNIT * 0.9 + TOP
+    with mpl.rc_context(FONT):
+        figure = Figure(figsize=(width, height), facecolor=PAGE)
+        figure.text(0.5 * UNIT / width, 1 - 0.36 / height, heading, fontsize=15, fontweight="bold", color=INK)
+        figure.text(0.5 * UNIT / width, 1 - 0.64 / height, note, fontsize=9, color=SOFT)
+        colours, span = _colours(panels), _span(panels)
+        for panel in panels:
+            for axes in _panel(figure, panel, colours, (width, height)):
+                axes.set_xlim(*span)
+        figure.savefig(file, dpi=100, metadata={"Software": None})
+
+
+def _colours(panels: Sequence[Panel]) -> Mapping[str, str]:
+    """Give whomever a line is about the same colour in all widgets, in the order in which they come."""
+    about = dict.fromkeys(each.of for panel in panels for each in panel.series if each.of)
+    return dict(zip(about, cycle(COLOURS), strict=False))
+
+
+def _span(panels: Sequence[Panel]) -> tuple[float, float]:
+    """Return the first and the last moment of all widgets."""
+    times = [float(date2num(at)) for panel in panels for each in panel.series for at in each.times if not each.counts]
+    return min(times), max(times)
+
+
+def _panel(figure: Figure, panel: Panel, colours: Mapping[str, str], size: tuple[float, float]) -> list[Axes]:
+    """Draw one widget; return what has a time axis."""
+    x, y, wide, high = panel.place
+    width, height = size
+    left, right = (x * UNIT + 0.12) / width, ((x + wide) * UNIT - 0.12) / width
+    top = 1 - (TOP + y * UNIT * 0.9 + 0.06) / height
+    bottom = 1 - (TOP + (y + high) * UNIT * 0.9 - 0.06) / height
+    card = figure.add_axes((left, bottom, right - left, top - bottom), facecolor=CARD)
+    card.set(xticks=[], yticks=[])
+    for spine in card.spines.values():
+        spine.set_color(LINE)
+    card.text(0.02, 0.955, panel.title, transform=card.transAxes, va="top", fontweight="bold", color=INK)
+    if panel.alarms:
+        _alarms(card, panel)
+    elif not panel.series:
+        _words(card, "AWS/SQS: measured by AWS alone, so there is nothing to show from the embedded stack.")
+    else:
+        inside = (left + 0.55 / width, bottom + 0.92 / height, right - left - 1.1 / width, top - bottom - 1.28 / height)
+        return _lines(figure.add_axes(inside, facecolor=CARD), panel, colours)
+    return []
+
+
+def _alarms(card: Axes, panel: Panel) -> None:
+    for number, name in enumerate(panel.alarms):
+        words = name.split("-")[1].removesuffix("Alarm")
+        row, column = divmod(number, 2)
+        card.add_line(
+            Line2D([0.04 + 0.48 * column], [0.76 - 0.2 * row], marker="s", ms=7, color=SOFT, transform=card.transAxes)
+        )
+        card.text(0.065 + 0.48 * column, 0.76 - 0.2 * row, words, transform=card.transAxes, va="center", color=INK)
+
+
+def _words(card: Axes, words: str) -> None:
+    card.text(0.5, 0.5, words, transform=card.transAxes, ha="center", va="center", color=SOFT)
+
+
+def _lines(axes: Axes, panel: Panel, colours: Mapping[str, str]) -> list[Axes]:
+    other = axes.twinx() if any(each.right for each in panel.series) else None
+    metrics = list(dict.fromkeys(each.metric for each in panel.series))
+    own = dict(zip(metrics, cycle(COLOURS), strict=False))
+    handles = []
+    for each in panel.series:
+        colour = colours.get(each.of, own[each.metric])
+        style = STYLES[metrics.index(each.metric) % len(STYLES)] if each.of else STYLES[0]
+        target = other if each.right and other is not None else axes
+        handles += _line(target, each, colour, style)
+    for side, label in ((axes, panel.left_label), (other, panel.right_label)):
+        if side is not None:
+            _axis(side, label)
+    axes.grid(axis="y", color=LINE, linewidth=0.6)
+    axes.legend(
+        handles=handles,
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.12),
+        ncols=2 if max(len(each.label) for each in panel.series) > 24 else 3,
+        frameon=False,
+        fontsize=7.6,
+        labelcolor=SOFT,
+        handlelength=2,
+        columnspacing=1.4,
+        labelspacing=0.25,
+    )
+    return [axes] if other is None else [axes, other]
+
+
+def _line(axes: Axes, each: Series, colour: str, style: Style) -> list[Line2D]:
+    moments = [float(date2num(at)) for at in each.times]
+    if each.counts or len(each.times) < 3:
+        # What happens now and then: points, with a stem to the ground.
+        points = [(at, value) for at, value in zip(moments, each.values, strict=True) if value]
+        times, values = zip(*points, strict=True) if points else ((), ())
+        axes.vlines(times, 0, values, color=colour, linewidth=1.2, alpha=0.5)
+        return axes.plot(times, values, "D" if each.right else "o", ms=4, color=colour, label=each.label)
+    return axes.plot(
+        moments,
+        each.values,
+        color=colour,
+        linestyle=style,
+        linewidth=1.6,
+        drawstyle="steps-post",
+        label=each.label,
+    )
+
+
+def _axis(axes: Axes, label: str) -> None:
+    axes.set_ylabel(label, color=SOFT, fontsize=8)
+    axes.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
+    axes.xaxis.set_major_locator(HourLocator())
+    axes.xaxis.set_major_formatter(DateFormatter("%H:%M"))
+    axes.tick_params(colors=SOFT, labelsize=8, length=0)
+    low, high = axes.get_ylim()
+    axes.set_ylim(min(0.0, low), max(1.0, high) * 1.06)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
