@@ -67,6 +67,8 @@ class GivenCluster:
     def run_kueue(self, governance: Object) -> None:
         if "fairSharing" not in governance:
             pytest.skip("the given cluster's Kueue is taken to run with fair sharing")
+        if "waitForPodsReady" in governance:
+            pytest.skip("the given cluster's Kueue is taken to run without waitForPodsReady")
 
     def kubeconfig(self, user: str, group: str) -> Path:
         pytest.skip(f"no certificate can be made for {user} of {group} on a given cluster")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from taskgov.hyperpod import names
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ComputeQuota, SchedulerConfig
+from taskgov.kueue.foundation import admission_policy
 from taskgov.kueue.render import RenderedObjects, render
 from taskgov_embedded.cluster.jobs import JOB_UID_LABEL
 from taskgov_embedded.cluster.manifests import job_manifest
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from tests.cluster.kube import Object
 
 TABLE: Final = InstanceTypeTable()
-_OURS: Final = ("LocalQueue", "ClusterQueue", "ResourceFlavor", "WorkloadPriorityClass")
+_OURS: Final = ("LocalQueue", "ClusterQueue", "Cohort", "ResourceFlavor", "WorkloadPriorityClass")
 
 
 def a_quota(
@@ -116,6 +117,7 @@ def clear(kube: Kube) -> None:
     wait_for("the workloads are gone", lambda: not kube.list(KUEUE, "Workload"))
     for kind in _OURS:
         kube.delete(kube.list(KUEUE, kind))
+    kube.delete(reversed(admission_policy()))
     wait_for("queues and flavors are gone", lambda: not any(kube.list(KUEUE, kind) for kind in _OURS))
 
 

@@ -1,4 +1,3 @@
-import re
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +6,7 @@ import pytest
 from taskgov.hyperpod.instance_types import InstanceTypeTable, UnknownInstanceTypeError
 from taskgov.hyperpod.model import ComputeQuota, SchedulerConfig
 from taskgov.kueue.render import KueueVersion, ManagerConfiguration, manager_configuration, render, render_idle_pool
+from tests.support.kubectl import described, unspaced
 
 SEEDS = Path(__file__).parents[3] / "shared" / "seeds"
 TABLE = InstanceTypeTable()
@@ -124,32 +124,6 @@ def test_kubectl_describe_of_our_queues_reads_as_printed() -> None:
     assert spec.pop("stopPolicy") == "None"
     assert described("ClusterQueue", queue["metadata"]["labels"], spec) in text
     assert described("LocalQueue", local["metadata"]["labels"], local["spec"]) in text
-
-
-def described(kind: str, labels: dict[str, str], spec: dict[str, Any]) -> str:
-    label_text = " ".join(f"{key}={value}" for key, value in labels.items())
-    head = (
-        f"Labels: {label_text} Annotations: <none> API Version: kueue.x-k8s.io/v1beta1 Kind: {kind} Metadata: ... Spec:"
-    )
-    return unspaced(f"{head} {description(spec)}")
-
-
-def unspaced(text: str) -> str:
-    """Drop what the page's extraction lost or added: line breaks and spaces."""
-    return re.sub(r"\s+", "", text)
-
-
-def description(value: Any) -> str:
-    """Print as `kubectl describe` does: keys in alphabetical order and split into words, nothing but spaces between."""
-    if isinstance(value, dict):
-        return " ".join(f"{title(key)}: {description(value[key])}" for key in sorted(value))
-    if isinstance(value, list):
-        return " ".join(description(one) for one in value)
-    return str(value)
-
-
-def title(key: str) -> str:
-    return key if "/" in key or "." in key else re.sub(r"(?<!^)(?=[A-Z])", " ", key[0].upper() + key[1:])
 
 
 def test_the_namespace_and_the_local_queue_carry_hyperpods_names_and_labels() -> None:

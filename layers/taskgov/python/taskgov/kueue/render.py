@@ -104,12 +104,16 @@ def render(
     )
 
 
-def manager_configuration(scheduler: SchedulerConfig | None) -> ManagerConfiguration:
+def manager_configuration(
+    scheduler: SchedulerConfig | None, *, wait_for_pods_ready: bool = False
+) -> ManagerConfiguration:
     """Return how Kueue's manager runs under this cluster policy.
 
-    FairShare is Enabled by default; without any cluster policy HyperPod serves first come first served.
+    FairShare is Enabled by default; without any cluster policy HyperPod serves first come first served. Gang scheduling
+    (`waitForPodsReady`) is no part of a cluster policy: HyperPod has it off unless somebody switches it on.
     """
-    return ManagerConfiguration(fair_sharing=scheduler is not None and scheduler.fair_share is not Switch.DISABLED)
+    fair = scheduler is not None and scheduler.fair_share is not Switch.DISABLED
+    return ManagerConfiguration(fair_sharing=fair, wait_for_pods_ready=wait_for_pods_ready)
 
 
 def render_idle_pool(

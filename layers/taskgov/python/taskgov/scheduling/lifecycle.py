@@ -45,9 +45,10 @@ def admit(record: Record, admission: Admission, now: Instant) -> None:
 
 
 def wait(record: Record, reason: str, message: str | Verdict, now: Instant) -> None:
-    """Say why there is no quota."""
+    """Say why there is no quota. Kueue 0.19 writes `Admitted` only on what was admitted once (unless a gate is on)."""
     record.set_condition(QUOTA_RESERVED, status=False, reason=reason, message=message, now=now)
-    record.set_condition(ADMITTED, status=False, reason="NoReservation", message=NO_RESERVATION, now=now)
+    if ADMITTED in record.conditions:
+        record.set_condition(ADMITTED, status=False, reason="NoReservation", message=NO_RESERVATION, now=now)
 
 
 def tell_to_leave(record: Record, reason: str, message: str, now: Instant, preempted: str | None = None) -> None:
