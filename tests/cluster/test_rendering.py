@@ -112,10 +112,11 @@ def test_a_job_in_a_governed_namespace_has_to_name_its_queue(kube: Kube) -> None
     assert f"jobs in namespace {namespace} are governed" in plain
     assert f"here {local_queue_of('team-a')}" in plain
     assert "are governed" in refusal_of(kube, a_job("empty", namespace, {QUEUE_NAME: ""}, {}))
-    misplaced = refusal_of(kube, a_job("misplaced", namespace, {}, queue))
+    misplaced = refusal_of(kube, a_job("misplaced", namespace, {"app": "x"}, queue))
     assert "on the pod template, where Kueue does not look" in misplaced
     assert refusal_of(kube, a_job("outside", "default", {}, {})) == ""
     assert refusal_of(kube, a_job("good", namespace, queue, {})) == ""
+    assert refusal_of(kube, a_job("printed", namespace, {}, queue)) == ""  # the API server copies the labels
     owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "nightly", "uid": "1"}
     owned = a_job("owned", namespace, {}, {})
     owned["metadata"]["ownerReferences"] = [owner]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from taskgov.explain.manifests import workload_of
+from taskgov.explain.manifests import QUEUE_ON_PODS, workload_of
 from taskgov.scheduling.reading import read_workload
 from tests.support.lab import GPU, Lab
 
@@ -56,6 +56,19 @@ def test_pods_queue_and_priority_are_read(kind: str) -> None:
     assert [(each.name, each.count) for each in read.pod_sets] == pod_sets
     assert all(each.requests == ((GPU, 2),) for each in read.pod_sets)
     assert (read.queue, read.priority, read.namespace) == ("hyperpod-ns-team-a-localqueue", 70, "hyperpod-ns-team-a")
+
+
+def test_a_queue_that_only_the_pods_name_is_told_of_and_not_taken() -> None:
+    template = {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "lq"}}, "spec": POD}
+    spec = {"template": template}
+    named = {"name": "train", "namespace": "hyperpod-ns-team-a", "labels": {"app": "x"}}
+    misplaced = workload_of({"kind": "Job", "metadata": named, "spec": spec}, SNAPSHOT)
+    assert (misplaced["spec"]["queueName"], misplaced["metadata"]["annotations"]) == ("", {QUEUE_ON_PODS: "lq"})
+    printed = workload_of({"kind": "Job", "metadata": {**named, "labels": {}}, "spec": spec}, SNAPSHOT)
+    assert printed["spec"]["queueName"] == "lq"
+    replicas = {"Worker": {"replicas": 2, "template": template}}
+    unlabelled = {"kind": "PyTorchJob", "metadata": {**named, "labels": {}}, "spec": {"pytorchReplicaSpecs": replicas}}
+    assert workload_of(unlabelled, SNAPSHOT)["metadata"]["annotations"] == {QUEUE_ON_PODS: "lq"}
 
 
 def test_a_workload_is_taken_as_it_is() -> None:

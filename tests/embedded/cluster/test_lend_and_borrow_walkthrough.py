@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from taskgov_embedded.cluster.views import condition_status
 from tests.embedded.cluster.support import RANKS, Lab, policy, quota
 
 C5 = "ml.c5.2xlarge"
@@ -26,7 +27,7 @@ def six_and_five(limit: int, strategy_a: str = "LendAndBorrow", strategy_b: str 
 
 
 def admitted(lab: Lab, team: str, name: str) -> bool:
-    return lab.condition(team, name, "Admitted")["status"] == "True"
+    return condition_status(lab.workload(team, name), "Admitted") == "True"
 
 
 @pytest.mark.parametrize(("limit", "fits"), [(100, True), (60, True), (59, False), (50, False), (500, True)])

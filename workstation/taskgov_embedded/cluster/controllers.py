@@ -9,8 +9,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from taskgov.kueue.jobs import labels_as_stored, queue_on_pods_only
 from taskgov_embedded.cluster.jobs import (
-    has_misplaced_queue,
     is_suspended,
     pod_sets_of,
     queue_of,
@@ -57,13 +57,15 @@ class JobControllers:
             raise ValueError(f"{manifest['kind']} {namespace}/{name} already exists")
         if manifest["kind"] == "Deployment":
             return self._deploy(manifest, run_seconds)
+        labels = dict(labels_as_stored(manifest))
+        manifest = {**manifest, "metadata": {**manifest["metadata"], **({"labels": labels} if labels else {})}}
         job = dict(manifest) if queue_of(manifest) is None else with_suspend(manifest, suspended=True)
         stored = self._store.apply(job)
         if run_seconds is not None:
             self._runs.add(stored, run_seconds)
         if queue_of(stored) is not None:
             self._manager.apply(workload_of(stored, self._priority_of(stored)))
-        elif has_misplaced_queue(stored):
+        elif queue_on_pods_only(stored):
             self._warn(stored)
         return stored
 

@@ -51,13 +51,6 @@ def queue_of(job: Mapping[str, Any]) -> str | None:
     return _labels(job).get(QUEUE_NAME_LABEL)
 
 
-def has_misplaced_queue(job: Mapping[str, Any]) -> bool:
-    """Say whether only the pod template names a queue: Kueue does not govern such a job, whatever its author meant."""
-    if queue_of(job) is not None or job["kind"] == "Pod":
-        return False
-    return any(QUEUE_NAME_LABEL in _labels(pod_set.template) for pod_set in pod_sets_of(job))
-
-
 def priority_class_of(job: Mapping[str, Any]) -> str | None:
     """Return the WorkloadPriorityClass that a job names, if any."""
     return _labels(job).get(PRIORITY_CLASS_LABEL)

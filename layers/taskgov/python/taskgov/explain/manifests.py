@@ -8,10 +8,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from taskgov.hyperpod.names import PRIORITY_CLASS_LABEL, QUEUE_NAME_LABEL, local_queue_of, namespace_of
+from taskgov.kueue.jobs import labels_as_stored, queue_on_pods_only
 from taskgov.scheduling.instants import instant, timestamp
 from taskgov.snapshot.model import KubernetesObject, Snapshot
 
 KINDS: Final = "Job, Pod, PyTorchJob and other Kubeflow jobs, HyperPodPyTorchJob, Workload"
+QUEUE_ON_PODS: Final = "taskgov/queue-on-pods"
+"""Annotation of a Workload made here: the queue that only the pod template names, where Kueue does not look."""
 _REPLICA_SPECS: Final = "ReplicaSpecs"
 """How Kubeflow's jobs name their pods: `pytorchReplicaSpecs`, `mpiReplicaSpecs`, ..."""
 
@@ -26,7 +29,8 @@ def workload_of(manifest: Mapping[str, Any], snapshot: Snapshot, team: str | Non
     name = metadata.get("name") or metadata.get("generateName", "job").rstrip("-")
     if not namespace:
         raise ValueError(f"{kind} {name} says no namespace: write metadata.namespace, or give its team")
-    labels = metadata.get("labels") or {}
+    labels = labels_as_stored(manifest)
+    on_pods = None if team else queue_on_pods_only(manifest)
     spec = dict(manifest.get("spec") or {}) if kind == "Workload" else _spec(manifest, labels)
     if team:
         spec["queueName"] = local_queue_of(team)
@@ -39,6 +43,7 @@ def workload_of(manifest: Mapping[str, Any], snapshot: Snapshot, team: str | Non
             "creationTimestamp": timestamp(instant(snapshot.taken_at)),
             "labels": dict(labels),
             "ownerReferences": [{"kind": kind, "name": name, "controller": True}],
+            **({"annotations": {QUEUE_ON_PODS: on_pods}} if on_pods else {}),
         },
         "spec": spec,
         "status": {},

@@ -8,6 +8,7 @@ from taskgov.audit.findings_work import work_findings
 from taskgov.explain.amounts import all_words, words
 from taskgov.explain.case import Case
 from taskgov.explain.find import named
+from taskgov.explain.manifests import QUEUE_ON_PODS
 from taskgov.explain.nodes import node_shortage
 from taskgov.explain.reasons import Reason
 from taskgov.kueue.workloads import preemptions_of
@@ -42,7 +43,9 @@ def _finished(case: Case) -> str | None:
 def _not_governed(case: Case) -> str | None:
     if case.workload.queue or case.admission:
         return None
-    return f"{case.named.shown} names no queue: no quota is counted for it, and none is kept for it."
+    on_pods = (case.item["metadata"].get("annotations") or {}).get(QUEUE_ON_PODS)
+    where = f" (its pod template names {on_pods}, where Kueue does not look)" if on_pods else ""
+    return f"{case.named.shown} names no queue{where}: no quota is counted for it, and none is kept for it."
 
 
 def _deactivated(case: Case) -> str | None:
