@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from taskgov.adapters.kubernetes import KubeconfigConnections
-from taskgov.adapters.kueue_backend import KueueBackend, Standing
+from taskgov.adapters.kueue_backend import KueueBackend
 from taskgov.errors import ConflictError, UpstreamError
 from taskgov.hyperpod.names import cluster_queue_of
+from taskgov.kueue.ownership import Standing
 from taskgov.kueue.render import RenderedObjects, manager_configuration, render
 from taskgov.ports import ClusterAccess
 from tests.cluster.kube import KUEUE, Kube, is_true, wait_for

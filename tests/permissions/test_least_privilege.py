@@ -20,15 +20,16 @@ if TYPE_CHECKING:
     from taskgov_embedded.iam import Grant, Statement
 
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
-REPRESENTATIVE = ["07", "14", "21"]
+REPRESENTATIVE = ["07", "14", "21", "24"]
 """Walkthroughs that together with `play_beside` use every permission that any of them uses."""
 
 NOT_CALLED = "S3 answers 404 instead of 403 for a document that is not there; it is no call of its own"
 OPTIONAL = "asked only when a summary lacks its optional members; the embedded stack gives all of them"
 UNUSED = {
     ("ReadSnapshotRole", "s3:ListBucket"): NOT_CALLED,
-    ("PublishUsageRole", "s3:ListBucket"): NOT_CALLED,
     ("AuditClusterRole", "s3:ListBucket"): NOT_CALLED,
+    ("ApplyChangeRole", "s3:ListBucket"): NOT_CALLED,
+    ("VerifyPlanRole", "s3:ListBucket"): NOT_CALLED,
     ("ReadSnapshotRole", "sagemaker:DescribeComputeQuota"): OPTIONAL,
     ("PublishUsageRole", "sagemaker:DescribeComputeQuota"): OPTIONAL,
     ("AuditClusterRole", "sagemaker:DescribeComputeQuota"): OPTIONAL,

@@ -187,6 +187,10 @@ class InMemoryDocuments:
     def find(self, key: str) -> bytes | None:
         return self.stored.get(key)
 
+    def policy_names(self) -> tuple[str, ...]:
+        keys = (key.removeprefix("policies/") for key in self.stored if key.startswith("policies/"))
+        return tuple(sorted(key.removesuffix(".yaml") for key in keys if key.endswith(".yaml") and "/" not in key))
+
 
 @dataclass
 class InMemoryState:

@@ -85,13 +85,11 @@ class LocalAccount:
         return self.stack.account.identities.assume(role, self.stack.physical(function))
 
     def _api_server(self, certificate: Path, key: Path) -> ClusterApiServer:
-        host, port = self._address
         return ClusterApiServer(
             self.cluster.store,
             verifier=TokenVerifier(EKS_NAME, lambda: self.clock.now),
             rules=read_rules(REPOSITORY / "docs" / "rbac.yaml"),
-            host=host,
-            port=port,
+            address=self._address,
             certificate=(str(certificate), str(key)),
         )
 

@@ -19,7 +19,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
 TOKEN_PREFIX: Final = "k8s-aws-v1."  # noqa: S105 - the form of a token, not one
@@ -109,14 +109,20 @@ EVERYTHING: Final = (PolicyRule(frozenset("*"), frozenset("*"), frozenset("*")),
 """What a cluster administrator may do."""
 
 
-def read_rules(path: Path) -> tuple[PolicyRule, ...]:
-    """Return the rules of every ClusterRole in a manifest, such as `docs/rbac.yaml`."""
-    documents: Iterable[dict[str, Any]] = yaml.safe_load_all(path.read_text(encoding="utf-8"))
+def read_rules(path: Path, group: str = "taskgov-readers") -> tuple[PolicyRule, ...]:
+    """Return what a group may do by the ClusterRoles and bindings in a manifest, such as `docs/rbac.yaml`."""
+    documents: list[dict[str, Any]] = list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
+    bound = {
+        one["roleRef"]["name"]
+        for one in documents
+        if one["kind"] == "ClusterRoleBinding"
+        if any(subject["kind"] == "Group" and subject["name"] == group for subject in one["subjects"])
+    }
     return tuple(
         PolicyRule(frozenset(rule["apiGroups"]), frozenset(rule["resources"]), frozenset(rule["verbs"]))
-        for document in documents
-        if document["kind"] == "ClusterRole"
-        for rule in document["rules"]
+        for one in documents
+        if one["kind"] == "ClusterRole" and one["metadata"]["name"] in bound
+        for rule in one["rules"]
     )
 
 

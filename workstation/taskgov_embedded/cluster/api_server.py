@@ -1,7 +1,7 @@
-"""The simulated cluster's API over HTTP: what the product's Kubernetes adapter, or kubectl-like clients, read.
+"""The simulated cluster's API over HTTP: what the product's Kubernetes adapter, or kubectl-like clients, speak to.
 
 Answers discovery, lists (paged, selected) and single objects; checks the EKS token and the caller's RBAC rules; keeps
-every call. Reading only: the simulated cluster is changed through its Python methods.
+every call. With `writes` it takes server-side applies (dry runs too) and deletions; without, it only answers reads.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import threading
 from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
@@ -18,16 +19,18 @@ from werkzeug.wrappers import Request, Response
 from taskgov_embedded.cluster.access import EVERYTHING, PolicyRule, TokenVerifier, UnauthorizedError
 from taskgov_embedded.cluster.discovery import answer as discover
 from taskgov_embedded.cluster.listing import BadTokenError, SelectorError, page_of
-from taskgov_embedded.cluster.objects import RESOURCE_TYPES, ResourceType
-from taskgov_embedded.cluster.versions import as_v1beta1
+from taskgov_embedded.cluster.objects import KUEUE_GROUP, RESOURCE_TYPES, ResourceType
+from taskgov_embedded.cluster.server_side_apply import ApplyConflictError
+from taskgov_embedded.cluster.versions import as_v1beta1, as_v1beta2
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from werkzeug.serving import BaseWSGIServer
 
     from taskgov_embedded.cluster.objects import KubeObject
 
+APPLY = "application/apply-patch+yaml"
 VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 BUILT_IN_GROUPS = {"", "apps", "batch"}
 MAX_FAULTS = 1000
@@ -73,6 +76,24 @@ class Target:
     name: str | None
 
 
+class Writes(Protocol):
+    """What the server writes with."""
+
+    def apply_object(
+        self, body: KubeObject, manager: str, *, force: bool = False, dry_run: bool = False
+    ) -> tuple[KubeObject, bool]:
+        """Apply an object server-side; return it, and whether it is new. Raises ApplyConflictError."""
+        ...
+
+    def delete_object(self, plural: str, name: str, namespace: str) -> None:
+        """Delete an object that is there."""
+        ...
+
+
+RulesOf = Callable[[str | None], Sequence[PolicyRule]]
+"""What a caller (access key id) may do."""
+
+
 class _Refusal(Exception):  # noqa: N818 - an answer, not a fault
     def __init__(self, code: int, reason: str, message: str) -> None:
         super().__init__(message)
@@ -91,22 +112,25 @@ class ClusterApiServer:
         objects: Objects,
         *,
         verifier: TokenVerifier | None = None,
-        rules: Sequence[PolicyRule] = EVERYTHING,
-        host: str = "127.0.0.1",
-        port: int = 0,
+        rules: Sequence[PolicyRule] | RulesOf = EVERYTHING,
+        writes: Writes | None = None,
+        address: tuple[str, int] = ("127.0.0.1", 0),
         certificate: tuple[str, str] | None = None,
         versions_served: Iterable[str] = ("v1", "v1beta1", "v1beta2"),
     ) -> None:
         self._objects = objects
         self._verifier = verifier
-        self._rules = tuple(rules)
+        self._rules = rules if callable(rules) else _everybody(tuple(rules))
+        self._writes = writes
         self._versions = frozenset(versions_served)
         self._faults: deque[int] = deque(maxlen=MAX_FAULTS)
-        self._address = (host, port)
+        self._address = address
         self._certificate = certificate
         self._server: BaseWSGIServer | None = None
         self._thread: threading.Thread | None = None
         self.calls: list[Call] = []
+        self.asked: set[tuple[str | None, str, str, str]] = set()
+        """Caller, verb, group and resource of everything that was asked for."""
 
     @property
     def url(self) -> str:
@@ -153,7 +177,7 @@ class ClusterApiServer:
         caller: str | None = None
         try:
             caller = self._authenticated(request)
-            code, body = 200, self._answer(request)
+            code, body = self._answer(request, caller)
         except _Refusal as refusal:
             code, body = refusal.code, _status(refusal.code, refusal.reason, str(refusal))
         self.calls.append(Call(request.method, request.path, request.args.to_dict(), code, caller))
@@ -170,26 +194,55 @@ class ClusterApiServer:
         except UnauthorizedError as error:
             raise _Refusal(401, "Unauthorized", f"Unauthorized: {error}") from error
 
-    def _answer(self, request: Request) -> KubeObject:
+    def _answer(self, request: Request, caller: str | None) -> tuple[int, KubeObject]:
         if self._faults:
             code = self._faults.popleft()
             raise _Refusal(code, "TooManyRequests" if code == 429 else "InternalError", f"told to answer {code}")
         found = discover(request.path, self._versions)
         if found is not None and request.method == "GET":
-            return found
+            return 200, found
         target = _target(request.path, self._versions)
-        self._authorize(request, target)
-        if request.method != "GET" or request.args.get("watch") in {"1", "true"}:
-            raise _Refusal(405, "MethodNotAllowed", "the simulated cluster's API only answers reads")
-        return self._one(target) if target.name is not None else self._list(target, request)
-
-    def _authorize(self, request: Request, target: Target) -> None:
         reads = "list" if target.name is None else "get"
-        verb = VERBS.get(request.method, "watch" if "watch" in request.args else reads)
+        self._authorize(VERBS.get(request.method, "watch" if "watch" in request.args else reads), target, caller)
+        if request.method == "GET" and request.args.get("watch") not in {"1", "true"}:
+            return 200, self._one(target) if target.name is not None else self._list(target, request)
+        if self._writes is None or target.name is None:
+            raise _Refusal(405, "MethodNotAllowed", "the simulated cluster's API only answers reads")
+        if request.method == "PATCH" and request.mimetype == APPLY:
+            return self._apply(target, request, caller, self._writes)
+        if request.method == "DELETE":
+            return 200, self._delete(target, request, self._writes)
+        raise _Refusal(405, "MethodNotAllowed", "the simulated cluster's API takes server-side applies and deletions")
+
+    def _authorize(self, verb: str, target: Target, caller: str | None) -> None:
         group, plural = target.kind.group, target.kind.plural
-        if not any(rule.allows(verb, group, plural) for rule in self._rules):
+        self.asked.add((caller, verb, group, plural))
+        if not any(rule.allows(verb, group, plural) for rule in self._rules(caller)):
             sentence = f'{plural} is forbidden: User cannot {verb} resource "{plural}" in API group "{group}"'
             raise _Refusal(403, "Forbidden", sentence)
+
+    def _apply(self, target: Target, request: Request, caller: str | None, writes: Writes) -> tuple[int, KubeObject]:
+        """Apply what was sent. Who makes an object by it needs the right to create it too."""
+        if self._objects.find(target.kind.plural, target.name or "", target.namespace or "") is None:
+            self._authorize("create", target, caller)
+        if target.namespace and self._objects.find("namespaces", target.namespace) is None:
+            raise _Refusal(404, "NotFound", f'namespaces "{target.namespace}" not found')
+        body = json.loads(request.get_data())
+        stored = as_v1beta2(body) if target.kind.group == KUEUE_GROUP else body
+        force, dry = request.args.get("force") == "true", request.args.get("dryRun") == "All"
+        try:
+            after, new = writes.apply_object(stored, request.args["fieldManager"], force=force, dry_run=dry)
+        except ApplyConflictError as conflict:
+            raise _Refusal(409, "Conflict", str(conflict)) from conflict
+        return (201 if new else 200), _in_version(after, target.version)
+
+    def _delete(self, target: Target, request: Request, writes: Writes) -> KubeObject:
+        found = self._one(target)
+        wanted = json.loads(request.get_data() or b"{}").get("preconditions", {})
+        if any(found["metadata"][name] != value for name, value in wanted.items()):
+            raise _Refusal(409, "Conflict", "the object has changed since it was read")
+        writes.delete_object(target.kind.plural, target.name or "", target.namespace or "")
+        return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
 
     def _one(self, target: Target) -> KubeObject:
         name = target.name or ""
@@ -221,6 +274,10 @@ class _QuietHandler(WSGIRequestHandler):
 
     def log(self, type: str, message: str, *args: Any) -> None:  # noqa: A002 - the base class's name
         """Say nothing."""
+
+
+def _everybody(rules: tuple[PolicyRule, ...]) -> RulesOf:
+    return lambda _caller: rules
 
 
 def _target(path: str, versions: frozenset[str]) -> Target:

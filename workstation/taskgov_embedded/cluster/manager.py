@@ -63,7 +63,8 @@ class KueueManager:
         existing = self._store.find(_plural(item), item["metadata"]["name"], item["metadata"].get("namespace", ""))
         status = {"status": existing["status"]} if existing and "status" in existing else {}
         stored = self._store.apply({**item, **status})
-        self._world.apply(stored)
+        if _plural(item) in SCHEDULED:
+            self._world.apply(stored)
         self._touch(stored)
         if item["kind"] == "WorkloadPriorityClass":
             self._rank(item["metadata"]["name"], item["value"])
@@ -74,7 +75,8 @@ class KueueManager:
         if self._store.find(plural, name, namespace) is not None:
             gone = self._store.get(plural, name, namespace)
             self._store.delete(plural, name, namespace)
-            self._world.delete(RESOURCE_TYPES[plural].kind, name, namespace)
+            if plural in SCHEDULED:
+                self._world.delete(RESOURCE_TYPES[plural].kind, name, namespace)
             self._touch(gone)
 
     def run(self) -> list[CycleResult]:
@@ -149,7 +151,8 @@ class KueueManager:
     def _write_statuses(self) -> None:
         for queue in self._store.list("clusterqueues"):
             shown = self._world.cluster_queue(queue["metadata"]["name"])
-            self._store.apply({**queue, "status": _cluster_queue_status(shown["status"], fair=self.fair_sharing)})
+            status = _cluster_queue_status(shown["status"], fair=self.fair_sharing)
+            self._store.apply({**queue, "status": _observed(status, queue["metadata"]["generation"])})
         for local in self._store.list("localqueues"):
             whole = self._store.find("clusterqueues", local["spec"]["clusterQueue"])
             if whole is not None:
@@ -174,6 +177,11 @@ def _cluster_queue_status(status: dict[str, Any], *, fair: bool) -> dict[str, An
             for flavor in status[usage]
         ]
     return shown
+
+
+def _observed(status: dict[str, Any], generation: int) -> dict[str, Any]:
+    """Say of which generation of the queue the conditions speak."""
+    return {**status, "conditions": [{**one, "observedGeneration": generation} for one in status["conditions"]]}
 
 
 def _local_queue_status(status: dict[str, Any]) -> dict[str, Any]:

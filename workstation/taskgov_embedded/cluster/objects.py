@@ -41,6 +41,10 @@ def _kueue(plural: str, kind: str, *, namespaced: bool = False) -> ResourceType:
     return ResourceType(plural, kind, KUEUE_GROUP, ("v1beta2", "v1beta1"), namespaced)
 
 
+def _admission(plural: str, kind: str) -> ResourceType:
+    return ResourceType(plural, kind, "admissionregistration.k8s.io", ("v1",), namespaced=False)
+
+
 RESOURCE_TYPES: Final[Mapping[str, ResourceType]] = {
     kind.plural: kind
     for kind in (
@@ -52,6 +56,8 @@ RESOURCE_TYPES: Final[Mapping[str, ResourceType]] = {
         ResourceType("jobs", "Job", "batch", ("v1",), namespaced=True),
         ResourceType("pytorchjobs", "PyTorchJob", "kubeflow.org", ("v1",), namespaced=True),
         ResourceType("hyperpodpytorchjobs", "HyperPodPyTorchJob", "sagemaker.amazonaws.com", ("v1",), namespaced=True),
+        _admission("validatingadmissionpolicies", "ValidatingAdmissionPolicy"),
+        _admission("validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding"),
         _kueue("resourceflavors", "ResourceFlavor"),
         _kueue("cohorts", "Cohort"),
         _kueue("clusterqueues", "ClusterQueue"),
@@ -100,17 +106,26 @@ class ObjectStore:
         plural = TYPE_OF_KIND[item["kind"]].plural
         with self._lock:
             existing = self._objects[plural].get(key_of(item))
-            given = dict(item["metadata"])
-            metadata = {**self._birth(item), **given} if existing is None else {**given, **_identity(existing)}
-            stored = {**item, "metadata": metadata}
+            stored = self._next(item, existing)
             if existing is not None and stored == existing:
                 return existing
-            if existing is not None and stored.get("spec") != existing.get("spec"):
-                metadata["generation"] = existing["metadata"]["generation"] + 1
             self._version += 1
-            metadata["resourceVersion"] = str(self._version)
+            stored["metadata"]["resourceVersion"] = str(self._version)
             self._objects[plural][key_of(stored)] = stored
             return stored
+
+    def tried(self, item: Mapping[str, Any]) -> KubeObject:
+        """Return what `apply` would store, and store nothing (a dry run)."""
+        with self._lock:
+            return self._next(item, self._objects[TYPE_OF_KIND[item["kind"]].plural].get(key_of(item)))
+
+    def _next(self, item: Mapping[str, Any], existing: KubeObject | None) -> KubeObject:
+        given = dict(item["metadata"])
+        metadata = {**self._birth(item), **given} if existing is None else {**given, **_identity(existing)}
+        stored = {**item, "metadata": metadata}
+        if existing is not None and stored.get("spec") != existing.get("spec"):
+            metadata["generation"] = existing["metadata"]["generation"] + 1
+        return stored
 
     def find(self, plural: str, name: str, namespace: str = "") -> KubeObject | None:
         """Return one object, or None."""

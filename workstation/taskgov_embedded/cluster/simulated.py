@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.hyperpod.instance_types import InstanceTypeTable
+from taskgov.hyperpod.names import NAMESPACE_NAME_LABEL
 from taskgov_embedded.cluster.addon import AddOn
 from taskgov_embedded.cluster.controllers import JobControllers
 from taskgov_embedded.cluster.fleet import Fleet
 from taskgov_embedded.cluster.manager import KueueManager
-from taskgov_embedded.cluster.objects import KubeObject, ObjectStore
+from taskgov_embedded.cluster.objects import TYPE_OF_KIND, KubeObject, ObjectStore
+from taskgov_embedded.cluster.server_side_apply import applied, updated
 from taskgov_embedded.cluster.views import Views
 
 if TYPE_CHECKING:
@@ -75,6 +77,36 @@ class SimulatedCluster:
     def govern(self, quotas: Iterable[ComputeQuota], scheduler: SchedulerConfig | None) -> None:
         """Let the add-on follow these quotas and this cluster policy."""
         self._add_on.follow(quotas, scheduler)
+        self.settle()
+
+    def configure_kueue(self, *, fair_sharing: bool) -> None:
+        """Run Kueue's manager so, where no add-on does it."""
+        self._manager.configure(fair_sharing=fair_sharing)
+        self.settle()
+
+    # What writers of the cluster's API do
+
+    def apply_object(
+        self, body: KubeObject, manager: str, *, force: bool = False, dry_run: bool = False
+    ) -> tuple[KubeObject, bool]:
+        """Apply an object server-side; return it as stored, and whether it is new. Raises ApplyConflictError."""
+        existing = self.store.find(*_place(body))
+        after = _defaulted(applied(existing, body, manager, force=force))
+        if dry_run:
+            return self.store.tried(after), existing is None
+        stored = self._manager.apply(after)
+        self.settle()
+        return stored, existing is None
+
+    def update_object(self, body: KubeObject, manager: str) -> KubeObject:
+        """Replace an object's content as `manager`, as `kubectl edit` does."""
+        stored = self._manager.apply(updated(self.store.get(*_place(body)), body, manager))
+        self.settle()
+        return stored
+
+    def delete_object(self, plural: str, name: str, namespace: str = "") -> None:
+        """Delete an object."""
+        self._manager.delete(plural, name, namespace)
         self.settle()
 
     # Jobs
@@ -169,3 +201,17 @@ class SimulatedCluster:
         if self._at is not None and due is not None and due != self._called_back_at:
             self._called_back_at = due
             self._at(due, self.settle)
+
+
+def _place(item: KubeObject) -> tuple[str, str, str]:
+    metadata = item["metadata"]
+    return TYPE_OF_KIND[item["kind"]].plural, metadata["name"], metadata.get("namespace", "")
+
+
+def _defaulted(item: KubeObject) -> KubeObject:
+    """Label a namespace with its name, as the API server does; queues select by it."""
+    if item["kind"] != "Namespace":
+        return item
+    metadata = item["metadata"]
+    labels = {**metadata.get("labels", {}), NAMESPACE_NAME_LABEL: metadata["name"]}
+    return {**item, "metadata": {**metadata, "labels": labels}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from typing import TYPE_CHECKING, Any
@@ -9,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from botocore.exceptions import ClientError
 
-from taskgov.hyperpod.names import namespace_of
+from taskgov.hyperpod.names import cluster_queue_of, namespace_of
 from taskgov_embedded.cluster.manifests import job_manifest
 from taskgov_embedded.cluster_port import GroupFact
 from taskgov_embedded.walkthrough.model import SETTLE
 
 if TYPE_CHECKING:
     from taskgov_embedded.walkthrough.chapter import Chapter
-    from taskgov_embedded.walkthrough.model import Action, Call, Job, JobRef, NodeEvent
+    from taskgov_embedded.walkthrough.model import Action, Call, Edit, Job, JobRef, NodeEvent
     from taskgov_embedded.walkthrough.world import World
 
 APPROVER = "approver"
@@ -85,10 +86,7 @@ class Actor:
                 self._world.cluster.fail_node(node.instance_id)
             else:
                 self._world.cluster.recover_node(node.instance_id)
-            reason = HMA_REASON if failing else ""
-            self._world.stack.sagemaker.emit_node_health(
-                self._world.registered, node.instance_id, healthy=not failing, reason=reason
-            )
+            self._world.tell_of_node(node.instance_id, "" if not failing else HMA_REASON, healthy=not failing)
 
     def _resize(self, event: NodeEvent) -> None:
         cluster = self._world.cluster
@@ -100,7 +98,18 @@ class Actor:
             )
         )
         self._world.stack.advance(60)  # nodes join in their own time; HyperPod tells of it when the group is in service
-        self._world.stack.sagemaker.emit_cluster_state_change(self._world.registered)
+        self._world.tell_of_resize()
+
+    def _kubectl(self, edit: Edit) -> None:
+        queue = self._world.cluster.store.get("clusterqueues", cluster_queue_of(edit.team))
+        changed = copy.deepcopy(queue)
+        for path, value in edit.holds.items():
+            *way, last = path.split(".")
+            place: Any = changed["spec"]
+            for part in way:
+                place = place[int(part)] if isinstance(place, list) else place[part]
+            place[last] = value
+        self._world.cluster.update_object(changed, edit.by)
 
     def _policy_text(self, text: str) -> None:
         self._world.stack.client("s3").put_object(

@@ -35,6 +35,8 @@ class Group(Part):
 
 class ClusterSetup(Part):
     name: str = "ml-cluster"
+    backend: Literal["sagemaker", "kueue"] = "sagemaker"
+    """`kueue`: an EKS cluster of its own, without HyperPod and without its add-on."""
     groups: tuple[Group, ...]
 
 
@@ -78,6 +80,14 @@ class NodeEvent(Part):
     count: int = 1
 
 
+class Edit(Part):
+    """A person changes a team's ClusterQueue with kubectl: fields of its spec by dotted path, list items by number."""
+
+    team: str
+    holds: dict[str, Any]
+    by: str = "kubectl-edit"
+
+
 class Action(Part):
     """One thing that a person or the world does: exactly one of its members is given."""
 
@@ -85,6 +95,7 @@ class Action(Part):
     submit: Job | None = None
     delete: JobRef | None = None
     nodes: NodeEvent | None = None
+    kubectl: Edit | None = None
     policy: dict[str, Any] | None = None
     """The governance policy document is written to the bucket."""
     policy_text: str | None = None

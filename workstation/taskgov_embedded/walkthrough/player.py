@@ -35,6 +35,7 @@ class Marks:
     cycles: int
     calls: int
     results: int
+    requests: int
     executions: frozenset[str]
 
 
@@ -66,6 +67,7 @@ class Player:
             cycles=len(self.world.cluster.cycles),
             calls=len(stack.calls),
             results=len(stack.results),
+            requests=len(self.world.api_server.calls),
             executions=frozenset(arn for arn, _, _ in self._executions()),
         )
 
@@ -77,6 +79,12 @@ class Player:
         chapter.cycles = world.cluster.cycles[marks.cycles :]
         chapter.calls = stack.calls[marks.calls :]
         chapter.results = stack.results[marks.results :]
+        chapter.queue_writes = [
+            call.path.rpartition("/")[2]
+            for call in world.api_server.calls[marks.requests :]
+            if call.method == "PATCH" and "/clusterqueues/" in call.path
+            if call.status < 400 and "dryRun" not in call.query
+        ]
         chapter.executions = [
             (machine, status) for arn, machine, status in self._executions() if arn not in marks.executions
         ]

@@ -1,4 +1,4 @@
-"""The world of a walkthrough: the stack from `template.yaml`, and beside it the simulated HyperPod cluster."""
+"""The world of a walkthrough: the stack from `template.yaml`, and beside it the simulated cluster."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from taskgov.adapters.dynamodb import APPLIED
 from taskgov.allocation.codec import plan_from_json
 from taskgov.allocation.lease_book import lease_book
 from taskgov.contracts.steps import Pointer
+from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ClusterSchedulerConfig, ComputeQuota
 from taskgov.hyperpod.names import namespace_of, team_of_cluster_queue
+from taskgov.kueue.record import Reading, quotas_of
 from taskgov.quantities import parse
 from taskgov.snapshot.codec import snapshot_from_json
 from taskgov_embedded.clock import VirtualClock
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from taskgov.allocation.lease_book import LeaseEntry
     from taskgov.allocation.plan import Plan
     from taskgov.snapshot.model import AppliedQuota
+    from taskgov_embedded.cluster.access import PolicyRule
     from taskgov_embedded.cluster.objects import KubeObject
     from taskgov_embedded.walkthrough.chapter import QuotaRows
     from taskgov_embedded.walkthrough.model import Group, Walkthrough
@@ -46,11 +49,13 @@ class World:
 
     def __init__(self, walkthrough: Walkthrough, template: Path = TEMPLATE) -> None:
         self.walkthrough = walkthrough
+        self.is_plain_eks = walkthrough.cluster.backend == "kueue"
         self.clock = VirtualClock(walkthrough.starts)
         unit = "minute" if walkthrough.publish_minutes == 1 else "minutes"
         parameters = {
             "ApplyMode": walkthrough.mode,
             "PublishSchedule": f"rate({walkthrough.publish_minutes} {unit})",
+            "WatchPlainEks": "yes" if self.is_plain_eks else "no",
         }
         self.stack = Stack(template, parameters, self.clock)
         self.cluster_name = walkthrough.cluster.name
@@ -62,6 +67,7 @@ class World:
             pace=Pace(join=30, stop=1),
             at=self.clock.at,
         )
+        self._rules = {group: read_rules(RBAC, group) for group in ("taskgov-readers", "taskgov-writers")}
         self._closing = ExitStack()
 
     def __enter__(self) -> Self:
@@ -79,20 +85,58 @@ class World:
             self.cluster.set_target(
                 GroupFact(group.name, group.instance_type, group.count, threads_per_core=group.threads_per_core)
             )
-        verifier = TokenVerifier(EKS_NAME, lambda: self.clock.now)
-        server = undo.enter_context(ClusterApiServer(self.cluster.store, verifier=verifier, rules=read_rules(RBAC)))
-        self.api_server = server
-        sagemaker = self.stack.sagemaker
-        self.registered = sagemaker.register_cluster(self.cluster_name, self.cluster, eks_cluster_name=EKS_NAME)
-        self.stack.eks.register_cluster(EKS_NAME, server.url, certificate_authority="")
-        sagemaker.on_quota_settled(self._follow)
-        sagemaker.on_scheduler_config_settled(self._follow)
+        eks_name = self.cluster_name if self.is_plain_eks else EKS_NAME
+        server = ClusterApiServer(
+            self.cluster.store,
+            verifier=TokenVerifier(eks_name, lambda: self.clock.now),
+            rules=self._rules_of,
+            writes=self.cluster,
+        )
+        self.api_server = undo.enter_context(server)
+        self.stack.eks.register_cluster(eks_name, server.url, certificate_authority="")
+        if self.is_plain_eks:
+            self.cluster.configure_kueue(fair_sharing=True)
+        else:
+            sagemaker = self.stack.sagemaker
+            self.registered = sagemaker.register_cluster(self.cluster_name, self.cluster, eks_cluster_name=eks_name)
+            sagemaker.on_quota_settled(self._follow)
+            sagemaker.on_scheduler_config_settled(self._follow)
         self.stack.run_until_quiet()  # the nodes join
+
+    def _rules_of(self, access_key: str | None) -> tuple[PolicyRule, ...]:
+        """Return what a caller may do: the access entries put each function's role into one group."""
+        role = self.stack.account.identities.principal(access_key or "").role_arn or ""
+        name = role.rpartition("/")[2]
+        writers = {self.stack.physical("ApplyChangeRole")} if self.is_plain_eks else set()
+        return self._rules["taskgov-writers" if name in writers else "taskgov-readers"]
 
     @property
     def cluster_arn(self) -> str:
-        """The HyperPod cluster's ARN."""
+        """The ARN of the HyperPod cluster, or of the plain EKS cluster."""
+        if self.is_plain_eks:
+            return self.stack.place.arn("eks", f"cluster/{self.cluster_name}")
         return self.registered.arn
+
+    def tell_of_node(self, instance_id: str, reason: str, *, healthy: bool) -> None:
+        """Let the world hear of a node as its kind of cluster tells of it."""
+        if not self.is_plain_eks:
+            self.stack.sagemaker.emit_node_health(self.registered, instance_id, healthy=healthy, reason=reason)
+            return
+        state = "running" if healthy else "stopped"
+        detail = {"instance-id": instance_id, "state": state}
+        self.stack.emit("aws.ec2", "EC2 Instance State-change Notification", detail)
+
+    def tell_of_resize(self) -> None:
+        """Let the world hear that nodes came or went."""
+        if self.is_plain_eks:
+            detail = {
+                "AutoScalingGroupName": "workers",
+                "EC2InstanceId": "i-0123456789abcdef0",
+                "StatusCode": "InProgress",
+            }
+            self.stack.emit("aws.autoscaling", "EC2 Instance Launch Successful", detail)
+        else:
+            self.stack.sagemaker.emit_cluster_state_change(self.registered)
 
     def _follow(self, _settled: object) -> None:
         """Let the add-on in the cluster see what SageMaker holds now."""
@@ -104,7 +148,14 @@ class World:
     # What holds now
 
     def quotas(self) -> QuotaRows:
-        """Return what the service holds for each team."""
+        """Return what the service, or the cluster itself, holds for each team."""
+        if self.is_plain_eks:
+            return {
+                quota.compute_quota_target.team_name: tuple(
+                    row.to_api() for row in quota.compute_quota_config.compute_quota_resources
+                )
+                for quota in self._kept_quotas()
+            }
         sagemaker = self.stack.client("sagemaker")
         pages = sagemaker.get_paginator("list_compute_quotas").paginate(ClusterArn=self.cluster_arn)
         return {
@@ -112,6 +163,12 @@ class World:
             for page in pages
             for summary in page["ComputeQuotaSummaries"]
         }
+
+    def _kept_quotas(self) -> tuple[ComputeQuota, ...]:
+        store = self.cluster.store
+        beside = [one for plural in ("namespaces", "resourceflavors", "localqueues") for one in store.list(plural)]
+        reading = Reading(self.cluster_arn, InstanceTypeTable(), "v1beta2")
+        return quotas_of(reading, store.list("clusterqueues"), beside)
 
     def quota_named(self, name: str) -> dict[str, Any]:
         """Return the summary of a quota. Raises LookupError when there is none of this name."""

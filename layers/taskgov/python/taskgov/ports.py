@@ -51,20 +51,8 @@ class Written:
     version: int
 
 
-class HyperPodApi(Protocol):
-    """SageMaker's side of a HyperPod cluster. Every method raises ThrottledError, UpstreamError, NotFoundError."""
-
-    def clusters(self) -> list[str]:
-        """Return the ARNs of the clusters of this account and Region."""
-        ...
-
-    def describe_cluster(self, cluster: str) -> Mapping[str, Any]:
-        """Return DescribeCluster's answer for a name or ARN."""
-        ...
-
-    def cluster_nodes(self, cluster: str) -> list[Mapping[str, Any]]:
-        """Return all summaries of ListClusterNodes."""
-        ...
+class QuotaStore(Protocol):
+    """Who keeps a cluster's quotas and its policy. Every method raises ThrottledError, UpstreamError, NotFoundError."""
 
     def quotas(self, cluster_arn: str) -> tuple[ComputeQuota, ...]:
         """Return the cluster's compute quotas, by name."""
@@ -111,6 +99,22 @@ class HyperPodApi(Protocol):
         ...
 
 
+class HyperPodApi(QuotaStore, Protocol):
+    """All that is asked of a governed cluster beside its Kubernetes API: which there are, their nodes, their quotas."""
+
+    def clusters(self) -> list[str]:
+        """Return the ARNs of the clusters of this account and Region."""
+        ...
+
+    def describe_cluster(self, cluster: str) -> Mapping[str, Any]:
+        """Return DescribeCluster's answer for a name or ARN."""
+        ...
+
+    def cluster_nodes(self, cluster: str) -> list[Mapping[str, Any]]:
+        """Return all summaries of ListClusterNodes."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class PolicyText:
     """A stored policy document and the version that was read."""
@@ -136,6 +140,10 @@ class DocumentStore(Protocol):
 
     def find(self, key: str) -> bytes | None:
         """Return what is stored at a key, or None."""
+        ...
+
+    def policy_names(self) -> tuple[str, ...]:
+        """Return the names of the clusters that have a policy document, sorted."""
         ...
 
 

@@ -46,6 +46,15 @@ class Bucket:
         found = self._read(key)
         return found[0] if found else None
 
+    def policy_names(self) -> tuple[str, ...]:
+        """Return the names of the clusters that have a policy document."""
+        prefix, suffix = POLICY_KEY.split("{}")
+        with translated("list policy documents"):
+            pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self._name, Prefix=prefix)
+            keys = [found["Key"] for page in pages for found in page.get("Contents", ())]
+        named = (key.removeprefix(prefix).removesuffix(suffix) for key in keys if key.endswith(suffix))
+        return tuple(sorted(name for name in named if name and "/" not in name))
+
     def _read(self, key: str) -> tuple[bytes, str] | None:
         try:
             with translated(f"read {key}"):

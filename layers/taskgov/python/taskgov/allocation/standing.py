@@ -32,6 +32,7 @@ from taskgov.hyperpod.model import (
     ResourceSharingConfig,
     SharingStrategy,
 )
+from taskgov.kueue.record import FOREIGN
 from taskgov.policy.document import EditPolicy, PolicyDocument, Share, TeamPolicy
 from taskgov.snapshot.model import AnnouncedWrite, AppliedQuota, QuotaEdit, Snapshot
 
@@ -42,6 +43,7 @@ NO_UPDATE_MENDS: Final = {
     "UpdateRollbackFailed": "delete the quota and create it again",
     "DeleteFailed": "delete the quota again",
     "DeleteRollbackFailed": "delete the quota again",
+    FOREIGN: "adopt it: taskgov adopt",
 }
 """Status -> documented recovery (HyperPod developer guide, "Troubleshoot"); `UpdateFailed` is mended by an update."""
 

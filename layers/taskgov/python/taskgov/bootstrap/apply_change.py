@@ -5,8 +5,8 @@ from functools import cache
 from taskgov.adapters.clock import SystemClock
 from taskgov.adapters.dynamodb import Table
 from taskgov.adapters.s3 import Bucket
-from taskgov.adapters.sagemaker import SageMaker
 from taskgov.bootstrap import aws
+from taskgov.bootstrap.governance import governance
 from taskgov.config import Settings
 from taskgov.services.apply_change import ApplyChange
 
@@ -20,9 +20,10 @@ class ApplyChangeSettings(Settings):
 def apply_change() -> ApplyChange:
     """Return the use case over AWS."""
     settings = ApplyChangeSettings.from_env()
+    documents = Bucket(aws.s3(), settings.bucket_name)
     return ApplyChange(
-        hyperpod=SageMaker(aws.sagemaker()),
-        documents=Bucket(aws.s3(), settings.bucket_name),
+        hyperpod=governance(documents),
+        documents=documents,
         state=Table(aws.table(settings.table_name)),
         clock=SystemClock(),
     )

@@ -7,9 +7,9 @@ from taskgov.adapters.dynamodb import Table
 from taskgov.adapters.eventbridge import Bus
 from taskgov.adapters.metrics import EmbeddedMetrics
 from taskgov.adapters.s3 import Bucket
-from taskgov.adapters.sagemaker import SageMaker
 from taskgov.adapters.sns import Topic
 from taskgov.bootstrap import aws
+from taskgov.bootstrap.governance import governance
 from taskgov.bootstrap.take_snapshot import take_snapshot
 from taskgov.config import Settings
 from taskgov.services.publish_usage import PublishUsage
@@ -30,7 +30,7 @@ def publish_usage() -> PublishUsage:
     documents = Bucket(aws.s3(), settings.bucket_name)
     return PublishUsage(
         take_snapshot=take_snapshot(state, documents),
-        hyperpod=SageMaker(aws.sagemaker()),
+        hyperpod=governance(documents),
         documents=documents,
         state=state,
         bus=Bus(aws.events(), settings.bus_name),

@@ -4,15 +4,17 @@ from functools import cache
 
 from taskgov.adapters.clock import SystemClock
 from taskgov.adapters.dynamodb import Table
-from taskgov.adapters.sagemaker import SageMaker
+from taskgov.adapters.s3 import Bucket
 from taskgov.adapters.stepfunctions import StateMachine
 from taskgov.bootstrap import aws
+from taskgov.bootstrap.governance import governance
 from taskgov.config import Settings
 from taskgov.services.receive_event import ReceiveEvent
 
 
 class ReceiveEventSettings(Settings):
     table_name: str
+    bucket_name: str
     reconcile_arn: str
     own_role_arn: str
 
@@ -22,7 +24,7 @@ def receive_event() -> ReceiveEvent:
     """Return the use case over AWS."""
     settings = ReceiveEventSettings.from_env()
     return ReceiveEvent(
-        hyperpod=SageMaker(aws.sagemaker()),
+        hyperpod=governance(Bucket(aws.s3(), settings.bucket_name)),
         state=Table(aws.table(settings.table_name)),
         workflow=StateMachine(aws.stepfunctions(), settings.reconcile_arn),
         clock=SystemClock(),

@@ -6,8 +6,8 @@ from taskgov.adapters.clock import SystemClock
 from taskgov.adapters.dynamodb import Table
 from taskgov.adapters.kubernetes import EksConnections, KubernetesReader
 from taskgov.adapters.s3 import Bucket
-from taskgov.adapters.sagemaker import SageMaker
 from taskgov.bootstrap import aws
+from taskgov.bootstrap.governance import governance
 from taskgov.services.take_snapshot import TakeSnapshot
 
 
@@ -15,7 +15,7 @@ def take_snapshot(state: Table, documents: Bucket) -> TakeSnapshot:
     """Return the use case over AWS and the cluster's Kubernetes API."""
     clock = SystemClock()
     return TakeSnapshot(
-        hyperpod=SageMaker(aws.sagemaker()),
+        hyperpod=governance(documents),
         kubernetes=KubernetesReader(EksConnections(aws.eks(), boto3.Session(), clock.now)),
         documents=documents,
         state=state,

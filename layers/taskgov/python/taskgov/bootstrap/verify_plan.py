@@ -3,8 +3,8 @@
 from functools import cache
 
 from taskgov.adapters.s3 import Bucket
-from taskgov.adapters.sagemaker import SageMaker
 from taskgov.bootstrap import aws
+from taskgov.bootstrap.governance import governance
 from taskgov.config import Settings
 from taskgov.services.verify_plan import VerifyPlan
 
@@ -17,4 +17,5 @@ class VerifyPlanSettings(Settings):
 def verify_plan() -> VerifyPlan:
     """Return the use case over AWS."""
     settings = VerifyPlanSettings.from_env()
-    return VerifyPlan(hyperpod=SageMaker(aws.sagemaker()), documents=Bucket(aws.s3(), settings.bucket_name))
+    documents = Bucket(aws.s3(), settings.bucket_name)
+    return VerifyPlan(hyperpod=governance(documents), documents=documents)

@@ -5,6 +5,7 @@ used at all: the plan then changes nothing and says why.
 """
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,6 +21,8 @@ from taskgov.policy.text import read_text
 from taskgov.policy.violations import UNKNOWN_KEY, Location, Violation, path_of, value_of, violations_from
 from taskgov.policy.warnings import Place, policy_warnings
 
+EKS_ARN: Final = re.compile(r"arn:aws[a-z-]*:eks:[a-z0-9-]+:[0-9]{12}:cluster/(?P<name>[0-9A-Za-z][A-Za-z0-9_-]{0,99})")
+"""The ARN of an EKS cluster; its name by the pattern of EKS' CreateCluster."""
 MAX_PASSES: Final = 40
 """Each pass takes the refused pieces off, and at least one is: no document is that deep."""
 
@@ -143,15 +146,33 @@ def _as_written(location: Location, weights: set[int]) -> Location:
 
 
 def _arn_rule(document: PolicyDocument, given: dict[str, Any]) -> list[Broken]:
-    """Ask for the API's own form of ARN where it writes the quotas; for Kueue an ARN is a name like any other."""
+    """Ask for the ARN of what the backend writes to: the HyperPod cluster, or the EKS cluster of that name."""
     cluster = document.cluster
-    if (
-        given.get("cluster") is None
-        or cluster.backend is not Backend.SAGEMAKER
-        or matcher(CLUSTER_ARN.pattern)(cluster.arn)
-    ):
+    if given.get("cluster") is None:
+        return []
+    if cluster.backend is Backend.KUEUE:
+        eks = EKS_ARN.fullmatch(cluster.arn)
+        if eks is None:
+            rule = f"must be the ARN of the EKS cluster, for backend kueue ({EKS_ARN.pattern})"
+            return [Broken(("cluster", "arn"), cluster.arn, rule)]
+        if eks["name"] != cluster.name:
+            return [Broken(("cluster", "name"), cluster.name, f"must be the EKS cluster's: {eks['name']}")]
+        return []
+    if matcher(CLUSTER_ARN.pattern)(cluster.arn):
         return []
     return [Broken(("cluster", "arn"), cluster.arn, f"must be {CLUSTER_ARN.meaning} ({CLUSTER_ARN.pattern})")]
+
+
+def kueue_cluster_of(text: str) -> str | None:
+    """Return the ARN of the EKS cluster that a document governs by backend kueue, or None.
+
+    A document with other mistakes is one too: the cluster has to be looked at for the mistakes to be told.
+    """
+    cluster = (read_text(text).data or {}).get("cluster")
+    if not isinstance(cluster, dict) or cluster.get("backend") != Backend.KUEUE:
+        return None
+    arn = cluster.get("arn")
+    return arn if isinstance(arn, str) and EKS_ARN.fullmatch(arn) else None
 
 
 def _team_names(data: dict[str, Any]) -> frozenset[str]:

@@ -1,0 +1,135 @@
+"""Which backend keeps a cluster's quotas? Its ARN says: SageMaker for HyperPod clusters, Kueue's objects for EKS ones.
+
+Everything above sees one `HyperPodApi`. An EKS cluster is governed when its policy document names it
+(`backend: kueue`): nobody else lists such clusters, and the document is what governs them.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from taskgov.errors import NotFoundError
+from taskgov.hyperpod.instance_types import InstanceTypeTable
+from taskgov.hyperpod.model import (
+    ClusterSchedulerConfig,
+    ComputeQuota,
+    ComputeQuotaConfig,
+    ComputeQuotaTarget,
+    SchedulerConfig,
+)
+from taskgov.policy.parse import kueue_cluster_of, parse_policy
+from taskgov.ports import DocumentStore, HyperPodApi, QuotaStore, Written
+
+
+@dataclass(frozen=True, slots=True)
+class Governance:
+    """The `HyperPodApi` port over both backends. `kueue` is made when a cluster of its kind is met."""
+
+    sagemaker: HyperPodApi
+    documents: DocumentStore
+    kueue: Callable[[], QuotaStore]
+
+    def clusters(self) -> list[str]:
+        """Return the ARNs of the HyperPod clusters, then of the EKS clusters that documents name."""
+        named = (self._named(name) for name in self.documents.policy_names())
+        return [*self.sagemaker.clusters(), *(arn for arn in named if arn)]
+
+    def describe_cluster(self, cluster: str) -> Mapping[str, Any]:
+        """Return DescribeCluster's answer; for an EKS cluster the part of it that such a cluster has."""
+        if is_eks(cluster):
+            return _described(cluster)
+        try:
+            return self.sagemaker.describe_cluster(cluster)
+        except NotFoundError:
+            arn = None if cluster.startswith("arn:") else self._named(cluster)
+            if arn is None:
+                raise
+            return _described(arn)
+
+    def cluster_nodes(self, cluster: str) -> list[Mapping[str, Any]]:
+        """Return SageMaker's summaries; it knows nothing of the nodes of an EKS cluster."""
+        return [] if is_eks(cluster) else self.sagemaker.cluster_nodes(cluster)
+
+    def quotas(self, cluster_arn: str) -> tuple[ComputeQuota, ...]:
+        """Return the cluster's quotas."""
+        return self._of(cluster_arn).quotas(cluster_arn)
+
+    def quota(self, compute_quota_id: str) -> ComputeQuota:
+        """Return one quota."""
+        return self._of(compute_quota_id).quota(compute_quota_id)
+
+    def scheduler_config(self, cluster_arn: str) -> ClusterSchedulerConfig | None:
+        """Return the cluster policy."""
+        return self._of(cluster_arn).scheduler_config(cluster_arn)
+
+    def scheduler_config_by_id(self, scheduler_config_id: str) -> ClusterSchedulerConfig:
+        """Return the cluster policy of this id."""
+        return self._of(scheduler_config_id).scheduler_config_by_id(scheduler_config_id)
+
+    def create_quota(
+        self, cluster_arn: str, name: str, config: ComputeQuotaConfig, target: ComputeQuotaTarget
+    ) -> Written:
+        """Create a quota."""
+        return self._of(cluster_arn).create_quota(cluster_arn, name, config, target)
+
+    def update_quota(
+        self, quota_id: str, target_version: int, config: ComputeQuotaConfig, target: ComputeQuotaTarget
+    ) -> Written:
+        """Replace a quota's config."""
+        return self._of(quota_id).update_quota(quota_id, target_version, config, target)
+
+    def delete_quota(self, quota_id: str) -> None:
+        """Delete a quota."""
+        self._of(quota_id).delete_quota(quota_id)
+
+    def create_scheduler_config(self, cluster_arn: str, name: str, config: SchedulerConfig) -> Written:
+        """Create the cluster policy."""
+        return self._of(cluster_arn).create_scheduler_config(cluster_arn, name, config)
+
+    def update_scheduler_config(self, config_id: str, target_version: int, config: SchedulerConfig) -> Written:
+        """Replace the cluster policy."""
+        return self._of(config_id).update_scheduler_config(config_id, target_version, config)
+
+    def delete_scheduler_config(self, config_id: str) -> None:
+        """Delete the cluster policy."""
+        self._of(config_id).delete_scheduler_config(config_id)
+
+    def _of(self, arn_or_id: str) -> QuotaStore:
+        """Return who keeps it: ids of the `kueue` backend begin with the cluster's ARN."""
+        return self.kueue() if is_eks(arn_or_id) else self.sagemaker
+
+    def _named(self, cluster_name: str) -> str | None:
+        """Return the ARN of the EKS cluster that the document of this name governs, if it does."""
+        stored = self.documents.policy(cluster_name)
+        return kueue_cluster_of(stored.text) if stored else None
+
+
+def is_eks(arn: str) -> bool:
+    """Say whether an ARN, or an id that begins with one, is of an EKS cluster.
+
+    Example:
+        >>> is_eks("arn:aws:eks:us-east-1:111122223333:cluster/ml"), is_eks("abcdefghijkl")
+        (True, False)
+
+    """
+    return arn.split(":")[2:3] == ["eks"]
+
+
+def table_of(documents: DocumentStore, cluster_arn: str) -> InstanceTypeTable:
+    """Return what the instance types of an EKS cluster offer, with what its document says of them."""
+    stored = documents.policy(_name(cluster_arn))
+    document = parse_policy(stored.text).document if stored else None
+    return document.instance_type_table() if document else InstanceTypeTable()
+
+
+def _described(arn: str) -> Mapping[str, Any]:
+    return {
+        "ClusterName": _name(arn),
+        "ClusterArn": arn,
+        "ClusterStatus": "InService",
+        "Orchestrator": {"Eks": {"ClusterArn": arn}},
+    }
+
+
+def _name(arn: str) -> str:
+    return arn.rpartition("/")[2]
