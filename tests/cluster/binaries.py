@@ -26,11 +26,19 @@ _STAMPS: Final = f"-s -w -X {_VERSION}.gitVersion={KUBERNETES} -X {_VERSION}.git
 
 
 @dataclass(frozen=True, slots=True)
+class Modules:
+    """Folders of Go modules from which manifests are read: Kueue's, and that of the jobs it integrates."""
+
+    kueue: Path
+    training_operator: Path
+
+
+@dataclass(frozen=True, slots=True)
 class Binaries:
-    """The programs, and the folder of Kueue's module (its CRDs and webhook configurations are read from there)."""
+    """The programs, and the modules whose CRDs and webhook configurations are installed."""
 
     folder: Path
-    kueue_module: Path
+    modules: Modules
 
 
 def binaries() -> Binaries:
@@ -43,8 +51,11 @@ def binaries() -> Binaries:
     for name, package in PROGRAMS.items():
         if not (folder / name).exists():
             _build(package, folder / name)
-    module = _go("list", "-mod=readonly", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/kueue").strip()
-    return Binaries(folder, Path(module))
+    return Binaries(folder, Modules(_module("sigs.k8s.io/kueue"), _module("github.com/kubeflow/training-operator")))
+
+
+def _module(path: str) -> Path:
+    return Path(_go("list", "-mod=readonly", "-m", "-f", "{{.Dir}}", path).strip())
 
 
 def _build(package: str, target: Path) -> None:

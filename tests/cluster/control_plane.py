@@ -17,6 +17,7 @@ from tests.cluster import installation
 from tests.cluster.certificates import authority, signed
 from tests.cluster.kube import KUEUE, Kube, wait_for
 from tests.cluster.processes import Program, free_ports, start
+from tests.cluster.tokens import Authenticator
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +34,8 @@ class ControlPlane:
     def __init__(self, binaries: Binaries, folder: Path) -> None:
         self._binaries = binaries
         self._folder = folder
-        self._etcd_port, self._peer_port, self._api_port, self._webhook_port = free_ports(4)
+        self._etcd_port, self._peer_port, self._api_port, self._webhook_port, authenticator_port = free_ports(5)
+        self.authenticator = Authenticator(authenticator_port)
         self._authority = authority(installation.AUTHORITY)
         self._programs: dict[str, Program] = {}
         self._configured: Object | None = None
@@ -46,7 +48,7 @@ class ControlPlane:
         serving = signed(self._authority, "kueue", hosts=(installation.SERVICE_HOST,))
         serving.write(self._folder / "kueue-certificates")
         kube.apply(
-            *installation.manifests(self._binaries.kueue_module, self._webhook_port, self._authority, serving),
+            *installation.manifests(self._binaries.modules, self._webhook_port, self._authority, serving),
             manager="installation",
         )
         return kube
@@ -55,6 +57,12 @@ class ControlPlane:
         """Stop everything, last started first."""
         for name in reversed(tuple(self._programs)):
             self._programs.pop(name).stop()
+        self.authenticator.stop()
+
+    @property
+    def endpoint(self) -> tuple[str, bytes]:
+        """The API server's address, and the certificate (PEM) of the authority that vouches for it."""
+        return f"https://127.0.0.1:{self._api_port}", self._authority.certificate_pem
 
     def kubeconfig(self, user: str, group: str) -> Path:
         """Write a kubeconfig with a client certificate for a user of a group; return its path."""
@@ -129,8 +137,32 @@ class ControlPlane:
             "--service-account-issuer=https://kubernetes.default.svc",
             "--service-cluster-ip-range=10.0.0.0/24",
             "--authorization-mode=RBAC",
+            f"--authentication-token-webhook-config-file={self.authenticator.kubeconfig(self._folder)}",
+            "--authentication-token-webhook-version=v1",
+            "--authentication-token-webhook-cache-ttl=1s",
+            f"--audit-policy-file={self._audit_policy}",
+            f"--audit-log-path={self.audit_log}",
             "--disable-admission-plugins=ServiceAccount",
         ]
+
+    @property
+    def audit_log(self) -> Path:
+        """Every request that was answered to a user whose token was reviewed, one JSON object a line."""
+        return self._folder / "audit.log"
+
+    @property
+    def _audit_policy(self) -> Path:
+        path = self._folder / "audit-policy.yaml"
+        rules = [
+            {
+                "level": "Metadata",
+                "userGroups": ["taskgov-readers", "taskgov-writers"],
+                "omitStages": ["RequestReceived"],
+            },
+            {"level": "None"},
+        ]
+        path.write_text(yaml.safe_dump({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": rules}))
+        return path
 
     @property
     def _ca(self) -> Path:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from tests.cluster.binaries import Modules
     from tests.cluster.certificates import Certificate
     from tests.cluster.kube import Object
 
@@ -23,12 +24,17 @@ SERVICE: Final = "kueue-webhook-service"
 SERVICE_HOST: Final = f"{SERVICE}.{NAMESPACE}.svc"
 AUTHORITY: Final = "kueue-ca"
 """The manager makes certificates of its own unless the authority has this name."""
-_GROUPS: Final = {"kueue.x-k8s.io", "batch"}
+FRAMEWORKS: Final = ("batch/job", "kubeflow.org/pytorchjob")
+"""The kinds of jobs that Kueue governs here: those of the published walkthroughs."""
+_GROUPS: Final = {"kueue.x-k8s.io", "batch", "kubeflow.org"}
 
 
-def manifests(module: Path, port: int, authority: Certificate, serving: Certificate) -> list[Object]:
+_PYTORCH_JOB: Final = "manifests/base/crds/kubeflow.org_pytorchjobs.yaml"
+
+
+def manifests(modules: Modules, port: int, authority: Certificate, serving: Certificate) -> list[Object]:
     """Return what the manager needs before it starts, in the order to apply it."""
-    components = module / "config" / "components"
+    components = modules.kueue / "config" / "components"
     service = {"type": "ExternalName", "externalName": "localhost"}
     certificates = {
         "ca.crt": authority.certificate_pem.decode(),
@@ -46,6 +52,7 @@ def manifests(module: Path, port: int, authority: Certificate, serving: Certific
             stringData=certificates,
         ),
         *_definitions(components / "crd", port),
+        yaml.safe_load((modules.training_operator / _PYTORCH_JOB).read_text()),
         *_webhooks(components / "webhook" / "manifests.yaml", port),
     ]
 
@@ -60,7 +67,7 @@ def configuration(governance: Object, port: int, certificates: Path) -> Object:
         "webhook": {"host": "127.0.0.1", "port": port, "certDir": str(certificates)},
         "leaderElection": {"leaderElect": False},
         "clientConnection": {"qps": 300, "burst": 500},
-        "integrations": {"frameworks": ["batch/job"]},
+        "integrations": {"frameworks": list(FRAMEWORKS)},
     }
 
 

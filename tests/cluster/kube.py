@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
@@ -43,19 +44,25 @@ class Kube:
         """Apply objects server-side, in this order, as `manager`."""
         for one in objects:
             options = {"field_manager": manager, "force_conflicts": force, **_place(one)}
-            self._of(one).server_side_apply(body=one, **options)
+            self.kind_of(one).server_side_apply(body=one, **options)
 
     def create(self, manifest: Object) -> Object:
         """Create an object; return it as stored."""
-        stored: Object = self._of(manifest).create(body=manifest, **_place(manifest)).to_dict()
+        stored: Object = self.kind_of(manifest).create(body=manifest, **_place(manifest)).to_dict()
         return stored
 
     def patch_status(self, manifest: Object, status: Object) -> None:
         """Write a status, as the controller would that does not run here."""
         name = manifest["metadata"]["name"]
         body = {"status": status}
-        kind = self._of(manifest)
+        kind = self.kind_of(manifest)
         kind.status.patch(body=body, name=name, content_type="application/merge-patch+json", **_place(manifest))
+
+    def merge(self, manifest: Object, change: Object, manager: str) -> None:
+        """Change fields of an object as `kubectl edit` does."""
+        name = manifest["metadata"]["name"]
+        options = {"content_type": "application/merge-patch+json", "field_manager": manager, **_place(manifest)}
+        self.kind_of(manifest).patch(body=change, name=name, **options)
 
     def get(self, api_version: str, kind: str, name: str, namespace: str | None = None) -> Object:
         """Return an object. Raises NotFoundError."""
@@ -72,15 +79,21 @@ class Kube:
         for one in objects:
             try:
                 place = {"name": one["metadata"]["name"], **_place(one)}
-                self._of(one).delete(body={"propagationPolicy": "Background"}, **place)
+                self.kind_of(one).delete(body={"propagationPolicy": "Background"}, **place)
             except dynamic.exceptions.NotFoundError:
                 continue
 
-    def _of(self, manifest: Object) -> Any:
+    def kind_of(self, manifest: Object) -> Any:
+        """Return the client of an object's kind."""
         return self._kind(manifest["apiVersion"], manifest["kind"])
 
     def _kind(self, api_version: str, kind: str) -> Any:
         return self._dynamic.resources.get(api_version=api_version, kind=kind)
+
+
+def really_wait(seconds: float) -> None:
+    """Wait in real time: `time.sleep` passes the account's time where an embedded stack is open."""
+    threading.Event().wait(seconds)
 
 
 def wait_for(what: str, true: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> None:
@@ -89,7 +102,7 @@ def wait_for(what: str, true: Callable[[], bool], seconds: float = PATIENCE_SECO
     while not true():
         if time.monotonic() > deadline:
             raise AssertionError(f"after {seconds} seconds still not: {what}")
-        time.sleep(0.05)
+        really_wait(0.05)
 
 
 def conditions(item: Object) -> dict[str, Object]:

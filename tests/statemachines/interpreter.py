@@ -17,6 +17,7 @@ from jsonata import jsonata
 
 STATEMACHINES = Path(__file__).parents[2] / "statemachines"
 SUBSTITUTIONS = {
+    "GovernanceBucket": "governance-bucket",
     "Partition": "aws",
     "TableName": "governance",
     "NoticeTopicArn": "arn:aws:sns:us-east-1:111122223333:notices",

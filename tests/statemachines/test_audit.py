@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from taskgov.contracts.steps import AuditClusterRequest
-from tests.statemachines.interpreter import Ended, Execution, TaskFailedError, definition
+from tests.statemachines.interpreter import SUBSTITUTIONS, Ended, Execution, TaskFailedError, definition
 
 ARN = "arn:aws:sagemaker:us-east-1:111122223333:cluster/"
 Page = dict[str, Any]
@@ -18,7 +18,9 @@ def page(*names: str, following: str | None = None) -> Page:
 
 
 def audit(
-    pages: list[Page], function: Callable[[str], Any] = lambda _: {"clusterName": "x", "findings": 2}
+    pages: list[Page],
+    function: Callable[[str], Any] = lambda _: {"clusterName": "x", "findings": 2},
+    documents: tuple[Page, ...] = ({},),
 ) -> tuple[Ended, list[str]]:
     """Run the audit; return how it ended and the names of the clusters that were audited."""
     audited: list[str] = []
@@ -28,6 +30,9 @@ def audit(
         if resource.endswith("aws-sdk:sagemaker:listClusters"):
             place = tokens.index(arguments.get("NextToken"))
             return pages[place]
+        if resource.endswith("aws-sdk:s3:listObjectsV2"):
+            assert (arguments["Bucket"], arguments["Prefix"]) == (SUBSTITUTIONS["GovernanceBucket"], "policies/")
+            return documents[int(arguments.get("ContinuationToken", "0"))]
         request = AuditClusterRequest.parse(arguments["Payload"])
         name = request.cluster_arn.removeprefix(ARN)
         result = function(name)
@@ -84,3 +89,25 @@ def test_clusters_that_cannot_be_listed_fail_the_audit() -> None:
 
     ended = Execution(answer).run(definition("audit"), {})
     assert (ended.error, ended.cause) == ("AuditFailed", "SageMaker.SageMakerException: access denied")
+
+
+def documents_page(*keys: str, following: str | None = None) -> Page:
+    contents = {"Contents": [{"Key": key} for key in keys]} if keys else {}
+    return {**contents, **({"NextContinuationToken": following} if following else {})}
+
+
+def test_an_eks_cluster_is_audited_by_the_name_of_its_document_and_no_hyperpod_cluster_twice() -> None:
+    pages = [page("a", following="2"), page("b")]
+    found = (
+        documents_page("policies/a.yaml", "policies/plain.yaml", "policies/old/plain.yaml", following="1"),
+        documents_page("policies/b.yaml", "policies/other.yaml", "policies/notes.txt"),
+    )
+    ended, audited = audit(pages, documents=found)
+    assert audited == ["a", "b", "plain", "other"]
+    assert ended.output == {"audited": 4, "findings": 8}
+
+
+def test_a_document_of_a_cluster_that_is_gone_is_no_failure() -> None:
+    ended, audited = audit([page("a")], failing("gone", "NotFoundError"), (documents_page("policies/gone.yaml"),))
+    assert audited == ["a"]
+    assert ended.output == {"audited": 2, "findings": 1}

@@ -36,7 +36,7 @@ GRANTED = {
         sqs:ReceiveMessage sqs:DeleteMessage sqs:GetQueueAttributes
         dynamodb:UpdateItem dynamodb:PutItem dynamodb:GetItem states:StartExecution
         sagemaker:ListClusters sagemaker:DescribeCluster sagemaker:DescribeComputeQuota
-        sagemaker:DescribeClusterSchedulerConfig""",
+        sagemaker:DescribeClusterSchedulerConfig s3:GetObject s3:ListBucket""",
     "ReadSnapshotRole": """
         sagemaker:DescribeCluster sagemaker:ListClusterNodes sagemaker:ListComputeQuotas sagemaker:DescribeComputeQuota
         sagemaker:ListClusterSchedulerConfigs sagemaker:DescribeClusterSchedulerConfig eks:DescribeCluster s3:GetObject
@@ -46,11 +46,11 @@ GRANTED = {
         sagemaker:CreateComputeQuota sagemaker:UpdateComputeQuota sagemaker:DeleteComputeQuota
         sagemaker:DescribeComputeQuota sagemaker:ListComputeQuotas sagemaker:CreateClusterSchedulerConfig
         sagemaker:UpdateClusterSchedulerConfig sagemaker:DeleteClusterSchedulerConfig
-        sagemaker:DescribeClusterSchedulerConfig sagemaker:ListClusterSchedulerConfigs s3:GetObject dynamodb:GetItem
-        dynamodb:PutItem""",
+        sagemaker:DescribeClusterSchedulerConfig sagemaker:ListClusterSchedulerConfigs s3:GetObject s3:ListBucket
+        eks:DescribeCluster dynamodb:GetItem dynamodb:PutItem""",
     "VerifyPlanRole": """
         sagemaker:ListComputeQuotas sagemaker:DescribeComputeQuota sagemaker:ListClusterSchedulerConfigs
-        sagemaker:DescribeClusterSchedulerConfig s3:GetObject""",
+        sagemaker:DescribeClusterSchedulerConfig s3:GetObject s3:ListBucket eks:DescribeCluster""",
     "PublishUsageRole": """
         sagemaker:ListClusters sagemaker:DescribeCluster sagemaker:ListClusterNodes sagemaker:ListComputeQuotas
         sagemaker:DescribeComputeQuota sagemaker:ListClusterSchedulerConfigs sagemaker:DescribeClusterSchedulerConfig
@@ -153,8 +153,9 @@ def test_documents_are_read_by_the_functions_that_need_them() -> None:
     assert {role: prefixes(role, "s3:GetObject") for role in ROLES if prefixes(role, "s3:GetObject")} == {
         "ReadSnapshotRole": {"policies/*", "memory/*"},
         "PlanQuotasRole": {"snapshots/*"},
-        "ApplyChangeRole": {"plans/*"},
-        "VerifyPlanRole": {"plans/*"},
+        "ReceiveEventRole": {"policies/*"},
+        "ApplyChangeRole": {"plans/*", "policies/*"},
+        "VerifyPlanRole": {"plans/*", "policies/*"},
         "PublishUsageRole": {"plans/*", "policies/*", "memory/*"},
         "AuditClusterRole": {"policies/*", "memory/*"},
     }
@@ -232,6 +233,8 @@ def used_by(node: Any, substitutions: Properties) -> Iterator[tuple[str, str]]:
                     yield "sns:Publish", "NoticeTopic"
                     yield "kms:Decrypt", "NoticeKey"
                     yield "kms:GenerateDataKey", "NoticeKey"
+                case "s3":
+                    yield "s3:ListBucket", "GovernanceBucket"  # what ListObjectsV2 asks for
                 case _:
                     target = {"dynamodb": "GovernanceTable", "scheduler": "Schedules"}.get(service, "*")
                     yield f"{service}:{call[0].upper()}{call[1:]}", target

@@ -13,7 +13,6 @@ from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
 import pytest
-import yaml
 from kubernetes import client
 
 from taskgov_embedded.cluster.access import EVERYTHING, TokenVerifier, UnauthorizedError, read_rules

@@ -104,9 +104,17 @@ def deletable(api: ObjectApi, one: Manifest) -> Manifest | None:
     name = f"{one['kind']} {one['metadata']['name']}"
     if standing_of(found) is not Standing.MADE:
         raise ConflictError(f"{name} was not made by taskgov: it stays")
-    if holding := found.get("status", {}).get("reservingWorkloads", 0):
+    if holding := _holding(api, found):
         raise ConflictError(f"{name} has {holding} workloads that hold quota: it stays")
     return found
+
+
+def _holding(api: ObjectApi, found: Manifest) -> int:
+    """Count the workloads that hold quota of a queue: by themselves, because a queue's own count follows later."""
+    if found["kind"] != "ClusterQueue":
+        return 0
+    admissions = (one.get("status", {}).get("admission") for one in api.list(found["apiVersion"], "Workload"))
+    return sum(one is not None and one["clusterQueue"] == found["metadata"]["name"] for one in admissions)
 
 
 def _content(one: Manifest) -> Manifest:

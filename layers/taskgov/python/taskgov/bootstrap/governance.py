@@ -9,7 +9,7 @@ from taskgov.adapters.clock import SystemClock
 from taskgov.adapters.s3 import Bucket
 from taskgov.adapters.sagemaker import SageMaker
 from taskgov.bootstrap import aws
-from taskgov.services.governance import Governance, table_of
+from taskgov.services.governance import Governance
 
 if TYPE_CHECKING:
     from taskgov.ports import QuotaStore
@@ -22,6 +22,7 @@ def governance(documents: Bucket) -> Governance:
     def kueue() -> "QuotaStore":
         from taskgov.adapters.kubernetes import EksConnections  # noqa: PLC0415 - 0.1 s that HyperPod clusters never need
         from taskgov.adapters.kueue_quotas import KueueQuotas  # noqa: PLC0415 - as above
+        from taskgov.services.instance_tables import table_of  # noqa: PLC0415 - as above
 
         connections = EksConnections(aws.eks(), boto3.Session(), SystemClock().now)
         return KueueQuotas(connections, partial(table_of, documents))

@@ -50,14 +50,21 @@ def weight_of(spec: Mapping[str, Any]) -> int:
 def config_of(spec: Mapping[str, Any], table: InstanceTypeTable, known: ComputeQuotaConfig) -> ComputeQuotaConfig:
     """Return the compute quota that a queue stands for; `known` is kept wherever it means the same.
 
-    What a quota cannot say (EFA apart from the rest, another cohort, no borrowing limit) is left out: rendering the
-    answer and comparing shows whether there was such a thing.
+    A flavor that may only be borrowed is no row. What a quota cannot say (EFA apart from the rest, another cohort, no
+        borrowing limit) is left out: rendering the answer and comparing shows whether there was such a thing.
     """
     flavors = _flavors(spec)
-    rows = tuple(row for name, (nominal, _) in flavors.items() for row in _rows(name, nominal, table, known))
+    rows = tuple(
+        row
+        for name, (nominal, limit) in flavors.items()
+        if _present(nominal)
+        or not _present(limit)
+        or name in {one.instance_type for one in known.compute_quota_resources}
+        for row in _rows(name, nominal, table, known)
+    )
     sharing = _sharing(spec, flavors, table, known)
     never = (spec.get("preemption") or {}).get("withinClusterQueue", "Never") == "Never"
-    preempt = PreemptTeamTasks.NEVER if never else known.preempt_team_tasks or PreemptTeamTasks.LOWER_PRIORITY
+    preempt = PreemptTeamTasks.NEVER if never else known.preempt_team_tasks
     if not never and preempt is PreemptTeamTasks.NEVER:
         preempt = PreemptTeamTasks.LOWER_PRIORITY
     return ComputeQuotaConfig(compute_quota_resources=rows, resource_sharing_config=sharing, preempt_team_tasks=preempt)
@@ -97,8 +104,6 @@ def _rows(
         return ()
     if own and _means(own, table, name) == _present(nominal):
         return own
-    if not own and not _present(nominal):
-        return ()
     return _spelled(name, nominal, instance, table)
 
 

@@ -5,7 +5,6 @@ used at all: the plan then changes nothing and says why.
 """
 
 import json
-import re
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,6 +12,7 @@ from pydantic import ValidationError
 
 from taskgov.findings import Finding
 from taskgov.hyperpod.limits import CLUSTER_ARN, CheckLimits, matcher
+from taskgov.policy.cluster import EKS_ARN
 from taskgov.policy.document import Backend, PolicyDocument
 from taskgov.policy.keys import WEIGHT, unknown_keys
 from taskgov.policy.rules import Broken, Draft, broken_rules
@@ -21,8 +21,6 @@ from taskgov.policy.text import read_text
 from taskgov.policy.violations import UNKNOWN_KEY, Location, Violation, path_of, value_of, violations_from
 from taskgov.policy.warnings import Place, policy_warnings
 
-EKS_ARN: Final = re.compile(r"arn:aws[a-z-]*:eks:[a-z0-9-]+:[0-9]{12}:cluster/(?P<name>[0-9A-Za-z][A-Za-z0-9_-]{0,99})")
-"""The ARN of an EKS cluster; its name by the pattern of EKS' CreateCluster."""
 MAX_PASSES: Final = 40
 """Each pass takes the refused pieces off, and at least one is: no document is that deep."""
 
@@ -161,18 +159,6 @@ def _arn_rule(document: PolicyDocument, given: dict[str, Any]) -> list[Broken]:
     if matcher(CLUSTER_ARN.pattern)(cluster.arn):
         return []
     return [Broken(("cluster", "arn"), cluster.arn, f"must be {CLUSTER_ARN.meaning} ({CLUSTER_ARN.pattern})")]
-
-
-def kueue_cluster_of(text: str) -> str | None:
-    """Return the ARN of the EKS cluster that a document governs by backend kueue, or None.
-
-    A document with other mistakes is one too: the cluster has to be looked at for the mistakes to be told.
-    """
-    cluster = (read_text(text).data or {}).get("cluster")
-    if not isinstance(cluster, dict) or cluster.get("backend") != Backend.KUEUE:
-        return None
-    arn = cluster.get("arn")
-    return arn if isinstance(arn, str) and EKS_ARN.fullmatch(arn) else None
 
 
 def _team_names(data: dict[str, Any]) -> frozenset[str]:

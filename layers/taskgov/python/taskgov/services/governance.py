@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from taskgov.errors import NotFoundError
-from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import (
     ClusterSchedulerConfig,
     ComputeQuota,
@@ -17,7 +16,7 @@ from taskgov.hyperpod.model import (
     ComputeQuotaTarget,
     SchedulerConfig,
 )
-from taskgov.policy.parse import kueue_cluster_of, parse_policy
+from taskgov.policy.cluster import kueue_cluster_of
 from taskgov.ports import DocumentStore, HyperPodApi, QuotaStore, Written
 
 
@@ -113,13 +112,6 @@ def is_eks(arn: str) -> bool:
 
     """
     return arn.split(":")[2:3] == ["eks"]
-
-
-def table_of(documents: DocumentStore, cluster_arn: str) -> InstanceTypeTable:
-    """Return what the instance types of an EKS cluster offer, with what its document says of them."""
-    stored = documents.policy(_name(cluster_arn))
-    document = parse_policy(stored.text).document if stored else None
-    return document.instance_type_table() if document else InstanceTypeTable()
 
 
 def _described(arn: str) -> Mapping[str, Any]:

@@ -31,6 +31,7 @@ _PLURALS: Final = {
     "ClusterQueue": "clusterqueues",
     "LocalQueue": "localqueues",
     "WorkloadPriorityClass": "workloadpriorityclasses",
+    "Workload": "workloads",
     "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
     "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",
 }
