@@ -31,6 +31,10 @@ class Cluster(Protocol):
     def kubeconfig(self, user: str, group: str) -> Path:
         """Return a kubeconfig for a user of a group, or skip when none can be made."""
 
+    @property
+    def kueue_log(self) -> Path | None:
+        """The log of Kueue's manager, `None` when it cannot be read."""
+
     def stop_api_server(self) -> None:
         """Stop the API server, or skip when it is not ours."""
 
@@ -50,6 +54,10 @@ class OwnCluster:
 
     def kubeconfig(self, user: str, group: str) -> Path:
         return self.plane.kubeconfig(user, group)
+
+    @property
+    def kueue_log(self) -> Path | None:
+        return self.plane.kueue_log
 
     def stop_api_server(self) -> None:
         self.plane.stop_api_server()
@@ -72,6 +80,10 @@ class GivenCluster:
 
     def kubeconfig(self, user: str, group: str) -> Path:
         pytest.skip(f"no certificate can be made for {user} of {group} on a given cluster")
+
+    @property
+    def kueue_log(self) -> Path | None:
+        return None
 
     def stop_api_server(self) -> None:
         pytest.skip("the API server of a given cluster is not ours to stop")

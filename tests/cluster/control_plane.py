@@ -96,6 +96,11 @@ class ControlPlane:
         wait_for("Kueue's webhooks answer", lambda: self._kueue_answers(kube), START_SECONDS)
         self._configured = governance
 
+    @property
+    def kueue_log(self) -> Path:
+        """The log of Kueue's manager."""
+        return self._folder / "kueue.log"
+
     def start_api_server(self) -> None:
         """Start the API server, and wait until it is ready."""
         certificate, key = signed(self._authority, "apiserver", hosts=("127.0.0.1", "localhost")).write(

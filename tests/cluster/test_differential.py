@@ -1,38 +1,49 @@
-"""Do Kueue and `taskgov.scheduling` decide alike? Random sequences on both, step by step."""
+"""Do Kueue and `taskgov.scheduling` decide alike? Random sequences on both, many at once, step by step."""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from taskgov.kueue.render import manager_configuration
-from tests.cluster.sequences import sequence
-from tests.cluster.twin import Twin
-from tests.cluster.workbench import clear
+from tests.cluster.differential.company import Company
+from tests.cluster.differential.generate import generate
+from tests.cluster.differential.report import Ledger, explain, kept
+from tests.cluster.workbench import a_policy
 
 if TYPE_CHECKING:
     from tests.cluster.conftest import Cluster
 
 pytestmark = pytest.mark.cluster
-SEQUENCES = int(os.environ.get("TASKGOV_TEST_SEQUENCES", "20"))
+SEQUENCES = int(os.environ.get("TASKGOV_TEST_SEQUENCES", "200"))
 FIRST_SEED = int(os.environ.get("TASKGOV_TEST_FIRST_SEED", "0"))
+REPLAY = os.environ.get("TASKGOV_TEST_REPLAY")
 
 
-@pytest.mark.parametrize("fair_share", [True, False], ids=["fair", "classical"])
-def test_kueue_and_the_model_decide_alike(cluster: Cluster, fair_share: bool) -> None:
-    found, preemptions = [], 0
-    for seed in range(FIRST_SEED, FIRST_SEED + SEQUENCES // 2):
-        played = sequence(seed, fair_share=fair_share)
-        cluster.run_kueue(manager_configuration(played.policy).to_manifest())
-        twin = Twin(cluster.kube, played)
-        try:
-            found += twin.play()
-        finally:
-            clear(cluster.kube)
-        preemptions += twin.preemptions
-        told = f"{twin.compared} states, {twin.preemptions} preemptions, {len(found)} differences, loop {twin.loop}"
-        print(f"sequence {seed}: {told}", flush=True)
-    assert found == []
-    assert preemptions > 0
+@pytest.fixture(scope="module")
+def ledger() -> Ledger:
+    return Ledger()
+
+
+@pytest.mark.parametrize("fair_sharing", [True, False], ids=["fair", "classical"])
+def test_kueue_and_the_model_decide_alike(cluster: Cluster, ledger: Ledger, fair_sharing: bool) -> None:
+    if REPLAY:
+        sequences = [one for one in [kept(Path(REPLAY))] if one.fair_sharing is fair_sharing]
+    else:
+        seeds = range(FIRST_SEED, FIRST_SEED + SEQUENCES // 2)
+        sequences = [generate(seed, fair_sharing=fair_sharing) for seed in seeds]
+    policy = a_policy("Enabled" if fair_sharing else "Disabled")
+    cluster.run_kueue(manager_configuration(policy).to_manifest())
+    with Company(cluster.kube.kubeconfig, cluster.kueue_log) as company:
+        played = company.play(sequences)
+        ledger.played += played
+        assert explain(played, company) == ""
+
+
+def test_the_sequences_reach_what_matters(ledger: Ledger, capsys: pytest.CaptureFixture[str]) -> None:
+    with capsys.disabled():
+        print("", *ledger.lines, sep="\n")
+    assert ledger.missed == []

@@ -26,20 +26,20 @@ def test_leaving_gives_back_everything_and_forgets_how_far_the_search_was() -> N
     lifecycle.tell_to_leave(record, "Preempted", "somebody needs it", 6, preempted="InClusterQueue")
     assert record.evicted
     assert record.usage
-    lifecycle.leave(record, "Pending", RequeueBackoff(), 7)
+    lifecycle.leave(record, "Pending", RequeueBackoff(), 7, explicit=False)
     assert (record.admission, record.usage, record.scan) == (None, {}, None)
     assert record.conditions["Requeued"].message == "somebody needs it"
 
 
 def test_who_was_not_told_to_leave_does_not_leave() -> None:
     with pytest.raises(ValueError, match="a/w is not evicted"):
-        lifecycle.leave(_running(), "Pending", RequeueBackoff(), 7)
+        lifecycle.leave(_running(), "Pending", RequeueBackoff(), 7, explicit=False)
 
 
 def test_an_eviction_for_another_reason_says_nothing_about_coming_back() -> None:
     record = _running()
     lifecycle.tell_to_leave(record, "ClusterQueueStopped", "The ClusterQueue is stopped", 6)
-    lifecycle.leave(record, "Pending", RequeueBackoff(), 7)
+    lifecycle.leave(record, "Pending", RequeueBackoff(), 7, explicit=False)
     assert "Requeued" not in record.conditions
     assert "Preempted" not in record.conditions
 
@@ -49,7 +49,7 @@ def test_the_pause_doubles_up_to_an_hour(earlier: int, seconds: int) -> None:
     record = _running()
     record.requeue_count = earlier
     lifecycle.tell_to_leave(record, "PodsReadyTimeout", "late", 0)
-    lifecycle.leave(record, "Pending", RequeueBackoff(), 0)
+    lifecycle.leave(record, "Pending", RequeueBackoff(), 0, explicit=False)
     assert (record.requeue_at, record.requeue_count) == (seconds * SECOND, earlier + 1)
     assert record.queued_since == 0
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,7 +13,10 @@ from taskgov.scheduling.objects import PodSet, Workload
 from taskgov.scheduling.pending import PendingQueue, Requeue
 from taskgov.scheduling.state import Record
 
-SHAPES = ((PodSet("main", 1, (("cpu", 1),)),), (PodSet("main", 1, (("cpu", 2),)),))
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SHAPES = ((PodSet("main", 1, (("cpu", 1),)),), (PodSet("main", 1, (("cpu", 2),)),), (PodSet("main", 1, (("cpu", 3),)),))
 
 
 def _record(name: str, *, priority: int = 0, created: int = 0, shape: int = 0, namespace: str = "a") -> Record:
@@ -92,17 +97,51 @@ def test_a_strict_queue_keeps_its_head_in_line() -> None:
     assert not queue.requeue(first, Requeue.NAMESPACE_MISMATCH, waits_for_backoff=False)
 
 
-def test_a_preemptor_stays_first_until_it_is_out_of_line() -> None:
+def _do_nothing(queue: PendingQueue, preemptor: Record) -> None:
+    pass
+
+
+def _admit(queue: PendingQueue, preemptor: Record) -> None:
+    queue.remove(preemptor)
+    queue.push(preemptor)
+
+
+def _make_inadmissible(queue: PendingQueue, preemptor: Record) -> None:
+    assert queue.pop() is preemptor
+    queue.requeue(preemptor, Requeue.NO_FIT, waits_for_backoff=False)
+    queue.release_inadmissible(lambda _: True)
+
+
+def _let_another_preempt(queue: PendingQueue, preemptor: Record) -> None:
+    other = _record("other", priority=1, shape=2)
+    queue.push(other)
+    queue.remove(other, keep_sticky=True)
+    queue.requeue(other, Requeue.PENDING_PREEMPTION, waits_for_backoff=False)
+
+
+@pytest.mark.parametrize(
+    ("happens", "order"),
+    [
+        (_do_nothing, ["preemptor", "urgent"]),
+        (_make_inadmissible, ["preemptor", "urgent"]),
+        (_admit, ["urgent", "preemptor"]),
+        (_let_another_preempt, ["other", "urgent", "preemptor"]),
+    ],
+    ids=[
+        "requeueIfNotPresent (pkg/cache/queue/cluster_queue.go): a preemptor in line comes first",
+        "requeueIfNotPresent: one that was inadmissible in between still does",
+        "delete: one that was admitted, or deleted, does not",
+        "requeueIfNotPresent: the last one to preempt does",
+    ],
+)
+def test_who_preempted_last_comes_first(happens: Callable[[PendingQueue, Record], None], order: list[str]) -> None:
     preemptor, urgent = _record("preemptor"), _record("urgent", priority=9, shape=1)
     queue = _queue(preemptor)
     queue.pop()
     queue.requeue(preemptor, Requeue.PENDING_PREEMPTION, waits_for_backoff=False)
     queue.push(urgent)
-    assert queue.pop() is preemptor
-    queue.requeue(preemptor, Requeue.NO_FIT, waits_for_backoff=False)
-    assert queue.sticky is None
-    queue.release_inadmissible(lambda _: True)
-    assert _drain(queue) == ["urgent", "preemptor"]
+    happens(queue, preemptor)
+    assert _drain(queue) == order
 
 
 def test_who_has_to_stay_out_for_a_time_is_put_away_whatever_the_reason() -> None:
@@ -143,8 +182,6 @@ class _OneByOne:
         if reason in {Requeue.PENDING_PREEMPTION, Requeue.FAILED_AFTER_NOMINATION}:
             self.heap.append(record)
             return
-        if self.sticky is record:
-            self.sticky = None
         self.out.append(record)
         if reason in {Requeue.NO_FIT, Requeue.NO_CANDIDATES}:
             self.marks.add(self.digest(record))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from taskgov.scheduling import ManagerConfig, RequeueBackoff, World
@@ -20,6 +22,9 @@ from tests.scheduling.builders import (
     conditions,
     names,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 LATER = "2026-11-20T10:00:00Z"
 
@@ -63,6 +68,40 @@ def test_a_neighbour_with_new_quota_helps_the_whole_tree() -> None:
     assert world.notified == {"Cohort/root"}
     world.requeue_inadmissible()
     assert names(world.cycle(NOW))[0] == ["j"]
+
+
+MANAGER = "pkg/cache/queue/manager.go"
+
+
+@pytest.mark.parametrize(
+    ("happens", "looks"),
+    [
+        (lambda world: world.finish("default/done", NOW), True),
+        (lambda world: world.finish("default/small", NOW), True),
+        (lambda world: world.delete("Workload", "small", "default"), True),
+        (lambda world: world.apply(a_queue("other", cohort="c", cpu="3")), True),
+        (lambda world: world.apply(a_queue("other", cohort="elsewhere", cpu="2")), False),
+        (lambda world: world.delete("ClusterQueue", "other"), False),
+    ],
+    ids=[
+        f"QueueAssociatedInadmissibleWorkloadsAfter ({MANAGER}): one that ran is done",
+        f"QueueAssociatedInadmissibleWorkloadsAfter ({MANAGER}): one that waited is done",
+        f"QueueAssociatedInadmissibleWorkloadsAfter ({MANAGER}): one that waited is deleted",
+        f"UpdateClusterQueue ({MANAGER}): a neighbour has another quota",
+        f"UpdateClusterQueue ({MANAGER}): a neighbour has gone to another cohort; only that is notified",
+        f"DeleteClusterQueue ({MANAGER}): a neighbour is gone; nobody is notified",
+    ],
+)
+def test_who_waits_gets_another_look_when_kueue_says_so(happens: Callable[[World], None], looks: bool) -> None:
+    queues = a_queue("q", cohort="c", cpu="1"), a_queue("other", cohort="c", cpu="2")
+    jobs = a_job("big", "q", cpu="9"), a_job("small", "other", cpu="4"), a_running_job("done", "other", cpu="1")
+    world = a_world(*queues, *jobs)
+    world.cycle(NOW)
+    world.requeue_inadmissible()
+    world.cycle(NOW)
+    happens(world)
+    world.requeue_inadmissible()
+    assert (world.pending("q")[0] == ["default/big"]) is looks
 
 
 def test_a_queue_that_moves_to_another_cohort_takes_its_usage_along() -> None:

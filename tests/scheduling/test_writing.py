@@ -47,6 +47,32 @@ def test_the_transition_time_moves_only_when_the_status_does() -> None:
     assert "Admitted" not in found
 
 
+NO_RESERVATION = ("False", "NoReservation", "The workload has no reservation")
+
+
+@pytest.mark.parametrize(
+    ("gate", "was_admitted", "wanted"),
+    [(False, False, None), (False, True, NO_RESERVATION), (True, False, NO_RESERVATION), (True, True, NO_RESERVATION)],
+    ids=[
+        "SyncAdmittedCondition (pkg/workload/admissionchecks.go): never admitted, as v0.19.2 is by default",
+        "SyncAdmittedCondition: admitted before, as v0.19.2 is by default",
+        "SyncAdmittedCondition: never admitted, UnadmittedWorkloadsObservability",
+        "SyncAdmittedCondition: admitted before, UnadmittedWorkloadsObservability",
+    ],
+)
+def test_only_who_was_admitted_is_said_not_to_be(
+    gate: bool, was_admitted: bool, wanted: tuple[str, str, str] | None
+) -> None:
+    job = a_job("j", "q", cpu="1" if was_admitted else "2")
+    world = a_world(a_queue("q", cpu="1"), job, gates={"UnadmittedWorkloadsObservability": gate})
+    world.cycle(NOW)
+    if was_admitted:
+        world.evict("default/j", NOW, reason="Preempted", message="somebody needs it")
+        world.finish_eviction("default/j", NOW)
+    found = conditions(world, "j").get("Admitted")
+    assert (found and (found["status"], found["reason"], found["message"])) == wanted
+
+
 BETA1 = {"priorityClassName": "high", "priorityClassSource": "kueue.x-k8s.io/workloadpriorityclass"}
 BETA2 = {"priorityClassRef": {"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass", "name": "high"}}
 

@@ -96,7 +96,8 @@ def _preempt(entry: Entry, now: Instant) -> list[Preempted]:
 def _wait(entry: Entry, run: Cycle) -> Waiting:
     record, queue = entry.record, entry.queue
     reason = _reason(entry, run.config)
-    lifecycle.wait(record, reason, entry.verdict, run.now)
+    explicit = run.config.gate("UnadmittedWorkloadsObservability")
+    lifecycle.wait(record, reason, entry.verdict, run.now, explicit=explicit)
     in_line = queue.pending.requeue(record, entry.requeue, waits_for_backoff=record.requeue_at is not None)
     return Waiting(record.key, queue.spec.name, reason, entry.verdict, entry.requeue, in_line=in_line)
 

@@ -44,10 +44,15 @@ def admit(record: Record, admission: Admission, now: Instant) -> None:
     record.set_condition(ADMITTED, status=True, reason=ADMITTED, message="The workload is admitted", now=now)
 
 
-def wait(record: Record, reason: str, message: str | Verdict, now: Instant) -> None:
-    """Say why there is no quota. Kueue 0.19 writes `Admitted` only on what was admitted once (unless a gate is on)."""
+def wait(record: Record, reason: str, message: str | Verdict, now: Instant, *, explicit: bool) -> None:
+    """Say why there is no quota.
+
+    That it is not admitted is said of a workload that was; of every one only where `explicit` (the feature gate
+    `UnadmittedWorkloadsObservability`). Kueue: `SyncAdmittedCondition` in `pkg/workload/admissionchecks.go`.
+    """
     record.set_condition(QUOTA_RESERVED, status=False, reason=reason, message=message, now=now)
-    if ADMITTED in record.conditions:
+    admitted = record.conditions.get(ADMITTED)
+    if explicit or (admitted is not None and admitted.status):
         record.set_condition(ADMITTED, status=False, reason="NoReservation", message=NO_RESERVATION, now=now)
 
 
@@ -58,7 +63,7 @@ def tell_to_leave(record: Record, reason: str, message: str, now: Instant, preem
         record.set_condition(PREEMPTED, status=True, reason=preempted, message=message, now=now)
 
 
-def leave(record: Record, pending_reason: str, backoff: RequeueBackoff, now: Instant) -> None:
+def leave(record: Record, pending_reason: str, backoff: RequeueBackoff, now: Instant, *, explicit: bool) -> None:
     """Give the quota back now that the pods are gone, and say whether the workload may queue again.
 
     Preempted workloads may at once; those whose pods did not become ready wait (60 s, 120 s, ... by default).
@@ -72,7 +77,7 @@ def leave(record: Record, pending_reason: str, backoff: RequeueBackoff, now: Ins
         _back_off(record, eviction, backoff, now)
     record.let_go()
     record.scan = None
-    wait(record, pending_reason, str(eviction.message), now)
+    wait(record, pending_reason, str(eviction.message), now, explicit=explicit)
 
 
 def _back_off(record: Record, eviction: Condition, backoff: RequeueBackoff, now: Instant) -> None:

@@ -145,7 +145,10 @@ class PendingQueue:
         return None
 
     def requeue(self, record: Record, reason: Requeue, *, waits_for_backoff: bool) -> bool:
-        """Take back a workload that got no quota; say whether it is in line again (Q: requeueIfNotPresent)."""
+        """Take back a workload that got no quota; say whether it is in line again (Q: requeueIfNotPresent).
+
+        A preemptor that becomes inadmissible stays the sticky one: when it may be looked at again, it comes first.
+        """
         strict = self.strategy == STRICT_FIFO
         if reason is Requeue.PENDING_PREEMPTION and not strict:
             self._sticky = record
@@ -158,7 +161,6 @@ class PendingQueue:
         if not waits_for_backoff and (immediate or unfinished):
             self._enter(record, self._class_of(record))
             return True
-        self._drop_sticky(record)
         if self.hashing and not strict and reason in {Requeue.NO_FIT, Requeue.NO_CANDIDATES}:
             kind = self._class_of(record)
             self._mark(kind.hash)
@@ -212,7 +214,7 @@ class PendingQueue:
 
     @property
     def sticky(self) -> Record | None:
-        """The workload whose victims are leaving: first in line until it is admitted or given up."""
+        """The one that preempted last: first when in line, until it is admitted, deleted, or another one preempts."""
         return self._sticky
 
     def signature(self) -> tuple[object, ...]:

@@ -94,22 +94,33 @@ class Store:
         self._flavor_changed(name)
 
     def put_cohort(self, cohort: Cohort) -> None:
-        """Add or change a cohort: its whole tree, before and after, gets another look."""
+        """Add or change a cohort: the tree in which it is then gets another look, not one that it leaves.
+
+        Kueue: `AddOrUpdateCohort` in `pkg/cache/queue/manager.go`.
+        """
         if self.cohorts.get(cohort.name) == cohort:
             return
-        self._touch_tree(cohort.name)
+        self._raise_generations(cohort.name)
         self.cohorts[cohort.name] = cohort
         self._tree_changed = True
-        self._touch_tree(cohort.name)
+        self._raise_generations(cohort.name)
+        self.notified.update(self._queues_of_tree(cohort.name))
 
     def drop_cohort(self, name: str) -> None:
-        """Delete a cohort; queues and children that still name it keep an implicit one without quota."""
-        self._touch_tree(name)
+        """Delete a cohort; queues and children that still name it keep an implicit one without quota.
+
+        Nobody gets another look for it (`DeleteCohort` in `pkg/cache/queue/manager.go` of Kueue).
+        """
+        self._raise_generations(name)
         del self.cohorts[name]
         self._tree_changed = True
 
     def put_queue(self, spec: ClusterQueue) -> None:
-        """Add or change a cluster queue. Workloads that waited for it are queued."""
+        """Add or change a cluster queue. Workloads that waited for it are queued.
+
+        One that changes its cohort gives the new tree another look, not the one it leaves: Kueue moves it first and
+        notifies then (`UpdateClusterQueue` in `pkg/cache/queue/manager.go`).
+        """
         state = self.queues.get(spec.name)
         if state is None:
             pending = PendingQueue(spec.strategy, hashing=self.config.gate("SchedulingEquivalenceHashing"))
@@ -122,7 +133,6 @@ class Store:
         if state.spec == spec:
             return
         self.notified.add(spec.name)
-        self._notify_siblings(state)
         if state.spec.quotas != spec.quotas or state.spec.cohort != spec.cohort:
             state.generation += 1
         state.redefine(spec)
@@ -130,9 +140,11 @@ class Store:
         self._tree_changed = True
 
     def drop_queue(self, name: str) -> None:
-        """Delete a cluster queue; its pending workloads wait for it to come back, running ones leave the tree."""
+        """Delete a cluster queue; its pending workloads wait for it to come back, running ones leave the tree.
+
+        Its neighbours get no other look for it (`DeleteClusterQueue` in `pkg/cache/queue/manager.go` of Kueue).
+        """
         state = self.queues.pop(name)
-        self._notify_siblings(state)
         for record in [*state.pending.in_line(), *state.pending.inadmissible()]:
             state.pending.remove(record)
             self._unroute(record)
@@ -197,7 +209,7 @@ class Store:
         elif record.admission is not None:
             self._change_running(record, fresh)
         else:
-            self.dequeue(record)
+            self.dequeue(record, stays=workload.active and workload.queue == record.workload.queue)
             record.workload, record.demand = workload, fresh.demand
             self.enqueue(record)
 
@@ -219,11 +231,12 @@ class Store:
             queue.add(record)
 
     def drop_workload(self, record: Record) -> None:
-        """Forget a workload; the quota it held is free."""
+        """Forget a workload; the quota it held is free. Even one that held none gives its tree another look."""
         if record.admission is not None:
             self.stop(record)
         else:
             self.dequeue(record)
+        self.notify_of(record)
         del self.records[record.key]
 
     def start(self, record: Record, queue: str) -> None:
@@ -264,12 +277,12 @@ class Store:
         else:
             state.pending.push(record)
 
-    def dequeue(self, record: Record) -> None:
-        """Take a pending workload out of wherever it waits."""
+    def dequeue(self, record: Record, *, stays: bool = False) -> None:
+        """Take a pending workload out of wherever it waits; one that `stays` comes back to the same queue at once."""
         self.unrouted.pop(record.key, None)
         self.backing_off.pop(record.key, None)
         if record.queue is not None:
-            record.queue.pending.remove(record)
+            record.queue.pending.remove(record, keep_sticky=stays)
             record.queue = None
 
     # Reading
@@ -320,21 +333,25 @@ class Store:
                 self.dequeue(record)
                 self.enqueue(record)
 
-    # Consequences of changed specs
+    # Consequences of what changes
+
+    def notify_of(self, record: Record) -> None:
+        """Give the tree of a workload that is done or gone another look, whether it held quota or not.
+
+        Kueue: the workload controller calls `QueueAssociatedInadmissibleWorkloadsAfter` for either.
+        """
+        local = self.local_queues.get((record.workload.namespace, record.workload.queue))
+        if local is not None and local.cluster_queue in self.queues:
+            self.notified.add(local.cluster_queue)
 
     def _flavor_changed(self, name: str) -> None:
         self.notified.update(
             queue.spec.name for queue in self.queues.values() if any(name in g.flavors for g in queue.spec.groups)
         )
 
-    def _notify_siblings(self, state: QueueState) -> None:
-        if state.spec.cohort:
-            self.notified.update(q.spec.name for q in self.queues.values() if q.spec.cohort == state.spec.cohort)
-
-    def _touch_tree(self, cohort: str) -> None:
+    def _raise_generations(self, cohort: str) -> None:
         for name in self._queues_of_tree(cohort):
             self.queues[name].generation += 1
-            self.notified.add(name)
 
     def _queues_of_tree(self, cohort: str) -> Iterable[str]:
         root = self._root_of(cohort)

@@ -181,8 +181,9 @@ class World(WorldView):
         if not record.evicted:
             raise ValueError(f"workload {workload} is not evicted")
         self._store.stop(record)
-        pending = PENDING_EVALUATION if self.config.gate("UnadmittedWorkloadsObservability") else PENDING
-        lifecycle.leave(record, pending, self.config.backoff, when)
+        explicit = self.config.gate("UnadmittedWorkloadsObservability")
+        pending = PENDING_EVALUATION if explicit else PENDING
+        lifecycle.leave(record, pending, self.config.backoff, when, explicit=explicit)
         self._store.enqueue(record)
 
     def finish(
@@ -194,13 +195,14 @@ class World(WorldView):
             self._store.stop(record)
         else:
             self._store.dequeue(record)
+        self._store.notify_of(record)
         lifecycle.finish(record, reason, message, read_now(now))
 
     def release_backoffs(self, now: Now) -> None:
         """Queue the workloads whose time out of the queue is over; every cycle does this first."""
         when = read_now(now)
         for record in self._store.now_in_line(when):
-            self._store.dequeue(record)
+            self._store.dequeue(record, stays=True)
             lifecycle.end_backoff(record, when)
             self._store.enqueue(record)
 

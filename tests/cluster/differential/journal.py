@@ -1,0 +1,181 @@
+"""When has Kueue nothing more to do for a sequence? Read from its own log, instead of sleeping and hoping.
+
+At its level of 2 Kueue logs every event it takes, every move of inadmissible workloads back in line, and who was looked
+at in which scheduling cycle. A sequence rests when nothing has stirred in it since a moment, and the scheduler has
+looked around once more after that moment without finding anything new in it, or waits because all queues are empty.
+A workload that waits for its victims is looked at in cycle after cycle: the same row of workloads twice, with nothing
+else in between, is no news.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import threading
+import time
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from tests.cluster.differential.api import LANE
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cluster.kube import Object
+
+_MESSAGE: Final = re.compile(r'"msg":"([^"]*)"')
+_BATCH_SECONDS: Final = 1.1
+"""A queue without cohort logs no look at inadmissible workloads when it has none: Kueue does it after one second."""
+_STILL_SECONDS: Final = 0.12
+"""So long after the last stir a scheduler that waits for somebody in line has had its chance to wake."""
+_POLL_SECONDS: Final = 0.01
+_PATIENCE_SECONDS: Final = 30
+_STARTS: Final = "Scheduling cycle starts"
+_HEADS: Final = "Obtained heads"
+_LOOKED: Final = "Attempting to schedule workload"
+_COMPLETE: Final = "Scheduling cycle complete"
+_MOVED: Final = "Attempting to move workloads"
+_UPDATED: Final = "Workload update event"
+"""Stirs when the workload goes from one status to another; that words change does not bring it back in line."""
+_STIRS: Final = {
+    _MOVED,
+    _UPDATED,
+    "Workload create event",
+    "Workload delete event",
+    "ClusterQueue create event",
+    "ClusterQueue update event",
+    "ResourceFlavor update event",
+    "Workload assumed in the cache",
+    "Workload couldn't be admitted.",
+    "Workload couldn't be admitted. Moving the head of this ClusterQueue to the consecutive Workload.",
+    "Workload successfully admitted and assigned flavors",
+}
+_NEWS: Final = {*_STIRS, _STARTS, _HEADS, _LOOKED, _COMPLETE}
+
+
+class RestlessError(AssertionError):
+    """Kueue does not stop changing something in a sequence."""
+
+
+@dataclass(slots=True)
+class Lane:
+    """What the log last said of one sequence; moments are seconds since 1970.
+
+    `hurried` says that inadmissible workloads came back in line before all in line had been looked at.
+    """
+
+    stirred: float = 0.0
+    moved: float = 0.0
+    hurried: bool = False
+    row: tuple[str, ...] = ()
+    current: list[str] = field(default_factory=list)
+
+
+class Journal:
+    """Follows the log of Kueue's manager."""
+
+    def __init__(self, log: Path) -> None:
+        self._lines = log.open()
+        self._lines.seek(0, os.SEEK_END)
+        self._lanes: dict[str, Lane] = {}
+        self._lock = threading.Lock()
+        self._started = 0.0
+        self._looked_around = 0.0
+        self._waits = False
+        self._read = 0.0
+        self._stopped = False
+        threading.Thread(target=self._follow, daemon=True, name="journal").start()
+
+    def stop(self) -> None:
+        """Follow no longer."""
+        self._stopped = True
+
+    def wait_for_rest(self, lane: str, since: float, *, batch: bool, cohort: bool) -> None:
+        """Wait until what was done at `since` has come to its end.
+
+        With `batch`, Kueue gives inadmissible workloads another look because of it, once a second has passed.
+        """
+        deadline = time.time() + _PATIENCE_SECONDS
+        while not self.rests(lane, since, batch=batch, cohort=cohort):
+            if time.time() > deadline:
+                raise RestlessError(f"after {_PATIENCE_SECONDS} seconds {lane} still does not rest")
+            time.sleep(_POLL_SECONDS)
+
+    def was_hurried(self, lane: str, since: float) -> bool:
+        """Say whether the second between a change and another look was over before cycles had come to an end."""
+        with self._lock:
+            known = self._lanes[lane]
+            return known.moved > since and known.hurried
+
+    def rests(self, lane: str, since: float, *, batch: bool, cohort: bool) -> bool:
+        """Say whether what was done at `since` has come to its end."""
+        with self._lock:
+            known = self._lanes.get(lane)
+            if known is None or known.stirred <= since:
+                return False
+            if batch and (known.moved <= since if cohort else self._read < since + _BATCH_SECONDS):
+                return False
+            if self._looked_around > known.stirred:
+                return True
+            return self._waits and self._read > max(self._started, known.stirred) + _STILL_SECONDS
+
+    def _follow(self) -> None:
+        with self._lines as lines:
+            rest = ""
+            while not self._stopped:
+                now = time.time()
+                *whole, rest = (rest + lines.read()).split("\n")
+                with self._lock:
+                    for line in whole:
+                        self.take(line)
+                    self._read = now
+                time.sleep(_POLL_SECONDS)
+
+    def take(self, line: str) -> None:
+        """Take a line of the log."""
+        found = _MESSAGE.search(line)
+        if found is None or found[1] not in _NEWS:
+            return
+        said = json.loads(line)
+        moment = _moment(said)
+        match found[1]:
+            case text if text == _STARTS:
+                self._waits, self._started = True, moment
+            case text if text == _HEADS:
+                self._waits = False
+            case text if text == _COMPLETE:
+                self._looked_around = self._started
+                self._end_cycle(moment)
+            case text:
+                self._take_of_lane(line, text, said, moment)
+
+    def _take_of_lane(self, line: str, text: str, said: Object, moment: float) -> None:
+        name = LANE.search(line)
+        if name is None:
+            return
+        if text == _UPDATED and "prevStatus" not in said:
+            return
+        known = self._lanes.setdefault(name[0], Lane())
+        if text == _LOOKED:
+            known.current.append(said["workload"]["name"])
+            return
+        if text == _MOVED:
+            known.moved, known.hurried = moment, self._looked_around <= known.stirred
+        known.stirred, known.row = moment, ()
+
+    def _end_cycle(self, now: float) -> None:
+        for known in self._lanes.values():
+            if known.current:
+                row = tuple(known.current)
+                if row != known.row:
+                    known.stirred = now
+                known.row = row
+                known.current.clear()
+
+
+def _moment(said: Object) -> float:
+    """Read the moment; Python reads microseconds, Go writes nanoseconds and leaves zeros out."""
+    whole, _, fraction = said["ts"].rstrip("Z").partition(".")
+    return datetime.fromisoformat(f"{whole}+00:00").timestamp() + float(f"0.{fraction or 0}")

@@ -1,0 +1,181 @@
+"""A sequence's side in `taskgov.scheduling`: the same objects, and cycles until nothing changes any more.
+
+Time is an argument of the model: a cycle that admits somebody happens in the second in which Kueue wrote the
+reservation, so that what was reserved in one second is a tie on both sides.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from taskgov.scheduling import ManagerConfig, World
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from taskgov.scheduling.results import CycleResult
+    from tests.cluster.kube import Object
+
+_MAX_CYCLES: Final = 500
+_MAX_INTERRUPTED: Final = 12
+
+
+class ModelSide:
+    """One sequence's world, or several where Kueue itself goes round and nobody can say where it is just now."""
+
+    def __init__(self, objects: list[Object], *, fair_sharing: bool) -> None:
+        world = World(ManagerConfig(fair_sharing=fair_sharing))
+        world.load(objects)
+        self._worlds = [world]
+        self.cycles: list[CycleResult] = []
+        self._said: dict[str, frozenset[str]] = {}
+
+    def submit(self, stored: Object) -> None:
+        """Take a workload as the API server stored it."""
+        self.apply({**stored, "status": {}})
+
+    def apply(self, stored: Object) -> None:
+        """Take a changed object."""
+        for world in self._worlds:
+            world.apply(stored)
+
+    def finish(self, key: str) -> None:
+        """Let a workload be done."""
+        for world in self._worlds:
+            world.finish(key, _now())
+
+    def release(self, key: str) -> None:
+        """Free the quota of a workload that was told to leave."""
+        for world in self._worlds:
+            world.finish_eviction(key, _now())
+
+    def delete(self, key: str) -> None:
+        """Delete a workload."""
+        namespace, _, name = key.partition("/")
+        for world in self._worlds:
+            world.delete("Workload", name, namespace)
+
+    def workload(self, key: str) -> Object:
+        """Return a workload as the model would write it."""
+        return self._worlds[0].workload(key)
+
+    def holds_quota(self, key: str) -> bool:
+        """Say whether a workload holds quota."""
+        return self._worlds[0].admission(key) is not None
+
+    def is_over_quota(self) -> bool:
+        """Say whether some queue holds more than it may."""
+        world = self._worlds[0]
+        return any(amount < 0 for name in world.cluster_queues() for amount in world.quota(name).available.values())
+
+    @property
+    def possible(self) -> int:
+        """In how many ways it may stand now: more than one where Kueue goes round without an end."""
+        return len(self._worlds)
+
+    def keep(self, agrees: Callable[[World], bool]) -> bool:
+        """Go on with the worlds that agree with what was seen; say whether there is any."""
+        found = [world for world in self._worlds if agrees(world)]
+        self._worlds = found or self._worlds
+        return bool(found)
+
+    def settle(self, reserved_at: Callable[[str], str | None]) -> None:
+        """Run cycles until nothing changes: those in line first, then, as Kueue after a second, the inadmissible."""
+        self.cycles = []
+        self._before = [world.copy() for world in self._worlds]
+        self._worlds = _distinct(end for world in self._worlds for end in self._ends(world, reserved_at, self.cycles))
+        self._note_what_was_said(self.cycles)
+
+    def settle_hurriedly(self, reserved_at: Callable[[str], str | None]) -> bool:
+        """Settle anew, with the inadmissible back in line after any number of cycles; say whether that may differ.
+
+        Kueue counts the second from the change; where cycles take longer than that, it is over before they end.
+        """
+        cycles: list[CycleResult] = []
+        branches = [branch for world in self._before for branch in _interrupted(world, reserved_at, cycles)]
+        self._worlds = _distinct(end for branch in branches for end in self._ends(branch, reserved_at, cycles))
+        self._note_what_was_said(cycles)
+        return bool(branches)
+
+    def said(self, key: str) -> frozenset[str]:
+        """Return why a workload waits, in the words of each look at it in the last step in which it was looked at.
+
+        Looks that follow one another within the delay of a watch compare with a copy of the workload from before them,
+        and do not write what that copy says already; then what an earlier look wrote stays. So Kueue's status may have
+        the words of any of these looks, though the last ones are meant (`test_races`).
+        """
+        return self._said.get(key, frozenset())
+
+    def _note_what_was_said(self, cycles: list[CycleResult]) -> None:
+        now: dict[str, set[str]] = {}
+        for result in cycles:
+            for waiting in result.waiting:
+                now.setdefault(waiting.workload, set()).add(waiting.message)
+        self._said |= {key: frozenset(messages) for key, messages in now.items()}
+
+    def _ends(self, world: World, reserved_at: Callable[[str], str | None], cycles: list[CycleResult]) -> list[World]:
+        """Return the world at rest, or all it goes through for ever without admitting or preempting anybody."""
+        while True:
+            round_trip = _run_cycles(world, reserved_at, cycles)
+            let_cycles_pass(world)
+            if not (world.has_notified and world.requeue_inadmissible()):
+                return round_trip
+
+
+def _run_cycles(world: World, reserved_at: Callable[[str], str | None], cycles: list[CycleResult]) -> list[World]:
+    """Run cycles until one leaves the world as an earlier one did; return it as it stood since then."""
+    idle: dict[Any, World] = {}
+    for _ in range(_MAX_CYCLES):
+        if not world.has_heads():
+            return [world]
+        cycles.append(_cycle(world, reserved_at))
+        if not cycles[-1].idle:
+            idle.clear()
+            continue
+        state = world.signature()
+        if state in idle:
+            return list(idle.values())[list(idle).index(state) :]
+        idle[state] = world.copy()
+    raise AssertionError("the model neither comes to rest nor goes round")
+
+
+def _interrupted(world: World, reserved_at: Callable[[str], str | None], cycles: list[CycleResult]) -> list[World]:
+    """Return the world with its inadmissible workloads back in line after no cycle, after one, and so on."""
+    found = []
+    for _ in range(_MAX_INTERRUPTED):
+        branch = world.copy()
+        if branch.has_notified and branch.requeue_inadmissible():
+            found.append(branch)
+        if not world.has_heads():
+            break
+        cycles.append(_cycle(world, reserved_at))
+    return found
+
+
+def _cycle(world: World, reserved_at: Callable[[str], str | None]) -> CycleResult:
+    """Run a cycle in the second in which Kueue admitted whom it admits."""
+    foreseen = world.copy().cycle(_now())
+    moments = [moment for one in foreseen.admitted if (moment := reserved_at(one.workload))]
+    return world.cycle(max(moments, default=None) or _now())
+
+
+def _distinct(worlds: Iterable[World]) -> list[World]:
+    """Leave out worlds that stand and say the same as another."""
+    return list({(world.signature(), _words(world)): world for world in worlds}.values())
+
+
+def _words(world: World) -> tuple[str, ...]:
+    told = (one for key in world.workloads() for one in world.workload(key)["status"]["conditions"])
+    return tuple(f"{one['type']} {one['status']} {one['message']}" for one in told)
+
+
+def let_cycles_pass(world: World) -> None:
+    """Let cycles pass in which nobody of this world is in line: others are around all the time (`metronome`)."""
+    for _ in range(2):
+        if not world.has_heads():
+            world.cycle(_now())
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

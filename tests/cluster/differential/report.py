@@ -1,0 +1,78 @@
+"""What is told of a playing of sequences: differences with the file that plays them again, and the closing line."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from tests.cluster.binaries import CACHE
+from tests.cluster.differential.coverage import count, missed
+from tests.cluster.differential.sequence import Sequence, read, written
+from tests.cluster.differential.shrink import shrink
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cluster.differential.company import Company
+    from tests.cluster.differential.play import Played
+
+FOLDER: Final = CACHE / "differences"
+SHRUNK: Final = 3
+"""So many differing sequences are cut down; the others are told as they are."""
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Everything that was played."""
+
+    played: list[Played] = field(default_factory=list)
+
+    @property
+    def lines(self) -> list[str]:
+        """The closing lines: how many sequences, how many differences, and what was reached by how many."""
+        differences = sum(bool(one.differences) for one in self.played)
+        compared = sum(one.compared for one in self.played)
+        steps = sum(len(one.steps) for one in self.played)
+        hurried = sum(one.hurried for one in self.played)
+        looks = sum(one.words_of_an_earlier_look for one in self.played)
+        rounds = sum(one.going_round for one in self.played)
+        counted = count(self.played)
+        return [
+            f"differential: {len(self.played)} sequences, {differences} differences",
+            f"  {steps} steps, {compared} states of workloads compared",
+            f"  races, in steps: words of an earlier look {looks}, searches that go round {rounds}, hurried {hurried}",
+            *(f"  {counted[name]:4} {name}" for name in sorted(counted)),
+        ]
+
+    @property
+    def missed(self) -> list[str]:
+        """What too few sequences reached."""
+        return missed(count(self.played), len(self.played))
+
+
+def explain(played: list[Played], company: Company) -> str:
+    """Tell the differences, and where a file lies with what is needed to see each again; empty when there are none."""
+    differing = [one for one in played if one.differences]
+    told = []
+    for place, one in enumerate(differing):
+        told += [str(difference) for difference in one.differences]
+        least = one.sequence
+        if place < SHRUNK:
+            least = shrink(one.sequence, one.differences[0].step, company.differ)
+        told.append(f"  {len(least.steps)} steps show it; again with TASKGOV_TEST_REPLAY={keep(least)}")
+    return "\n".join(told)
+
+
+def keep(sequence: Sequence) -> Path:
+    """Write a sequence to a file of its own."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    kind = "fair" if sequence.fair_sharing else "classical"
+    path = FOLDER / f"{kind}-{sequence.seed}.json"
+    path.write_text(json.dumps(written(sequence), indent=1))
+    return path
+
+
+def kept(path: Path) -> Sequence:
+    """Read a sequence from a file."""
+    return read(path.read_text())

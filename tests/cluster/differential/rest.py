@@ -1,0 +1,33 @@
+"""When has a Kueue nothing more to do whose log cannot be read (a given cluster)? When nothing changes for a while."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from tests.cluster.differential.api import Workloads
+
+_QUIET_SECONDS: Final = 1.0
+_BATCH_SECONDS: Final = 2.5
+"""Kueue looks at inadmissible workloads again a second after something became free; then it has as long again."""
+
+
+class Stillness:
+    """Takes it that Kueue rests when no workload of the sequence has changed for a while."""
+
+    def __init__(self, workloads: Workloads) -> None:
+        self._workloads = workloads
+
+    def wait_for_rest(self, lane: str, since: float, *, batch: bool, cohort: bool) -> None:
+        """Wait until what was done at `since` has had its time, and nothing changes any more."""
+        earliest = since + (_BATCH_SECONDS if batch else _QUIET_SECONDS)
+        while (now := time.time()) < max(earliest, self._workloads.last_change(lane) + _QUIET_SECONDS):
+            time.sleep(max(0.01, min(0.2, earliest - now)))
+
+    def was_hurried(self, lane: str, since: float) -> bool:
+        """Nobody can tell."""
+        return True
+
+    def stop(self) -> None:
+        """Nothing runs here."""

@@ -1,0 +1,192 @@
+"""The parts of the differential test that need no cluster: what is made, cut down, kept, read and counted."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cluster.differential.builders import a_queue, a_sequence, submit
+from tests.cluster.differential.coverage import ENOUGH, LEAST, missed
+from tests.cluster.differential.generate import generate
+from tests.cluster.differential.journal import Journal
+from tests.cluster.differential.modelled import ModelSide
+from tests.cluster.differential.sequence import LANE, Submit, read, written
+from tests.cluster.differential.shrink import shrink
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from taskgov.scheduling import World
+    from tests.cluster.differential.sequence import Sequence
+    from tests.cluster.kube import Object
+
+
+@pytest.mark.parametrize("fair_sharing", [True, False])
+def test_a_seed_always_gives_the_same_sequence(fair_sharing: bool) -> None:
+    assert generate(7, fair_sharing=fair_sharing) == generate(7, fair_sharing=fair_sharing)
+    assert generate(7, fair_sharing=fair_sharing) != generate(8, fair_sharing=fair_sharing)
+
+
+def test_a_sequence_is_kept_as_it_is_and_named_anew() -> None:
+    sequence = generate(3, fair_sharing=True)
+    assert read(json.dumps(written(sequence))) == sequence
+    assert LANE not in json.dumps(written(sequence.named("q1x")))
+
+
+def test_only_the_steps_that_a_difference_needs_are_left() -> None:
+    sequence = a_sequence(*(submit("a", f"job-{place:02}", 1) for place in range(12)), a=a_queue(4))
+    needed = {"job-02", "job-09"}
+
+    def differs(trials: list[Sequence]) -> list[bool]:
+        return [needed <= {step.workload["metadata"]["name"] for step in trial.steps} for trial in trials]  # type: ignore[union-attr]
+
+    left = shrink(sequence, 10, differs).steps
+    assert [step.workload["metadata"]["name"] for step in left if isinstance(step, Submit)] == ["job-02", "job-09"]
+
+
+def test_what_too_few_sequences_reach_is_named() -> None:
+    everything = dict.fromkeys(LEAST, ENOUGH)
+    assert missed(everything, ENOUGH) == []
+    assert missed({**everything, "deleted": 0}, ENOUGH) == ["deleted: 0 of 100 sequences, at least 30% wanted"]
+    assert missed(dict.fromkeys(LEAST, 0), ENOUGH - 1) == []
+
+
+# The log
+
+
+def test_a_sequence_rests_when_a_cycle_that_began_after_its_last_stir_says_nothing_new(tmp_path: Path) -> None:
+    log = _Log(tmp_path)
+    log.says("Workload create event", workload={"namespace": "ns-q1x", "name": "job"})
+    assert not log.rests("q1x")
+    log.cycles()
+    log.cycles("job")
+    assert not log.rests("q1x")
+    log.cycles("job")
+    assert log.rests("q1x")
+
+
+def test_what_became_inadmissible_lets_the_next_in_line_be_waited_for(tmp_path: Path) -> None:
+    log = _Log(tmp_path)
+    log.says("Workload create event", workload={"namespace": "ns-q1x", "name": "job"})
+    log.cycles("job")
+    log.says("Workload couldn't be admitted.", clusterQueue="q1x-queue")
+    assert not log.rests("q1x")
+    log.cycles()
+    assert log.rests("q1x")
+
+
+def test_changed_words_of_a_status_do_not_keep_a_sequence_from_resting(tmp_path: Path) -> None:
+    log = _Log(tmp_path)
+    log.says("Workload create event", workload={"namespace": "ns-q1x", "name": "job"})
+    log.cycles("job")
+    log.cycles("job")
+    log.says("Workload update event", workload={"namespace": "ns-q1x", "name": "job"}, status="pending")
+    assert log.rests("q1x")
+
+
+def test_another_look_at_the_inadmissible_is_waited_for_and_may_come_too_early(tmp_path: Path) -> None:
+    log = _Log(tmp_path)
+    log.says("Workload update event", workload={"namespace": "ns-q1x", "name": "job"}, prevStatus="admitted")
+    log.cycles()
+    assert log.rests("q1x")
+    assert not log.rests("q1x", batch=True)
+    log.says("Attempting to move workloads", rootCohort="pool-q1x")
+    log.cycles()
+    assert log.rests("q1x", batch=True)
+    assert not log.journal.was_hurried("q1x", 0)
+    log.says("Workload update event", workload={"namespace": "ns-q1x", "name": "job"}, prevStatus="admitted")
+    log.says("Attempting to move workloads", rootCohort="pool-q1x")
+    log.cycles()
+    assert log.rests("q1x")
+    assert log.journal.was_hurried("q1x", 0)
+
+
+class _Log:
+    """A log as Kueue writes it, with the journal that follows it; every line is a millisecond later than the last."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "kueue.log"
+        self._path.touch()
+        self._now = time.time() - 10
+        self.journal = Journal(self._path)
+        self.journal.stop()
+
+    def says(self, message: str, **said: object) -> None:
+        self._now += 0.001
+        moment = datetime.fromtimestamp(self._now, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        self.journal.take(
+            json.dumps({"level": "Level(-2)", "ts": moment, "msg": message, **said}, separators=(",", ":"))
+        )
+
+    def cycles(self, *looked_at: str) -> None:
+        self.says("Scheduling cycle starts")
+        self.says("Obtained heads")
+        for name in looked_at:
+            self.says("Attempting to schedule workload", workload={"namespace": "ns-q1x", "name": name})
+        self.says("Scheduling cycle complete")
+
+    def rests(self, lane: str, *, batch: bool = False) -> bool:
+        return self.journal.rests(lane, 0, batch=batch, cohort=True)
+
+
+# The model's side
+
+
+def test_the_model_remembers_what_every_look_of_a_step_said() -> None:
+    model, [key] = _played(a_sequence(submit("a", "never-fits", 1, 9), a=a_queue(2, 2)))
+    assert len(model.said(key)) == 2
+    assert model.possible == 1
+
+
+def test_the_model_stands_in_every_way_in_which_it_may_go_round() -> None:
+    strict = a_queue(2, 2, queueingStrategy="StrictFIFO")
+    model, [key] = _played(a_sequence(submit("a", "never-fits", 1, 9), a=strict))
+    assert model.possible == 2
+    shown = _words(model, key)
+    assert model.keep(lambda world: _words_in(world, key) != shown)
+    assert _words(model, key) != shown
+
+
+def test_a_hurried_model_lets_the_inadmissible_in_before_those_in_line_are_through() -> None:
+    low, high = submit("a", "low", 2), submit("a", "high", 2, priority=1)
+    never = a_queue(2, preemption={"withinClusterQueue": "Never"})
+    sequence = a_sequence(submit("a", "runs", 2, priority=2), high, submit("b", "waits", 2), low, a=never, b=a_queue(0))
+    model, [runs, *_] = _played(sequence)
+    model.finish(runs)
+    model.settle(_at_any_time)
+    assert model.possible == 1
+    assert model.settle_hurriedly(_at_any_time)
+
+
+def _played(sequence: Sequence) -> tuple[ModelSide, list[str]]:
+    named = sequence.named("q1x")
+    model = ModelSide(list(named.objects), fair_sharing=True)
+    keys = []
+    for place, step in enumerate(named.steps):
+        assert isinstance(step, Submit)
+        stored = _stored(step.workload, place)
+        keys.append(f"{stored['metadata']['namespace']}/{stored['metadata']['name']}")
+        model.submit(stored)
+        model.settle(_at_any_time)
+    return model, keys
+
+
+def _stored(workload: Object, place: int) -> Object:
+    created = {"uid": f"uid-{place}", "creationTimestamp": f"2026-11-20T09:00:{place:02}Z"}
+    return {**workload, "metadata": {**workload["metadata"], **created}}
+
+
+def _at_any_time(key: str) -> str | None:
+    return None
+
+
+def _words(model: ModelSide, key: str) -> object:
+    return model.workload(key)["status"]["conditions"][0]["message"]
+
+
+def _words_in(world: World, key: str) -> object:
+    return world.workload(key)["status"]["conditions"][0]["message"]
