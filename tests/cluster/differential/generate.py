@@ -24,7 +24,7 @@ from tests.cluster.differential.sequence import LANE, Apply, Delete, Finish, Rel
 from tests.cluster.workbench import TABLE, a_policy, a_quota
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from tests.cluster.kube import Object
 
@@ -182,24 +182,19 @@ class _Generator:
     # What happens
 
     def _step(self, number: int) -> Step:
-        """Let some teams fill the cluster first, beyond their own; then jobs come and go, and quotas change."""
-        chance = self._chance
+        """Let some teams fill the cluster first, beyond their own, then the others come; then jobs come and go."""
         if number < FILLING_STEPS:
             return self._submit(self._early, [*CLASSES][1:])
         if number < FILLING_STEPS + len(self._late):
             return self._submit([self._late[number - FILLING_STEPS]], [*CLASSES])
-        what = chance.choices(["submit", "release", "finish", "apply", "delete"], [48, 30, 9, 9, 4])[0]
-        match what:
-            case "submit":
-                return self._submit([*self._teams, *self._late, *self._late], [*CLASSES])
-            case "release":
-                return Release(chance.randrange(100))
-            case "finish":
-                return Finish(chance.randrange(100))
-            case "apply":
-                return self._change()
-            case _:
-                return Delete(chance.randrange(100))
+        chance = self._chance
+        what = chance.choices(["submit", "apply", "release", "finish", "delete"], [48, 9, 30, 9, 4])[0]
+        if what == "submit":
+            return self._submit([*self._teams, *self._late, *self._late], [*CLASSES])
+        if what == "apply":
+            return self._change()
+        kinds: dict[str, Callable[[int], Step]] = {"release": Release, "finish": Finish, "delete": Delete}
+        return kinds[what](chance.randrange(100))
 
     def _change(self) -> Step:
         """Give a team another quota, or a flavor other taints."""
