@@ -3,8 +3,8 @@
 At its level of 2 Kueue logs every event it takes, every move of inadmissible workloads back in line, and who was looked
 at in which scheduling cycle. A sequence rests when nothing has stirred in it since a moment, and the scheduler has
 looked around once more after that moment without finding anything new in it, or waits because all queues are empty.
-A workload that waits for its victims is looked at in cycle after cycle: the same row of workloads twice, with nothing
-else in between, is no news.
+A workload that waits for its victims is looked at in cycle after cycle: that the same ones are looked at again, with
+nothing else in between, is no news.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class Lane:
     stirred: float = 0.0
     moved: float = 0.0
     hurried: bool = False
-    row: tuple[str, ...] = ()
-    current: list[str] = field(default_factory=list)
+    rows: set[frozenset[str]] = field(default_factory=set)
+    current: set[str] = field(default_factory=set)
 
 
 class Journal:
@@ -159,19 +159,20 @@ class Journal:
             return
         known = self._lanes.setdefault(name[0], Lane())
         if text == _LOOKED:
-            known.current.append(said["workload"]["name"])
+            known.current.add(said["workload"]["name"])
             return
         if text == _MOVED:
             known.moved, known.hurried = moment, self._looked_around <= known.stirred
-        known.stirred, known.row = moment, ()
+        known.stirred = moment
+        known.rows.clear()
 
     def _end_cycle(self, now: float) -> None:
         for known in self._lanes.values():
             if known.current:
-                row = tuple(known.current)
-                if row != known.row:
+                row = frozenset(known.current)
+                if row not in known.rows:
                     known.stirred = now
-                known.row = row
+                    known.rows.add(row)
                 known.current.clear()
 
 
