@@ -77,6 +77,11 @@ class VirtualClock:
         return self._now
 
     @property
+    def millis(self) -> float:
+        """The present moment in milliseconds since 1970, as services compare times."""
+        return self._now.timestamp() * 1000
+
+    @property
     def iso(self) -> str:
         """The present moment as AWS writes it in events, e.g. `2026-11-20T09:00:00Z`."""
         return self._now.strftime("%Y-%m-%dT%H:%M:%SZ")

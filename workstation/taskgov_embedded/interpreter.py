@@ -30,7 +30,7 @@ from moto.stepfunctions.parser.backend.execution import BaseExecutionWorkerCommu
 from moto.stepfunctions.parser.models import StepFunctionsParserBackend
 
 from taskgov_embedded.baton import Baton, CooperativeEvent, CooperativeThread
-from taskgov_embedded.expressions import declare, evaluate_jsonata, timestamp, with_times_as_text
+from taskgov_embedded.expressions import compose, declare, evaluate_jsonata, timestamp, with_times_as_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -145,6 +145,10 @@ class Interpreter:
         self._replace(functions, "_DECLARATION_BY_VARIABLE_REFERENCE", kept)
         for name in ("jsonata.jsonata", "eval.states", "eval.variable_store"):
             self._replace_if_there(import_module(f"{_ASL}.{name}"), "encode_jsonata_variable_declarations", declare)
+        strings = import_module(f"{_ASL}.component.common.string.string_expression")
+        self._replace(strings, "compose_jsonata_expression", _compose)
+        store = import_module(f"{_ASL}.eval.variable_store").VariableStore
+        self._replace(store, "get_variable_declarations", _declare_variables)
 
     def _replace_if_there(self, owner: Any, name: str, value: Any) -> None:
         if hasattr(owner, name):
@@ -306,6 +310,15 @@ class Interpreter:
 
 
 _OWN_PARSE = import_module(f"{_ASL}.parse.asl_parser").AmazonStateLanguageParser.parse
+
+
+def _declare_variables(store: Any) -> str:
+    scopes = store._outer_scope | store._inner_scope  # noqa: SLF001 see the module's docstring
+    return declare({f"${name}": value for name, value in scopes.items()})
+
+
+def _compose(final_jsonata_expression: str, variable_declarations_list: list[str]) -> str:
+    return compose(final_jsonata_expression, variable_declarations_list)
 
 
 @lru_cache(maxsize=256)

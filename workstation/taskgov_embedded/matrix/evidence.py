@@ -81,7 +81,8 @@ class Witness:
         self._calls, self._results = len(world.stack.calls), len(world.stack.results)
         self._names: dict[str, str] = {}
         self._before = self._held()
-        self._records = {one.run_id for one in self._all_records()}
+        self._earlier = {item["sk"] for item in self._items("RUN#")}
+        self._read: dict[str, Record] = {}
         self._preempted = _preemptions(world)
 
     def evidence(self) -> Evidence:
@@ -90,7 +91,7 @@ class Witness:
         return Evidence(
             before=self._before,
             writes=tuple(self._writes(world.stack.calls[self._calls :])),
-            records=tuple(one for one in self._all_records() if one.run_id not in self._records),
+            records=tuple(self._records()),
             counted=self._counted(),
             preempted=_preemptions(world) - self._preempted,
             capacity=sum(node.message is None for node in world.cluster.nodes()),
@@ -124,8 +125,14 @@ class Witness:
         config = params.get("ComputeQuotaConfig") or params.get("SchedulerConfig")
         return Write(call.time, name, config, APPLIER in call.principal.name)
 
-    def _all_records(self) -> list[Record]:
-        return [self._record(item) for item in self._items("RUN#")]
+    def _records(self) -> Iterable[Record]:
+        """Return what there is on record since; a record that is as it was is not read again."""
+        for item in self._items("RUN#"):
+            if item["sk"] not in self._earlier:
+                text = repr(item)
+                if text not in self._read:
+                    self._read[text] = self._record(item)
+                yield self._read[text]
 
     def _items(self, prefix: str) -> list[dict[str, Any]]:
         pages = (
