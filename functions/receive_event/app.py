@@ -3,34 +3,43 @@
 from typing import Any
 
 from aws_lambda_powertools.metrics import Metrics, MetricUnit
-from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
+from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from taskgov.bootstrap.receive_event import receive_event
 from taskgov.contracts.events import Ignored
 from taskgov.observability import logger
+from taskgov.services.receive_event import Hinted
 
 processor = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)
 metrics = Metrics()
 
 
-def receive(record: SQSRecord) -> None:
-    """Take one event in. One that cannot be read fails alone, and goes to the dead-letter queue after its tries."""
+def receive(record: SQSRecord) -> tuple[str, Hinted | Ignored]:
+    """Read one event. One that cannot be read fails alone, and goes to the dead-letter queue after its tries."""
     outcome = receive_event()(record.json_body)
     if isinstance(outcome, Ignored):
-        metrics.add_metric(name="EventsIgnored", unit=MetricUnit.Count, value=1)
         logger.info("event ignored", extra={"reason": outcome.reason})
-    else:
-        metrics.add_metric(name="EventsReceived", unit=MetricUnit.Count, value=1)
-        logger.info("clusters marked", extra={"clusters": outcome.cluster_arns, "started": outcome.started})
+    return record.message_id, outcome
 
 
 @logger.inject_lambda_context(clear_state=True)
 @metrics.log_metrics
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Return which records failed: SQS gives those, and only those, once more."""
-    failures = process_partial_response(event=event, record_handler=receive, processor=processor, context=context)
-    failed = len(failures["batchItemFailures"])
-    metrics.add_metric(name="EventsFailed", unit=MetricUnit.Count, value=failed)
-    return dict(failures)
+    with processor(event["Records"], receive, context):
+        read = [result for status, result, _ in processor.process() if status == "success"]
+    hinted = {name: outcome for name, outcome in read if isinstance(outcome, Hinted)}
+    marked = receive_event().mark(hinted)
+    logger.info("clusters marked", extra={"clusters": marked.cluster_arns, "started": marked.started})
+    for name, error in marked.failed.items():
+        logger.error("cluster not marked", extra={"record": name, "reason": str(error)})
+    failures = [*processor.response()["batchItemFailures"], *({"itemIdentifier": name} for name in marked.failed)]
+    for metric, value in (
+        ("EventsReceived", len(hinted)),
+        ("EventsIgnored", len(read) - len(hinted)),
+        ("EventsFailed", len(failures)),
+    ):
+        metrics.add_metric(name=metric, unit=MetricUnit.Count, value=value)
+    return {"batchItemFailures": failures}

@@ -120,6 +120,7 @@ def play_beside(recorded: Recorded) -> None:
         world.stack.fire("ResyncAllSchedule")
         world.stack.run_until_quiet()
         _fail_to_publish(world)
+        _block_the_way_back(world, document)
 
 
 def _changed(number: int) -> dict[str, Any]:
@@ -177,6 +178,21 @@ def _set_lock(world: World, *, expires: int) -> None:
             ":expires": {"N": str(expires)},
         },
     )
+
+
+def _block_the_way_back(world: World, document: Mapping[str, Any]) -> None:
+    """Let nobody verify what a run wrote, so that it looks without a function at what holds."""
+    verifying = world.stack.physical("VerifyPlanFunction")
+    world.stack.faults.fail(
+        "lambda",
+        "Invoke",
+        code="TooManyRequestsException",
+        times=100,
+        when=lambda call: verifying in call["FunctionName"],
+    )
+    _do(Actor(world), {"policy": dict(document) | _changed(1)})
+    world.stack.run_until_quiet(3600)
+    world.stack.faults.clear()
 
 
 def _fail_to_publish(world: World) -> None:

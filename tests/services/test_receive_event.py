@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from taskgov.contracts.events import Ignored
-from taskgov.errors import MalformedEventError
-from taskgov.services.receive_event import Marked, ReceiveEvent
+from taskgov.errors import MalformedEventError, ThrottledError
+from taskgov.services.receive_event import Hinted, Marked, ReceiveEvent
 from tests.support.memory import (
     CLUSTER_ARN,
     NOON,
@@ -32,7 +32,15 @@ class World:
         self.workflow = InMemoryWorkflow()
         self.quota_id = self.hyperpod.create_quota(CLUSTER_ARN, "team-a", instances(2), target("team-a")).resource_id
         self.hyperpod.create_scheduler_config(CLUSTER_ARN, "policy", policy(training=70))
-        self.receive = ReceiveEvent(self.hyperpod, self.state, self.workflow, FixedClock(), OWN_ROLE)
+        self.use_case = ReceiveEvent(self.hyperpod, self.state, self.workflow, FixedClock(), OWN_ROLE)
+
+    def receive(self, *events: Mapping[str, Any]) -> Marked | Ignored:
+        """Take events in that come in one batch; the answer of an event that is ignored when nothing else is there."""
+        read = [self.use_case(each) for each in events]
+        hinted = {str(number): each for number, each in enumerate(read) if isinstance(each, Hinted)}
+        if not hinted and isinstance(read[0], Ignored):
+            return read[0]
+        return self.use_case.mark(hinted)
 
 
 @pytest.fixture
@@ -80,14 +88,14 @@ def call(name: str, parameters: Mapping[str, Any], *, role: str | None = None, *
 
 
 def test_an_event_marks_its_cluster_and_starts_a_run(world: World) -> None:
-    assert world.receive(state_change()) == Marked((CLUSTER_ARN,), started=1)
+    assert world.receive(state_change()) == Marked((CLUSTER_ARN,), started=1, failed={})
     assert world.state.generation(CLUSTER_ARN) == 1
     assert list(world.workflow.started) == ["ml-cluster-1-11111111"]
 
 
 def test_while_a_run_holds_the_lock_only_the_generation_moves(world: World) -> None:
     world.state.lock[CLUSTER_ARN] = ("run-1", 1, NOON.timestamp() + 60)
-    assert world.receive(state_change()) == Marked((CLUSTER_ARN,), started=0)
+    assert world.receive(state_change()) == Marked((CLUSTER_ARN,), started=0, failed={})
     assert world.state.generation(CLUSTER_ARN) == 1
     assert not world.workflow.started
 
@@ -98,9 +106,32 @@ def test_the_same_event_twice_marks_twice_and_harms_nothing(world: World) -> Non
     assert world.state.generation(CLUSTER_ARN) == 2
 
 
+def test_events_that_come_together_mark_a_cluster_once(world: World) -> None:
+    events = [state_change(event_id=f"{number}1111111-aaaa") for number in range(1, 10)]
+    assert world.receive(*events) == Marked((CLUSTER_ARN,), started=1, failed={})
+    assert world.state.generation(CLUSTER_ARN) == 1
+    assert list(world.workflow.started) == ["ml-cluster-1-11111111"]
+
+
+def test_of_events_that_come_together_those_of_a_cluster_that_cannot_be_marked_fail_alone(world: World) -> None:
+    world.hyperpod.descriptions.append(cluster_description("other", OTHER_ARN))
+    own = world.state.mark_dirty
+
+    def mark_dirty(cluster_arn: str, *about: Any) -> Any:
+        if cluster_arn == OTHER_ARN:
+            raise ThrottledError("later")
+        return own(cluster_arn, *about)
+
+    world.state.mark_dirty = mark_dirty  # type: ignore[method-assign, assignment]
+    marked = world.receive(state_change(OTHER_ARN), state_change(), state_change(OTHER_ARN))
+    assert isinstance(marked, Marked)
+    assert (marked.cluster_arns, marked.started) == ((CLUSTER_ARN,), 1)
+    assert list(marked.failed) == ["0", "2"]
+
+
 def test_a_cluster_that_an_event_names_by_name_only_is_looked_up(world: World) -> None:
     asked = event("taskgov.operator", "Reconcile Requested", {"clusterName": "ml-cluster"})
-    assert world.receive(asked) == Marked((CLUSTER_ARN,), started=1)
+    assert world.receive(asked) == Marked((CLUSTER_ARN,), started=1, failed={})
 
 
 def test_a_cluster_that_nobody_knows_is_ignored_with_its_name(world: World) -> None:
@@ -112,24 +143,24 @@ def test_a_cluster_that_nobody_knows_is_ignored_with_its_name(world: World) -> N
 def test_a_resync_marks_every_cluster(world: World) -> None:
     world.hyperpod.descriptions.append(cluster_description("other", OTHER_ARN))
     outcome = world.receive(event("taskgov.schedule", "Resync Due", {}))
-    assert outcome == Marked((CLUSTER_ARN, OTHER_ARN), started=2)
+    assert outcome == Marked((CLUSTER_ARN, OTHER_ARN), started=2, failed={})
 
 
 @pytest.mark.parametrize("name", ["UpdateComputeQuota", "DeleteComputeQuota"])
 def test_a_call_that_names_a_quota_only_leads_to_its_cluster(name: str, world: World) -> None:
-    assert world.receive(call(name, {"computeQuotaId": world.quota_id})) == Marked((CLUSTER_ARN,), started=1)
+    assert world.receive(call(name, {"computeQuotaId": world.quota_id})) == Marked((CLUSTER_ARN,), started=1, failed={})
 
 
 def test_a_quota_that_is_gone_leads_to_its_cluster_if_it_was_seen_before(world: World) -> None:
     gone = call("DeleteComputeQuota", {"computeQuotaId": "quota0000009"})
     assert isinstance(world.receive(gone), Ignored)
     world.state.remember_resources(CLUSTER_ARN, ["quota0000009"])
-    assert world.receive(gone) == Marked((CLUSTER_ARN,), started=1)
+    assert world.receive(gone) == Marked((CLUSTER_ARN,), started=1, failed={})
 
 
 def test_a_call_on_the_cluster_policy_leads_to_its_cluster(world: World) -> None:
     changed = call("UpdateClusterSchedulerConfig", {"clusterSchedulerConfigId": "schedconf001"})
-    assert world.receive(changed) == Marked((CLUSTER_ARN,), started=1)
+    assert world.receive(changed) == Marked((CLUSTER_ARN,), started=1, failed={})
 
 
 def test_who_edited_a_quota_by_hand_is_remembered(world: World) -> None:

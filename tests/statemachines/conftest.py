@@ -60,6 +60,12 @@ def planned(outcome: str, changes: int = 0, digest: str = DIGEST, **more: Any) -
     }
 
 
+def one_change(payload: dict[str, Any], *, written: int = 1, left: int = 0) -> dict[str, Any]:
+    """Answer that a single change was made, or taken back."""
+    step = 1 if payload["direction"] == "apply" else -1
+    return {"next": payload["index"] + step, "written": written, "left": left}
+
+
 class Failing:
     """A step that fails a number of times with an error, and is well afterwards."""
 
@@ -96,6 +102,7 @@ class World:
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
     schedules: list[dict[str, Any]] = field(default_factory=list)
+    quotas: dict[str, Any] = field(default_factory=lambda: {"ComputeQuotaSummaries": []})
     before_task: Callable[[str], None] = lambda _: None
     execution: Execution = field(init=False)
 
@@ -109,7 +116,7 @@ class World:
                 "takenAt": "2026-11-20T09:00:00Z",
             },
             "PlanQuotas": lambda _: planned("nothing-to-do"),
-            "ApplyChange": lambda payload: {"index": payload["index"], "resourceId": "q1", "written": True},
+            "ApplyChange": one_change,
             "VerifyPlan": lambda _: {"settled": True, "matches": True, "pending": 0, "standing": 0, "problems": []},
             "PublishUsage": lambda _: {"published": 1},
         }
@@ -151,22 +158,35 @@ class World:
         self.before_task(name)
         if name in self.integrations:
             return self.integrations[name](arguments)
-        match resource.split(":::", 1)[1]:
-            case "lambda:invoke":
-                return {"Payload": self._invoke(arguments)}
-            case "dynamodb:updateItem":
-                return self._call(lambda: self.table.update_item(**arguments))
-            case "aws-sdk:dynamodb:putItem.waitForTaskToken":
-                self._call(lambda: self.table.put_item(**arguments))
-                raise TaskFailedError("States.Timeout")
-            case "sns:publish":
-                self.notices.append(arguments["Subject"] + "\n" + arguments["Message"])
-                return {"MessageId": "1"}
-            case "aws-sdk:scheduler:createSchedule" | "aws-sdk:scheduler:updateSchedule":
-                self.schedules.append(arguments)
-                return {"ScheduleArn": "arn:aws:scheduler:us-east-1:111122223333:schedule/schedules/x"}
-            case other:
-                raise AssertionError(f"{name} uses {other}")
+        operation = resource.split(":::", 1)[1]
+        assert operation in self._integrations(), f"{name} uses {operation}"
+        return self._integrations()[operation](arguments)
+
+    def _integrations(self) -> dict[str, Step]:
+        return {
+            "lambda:invoke": lambda arguments: {"Payload": self._invoke(arguments)},
+            "dynamodb:updateItem": lambda arguments: self._call(lambda: self.table.update_item(**arguments)),
+            "dynamodb:putItem": lambda arguments: self._call(lambda: self.table.put_item(**arguments)),
+            "aws-sdk:dynamodb:putItem.waitForTaskToken": self._ask,
+            "sns:publish": self._notify,
+            "aws-sdk:scheduler:createSchedule": self._schedule,
+            "aws-sdk:scheduler:updateSchedule": self._schedule,
+            "aws-sdk:sagemaker:listComputeQuotas": lambda _: self.quotas,
+            "aws-sdk:sagemaker:listClusterSchedulerConfigs": lambda _: {"ClusterSchedulerConfigSummaries": []},
+        }
+
+    def _ask(self, arguments: dict[str, Any]) -> None:
+        """Keep the request, and answer as nobody does: the time-out."""
+        self._call(lambda: self.table.put_item(**arguments))
+        raise TaskFailedError("States.Timeout")
+
+    def _notify(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        self.notices.append(arguments["Subject"] + "\n" + arguments["Message"])
+        return {"MessageId": "1"}
+
+    def _schedule(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        self.schedules.append(arguments)
+        return {"ScheduleArn": "arn:aws:scheduler:us-east-1:111122223333:schedule/schedules/x"}
 
     def _invoke(self, arguments: dict[str, Any]) -> Any:
         step = arguments["FunctionName"].rsplit(":", 1)[-1]
@@ -202,6 +222,6 @@ def table() -> "Iterator[DynamoDBClient]":
 @pytest.fixture
 def world(table: "DynamoDBClient") -> World:
     name = SUBSTITUTIONS["TableName"]
-    for item in table.scan(TableName=name)["Items"]:
+    for item in [item for page in table.get_paginator("scan").paginate(TableName=name) for item in page["Items"]]:
         table.delete_item(TableName=name, Key={"pk": item["pk"], "sk": item["sk"]})
     return World(table)

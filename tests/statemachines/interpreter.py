@@ -5,6 +5,7 @@ expression that gives nothing is an error, as it is for Step Functions. Tasks ar
 time passes only by waits and retries.
 """
 
+import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from jsonata import jsonata
+
+from taskgov_embedded.expressions import compose, declare, evaluate_jsonata
 
 STATEMACHINES = Path(__file__).parents[2] / "statemachines"
 SUBSTITUTIONS = {
@@ -22,6 +24,7 @@ SUBSTITUTIONS = {
     "TableName": "governance",
     "NoticeTopicArn": "arn:aws:sns:us-east-1:111122223333:notices",
     "ApprovalHours": "24",
+    "ChangesPerCall": "25",
     "AccountId": "111122223333",
     "Region": "us-east-1",
     "ScheduleGroup": "schedules",
@@ -78,21 +81,33 @@ Answer = Callable[[str, str, Any], Any]
 
 @dataclass(slots=True)
 class Execution:
-    """One run of a machine. `trace` lists the states in the order in which they were entered."""
+    """One run of a machine. `trace` lists the states in the order in which they were entered.
+
+    `events` counts what Step Functions would write into the history: a state's entry and exit, and of each try of a
+    task that it was scheduled, that it started and how it ended (with a token also that it was submitted).
+    """
 
     answer: Answer
     now: datetime = datetime(2026, 11, 20, 9, 0, tzinfo=UTC)
     arn: str = "arn:aws:states:us-east-1:111122223333:execution:reconcile:ml-cluster-1"
     trace: list[str] = field(default_factory=list)
+    events: int = 0
+    scope: Scope = field(default_factory=dict)
+    """The variables."""
+    largest: int = 0
+    """Bytes of the largest input or output of a task so far."""
 
     def run(self, machine: Mapping[str, Any], given: Any) -> Ended:
         """Run the machine from its first state to its end."""
-        return self._run(machine, given, {})
+        self.scope.clear()
+        self.events = 2  # its start and its end
+        return self._run(machine, given, self.scope)
 
     def _run(self, machine: Mapping[str, Any], given: Any, scope: Scope) -> Ended:
         name: str = machine["StartAt"]
         while True:
             self.trace.append(name)
+            self.events += 2
             if len(self.trace) > 10_000:
                 raise AssertionError(f"does not end: {self.trace[-20:]}")
             state = machine["States"][name]
@@ -155,7 +170,11 @@ class Execution:
     def _work(self, name: str, state: Mapping[str, Any], scope: Scope, seen: Scope) -> Any:
         seen = {**seen, "context": self._context(name)}
         if state["Type"] == "Task":
-            return self.answer(name, state["Resource"], self._value(state["Arguments"], scope, seen))
+            self.events += 4 if state["Resource"].endswith("waitForTaskToken") else 3
+            arguments = self._value(state["Arguments"], scope, seen)
+            answer = self.answer(name, state["Resource"], arguments)
+            self.largest = max(self.largest, *(len(json.dumps(one, default=str)) for one in (arguments, answer)))
+            return answer
         ends = [
             self._run(state["ItemProcessor"], item, dict(scope)) for item in self._value(state["Items"], scope, seen)
         ]
@@ -206,9 +225,8 @@ class Execution:
 def evaluate(template: str, variables: Mapping[str, Any]) -> Any:
     """Evaluate `{% expression %}`; an expression that gives nothing is an error."""
     expression = template.strip().removeprefix("{%").removesuffix("%}")
-    used = {name: value for name, value in variables.items() if f"${name}" in expression}
-    declared = "".join(f"${name} := {json.dumps(value)}; " for name, value in used.items())
-    value = json.loads(json.dumps(jsonata.Jsonata(f'({declared}{{"value": ({expression})}})').evaluate(None)))
+    used = {f"${name}": value for name, value in variables.items() if f"${name}" in expression}
+    value = evaluate_jsonata(compose(f'{{"value": ({expression})}}', [declare(used)]), itertools.count())
     if "value" not in value:
         raise AssertionError(f"States.QueryEvaluationError: {template} gives nothing")
     return value["value"]

@@ -1,14 +1,15 @@
 """Every way through the reconcile state machine."""
 
 import json
+import re
 from datetime import datetime
 from typing import Any
 
 import pytest
 
 from taskgov.contracts.events import Hint, Subject, parse_event
-from tests.statemachines.conftest import CLUSTER, DIGEST, Failing, World, in_turn, planned, pointer
-from tests.statemachines.interpreter import TaskFailedError
+from tests.statemachines.conftest import CAUSE, CLUSTER, DIGEST, Failing, World, in_turn, one_change, planned, pointer
+from tests.statemachines.interpreter import TaskFailedError, definition
 
 ANOTHER = "arn:aws:states:us-east-1:111122223333:execution:reconcile:another"
 NOW = 1795165200
@@ -63,6 +64,7 @@ def test_changes_are_applied_one_by_one_in_plan_order_with_the_lock(world: World
             "clusterArn": CLUSTER,
             "plan": pointer("plans"),
             "index": index,
+            "count": 25,
             "direction": "apply",
             "lockOwner": world.execution.arn,
             "fencingToken": 1,
@@ -77,7 +79,7 @@ def test_the_lock_holds_for_as_long_as_writing_and_restoring_may_take(world: Wor
 
     def apply(payload: dict[str, Any]) -> dict[str, Any]:
         seen.append(int(world.state()["lockExpires"]["N"]))
-        return {"index": payload["index"], "resourceId": "q1", "written": True}
+        return one_change(payload)
 
     world.steps["PlanQuotas"] = in_turn(planned("apply", changes=2))
     world.steps["ApplyChange"] = apply
@@ -87,9 +89,7 @@ def test_the_lock_holds_for_as_long_as_writing_and_restoring_may_take(world: Wor
 
 def test_a_change_that_was_written_already_is_not_counted(world: World) -> None:
     world.steps["PlanQuotas"] = in_turn(planned("apply", changes=2))
-    world.steps["ApplyChange"] = in_turn(
-        {"index": 0, "resourceId": "q1", "written": False}, {"index": 1, "resourceId": "q2", "written": True}
-    )
+    world.steps["ApplyChange"] = in_turn({"next": 1, "written": 0}, {"next": 2, "written": 1})
     assert world.run().output["applied"] == 1
 
 
@@ -108,19 +108,28 @@ def test_hints_that_come_during_a_run_cause_one_more_run_and_not_more(world: Wor
     assert "lockOwner" not in world.state()
 
 
-def test_a_cluster_that_never_keeps_still_is_let_go_after_twenty_five_rounds(world: World) -> None:
+def test_a_cluster_that_never_keeps_still_is_let_go_after_twenty_rounds_and_another_execution_is_due(
+    world: World,
+) -> None:
     world.before_task = lambda name: world.hint() if name == "Plan quotas" else None
     ended = world.run()
     assert ended.error is None
-    assert len(world.payloads("ReadSnapshot")) == 25
-    assert world.execution.trace[-3:] == ["Let go of the lock", "How did it end?", "Run is over"]
+    assert len(world.payloads("ReadSnapshot")) == 20
+    assert world.execution.trace[-5:] == [
+        "Let go of the lock",
+        "Look again then",
+        "Holds the lock?",
+        "How did it end?",
+        "Run is over",
+    ]
+    assert [each["ScheduleExpression"] for each in world.schedules] == ["at(2026-11-20T09:01:00)"]
     assert "lockOwner" not in world.state()
 
 
 def test_a_conflict_leads_to_a_new_snapshot_and_nothing_is_taken_back(world: World) -> None:
-    world.steps["PlanQuotas"] = in_turn(planned("apply", changes=2), planned("apply", changes=1))
-    written = {"index": 0, "resourceId": "q1", "written": True}
-    world.steps["ApplyChange"] = in_turn(written, TaskFailedError("ConflictError"), written)
+    both = planned("apply", changes=2)
+    world.steps["PlanQuotas"] = in_turn(both, both, planned("apply", changes=1))
+    world.steps["ApplyChange"] = in_turn(one_change, TaskFailedError("ConflictError"), one_change)
     ended = world.run()
     assert [payload["index"] for payload in world.payloads("ApplyChange")] == [0, 1, 0]
     assert {payload["direction"] for payload in world.payloads("ApplyChange")} == {"apply"}
@@ -135,8 +144,10 @@ def test_conflicts_without_end_fail_the_run(world: World) -> None:
     ended = world.run()
     assert ended.error == "failed"
     assert ended.cause.startswith("ConflictError")
-    assert len(world.payloads("ReadSnapshot")) == 25
+    assert len(world.payloads("ReadSnapshot")) == 21  # twice before the first write
     assert world.published() == [("failed", 0)]
+    # Nothing is forgotten: another execution is due in a minute.
+    assert len(world.schedules) == 1
 
 
 def test_a_run_that_lost_its_lock_writes_nothing_more_and_leaves_the_cluster_to_the_other(world: World) -> None:
@@ -162,6 +173,189 @@ def test_a_lock_lost_before_the_first_write_writes_nothing(world: World) -> None
     world.steps["PlanQuotas"] = in_turn(planned("apply", changes=2))
     assert world.run().output == {"outcome": "left-to-the-run-that-holds-the-lock"}
     assert world.payloads("ApplyChange") == []
+
+
+class TestLookingTwice:
+    """Nothing is written that a fresh snapshot, read right before, does not ask for too."""
+
+    def test_a_plan_is_made_again_from_a_fresh_snapshot_right_before_the_first_write(self, world: World) -> None:
+        world.steps["PlanQuotas"] = in_turn(planned("apply", changes=1))
+        world.run()
+        assert [name for name, _ in world.calls] == [
+            *["ReadSnapshot", "PlanQuotas"] * 2,
+            "ApplyChange",
+            "VerifyPlan",
+            "PublishUsage",
+        ]
+
+    def test_a_world_that_moved_gets_another_plan_and_the_stale_one_is_never_written(self, world: World) -> None:
+        stale, fresh = (planned("apply", changes=1, digest=digest * 64) for digest in "bc")
+        fresh["plan"] = pointer("fresh")
+        world.steps["PlanQuotas"] = in_turn(stale, fresh)
+        assert world.run().output["outcome"] == "applied"
+        assert len(world.payloads("PlanQuotas")) == 3
+        assert [payload["plan"] for payload in world.payloads("ApplyChange")] == [pointer("fresh")]
+
+    @pytest.mark.parametrize("outcome", ["nothing-to-do", "blocked", "needs-approval"])
+    def test_a_world_that_moved_may_leave_nothing_to_write(self, world: World, outcome: str) -> None:
+        world.steps["PlanQuotas"] = in_turn(planned("apply", changes=1), planned(outcome, changes=1, digest="b" * 64))
+        world.run()
+        assert world.payloads("ApplyChange") == []
+
+    def test_a_world_that_never_keeps_still_is_not_written_to(self, world: World) -> None:
+        digests = iter(range(10**6))
+        world.steps["PlanQuotas"] = lambda _: planned("apply", changes=1, digest=f"{next(digests):064x}")
+        ended = world.run()
+        assert ended.error == "failed"
+        assert "each of six snapshots asked for other changes" in ended.cause
+        assert world.payloads("ApplyChange") == []
+        assert "lockOwner" not in world.state()
+
+    def test_what_was_approved_is_compared_with_one_fresh_snapshot(self, world: World) -> None:
+        world.steps["PlanQuotas"] = in_turn(planned("needs-approval", changes=1), planned("apply", changes=1))
+        world.integrations["Ask for approval"] = approve()
+        assert world.run().output["outcome"] == "applied"
+        assert len(world.payloads("ReadSnapshot")) == 2
+
+    def test_other_changes_than_the_approved_ones_are_not_written_in_their_name(self, world: World) -> None:
+        moved = planned("apply", changes=3, digest="b" * 64)
+        other = planned("apply", changes=4, digest="c" * 64)
+        world.steps["PlanQuotas"] = in_turn(
+            planned("needs-approval", changes=2), moved, other, planned("nothing-to-do")
+        )
+        world.integrations["Ask for approval"] = approve()
+        world.run()
+        assert world.payloads("ApplyChange") == []
+
+
+class TestWhenTheWayBackIsBlocked:
+    """What every quota holds is on record, whoever cannot be reached."""
+
+    def held(self, world: World) -> list[dict[str, Any]]:
+        items = [item for item in world.items() if item["sk"]["S"].startswith("HELD#ml-cluster-1-1#")]
+        return [one for item in items for one in json.loads(item["held"]["S"])]
+
+    def quota(self, name: str, count: int) -> dict[str, Any]:
+        config = {"ComputeQuotaResources": [{"InstanceType": "ml.g5.8xlarge", "Count": count}]}
+        return {"Name": name, "ComputeQuotaVersion": 2, "Status": "Updated", "ComputeQuotaConfig": config}
+
+    def lambda_is_gone_after(self, world: World, calls: int) -> None:
+        def apply(payload: dict[str, Any]) -> dict[str, Any]:
+            if len(world.payloads("ApplyChange")) > calls:
+                raise TaskFailedError("Lambda.TooManyRequestsException", "Rate Exceeded")
+            return one_change(payload)
+
+        world.steps["PlanQuotas"] = in_turn(planned("apply", changes=3))
+        world.steps["ApplyChange"] = apply
+        for step in ("VerifyPlan", "PublishUsage"):
+            world.steps[step] = in_turn(TaskFailedError("Lambda.TooManyRequestsException", "Rate Exceeded"))
+
+    def test_the_values_are_read_and_kept_without_a_function(self, world: World) -> None:
+        self.lambda_is_gone_after(world, 2)
+        world.quotas = {"ComputeQuotaSummaries": [self.quota("team-a", 1), self.quota("team-b", 4)]}
+        ended = world.run()
+        assert ended.error == "failed"
+        assert ended.cause == (
+            "ended rollback-failed, and was not published: Lambda.TooManyRequestsException: Rate Exceeded; "
+            "what went wrong before: not all could be taken back: Lambda.TooManyRequestsException: Rate Exceeded; "
+            "it was to be taken back because of Lambda.TooManyRequestsException: Rate Exceeded"
+        )
+        assert [(one["name"], one["version"], one["status"]) for one in self.held(world)] == [
+            ("team-a", 2, "Updated"),
+            ("team-b", 2, "Updated"),
+        ]
+        assert self.held(world)[1]["config"] == self.quota("team-b", 4)["ComputeQuotaConfig"]
+
+    @pytest.mark.parametrize("calls", [0, 1, 2])
+    def test_the_record_tells_how_many_changes_stand(self, world: World, calls: int) -> None:
+        self.lambda_is_gone_after(world, calls)
+        world.run()
+        (record,) = [item for item in world.items() if item["sk"]["S"].startswith("RUN#")]
+        assert record["applied"]["N"] == str(calls)
+
+    def test_every_page_of_quotas_is_kept(self, world: World) -> None:
+        self.lambda_is_gone_after(world, 1)
+        asked = []
+
+        def pages(arguments: dict[str, Any]) -> dict[str, Any]:
+            asked.append(arguments)
+            number = len(asked)
+            more = {"NextToken": str(number)} if number < 3 else {}
+            return {"ComputeQuotaSummaries": [self.quota(f"team-{number}", number)], **more}
+
+        world.integrations["Read what quotas hold"] = pages
+        world.run()
+        assert [each.get("NextToken") for each in asked] == [None, "1", "2"]
+        assert [one["name"] for one in self.held(world)] == ["team-1", "team-2", "team-3"]
+
+    def test_the_cluster_policy_is_kept_too(self, world: World) -> None:
+        self.lambda_is_gone_after(world, 1)
+        config = {"PriorityClasses": [{"Name": "training", "Weight": 70}]}
+        answer = {
+            "Name": "policy",
+            "ClusterSchedulerConfigVersion": 3,
+            "Status": "Updated",
+            "SchedulerConfig": config,
+        }
+        ids = {"ClusterSchedulerConfigSummaries": [{"ClusterSchedulerConfigId": "schedconf001"}]}
+        world.integrations["Find the cluster policy"] = in_turn(ids)
+        world.integrations["Read what the cluster policy holds"] = in_turn(answer)
+        world.run()
+        assert self.held(world) == [{"name": "policy", "version": 3, "status": "Updated", "config": config}]
+
+    @pytest.mark.parametrize(
+        "state",
+        [
+            "Read what quotas hold",
+            "Keep what quotas hold",
+            "Find the cluster policy",
+            "Read what the cluster policy holds",
+            "Keep what the cluster policy holds",
+        ],
+    )
+    def test_what_cannot_be_looked_at_either_is_said(self, world: World, state: str) -> None:
+        self.lambda_is_gone_after(world, 1)
+        ids = {"ClusterSchedulerConfigSummaries": [{"ClusterSchedulerConfigId": "schedconf001"}]}
+        world.integrations["Find the cluster policy"] = in_turn(ids)
+        policy = {"Name": "p", "ClusterSchedulerConfigVersion": 1, "Status": "Created", "SchedulerConfig": {}}
+        world.integrations["Read what the cluster policy holds"] = in_turn(policy)
+        world.integrations[state] = in_turn(TaskFailedError("SageMaker.SageMakerException", "down"))
+        world.run()
+        (record,) = [item for item in world.items() if item["sk"]["S"].startswith("RUN#")]
+        assert re.search(r"holds? could not be (read|kept): SageMaker.SageMakerException", record["error"]["S"])
+
+    def test_queues_of_a_cluster_without_hyperpod_are_not_looked_for_at_sagemaker(self, world: World) -> None:
+        eks = "arn:aws:eks:us-east-1:111122223333:cluster/ml-eks"
+        self.lambda_is_gone_after(world, 1)
+        ended = world.execution.run(definition("reconcile"), {"clusterArn": eks, "cause": CAUSE})
+        assert "what its queues hold could not be read without a function" in ended.cause
+        assert "Read what quotas hold" not in world.execution.trace
+
+    def test_one_quota_that_cannot_be_reached_does_not_keep_the_others_from_being_restored(self, world: World) -> None:
+        def apply(payload: dict[str, Any]) -> dict[str, Any]:
+            if (payload["direction"], payload["index"]) in {("apply", 2), ("restore", 1)}:
+                raise TaskFailedError("UpstreamError", "down")
+            return one_change(payload)
+
+        world.steps["PlanQuotas"] = in_turn(planned("apply", changes=3))
+        world.steps["ApplyChange"] = apply
+        world.run()
+        restored = [p["index"] for p in world.payloads("ApplyChange") if p["direction"] == "restore"]
+        assert list(dict.fromkeys(restored)) == [2, 1, 0]
+        assert world.published() == [("rolled-back", 0)]
+
+    def test_restoring_gives_up_when_nothing_can_be_reached(self, world: World) -> None:
+        def apply(payload: dict[str, Any]) -> dict[str, Any]:
+            if payload["direction"] == "restore" or payload["index"] == 20:
+                raise TaskFailedError("UpstreamError", "down")
+            return one_change(payload)
+
+        world.steps["PlanQuotas"] = in_turn(planned("apply", changes=22))
+        world.steps["ApplyChange"] = apply
+        ended = world.run()
+        assert ended.error == "rollback-failed"
+        restored = [p["index"] for p in world.payloads("ApplyChange") if p["direction"] == "restore"]
+        assert list(dict.fromkeys(restored)) == [21, 20, 19, 18, 17]
 
 
 def test_a_lock_that_is_lost_again_and_again_fails_the_run(world: World) -> None:
@@ -191,13 +385,13 @@ def test_a_change_that_fails_for_good_is_rolled_back_last_written_first(world: W
     def apply(payload: dict[str, Any]) -> dict[str, Any]:
         if payload["direction"] == "apply" and payload["index"] == 1:
             raise TaskFailedError(error, "as the test says")
-        return {"index": payload["index"], "resourceId": "q1", "written": True}
+        return one_change(payload)
 
     world.steps["PlanQuotas"] = in_turn(planned("apply", changes=3))
     world.steps["ApplyChange"] = apply
     ended = world.run()
     restored = [payload["index"] for payload in world.payloads("ApplyChange") if payload["direction"] == "restore"]
-    assert restored == [1, 0]
+    assert restored == [2, 1, 0]
     assert (ended.error, ended.cause) == ("rolled-back", f"{error}: as the test says")
     assert world.payloads("VerifyPlan") == [{"clusterArn": CLUSTER, "plan": pointer("plans"), "direction": "restore"}]
     assert world.published() == [("rolled-back", 0)]
@@ -250,9 +444,9 @@ def test_a_plan_that_cannot_be_verified_is_rolled_back(world: World, error: str,
 
 def test_what_cannot_be_restored_does_not_keep_the_others_from_it_and_is_told(world: World) -> None:
     def apply(payload: dict[str, Any]) -> dict[str, Any]:
-        if (payload["direction"], payload["index"]) in {("apply", 2), ("restore", 1)}:
-            raise TaskFailedError("ConflictError" if payload["direction"] == "restore" else "NotFoundError", "gone")
-        return {"index": payload["index"], "resourceId": "q1", "written": True}
+        if (payload["direction"], payload["index"]) == ("apply", 2):
+            raise TaskFailedError("NotFoundError", "gone")
+        return one_change(payload, left=int((payload["direction"], payload["index"]) == ("restore", 1)))
 
     world.steps["PlanQuotas"] = in_turn(planned("apply", changes=3))
     world.steps["ApplyChange"] = apply
@@ -269,7 +463,8 @@ def test_what_cannot_be_restored_does_not_keep_the_others_from_it_and_is_told(wo
     assert [p["index"] for p in world.payloads("ApplyChange") if p["direction"] == "restore"] == [2, 1, 0]
     assert ended.error == "rollback-failed"
     assert ended.cause == (
-        "restoring left team-b: edited; team-c: edited; it was to be taken back because of NotFoundError: gone"
+        "not all could be taken back: team-b: edited; team-c: edited; "
+        "it was to be taken back because of NotFoundError: gone"
     )
     assert world.published() == [("rollback-failed", 2)]
 

@@ -13,6 +13,8 @@ from boto3.dynamodb.conditions import Key
 from rich.text import Text
 
 from taskgov.adapters.errors import translated
+from taskgov.allocation.wording import said_config
+from taskgov.hyperpod.model import ComputeQuotaConfig, SchedulerConfig
 from taskgov_cli.deployed import DEFAULT_STACK, AsJson, Cluster, StackName, deployed, told
 from taskgov_cli.output import console, print_json, table
 
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 
 Run = Mapping[str, Any]
 """The record of a run, as it is in the table (`RUN#<time>#<execution>`)."""
+
+SHOWN = 20
+"""Quotas of a failed run that are shown; `--json` has all."""
 
 STYLES = {
     "applied": "green",
@@ -44,7 +49,7 @@ def history(
     """Show the last runs of a cluster: when, why, with which plan, and how they ended."""
     with told():
         place = deployed(stack)
-        found = list(islice(runs(place, place.arn_of(cluster)), limit))
+        found = [_with_holdings(place, run) for run in islice(runs(place, place.arn_of(cluster)), limit)]
     if as_json:
         print_json([_as_data(run) for run in found])
     elif not found:
@@ -67,11 +72,31 @@ def runs(place: Deployed, cluster_arn: str) -> Iterator[Run]:
         start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
 
 
+def _with_holdings(place: Deployed, run: Run) -> Run:
+    """Add what each quota held when the way back was blocked (`HELD#<run>#<page>`), if the run left that."""
+    if run["outcome"] not in {"failed", "rollback-failed"}:
+        return run
+    condition = Key("pk").eq(run["pk"]) & Key("sk").begins_with(f"HELD#{_run_id(run)}#")
+    start: dict[str, Any] = {}
+    held: list[Any] = []
+    while True:
+        with translated(f"list what quotas held after {_run_id(run)}"):
+            page = place.table.query(KeyConditionExpression=condition, **start)
+        held += [one for item in page["Items"] for one in json.loads(str(item["held"]))]
+        if "LastEvaluatedKey" not in page:
+            return {**run, "held": held} if held else run
+        start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+
+
+def _run_id(run: Run) -> str:
+    return str(run["sk"].split("#", 2)[2])
+
+
 def _as_data(run: Run) -> dict[str, Any]:
     """Return a record for programs: what is JSON inside the record is JSON here."""
     plain = {name: value for name, value in run.items() if name not in {"pk", "sk", "expiresAt"}}
     parsed = {name: json.loads(run[name]) for name in ("cause", "plan") if name in run}
-    return plain | parsed | {"applied": int(run["applied"]), "runId": run["sk"].split("#", 2)[2]}
+    return plain | parsed | {"applied": int(run["applied"]), "runId": _run_id(run)}
 
 
 def _row(run: Run) -> tuple[str | Text, ...]:
@@ -83,8 +108,17 @@ def _row(run: Run) -> tuple[str | Text, ...]:
         outcome,
         run.get("planId", ""),
         str(run["applied"]),
-        "\n".join(filter(None, (_cause(run), run.get("error", "")))),
+        "\n".join(filter(None, (_cause(run), run.get("error", ""), *_held(run)))),
     )
+
+
+def _held(run: Run) -> Iterator[str]:
+    held = run.get("held", ())
+    for one in held[:SHOWN]:
+        kind = SchedulerConfig if "PriorityClasses" in one["config"] else ComputeQuotaConfig
+        yield f"{one['name']} holds {said_config(kind.model_validate(one['config']))} ({one['status']})"
+    if len(held) > SHOWN:
+        yield f"and {len(held) - SHOWN} more: --json shows all"
 
 
 def _cause(run: Run) -> str:

@@ -64,6 +64,7 @@ class VirtualClock:
         if start.tzinfo is None:
             raise ValueError(f"the clock needs an aware start, got {start.isoformat()}")
         self._now = start.astimezone(UTC)
+        self._millis = self._now.timestamp() * 1000
         self._travel = time_machine.travel(self._now, tick=False)
         self._traveller: time_machine.Traveller | None = None
         self._order = itertools.count()
@@ -79,7 +80,7 @@ class VirtualClock:
     @property
     def millis(self) -> float:
         """The present moment in milliseconds since 1970, as services compare times."""
-        return self._now.timestamp() * 1000
+        return self._millis
 
     @property
     def iso(self) -> str:
@@ -100,7 +101,7 @@ class VirtualClock:
         """Let it be `moment`; time never goes back."""
         if moment <= self._now:
             return
-        self._now = moment
+        self._now, self._millis = moment, moment.timestamp() * 1000
         if self._traveller is not None:
             self._traveller.move_to(moment)
 

@@ -110,4 +110,6 @@ def compose(expression: str, declarations: Sequence[str]) -> str:
     whole = f"({''.join(declarations)}{expression})"
     bound = [one for one in declarations if isinstance(one, Bound)]
     said = "".join(one for one in declarations if not isinstance(one, Bound))
-    return Bound.of(whole, f"({said}{expression})", {name: value for one in bound for name, value in one.bindings.items()})
+    return Bound.of(
+        whole, f"({said}{expression})", {name: value for one in bound for name, value in one.bindings.items()}
+    )

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from moto.events.models import EventPattern
-from moto.sqs.models import Message, Queue, sqs_backends
+from moto.sqs.models import Message, Queue, SQSBackend, sqs_backends
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -52,12 +52,13 @@ class Queues:
         self._account = account
         self._runtime = runtime
         self._mappings: list[SourceMapping] = []
-        self._own: tuple[Any, Any, Any] = (None, None, None)
+        self._own: tuple[Any, Any, Any, Any] = (None, None, None, None)
         self._due: set[tuple[str, datetime]] = set()
 
     def install(self) -> None:
         """Hear of each message that any queue takes in."""
-        own_add, self._own = Queue.add_message, (Queue.add_message, Message.visible, Message.delayed)
+        own_add, own_kept = Queue.add_message, SQSBackend.is_message_valid_based_on_retention_period
+        self._own = (own_add, Message.visible, Message.delayed, own_kept)
 
         def add_message(queue: Any, message: Any) -> None:
             own_add(queue, message)
@@ -70,9 +71,17 @@ class Queues:
         Message.visible = property(lambda message: message.visible_at <= clock.millis)
         Message.delayed = property(lambda message: clock.millis < message.delayed_until)
 
+        def is_kept(backend: Any, queue_name: str, message: Any) -> bool:
+            # moto's own asks for all attributes of the queue, and so counts all that lies in it, for each message.
+            kept_for = backend.get_queue(queue_name).message_retention_period
+            return bool(message.sent_timestamp + kept_for * 1000 > clock.millis)
+
+        SQSBackend.is_message_valid_based_on_retention_period = is_kept
+
     def uninstall(self) -> None:
         """Stop hearing."""
-        Queue.add_message, Message.visible, Message.delayed = self._own
+        Queue.add_message, Message.visible, Message.delayed, kept = self._own
+        SQSBackend.is_message_valid_based_on_retention_period = kept
 
     def add_mappings(self, resources: Resources) -> None:
         """Take the template's mappings in."""

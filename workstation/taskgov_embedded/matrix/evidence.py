@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from taskgov_embedded.walkthrough.world import World
 
 APPLIER = "ApplyChangeRole"
+WITHOUT_GOOD_END = frozenset({"failed", "rollback-failed"})
 WRITES = frozenset(
     f"{verb}{kind}" for verb in ("Create", "Update", "Delete") for kind in ("ComputeQuota", "ClusterSchedulerConfig")
 )
@@ -45,6 +47,8 @@ class Record:
     applied: int
     error: str
     plan: Plan | None
+    held: Mapping[str, Any]
+    """What it says that each resource holds, when the way back was blocked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +138,10 @@ class Witness:
                     self._read[text] = self._record(item)
                 yield self._read[text]
 
+    def _said_to_hold(self, run_id: str) -> Mapping[str, Any]:
+        pages = [json.loads(item["held"]) for item in self._items(f"HELD#{run_id}#")]
+        return {one["name"]: one["config"] for page in pages for one in page}
+
     def _items(self, prefix: str) -> list[dict[str, Any]]:
         pages = (
             self._world.stack.client("dynamodb")
@@ -149,14 +157,16 @@ class Witness:
 
     def _record(self, item: Mapping[str, Any]) -> Record:
         plan = Pointer.model_validate_json(item["plan"]) if item.get("plan") else None
+        run_id = item["sk"].rpartition("#")[2]
         return Record(
-            run_id=item["sk"].rpartition("#")[2],
+            run_id=run_id,
             outcome=item["outcome"],
             started=datetime.fromisoformat(item["startedAt"]).astimezone(UTC),
             ended=datetime.fromisoformat(item["endedAt"]).astimezone(UTC),
             applied=int(item["applied"]),
             error=item.get("error", ""),
             plan=plan_from_json(self._world.document(plan)) if plan else None,
+            held=self._said_to_hold(run_id) if item["outcome"] in WITHOUT_GOOD_END else {},
         )
 
     def _counted(self) -> Mapping[str, float]:

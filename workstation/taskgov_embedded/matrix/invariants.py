@@ -22,12 +22,17 @@ def while_it_lasts(evidence: Evidence, wanted: Mapping[str, Any]) -> list[str]:
     held = evidence.state()
     if held in (dict(evidence.before), dict(wanted)):
         return []
-    told = " ".join(record.error for record in evidence.records)
     return [
         f"{name} holds {_short(config)}: neither the plan nor the state before it, and no record says so"
         for name, config in held.items()
-        if config != evidence.before.get(name) and f"{name} holds {_short(config)}" not in told
+        if config != evidence.before.get(name) and not any(_names(one, name, config) for one in evidence.records)
     ]
+
+
+def _names(record: Record, name: str, config: Any) -> bool:
+    """Say whether a record tells what a resource holds: each value read and kept, or in the words of its error."""
+    kept = name in record.held and _normal(record.held[name]) == _normal(config)
+    return kept or f"{name} holds {_short(config)}" in record.error
 
 
 def at_the_end(evidence: Evidence, preemptions: float) -> list[str]:
@@ -108,7 +113,7 @@ def _truth(evidence: Evidence, record: Record) -> Iterator[str]:
         yield from _holds(evidence, record, _planned(record.plan))
     if record.outcome == "rollback-failed":
         held = evidence.state(record.ended)
-        silent = [name for name in standing if f"{name} holds {_short(held.get(name))}" not in record.error]
+        silent = [name for name in standing if not _names(record, name, held.get(name))]
         if silent:
             yield f"{record.run_id}: the failed rollback does not say what {silent} hold: {record.error}"
 

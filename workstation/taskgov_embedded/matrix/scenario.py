@@ -25,6 +25,8 @@ OUTAGE_SECONDS: Final = 1400
 """How long "for ever" lasts: longer than all retries of a step, shorter than the five tries of a queued message."""
 QUIET_SECONDS: Final = 1800
 HOUR: Final = 3600
+CHANGES_PER_CALL: Final = 2
+"""So that five writes take three calls, and a fault can come between them."""
 EDITOR: Final = "ana"
 EDITED: Final = ("alpha", "gamma", "beta")
 """Whose quota Ana changes: the first of them that is not in the midst of another change."""
@@ -43,7 +45,8 @@ def matrix_world() -> World:
                 "cluster": {"groups": [{"instanceType": TYPE, "count": NODES}]},
                 "steps": [{"title": "much at once"}],
             }
-        )
+        ),
+        more={"ChangesPerCall": str(CHANGES_PER_CALL)},
     )
 
 

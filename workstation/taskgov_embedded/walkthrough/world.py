@@ -27,6 +27,8 @@ from taskgov_embedded.cluster_port import GroupFact
 from taskgov_embedded.stack import Stack
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from taskgov.allocation.lease_book import LeaseEntry
     from taskgov.allocation.plan import Plan
     from taskgov.snapshot.model import AppliedQuota
@@ -47,7 +49,10 @@ JOB_KINDS = ("pytorchjobs", "hyperpodpytorchjobs", "jobs", "pods")
 class World:
     """Open it with `with`; the process is on its clock from then on."""
 
-    def __init__(self, walkthrough: Walkthrough, template: Path = TEMPLATE) -> None:
+    def __init__(
+        self, walkthrough: Walkthrough, template: Path = TEMPLATE, *, more: Mapping[str, str] | None = None
+    ) -> None:
+        """Take a walkthrough; `more` are parameters of the template beside those that it names."""
         self.walkthrough = walkthrough
         self.is_plain_eks = walkthrough.cluster.backend == "kueue"
         self.clock = VirtualClock(walkthrough.starts)
@@ -56,6 +61,7 @@ class World:
             "ApplyMode": walkthrough.mode,
             "PublishSchedule": f"rate({walkthrough.publish_minutes} {unit})",
             "WatchPlainEks": "yes" if self.is_plain_eks else "no",
+            **(more or {}),
         }
         self.stack = Stack(template, parameters, self.clock)
         self.cluster_name = walkthrough.cluster.name

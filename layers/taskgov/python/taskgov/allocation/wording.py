@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from taskgov.allocation.plan import CapacityLine
-from taskgov.hyperpod.model import ApiModel, ComputeQuotaResource
+from taskgov.hyperpod.model import ApiModel, ComputeQuotaConfig, ComputeQuotaResource, SchedulerConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,3 +103,26 @@ def _said_value(value: object) -> str:
     if isinstance(value, list):
         return "(" + ", ".join(" ".join(map(str, each.values())) for each in value) + ")"
     return str(value)
+
+
+def said_config(config: ComputeQuotaConfig | SchedulerConfig) -> str:
+    """Return what a quota or the cluster policy holds, as records of runs say it.
+
+    Example:
+        >>> row = ComputeQuotaResource(instance_type="ml.p5.48xlarge", count=3)
+        >>> said_config(ComputeQuotaConfig(compute_quota_resources=(row,)))
+        '3 x ml.p5.48xlarge'
+
+    """
+    if isinstance(config, SchedulerConfig):
+        classes = config.priority_classes or ()
+        return ", ".join(f"{each.name} {each.weight}" for each in classes) or "no priority classes"
+    return ", ".join(_said_row(row) for row in config.compute_quota_resources) or "nothing"
+
+
+def _said_row(row: ComputeQuotaResource) -> str:
+    """Write one row: whole instances as `3 x ml.g5.8xlarge`, parts of instances by their fields."""
+    if row.count is not None:
+        return f"{row.count} x {row.instance_type}"
+    parts = row.to_api()
+    return " ".join([parts.pop("InstanceType"), *(f"{name} {value}" for name, value in sorted(parts.items()))])

@@ -9,6 +9,7 @@ from taskgov.bootstrap import aws
 from taskgov.bootstrap.governance import governance
 from taskgov.config import Settings
 from taskgov.services.apply_change import ApplyChange
+from taskgov.services.apply_changes import ApplyChanges
 
 
 class ApplyChangeSettings(Settings):
@@ -17,13 +18,15 @@ class ApplyChangeSettings(Settings):
 
 
 @cache
-def apply_change() -> ApplyChange:
+def apply_changes() -> ApplyChanges:
     """Return the use case over AWS."""
     settings = ApplyChangeSettings.from_env()
     documents = Bucket(aws.s3(), settings.bucket_name)
-    return ApplyChange(
-        hyperpod=governance(documents),
-        documents=documents,
-        state=Table(aws.table(settings.table_name)),
-        clock=SystemClock(),
+    return ApplyChanges(
+        ApplyChange(
+            hyperpod=governance(documents),
+            documents=documents,
+            state=Table(aws.table(settings.table_name)),
+            clock=SystemClock(),
+        )
     )

@@ -104,17 +104,30 @@ class ApplyChangeRequest(StepModel):
     cluster_arn: str
     plan: Pointer
     index: int = Field(ge=0)
+    count: int = Field(default=1, ge=1, le=100)
+    """At most so many changes in one call: upward from `index` when they are applied, downward when restored."""
     direction: Direction = Direction.APPLY
     lock_owner: str
     fencing_token: int
 
 
 class ApplyChangeResult(StepModel):
+    """What became of one change."""
+
     index: int
     resource_id: str
     version_before: int | None = None
     version_after: int | None = None
     written: bool
+
+
+class ApplyChangesResult(StepModel):
+    """How far a call came: `next` is the index that is due, beyond the last change (or -1, restoring) when all are."""
+
+    next: int = Field(ge=-1)
+    written: int
+    left: int = 0
+    """Changes that could not be restored, because somebody's edit stands in the way or they are gone."""
 
 
 class VerifyPlanRequest(StepModel):

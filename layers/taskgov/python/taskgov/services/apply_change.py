@@ -32,9 +32,16 @@ class ApplyChange:
         Raises LockLostError before anything is written when another run took the cluster over, ConflictError when
         somebody changed the quota since the plan was made, InvalidRequestError for an index beyond the plan.
         """
+        return self.one(self.plan(request), request, request.index)
+
+    def plan(self, request: ApplyChangeRequest) -> Plan:
+        """Return the plan that the request points to."""
+        return plan_from_json(self.documents.get(request.plan))
+
+    def one(self, plan: Plan, request: ApplyChangeRequest, index: int) -> ApplyChangeResult:
+        """Write or restore one change of a plan that was read before; raises what a call for it alone raises."""
         self.state.require_lock(request.cluster_arn, request.lock_owner, request.fencing_token)
-        plan = plan_from_json(self.documents.get(request.plan))
-        change = _change(plan, request.index)
+        change = _change(plan, index)
         match request.direction:
             case Direction.APPLY:
                 return self._apply(plan, change)

@@ -1,4 +1,4 @@
-"""Take one event in: find out which cluster it concerns, mark that cluster dirty, and see that a run will follow.
+"""Take events in: find out which cluster each concerns, mark that cluster dirty, and see that a run will follow.
 
 An event is only a hint. Delivered twice or late it does no harm: a run reads the world anew, and changes nothing when
 there is no difference.
@@ -11,7 +11,7 @@ from typing import Any
 
 from taskgov.contracts.events import Hint, Ignored, Subject, parse_event
 from taskgov.contracts.steps import Cause
-from taskgov.errors import NotFoundError
+from taskgov.errors import GovernanceError, NotFoundError
 from taskgov.ports import Clock, HyperPodApi, StateStore, Workflow
 from taskgov.snapshot.model import QuotaEdit
 
@@ -20,11 +20,21 @@ NAME_LIMIT = 80
 
 
 @dataclass(frozen=True, slots=True)
+class Hinted:
+    """What an event says, and the clusters that it says it of."""
+
+    hint: Hint
+    cluster_arns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Marked:
-    """The clusters that the event made dirty, and how many runs were started for them."""
+    """What came of several events: the clusters that are dirty now, how many runs were started, and whose were lost."""
 
     cluster_arns: tuple[str, ...]
     started: int
+    failed: Mapping[str, GovernanceError]
+    """The events (by the caller's names for them) of a cluster that could not be marked: they must come again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +47,8 @@ class ReceiveEvent:
     clock: Clock
     own_role_arn: str
 
-    def __call__(self, event: Mapping[str, Any]) -> Marked | Ignored:
-        """Mark what the event concerns. Raises MalformedEventError for an event of a known kind that cannot be read."""
+    def __call__(self, event: Mapping[str, Any]) -> Hinted | Ignored:
+        """Find what the event concerns. Raises MalformedEventError for an event of a known kind that cannot be read."""
         match parse_event(event, own_role_arn=self.own_role_arn):
             case Ignored() as ignored:
                 return ignored
@@ -47,7 +57,7 @@ class ReceiveEvent:
                 if not clusters:
                     return Ignored(f"{hint.subject} belongs to no cluster that is known")
                 self._remember_edit(hint, clusters)
-                return Marked(clusters, sum(self._mark(arn, hint) for arn in clusters))
+                return Hinted(hint, clusters)
 
     def _clusters(self, subject: Subject) -> tuple[str, ...]:
         """Return the ARNs of the clusters that an event concerns; none when it names one that is not there."""
@@ -80,8 +90,34 @@ class ReceiveEvent:
             edit = QuotaEdit(hint.edited_quota_id, hint.cause.by, hint.cause.at, hint.cause.what)
             self.state.record_edit(clusters[0], edit)
 
+    def mark(self, events: Mapping[str, Hinted]) -> Marked:
+        """Mark each cluster that these events concern dirty, once, by the first that does.
+
+        However many events come together, they are one hint: a storm costs a write for each batch. A run is started
+        unless one holds the lock: that one will see the new generation.
+        """
+        first: dict[str, Hint] = {}
+        for hinted in events.values():
+            for arn in hinted.cluster_arns:
+                first.setdefault(arn, hinted.hint)
+        results = {arn: self._try(arn, hint) for arn, hint in first.items()}
+        errors = {arn: result for arn, result in results.items() if isinstance(result, GovernanceError)}
+        return Marked(
+            cluster_arns=tuple(arn for arn in results if arn not in errors),
+            started=sum(result for result in results.values() if isinstance(result, int)),
+            failed={
+                name: errors[arn] for name, hinted in events.items() for arn in hinted.cluster_arns if arn in errors
+            },
+        )
+
+    def _try(self, cluster_arn: str, hint: Hint) -> int | GovernanceError:
+        """Mark one cluster; one that fails does not stop the others."""
+        try:
+            return self._mark(cluster_arn, hint)
+        except GovernanceError as error:
+            return error
+
     def _mark(self, cluster_arn: str, hint: Hint) -> int:
-        """Mark one cluster; start a run unless one holds the lock: that one will see the new generation."""
         name = hint.subject.cluster_name or cluster_arn.rsplit("/", 1)[-1]
         dirty = self.state.mark_dirty(cluster_arn, name, hint.cause, self.clock.now())
         if dirty.locked:

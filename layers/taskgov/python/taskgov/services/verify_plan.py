@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 from taskgov.allocation.codec import plan_from_json
 from taskgov.allocation.plan import Change, ChangeKind, Plan
+from taskgov.allocation.wording import said_config
 from taskgov.contracts.steps import Direction, VerifyPlanRequest, VerifyPlanResult
 from taskgov.hyperpod.equality import is_same_config, is_same_scheduler_config
 from taskgov.hyperpod.model import (
     ClusterSchedulerConfig,
     ComputeQuota,
     ComputeQuotaConfig,
-    ComputeQuotaResource,
     SchedulerConfig,
 )
 from taskgov.ports import DocumentStore, HyperPodApi
@@ -19,6 +19,8 @@ IN_FLIGHT = frozenset({"Creating", "Updating", "Deleting"})
 SETTLED = frozenset({"Created", "Updated"})
 PENDING = "pending"
 FINE = "fine"
+MOST_PROBLEMS = 50
+MOST_LETTERS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +36,13 @@ class VerifyPlan:
         pairs = self._pairs(plan)
         verdicts = [self._verdict(actual, change, request.direction) for change, actual in pairs]
         pending = verdicts.count(PENDING)
-        problems = tuple(verdict for verdict in verdicts if verdict not in {PENDING, FINE})
+        problems = [verdict for verdict in verdicts if verdict not in {PENDING, FINE}]
         return VerifyPlanResult(
             settled=not pending,
             matches=not pending and not problems,
             pending=pending,
             standing=sum(actual is not None and _holds(actual, change.after) for change, actual in pairs),
-            problems=problems,
+            problems=_told(problems),
         )
 
     def _pairs(self, plan: Plan) -> list[tuple[Change, ComputeQuota | ClusterSchedulerConfig | None]]:
@@ -73,19 +75,15 @@ class VerifyPlan:
 
 def _content(actual: ComputeQuota | ClusterSchedulerConfig) -> str:
     """Say what a quota or cluster policy holds, for the record of a run that could not be taken back."""
-    if isinstance(actual, ClusterSchedulerConfig):
-        classes = actual.scheduler_config.priority_classes or ()
-        return ", ".join(f"{each.name} {each.weight}" for each in classes) or "no priority classes"
-    rows = actual.compute_quota_config.compute_quota_resources or ()
-    return ", ".join(_row(row) for row in rows) or "nothing"
+    config = actual.scheduler_config if isinstance(actual, ClusterSchedulerConfig) else actual.compute_quota_config
+    return said_config(config)
 
 
-def _row(row: ComputeQuotaResource) -> str:
-    """Write one row: whole instances as `3 x ml.g5.8xlarge`, parts of instances by their fields."""
-    if row.count is not None:
-        return f"{row.count} x {row.instance_type}"
-    parts = row.to_api()
-    return " ".join([parts.pop("InstanceType"), *(f"{name} {value}" for name, value in sorted(parts.items()))])
+def _told(problems: list[str]) -> tuple[str, ...]:
+    """Return the problems as far as a state of Step Functions can carry them (256 KiB), and how many more there are."""
+    shown = [problem if len(problem) <= MOST_LETTERS else f"{problem[:MOST_LETTERS]} ..." for problem in problems]
+    more = len(shown) - MOST_PROBLEMS
+    return (*shown[:MOST_PROBLEMS], *([f"and {more} more"] if more > 0 else ()))
 
 
 def _holds(actual: ComputeQuota | ClusterSchedulerConfig, wanted: ComputeQuotaConfig | SchedulerConfig | None) -> bool:

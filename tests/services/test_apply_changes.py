@@ -1,0 +1,138 @@
+"""Writing some changes of a plan in one call, and taking them back."""
+
+from collections.abc import Callable
+
+import pytest
+
+from taskgov.allocation.codec import plan_to_json
+from taskgov.contracts.steps import ApplyChangeRequest, ApplyChangesResult, Direction
+from taskgov.errors import ConflictError, InvalidRequestError, LockLostError, ThrottledError
+from taskgov.services.apply_change import ApplyChange
+from taskgov.services.apply_changes import ApplyChanges
+from tests.support.memory import CLUSTER_ARN, FixedClock, InMemoryDocuments, InMemoryHyperPod, InMemoryState
+from tests.support.plans import instances, plan_of, target, update
+
+TEAMS = ("team-a", "team-b", "team-c", "team-d", "team-e")
+
+
+class World:
+    """Five quotas of two instances, and a plan that takes one from each."""
+
+    def __init__(self) -> None:
+        self.hyperpod = InMemoryHyperPod()
+        self.documents = InMemoryDocuments()
+        self.state = InMemoryState(lock={CLUSTER_ARN: ("run-1", 5, float("inf"))})
+        self.ids = [
+            self.hyperpod.create_quota(CLUSTER_ARN, team, instances(2), target(team)).resource_id for team in TEAMS
+        ]
+        self.hyperpod.writes.clear()
+        changes = [update(index, team, self.ids[index], 2, 1) for index, team in enumerate(TEAMS)]
+        self.plan = self.documents.put("plans/x.json", plan_to_json(plan_of(*changes)), "application/json")
+        self.use_case = ApplyChanges(ApplyChange(self.hyperpod, self.documents, self.state, FixedClock()))
+
+    def run(
+        self,
+        index: int,
+        count: int,
+        direction: Direction = Direction.APPLY,
+        is_late: Callable[[], bool] = lambda: False,
+        token: int = 5,
+    ) -> ApplyChangesResult:
+        request = ApplyChangeRequest(
+            cluster_arn=CLUSTER_ARN,
+            plan=self.plan,
+            index=index,
+            count=count,
+            direction=direction,
+            lock_owner="run-1",
+            fencing_token=token,
+        )
+        return self.use_case(request, is_late)
+
+    def edit(self, index: int) -> None:
+        version = self.hyperpod.quota(self.ids[index]).compute_quota_version
+        self.hyperpod.update_quota(self.ids[index], version, instances(9), target(TEAMS[index]))
+        self.hyperpod.writes.clear()
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_as_many_are_written_as_were_asked_for_in_plan_order(world: World) -> None:
+    assert world.run(1, 3) == ApplyChangesResult(next=4, written=3)
+    assert world.hyperpod.writes == ["update team-b", "update team-c", "update team-d"]
+
+
+def test_the_last_call_ends_with_the_plan(world: World) -> None:
+    assert world.run(3, 25) == ApplyChangesResult(next=5, written=2)
+
+
+def test_an_index_beyond_the_plan_is_refused(world: World) -> None:
+    with pytest.raises(InvalidRequestError, match="there is no number 5"):
+        world.run(5, 2)
+
+
+def test_what_the_first_change_raises_is_raised(world: World) -> None:
+    world.edit(0)
+    with pytest.raises(ConflictError):
+        world.run(0, 3)
+    assert world.hyperpod.writes == []
+
+
+def test_an_error_of_a_later_change_ends_the_call_before_it(world: World) -> None:
+    world.edit(2)
+    assert world.run(0, 5) == ApplyChangesResult(next=2, written=2)
+    with pytest.raises(ConflictError):
+        world.run(2, 5)
+
+
+def test_a_call_that_is_tried_again_finds_its_writes_done(world: World) -> None:
+    assert world.run(0, 3) == world.run(0, 3) == ApplyChangesResult(next=3, written=3)
+    assert len(world.hyperpod.writes) == 3
+
+
+def test_a_call_whose_time_runs_out_ends_after_the_change_at_hand(world: World) -> None:
+    assert world.run(0, 5, is_late=lambda: True) == ApplyChangesResult(next=1, written=1)
+
+
+def test_a_lock_lost_between_two_changes_ends_the_writing(world: World) -> None:
+    def lose() -> bool:
+        world.state.lock[CLUSTER_ARN] = ("run-2", 6, float("inf"))
+        return False
+
+    assert world.run(0, 5, is_late=lose) == ApplyChangesResult(next=1, written=1)
+    with pytest.raises(LockLostError):
+        world.run(1, 4)
+
+
+def test_restoring_goes_down_to_the_first_change(world: World) -> None:
+    world.run(0, 5)
+    world.hyperpod.writes.clear()
+    assert world.run(4, 3, Direction.RESTORE) == ApplyChangesResult(next=1, written=3)
+    assert world.run(1, 3, Direction.RESTORE) == ApplyChangesResult(next=-1, written=2)
+    assert world.hyperpod.writes == [f"update {team}" for team in reversed(TEAMS)]
+
+
+def test_somebody_s_edit_is_left_and_the_others_are_restored(world: World) -> None:
+    world.run(0, 5)
+    world.edit(3)
+    assert world.run(4, 25, Direction.RESTORE) == ApplyChangesResult(next=-1, written=4, left=1)
+
+
+def test_a_fault_while_restoring_ends_the_call_before_the_change_that_met_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.run(0, 5)
+    own = world.hyperpod.update_quota
+
+    def update_quota(quota_id: str, *about: object) -> object:
+        if quota_id == world.ids[2]:
+            raise ThrottledError("later")
+        return own(quota_id, *about)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(world.hyperpod, "update_quota", update_quota)
+    assert world.run(4, 5, Direction.RESTORE) == ApplyChangesResult(next=2, written=2)
+    with pytest.raises(ThrottledError):
+        world.run(2, 5, Direction.RESTORE)

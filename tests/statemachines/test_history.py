@@ -1,0 +1,173 @@
+"""Histories stay below what Step Functions allows, for a thousand teams and whatever is tried again."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.statemachines.conftest import World, one_change, planned
+from tests.statemachines.interpreter import TaskFailedError, definition
+
+TEAMS = 1_000
+MOST_EVENTS = 25_000
+"""Step Functions ends an execution whose history reaches it (Developer Guide, "Service quotas")."""
+MOST_BYTES = 256 * 1024
+"""What a task, a state or an execution may take in or give (the same page)."""
+PER_CALL = 25
+"""Changes in one call, the template's default; a test of the template holds it."""
+PASSING = {"ThrottledError", "UpstreamError", "States.TaskFailed"}
+
+
+class Weary:
+    """Lets every task fail as often as it is tried again, before it answers."""
+
+    def __init__(self, world: World) -> None:
+        states = definition("reconcile")["States"]
+        self._errors = {name: _errors(state) for name, state in states.items() if state["Type"] == "Task"}
+        self._world, self._entered, self._left = world, 0, list[str]()
+
+    def __call__(self, name: str) -> None:
+        if self._entered != len(self._world.execution.trace):
+            self._entered, self._left = len(self._world.execution.trace), list(self._errors[name])
+        if self._left:
+            raise TaskFailedError(self._left.pop(), "again")
+
+
+def _errors(state: dict[str, Any]) -> list[str]:
+    found = []
+    for retrier in state["Retry"]:
+        if PASSING & set(retrier["ErrorEquals"]):
+            name = retrier["ErrorEquals"][0]
+            found += ["Some.Throttling" if name == "States.TaskFailed" else name] * retrier["MaxAttempts"]
+    return found
+
+
+def batch(payload: dict[str, Any]) -> dict[str, Any]:
+    """Answer as apply_change does when all goes well."""
+    if payload["direction"] == "apply":
+        following = min(payload["index"] + payload["count"], TEAMS)
+        return {"next": following, "written": following - payload["index"]}
+    following = max(payload["index"] - payload["count"], -1)
+    return {"next": following, "written": payload["index"] - following, "left": 0}
+
+
+def longest_rows() -> dict[str, Any]:
+    """Return a quota as large as the API lets one be: 15 rows, and as many limits of what it may borrow."""
+    row = {
+        "InstanceType": "ml.trn1n.32xlarge-and-some",
+        "Count": 10_000_000,
+        "Accelerators": 10_000_000,
+        "VCpu": 10_000_000.0,
+        "MemoryInGiB": 10_000_000.0,
+        "AcceleratorPartition": {"Type": "mig-1g.10gb", "Count": 10_000_000},
+    }
+    sharing = {"Strategy": "LendAndBorrow", "BorrowLimit": 10_000, "AbsoluteBorrowLimits": [row] * 15}
+    config = {"ComputeQuotaResources": [row] * 15, "ResourceSharingConfig": sharing, "PreemptTeamTasks": "Never"}
+    arn = "arn:aws:sagemaker:us-east-1:111122223333:"
+    return {
+        "ComputeQuotaArn": f"{arn}compute-quota/abcdefghijkl",
+        "ComputeQuotaId": "abcdefghijkl",
+        "Name": "n" * 63,
+        "ComputeQuotaVersion": 10_000_000,
+        "Status": "UpdateRollbackFailed",
+        "ClusterArn": f"{arn}cluster/abcdefghijkl",
+        "ComputeQuotaConfig": config,
+        "ComputeQuotaTarget": {"TeamName": "t" * 40, "FairShareWeight": 100},
+        "ActivationState": "Enabled",
+        "CreationTime": "2026-11-20T09:00:00.000Z",
+        "LastModifiedTime": "2026-11-20T09:00:00.000Z",
+    }
+
+
+def pages(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Answer ListComputeQuotas with a thousand of them."""
+    number, size = int(arguments.get("NextToken", "0")), arguments["MaxResults"]
+    more = {"NextToken": str(number + 1)} if (number + 1) * size < TEAMS else {}
+    return {"ComputeQuotaSummaries": [longest_rows()] * size, **more}
+
+
+@pytest.fixture
+def thousand(world: World) -> World:
+    world.steps["PlanQuotas"] = lambda _: planned("apply", changes=TEAMS) | {"summary": "line\n" * 4_000}
+    world.steps["ApplyChange"] = batch
+    world.integrations["Read what quotas hold"] = pages
+    return world
+
+
+def test_a_run_that_writes_a_thousand_quotas_takes_few_events(thousand: World) -> None:
+    ended = thousand.run()
+    assert ended.output["applied"] == TEAMS
+    assert len(thousand.payloads("ApplyChange")) == TEAMS / PER_CALL
+    assert thousand.execution.events < 400
+
+
+def test_a_run_whose_every_call_is_tried_again_and_whose_way_back_is_blocked_ends_in_time(thousand: World) -> None:
+    """Every task uses up its retries, nothing settles, nothing can be taken back, and hints never stop."""
+    weary = Weary(thousand)
+
+    def each(name: str) -> None:
+        if name == "Plan quotas":
+            thousand.hint()
+        weary(name)
+
+    def blocked(payload: dict[str, Any]) -> dict[str, Any]:
+        return batch(payload) if payload["direction"] == "apply" else batch(payload) | {"left": PER_CALL}
+
+    problems = ["x" * 500] * 51
+    unsettled = {"settled": False, "matches": False, "pending": 1, "standing": 0, "problems": problems}
+    thousand.before_task = each
+    thousand.steps["ApplyChange"] = blocked
+    thousand.steps["VerifyPlan"] = lambda _: unsettled
+    ended = thousand.run()
+    assert ended.error == "rollback-failed"
+    assert len(thousand.payloads("PublishUsage")) > 1
+    assert 10_000 < thousand.execution.events < MOST_EVENTS
+    assert thousand.execution.largest < MOST_BYTES
+    assert len(thousand.schedules) > 0, "another execution is due"
+
+
+def test_conflicts_whose_every_call_is_tried_again_end_in_time(thousand: World) -> None:
+    def conflict(payload: dict[str, Any]) -> dict[str, Any]:
+        if payload["index"] >= TEAMS - PER_CALL:
+            raise TaskFailedError("ConflictError", "somebody was faster")
+        return batch(payload)
+
+    thousand.before_task = Weary(thousand)
+    thousand.steps["ApplyChange"] = conflict
+    assert thousand.run().error == "failed"
+    assert thousand.execution.events < MOST_EVENTS
+
+
+def test_waiting_for_the_lock_with_an_approval_in_hand_ends_in_time(thousand: World) -> None:
+    another = "arn:aws:states:us-east-1:111122223333:execution:reconcile:another"
+
+    def approved_and_locked_out(_: dict[str, Any]) -> dict[str, Any]:
+        thousand.set_state(lockOwner={"S": another}, lockExpires={"N": str(10**12)})
+        return {"approved": True, "by": "ana"}
+
+    thousand.before_task = Weary(thousand)
+    thousand.steps["PlanQuotas"] = lambda _: planned("needs-approval", changes=TEAMS)
+    thousand.integrations["Ask for approval"] = approved_and_locked_out
+    assert thousand.run().output == {"outcome": "left-to-the-run-that-holds-the-lock"}
+    assert thousand.execution.trace.count("Wait for the lock") == 120
+    assert thousand.execution.events < MOST_EVENTS
+
+
+def test_what_is_counted_as_spent_is_at_least_what_the_history_has(thousand: World) -> None:
+    """The machine stops in time by its own count; here that count is held against the events."""
+    thousand.before_task = Weary(thousand)
+    counted: list[tuple[int, int]] = []
+
+    def note(payload: dict[str, Any]) -> dict[str, Any]:
+        counted.append((thousand.execution.scope["events"], thousand.execution.events))
+        return {"published": len(payload)}
+
+    thousand.steps["PublishUsage"] = note
+    thousand.run()
+    (spent, written) = counted[0]
+    assert written <= spent
+
+
+def test_a_page_of_the_largest_quotas_fits_into_a_state() -> None:
+    assert len(json.dumps(pages({"MaxResults": PER_CALL}))) < MOST_BYTES
+    assert one_change({"direction": "apply", "index": 0})["next"] == 1
