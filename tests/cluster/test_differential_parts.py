@@ -79,6 +79,20 @@ def test_what_became_inadmissible_lets_the_next_in_line_be_waited_for(tmp_path: 
     assert log.rests("q1x")
 
 
+def test_a_search_that_goes_on_with_the_next_flavor_is_waited_for_but_not_one_that_goes_round(tmp_path: Path) -> None:
+    log = _Log(tmp_path)
+    log.says("Workload create event", workload={"namespace": "ns-q1x", "name": "job"})
+    rested = []
+    for _ in range(10):
+        log.says("Scheduling cycle starts")
+        log.says("Obtained heads")
+        log.says("Attempting to schedule workload", workload={"namespace": "ns-q1x", "name": "job"})
+        log.says("Workload re-queued", workload={"namespace": "ns-q1x", "name": "job"}, requeueReason="NoFit")
+        log.says("Scheduling cycle complete")
+        rested.append(log.rests("q1x"))
+    assert rested == [False] * 8 + [True] * 2
+
+
 def test_changed_words_of_a_status_do_not_keep_a_sequence_from_resting(tmp_path: Path) -> None:
     log = _Log(tmp_path)
     log.says("Workload create event", workload={"namespace": "ns-q1x", "name": "job"})

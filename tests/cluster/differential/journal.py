@@ -4,7 +4,8 @@ At its level of 2 Kueue logs every event it takes, every move of inadmissible wo
 at in which scheduling cycle. A sequence rests when nothing has stirred in it since a moment, and the scheduler has
 looked around once more after that moment without finding anything new in it, or waits because all queues are empty.
 A workload that waits for its victims is looked at in cycle after cycle: that the same ones are looked at again, with
-nothing else in between, is no news.
+nothing else in between, is no news. One that comes back in line for another reason goes on with its next flavor, and
+comes to an end; if it does not after some looks, it goes round, and is no news either.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import os
 import re
 import threading
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
@@ -36,6 +38,10 @@ _STARTS: Final = "Scheduling cycle starts"
 _HEADS: Final = "Obtained heads"
 _LOOKED: Final = "Attempting to schedule workload"
 _COMPLETE: Final = "Scheduling cycle complete"
+_REQUEUED: Final = "Workload re-queued"
+_WAITS_FOR_VICTIMS: Final = "PendingPreemption"
+_MOST_LOOKS: Final = 8
+"""More than a search over the flavors of a sequence takes."""
 _MOVED: Final = "Attempting to move workloads"
 _UPDATED: Final = "Workload update event"
 """Stirs when the workload goes from one status to another; that words change does not bring it back in line."""
@@ -52,7 +58,7 @@ _STIRS: Final = {
     "Workload couldn't be admitted. Moving the head of this ClusterQueue to the consecutive Workload.",
     "Workload successfully admitted and assigned flavors",
 }
-_NEWS: Final = {*_STIRS, _STARTS, _HEADS, _LOOKED, _COMPLETE}
+_NEWS: Final = {*_STIRS, _STARTS, _HEADS, _LOOKED, _COMPLETE, _REQUEUED}
 
 
 class RestlessError(AssertionError):
@@ -71,6 +77,7 @@ class Lane:
     hurried: bool = False
     rows: set[frozenset[str]] = field(default_factory=set)
     current: set[str] = field(default_factory=set)
+    looks: Counter[str] = field(default_factory=Counter)
 
 
 class Journal:
@@ -161,10 +168,21 @@ class Journal:
         if text == _LOOKED:
             known.current.add(said["workload"]["name"])
             return
+        if text == _REQUEUED:
+            self._take_requeued(known, said, moment)
+            return
         if text == _MOVED:
             known.moved, known.hurried = moment, self._looked_around <= known.stirred
         known.stirred = moment
         known.rows.clear()
+        known.looks.clear()
+
+    @staticmethod
+    def _take_requeued(known: Lane, said: Object, moment: float) -> None:
+        name = said["workload"]["name"]
+        known.looks[name] += 1
+        if said.get("requeueReason") != _WAITS_FOR_VICTIMS and known.looks[name] <= _MOST_LOOKS:
+            known.stirred = moment
 
     def _end_cycle(self, now: float) -> None:
         for known in self._lanes.values():
