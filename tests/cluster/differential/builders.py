@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from taskgov.hyperpod.names import cluster_queue_of, local_queue_of, namespace_of
-from tests.cluster.differential.generate import COHORT, GPU
+from tests.cluster.differential.generate import COHORT
+from tests.cluster.differential.pods import GPU
 from tests.cluster.differential.sequence import LANE, Sequence, Step, Submit
 
 if TYPE_CHECKING:

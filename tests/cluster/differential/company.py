@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from tests.cluster.differential import metronome
 from tests.cluster.differential.api import Api, Workloads
 from tests.cluster.differential.journal import Journal
-from tests.cluster.differential.play import Played, Player
+from tests.cluster.differential.play import Player
 from tests.cluster.differential.rest import Stillness
 
 if TYPE_CHECKING:
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from tests.cluster.differential.play import Rest
+    from tests.cluster.differential.outcome import Played
+    from tests.cluster.differential.rest import Rest
     from tests.cluster.differential.sequence import Sequence
 
 AT_ONCE: Final = int(os.environ.get("TASKGOV_TEST_LANES", "16"))

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from taskgov.scheduling.results import CycleResult
-    from tests.cluster.differential.play import Played
+    from tests.cluster.differential.outcome import Played
     from tests.cluster.differential.sequence import Step
 
 LEAST: Final[Mapping[str, float]] = {

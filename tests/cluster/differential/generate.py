@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.hyperpod.names import INSTANCE_TYPE_LABEL, local_queue_of, namespace_of
 from taskgov.kueue.render import render
+from tests.cluster.differential.pods import EFA, GPU, PodSets
 from tests.cluster.differential.sequence import LANE, Apply, Delete, Finish, Release, Sequence, Step, Submit
 from tests.cluster.workbench import TABLE, a_policy, a_quota
 
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 TYPES: Final = ("ml.g5.8xlarge", "ml.g5.12xlarge", "ml.g5.48xlarge", "ml.p4d.24xlarge")
 CLASSES: Final[Mapping[str, int]] = {"inference": 90, "training": 70, "batch": 10}
 COHORT: Final = f"pool-{LANE}"
-GPU: Final = "nvidia.com/gpu"
-EFA: Final = "vpc.amazonaws.com/efa"
 TRAITS: Final[Mapping[str, float]] = {"taints": 0.35, "affinity": 0.3, "groups": 0.3, "lending": 0.25, "policies": 0.25}
 """What may be added, and how often it is."""
 STEPS: Final = 28
@@ -59,6 +58,7 @@ class _Generator:
         self._counts: dict[str, dict[str, int]] = {}
         self._early = self._teams[: self._chance.choice([1, 1, 1, 2])]
         self._late = [team for team in self._teams if team not in self._early]
+        self._pods = PodSets(self._chance, self._traits, self._types)
         self._number = 0
 
     def sequence(self) -> Sequence:
@@ -210,9 +210,9 @@ class _Generator:
         self._number += 1
         team = chance.choice(teams)
         count, gpus = self._size(team)
-        sets = [self._pod_set("workers", count, gpus)]
+        sets = [self._pods.pod_set("workers", count, gpus)]
         if chance.random() < 0.3:
-            sets.insert(0, self._pod_set("launcher", 1, chance.choice([0, 0, 1])))
+            sets.insert(0, self._pods.pod_set("launcher", 1, chance.choice([0, 0, 1])))
         rank = chance.choice(classes)
         owned = self._owner() if chance.random() < 0.5 else {}
         return Submit(
@@ -249,48 +249,6 @@ class _Generator:
         uid = f"job-{self._seed}-{self._number}"
         owner = {"apiVersion": "example.com/v1", "kind": "Training", "name": uid, "uid": uid, "controller": True}
         return {"labels": {"kueue.x-k8s.io/job-uid": uid}, "ownerReferences": [owner]}
-
-    def _pod_set(self, name: str, count: int, gpus: int) -> Object:
-        chance = self._chance
-        requests: Object = {"cpu": chance.choice(["1", "4", "500m"]), "memory": chance.choice(["1Gi", "4Gi"])}
-        if gpus:
-            requests[GPU] = str(gpus)
-        if "groups" in self._traits and chance.random() < 0.5:
-            requests[EFA] = "1"
-        pod: Object = {
-            "restartPolicy": "Never",
-            "containers": [{"name": "main", "image": "none", "resources": {"requests": requests}}],
-        }
-        if "taints" in self._traits:
-            pod["tolerations"] = self._tolerations()
-        if "affinity" in self._traits and chance.random() < 0.25:
-            pod.update(self._placement())
-        return {"name": name, "count": count, "template": {"spec": pod}}
-
-    def _tolerations(self) -> list[Object]:
-        every: list[Object] = [
-            {"key": "dedicated", "operator": "Equal", "value": "research", "effect": "NoSchedule"},
-            {"key": "dedicated", "operator": "Equal", "value": "other"},
-            {"key": "spot", "operator": "Exists"},
-            {"operator": "Exists"},
-        ]
-        return self._chance.sample(every, self._chance.choice([0, 1, 2, 3, 3]))
-
-    def _placement(self) -> Object:
-        """Want one instance type, or not one, or something that flavors do not say."""
-        chance = self._chance
-        wanted = chance.choice(self._types)
-        if chance.random() < 0.3:
-            return {"nodeSelector": {INSTANCE_TYPE_LABEL: wanted}}
-        operator = chance.choice(["In", "NotIn", "Exists", "DoesNotExist"])
-        expression: Object = {"key": INSTANCE_TYPE_LABEL, "operator": operator}
-        if operator in {"In", "NotIn"}:
-            expression["values"] = [wanted]
-        terms: list[Object] = [{"matchExpressions": [expression]}]
-        if chance.random() < 0.3:
-            terms.append({"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]})
-        required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
-        return {"affinity": {"nodeAffinity": required}}
 
 
 def _flavor_name(name: str) -> str:

@@ -21,6 +21,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from tests.cluster.differential.api import LANE
+from tests.cluster.differential.rest import RestlessError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,10 +60,6 @@ _STIRS: Final = {
     "Workload successfully admitted and assigned flavors",
 }
 _NEWS: Final = {*_STIRS, _STARTS, _HEADS, _LOOKED, _COMPLETE, _REQUEUED}
-
-
-class RestlessError(AssertionError):
-    """Kueue does not stop changing something in a sequence."""
 
 
 @dataclass(slots=True)

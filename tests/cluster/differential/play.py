@@ -3,78 +3,27 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from tests.cluster.differential.api import LANE, key_of
-from tests.cluster.differential.journal import RestlessError
 from tests.cluster.differential.modelled import ModelSide
+from tests.cluster.differential.outcome import Difference, Played, state_of, told
 from tests.cluster.differential.real import RealSide
+from tests.cluster.differential.rest import RestlessError
 from tests.cluster.differential.sequence import Apply, Delete, Finish, Release, Step, Submit
 from tests.cluster.kube import conditions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-    from taskgov.scheduling.results import CycleResult
     from tests.cluster.differential.api import Api, Workloads
+    from tests.cluster.differential.rest import Rest
     from tests.cluster.differential.sequence import Sequence
     from tests.cluster.kube import Object
 
 AGREE_SECONDS: Final = 5
 _LATEST_START: Final = 0.6
 """No step begins later in a second: what one cycle reserves shall not fall into two seconds."""
-
-
-class Rest(Protocol):
-    """Knows when Kueue has nothing more to do for a sequence."""
-
-    def wait_for_rest(self, lane: str, since: float, *, batch: bool, cohort: bool) -> None:
-        """Wait until what was done at `since` has come to its end."""
-
-    def was_hurried(self, lane: str, since: float) -> bool:
-        """Say whether the second between a change and another look may have been over before cycles came to an end."""
-
-    def stop(self) -> None:
-        """Be done with it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A step after which Kueue and the model do not say the same of a workload."""
-
-    seed: int
-    step: int
-    what: str
-    workload: str
-    kueue: object
-    model: object
-    keys: tuple[str, str, str | None]
-    """By what it is ordered among equals: UID, creation, reservation."""
-
-    def __str__(self) -> str:
-        told = f"seed {self.seed}, step {self.step} ({self.what}), {self.workload}, {self.keys}"
-        return f"{told}\n  kueue: {self.kueue}\n  model: {self.model}"
-
-
-@dataclass(slots=True)
-class Played:
-    """What came of playing a sequence."""
-
-    sequence: Sequence
-    differences: list[Difference] = field(default_factory=list)
-    compared: int = 0
-    going_round: int = 0
-    """Steps after which Kueue goes round among several states without an end."""
-    hurried: int = 0
-    """Steps in which the second before another look was over early, and Kueue decided as it does then."""
-    words_of_an_earlier_look: int = 0
-    """Steps after which a status has the words of a look that was not the last one."""
-    steps: list[tuple[Step, tuple[CycleResult, ...]]] = field(default_factory=list)
-    over_quota: bool = False
-    """Whether a queue was seen holding more than a changed quota gives it."""
-    ties: bool = False
-    """Whether several workloads were seen whose quota was reserved in the same second."""
 
 
 class Player:
@@ -114,8 +63,8 @@ class Player:
                 if not self._take(step):
                     continue
             except RestlessError as restless:
-                told = str(restless), "comes to rest", ("", "", None)
-                self.played.differences.append(Difference(self._sequence.seed, number, _told(step), "all", *told))
+                sides = str(restless), "comes to rest", ("", "", None)
+                self.played.differences.append(Difference(self._sequence.seed, number, told(step), "all", *sides))
                 return
             self.played.steps.append((step, tuple(self.model.cycles)))
             if found := self._differences(number, step):
@@ -217,7 +166,7 @@ class Player:
                     self.played.hurried += 1
                     continue
                 return [
-                    Difference(self._sequence.seed, number, _told(step), key, kueue, model, self._order_keys(key))
+                    Difference(self._sequence.seed, number, told(step), key, kueue, model, self._order_keys(key))
                     for key, kueue in self._seen().items()
                     for model in [state_of(self.model.workload(key))]
                     if kueue != model
@@ -264,35 +213,9 @@ def wait_for_an_early_moment() -> None:
         time.sleep(1.02 - phase)
 
 
-def state_of(workload: Mapping[str, Any]) -> Object:
-    """Read all that is said of a workload, but not when: what it holds, and every condition."""
-    status = workload.get("status") or {}
-    admission = status.get("admission") or {}
-    return {
-        "queue": admission.get("clusterQueue"),
-        "holds": {
-            one["name"]: (one.get("count"), one.get("flavors") or {}, one.get("resourceUsage") or {})
-            for one in admission.get("podSetAssignments") or ()
-        },
-        "conditions": {
-            one["type"]: (one["status"], one["reason"], one["message"]) for one in status.get("conditions") or ()
-        },
-    }
-
-
 def _has_cohort(queue: Object) -> bool:
     return bool(queue["spec"].get("cohortName"))
 
 
 def _flavors_of(queue: Object) -> set[str]:
     return {flavor["name"] for group in queue["spec"].get("resourceGroups", ()) for flavor in group["flavors"]}
-
-
-def _told(step: Step) -> str:
-    match step:
-        case Submit(workload):
-            return f"submit {workload['metadata']['namespace']}/{workload['metadata']['name']}"
-        case Apply(manifest):
-            return f"change {manifest['kind']} {manifest['metadata']['name']}"
-        case _:
-            return repr(step)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.cluster.differential.company import Company
-    from tests.cluster.differential.play import Played
+    from tests.cluster.differential.outcome import Played
 
 FOLDER: Final = CACHE / "differences"
 SHRUNK: Final = 3

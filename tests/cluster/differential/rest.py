@@ -1,9 +1,12 @@
-"""When has a Kueue nothing more to do whose log cannot be read (a given cluster)? When nothing changes for a while."""
+"""When has Kueue nothing more to do for a sequence?
+
+`journal` reads it from the log. Where that cannot be read (a given cluster), it is when nothing changes for a while.
+"""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from tests.cluster.differential.api import Workloads
@@ -11,6 +14,23 @@ if TYPE_CHECKING:
 _QUIET_SECONDS: Final = 1.0
 _BATCH_SECONDS: Final = 2.5
 """Kueue looks at inadmissible workloads again a second after something became free; then it has as long again."""
+
+
+class RestlessError(AssertionError):
+    """Kueue does not stop changing something in a sequence."""
+
+
+class Rest(Protocol):
+    """Knows when Kueue has nothing more to do for a sequence."""
+
+    def wait_for_rest(self, lane: str, since: float, *, batch: bool, cohort: bool) -> None:
+        """Wait until what was done at `since` has come to its end."""
+
+    def was_hurried(self, lane: str, since: float) -> bool:
+        """Say whether the second between a change and another look may have been over before cycles came to an end."""
+
+    def stop(self) -> None:
+        """Be done with it."""
 
 
 class Stillness:
