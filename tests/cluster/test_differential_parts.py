@@ -163,6 +163,7 @@ def test_the_model_stands_in_every_way_in_which_it_may_go_round() -> None:
     shown = _words(model, key)
     assert model.keep(lambda world: _words_in(world, key) != shown)
     assert _words(model, key) != shown
+    assert model.possible == 2
 
 
 def test_a_hurried_model_lets_the_inadmissible_in_before_those_in_line_are_through() -> None:

@@ -68,6 +68,20 @@ class Api:
         path = f"{_path(manifest)}?fieldManager={MANAGER}&force=true"
         return self._ask("PATCH", path, manifest, "application/apply-patch+yaml")
 
+    def replace(self, manifest: Object) -> Object:
+        """Give an object another spec, again when somebody else wrote in between; return it as stored."""
+        while True:
+            current = self._ask("GET", _path(manifest))
+            try:
+                return self._ask("PUT", _path(manifest), {**current, "spec": manifest["spec"]})
+            except RefusedError as refused:
+                if refused.status != _CONFLICT:
+                    raise
+
+    def delete_workloads(self, namespace: str) -> None:
+        """Delete all workloads of a namespace."""
+        self._ask("DELETE", _PATHS["Workload"].format(namespace=namespace))
+
     def delete(self, manifest: Object) -> None:
         """Delete an object; what is gone already is fine."""
         try:

@@ -27,7 +27,8 @@ class ModelSide:
     def __init__(self, objects: list[Object], *, fair_sharing: bool) -> None:
         world = World(ManagerConfig(fair_sharing=fair_sharing))
         world.load(objects)
-        self._worlds = [world]
+        self._rounds = [[world]]
+        self._shown = world
         self.cycles: list[CycleResult] = []
         self._said: dict[str, frozenset[str]] = {}
 
@@ -58,33 +59,42 @@ class ModelSide:
 
     def workload(self, key: str) -> Object:
         """Return a workload as the model would write it."""
-        return self._worlds[0].workload(key)
+        return self._shown.workload(key)
 
     def holds_quota(self, key: str) -> bool:
         """Say whether a workload holds quota."""
-        return self._worlds[0].admission(key) is not None
+        return self._shown.admission(key) is not None
 
     def is_over_quota(self) -> bool:
         """Say whether some queue holds more than it may."""
-        world = self._worlds[0]
-        return any(amount < 0 for name in world.cluster_queues() for amount in world.quota(name).available.values())
+        quotas = (self._shown.quota(name) for name in self._shown.cluster_queues())
+        return any(amount < 0 for quota in quotas for amount in quota.available.values())
 
     @property
     def possible(self) -> int:
         """In how many ways it may stand now: more than one where Kueue goes round without an end."""
         return len(self._worlds)
 
+    @property
+    def _worlds(self) -> list[World]:
+        return [world for round_trip in self._rounds for world in round_trip]
+
     def keep(self, agrees: Callable[[World], bool]) -> bool:
-        """Go on with the worlds that agree with what was seen; say whether there is any."""
-        found = [world for world in self._worlds if agrees(world)]
-        self._worlds = found or self._worlds
+        """Go on with what agrees with what was seen; say whether anything does.
+
+        Of a round trip all is kept when one of its stations agrees: Kueue will be at another one when it matters.
+        """
+        found = [(one, world) for one in self._rounds for world in one if agrees(world)]
+        if found:
+            self._shown = found[0][1]
+            self._rounds = [one for one in self._rounds if any(one is kept for kept, _ in found)]
         return bool(found)
 
     def settle(self, reserved_at: Callable[[str], str | None]) -> None:
         """Run cycles until nothing changes: those in line first, then, as Kueue after a second, the inadmissible."""
         self.cycles = []
         self._before = [world.copy() for world in self._worlds]
-        self._worlds = _distinct(end for world in self._worlds for end in self._ends(world, reserved_at, self.cycles))
+        self._take(self._ends(world, reserved_at, self.cycles) for world in self._worlds)
         self._note_what_was_said(self.cycles)
 
     def settle_hurriedly(self, reserved_at: Callable[[str], str | None]) -> bool:
@@ -94,9 +104,16 @@ class ModelSide:
         """
         cycles: list[CycleResult] = []
         branches = [branch for world in self._before for branch in _interrupted(world, reserved_at, cycles)]
-        self._worlds = _distinct(end for branch in branches for end in self._ends(branch, reserved_at, cycles))
-        self._note_what_was_said(cycles)
+        if branches:
+            self._take(self._ends(branch, reserved_at, cycles) for branch in branches)
+            self._note_what_was_said(cycles)
         return bool(branches)
+
+    def _take(self, rounds: Iterable[list[World]]) -> None:
+        """Stand where these round trips lead, each once."""
+        distinct = {frozenset(_stand(world) for world in one): one for one in rounds}
+        self._rounds = list(distinct.values())
+        self._shown = self._worlds[0]
 
     def said(self, key: str) -> frozenset[str]:
         """Return why a workload waits, in the words of each look at it in the last step in which it was looked at.
@@ -160,9 +177,9 @@ def _cycle(world: World, reserved_at: Callable[[str], str | None]) -> CycleResul
     return world.cycle(max(moments, default=None) or _now())
 
 
-def _distinct(worlds: Iterable[World]) -> list[World]:
-    """Leave out worlds that stand and say the same as another."""
-    return list({(world.signature(), _words(world)): world for world in worlds}.values())
+def _stand(world: World) -> tuple[Any, ...]:
+    """Return how a world stands and what it says; equal for worlds that need not be told apart."""
+    return world.signature(), _words(world)
 
 
 def _words(world: World) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ class RealSide:
 
     def begin(self) -> list[Object]:
         """Make everything that is there at first; return it as stored."""
-        return [self._api.apply(one) for one in self._played.objects]
+        return [self._api.create(one) for one in self._played.objects]
 
     def submit(self, workload: Object) -> Object:
         """Submit a workload; return it as stored."""
@@ -43,7 +43,7 @@ class RealSide:
 
     def apply(self, manifest: Object) -> Object:
         """Change an object; return it as stored."""
-        return self._api.apply(manifest)
+        return self._api.replace(manifest)
 
     def finish(self, key: str) -> None:
         """Let a workload be done, as its job's controller writes it."""
@@ -68,8 +68,9 @@ class RealSide:
 
     def end(self) -> None:
         """Take everything away but namespaces, which nobody would clean up behind us."""
-        for workload in self._submitted.values():
-            self._api.delete(workload)
+        for one in self._played.objects:
+            if one["kind"] == "Namespace":
+                self._api.delete_workloads(one["metadata"]["name"])
         for kind in _ORDER_OF_DELETION:
             for one in self._played.objects:
                 if one["kind"] == kind:
