@@ -47,7 +47,9 @@ class Ledger:
 
     @property
     def missed(self) -> list[str]:
-        """What too few sequences reached."""
+        """What too few sequences reached; nothing when only one kind was played, which cannot reach everything."""
+        if len({one.sequence.fair_sharing for one in self.played}) < 2:
+            return []
         return missed(count(self.played), len(self.played))
 
 
