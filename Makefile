@@ -105,7 +105,7 @@ pictures: $(BROWSER) ## Make the pictures of README and docs anew (the report's 
 
 .PHONY: lock
 lock: $(READY) ## Write requirements/ anew from pyproject.toml (needs uv)
-	@uv pip compile pyproject.toml --extra cli --extra embedded --extra plots --group dev --universal --python-version 3.11 \
+	@uv pip compile pyproject.toml --extra embedded --extra plots --group dev --universal --python-version 3.11 \
 		--generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements/dev.txt
 	@uv pip compile --group browser --universal --python-version 3.11 --constraint requirements/dev.txt \
 		--generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements/browser.txt

@@ -1,10 +1,15 @@
 """The command line as a whole: what it says when a part of it is not installed."""
 
+import inspect
 import json
+import re
+import shlex
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from taskgov_cli import main
@@ -46,3 +51,81 @@ def test_conformance_names_the_case_that_fails(tmp_path: Path) -> None:
     result = CliRunner().invoke(main.app, ["conformance", str(tmp_path)])
     assert result.exit_code == 1
     assert "a case of no known kind" in result.output
+
+
+def test_conformance_is_given_as_json_too(tmp_path: Path) -> None:
+    case = {"kind": "no-such-kind", "name": "a case", "expected": {}}
+    (tmp_path / "cases.json").write_text(json.dumps([case]))
+    result = CliRunner().invoke(main.app, ["conformance", str(tmp_path), "--json"])
+    data = json.loads(result.output)
+    assert (result.exit_code, data["passed"], data["failed"]) == (1, 0, 1)
+    assert [(each["file"], each["case"]) for each in data["differences"]] == [("cases.json", "a case")]
+
+
+def every_command() -> dict[str, Any]:
+    """Return each command by its full name."""
+    found: dict[str, Any] = {}
+
+    def walk(command: Any, name: str) -> None:
+        commands = getattr(command, "commands", None)
+        if commands is None:
+            found[name] = command
+            return
+        for part, each in commands.items():
+            walk(each, f"{name} {part}")
+
+    walk(typer.main.get_command(main.app), "taskgov")
+    return found
+
+
+COMMANDS = every_command()
+PROMISED = (
+    "status, snapshot, validate, plan, approve, reject, rollback, explain, what-if, audit, replay, lease, history, "
+    "conformance, demo, local"
+)
+
+
+@pytest.mark.parametrize("name", PROMISED.split(", "))
+def test_every_promised_command_is_there(name: str) -> None:
+    assert any(full.split()[1] == name for full in COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_json_a_short_h_and_an_example_that_it_understands(name: str) -> None:
+    command = COMMANDS[name]
+    options = {flag for parameter in command.params for flag in parameter.opts}
+    assert "--json" in options
+    assert CliRunner().invoke(main.app, [*name.split()[1:], "-h"]).exit_code == 0
+    (example,) = re.findall(r"Example: (.*)", inspect.cleandoc(command.help or ""))
+    program, *arguments = shlex.split(example)
+    parts = name.split()
+    assert [program, *arguments][: len(parts)] == parts
+    given = {argument.partition("=")[0] for argument in arguments if argument.startswith("-")}
+    assert given <= options
+
+
+SAME = {
+    "--snapshot": "-s",
+    "--policy": "-p",
+    "--cluster": "-c",
+    "--output": "-o",
+    "--team": "-t",
+    "--limit": "-n",
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_an_option_has_the_same_short_form_wherever_it_is(name: str) -> None:
+    for parameter in COMMANDS[name].params:
+        for flag in set(parameter.opts) & SAME.keys():
+            assert set(parameter.opts) == {flag, SAME[flag]}
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
+def test_every_shell_completes_commands_and_options(shell: str) -> None:
+    variables = {"_TASKGOV_COMPLETE": f"complete_{shell}", "COMP_WORDS": "taskgov wh", "COMP_CWORD": "1"}
+    variables |= {"_TYPER_COMPLETE_ARGS": "taskgov wh", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+    variables |= {"_TYPER_COMPLETE_WORD_TO_COMPLETE": "wh"}
+    result = CliRunner().invoke(main.app, [], env=variables, prog_name="taskgov")
+    assert "what-if" in result.output
+    assert "status" not in result.output

@@ -1,6 +1,7 @@
 """`taskgov replay`: traces read, played by the planner and the scheduling model, and held against partitions."""
 
 import json
+import re
 from datetime import timedelta
 from pathlib import Path
 
@@ -9,8 +10,9 @@ from typer.testing import CliRunner
 
 from taskgov.snapshot.codec import snapshot_to_json
 from taskgov_cli.main import app
-from taskgov_cli.replay_counts import NO_LIMIT, judge_counts, read_counts
+from taskgov_cli.replay_counts import NO_LIMIT, Sharing, judge_counts, read_counts
 from taskgov_cli.replay_outcome import Outcome
+from taskgov_cli.replay_plot import plot_jobs
 from taskgov_cli.replay_run import default_policy, failing, partitioned, play
 from taskgov_cli.replay_traces import Job, Trace, read_trace
 from tests.support.lab import Lab
@@ -120,6 +122,104 @@ def test_counts_by_minute_bound_what_lending_could_have_served(tmp_path: Path) -
     limited, free = outcome.limits
     assert [60 * each.served_gpu_hours for each in (limited, free)] == pytest.approx([2, 5])
     assert [60 * each.served_whole_jobs_gpu_hours for each in (limited, free)] == pytest.approx([0, 3])
+
+
+def test_a_policy_says_who_lends_and_who_may_borrow_how_much(tmp_path: Path) -> None:
+    (tmp_path / "vca.csv").write_text(COUNTS + "t0,2,8,8,6,0\n")
+    (tmp_path / "vcb.csv").write_text(COUNTS + "t0,0,8,3,0,5\n")
+    (tmp_path / "vcc.csv").write_text(COUNTS + "t0,0,8,7,0,1\n")
+    minutes = read_counts(tmp_path)
+    rules = {"vca": Sharing(50), "vcb": Sharing(50, lends=False), "vcc": Sharing(0)}
+    outcome = judge_counts("counts", minutes, (50,), rules)
+    assert outcome.by_policy is not None
+    assert [60 * each.served_gpu_hours for each in (*outcome.limits, outcome.by_policy)] == pytest.approx([4, 1])
+
+
+def test_counts_are_given_by_team_and_by_hour(tmp_path: Path) -> None:
+    rows = "2020-05-01 00:00:00,2,8,8,6,0\n2020-05-01 00:01:00,0,8,4,0,4\n2020-05-01 01:00:00,0,8,2,0,6\n"
+    (tmp_path / "vca.csv").write_text(COUNTS + rows)
+    outcome = judge_counts("counts", read_counts(tmp_path), (50,))
+    (team,) = outcome.by_team
+    assert (team.quota, 60 * team.running, 60 * team.idle, 60 * team.waiting) == (8, 14, 10, 6)
+    assert [(hour.at, hour.running, hour.idle, hour.waiting) for hour in outcome.hours] == [
+        ("2020-05-01 00", 6, 2, 3),
+        ("2020-05-01 01", 2, 6, 0),
+    ]
+
+
+def test_a_policy_for_counts_names_their_teams(tmp_path: Path) -> None:
+    (tmp_path / "vca.csv").write_text(COUNTS + "t0,2,8,8,6,0\n")
+    (tmp_path / "policy.yaml").write_text(
+        json.dumps(
+            {
+                "apiVersion": "taskgov/v1",
+                "cluster": {"name": "c", "arn": CLUSTER_ARN},
+                "teams": [{"name": "vca", "quota": {"ResourceSharingConfig": {"Strategy": "DontLend"}}}],
+            }
+        )
+    )
+    result = CliRunner().invoke(app, ["replay", str(tmp_path), "--policy", str(tmp_path / "policy.yaml")])
+    assert (result.exit_code, "as the policy says" in result.output) == (0, True), result.output
+
+
+def test_what_counts_cannot_answer_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "vca.csv").write_text(COUNTS + "t0,2,8,8,6,0\n")
+    result = CliRunner().invoke(app, ["replay", str(tmp_path), "--failures", "1d,2h"])
+    assert (result.exit_code, "mean nothing there" in result.output) == (2, True), result.output
+
+
+def test_samples_add_up_to_what_the_teams_had() -> None:
+    trace = jobs(
+        *[("team-a", 0, 4, 2)] * 2, ("team-b", 1, 8, 2), ("team-b", 2, 1, 3), ("team-a", 12, 1, 1), ("team-a", 20, 1, 1)
+    )
+    for outcome in played(trace, gpus=4):
+        width = trace.span / len(outcome.samples) / HOUR
+        sums = totals(outcome)
+        held = sum(sample.used for sample in outcome.samples) * width
+        assert held == pytest.approx(sums["used_gpu_hours"] - 1)  # the last job comes when the samples end
+        assert sum(sample.waiting for sample in outcome.samples) * width == pytest.approx(sums["waiting_gpu_hours"])
+        assert sum(sample.borrowed for sample in outcome.samples) * width == pytest.approx(
+            sums["borrowed_gpu_hours"], abs=0.01
+        )
+        assert [sample.machines for sample in outcome.samples] == pytest.approx([4] * len(outcome.samples))
+
+
+@pytest.mark.parametrize(("form", "begins"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")])
+def test_a_replay_is_drawn_the_same_each_time(form: str, begins: bytes, tmp_path: Path) -> None:
+    (tmp_path / "trace.csv").write_text(PHILLY)
+    pictures = []
+    for number in range(2):
+        file = tmp_path / f"{number}.{form}"
+        result = CliRunner().invoke(app, ["replay", str(tmp_path / "trace.csv"), "--gpus", "4", "--plot", str(file)])
+        assert result.exit_code == 0, result.output
+        pictures.append(file.read_bytes())
+    assert pictures[0].startswith(begins)
+    assert pictures[0] == pictures[1]
+
+
+def test_the_picture_names_what_it_shows(tmp_path: Path) -> None:
+    trace = jobs(("team-a", 0, 4, 4), ("team-b", 1, 8, 2), ("team-a", 12, 1, 1))
+    figure = tmp_path / "plot.svg"
+    plot_jobs("made up", played(trace, gpus=4), figure)
+    comments = re.findall(r"<!-- (.*?) -->", figure.read_text())
+    for words in ("made up", "static", "lend", "borrowed, lend", "team-a", "Mean wait by team", "machines"):
+        assert words in comments
+
+
+def test_counts_are_drawn_too(tmp_path: Path) -> None:
+    (tmp_path / "vca.csv").write_text(COUNTS + "t0,1,8,8,6,0\n")
+    (tmp_path / "vcb.csv").write_text(COUNTS + "t0,0,8,3,0,5\n")
+    figure = tmp_path / "plot.svg"
+    result = CliRunner().invoke(app, ["replay", str(tmp_path), "--plot", str(figure)])
+    assert result.exit_code == 0, result.output
+    comments = re.findall(r"<!-- (.*?) -->", figure.read_text())
+    assert {"vca", "vcb", "25 %", "waiting"} <= set(comments)
+
+
+def test_an_ending_that_cannot_be_drawn_is_refused_before_anything_is_played(tmp_path: Path) -> None:
+    (tmp_path / "trace.csv").write_text("not even a trace")
+    result = CliRunner().invoke(app, ["replay", str(tmp_path / "trace.csv"), "--plot", "plot.xlsx"])
+    assert (result.exit_code, ".svg, .png, .pdf" in result.output) == (2, True), result.output
 
 
 def test_the_command_shows_both_sides_and_gives_them_as_json(tmp_path: Path) -> None:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from taskgov_embedded.deployable import TEMPLATE
 from taskgov_embedded.walkthrough.model import all_files, load
 from taskgov_embedded.walkthrough.player import Player
-from taskgov_embedded.walkthrough.world import TEMPLATE, World
+from taskgov_embedded.walkthrough.world import World
 from tests.permissions.playing import Need, Recorded, play, play_beside
 from tests.support.golden import assert_section
 

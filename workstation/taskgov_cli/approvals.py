@@ -48,14 +48,20 @@ NOBODY_WAITS: Final = frozenset({"TaskTimedOut", "TaskDoesNotExist", "InvalidTok
 def approve(
     plan_id: PlanId, stack: StackName = DEFAULT_STACK, cluster: OfCluster = None, *, as_json: AsJson = False
 ) -> None:
-    """Let a plan that waits for approval be applied: exactly its changes, or none when the world moved meanwhile."""
+    """Let a plan that waits for approval be applied: exactly its changes, or none when the world moved meanwhile.
+
+    Example: taskgov approve plan-0123456789abcdef --stack taskgov
+    """
     _answer(plan_id, stack, cluster, approved=True, as_json=as_json)
 
 
 def reject(
     plan_id: PlanId, stack: StackName = DEFAULT_STACK, cluster: OfCluster = None, *, as_json: AsJson = False
 ) -> None:
-    """Refuse a plan that waits for approval: nothing is applied, and the same changes are not asked for again soon."""
+    """Refuse a plan that waits for approval: nothing is applied, and the same changes are not asked for again soon.
+
+    Example: taskgov reject plan-0123456789abcdef
+    """
     _answer(plan_id, stack, cluster, approved=False, as_json=as_json)
 
 

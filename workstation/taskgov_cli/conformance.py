@@ -17,6 +17,7 @@ from rich.table import Table
 
 from taskgov_cli.conformance_compare import first_difference
 from taskgov_cli.conformance_kinds import answer
+from taskgov_cli.output import NO, NOT_UNDERSTOOD, OK, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -39,25 +40,39 @@ def check(case: Mapping[str, Any]) -> str | None:
     return first_difference(case["kind"], case["expected"], found)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run all cases of the given directory; 0 when all pass, 1 when some fail, 2 when there are none."""
-    arguments = sys.argv[1:] if arguments is None else arguments
-    console = Console(soft_wrap=True, highlight=False, markup=False)
-    if len(arguments) != 1 or not Path(arguments[0]).is_dir():
-        console.print("usage: python -m taskgov_cli.conformance DIR")
-        return 2
+def run(directory: Path, *, as_json: bool = False) -> int:
+    """Run all cases of a directory and say what came of them.
+
+    Returns the exit code: 0 when all pass, 1 when some fail, 2 when there are none.
+    """
     passed: Counter[str] = Counter()
     failed: Counter[str] = Counter()
-    for file, case in cases_in(Path(arguments[0])):
+    differences = []
+    for file, case in cases_in(directory):
         difference = check(case)
         (passed if difference is None else failed)[case["kind"]] += 1
         if difference is not None:
-            console.print(f"FAIL {file}: {case['name']}\n     {difference}")
-    console.print(_table(passed, failed))
-    console.print(f"{passed.total()} passed, {failed.total()} failed")
+            differences.append({"file": file, "case": case["name"], "difference": difference})
+    if as_json:
+        print_json({"passed": passed.total(), "failed": failed.total(), "differences": differences})
+    else:
+        console = Console(soft_wrap=True, highlight=False, markup=False)
+        for each in differences:
+            console.print(f"FAIL {each['file']}: {each['case']}\n     {each['difference']}")
+        console.print(_table(passed, failed))
+        console.print(f"{passed.total()} passed, {failed.total()} failed")
     if not passed.total() + failed.total():
-        return 2
-    return 1 if failed.total() else 0
+        return NOT_UNDERSTOOD
+    return NO if failed.total() else OK
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the cases of the one directory that is given; see `run`."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if len(arguments) != 1 or not Path(arguments[0]).is_dir():
+        Console(markup=False).print("usage: python -m taskgov_cli.conformance DIR")
+        return NOT_UNDERSTOOD
+    return run(Path(arguments[0]))
 
 
 def _table(passed: Counter[str], failed: Counter[str]) -> Table:

@@ -46,7 +46,10 @@ def history(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Show the last runs of a cluster: when, why, with which plan, and how they ended."""
+    """Show the last runs of a cluster: when, why, with which plan, and how they ended.
+
+    Example: taskgov history ml-cluster --limit 5
+    """
     with told():
         place = deployed(stack)
         found = [_with_holdings(place, run) for run in islice(runs(place, place.arn_of(cluster)), limit)]

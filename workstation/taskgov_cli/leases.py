@@ -35,7 +35,10 @@ At = Annotated[datetime | None, typer.Option("--at", help="As of this moment (UT
 
 @app.command("list")
 def list_(policy: PolicyFile, at: At = None, *, as_json: AsJson = False) -> None:
-    """Show the leases of a policy document: who has how many from whom, until when, and which hold now."""
+    """Show the leases of a policy document: who has how many from whom, until when, and which hold now.
+
+    Example: taskgov lease list --policy ml-cluster.yaml
+    """
     now = _moment(at)
     _tell([entry_of(lease, now) for lease in _document(policy).leases], as_json=as_json)
 
@@ -50,7 +53,10 @@ def check(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Say for each lease whether its donor could give it when it starts, by the nodes and quotas of a snapshot."""
+    """Say for each lease whether its donor could give it when it starts, by the nodes and quotas of a snapshot.
+
+    Example: taskgov lease check --policy ml-cluster.yaml --snapshot ml-cluster.json
+    """
     document, known = _document(policy), documents.in_force(read(snapshot), policy)
     now = known.taken_at if at is None else _moment(at)
     checked = [checked_in(known, lease, now) for lease in document.leases]

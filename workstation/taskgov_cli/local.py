@@ -34,7 +34,10 @@ def local(
     kubernetes_port: Annotated[int, typer.Option(help="Port of the cluster's Kubernetes API.")] = 4567,
     as_json: AsJson = False,  # noqa: FBT002 - named by whoever types it
 ) -> None:
-    """Serve an emulated account with one cluster to `sam local invoke`, the AWS CLI and kubectl, until Ctrl-C."""
+    """Serve an emulated account with one cluster to `sam local invoke`, the AWS CLI and kubectl, until Ctrl-C.
+
+    Example: taskgov local --json
+    """
     # The embedded stack is a second of imports that no other command needs, and an extra of the package.
     from taskgov_embedded.server import StackServer  # noqa: PLC0415
     from taskgov_embedded.server_account import LocalAccount  # noqa: PLC0415

@@ -9,7 +9,6 @@ import typer
 from taskgov.allocation.codec import plan_to_json
 from taskgov.allocation.planner import plan_quotas
 from taskgov.policy.parse import parse_policy
-from taskgov.snapshot.codec import snapshot_from_json
 from taskgov_cli import (
     approvals,
     audit,
@@ -36,8 +35,11 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-EMBEDDED = frozenset({"cryptography", "jsonata", "moto", "samtranslator", "time_machine", "werkzeug"})
-"""What the extra `embedded` brings."""
+EXTRAS = {
+    "matplotlib": "plots",
+    **dict.fromkeys(("cryptography", "jsonata", "moto", "samtranslator", "time_machine", "werkzeug"), "embedded"),
+}
+"""Module -> the extra that brings it."""
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the same as JSON, for programs.")]
 
@@ -47,7 +49,10 @@ def validate(
     policy: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="Policy document, YAML or JSON.")],
     as_json: AsJson = False,
 ) -> None:
-    """Check a policy document: every broken rule at once, with its path, value and rule."""
+    """Check a policy document: every broken rule at once, with its path, value and rule.
+
+    Example: taskgov validate ml-cluster.yaml
+    """
     parsed = parse_policy(policy.read_text())
     if as_json:
         print_json(documents.as_data(parsed))
@@ -59,16 +64,19 @@ def validate(
 
 @app.command()
 def plan(
-    snapshot: Annotated[Path, typer.Option("--snapshot", "-s", exists=True, dir_okay=False, help="Snapshot (JSON).")],
-    policy: Annotated[Path | None, typer.Option("--policy", "-p", exists=True, dir_okay=False)] = None,
+    snapshot: snapshots.SnapshotFile = None,
+    policy: snapshots.PolicyFile = None,
     mode: Annotated[Literal["plan", "apply"], typer.Option(help="As the deployed stack would run.")] = "plan",
+    cluster: snapshots.LiveCluster = None,
+    stack: snapshots.Stack = None,
+    context: snapshots.Context = None,
     as_json: AsJson = False,
 ) -> None:
-    """Plan the quotas of a snapshot, offline; with --policy as if that document were in force."""
-    known = snapshot_from_json(snapshot.read_bytes())
-    if policy is not None:
-        known = documents.in_force(known, policy)
-    result = plan_quotas(known, mode=mode)
+    """Plan the quotas of a cluster; with --policy as if that document were in force. Nothing is written.
+
+    Example: taskgov plan --snapshot ml-cluster.json --policy new.yaml
+    """
+    result = plan_quotas(snapshots.known(snapshot, cluster, policy, stack, context), mode=mode)
     if as_json:
         print_json(json.loads(plan_to_json(result)))
     else:
@@ -83,7 +91,10 @@ def demo(
     brief: Annotated[bool, typer.Option("--brief", help="One line a step.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Govern a cluster on the embedded stack: every walkthrough, each expectation checked."""
+    """Govern a cluster on the embedded stack: every walkthrough, each expectation checked.
+
+    Example: taskgov demo 08-lend 14-quotas --brief
+    """
     # The embedded stack is a second of imports that no other command needs, and an extra of the package.
     from taskgov_cli import demo as demonstration  # noqa: PLC0415
 
@@ -113,21 +124,26 @@ app.command("what-if")(what_if.what_if_command)
 @app.command()
 def conformance(
     cases: Annotated[Path, typer.Argument(file_okay=False, exists=True, help="A folder of recorded Kueue decisions.")],
+    as_json: AsJson = False,
 ) -> None:
-    """Run recorded Kueue decisions through the scheduling model and name every difference."""
+    """Run recorded Kueue decisions through the scheduling model and name every difference.
+
+    Example: taskgov conformance kueue-cases
+    """
     from taskgov_cli import conformance as runner  # noqa: PLC0415 - nobody else needs the runner
 
-    raise typer.Exit(runner.main([str(cases)]))
+    raise typer.Exit(runner.run(cases, as_json=as_json))
 
 
 def main() -> None:
-    """Run the command line. A command of the embedded stack says what to install when that is not there."""
+    """Run the command line. A command that needs an extra says what to install when that is not there."""
     try:
         app()
     except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] not in EMBEDDED:
+        module = (error.name or "").split(".")[0]
+        if module not in EXTRAS:
             raise
-        needs = f"This command needs {error.name}, a part of the embedded stack: pip install 'taskgov[embedded]'"
+        needs = f"This command needs {error.name}: pip install 'taskgov[{EXTRAS[module]}]'"
         console(stderr=True).print(needs, markup=False)
         raise SystemExit(NOT_UNDERSTOOD) from None
 

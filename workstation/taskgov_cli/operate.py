@@ -32,7 +32,10 @@ class Position(StrEnum):
 
 
 def reconcile(cluster: Cluster, stack: StackName = DEFAULT_STACK, *, as_json: AsJson = False) -> None:
-    """Ask for a run on a cluster now; a run that is under way looks once more instead."""
+    """Ask for a run on a cluster now; a run that is under way looks once more instead.
+
+    Example: taskgov reconcile ml-cluster
+    """
     with told():
         place = deployed(stack)
         arn, me = place.arn_of(cluster), caller()
@@ -50,7 +53,10 @@ def stop(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Turn the stop switch on or off: while it is on, every run plans and reports, and none writes."""
+    """Turn the stop switch on or off: while it is on, every run plans and reports, and none writes.
+
+    Example: taskgov stop on --reason "maintenance until noon"
+    """
     with told():
         place = deployed(stack)
         if position is not None:

@@ -10,6 +10,8 @@ import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from taskgov.hyperpod.borrowing import borrow_percent, sharing_of
+from taskgov.hyperpod.model import ComputeQuotaConfig, SharingStrategy
 from taskgov.policy.parse import parse_policy
 from taskgov_cli import replay_counts, replay_run, snapshots
 from taskgov_cli.durations import duration
@@ -18,6 +20,7 @@ from taskgov_cli.replay_traces import read_trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from types import ModuleType
 
     from rich.console import RenderableType
 
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
 DAY = 86400
 
 
-def replay(
+def replay(  # noqa: PLR0913 -- options are named by whoever types them
     trace: Annotated[
         Path, typer.Argument(exists=True, help="Philly or openb CSV, a folder of snapshots, or of Helios counts.")
     ],
@@ -43,24 +46,45 @@ def replay(
         str | None,
         typer.Option(metavar="MTBF,REPAIR", help="Machines of 8 GPUs fail, e.g. 30d,12h; quotas fixed and following."),
     ] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", dir_okay=False, help="Draw it into this file: .svg, .png or .pdf.")
+    ] = None,
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON, for programs.")] = False,
 ) -> None:
     """Replay a trace of GPU jobs under a policy and under static partitions: use, waiting, loans, preemptions.
 
-    Without --policy each team's share is its part of the trace's GPU-hours, and everybody lends.
+    Without --policy each team's share is its part of the trace's GPU-hours, and everybody lends. Counts by minute
+    (Helios) hold no jobs: of a policy, only who lends and who may borrow how much is used.
 
-    Example: taskgov replay philly.csv --gpus 1000 --borrow-limit 100
+    Example: taskgov replay philly.csv --gpus 1000 --borrow-limit 100 --plot philly.svg
     """
+    draw = None if plot is None else _plotter(plot)
     try:
         if replay_counts.is_counts(trace):
-            counts = _counts(trace, as_json=as_json)
+            given = [name for name, value in (("--days", days), ("--failures", failures)) if value is not None]
+            counts = _counts(trace, policy, given, quiet=as_json)
             _print([asdict(counts)], counts_shown(counts), as_json=as_json)
+            if draw is not None and plot is not None:
+                draw.plot_counts(f"{counts.name}: what lending could have served", counts, plot)
             return
         outcomes, jobs = _outcomes(_window(trace, days), policy, gpus, borrow_limit, failures, quiet=as_json)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     _print([asdict(each) for each in outcomes], shown(jobs, outcomes), as_json=as_json)
+    if draw is not None and plot is not None:
+        title = f"{jobs.name} on {gpus:,} GPUs: {outcomes[0].name}, and {outcomes[1].name}"
+        draw.plot_jobs(title, outcomes, plot)
+
+
+def _plotter(file: Path) -> ModuleType:
+    """Return what draws, before the long part begins. Raises `typer.BadParameter` for another ending."""
+    # The drawing library is a second of imports that nobody else needs, and an extra of the package.
+    from taskgov_cli import replay_plot  # noqa: PLC0415
+
+    if file.suffix.removeprefix(".").lower() not in replay_plot.FORMS:
+        raise typer.BadParameter(f"--plot {file}: the file must end in .{', .'.join(replay_plot.FORMS)}")
+    return replay_plot
 
 
 def _window(file: Path, days: float | None) -> Trace:
@@ -74,7 +98,9 @@ def _window(file: Path, days: float | None) -> Trace:
 def _outcomes(
     trace: Trace, policy: Path | None, gpus: int, borrow_limit: int, failures: str | None, *, quiet: bool
 ) -> tuple[list[Outcome], Trace]:
-    document = replay_run.default_policy(trace, borrow_limit) if policy is None else _document(policy, trace)
+    document = (
+        replay_run.default_policy(trace, borrow_limit) if policy is None else _document(policy, trace.gpu_hours())
+    )
     capacity: Capacity = [(0.0, gpus)]
     variants = [("static partitions", replay_run.partitioned(document), True), ("lend and borrow", document, True)]
     if failures is not None:
@@ -90,11 +116,11 @@ def _outcomes(
     return outcomes, trace
 
 
-def _document(file: Path, trace: Trace) -> PolicyDocument:
+def _document(file: Path, teams: Iterable[str]) -> PolicyDocument:
     parsed = parse_policy(file.read_text())
     if parsed.document is None:
         raise ValueError(f"{file} is no valid policy document; see: taskgov validate {file}")
-    missing = sorted(set(trace.gpu_hours()) - {team.name for team in parsed.document.teams})
+    missing = sorted(set(teams) - {team.name for team in parsed.document.teams})
     if missing:
         raise ValueError(f"{file} has no team {', '.join(missing[:5])} of the trace; its teams must be the trace's")
     return parsed.document
@@ -105,10 +131,23 @@ def _failure_rates(text: str) -> tuple[float, float]:
     return duration(between).total_seconds() / DAY, duration(repair).total_seconds() / 3600
 
 
-def _counts(folder: Path, *, as_json: bool) -> CountsOutcome:
-    with _progress(quiet=as_json) as progress:
+def _counts(folder: Path, policy: Path | None, unusable: Sequence[str], *, quiet: bool) -> CountsOutcome:
+    if unusable:
+        raise ValueError(f"{folder} holds counts and no jobs: {' and '.join(unusable)} mean nothing there")
+    with _progress(quiet=quiet) as progress:
         teams = replay_counts.read_counts(folder, _teller(progress, progress.add_task("reading counts", total=1.0)))
-    return replay_counts.judge_counts(folder.name, teams, (25, 50, 100, 200, replay_counts.NO_LIMIT))
+    rules = None if policy is None else _sharing(_document(policy, teams))
+    return replay_counts.judge_counts(folder.name, teams, (25, 50, 100, 200, replay_counts.NO_LIMIT), rules)
+
+
+def _sharing(document: PolicyDocument) -> dict[str, replay_counts.Sharing]:
+    """Return who lends and who may borrow how much; what the document does not say is HyperPod's default."""
+    rules = {}
+    for team in document.teams:
+        sharing = sharing_of(team.quota or ComputeQuotaConfig())
+        lends = sharing.strategy is not SharingStrategy.DONT_LEND
+        rules[team.name] = replay_counts.Sharing(borrow_percent(sharing), lends)
+    return rules
 
 
 def _progress(*, quiet: bool) -> Progress:
@@ -186,15 +225,24 @@ def counts_shown(counts: CountsOutcome) -> Iterator[RenderableType]:
     yield Text.assemble((counts.name, "bold"), head)
     yield Text(f"GPU-hours: {counts.running:,.0f} running, {counts.idle:,.0f} idle, {counts.waiting:,.0f} waiting.")
     yield Text(f"In {100 * share:.1f} % of the minutes somebody waited while a team without a queue had idle GPUs.")
+    total = counts.waiting or 1.0
     rows = [
         (
-            "none" if each.borrow_limit == replay_counts.NO_LIMIT else f"{each.borrow_limit} %",
+            _LIMIT_WORDS.get(each.borrow_limit, f"{each.borrow_limit} %"),
             f"{each.served_whole_jobs_gpu_hours:,.0f}",
-            f"{100 * each.served_whole_jobs_gpu_hours / counts.waiting:.1f}",
+            f"{100 * each.served_whole_jobs_gpu_hours / total:.1f}",
             f"{each.served_gpu_hours:,.0f}",
-            f"{100 * each.served_gpu_hours / counts.waiting:.1f}",
+            f"{100 * each.served_gpu_hours / total:.1f}",
         )
-        for each in counts.limits
+        for each in (*counts.limits, *([counts.by_policy] if counts.by_policy else []))
     ]
     columns = ("borrow limit", "whole jobs, GPU-h #", "% of waiting #", "GPU by GPU, GPU-h #", "% of waiting #")
     yield table("Waiting that idle quota could have served", columns, rows)
+    teams = [
+        (each.team, each.quota, f"{each.running:,.0f}", f"{each.idle:,.0f}", f"{each.waiting:,.0f}")
+        for each in counts.by_team
+    ]
+    yield table("Teams", ("team", "quota #", "running, GPU-h #", "idle, GPU-h #", "waiting, GPU-h #"), teams)
+
+
+_LIMIT_WORDS: dict[int | None, str] = {replay_counts.NO_LIMIT: "none", None: "as the policy says"}

@@ -12,10 +12,11 @@ import csv
 import gzip
 from collections import defaultdict
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
 NO_LIMIT: Final = 10_000
@@ -37,7 +38,8 @@ class Minute:
 class LimitOutcome:
     """What one borrow limit could have done."""
 
-    borrow_limit: int
+    borrow_limit: int | None
+    """Percent of the own quota, of every team; None where each team has its own."""
     served_gpu_hours: float
     """GPU by GPU: an upper bound."""
     served_whole_jobs_gpu_hours: float
@@ -45,8 +47,37 @@ class LimitOutcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Sharing:
+    """How one team shares: what it may borrow, in percent of its own quota, and if it lends."""
+
+    borrow_percent: int
+    lends: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TeamCounts:
+    """One team's counts, in GPU-hours; `quota` is the most that it had, in GPUs."""
+
+    team: str
+    quota: int
+    running: float
+    idle: float
+    waiting: float
+
+
+@dataclass(frozen=True, slots=True)
+class Hour:
+    """The mean of one hour over all teams, in GPUs."""
+
+    at: str
+    running: float
+    idle: float
+    waiting: float
+
+
+@dataclass(frozen=True, slots=True)
 class CountsOutcome:
-    """What the counts say, in GPU-hours; `by_team` is what waits, by team."""
+    """What the counts say, in GPU-hours."""
 
     name: str
     teams: int
@@ -56,8 +87,11 @@ class CountsOutcome:
     idle: float
     waiting: float
     minutes_waiting_beside_idle: int
-    by_team: Mapping[str, float]
+    by_team: tuple[TeamCounts, ...]
     limits: tuple[LimitOutcome, ...]
+    by_policy: LimitOutcome | None
+    """What the sharing of a policy document could have done, where one is given."""
+    hours: tuple[Hour, ...]
 
 
 def is_counts(path: Path) -> bool:
@@ -75,34 +109,66 @@ def read_counts(folder: Path, tell: Callable[[float], None] = lambda _: None) ->
     return teams
 
 
-def judge_counts(name: str, teams: Mapping[str, Mapping[str, Minute]], borrow_limits: Iterable[int]) -> CountsOutcome:
-    """Return what lending within each of these borrow limits (percent of the own quota) could have served."""
-    by_time: dict[str, list[Minute]] = defaultdict(list)
-    for minutes in teams.values():
+def judge_counts(
+    name: str,
+    teams: Mapping[str, Mapping[str, Minute]],
+    borrow_limits: Iterable[int],
+    policy: Mapping[str, Sharing] | None = None,
+) -> CountsOutcome:
+    """Return what lending within each of these borrow limits could have served, and what a policy's sharing could."""
+    by_time: dict[str, dict[str, Minute]] = defaultdict(dict)
+    for team, minutes in teams.items():
         for time, minute in minutes.items():
-            by_time[time].append(minute)
+            by_time[time][team] = minute
     everything = list(by_time.values())
+    alike = dict.fromkeys(teams, Sharing(NO_LIMIT))
     return CountsOutcome(
         name=name,
         teams=len(teams),
         minutes=len(everything),
-        gpus=max(sum(one.quota for one in minute) for minute in everything),
-        running=_hours(one.running for minute in everything for one in minute),
-        idle=_hours(one.idle for minute in everything for one in minute),
-        waiting=_hours(one.waiting for minute in everything for one in minute),
+        gpus=max(sum(one.quota for one in minute.values()) for minute in everything),
+        running=_hours(one.running for minute in everything for one in minute.values()),
+        idle=_hours(one.idle for minute in everything for one in minute.values()),
+        waiting=_hours(one.waiting for minute in everything for one in minute.values()),
         minutes_waiting_beside_idle=sum(
-            bool(_pool(minute)) and any(m.waiting for m in minute) for minute in everything
+            bool(_pool(minute, alike)) and any(m.waiting for m in minute.values()) for minute in everything
         ),
-        by_team={team: _hours(one.waiting for one in minutes.values()) for team, minutes in sorted(teams.items())},
-        limits=tuple(
-            LimitOutcome(
-                limit,
-                _hours(_served(minute, limit) for minute in everything),
-                _hours(_served_whole(minute, limit) for minute in everything),
-            )
-            for limit in borrow_limits
-        ),
+        by_team=tuple(_team(team, minutes.values()) for team, minutes in sorted(teams.items())),
+        limits=tuple(_limited(everything, limit, dict.fromkeys(teams, Sharing(limit))) for limit in borrow_limits),
+        by_policy=None if policy is None else _limited(everything, None, policy),
+        hours=tuple(_by_hour(by_time)),
     )
+
+
+def _team(team: str, minutes: Collection[Minute]) -> TeamCounts:
+    return TeamCounts(
+        team,
+        max(one.quota for one in minutes),
+        _hours(one.running for one in minutes),
+        _hours(one.idle for one in minutes),
+        _hours(one.waiting for one in minutes),
+    )
+
+
+def _limited(
+    everything: Iterable[Mapping[str, Minute]], limit: int | None, rules: Mapping[str, Sharing]
+) -> LimitOutcome:
+    minutes = list(everything)
+    return LimitOutcome(
+        limit,
+        _hours(_served(minute, rules) for minute in minutes),
+        _hours(_served_whole(minute, rules) for minute in minutes),
+    )
+
+
+def _by_hour(by_time: Mapping[str, Mapping[str, Minute]]) -> Iterator[Hour]:
+    """Give the means of the hours, in order; a time is written as `2020-05-01 00:00:00`."""
+    for hour, times in groupby(sorted(by_time), key=lambda time: time[:13]):
+        minutes = [by_time[time].values() for time in times]
+        sums = (
+            sum(getattr(one, name) for minute in minutes for one in minute) for name in ("running", "idle", "waiting")
+        )
+        yield Hour(hour, *(total / len(minutes) for total in sums))
 
 
 def _minutes(file: Path) -> dict[str, Minute]:
@@ -119,24 +185,29 @@ def _minutes(file: Path) -> dict[str, Minute]:
         }
 
 
-def _pool(minute: Iterable[Minute]) -> int:
-    """Return what is idle in teams that have nothing waiting: nobody disputes that it could have been lent."""
-    return sum(one.idle for one in minute if not one.waiting)
+def _pool(minute: Mapping[str, Minute], rules: Mapping[str, Sharing]) -> int:
+    """Return what is idle in lending teams that have nothing waiting: nobody disputes that it could have been lent."""
+    return sum(one.idle for team, one in minute.items() if not one.waiting and rules[team].lends)
 
 
-def _served(minute: list[Minute], limit: int) -> int:
-    return min(_pool(minute), sum(min(one.waiting, one.quota * limit // 100) for one in minute))
+def _served(minute: Mapping[str, Minute], rules: Mapping[str, Sharing]) -> int:
+    wanted = sum(min(one.waiting, _limit(one, rules[team])) for team, one in minute.items())
+    return min(_pool(minute, rules), wanted)
 
 
-def _served_whole(minute: list[Minute], limit: int) -> float:
+def _served_whole(minute: Mapping[str, Minute], rules: Mapping[str, Sharing]) -> float:
     """Serve whole jobs, the smallest first."""
-    pool, served = float(_pool(minute)), 0.0
-    waiting = [one for one in minute if one.waiting_jobs and one.waiting]
-    for one in sorted(waiting, key=lambda one: one.waiting / one.waiting_jobs):
+    pool, served = float(_pool(minute, rules)), 0.0
+    waiting = [(one, rules[team]) for team, one in minute.items() if one.waiting_jobs and one.waiting]
+    for one, rule in sorted(waiting, key=lambda each: each[0].waiting / each[0].waiting_jobs):
         size = one.waiting / one.waiting_jobs
-        jobs = min(one.waiting_jobs, int(min(pool, one.quota * limit // 100) // size))
+        jobs = min(one.waiting_jobs, int(min(pool, _limit(one, rule)) // size))
         pool, served = pool - jobs * size, served + jobs * size
     return served
+
+
+def _limit(one: Minute, rule: Sharing) -> int:
+    return one.quota * rule.borrow_percent // 100
 
 
 def _hours(gpus: Iterable[float]) -> float:

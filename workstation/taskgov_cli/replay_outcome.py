@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from taskgov.scheduling import Happening
+    from taskgov_cli.replay_series import Sample
     from taskgov_cli.replay_traces import Job, Trace
 
 Capacity = list[tuple[float, int]]
@@ -48,6 +49,8 @@ class Outcome:
     beyond_gpu_hours: float
     cycles: int
     plans: int
+    samples: tuple[Sample, ...] = ()
+    """Means over time, see `replay_series`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +115,10 @@ def _waits(jobs: Mapping[int, Job], stays: Iterable[Stay]) -> dict[int, float]:
 
 def _above(stays: Iterable[Stay], limit: list[tuple[float, int]]) -> float:
     """Integrate what is held above a limit that changes in steps, in GPU-seconds."""
-    return sum(max(0, held - bound) * (end - start) for start, end, held, bound in _steps(stays, limit))
+    return sum(max(0, held - bound) * (end - start) for start, end, held, bound in steps(stays, limit))
 
 
-def _steps(stays: Iterable[Stay], limit: list[tuple[float, int]]) -> Iterator[tuple[float, float, int, int]]:
+def steps(stays: Iterable[Stay], limit: list[tuple[float, int]]) -> Iterator[tuple[float, float, int, int]]:
     """Give stretches of time in which neither what is held nor the limit changes: start, end, held, limit."""
     events: list[tuple[float, int, int | None]] = []
     for stay in stays:
@@ -135,7 +138,7 @@ def _steps(stays: Iterable[Stay], limit: list[tuple[float, int]]) -> Iterator[tu
 def totals(stays: list[Stay], trace: Trace, capacity: Capacity) -> tuple[float, float]:
     """Return utilisation while jobs came, and the GPU-hours held while there were fewer GPUs than that."""
     used = offered = beyond = 0.0
-    for start, end, held, there in _steps(stays, capacity):
+    for start, end, held, there in steps(stays, capacity):
         stretch = min(end, trace.span) - start
         if stretch > 0:
             used += min(held, there) * stretch

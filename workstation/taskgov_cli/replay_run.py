@@ -25,6 +25,7 @@ from taskgov.scheduling import ManagerConfig, PodSet, Simulation, Workload, Worl
 from taskgov.scheduling.instants import SECOND
 from taskgov.snapshot.model import ClusterFacts, Node, Snapshot
 from taskgov_cli.replay_outcome import Outcome, stays_of, team_outcome, totals
+from taskgov_cli.replay_series import samples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -128,7 +129,8 @@ def play(
     stays = stays_of(timeline.happenings, trace)
     teams = tuple(team_outcome(team, trace, stays, quotas.history) for team in trace.gpu_hours())
     used, beyond = totals(stays, trace, capacity)
-    return Outcome(name, teams, used, beyond, timeline.cycles, len(quotas.history))
+    over_time = samples(stays, trace, capacity, quotas.history)
+    return Outcome(name, teams, used, beyond, timeline.cycles, len(quotas.history), over_time)
 
 
 class _Quotas:

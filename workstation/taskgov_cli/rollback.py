@@ -146,7 +146,10 @@ def rollback(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Take back what a plan changed: restore each quota to what it was, last change first."""
+    """Take back what a plan changed: restore each quota to what it was, last change first.
+
+    Example: taskgov rollback plan-0123456789abcdef --stop --yes
+    """
     with told():
         job = _job(deployed(stack), plan_id, cluster)
         changes = job.changes()

@@ -19,6 +19,7 @@ from taskgov_embedded.cluster.api_server import ClusterApiServer
 from taskgov_embedded.cluster.manifests import job_manifest
 from taskgov_embedded.cluster.simulated import Pace, SimulatedCluster
 from taskgov_embedded.cluster_port import GroupFact
+from taskgov_embedded.deployable import EVENTS, RBAC, TEMPLATE
 from taskgov_embedded.server_certificate import write_certificate
 from taskgov_embedded.server_clock import LiveClock
 from taskgov_embedded.stack import Stack
@@ -26,8 +27,6 @@ from taskgov_embedded.stack import Stack
 if TYPE_CHECKING:
     from taskgov_embedded.identity import Credentials
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-EVENTS = REPOSITORY / "events"
 DOCUMENTS = EVENTS / "local"
 CLUSTER_NAME, CLUSTER_ID, EKS_NAME = "ml-cluster", "abcdefghijkl", "ml-eks"
 WORKERS = GroupFact("gpu-workers", "ml.g5.8xlarge", 4)
@@ -44,7 +43,7 @@ class LocalAccount:
 
     def __init__(self, address: str = "127.0.0.1", kubernetes_port: int = 0) -> None:
         self.clock = LiveClock(datetime.now(UTC) - PREPARED_IN)
-        self.stack = Stack(REPOSITORY / "template.yaml", {"ApplyMode": "plan"}, self.clock)
+        self.stack = Stack(TEMPLATE, {"ApplyMode": "plan"}, self.clock)
         self.cluster = SimulatedCluster(CLUSTER_NAME, lambda: self.clock.now, pace=Pace(join=30), at=self.clock.at)
         self.kubernetes_url = ""
         self._address = (address, kubernetes_port)
@@ -88,7 +87,7 @@ class LocalAccount:
         return ClusterApiServer(
             self.cluster.store,
             verifier=TokenVerifier(EKS_NAME, lambda: self.clock.now),
-            rules=read_rules(REPOSITORY / "docs" / "rbac.yaml"),
+            rules=read_rules(RBAC),
             address=self._address,
             certificate=(str(certificate), str(key)),
         )

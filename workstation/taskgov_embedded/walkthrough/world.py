@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from taskgov.adapters.dynamodb import APPLIED
@@ -24,10 +23,12 @@ from taskgov_embedded.cluster.api_server import ClusterApiServer
 from taskgov_embedded.cluster.simulated import Pace, SimulatedCluster
 from taskgov_embedded.cluster.views import job_state
 from taskgov_embedded.cluster_port import GroupFact
+from taskgov_embedded.deployable import RBAC, TEMPLATE
 from taskgov_embedded.stack import Stack
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from taskgov.allocation.lease_book import LeaseEntry
     from taskgov.allocation.plan import Plan
@@ -37,9 +38,6 @@ if TYPE_CHECKING:
     from taskgov_embedded.walkthrough.chapter import QuotaRows
     from taskgov_embedded.walkthrough.model import Group, Walkthrough
 
-REPOSITORY = Path(__file__).resolve().parents[3]
-TEMPLATE = REPOSITORY / "template.yaml"
-RBAC = REPOSITORY / "docs" / "rbac.yaml"
 EKS_NAME = "ml-eks"
 MACHINES = {"reconcile": "ReconcileStateMachine", "audit": "AuditStateMachine"}
 """What walkthroughs call the state machines, and their logical ids."""

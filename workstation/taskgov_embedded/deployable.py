@@ -1,0 +1,15 @@
+"""Where is what is deployed: template, functions, state machines, events? In the checkout, or beside the package.
+
+The wheel carries them as `taskgov_deployable` (pyproject.toml), so that the embedded stack runs outside a checkout too.
+"""
+
+from pathlib import Path
+from typing import Final
+
+_CHECKOUT: Final = Path(__file__).resolve().parents[2]
+_INSTALLED: Final = Path(__file__).resolve().parents[1] / "taskgov_deployable"
+
+ROOT: Final = _CHECKOUT if (_CHECKOUT / "template.yaml").exists() else _INSTALLED
+TEMPLATE: Final = ROOT / "template.yaml"
+RBAC: Final = ROOT / "docs" / "rbac.yaml"
+EVENTS: Final = ROOT / "events"
