@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from taskgov.allocation.lease_book import LeaseEntry
 from taskgov.allocation.leases import LeaseState
 from taskgov.allocation.plan import CapacityLine, Outcome, Reason, TeamAllocation, WorkloadEffect
+from taskgov.audit.remedied import Remedied
 from taskgov.audit.report import (
     REPORT_VERSION,
     ChangeLine,
@@ -87,6 +88,7 @@ def a_report() -> Report:
         ),
         effects=(WorkloadEffect("hyperpod-ns-team-a", "sweep-17", "team-a", "preempted", 8, "Team-b reclaims."),),
         edits=(EditLine("quota-a", "team-a", "jane", TWO_IN_THE_MORNING - timedelta(hours=9), "UpdateComputeQuota"),),
+        remedied=(Remedied("over-quota", "team-c", "0123456789abcdef", (1,)),),
         leases=(_lease(LeaseState.ACTIVE), _lease(LeaseState.REFUSED, "the donor team-b has 1, and cannot give 1")),
     )
 

@@ -16,6 +16,7 @@ from pydantic.alias_generators import to_camel
 
 from taskgov.allocation.lease_book import LeaseEntry
 from taskgov.allocation.plan import CapacityLine, Outcome, TeamAllocation, WorkloadEffect
+from taskgov.audit.remedied import Remedied
 from taskgov.findings import Finding
 
 REPORT_VERSION: Final = 1
@@ -179,6 +180,8 @@ class Report:
     edits: tuple[EditLine, ...]
     leases: tuple[LeaseEntry, ...] = ()
     """Leases of the policy document that have not ended, in the order of their starts."""
+    remedied: tuple[Remedied, ...] = ()
+    """Findings that would be gone if the plan were applied, in their order."""
 
 
 def report_json(report: Report) -> bytes:

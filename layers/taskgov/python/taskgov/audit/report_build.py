@@ -6,6 +6,7 @@ from taskgov.allocation.lease_book import LeaseEntry, lease_book, leased
 from taskgov.allocation.plan import Change, Plan
 from taskgov.allocation.planner import plan_quotas
 from taskgov.audit.findings import audit
+from taskgov.audit.remedied import remedied
 from taskgov.audit.report import (
     REPORT_VERSION,
     ChangeLine,
@@ -35,11 +36,12 @@ def audit_report(snapshot: Snapshot) -> Report:
 def build_report(snapshot: Snapshot, plan: Plan, standing: Standing, findings: Iterable[Finding]) -> Report:
     """Return the report of one moment. Findings come worst first, then by subject; preemptions newest first."""
     now, leases = snapshot.taken_at, lease_book(snapshot, plan)
+    worst_first = tuple(sorted(findings, key=_gravity))
     return Report(
         version=REPORT_VERSION,
         header=_header(snapshot, plan),
         totals=_totals(standing),
-        findings=tuple(sorted(findings, key=_gravity)),
+        findings=worst_first,
         capacity=plan.capacity,
         usage=tuple(_usage(team, leases) for team in _leading_first(standing.teams)),
         loans=tuple(_loan(loan) for loan in standing.loans if loan.amount),
@@ -53,6 +55,7 @@ def build_report(snapshot: Snapshot, plan: Plan, standing: Standing, findings: I
         effects=plan.prediction.effects,
         edits=_edits(snapshot),
         leases=leases,
+        remedied=remedied(snapshot, plan, worst_first),
     )
 
 

@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from taskgov.allocation.plan import Outcome
 from taskgov.audit import report_text
+from taskgov.audit.remedied import Remedied
 from taskgov.audit.report import Report, Totals
 from taskgov.audit.report_bars import bar_groups
 from taskgov.audit.report_tables import short_resource, tables
@@ -28,6 +29,7 @@ def report_html(report: Report) -> bytes:
         tiles=_tiles(report.totals),
         groups=bar_groups(report.usage),
         kinds=_KINDS,
+        remedied={(each.code, each.subject): _remedy(each) for each in report.remedied},
         tables=tables(report),
     )
     return page.encode()
@@ -49,6 +51,13 @@ def headline(report: Report) -> str:
         return f"{attention} The quotas are as they should be."
     changes = report_text.counted(len(report.changes), "change is", "changes are")
     return f"{attention} {changes} {_FATE[report.header.plan_outcome]}."
+
+
+def _remedy(remedied: Remedied) -> str:
+    """Say which changes of the plan would remedy a finding."""
+    numbers = ", ".join(str(number) for number in remedied.changes)
+    which = "Change" if len(remedied.changes) == 1 else "Changes"
+    return f"{which} {numbers} of the plan {remedied.plan_id} would remedy it."
 
 
 _KINDS = {

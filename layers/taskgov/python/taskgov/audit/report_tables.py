@@ -233,6 +233,7 @@ def _changes(report: Report) -> Table:
         "What the plan would change",
         "In the order in which it would be written: decreases before increases.",
         (
+            Column("Change", "number"),
             Column("Team", "name"),
             Column("Quota", "name"),
             Column("GPUs before", "number"),
@@ -243,6 +244,7 @@ def _changes(report: Report) -> Table:
         ),
         tuple(
             (
+                _number(number),
                 _text(line.team),
                 _text(line.name),
                 _number(line.gpus_before),
@@ -251,7 +253,7 @@ def _changes(report: Report) -> Table:
                 _text(line.because),
                 _text("; ".join(line.stopped_by) or NOTHING),
             )
-            for line in report.changes
+            for number, line in enumerate(report.changes, 1)
         ),
         "Nothing: the quotas are as they should be.",
     )

@@ -1,0 +1,71 @@
+"""Which findings the plan remedies: judged by judging again, never by a list."""
+
+from dataclasses import replace
+
+import pytest
+
+from taskgov.allocation.planner import plan_quotas
+from taskgov.audit.findings import audit
+from taskgov.audit.remedied import Remedied, after_plan, remedied
+from taskgov.policy.document import PolicyDocument
+from taskgov.snapshot.model import Snapshot
+from tests.support.lab import G5, Lab
+from tests.support.memory import CLUSTER_ARN
+
+
+def halves(*teams: str) -> PolicyDocument:
+    shares = [{"name": team, "share": [{"instanceType": G5, "percent": 100 / len(teams)}]} for team in teams]
+    return PolicyDocument.model_validate(
+        {"apiVersion": "taskgov/v1", "cluster": {"name": "ml-cluster", "arn": CLUSTER_ARN}, "teams": shares}
+    )
+
+
+def short_of_a_machine() -> Snapshot:
+    """Return a cluster of four machines that promises six, with a job that no machine can run."""
+    lab = Lab().team("team-a", 3).team("team-b", 3).machines(4)
+    lab.policy = halves("team-a", "team-b")
+    lab.submit("team-b", "huge", gpus=9)
+    return lab.snapshot()
+
+
+def found(snapshot: Snapshot) -> tuple[Remedied, ...]:
+    plan = plan_quotas(snapshot, mode="plan")
+    return remedied(snapshot, plan, audit(snapshot, plan))
+
+
+def test_what_the_plan_mends_is_remedied_by_its_changes() -> None:
+    by_finding = {(each.code, each.subject): each.changes for each in found(short_of_a_machine())}
+    assert by_finding["over-commitment", G5] == (1, 2)
+    assert by_finding["quota-drift", "team-a"] == (1,)
+    assert by_finding["quota-drift", "team-b"] == (2,)
+
+
+def test_what_the_plan_does_not_touch_is_not_said_to_be_remedied() -> None:
+    snapshot = short_of_a_machine()
+    plan = plan_quotas(snapshot, mode="plan")
+    assert "request-never-fits" in {each.code for each in audit(snapshot, plan)}
+    assert "request-never-fits" not in {each.code for each in found(snapshot)}
+
+
+def test_every_remedied_finding_is_gone_once_the_plan_is_written_and_nothing_is_left_to_change() -> None:
+    snapshot = short_of_a_machine()
+    after = after_plan(snapshot, plan_quotas(snapshot, mode="plan"))
+    again = plan_quotas(after, mode="plan")
+    assert again.changes == ()
+    left = {(each.code, each.subject) for each in audit(after, again)}
+    assert not left & {(each.code, each.subject) for each in found(snapshot)}
+
+
+@pytest.mark.parametrize("promised", [1, 2])
+def test_a_plan_without_changes_remedies_nothing(promised: int) -> None:
+    lab = Lab().team("team-a", promised).team("team-b", promised).machines(2 * promised)
+    lab.policy = halves("team-a", "team-b")
+    lab.submit("team-b", "huge", gpus=9)
+    assert found(lab.snapshot()) == ()
+
+
+def test_a_queue_that_cannot_be_made_means_that_nothing_is_claimed() -> None:
+    snapshot = short_of_a_machine()
+    plan = plan_quotas(snapshot, mode="plan")
+    unknown = replace(plan.changes[0], name="quota-team-a", resource_id="no-such-quota")
+    assert remedied(snapshot, replace(plan, changes=(unknown,)), audit(snapshot, plan)) == ()
