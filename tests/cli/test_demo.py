@@ -1,7 +1,9 @@
 """`taskgov demo`: what it prints, and its exit status."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -53,3 +55,64 @@ def test_a_walkthrough_that_nobody_wrote_is_an_error_that_names_those_there_are(
     result = runner.invoke(app, ["demo", "nonsense"])
     assert result.exit_code == 2
     assert "13-order-of-submission" in result.output.replace("\n", "").replace("│", "").replace(" ", "")
+
+
+ASKING: dict[str, Any] = {
+    "name": "A question in the middle",
+    "source": "made up",
+    "about": "One team.",
+    "starts": "2026-11-20T09:00:00Z",
+    "cluster": {"groups": [{"instanceType": "ml.g5.8xlarge", "count": 2}]},
+    "steps": [{"title": "Nothing happens", "expect": {"deadLetters": 0}}],
+}
+JOB = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {"name": "small"},
+    "spec": {"template": {"spec": {"containers": [{"name": "main", "image": "train"}]}}},
+}
+
+
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *questions: Mapping[str, object]) -> None:
+    """Let the demo have one walkthrough, with these questions after its only step."""
+    step = ASKING["steps"][0] | {"ask": list(questions)}
+    (tmp_path / "one.yaml").write_text(json.dumps(ASKING | {"steps": [step]}))
+    monkeypatch.setattr(model, "HERE", tmp_path)
+
+
+def test_a_question_is_shown_as_it_is_typed_with_its_answer(
+    runner: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = {"command": "status {live}", "shows": ["2 of 2"]}
+    offline = {"command": "audit -s {snapshot} --fail-on never", "shows": ["GPUs: 2 healthy"]}
+    asked(tmp_path, monkeypatch, live, offline)
+    result = runner.invoke(app, ["demo"])
+    assert result.exit_code == 0, result.output
+    assert "$ taskgov status --cluster ml-cluster --stack taskgov" in result.output
+    assert "$ taskgov audit -s ml-cluster.json --fail-on never" in result.output
+    assert "GPUs: 2 healthy" in result.output
+
+
+def test_an_answer_that_does_not_say_it_or_ends_otherwise_is_a_failed_check(
+    runner: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent = {"command": "status -s {snapshot}", "shows": ["a sentence that nobody prints"]}
+    unknown = {"command": "explain nobody -s {snapshot}", "shows": [""]}
+    asked(tmp_path, monkeypatch, silent, unknown)
+    result = runner.invoke(app, ["demo", "--json"])
+    data = json.loads(result.output)
+    assert (result.exit_code, data["failed"]) == (1, 2)
+    answers = data["walkthroughs"][0]["steps"][0]["asked"]
+    failed = [check["what"] for answer in answers for check in answer["checks"] if not check["passed"]]
+    assert failed == ["the answer", "exit code"]
+
+
+def test_files_and_the_series_of_snapshots_can_be_asked_about(
+    runner: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit = {"command": "what-if -s {snapshot} --submit {folder}/job.yaml", "files": {"job.yaml": JOB}, "exitCode": 2}
+    replay = {"command": "replay {series}", "exitCode": 2}
+    asked(tmp_path, monkeypatch, submit | {"shows": [""]}, replay | {"shows": [""]})
+    data = json.loads(runner.invoke(app, ["demo", "--json"]).output)
+    assert data["failed"] == 0
+    assert data["walkthroughs"][0]["steps"][0]["asked"][0]["command"].endswith("--submit job.yaml")

@@ -6,7 +6,8 @@ import json
 import time
 from dataclasses import asdict
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory, mkdtemp
+from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_jsonable_python
@@ -15,14 +16,18 @@ from rich.text import Text
 from taskgov.allocation.codec import plan_to_json
 from taskgov_cli import chapters
 from taskgov_cli.output import NO, OK, console, print_json
+from taskgov_cli.questions import Questions
 from taskgov_embedded.walkthrough import measured
 from taskgov_embedded.walkthrough.model import all_files, load
 from taskgov_embedded.walkthrough.player import Player
 from taskgov_embedded.walkthrough.world import World
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rich.console import Console
 
+    from taskgov_cli.questions import Answer
     from taskgov_embedded.walkthrough.chapter import Chapter
     from taskgov_embedded.walkthrough.model import Walkthrough
 
@@ -61,10 +66,14 @@ class Demo:
         self._console.rule(Text(walkthrough.name, style="bold"), align="left")
         self._console.print(Text(walkthrough.about), Text(f"  ({walkthrough.source})", style="dim"), sep="\n")
         played: list[dict[str, Any]] = []
-        with World(walkthrough) as world:
+        with World(walkthrough) as world, TemporaryDirectory() as folder:
+            questions = Questions(Path(folder))
             for number, chapter in enumerate(Player(walkthrough, world).play(), 1):
+                answers = tuple(questions.ask(walkthrough.steps[number - 1]))
+                chapter.checks += [check for answer in answers for check in answer.checks]
                 self._tell(walkthrough, number, chapter)
-                played.append(_as_data(chapter))
+                self._tell_answers(answers)
+                played.append(_as_data(chapter) | {"asked": [asdict(answer) for answer in answers]})
             series = measured.newest(world, SHOWN_METRICS)
         if series and not self._brief:
             self._console.print(chapters.metrics_table(series))
@@ -86,6 +95,11 @@ class Demo:
         if self._pages:
             self._console.print(f"audit report: {self._pages[-1]}", soft_wrap=True)
         self._console.print(f"demo: {self.passed} checks passed, {len(self.failed)} failed")
+
+    def _tell_answers(self, answers: Iterable[Answer]) -> None:
+        for answer in () if self._brief else answers:
+            self._console.print(Text(f"   $ {answer.command}", style="bold"), soft_wrap=True)
+            self._console.print(Text(indent(answer.output, "     ")), soft_wrap=True)
 
     def _tell(self, walkthrough: Walkthrough, number: int, chapter: Chapter) -> None:
         for part in chapters.shown(number, chapter, brief=self._brief):

@@ -13,6 +13,7 @@ from pydantic_core import to_jsonable_python
 from rich.text import Text
 
 from taskgov.allocation.codec import plan_to_json
+from taskgov.audit.report_text import counted
 from taskgov.explain.amounts import words
 from taskgov.explain.find import UnknownNameError
 from taskgov.explain.manifests import workload_of
@@ -130,9 +131,14 @@ def _summary(answer: WhatIf) -> str:
     waits = sum(after == "waits" and before != "waits" for before, after in moves)
     preempted = sum(bool(each.preempted_by) for each in answer.workloads)
     return (
-        f"{len(answer.plan.changes)} quotas change; {starts} workloads start that would have waited, "
-        f"{waits} wait that would not, {preempted} are preempted"
+        f"{counted(len(answer.plan.changes), 'quota changes', 'quotas change')}; "
+        f"{counted(starts, 'workload starts', 'workloads start')} that would have waited, "
+        f"{waits} {'waits' if waits == 1 else 'wait'} that would not, {preempted} {_are(preempted)} preempted"
     )
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def _teams(teams: tuple[TeamDifference, ...]) -> RenderableType:

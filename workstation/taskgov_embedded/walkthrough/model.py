@@ -281,10 +281,25 @@ class Expectations(Part):
     report: ReportCheck | None = None
 
 
+class Question(Part):
+    """A question to the command line, in the words that a person types after `taskgov`; the demo asks it.
+
+    `{snapshot}` stands for a file with the cluster as it is after the step, `{series}` for the folder of all of them so
+    far, `{live}` for the options of a live reading, `{folder}` for the folder in which `files` are.
+    """
+
+    command: str
+    files: dict[str, dict[str, Any]] = {}
+    shows: Annotated[tuple[str, ...], Field(min_length=1)]
+    """Text that the answer must contain; runs of blanks count as one."""
+    exit_code: int = 0
+
+
 class Step(Part):
     title: str
     do: tuple[Action, ...] = ()
     expect: Expectations = Expectations()
+    ask: tuple[Question, ...] = ()
 
 
 class Walkthrough(Part):
