@@ -21,8 +21,9 @@ from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaTarget, Sched
 from taskgov.kueue.render import ManagerConfiguration
 from taskgov_embedded.cluster.access import TokenVerifier
 from taskgov_embedded.cluster_port import GroupFact
+from taskgov_embedded.deployable import RBAC
 from taskgov_embedded.walkthrough.actions import Actor
-from taskgov_embedded.walkthrough.world import RBAC, World
+from taskgov_embedded.walkthrough.world import World
 from tests.cluster.kube import really_wait
 from tests.cluster.real_cluster import RealCluster
 from tests.cluster.workbench import clear
