@@ -60,7 +60,7 @@ def plot_jobs(title: str, outcomes: Sequence[Outcome], file: Path) -> None:
             xlabel="days since the first job",
         )
         for axes in (used, waiting):
-            axes.set_ylim(bottom=0)
+            axes.set_ylim(0, 1.2 * max(1.0, axes.dataLim.ymax))
             axes.legend(loc="upper left", ncols=4)
         _by_team(teams, outcomes)
         _save(figure, file)
