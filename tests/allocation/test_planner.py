@@ -185,13 +185,6 @@ CASES = {
         [quota("b", row(Count=2), activation_state="Disabled")],
         want_findings={"quota-disabled", "capacity-shortage"},
     ),
-    "a quota stuck in a status that no update mends is left, with the documented recovery": Case(
-        document(fixed("b", row(Count=1)), pool=False),
-        nodes(5),
-        {"b": 2},
-        [quota("b", row(Count=2), status="UpdateRollbackFailed")],
-        want_findings={"quota-status-stuck"},
-    ),
     "an update that failed is tried again": Case(
         document(fixed("b", row(Count=2)), pool=False),
         nodes(5),

@@ -7,7 +7,7 @@ from taskgov.allocation.plan import Change
 from taskgov.contracts.steps import Direction, VerifyPlanRequest, VerifyPlanResult
 from taskgov.services.verify_plan import VerifyPlan
 from tests.support.memory import CLUSTER_ARN, InMemoryDocuments, InMemoryHyperPod
-from tests.support.plans import creation, instances, plan_of, policy, policy_change, target, update
+from tests.support.plans import creation, deletion, instances, plan_of, policy, policy_change, target, update
 
 
 @pytest.fixture
@@ -82,3 +82,21 @@ def test_the_cluster_policy_is_compared_too(hyperpod: InMemoryHyperPod) -> None:
     hyperpod.create_scheduler_config(CLUSTER_ARN, "cluster-policy", policy(training=70))
     assert verify(hyperpod, policy_change(0, None, policy(training=70))).matches
     assert not verify(hyperpod, policy_change(0, None, policy(training=71))).matches
+
+
+def test_a_deletion_is_awaited_until_the_quota_is_gone(hyperpod: InMemoryHyperPod) -> None:
+    change = deletion(0, "team-a", "quota0000001", 1)
+    set_status(hyperpod, "Deleting")
+    assert verify(hyperpod, change) == VerifyPlanResult(settled=False, matches=False, pending=1)
+    set_status(hyperpod, "DeleteFailed", "in use")
+    assert verify(hyperpod, change).problems == ("team-a: it is not deleted: status DeleteFailed: in use",)
+    assert verify(hyperpod, change, direction=Direction.RESTORE).matches
+    hyperpod.delete_quota("quota0000001")
+    assert verify(hyperpod, change) == VerifyPlanResult(settled=True, matches=True, pending=0, standing=1)
+
+
+def test_what_a_state_cannot_carry_is_cut_and_counted(hyperpod: InMemoryHyperPod) -> None:
+    result = verify(hyperpod, *(creation(index, f"{index:040d}" * 20, 1) for index in range(60)))
+    assert len(result.problems) == 51
+    assert result.problems[-1] == "and 10 more"
+    assert max(map(len, result.problems)) <= 504

@@ -1,5 +1,6 @@
 """Plans for tests of the steps that store, apply and verify them."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from taskgov.allocation.plan import Change, ChangeKind, Outcome, Plan, Prediction, Reason
@@ -66,6 +67,12 @@ def creation(index: int, team: str, count: int) -> Change:
         reason=Reason.PROMISE,
         because=f"{team} gets {count}",
     )
+
+
+def deletion(index: int, team: str, quota_id: str, count: int, version: int = 1) -> Change:
+    """Return the deletion of a team's quota that failed."""
+    change = update(index, team, quota_id, count, 0, version)
+    return replace(change, kind=ChangeKind.DELETE_QUOTA, after=ComputeQuotaConfig(), reason=Reason.RECOVERY)
 
 
 def policy_change(

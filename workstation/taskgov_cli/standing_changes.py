@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from taskgov.allocation.plan import Change, ChangeKind
+from taskgov.allocation.plan import DELETIONS, POLICY_KINDS, Change, ChangeKind
 from taskgov.hyperpod.equality import is_same_config, is_same_scheduler_config, is_same_target
 from taskgov.hyperpod.model import (
     ClusterSchedulerConfig,
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from taskgov.ports import HyperPodApi
 
 CREATIONS = frozenset({ChangeKind.CREATE_QUOTA, ChangeKind.CREATE_SCHEDULER_CONFIG})
-POLICY_KINDS = frozenset({ChangeKind.CREATE_SCHEDULER_CONFIG, ChangeKind.UPDATE_SCHEDULER_CONFIG})
 
 
 class Standing(StrEnum):
@@ -70,6 +69,8 @@ def standing_changes(hyperpod: HyperPodApi, plan: Plan) -> list[StandingChange]:
 
 def standing_of(change: Change, now: ComputeQuota | ClusterSchedulerConfig | None) -> Standing:
     """Return what a change is, given what its quota or cluster policy is now (None: it does not exist)."""
+    if change.kind in DELETIONS:
+        return Standing.CHANGED_SINCE  # it had failed; what was made in its place since is no change of this plan
     if now is None:
         return Standing.AS_BEFORE if change.kind in CREATIONS else Standing.CHANGED_SINCE
     if change.before is not None and _holds(now, change.before, change.target_before):

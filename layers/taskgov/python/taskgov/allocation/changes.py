@@ -7,7 +7,7 @@ from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.desired import Desired
 from taskgov.allocation.ordering import Step, in_safe_order
 from taskgov.allocation.parts import accelerators_of, add, fits, need, row_key
-from taskgov.allocation.plan import Change, ChangeKind, Reason, TeamAllocation
+from taskgov.allocation.plan import DELETIONS, Change, ChangeKind, Reason, TeamAllocation
 from taskgov.allocation.scheduler import NEEDS_RETRY, scheduler_changes
 from taskgov.allocation.standing import today_rows
 from taskgov.allocation.wording import said_setting
@@ -32,8 +32,13 @@ class Writes:
     unfinished: bool = False
 
 
-def writes(snapshot: Snapshot, desired: Iterable[Desired], capacities: Capacities) -> Writes:
-    """Return what has to be written so that every quota is as desired, and the cluster policy too."""
+def writes(
+    snapshot: Snapshot, desired: Iterable[Desired], capacities: Capacities, stuck: Iterable[ComputeQuota] = ()
+) -> Writes:
+    """Return what has to be written so that every quota is as desired, and the cluster policy too.
+
+    What is `stuck` is deleted first; the plan after it, which is due soon, creates it again.
+    """
     differing = {each.promise.team: each for each in desired if _differs(each, capacities)}
     order = in_safe_order(
         [_step(each, capacities) for each in differing.values()],
@@ -42,9 +47,33 @@ def writes(snapshot: Snapshot, desired: Iterable[Desired], capacities: Capacitie
     )
     names = {quota.name for quota in snapshot.quotas}
     made = [_change(differing[team], capacities, names, giving_only=team in order.giving_only) for team in order.keys]
-    changes = (*scheduler_changes(snapshot), *made)
+    deleted = [_deletion(quota, capacities) for quota in stuck]
+    changes = (*scheduler_changes(snapshot), *deleted, *made)
+    again = any(change.kind in DELETIONS for change in changes)
     numbered = tuple(replace(change, index=index) for index, change in enumerate(changes))
-    return Writes(numbered, unfinished=bool(order.giving_only))
+    return Writes(numbered, unfinished=bool(order.giving_only) or again)
+
+
+def _deletion(quota: ComputeQuota, capacities: Capacities) -> Change:
+    """Return the deletion of a quota that failed. One whose creation failed never was in force: it takes nothing."""
+    never_held = quota.status.startswith("Create")
+    why = f"status {quota.status}: {quota.failure_reason or 'no reason given'}"
+    return Change(
+        index=0,
+        kind=ChangeKind.DELETE_QUOTA,
+        team=quota.compute_quota_target.team_name,
+        resource_id=quota.compute_quota_id,
+        name=quota.name,
+        target_version=quota.compute_quota_version,
+        before=quota.compute_quota_config,
+        after=ComputeQuotaConfig(),
+        target_before=quota.compute_quota_target,
+        target_after=quota.compute_quota_target,
+        gpus_before=0 if never_held else _gpus(quota.compute_quota_config, capacities),
+        gpus_after=0,
+        reason=Reason.RECOVERY,
+        because=f"{why}; it is deleted now, and created again once it is gone",
+    )
 
 
 def quota_sums(quotas: Iterable[ComputeQuota], capacities: Capacities) -> dict[str, dict[str, int]]:

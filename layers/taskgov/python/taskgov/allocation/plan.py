@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Final
 
 from taskgov.findings import Finding
 from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaTarget, SchedulerConfig
@@ -29,6 +30,15 @@ class ChangeKind(StrEnum):
     UPDATE_QUOTA = "update-quota"
     CREATE_SCHEDULER_CONFIG = "create-scheduler-config"
     UPDATE_SCHEDULER_CONFIG = "update-scheduler-config"
+    DELETE_QUOTA = "delete-quota"
+    """Of a quota that failed: the documented way is to delete it and to create it again, which the next plan does."""
+    DELETE_SCHEDULER_CONFIG = "delete-scheduler-config"
+
+
+POLICY_KINDS: Final = frozenset(
+    {ChangeKind.CREATE_SCHEDULER_CONFIG, ChangeKind.UPDATE_SCHEDULER_CONFIG, ChangeKind.DELETE_SCHEDULER_CONFIG}
+)
+DELETIONS: Final = frozenset({ChangeKind.DELETE_QUOTA, ChangeKind.DELETE_SCHEDULER_CONFIG})
 
 
 class Reason(StrEnum):

@@ -81,7 +81,7 @@ def _work(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity], table: Ins
     wishes = _wishes(snapshot, allocations, capacities)
     promises = (*standings.promises, *([standings.pool] if standings.pool else []))
     desired = [wishes.of(promise) for promise in promises]
-    to_write = writes(snapshot, desired, capacities)
+    to_write = writes(snapshot, desired, capacities, standings.stuck)
     lines = tuple(
         sorted(
             (

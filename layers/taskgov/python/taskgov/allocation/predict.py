@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
-from taskgov.allocation.plan import Change, Prediction, WorkloadEffect
+from taskgov.allocation.plan import Change, ChangeKind, Prediction, WorkloadEffect
 from taskgov.allocation.written import quota_after
 from taskgov.hyperpod.instance_types import InstanceTypeTable, mig_slices
 from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig, SchedulerConfig
@@ -60,7 +60,13 @@ class _Outcome:
 def _two_worlds(snapshot: Snapshot, changes: Sequence[Change], table: InstanceTypeTable) -> tuple[World, World]:
     before = snapshot.scheduler_config.scheduler_config if snapshot.scheduler_config else None
     after = next((change.after for change in changes if isinstance(change.after, SchedulerConfig)), before)
-    changed = [change for change in changes if isinstance(change.after, ComputeQuotaConfig)]
+    # A quota whose creation failed never was in force: to delete it changes nothing for anybody.
+    changed = [
+        change
+        for change in changes
+        if isinstance(change.after, ComputeQuotaConfig)
+        and (change.kind is not ChangeKind.DELETE_QUOTA or change.gpus_before)
+    ]
     quotas = {quota.compute_quota_id: quota for quota in snapshot.quotas}
     old = [quotas[change.resource_id] for change in changed if change.resource_id]
     new = [quota_after(change, quotas) for change in changed]

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from typing import Final
 
 from taskgov.allocation.plan import Change, ChangeKind, Reason
+from taskgov.allocation.standing import TO_DELETE
 from taskgov.allocation.wording import said_setting
 from taskgov.hyperpod.equality import is_same_scheduler_config
-from taskgov.hyperpod.model import SchedulerConfig
+from taskgov.hyperpod.model import ClusterSchedulerConfig, SchedulerConfig
 from taskgov.snapshot.model import Snapshot
 
 NEEDS_RETRY: Final = "UpdateFailed"
@@ -21,6 +22,9 @@ def scheduler_changes(snapshot: Snapshot) -> Iterable[Change]:
     wanted = None if snapshot.policy is None else snapshot.policy.scheduler_config
     actual = snapshot.scheduler_config
     if wanted is None:
+        return
+    if actual is not None and actual.status in TO_DELETE:
+        yield _deletion(actual)
         return
     after = wanted if actual is None else _merged(actual.scheduler_config, wanted)
     if actual is not None and is_same_scheduler_config(actual.scheduler_config, after) and actual.status != NEEDS_RETRY:
@@ -40,6 +44,26 @@ def scheduler_changes(snapshot: Snapshot) -> Iterable[Change]:
         gpus_after=0,
         reason=Reason.POLICY_CHANGED,
         because=f"cluster policy: {said_setting(after)}",
+    )
+
+
+def _deletion(policy: ClusterSchedulerConfig) -> Change:
+    why = f"status {policy.status}: {policy.failure_reason or 'no reason given'}"
+    return Change(
+        index=0,
+        kind=ChangeKind.DELETE_SCHEDULER_CONFIG,
+        team="",
+        resource_id=policy.cluster_scheduler_config_id,
+        name=policy.name,
+        target_version=policy.cluster_scheduler_config_version,
+        before=policy.scheduler_config,
+        after=SchedulerConfig(),
+        target_before=None,
+        target_after=None,
+        gpus_before=0,
+        gpus_after=0,
+        reason=Reason.RECOVERY,
+        because=f"cluster policy: {why}; it is deleted now, and created again once it is gone",
     )
 
 

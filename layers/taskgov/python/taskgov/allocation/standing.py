@@ -8,7 +8,8 @@ The first step of a plan. What is left alone counts as taken, so that others are
 | of a team that is not in the document, or any quota when there is no document | left alone |
 | of a frozen team | left alone |
 | changed by hand since the last write of ours | by `handEdits`: left alone, taken as the promise, or put right |
-| switched off, being deleted, or stuck in a status that an update cannot mend | left alone |
+| switched off, or being deleted | left alone |
+| stuck in a status that an update cannot mend | deleted, as documented; the next plan creates it again |
 | a second one of the same team (by name) | left alone |
 
 A quota is *changed by hand* when its version is newer than the one we wrote and its meaning is another. What we never
@@ -46,6 +47,8 @@ NO_UPDATE_MENDS: Final = {
     FOREIGN: "adopt it: taskgov adopt",
 }
 """Status -> documented recovery (HyperPod developer guide, "Troubleshoot"); `UpdateFailed` is mended by an update."""
+TO_DELETE: Final = NO_UPDATE_MENDS.keys() - {"Deleting"}
+"""What a plan deletes, so that the one after it creates it again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,8 @@ class Standings:
     pool: TeamPromise | None
     kept: tuple[Kept, ...]
     findings: tuple[Finding, ...]
+    stuck: tuple[ComputeQuota, ...] = ()
+    """Governed quotas among `kept` that have failed, and are to be deleted before they can be made again."""
 
 
 def sort_out(snapshot: Snapshot) -> Standings:
@@ -129,6 +134,7 @@ class _Sorting:
         pool = policy.shared_pool
         self._pool_team = None if pool is None or _keeps_native_pool(snapshot, policy) else pool.team
         self._findings: list[Finding] = []
+        self._stuck: list[ComputeQuota] = []
 
     def of(self, quotas: Iterable[ComputeQuota]) -> Standings:
         kept: list[Kept] = []
@@ -148,6 +154,7 @@ class _Sorting:
             pool=self._pool(mine, closed),
             kept=tuple(kept),
             findings=tuple(self._findings),
+            stuck=tuple(self._stuck),
         )
 
     def _left_alone_because(self, quota: ComputeQuota, mine: Mapping[str, ComputeQuota]) -> str | None:
@@ -173,6 +180,8 @@ class _Sorting:
                 "quota-disabled", Severity.WARNING, team, f"the quota {quota.name} is switched off; left as it is"
             )
             return "the quota is switched off"
+        if quota.status in TO_DELETE:
+            self._stuck.append(quota)
         if quota.status in NO_UPDATE_MENDS:
             because = f"the quota {quota.name} has status {quota.status}: {quota.failure_reason or 'no reason given'}"
             self._note("quota-status-stuck", Severity.ERROR, team, because, NO_UPDATE_MENDS[quota.status])

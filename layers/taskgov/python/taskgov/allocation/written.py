@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from taskgov.allocation.plan import Change
+from taskgov.allocation.plan import Change, ChangeKind
 from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig, ComputeQuotaTarget, SchedulerConfig
 
 
@@ -13,7 +13,9 @@ def quotas_after(
     by_id = {quota.compute_quota_id: quota for quota in quotas}
     scheduler = None
     for change in changes:
-        if isinstance(change.after, SchedulerConfig):
+        if change.kind is ChangeKind.DELETE_QUOTA:
+            by_id.pop(change.resource_id or "", None)
+        elif isinstance(change.after, SchedulerConfig):
             scheduler = change.after
         else:
             quota = quota_after(change, by_id)

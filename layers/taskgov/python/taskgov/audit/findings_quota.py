@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from taskgov.allocation.plan import ChangeKind, Plan
+from taskgov.allocation.plan import POLICY_KINDS, Plan
 from taskgov.allocation.standing import NO_UPDATE_MENDS
 from taskgov.findings import Finding, Severity
 from taskgov.hyperpod.borrowing import borrow_limit_findings, borrow_percent, flavor_quotas, sharing_of
@@ -45,7 +45,7 @@ def _is_known(quota: ComputeQuota, table: InstanceTypeTable) -> bool:
 def _drift(plan: Plan) -> Iterable[Finding]:
     """Report what the plan would change: SageMaker holds something else than the document and the capacity ask for."""
     for change in plan.changes:
-        policy = change.kind in {ChangeKind.CREATE_SCHEDULER_CONFIG, ChangeKind.UPDATE_SCHEDULER_CONFIG}
+        policy = change.kind in POLICY_KINDS
         code, what = (
             ("policy-drift", "The cluster policy") if policy else ("quota-drift", f"The quota of {change.team}")
         )

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 
 from taskgov.allocation.applied import remember
 from taskgov.allocation.codec import plan_from_json
-from taskgov.allocation.plan import Change, ChangeKind, Plan
+from taskgov.allocation.plan import DELETIONS, Change, ChangeKind, Plan
+from taskgov.allocation.standing import TO_DELETE
 from taskgov.contracts.steps import ApplyChangeRequest, ApplyChangeResult, Direction
-from taskgov.errors import ConflictError, InvalidRequestError
+from taskgov.errors import ConflictError, InvalidRequestError, NotFoundError
 from taskgov.hyperpod.equality import is_same_config, is_same_scheduler_config, is_same_target
 from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig, ComputeQuotaTarget, SchedulerConfig
 from taskgov.ports import Clock, DocumentStore, HyperPodApi, StateStore, Written
@@ -60,6 +61,8 @@ class ApplyChange:
         )
 
     def _write(self, plan: Plan, change: Change) -> Written:
+        if change.kind in DELETIONS:
+            return self._delete(plan, change)
         if change.target_version is not None:
             self._announce(plan, change, change.target_version + 1)
         try:
@@ -97,6 +100,33 @@ class ApplyChange:
                 if config is None or not _is_same(config.scheduler_config, change.after):
                     return None
                 return Written(config.cluster_scheduler_config_id, config.cluster_scheduler_config_version)
+            case ChangeKind.DELETE_QUOTA | ChangeKind.DELETE_SCHEDULER_CONFIG:
+                return None
+
+    def _delete(self, plan: Plan, change: Change) -> Written:
+        """Delete what failed, unless it is another by now: deleting takes no version, so it is looked at before."""
+        resource_id, version = _known(change)
+        try:
+            status, now = self._status(plan, change, resource_id)
+        except NotFoundError:
+            return Written(resource_id, version)  # an earlier try deleted it
+        if now == version and status in TO_DELETE:
+            if change.kind is ChangeKind.DELETE_QUOTA:
+                self.hyperpod.delete_quota(resource_id)
+            else:
+                self.hyperpod.delete_scheduler_config(resource_id)
+        elif status != "Deleting":
+            raise ConflictError(f"{change.name} has status {status} and version {now} by now; it is not deleted")
+        return Written(resource_id, version)
+
+    def _status(self, plan: Plan, change: Change, resource_id: str) -> tuple[str, int]:
+        if change.kind is ChangeKind.DELETE_QUOTA:
+            quota = self.hyperpod.quota(resource_id)
+            return quota.status, quota.compute_quota_version
+        config = self.hyperpod.scheduler_config(plan.cluster_arn)
+        if config is None or config.cluster_scheduler_config_id != resource_id:
+            raise NotFoundError(f"the cluster policy {change.name} is gone")
+        return config.status, config.cluster_scheduler_config_version
 
     def _restore(self, plan: Plan, change: Change) -> ApplyChangeResult:
         match change.kind:
@@ -106,6 +136,9 @@ class ApplyChange:
                 return self._restore_quota(plan, change)
             case ChangeKind.UPDATE_SCHEDULER_CONFIG:
                 return self._restore_scheduler_config(change)
+            case ChangeKind.DELETE_QUOTA | ChangeKind.DELETE_SCHEDULER_CONFIG:
+                # It had failed and held nothing that could be restored; the next plan creates it again.
+                return _untouched(change, *_known(change))
 
     def _restore_quota(self, plan: Plan, change: Change) -> ApplyChangeResult:
         quota_id, _ = _known(change)
@@ -153,7 +186,7 @@ class ApplyChange:
 
     def _record(self, plan: Plan, change: Change, written: Written) -> None:
         self.state.remember_resources(plan.cluster_arn, [written.resource_id])
-        if isinstance(change.after, ComputeQuotaConfig):
+        if isinstance(change.after, ComputeQuotaConfig) and change.kind not in DELETIONS:
             self._remember(plan, change, written)
 
     def _announce(self, plan: Plan, change: Change, version: int) -> None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from taskgov.allocation.codec import plan_from_json
-from taskgov.allocation.plan import Change, ChangeKind, Plan
+from taskgov.allocation.plan import DELETIONS, POLICY_KINDS, Change, Plan
 from taskgov.allocation.wording import said_config
 from taskgov.contracts.steps import Direction, VerifyPlanRequest, VerifyPlanResult
 from taskgov.hyperpod.equality import is_same_config, is_same_scheduler_config
@@ -41,7 +41,7 @@ class VerifyPlan:
             settled=not pending,
             matches=not pending and not problems,
             pending=pending,
-            standing=sum(actual is not None and _holds(actual, change.after) for change, actual in pairs),
+            standing=sum(_stands(actual, change) for change, actual in pairs),
             problems=_told(problems),
         )
 
@@ -50,19 +50,20 @@ class VerifyPlan:
         quotas = self.hyperpod.quotas(plan.cluster_arn)
         by_id = {quota.compute_quota_id: quota for quota in quotas}
         by_name = {quota.name: quota for quota in quotas}
-        policy_kinds = {ChangeKind.CREATE_SCHEDULER_CONFIG, ChangeKind.UPDATE_SCHEDULER_CONFIG}
-        changes_policy = any(change.kind in policy_kinds for change in plan.changes)
+        changes_policy = any(change.kind in POLICY_KINDS for change in plan.changes)
         config = self.hyperpod.scheduler_config(plan.cluster_arn) if changes_policy else None
         return [
             (change, config)
-            if change.kind in policy_kinds
-            else (change, by_id.get(change.resource_id or "") or by_name.get(change.name))
+            if change.kind in POLICY_KINDS
+            else (change, by_id.get(change.resource_id) if change.resource_id else by_name.get(change.name))
             for change in plan.changes
         ]
 
     @staticmethod
     def _verdict(actual: ComputeQuota | ClusterSchedulerConfig | None, change: Change, direction: Direction) -> str:
         wanted = change.after if direction is Direction.APPLY else change.before
+        if change.kind in DELETIONS:
+            return _verdict_of_deletion(actual, direction)
         if actual is None:
             return FINE if wanted is None else f"{change.name}: it does not exist"
         if actual.status in IN_FLIGHT:
@@ -71,6 +72,23 @@ class VerifyPlan:
             reason = actual.failure_reason or "no reason given"
             return f"{actual.name}: status {actual.status}: {reason}; {actual.name} holds {_content(actual)}"
         return FINE if _holds(actual, wanted) else f"{actual.name} holds {_content(actual)}, and not what it should"
+
+
+def _verdict_of_deletion(actual: ComputeQuota | ClusterSchedulerConfig | None, direction: Direction) -> str:
+    """Judge the deletion of what had failed: it is not made again by restoring, there was nothing good in it."""
+    if actual is None:
+        return FINE
+    if actual.status in IN_FLIGHT:
+        return PENDING
+    if direction is Direction.RESTORE:
+        return FINE
+    return f"{actual.name}: it is not deleted: status {actual.status}: {actual.failure_reason or 'no reason given'}"
+
+
+def _stands(actual: ComputeQuota | ClusterSchedulerConfig | None, change: Change) -> bool:
+    if change.kind in DELETIONS:
+        return actual is None
+    return actual is not None and _holds(actual, change.after)
 
 
 def _content(actual: ComputeQuota | ClusterSchedulerConfig) -> str:
