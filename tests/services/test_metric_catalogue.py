@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from aws_lambda_powertools.metrics import MetricUnit
 
+from taskgov.services import metric_catalogue
 from taskgov.services.metric_catalogue import BORROWED, METRICS, catalogue_markdown, metric_count
 from tests.support.golden import assert_section
 
@@ -37,3 +38,20 @@ def test_the_document_has_the_table_and_the_number_of_metrics_of_a_typical_clust
         for teams, types in ((2, 1), (10, 2), (50, 3))
     ]
     assert_section(DOCUMENT, "count", "\n".join(rows))
+
+
+@pytest.mark.parametrize(("teams", "types", "quotas"), [(2, 1, 2), (10, 2, 20), (1000, 20, 15_000), (3, 2, 4)])
+def test_the_number_of_metrics_is_bounded_as_the_document_says(teams: int, types: int, quotas: int) -> None:
+    assert metric_count(teams=teams, types=types, quotas=quotas) == 9 * quotas + 3 * teams + 3 * types + 11
+
+
+def test_nothing_that_comes_and_goes_is_a_dimension() -> None:
+    metrics = [one for one in vars(metric_catalogue).values() if isinstance(one, metric_catalogue.Metric)]
+    assert {name for one in metrics for name in one.dimensions} == {
+        "Team",
+        "InstanceType",
+        "Resource",
+        "Reason",
+        "PreemptingTeam",
+        "Severity",
+    }
