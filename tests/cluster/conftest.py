@@ -103,3 +103,34 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield OwnCluster(plane, plane.start())
     finally:
         plane.stop()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Close with a table: what was shown on the cluster, how it came out, and how long it took."""
+    outcomes = {"passed": "ok", "failed": "FAILED", "error": "FAILED", "skipped": "skipped"}
+    rows = [
+        (report.nodeid.rpartition("/")[2], shown, report.duration)
+        for outcome, shown in outcomes.items()
+        for report in terminalreporter.stats.get(outcome, [])
+        if "tests/cluster/" in report.nodeid and (report.when == "call" or outcome != "passed")
+    ]
+    if not any(shown != "skipped" for _, shown, _ in rows):
+        return
+    terminalreporter.section("on the real cluster")
+    for name, shown, seconds in sorted(rows):
+        terminalreporter.write_line(f"{shown:8}{seconds:7.1f} s  {sentence(name)}")
+    failed = sum(shown == "FAILED" for _, shown, _ in rows)
+    skipped = sum(shown == "skipped" for _, shown, _ in rows)
+    terminalreporter.write_line(f"{len(rows) - failed - skipped} scenarios ok, {failed} failed, {skipped} skipped")
+
+
+def sentence(nodeid: str) -> str:
+    """Return a test's name as a sentence, after the file it is in.
+
+    >>> sentence("test_access.py::test_no_right_is_missing[x]")
+    'access: no right is missing [x]'
+    """
+    file, _, test = nodeid.partition("::")
+    name, bracket, case = test.rpartition("::")[2].partition("[")
+    said = name.removeprefix("test_").replace("_", " ")
+    return f"{file.removeprefix('test_').removesuffix('.py').replace('_', ' ')}: {said}{f' {bracket}{case}' if bracket else ''}"

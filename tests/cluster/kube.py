@@ -74,6 +74,14 @@ class Kube:
         found: list[Object] = self._kind(api_version, kind).get().to_dict()["items"]
         return found
 
+    def has(self, api_version: str, kind: str) -> bool:
+        """Say whether the cluster serves a kind."""
+        try:
+            self._kind(api_version, kind)
+        except dynamic.exceptions.ResourceNotFoundError:
+            return False
+        return True
+
     def delete(self, objects: Iterable[Object]) -> None:
         """Delete objects; what is gone already is fine."""
         for one in objects:

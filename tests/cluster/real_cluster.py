@@ -78,7 +78,9 @@ class RealStore:
         """Write a Node with its status, as its kubelet would."""
         stored = {name: value for name, value in item.items() if name != "status"}
         spec = {"taints": [], **item["spec"]}
-        self._kube.apply({**stored, "spec": spec}, manager="kubelet", force=True)
+        # Twice: the API server taints a new node as not ready, and no controller runs that would take that away.
+        for _ in range(2):
+            self._kube.apply({**stored, "spec": spec}, manager="kubelet", force=True)
         self._kube.patch_status(dict(item), item["status"])
         return dict(item)
 

@@ -7,9 +7,11 @@ is the token, access entries put each function's role into its group, and `docs/
 from __future__ import annotations
 
 import base64
+import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlsplit
 
 import yaml
 
@@ -20,9 +22,11 @@ from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaTarget, SchedulerConfig
 from taskgov.kueue.render import ManagerConfiguration
 from taskgov_embedded.cluster.access import TokenVerifier
+from taskgov_embedded.cluster.api_server import VERBS, Call
 from taskgov_embedded.cluster_port import GroupFact
 from taskgov_embedded.deployable import RBAC
 from taskgov_embedded.walkthrough.actions import Actor
+from taskgov_embedded.walkthrough.model import Walkthrough
 from taskgov_embedded.walkthrough.world import World
 from tests.cluster.kube import really_wait
 from tests.cluster.real_cluster import RealCluster
@@ -33,9 +37,11 @@ if TYPE_CHECKING:
 
     from taskgov.hyperpod.model import ComputeQuota
     from taskgov_embedded.walkthrough.chapter import Chapter
-    from taskgov_embedded.walkthrough.model import Action, Call, Job, Walkthrough
+    from taskgov_embedded.walkthrough.model import Action, Job
+    from taskgov_embedded.walkthrough.model import Call as SageMakerCall
     from tests.cluster.conftest import OwnCluster
 
+METHODS = {verb: method for method, verb in VERBS.items()}
 READERS = ("ReadSnapshotRole", "PublishUsageRole", "AuditClusterRole", "VerifyPlanRole")
 
 
@@ -46,7 +52,9 @@ class RealWorld(World):
         plain = walkthrough.cluster.model_copy(update={"backend": "kueue"})
         # Kubernetes and Kueue write real time: the account's clock begins a little ahead of it, and stays ahead.
         starts = datetime.now(UTC) + timedelta(minutes=5)
-        super().__init__(walkthrough.model_copy(update={"cluster": plain, "starts": starts}))
+        # Pods that are jobs of their own are played as batch Jobs, and so are the names of their workloads.
+        text = walkthrough.model_copy(update={"cluster": plain, "starts": starts}).model_dump_json(exclude_unset=True)
+        super().__init__(Walkthrough.model_validate_json(text.replace('"name":"pod-', '"name":"job-')))
         self._own = own
         self.quotas_by_hand = KueueQuotas(
             KubeconfigConnections(str(own.kube.kubeconfig), own.kube.context), lambda _arn: InstanceTypeTable()
@@ -60,7 +68,8 @@ class RealWorld(World):
         self.real = RealCluster(self.cluster_name, kube, lambda: self.clock.now, self._run_kueue)
         undo.callback(self.real.close)
         self.cluster = self.real  # type: ignore[assignment]
-        self.api_server = _NoServer()  # type: ignore[assignment]
+        self.audit = AuditLog(self._own.plane.audit_log)
+        self.api_server = self.audit  # type: ignore[assignment]
         for group in self._groups:
             self.real.set_target(GroupFact(group.name, group.instance_type, group.count))
         endpoint, authority = self._own.plane.endpoint
@@ -68,7 +77,17 @@ class RealWorld(World):
         self._own.plane.authenticator.entries(verifier, self._entry_of)
         self.stack.eks.register_cluster(self.cluster_name, endpoint, base64.b64encode(authority).decode())
         self._run_kueue(fair_sharing=False)
+        self._make_known()
         self.come_to_rest()
+
+    def _make_known(self) -> None:
+        """Write the document by which such a cluster is known; it promises nothing yet."""
+        cluster = {"name": self.cluster_name, "arn": self.cluster_arn, "backend": "kueue"}
+        self.stack.client("s3").put_object(
+            Bucket=self.stack.physical("GovernanceBucket"),
+            Key=f"policies/{self.cluster_name}.yaml",
+            Body=yaml.safe_dump({"apiVersion": "taskgov/v1", "cluster": cluster}).encode(),
+        )
 
     def _run_kueue(self, fair_sharing: bool) -> None:
         self._own.run_kueue(ManagerConfiguration(fair_sharing=fair_sharing).to_manifest())
@@ -125,13 +144,14 @@ class RealActor(Actor):
         super().do(action, chapter)
         self._real.come_to_rest()
 
-    def _call(self, call: Call, chapter: Chapter) -> None:
+    def _call(self, call: SageMakerCall, chapter: Chapter) -> None:
         try:
             self._written(call.operation, self._resolved(call.arguments))
         except GovernanceError as error:
             if call.refused is None or not isinstance(error, ConflictError):
                 raise
             chapter.refusals.append(str(error))
+        self._reconcile(True)  # no CloudTrail event tells of queues: whoever changes them asks for a run
 
     def _written(self, operation: str, said: dict[str, Any]) -> None:
         quotas, arn = self._real.quotas_by_hand, self._real.cluster_arn
@@ -170,7 +190,34 @@ class RealActor(Actor):
         really_wait(0.2)
 
 
-class _NoServer:
-    """The real API server keeps no list of its calls here."""
+class AuditLog:
+    """What taskgov asked of the real API server, as that wrote it down: the simulated server's list of calls."""
 
-    calls: tuple[Any, ...] = ()
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @property
+    def calls(self) -> list[Call]:
+        """Every request of the functions so far."""
+        return [
+            Call(METHODS.get(one["verb"], "GET"), url.path, dict(parse_qsl(url.query)), one["code"], one["user"])
+            for one in self.requests()
+            for url in [urlsplit(one["uri"])]
+        ]
+
+    def requests(self) -> list[dict[str, Any]]:
+        """Return verb, API group, resource, URI, status and user of every request."""
+        lines = self._path.read_text().splitlines() if self._path.exists() else []
+        return [
+            {
+                "verb": entry["verb"],
+                "group": entry.get("objectRef", {}).get("apiGroup", ""),
+                "resource": entry.get("objectRef", {}).get("resource", ""),
+                "uri": entry["requestURI"],
+                "code": entry["responseStatus"]["code"],
+                "user": entry["user"]["username"],
+                "groups": entry["user"]["groups"],
+            }
+            for entry in map(json.loads, lines)
+            if entry["stage"] == "ResponseComplete"
+        ]

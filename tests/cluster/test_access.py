@@ -1,42 +1,207 @@
-"""The rights in `docs/rbac.yaml` are enough to read a cluster, and no more than that."""
+"""The rights of `docs/rbac.yaml` are all that readers and writers need, and no more; tokens are as EKS has them."""
 
 from __future__ import annotations
 
+import base64
+import ssl
+import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import boto3
 import pytest
+import time_machine
+import urllib3
 import yaml
+from botocore.stub import Stubber
 from kubernetes.client.exceptions import ApiException
 
-from taskgov.adapters.kubernetes import KubeconfigConnections, KubernetesReader
+from taskgov.adapters.kubernetes import EksConnections, KubeconfigConnections, KubernetesReader
+from taskgov.adapters.kueue_quotas import KueueQuotas
 from taskgov.errors import UpstreamError
+from taskgov.hyperpod.model import ComputeQuotaTarget
 from taskgov.kueue.render import manager_configuration
 from taskgov.ports import ClusterAccess
-from tests.cluster.kube import Kube
-from tests.cluster.workbench import a_node, a_policy, a_quota, clear, govern
+from taskgov_embedded.cluster.access import TokenVerifier
+from tests.cluster.certificates import authority
+from tests.cluster.conftest import OwnCluster
+from tests.cluster.kube import Kube, wait_for
+from tests.cluster.real_world import AuditLog
+from tests.cluster.workbench import TABLE, a_node, a_policy, a_quota, clear, govern
+from tests.support.quota_store import instances, ranks
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubernetes.client import ApiClient
+
     from tests.cluster.conftest import Cluster
 
 pytestmark = pytest.mark.cluster
 RBAC = Path(__file__).parents[2] / "docs" / "rbac.yaml"
 POLICY = a_policy(training=70)
-ANY = ClusterAccess("unused")
+ARN = "arn:aws:eks:us-east-1:111122223333:cluster/ml"
+ANY = ClusterAccess(ARN)
+Right = tuple[str, str, str]
 
 
-def test_readers_read_what_decisions_use_and_nothing_else(cluster: Cluster) -> None:
+@pytest.fixture
+def own(cluster: Cluster) -> Iterator[OwnCluster]:
+    if not isinstance(cluster, OwnCluster):
+        pytest.skip("nobody's certificates and tokens can be made on a given cluster")
     cluster.run_kueue(manager_configuration(POLICY).to_manifest())
-    kubeconfig = cluster.kubeconfig("reader", "taskgov-readers")
-    reader = KubernetesReader(KubeconfigConnections(str(kubeconfig), "test"))
-    with pytest.raises(UpstreamError, match="cannot list resource"):
-        reader.nodes(ANY)
+    cluster.kube.apply(*yaml.safe_load_all(RBAC.read_text()), force=True)
+    yield cluster
+    clear(cluster.kube)
 
-    cluster.kube.apply(*yaml.safe_load_all(RBAC.read_text()), a_node("node-1", "ml.g5.8xlarge"))
-    govern(cluster.kube, [a_quota("team-a", [{"InstanceType": "ml.g5.8xlarge", "Count": 1}])], POLICY)
+
+def test_readers_read_what_decisions_use_and_nothing_else(own: OwnCluster) -> None:
+    own.kube.apply(a_node("node-1", "ml.g5.8xlarge"))
+    govern(own.kube, [a_quota("team-a", [{"InstanceType": "ml.g5.8xlarge", "Count": 1}])], POLICY)
+    kubeconfig = own.kubeconfig("reader", "taskgov-readers")
+    reader = KubernetesReader(KubeconfigConnections(str(kubeconfig), "test"))
     assert "node-1" in [one["metadata"]["name"] for one in reader.nodes(ANY)]
     objects = reader.kueue_objects(ANY)
     assert len(objects.cluster_queues) == len(objects.local_queues) == len(objects.resource_flavors) == 1
     with pytest.raises(ApiException, match="cannot list resource"):
         Kube(kubeconfig).list("v1", "Secret")
-    clear(cluster.kube)
+    stranger = KubernetesReader(KubeconfigConnections(str(own.kubeconfig("stranger", "nobody")), "test"))
+    with pytest.raises(UpstreamError, match="cannot list resource"):
+        stranger.nodes(ANY)
+
+
+def test_no_right_is_missing_and_none_is_in_vain(own: OwnCluster) -> None:
+    """Do everything that the functions do, as each group, and compare with what the API server wrote down."""
+    log = AuditLog(own.plane.audit_log)
+    begin = len(log.requests())
+    write(own)
+    read(own)
+    wait_for("the audit log is written", lambda: len(log.requests()) > begin)
+    time.sleep(0.5)
+    asked = log.requests()[begin:]
+    assert [one["uri"] for one in asked if one["code"] == 403] == []
+    for group in ("taskgov-readers", "taskgov-writers"):
+        used = {
+            (one["verb"], one["group"], one["resource"]) for one in asked if group in one["groups"] and one["resource"]
+        }
+        assert used | created_by(used) == granted(group)
+
+
+def write(own: OwnCluster) -> None:
+    """Do what `apply_change` may have to do: make, change and take back quotas and policy."""
+    kubeconfig = own.kubeconfig("apply", "taskgov-writers")
+    quotas = KueueQuotas(KubeconfigConnections(str(kubeconfig), "test"), lambda _arn: TABLE)
+    quotas.create_scheduler_config(ARN, "policy", ranks(training=70, tuning=50))
+    quotas.update_scheduler_config(f"{ARN}/policy", 1, ranks(training=80))
+    made = quotas.create_quota(ARN, "a-quota", instances(2), ComputeQuotaTarget(team_name="team-a"))
+    quotas.update_quota(made.resource_id, 1, instances(1), ComputeQuotaTarget(team_name="team-a"))
+    assert quotas.quota(made.resource_id).compute_quota_version == 2
+    quotas.delete_quota(made.resource_id)
+    quotas.delete_scheduler_config(f"{ARN}/policy")
+
+
+def read(own: OwnCluster) -> None:
+    """Do what a snapshot and a verification read."""
+    connections = KubeconfigConnections(str(own.kubeconfig("reader", "taskgov-readers")), "test")
+    quotas, reader = KueueQuotas(connections, lambda _arn: TABLE), KubernetesReader(connections)
+    quotas.quotas(ARN)
+    quotas.scheduler_config(ARN)
+    reader.nodes(ANY)
+    reader.kueue_objects(ANY)
+
+
+def created_by(used: set[Right]) -> set[Right]:
+    """Return the right to create: the API server asks for it when an apply makes an object, and logs the apply."""
+    return {("create", group, resource) for verb, group, resource in used if verb == "patch"}
+
+
+def granted(group: str) -> set[Right]:
+    documents = list(yaml.safe_load_all(RBAC.read_text()))
+    roles = {
+        one["roleRef"]["name"]
+        for one in documents
+        if one["kind"] == "ClusterRoleBinding" and group in {subject["name"] for subject in one["subjects"]}
+    }
+    return {
+        (verb, api_group, resource)
+        for one in documents
+        if one["kind"] == "ClusterRole" and one["metadata"]["name"] in roles
+        for rule in one["rules"]
+        for api_group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+KEY_ID, SECRET = "AKIDEXAMPLE", "not-a-secret"
+
+
+class At:
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.moment = datetime.now(UTC)
+
+    def now(self) -> datetime:
+        return self.moment
+
+
+def eks(own: OwnCluster, clock: At, trusted: bytes = b"") -> EksConnections:
+    """Return connections of a role, as a function has them: EKS tells endpoint and certificate."""
+    endpoint, authority = own.plane.endpoint
+    session = boto3.Session(KEY_ID, SECRET, region_name="us-east-1")
+    client = session.client("eks")
+    described = {
+        "endpoint": endpoint,
+        "certificateAuthority": {"data": base64.b64encode(trusted or authority).decode()},
+    }
+    stub = Stubber(client)
+    for _ in range(5):
+        stub.add_response("describe_cluster", {"cluster": {"name": "ml", **described}}, {"name": "ml"})
+    stub.activate()
+    return EksConnections(client, session, clock.now)
+
+
+def test_a_presigned_token_is_good_for_15_minutes_and_renewed_before(own: OwnCluster) -> None:
+    clock, authenticator = At(), own.plane.authenticator
+    verifier = TokenVerifier("ml", clock.now, {KEY_ID: SECRET}.get)
+    authenticator.entries(verifier, lambda _key: ("read-snapshot", ("taskgov-readers",)))
+
+    endpoint, certificate = own.plane.endpoint
+    pool = urllib3.PoolManager(ssl_context=ssl.create_default_context(cadata=certificate.decode()))
+
+    def status(header: str) -> int:
+        return pool.request("GET", f"{endpoint}/api/v1/nodes", headers={"authorization": header}).status
+
+    def header_of(api: ApiClient) -> str:
+        return str(api.param_serialize("GET", "/api/v1/nodes", auth_settings=["BearerToken"])[2]["authorization"])
+
+    with eks(own, clock).open(ANY) as api:
+        first = header_of(api)
+        assert status(first) == 200
+        assert authenticator.reviewed[-1] == "read-snapshot"
+        with time_machine.travel(clock.moment + timedelta(minutes=16), tick=False):
+            clock.moment += timedelta(minutes=16)
+            wait_for("the API server has forgotten the token, which is too old", lambda: status(first) == 401)
+            assert "expired" in authenticator.refused[-1]
+            second = header_of(api)
+            assert second != first
+            assert status(second) == 200
+
+
+def test_a_token_for_another_cluster_or_without_an_entry_is_refused(own: OwnCluster) -> None:
+    clock = At()
+    verifier = TokenVerifier("other", clock.now, {KEY_ID: SECRET}.get)
+    own.plane.authenticator.entries(verifier, lambda _key: ("read-snapshot", ("taskgov-readers",)))
+    with pytest.raises(UpstreamError, match="401"):
+        KubernetesReader(eks(own, clock)).nodes(ANY)
+    own.plane.authenticator.entries(TokenVerifier("ml", clock.now, {KEY_ID: SECRET}.get), lambda _key: ("it", ()))
+    with pytest.raises(UpstreamError, match="401"):
+        KubernetesReader(eks(own, clock)).nodes(ANY)
+
+
+def test_the_certificate_of_describe_cluster_is_what_is_trusted(own: OwnCluster) -> None:
+    connections = eks(own, At(), trusted=authority("somebody").certificate_pem)
+    with pytest.raises(UpstreamError, match="certificate verify failed"):
+        KubernetesReader(connections).nodes(ANY)

@@ -113,6 +113,8 @@ def complete(kube: Kube, team: str, name: str) -> None:
 def clear(kube: Kube) -> None:
     """Take away jobs, workloads, queues, flavors and classes; there is no garbage collector to do it."""
     kube.delete(kube.list("batch/v1", "Job"))
+    if kube.has("kubeflow.org/v1", "PyTorchJob"):
+        kube.delete(kube.list("kubeflow.org/v1", "PyTorchJob"))
     kube.delete(kube.list(KUEUE, "Workload"))
     wait_for("the workloads are gone", lambda: not kube.list(KUEUE, "Workload"))
     for kind in _OURS:

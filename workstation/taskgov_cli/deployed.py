@@ -12,8 +12,8 @@ import typer
 from taskgov.adapters.dynamodb import Table
 from taskgov.adapters.errors import translated
 from taskgov.adapters.s3 import Bucket
-from taskgov.adapters.sagemaker import SageMaker
 from taskgov.bootstrap.aws import CONFIG
+from taskgov.bootstrap.governance import governance
 from taskgov_cli.output import NO, console
 from taskgov_cli.snapshots import reported
 from taskgov_cli.stack_outputs import stack_outputs
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mypy_boto3_dynamodb.service_resource import Table as DynamoDBTable
+
+    from taskgov.ports import HyperPodApi
 
 StackName = Annotated[str, typer.Option("--stack", help="CloudFormation stack of taskgov.", envvar="TASKGOV_STACK")]
 Cluster = Annotated[str, typer.Argument(help="HyperPod cluster, by name or ARN.", metavar="CLUSTER")]
@@ -47,7 +49,7 @@ class Deployed:
     bus_name: str
     state: Table
     documents: Bucket
-    hyperpod: SageMaker
+    hyperpod: HyperPodApi
 
     def arn_of(self, cluster: str) -> str:
         """Return the ARN of a cluster, given by name or ARN. Raises GovernanceError."""
@@ -64,14 +66,15 @@ def deployed(stack: str) -> Deployed:
     """Return the stack. Raises GovernanceError when there is none of this name, or it is not taskgov's."""
     cloudformation = boto3.client("cloudformation", config=CONFIG)
     outputs = stack_outputs(cloudformation, stack, "TableName", "BucketName", "BusName")
+    documents = Bucket(boto3.client("s3", config=CONFIG), outputs["BucketName"])
     table = boto3.resource("dynamodb", config=CONFIG).Table(outputs["TableName"])
     return Deployed(
         table=table,
         bucket_name=outputs["BucketName"],
         bus_name=outputs["BusName"],
         state=Table(table),
-        documents=Bucket(boto3.client("s3", config=CONFIG), outputs["BucketName"]),
-        hyperpod=SageMaker(boto3.client("sagemaker", config=CONFIG)),
+        documents=documents,
+        hyperpod=governance(documents),
     )
 
 

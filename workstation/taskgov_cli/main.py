@@ -15,6 +15,7 @@ from taskgov_cli import (
     documents,
     explain,
     history,
+    kueue,
     leases,
     local,
     operate,
@@ -116,6 +117,8 @@ app.command()(history.history)
 app.add_typer(leases.app, name="lease")
 app.command()(local.local)
 app.command()(status.status)
+app.command()(kueue.adopt)
+app.command("kueue-config")(kueue.kueue_config)
 app.command()(audit.audit)
 app.command()(replay.replay)
 app.command("what-if")(what_if.what_if_command)

@@ -9,6 +9,7 @@ is remembered. Nothing is ever written.
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -20,10 +21,13 @@ from kubernetes.config import ConfigException
 from taskgov.adapters.clock import SystemClock
 from taskgov.adapters.dynamodb import Table
 from taskgov.adapters.kubernetes import EksConnections, KubernetesReader
+from taskgov.adapters.kueue_quotas import KueueQuotas
 from taskgov.adapters.s3 import Bucket
 from taskgov.adapters.sagemaker import SageMaker
 from taskgov.bootstrap.aws import CONFIG
 from taskgov.errors import GovernanceError, InvalidRequestError
+from taskgov.services.governance import Governance
+from taskgov.services.instance_tables import table_of
 from taskgov.services.take_snapshot import TakeSnapshot
 from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_json
 from taskgov_cli import documents
@@ -121,7 +125,9 @@ def live(cluster: str, stack: str | None = None, context: str | None = None) -> 
     eks = EksConnections(session.client("eks", config=CONFIG), session, clock.now)
     connections = KubeconfigContext(context) if context else eks
     documents_of, state = _stores(session, stack)
-    hyperpod = SageMaker(session.client("sagemaker", config=CONFIG))
+    sagemaker = SageMaker(session.client("sagemaker", config=CONFIG))
+    kueue = KueueQuotas(connections, partial(table_of, documents_of))
+    hyperpod = Governance(sagemaker, documents_of, lambda: kueue)
     return TakeSnapshot(hyperpod, KubernetesReader(connections), documents_of, state, clock)(cluster)
 
 
@@ -167,6 +173,10 @@ class _NoDocuments:
     @staticmethod
     def find(_key: str) -> None:
         return None
+
+    @staticmethod
+    def policy_names() -> tuple[()]:
+        return ()
 
 
 class _NothingRemembered:

@@ -42,10 +42,10 @@ class Marks:
 class Player:
     """Plays the steps of one walkthrough in an open world, in order."""
 
-    def __init__(self, walkthrough: Walkthrough, world: World) -> None:
+    def __init__(self, walkthrough: Walkthrough, world: World, actor: Actor | None = None) -> None:
         self.walkthrough = walkthrough
         self.world = world
-        self._actor = Actor(world)
+        self._actor = actor or Actor(world)
 
     def play(self) -> Iterator[Chapter]:
         """Play one step after another; each chapter comes with its checks done."""

@@ -1,0 +1,124 @@
+"""`taskgov adopt` and `taskgov kueue-config`."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from kubernetes import client
+from typer.testing import CliRunner
+
+from taskgov.hyperpod.instance_types import InstanceTypeTable
+from taskgov.hyperpod.model import ActivationState, ComputeQuotaConfig
+from taskgov.kueue.record import RECORD, Reading
+from taskgov_cli import kueue
+from taskgov_cli.main import app
+from taskgov_embedded.cluster.api_server import ClusterApiServer
+from taskgov_embedded.cluster.simulated import SimulatedCluster
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+ARN = "arn:aws:eks:us-east-1:111122223333:cluster/plain"
+DOCUMENT = {
+    "apiVersion": "taskgov/v1",
+    "cluster": {"name": "plain", "arn": ARN, "backend": "kueue"},
+    "schedulerConfig": {"FairShare": "Enabled"},
+    "teams": [{"name": "team-a", "share": [{"instanceType": "ml.g5.8xlarge", "percent": 50}]}],
+}
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Path:
+    path = tmp_path / "plain.yaml"
+    path.write_text(yaml.safe_dump(DOCUMENT))
+    return path
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimulatedCluster]:
+    """A cluster where somebody made the queue of team-a with kubectl."""
+    simulated = SimulatedCluster("plain", lambda: datetime(2026, 11, 20, 9, tzinfo=UTC))
+    config = ComputeQuotaConfig.model_validate(
+        {"ComputeQuotaResources": [{"InstanceType": "ml.g5.8xlarge", "Count": 2}]}
+    )
+    reading = Reading(ARN, InstanceTypeTable(), "v1beta2")
+    for one in reading.rendered("team-a", config, 0, ActivationState.ENABLED).in_order():
+        simulated.apply_object(dict(one), "kubectl")
+    with ClusterApiServer(simulated.store, writes=simulated) as server:
+
+        class Context:
+            def __init__(self, context: str) -> None:
+                assert context == "here"
+
+            def open(self, _cluster: object) -> client.ApiClient:
+                return client.ApiClient(client.Configuration(host=server.url))
+
+        monkeypatch.setattr(kueue, "KubeconfigContext", Context)
+        yield simulated
+
+
+def run(*arguments: object) -> Any:
+    return CliRunner().invoke(app, [str(one) for one in arguments])
+
+
+def queue_of(cluster: SimulatedCluster) -> dict[str, Any]:
+    return cluster.store.get("clusterqueues", "hyperpod-ns-team-a-clusterqueue")
+
+
+def test_without_yes_it_shows_what_would_be_adopted_and_writes_nothing(policy: Path, cluster: SimulatedCluster) -> None:
+    before = queue_of(cluster)
+    result = run("adopt", policy, "--context", "here")
+    assert result.exit_code == 1
+    assert "team-a" in result.output
+    assert "Nothing was written" in result.output
+    assert queue_of(cluster) == before
+
+
+def test_with_yes_the_queue_carries_the_record_and_its_quota_stays(policy: Path, cluster: SimulatedCluster) -> None:
+    spec = queue_of(cluster)["spec"]
+    result = run("adopt", policy, "--context", "here", "--yes", "--json")
+    assert result.exit_code == 0
+    [adopted] = json.loads(result.output)["quotas"]
+    assert adopted["quota"]["ComputeQuotaResources"] == [{"InstanceType": "ml.g5.8xlarge", "Count": 2}]
+    assert RECORD in queue_of(cluster)["metadata"]["annotations"]
+    assert queue_of(cluster)["spec"] == spec
+    again = run("adopt", policy, "--context", "here")
+    assert again.exit_code == 0
+    assert "nothing to adopt" in again.output
+
+
+def test_another_team_is_left_alone(policy: Path, cluster: SimulatedCluster) -> None:
+    before = queue_of(cluster)
+    assert run("adopt", policy, "--context", "here", "--team", "team-b", "--yes").exit_code == 0
+    assert queue_of(cluster) == before
+
+
+def test_the_managers_configuration_follows_the_policy(policy: Path) -> None:
+    plain = yaml.safe_load(run("kueue-config", policy).output)
+    assert plain["kind"] == "Configuration"
+    assert plain["fairSharing"]["enable"] is True
+    assert "waitForPodsReady" not in plain
+    gang = yaml.safe_load(run("kueue-config", policy, "--wait-for-pods-ready").output)
+    assert gang["waitForPodsReady"] == {"enable": True}
+
+
+def test_a_document_of_a_hyperpod_cluster_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "hyperpod.yaml"
+    arn = "arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghijkl"
+    path.write_text(yaml.safe_dump({"apiVersion": "taskgov/v1", "cluster": {"name": "ml", "arn": arn}}))
+    result = run("kueue-config", path)
+    assert result.exit_code == 2
+    assert "not kueue" in result.output
+
+
+def test_a_broken_document_is_refused_with_its_violations(tmp_path: Path) -> None:
+    path = tmp_path / "broken.yaml"
+    path.write_text(yaml.safe_dump({**DOCUMENT, "cluster": {**DOCUMENT["cluster"], "arn": "ml"}}))  # type: ignore[dict-item]
+    result = run("kueue-config", path)
+    assert result.exit_code == 1
+    assert "must be the ARN of the EKS cluster" in result.output

@@ -1,0 +1,59 @@
+"""Which backend answers for which cluster."""
+
+from __future__ import annotations
+
+import pytest
+
+from taskgov.errors import NotFoundError
+from taskgov.services.governance import Governance
+from tests.support.memory import CLUSTER_ARN, InMemoryDocuments, InMemoryHyperPod
+from tests.support.plans import instances, target
+
+EKS = "arn:aws:eks:us-east-1:111122223333:cluster/plain"
+
+
+def document(arn: str = EKS, backend: str = "kueue") -> bytes:
+    return f"cluster: {{name: plain, arn: '{arn}', backend: {backend}}}\nteams: 7\n".encode()
+
+
+class World:
+    def __init__(self) -> None:
+        self.sagemaker, self.kueue, self.documents = InMemoryHyperPod(), InMemoryHyperPod(), InMemoryDocuments()
+        self.made = 0
+        self.governance = Governance(self.sagemaker, self.documents, self._make)
+
+    def _make(self) -> InMemoryHyperPod:
+        self.made += 1
+        return self.kueue
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_clusters_are_sagemakers_and_those_that_documents_name_even_broken_ones(world: World) -> None:
+    world.documents.put("policies/plain.yaml", document(), "")
+    world.documents.put("policies/ml-cluster.yaml", document(CLUSTER_ARN, "sagemaker"), "")
+    world.documents.put("policies/odd.yaml", b"[", "")
+    assert world.governance.clusters() == [CLUSTER_ARN, EKS]
+
+
+def test_a_name_is_sagemakers_first_and_then_a_documents(world: World) -> None:
+    world.documents.put("policies/plain.yaml", document(), "")
+    assert world.governance.describe_cluster("ml-cluster")["ClusterArn"] == CLUSTER_ARN
+    described = world.governance.describe_cluster("plain")
+    assert described["ClusterArn"] == described["Orchestrator"]["Eks"]["ClusterArn"] == EKS
+    assert world.governance.describe_cluster(EKS)["ClusterName"] == "plain"
+    with pytest.raises(NotFoundError):
+        world.governance.describe_cluster("nobody")
+    assert world.governance.cluster_nodes(EKS) == []
+
+
+def test_the_arn_says_who_keeps_the_quotas(world: World) -> None:
+    world.governance.create_quota(CLUSTER_ARN, "a", instances(1), target("team-a"))
+    assert (world.sagemaker.writes, world.made) == (["create a"], 0)
+    world.governance.create_quota(EKS, "b", instances(1), target("team-b"))
+    assert world.kueue.writes == ["create b"]
+    assert [quota.name for quota in world.governance.quotas(EKS)] == ["b"]
+    assert [quota.name for quota in world.governance.quotas(CLUSTER_ARN)] == ["a"]

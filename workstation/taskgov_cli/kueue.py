@@ -1,0 +1,160 @@
+"""`taskgov adopt` and `taskgov kueue-config`: an administrator's part on clusters without HyperPod.
+
+Queues that somebody else made are left alone until they are adopted: from then on they carry taskgov's record, and
+plans may write them. Kueue's manager is configured by whoever runs it; taskgov only says how.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import boto3
+import typer
+import yaml
+
+from taskgov.adapters.clock import SystemClock
+from taskgov.adapters.kubernetes import EksConnections
+from taskgov.adapters.kueue_backend import KueueBackend
+from taskgov.adapters.kueue_quotas import KueueQuotas
+from taskgov.bootstrap.aws import CONFIG
+from taskgov.kueue.record import FOREIGN, Reading
+from taskgov.kueue.render import manager_configuration
+from taskgov.policy.document import Backend, PolicyDocument
+from taskgov.policy.parse import parse_policy
+from taskgov.ports import ClusterAccess
+from taskgov_cli import documents
+from taskgov_cli.output import NO, OK, console, print_json, table
+from taskgov_cli.snapshots import KubeconfigContext, reported
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from taskgov.adapters.kueue_backend import FieldChange, Inspected
+    from taskgov.hyperpod.model import ComputeQuota
+
+PolicyDocumentFile = Annotated[
+    Path, typer.Argument(exists=True, dir_okay=False, help="Policy document, YAML or JSON.", metavar="POLICY")
+]
+SHOWN = 60
+"""Characters of a field's value in a table."""
+
+
+def adopt(
+    policy: PolicyDocumentFile,
+    teams: Annotated[list[str] | None, typer.Option("--team", help="Only this team's queue; may be repeated.")] = None,
+    context: Annotated[
+        str | None, typer.Option("--context", help="Context of the kubeconfig, instead of a token for the EKS cluster.")
+    ] = None,
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="Adopt them; without it only what would change is shown.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON, for programs.")] = False,
+) -> None:
+    """Take over queues that somebody else made, as they stand; without --yes, show what that would change.
+
+    Example: taskgov adopt plain-eks.yaml --context plain-eks
+    """
+    document = _of_kueue(policy)
+    session = boto3.Session()
+    eks = EksConnections(session.client("eks", config=CONFIG), session, SystemClock().now)
+    connections = KubeconfigContext(context) if context else eks
+    types = document.instance_type_table()
+    store, backend = KueueQuotas(connections, lambda _arn: types), KueueBackend(connections)
+    arn = document.cluster.arn
+    with reported():
+        named = {team.name for team in document.teams}
+        foreign = [
+            quota
+            for quota in store.quotas(arn)
+            if quota.status == FOREIGN and quota.compute_quota_target.team_name in named.intersection(teams or named)
+        ]
+        changes = {quota.name: backend.inspect(ClusterAccess(arn), _objects(arn, quota, document)) for quota in foreign}
+        if yes:
+            for quota in foreign:
+                store.adopt(quota)
+    if as_json:
+        print_json({"adopted": yes, "quotas": [_as_data(quota, changes[quota.name]) for quota in foreign]})
+    else:
+        _show(foreign, changes, adopted=yes)
+    raise typer.Exit(OK if yes or not foreign else NO)
+
+
+def kueue_config(
+    policy: PolicyDocumentFile,
+    *,
+    wait_for_pods_ready: Annotated[
+        bool, typer.Option("--wait-for-pods-ready", help="Gang scheduling: give up on jobs whose pods are not ready.")
+    ] = False,
+) -> None:
+    """Print how Kueue's manager has to be configured for a policy: the parts that governance decides.
+
+    Example: taskgov kueue-config plain-eks.yaml, merged into the ConfigMap kueue-manager-config of kueue-system
+    """
+    document = _of_kueue(policy)
+    configuration = manager_configuration(document.scheduler_config, wait_for_pods_ready=wait_for_pods_ready)
+    typer.echo(yaml.safe_dump(configuration.to_manifest(), sort_keys=False), nl=False)
+
+
+def _of_kueue(policy: Path) -> PolicyDocument:
+    parsed = parse_policy(policy.read_text())
+    if parsed.document is None:
+        for part in documents.shown(policy, parsed):
+            console(stderr=True).print(part)
+        raise typer.Exit(NO)
+    if parsed.document.cluster.backend is not Backend.KUEUE:
+        raise typer.BadParameter(
+            f"{policy}: cluster.backend is not kueue; HyperPod's add-on governs this cluster's Kueue"
+        )
+    return parsed.document
+
+
+def _objects(arn: str, quota: ComputeQuota, document: PolicyDocument) -> tuple[dict[str, object], ...]:
+    target = quota.compute_quota_target
+    reading = Reading(arn, document.instance_type_table(), "v1beta2")
+    rendered = reading.rendered(
+        target.team_name, quota.compute_quota_config, target.fair_share_weight or 0, quota.activation_state
+    )
+    return rendered.in_order()
+
+
+def _as_data(quota: ComputeQuota, objects: Sequence[Inspected]) -> dict[str, object]:
+    return {
+        "team": quota.compute_quota_target.team_name,
+        "quota": quota.compute_quota_config.to_api(),
+        "objects": [
+            {
+                "kind": one.kind,
+                "name": one.name,
+                "standing": one.standing,
+                "changes": [
+                    {"field": each.path, "present": each.present, "wanted": each.wanted} for each in one.changes
+                ],
+            }
+            for one in objects
+        ],
+    }
+
+
+def _show(quotas: Sequence[ComputeQuota], changes: Mapping[str, Sequence[Inspected]], *, adopted: bool) -> None:
+    if not quotas:
+        console().print("No queue of a team in the document is somebody else's: nothing to adopt.")
+        return
+    rows = [
+        (quota.compute_quota_target.team_name, f"{one.kind} {one.name}", one.standing, *_field(change))
+        for quota in quotas
+        for one in changes[quota.name]
+        for change in one.changes or (None,)
+    ]
+    console().print(table("", ("team", "object", "is", "field", "today", "then"), rows))
+    told = "Adopted." if adopted else "Nothing was written. Adopt them with --yes; the quotas stay as they are."
+    console().print(told)
+
+
+def _field(change: FieldChange | None) -> tuple[str, str, str]:
+    """Return field, value and new value for the table; an object that stays as it is has none."""
+    return ("", "", "") if change is None else (change.path, _short(change.present), _short(change.wanted))
+
+
+def _short(value: object) -> str:
+    text = "" if value is None else str(value)
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
