@@ -133,4 +133,5 @@ def sentence(nodeid: str) -> str:
     file, _, test = nodeid.partition("::")
     name, bracket, case = test.rpartition("::")[2].partition("[")
     said = name.removeprefix("test_").replace("_", " ")
-    return f"{file.removeprefix('test_').removesuffix('.py').replace('_', ' ')}: {said}{f' {bracket}{case}' if bracket else ''}"
+    place = file.removeprefix("test_").removesuffix(".py").replace("_", " ")
+    return f"{place}: {said}{f' {bracket}{case}' if bracket else ''}"
