@@ -91,6 +91,10 @@ class Kube:
             except dynamic.exceptions.NotFoundError:
                 continue
 
+    def delete_all(self, api_version: str, kind: str, keep: set[str]) -> None:
+        """Delete all objects of a kind that is in no namespace, but for those named."""
+        self.delete(one for one in self.list(api_version, kind) if one["metadata"]["name"] not in keep)
+
     def kind_of(self, manifest: Object) -> Any:
         """Return the client of an object's kind."""
         return self._kind(manifest["apiVersion"], manifest["kind"])

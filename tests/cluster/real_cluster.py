@@ -34,7 +34,8 @@ JOBS: Final = ("jobs", "pytorchjobs")
 STEADY: Final = 0.5
 STEADY_WHILE_SOME_WAIT: Final = 1.4
 """Kueue gives those that wait another look once a second."""
-LONGEST: Final = 30.0
+LONGEST: Final = 90.0
+"""A machine that is shared with other work may be slow."""
 
 
 class RealStore:
