@@ -87,7 +87,8 @@ class QuotaStoreContract:
         quota = rig.quota()
         assert (quota.name, quota.status, quota.compute_quota_version) == ("a-quota", "Created", 1)
         assert quota.compute_quota_config == instances(2)
-        for kind, name in (("namespaces", NAMESPACE), ("resourceflavors", G5), ("cohorts", "shared-pool")):
+        assert rig.find("namespaces", NAMESPACE) is not None
+        for kind, name in (("clusterqueues", Rig.queue), ("resourceflavors", G5), ("cohorts", "shared-pool")):
             found = rig.find(kind, name)
             assert found is not None
             assert found["metadata"]["annotations"][MADE] == "true"
