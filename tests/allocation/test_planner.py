@@ -193,6 +193,18 @@ CASES = {
         want_changes=1,
         want_words="status UpdateFailed: the update is tried again",
     ),
+    "the reason why an update failed is told": Case(
+        document(fixed("b", row(Count=2)), pool=False),
+        nodes(5),
+        {"b": 2},
+        [
+            quota("b", row(Count=2), status="UpdateFailed").model_copy(
+                update={"failure_reason": "LocalQueue b is missing"}
+            )
+        ],
+        want_changes=1,
+        want_words="status UpdateFailed (LocalQueue b is missing): the update is tried again",
+    ),
     "a promise on a type without nodes is not granted": Case(
         document(fixed("a", row(P5, Count=3)), pool=False),
         nodes(1),

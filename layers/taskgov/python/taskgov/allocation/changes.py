@@ -232,7 +232,8 @@ def _settings(desired: Desired) -> Iterable[str]:
     if desired.borrowing_stopped:
         yield "the budget is used up: borrowing stops"
     if quota.status == NEEDS_RETRY:
-        yield f"status {quota.status}: the update is tried again"
+        why = f" ({quota.failure_reason})" if quota.failure_reason else ""
+        yield f"status {quota.status}{why}: the update is tried again"
     if not is_same_target(quota.compute_quota_target, desired.target):
         before, after = quota.compute_quota_target.fair_share_weight or 0, desired.target.fair_share_weight or 0
         yield f"fair-share weight {before} -> {after}"
