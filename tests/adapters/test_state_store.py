@@ -10,7 +10,7 @@ import pytest
 from moto import mock_aws
 
 from taskgov.adapters.dynamodb import Table
-from taskgov.contracts.steps import Cause
+from taskgov.contracts.steps import Cause, Pointer
 from taskgov.errors import LockLostError
 from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaResource, ComputeQuotaTarget
 from taskgov.ports import RunRecord, StateStore
@@ -19,6 +19,7 @@ from tests.support.memory import CLUSTER_ARN, NOON, InMemoryState
 
 OTHER_ARN = CLUSTER_ARN[:-1] + "m"
 CAUSE = Cause(event_id="e-1", source="aws.sagemaker", detail_type="SageMaker HyperPod Cluster State Change", at=NOON)
+SEEN = Pointer(bucket="governance", key="snapshots/ml-cluster/1.json", sha256="a" * 64)
 APPLIED = AppliedQuota(
     compute_quota_id="quota0000001",
     version=3,
@@ -162,13 +163,14 @@ def test_a_run_leaves_a_record() -> None:
             BillingMode="PAY_PER_REQUEST",
         )
         record = RunRecord(
-            CLUSTER_ARN, "run-1", NOON, NOON + timedelta(seconds=4), "applied", CAUSE, None, "plan-1", 2, None
+            CLUSTER_ARN, "run-1", NOON, NOON + timedelta(seconds=4), "applied", CAUSE, None, "plan-1", 2, None, SEEN
         )
         Table(table).record_run(record)
         (item,) = table.scan()["Items"]
     assert item["sk"] == "RUN#2026-11-20T12:00:00+00:00#run-1"
     assert (item["outcome"], item["applied"], item["planId"]) == ("applied", 2, "plan-1")
     assert "error" not in item
+    assert Pointer.model_validate_json(str(item["snapshot"])) == SEEN
     assert int(str(item["expiresAt"])) > NOON.timestamp()
 
 

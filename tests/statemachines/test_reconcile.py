@@ -522,6 +522,7 @@ def test_a_run_that_cannot_be_published_is_on_record_all_the_same(world: World) 
     assert (record["outcome"]["S"], record["applied"]["N"]) == ("failed", "2")
     assert record["error"]["S"] == "ended applied, and was not published: UpstreamError: bus down"
     assert record["planId"]["S"] == "plan-1"
+    assert json.loads(record["snapshot"]["S"]) == pointer("snapshots")
 
 
 def test_a_record_that_publishing_left_stays_and_says_what_was_not_published(world: World) -> None:

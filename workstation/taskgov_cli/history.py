@@ -98,7 +98,7 @@ def _run_id(run: Run) -> str:
 def _as_data(run: Run) -> dict[str, Any]:
     """Return a record for programs: what is JSON inside the record is JSON here."""
     plain = {name: value for name, value in run.items() if name not in {"pk", "sk", "expiresAt"}}
-    parsed = {name: json.loads(run[name]) for name in ("cause", "plan") if name in run}
+    parsed = {name: json.loads(run[name]) for name in ("cause", "plan", "snapshot") if name in run}
     return plain | parsed | {"applied": int(run["applied"]), "runId": _run_id(run)}
 
 

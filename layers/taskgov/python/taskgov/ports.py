@@ -169,6 +169,8 @@ class RunRecord:
     plan_id: str | None
     applied: int
     error: str | None
+    snapshot: Pointer | None = None
+    """What the run saw; absent when it failed before it had read the cluster, or was asked for by a person."""
 
 
 class StateStore(Protocol):

@@ -133,6 +133,7 @@ class Table:
             "endedAt": record.ended_at.isoformat(),
             "planId": record.plan_id,
             "plan": record.plan.model_dump_json(by_alias=True) if record.plan else None,
+            "snapshot": record.snapshot.model_dump_json(by_alias=True) if record.snapshot else None,
             "cause": record.cause.model_dump_json(by_alias=True, exclude_none=True) if record.cause else None,
             "applied": record.applied,
             "error": record.error,

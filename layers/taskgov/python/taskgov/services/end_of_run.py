@@ -35,6 +35,7 @@ class EndOfRun:
     ended_at: datetime
     plan: Plan | None = None
     plan_pointer: Pointer | None = None
+    snapshot_pointer: Pointer | None = None
     cause: Cause | None = None
     error: str | None = None
 
@@ -57,4 +58,5 @@ def record_of(end: EndOfRun) -> RunRecord:
         plan_id=end.plan.plan_id if end.plan else None,
         applied=end.applied,
         error=end.error,
+        snapshot=end.snapshot_pointer,
     )

@@ -129,6 +129,7 @@ class PublishUsage:
             ended_at=self.clock.now(),
             plan=plan,
             plan_pointer=request.plan,
+            snapshot_pointer=request.snapshot,
             cause=request.cause,
             error=request.error,
         )
