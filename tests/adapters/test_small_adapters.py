@@ -9,10 +9,10 @@ from moto import mock_aws
 
 from taskgov.adapters.eventbridge import Bus
 from taskgov.adapters.metrics import EmbeddedMetrics
-from taskgov.adapters.sns import Topic
+from taskgov.adapters.sns import Topic, TopicsOfTeams
 from taskgov.adapters.stepfunctions import StateMachine
 from taskgov.contracts.steps import Cause
-from taskgov.errors import UpstreamError
+from taskgov.errors import NotFoundError, UpstreamError
 from taskgov.ports import Measurement
 from tests.support.memory import CLUSTER_ARN, NOON
 
@@ -73,6 +73,22 @@ def test_a_subject_is_cut_to_what_sns_takes() -> None:
         client = boto3.client("sns")
         arn = client.create_topic(Name="notices")["TopicArn"]
         Topic(client, arn).send("x" * 150, "text")  # SNS refuses 100 characters and more
+
+
+def test_a_message_reaches_the_topic_it_names_and_one_that_is_not_there_is_an_error() -> None:
+    with mock_aws():
+        client, queues = boto3.client("sns"), boto3.client("sqs")
+        arn = client.create_topic(Name="taskgov-team-a")["TopicArn"]
+        url = queues.create_queue(QueueName="inbox")["QueueUrl"]
+        inbox = queues.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+        client.subscribe(TopicArn=arn, Protocol="sqs", Endpoint=inbox)
+        topics = TopicsOfTeams(client, arn)
+        topics.send(arn, "subject", "text")
+        [message] = queues.receive_message(QueueUrl=url)["Messages"]
+        told = json.loads(message["Body"])
+        assert (told["TopicArn"], told["Subject"], told["Message"]) == (arn, "subject", "text")
+        with pytest.raises(NotFoundError):
+            topics.send(f"{arn}-gone", "subject", "text")
 
 
 def test_a_run_of_the_same_name_is_started_once() -> None:

@@ -147,6 +147,14 @@ def test_who_counted_an_identity_may_ask_again_since_the_answer_may_have_been_lo
     ]
 
 
+def test_an_identity_that_was_forgotten_counts_again(store: StateStore) -> None:
+    assert store.count_once(CLUSTER_ARN, "uid-1", NOON)
+    assert not store.count_once(CLUSTER_ARN, "uid-1", NOON)
+    store.forget_once(CLUSTER_ARN, "uid-1")
+    store.forget_once(CLUSTER_ARN, "never-counted")
+    assert store.count_once(CLUSTER_ARN, "uid-1", NOON)
+
+
 def test_the_stop_switch_is_off_until_somebody_sets_it(store: StateStore) -> None:
     assert store.stop_switch() is False
 

@@ -1,5 +1,6 @@
 """Every code of the audit, found where it should be and not where it should not."""
 
+import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -23,6 +24,7 @@ from tests.allocation.world import C5, G5, NOW, P5, document, fixed, nodes, quot
 BORROW = {"ResourceSharingConfig": {"Strategy": "LendAndBorrow", "BorrowLimit": 100}}
 LEND = {"ResourceSharingConfig": {"Strategy": "Lend"}}
 CLOSED = {"ResourceSharingConfig": {"Strategy": "DontLend"}}
+LAYER = Path(__file__).parents[2] / "layers" / "taskgov" / "python" / "taskgov"
 DOCS = Path(__file__).parents[2] / "docs" / "allocation.md"
 
 
@@ -198,6 +200,7 @@ def test_the_audit_finds(code: str, case: Case) -> None:
     [found] = [finding for finding in findings(case.found) if finding.code == code]
     assert case.words in found.because
     assert found.remedy
+    assert found.evidence
     assert code not in {finding.code for finding in findings(case.not_found)}
 
 
@@ -257,3 +260,26 @@ def test_every_code_is_in_the_documentation() -> None:
     listed = DOCS.read_text()
     missing = [code for code in CASES if f"`{code}`" not in listed]
     assert missing == []
+
+
+def test_every_finding_of_the_product_is_made_with_its_remedy_and_its_evidence() -> None:
+    """By the source, so that no kind is left out: six values each, and none of them empty."""
+    wanting = []
+    for file in sorted(LAYER.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Finding":
+                given = len(node.args) + sum(word.arg is not None for word in node.keywords)
+                empty = [each for each in ast.walk(node) if isinstance(each, ast.Dict) and not each.keys]
+                if given < 6 or empty:
+                    wanting.append(f"{file.name}:{node.lineno}")
+    assert wanting == []
+
+
+def test_a_team_may_hoard_on_two_instance_types() -> None:
+    quotas = [
+        quota("team-a", row(Count=2), row(P5, Count=1), settings=CLOSED),
+        quota("team-b", row(Count=0), settings=BORROW),
+    ]
+    cluster = (*nodes(2), *nodes(1, P5))
+    world = watched(*quotas, cluster=cluster, kueue=queues(quotas, job("team-b", "waiting", 1)))
+    assert [f.evidence["instanceType"] for f in findings(world) if f.code == "hoarding"] == [G5, P5]

@@ -8,7 +8,9 @@ from taskgov.allocation.planner import plan_quotas
 from taskgov.audit.findings import audit
 from taskgov.audit.remedied import Remedied, after_plan, remedied
 from taskgov.policy.document import PolicyDocument
-from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.model import AppliedQuota, Snapshot
+from tests.allocation.world import NOW, document, fixed, nodes, quota, row
+from tests.allocation.world import snapshot as world_of
 from tests.support.lab import G5, Lab
 from tests.support.memory import CLUSTER_ARN
 
@@ -69,3 +71,12 @@ def test_a_queue_that_cannot_be_made_means_that_nothing_is_claimed() -> None:
     plan = plan_quotas(snapshot, mode="plan")
     unknown = replace(plan.changes[0], name="quota-team-a", resource_id="no-such-quota")
     assert remedied(snapshot, replace(plan, changes=(unknown,)), audit(snapshot, plan)) == ()
+
+
+@pytest.mark.parametrize(("rule", "mended"), [("putRight", True), ("keep", False)])
+def test_an_edit_by_hand_is_remedied_where_the_document_says_to_put_it_right(rule: str, mended: bool) -> None:
+    policy = document(fixed("team-a", row(Count=2)), pool=False, handEdits=rule)
+    ours = quota("team-a", row(Count=2))
+    record = AppliedQuota("id-team-a", 1, ours.compute_quota_config, ours.compute_quota_target, "plan-1", NOW)
+    world = world_of(policy, nodes(2), [quota("team-a", row(Count=1), version=2)], applied=(record,))
+    assert ("edited-by-hand" in {each.code for each in found(world)}) is mended

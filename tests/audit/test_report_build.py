@@ -11,6 +11,8 @@ from taskgov.audit.report import Report, UsageLine, report_from_json, report_jso
 from taskgov.audit.report_build import build_report
 from taskgov.audit.report_html import report_html
 from taskgov.audit.report_standing import standing_of
+from taskgov.audit.reported import report_findings
+from taskgov.audit.trend import Earlier
 from taskgov.findings import Finding, Severity
 from taskgov.hyperpod.model import Switch
 from taskgov.snapshot.model import QuotaEdit, Snapshot
@@ -27,7 +29,8 @@ def a_cluster() -> GovernedCluster:
 
 
 def report_of(snapshot: Snapshot, plan: Plan | None = None, findings: tuple[Finding, ...] = ()) -> Report:
-    return build_report(snapshot, plan or plan_quotas(snapshot, mode="plan"), standing_of(snapshot), findings)
+    made = plan or plan_quotas(snapshot, mode="plan")
+    return build_report(snapshot, made, standing_of(snapshot), report_findings(snapshot, made, findings, Earlier()))
 
 
 def line(report: Report, team: str, resource: str = GPU) -> UsageLine:

@@ -8,7 +8,7 @@ from importlib.resources import files
 import pytest
 
 from taskgov.allocation.plan import Outcome
-from taskgov.audit.report import Report
+from taskgov.audit.report import Report, ReportedFinding
 from taskgov.audit.report_html import headline, report_html, worst_severity
 from taskgov.audit.report_tables import tables
 from taskgov.findings import Finding, Severity
@@ -97,7 +97,7 @@ def test_a_finding_that_the_plan_remedies_leads_to_the_plan_s_changes() -> None:
 
 
 def test_a_whole_number_in_the_evidence_has_no_decimals() -> None:
-    finding = Finding("over-commitment", Severity.WARNING, "s", "b", evidence={"promised": 12.0, "share": 0.5})
+    finding = ReportedFinding("over-commitment", Severity.WARNING, "s", "b", evidence={"promised": 12.0, "share": 0.5})
     html = report_html(replace(a_report(), findings=(finding,))).decode()
     assert "<dt>promised</dt><dd>12</dd>" in html
     assert "<dt>share</dt><dd>0.5</dd>" in html
@@ -105,7 +105,7 @@ def test_a_whole_number_in_the_evidence_has_no_decimals() -> None:
 
 def test_what_comes_from_the_cluster_is_escaped() -> None:
     evil = '"><script>alert(1)</script>'
-    finding = Finding(evil, Severity.INFO, evil, evil, evil, {evil: evil})
+    finding = ReportedFinding(evil, Severity.INFO, evil, evil, evil, {evil: evil})
     line = replace(a_report().usage[0], team=evil)
     report = replace(
         a_report(), findings=(finding,), usage=(line,), header=replace(a_report().header, cluster_name=evil)
@@ -144,3 +144,23 @@ def test_the_worst_severity_is_the_gravest_whatever_the_order() -> None:
     some = [Finding("x", severity, "s", "b") for severity in (Severity.WARNING, Severity.INCIDENT, Severity.ERROR)]
     assert worst_severity(tuple(some)) is Severity.INCIDENT
     assert worst_severity(()) is None
+
+
+def test_a_finding_says_whose_it_is_since_when_and_which_plan_remedies_it() -> None:
+    page = report_html(a_report()).decode()
+    assert (
+        "Of team-c. Since 2026-11-18 02:00, in 3 audits. Rated warning by the policy document, found as info." in page
+    )
+    assert "New since the last audit." in page
+
+
+def test_muted_findings_are_shown_apart_with_the_reason_and_the_end() -> None:
+    rows = page_of(a_report()).rows
+    assert ["team-b", "idle-quota", "info", "3 were never used.", "moving in", "2026-11-29 02:00"] in rows
+
+
+def test_the_trend_compares_with_the_audit_before_and_never_gpus_with_cores() -> None:
+    rows = page_of(a_report()).rows
+    assert ["Healthy (GPUs)", "24", "23", "+1", "\N{EN DASH}", "\N{EN DASH}"] in rows
+    assert ["Findings: warning", "1", "2", "\N{MINUS SIGN}1", "2", "\N{MINUS SIGN}1"] in rows
+    assert ["team-a", "hoarding", "warning", "2 idle.", "2026-11-12 02:00"] in rows

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from taskgov.findings import Finding, Severity
+from taskgov.audit.report import ReportedFinding
+from taskgov.findings import Severity
 from tests.browser.opening import CONTRAST
 from tests.support.reports import a_report, a_usage_line, an_empty_report
 
@@ -40,7 +41,7 @@ def a_crowd() -> Report:
     )
     words = "Its reason is a sentence of the usual length, with numbers such as 1,234,567 in it. " * 4
     findings = tuple(
-        Finding("quota-drift", Severity.ERROR, name, words, words, {"value": "x" * 90}) for name in names[:5]
+        ReportedFinding("quota-drift", Severity.ERROR, name, words, words, {"value": "x" * 90}) for name in names[:5]
     )
     return replace(a_report(), usage=lines, findings=findings)
 
@@ -50,7 +51,7 @@ def a_hostile_report() -> Report:
     return replace(
         full,
         header=replace(full.header, cluster_name=EVIL),
-        findings=(Finding(EVIL, Severity.ERROR, EVIL, EVIL, EVIL, {EVIL: EVIL}),),
+        findings=(ReportedFinding(EVIL, Severity.ERROR, EVIL, EVIL, EVIL, {EVIL: EVIL}),),
         usage=(a_usage_line(EVIL, instance_type=EVIL, resource=EVIL), a_usage_line("team-b")),
         preemptions=(replace(full.preemptions[0], team=EVIL, workload=EVIL, reason=EVIL, preempting_team=EVIL),),
     )

@@ -103,7 +103,7 @@ def play(recorded: Recorded, names: list[str]) -> None:
 
 
 def play_beside(recorded: Recorded) -> None:
-    """Do what no walkthrough does: take changes back, forget owners, fail to publish, look again twice."""
+    """Do what no walkthrough does: take changes back, forget owners, fail to publish and to tell, look again twice."""
     lease = load(next(file for file in all_files() if "lease" in file.stem))
     with recording(recorded, World(lease), ROOM) as world:
         next(Player(lease, world).play())
@@ -121,6 +121,14 @@ def play_beside(recorded: Recorded) -> None:
         world.stack.run_until_quiet()
         _fail_to_publish(world)
         _block_the_way_back(world, document)
+        _fail_to_tell(world)
+
+
+def _fail_to_tell(world: World) -> None:
+    """Let an audit find its topic gone: what it was about to tell is not counted as told."""
+    world.stack.client("sns").delete_topic(TopicArn=world.stack.physical("NoticeTopic"))
+    world.stack.fire("AuditAllSchedule")
+    world.stack.run_until_quiet(120)
 
 
 def _changed(number: int) -> dict[str, Any]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from taskgov_embedded.iam import Grant, Statement
 
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
-REPRESENTATIVE = ["07", "14", "21", "25"]
+REPRESENTATIVE = ["07", "14", "21", "25", "26"]
 """Walkthroughs that together with `play_beside` use every permission that any of them uses."""
 
 NOT_CALLED = "S3 answers 404 instead of 403 for a document that is not there; it is no call of its own"

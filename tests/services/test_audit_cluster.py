@@ -3,15 +3,24 @@
 import json
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
-from taskgov.audit.report import report_from_json
+from taskgov.audit.notices import TOLD
+from taskgov.audit.report import Report, report_from_json
 from taskgov.contracts.steps import AuditClusterRequest, AuditClusterResult
-from taskgov.errors import InvalidRequestError, NotFoundError
-from taskgov.services.audit_cluster import TOLD, AuditCluster
-from tests.support.clusters import GPU, GovernedCluster
-from tests.support.memory import CLUSTER_ARN, RecordingMeter, RecordingNotices, cluster_description
+from taskgov.errors import InvalidRequestError, NotFoundError, UpstreamError
+from taskgov.services.audit_cluster import AuditCluster
+from tests.support.clusters import G5, GPU, GovernedCluster
+from tests.support.memory import (
+    CLUSTER_ARN,
+    NOON,
+    RecordingMeter,
+    RecordingNotices,
+    RecordingTopics,
+    cluster_description,
+)
 
 
 @dataclass
@@ -21,10 +30,24 @@ class Audited:
     cluster: GovernedCluster
     meter: RecordingMeter = field(default_factory=RecordingMeter)
     notices: RecordingNotices = field(default_factory=RecordingNotices)
+    topics: RecordingTopics = field(default_factory=RecordingTopics)
 
-    def audit(self, cluster_arn: str = CLUSTER_ARN) -> AuditClusterResult:
-        use_case = AuditCluster(self.cluster.take_snapshot(), self.cluster.documents, self.notices, self.meter)
-        return use_case(AuditClusterRequest(cluster_arn=cluster_arn, run_id="audit-1"))
+    def audit(self, cluster_arn: str = CLUSTER_ARN, run_id: str = "audit-1") -> AuditClusterResult:
+        use_case = AuditCluster(
+            take_snapshot=self.cluster.take_snapshot(),
+            documents=self.cluster.documents,
+            state=self.cluster.state,
+            notices=self.notices,
+            team_topics=self.topics,
+            meter=self.meter,
+        )
+        return use_case(AuditClusterRequest(cluster_arn=cluster_arn, run_id=run_id))
+
+    def report(self, result: AuditClusterResult) -> Report:
+        return report_from_json(self.cluster.documents.get(result.report.json_))
+
+    def measured(self, name: str) -> list[float]:
+        return [each.value for _, each in self.meter.recorded if each.name == name]
 
     def counts(self) -> dict[str, float]:
         return {each.dimensions["Severity"]: each.value for _, each in self.meter.recorded if each.name == "Findings"}
@@ -64,12 +87,13 @@ def test_the_next_audit_leaves_another_report() -> None:
     assert world.cluster.documents.get(first.report.json_) != world.cluster.documents.get(second.report.json_)
 
 
-def test_an_audit_writes_nothing_but_its_report() -> None:
+def test_an_audit_writes_nothing_but_its_report_and_what_the_next_one_compares_with() -> None:
     world = a_broken_policy(a_calm_world())
     before = dict(world.cluster.documents.stored)
     world.audit()
     written = world.cluster.documents.stored.keys() - before.keys()
-    assert {key.split("/")[0] for key in written} == {"reports"}
+    assert {key.split("/")[0] for key in written} == {"reports", "memory"}
+    assert [key for key in written if key.startswith("memory")] == ["memory/ml-cluster/audits.json"]
     assert world.cluster.hyperpod.writes == []
     assert world.cluster.state.runs == []
 
@@ -118,3 +142,155 @@ def test_a_cluster_that_is_gone_or_not_on_eks_is_an_error() -> None:
     world.cluster.hyperpod.descriptions = [cluster_description(Orchestrator={"Slurm": {}})]
     with pytest.raises(InvalidRequestError, match="not orchestrated by EKS"):
         world.audit()
+
+
+TEAM_A = "arn:aws:sns:us-east-1:111122223333:taskgov-team-a"
+
+
+def governed(world: Audited, **audit: Any) -> Audited:
+    """Store a document that promises team-a more than it has, with an `audit` section."""
+    teams = [
+        {"name": "team-a", "quota": {"ComputeQuotaResources": [{"InstanceType": G5, "Count": 2}]}},
+        {"name": "team-b", "quota": {"ComputeQuotaResources": [{"InstanceType": G5, "Count": 0}]}},
+    ]
+    cluster = {"name": "ml-cluster", "arn": CLUSTER_ARN}
+    document = {"apiVersion": "taskgov/v1", "cluster": cluster, "teams": teams, "audit": audit}
+    world.cluster.documents.stored["policies/ml-cluster.yaml"] = json.dumps(document).encode()
+    return world
+
+
+def told_teams(**more: Any) -> dict[str, Any]:
+    return {"notices": {"everyTeam": TEAM_A.replace("team-a", "{team}"), **more}}
+
+
+def test_the_second_audit_says_what_is_new_what_stays_and_what_is_gone() -> None:
+    world = governed(a_calm_world())
+    first = world.report(world.audit())
+    assert first.trend.previous is None
+    assert {finding.is_new for finding in first.findings} == {False}
+    world.cluster.clock.advance(days=1)
+    a_broken_policy(world)
+    second = world.report(world.audit(run_id="audit-2"))
+    assert second.trend.previous is not None
+    assert second.trend.previous.taken_at == NOON
+    assert second.trend.previous.guaranteed == first.totals.guaranteed
+    [broken] = [finding for finding in second.findings if finding.code == "policy-violation"]
+    assert (broken.is_new, broken.first_seen, broken.audits) == (True, NOON + timedelta(days=1), 1)
+    assert {known.code for known in second.trend.resolved} >= {"quota-drift"}
+    assert all(known.first_seen == NOON for known in second.trend.resolved)
+    world.cluster.clock.advance(days=1)
+    third = world.report(world.audit(run_id="audit-3"))
+    [stays] = [finding for finding in third.findings if finding.code == "policy-violation"]
+    assert (stays.is_new, stays.first_seen, stays.audits) == (False, NOON + timedelta(days=1), 2)
+    assert [point.taken_at for point in third.trend.points] == [NOON, NOON + timedelta(days=1)]
+
+
+def test_a_second_try_of_an_audit_compares_itself_with_the_audit_before() -> None:
+    world = governed(a_calm_world())
+    world.audit(run_id="night-1")
+    world.cluster.clock.advance(days=1)
+    a_broken_policy(world)
+    for _ in range(2):
+        report = world.report(world.audit(run_id="night-2"))
+        world.cluster.clock.advance(minutes=1)
+        [broken] = [finding for finding in report.findings if finding.code == "policy-violation"]
+        assert (broken.is_new, broken.audits) == (True, 1)
+        assert [point.taken_at for point in report.trend.points] == [NOON]
+
+
+def test_a_damaged_history_is_named_with_what_to_do() -> None:
+    world = a_calm_world()
+    world.cluster.documents.stored["memory/ml-cluster/audits.json"] = b"{"
+    with pytest.raises(InvalidRequestError, match=r"(?s)memory/ml-cluster/audits.json cannot be read .* delete it"):
+        world.audit()
+
+
+def test_muted_findings_are_listed_and_counted_apart() -> None:
+    mute = {"finding": "quota-*", "about": "team-a", "reason": "moving", "until": "2026-11-21T00:00Z"}
+    world = governed(a_calm_world(), mute=[mute])
+    result = world.audit()
+    report = world.report(result)
+    assert [(each.code, each.subject) for each in report.muted] == [("quota-drift", "team-a")]
+    assert (result.muted, len(report.findings)) == (1, result.findings)
+    assert "team-a" not in {each.subject for each in report.findings if each.code == "quota-drift"}
+    assert sum(world.counts().values()) == result.findings
+    assert world.measured("FindingsMuted") == [1]
+    [(_, text)] = world.notices.sent
+    assert "Muted: 1 finding" in text
+    assert "WARNING team-a:" not in text
+    assert b"moving" in world.cluster.documents.get(result.report.html)
+
+
+def test_the_owners_are_told_on_their_topic_what_is_theirs() -> None:
+    world = governed(a_calm_world(), **told_teams())
+    world.audit()
+    told = {topic: text for topic, _, text in world.topics.sent}
+    assert told.keys() == {TEAM_A, TEAM_A.replace("team-a", "team-b")}
+    assert "WARNING team-a: The quota of team-a is not as it is to be" in told[TEAM_A]
+    assert "team-b:" not in told[TEAM_A]
+    assert "(plan plan-" in told[TEAM_A]
+
+
+def test_teams_of_one_topic_are_told_together_and_each_finding_once() -> None:
+    world = governed(a_calm_world(), **told_teams(teams={"team-b": TEAM_A}))
+    world.audit()
+    [(topic, subject, text)] = world.topics.sent
+    assert topic == TEAM_A
+    assert subject.endswith("about team-a, team-b")
+    assert text.count("The quota of team-a is not as it is to be") == 1
+
+
+def test_nobody_is_told_twice_by_a_second_try_and_everybody_by_the_next_audit() -> None:
+    world = governed(a_calm_world(), **told_teams())
+    world.audit(run_id="night-1")
+    first = list(world.topics.sent)
+    world.audit(run_id="night-1")
+    assert world.topics.sent == first
+    assert len(world.notices.sent) == 1
+    world.audit(run_id="night-2")
+    assert len(world.topics.sent) == 2 * len(first)
+    assert len(world.notices.sent) == 2
+
+
+def test_a_second_try_tells_only_what_the_first_did_not_find() -> None:
+    world = governed(a_calm_world(), **told_teams(), severities=[{"finding": "quota-drift", "severity": "info"}])
+    world.audit(run_id="night-1")
+    assert world.topics.sent == []
+    governed(world, **told_teams())
+    world.audit(run_id="night-1")
+    assert {topic for topic, _, _ in world.topics.sent} == {TEAM_A, TEAM_A.replace("team-a", "team-b")}
+
+
+def test_a_topic_that_cannot_be_told_does_not_fail_the_audit_and_is_named() -> None:
+    world = governed(a_calm_world(), **told_teams())
+    world.topics.fails[TEAM_A] = NotFoundError("Topic does not exist")
+    world.audit()
+    assert [topic for topic, _, _ in world.topics.sent] == [TEAM_A.replace("team-a", "team-b")]
+    [(_, text)] = world.notices.sent
+    assert f"Not told: {TEAM_A}, of team-a: Topic does not exist" in text
+    assert world.measured("NoticesFailed") == [1]
+
+
+def test_a_topic_outside_the_prefix_is_a_finding_and_gets_no_message() -> None:
+    elsewhere = "arn:aws:sns:us-east-1:999988887777:taskgov-team-a"
+    world = governed(a_calm_world(), **told_teams(teams={"team-a": elsewhere}))
+    report = world.report(world.audit())
+    assert [each.subject for each in report.findings if each.code == "notice-topic-refused"] == ["team-a"]
+    assert elsewhere not in {topic for topic, _, _ in world.topics.sent}
+
+
+def test_the_clusters_notice_that_failed_is_sent_by_the_next_try_and_the_teams_are_not_told_again() -> None:
+    world = governed(a_calm_world(), **told_teams())
+    world.notices.fails = UpstreamError("SNS is down")
+    with pytest.raises(UpstreamError):
+        world.audit()
+    told = len(world.topics.sent)
+    world.notices.fails = None
+    world.audit()
+    assert (len(world.notices.sent), len(world.topics.sent)) == (1, told)
+
+
+def test_who_needs_somebody_is_the_documents_to_say() -> None:
+    world = governed(a_calm_world(), attentionFrom="incident")
+    world.audit()
+    assert world.notices.sent == []

@@ -19,7 +19,7 @@ def page(*names: str, following: str | None = None) -> Page:
 
 def audit(
     pages: list[Page],
-    function: Callable[[str], Any] = lambda _: {"clusterName": "x", "findings": 2},
+    function: Callable[[str], Any] = lambda _: {"clusterName": "x", "findings": 2, "muted": 3},
     documents: tuple[Page, ...] = ({},),
 ) -> tuple[Ended, list[str]]:
     """Run the audit; return how it ended and the names of the clusters that were audited."""
@@ -46,7 +46,7 @@ def failing(names: str, error: str) -> Callable[[str], Any]:
     def function(name: str) -> Any:
         if name in names:
             raise TaskFailedError(error)
-        return {"clusterName": name, "findings": 1, "worst": "high"}
+        return {"clusterName": name, "findings": 1, "muted": 0, "worst": "high"}
 
     return function
 
@@ -64,7 +64,7 @@ def failing(names: str, error: str) -> Callable[[str], Any]:
 def test_every_cluster_of_every_page_is_audited_once(pages: list[Page], clusters: list[str]) -> None:
     ended, audited = audit(pages)
     assert audited == clusters
-    assert ended.output == {"audited": len(clusters), "findings": 2 * len(clusters)}
+    assert ended.output == {"audited": len(clusters), "findings": 2 * len(clusters), "muted": 3 * len(clusters)}
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_a_cluster_that_cannot_be_audited_does_not_keep_the_others_from_it(error
 def test_a_cluster_that_was_deleted_meanwhile_is_no_failure() -> None:
     ended, audited = audit([page("a", "b")], failing("b", "NotFoundError"))
     assert audited == ["a"]
-    assert ended.output == {"audited": 2, "findings": 1}
+    assert ended.output == {"audited": 2, "findings": 1, "muted": 0}
 
 
 def test_clusters_that_cannot_be_listed_fail_the_audit() -> None:
@@ -104,10 +104,10 @@ def test_an_eks_cluster_is_audited_by_the_name_of_its_document_and_no_hyperpod_c
     )
     ended, audited = audit(pages, documents=found)
     assert audited == ["a", "b", "plain", "other"]
-    assert ended.output == {"audited": 4, "findings": 8}
+    assert ended.output == {"audited": 4, "findings": 8, "muted": 12}
 
 
 def test_a_document_of_a_cluster_that_is_gone_is_no_failure() -> None:
     ended, audited = audit([page("a")], failing("gone", "NotFoundError"), (documents_page("policies/gone.yaml"),))
     assert audited == ["a"]
-    assert ended.output == {"audited": 2, "findings": 1}
+    assert ended.output == {"audited": 2, "findings": 1, "muted": 0}

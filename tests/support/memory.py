@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Any
 
 from taskgov.contracts.steps import Cause, Pointer
-from taskgov.errors import ConflictError, LockLostError, NotFoundError, UpstreamError
+from taskgov.errors import ConflictError, GovernanceError, LockLostError, NotFoundError, UpstreamError
 from taskgov.hyperpod.model import (
     ClusterSchedulerConfig,
     ComputeQuota,
@@ -255,6 +255,9 @@ class InMemoryState:
         self.counted[key] = by
         return True
 
+    def forget_once(self, cluster_arn: str, identity: str) -> None:
+        self.counted.pop((cluster_arn, identity), None)
+
 
 @dataclass
 class InMemoryWorkflow:
@@ -299,8 +302,26 @@ class RecordingNotices:
 
     sent: list[tuple[str, str]] = field(default_factory=list)
 
+    fails: GovernanceError | None = None
+
     def send(self, subject: str, text: str) -> None:
+        if self.fails is not None:
+            raise self.fails
         self.sent.append((subject, text))
+
+
+@dataclass
+class RecordingTopics:
+    """Messages to teams' topics: ARN, subject, text; some topics fail."""
+
+    sent: list[tuple[str, str, str]] = field(default_factory=list)
+    fails: dict[str, GovernanceError] = field(default_factory=dict)
+    begin_with: str = "arn:aws:sns:us-east-1:111122223333:taskgov-team-"
+
+    def send(self, topic_arn: str, subject: str, text: str) -> None:
+        if topic_arn in self.fails:
+            raise self.fails[topic_arn]
+        self.sent.append((topic_arn, subject, text))
 
 
 @dataclass

@@ -1,24 +1,28 @@
 """Audit reports to draw: one that shows every kind of line, and one of a cluster where there is nothing to say."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from taskgov.allocation.lease_book import LeaseEntry
 from taskgov.allocation.leases import LeaseState
 from taskgov.allocation.plan import CapacityLine, Outcome, Reason, TeamAllocation, WorkloadEffect
-from taskgov.audit.remedied import Remedied
 from taskgov.audit.report import (
     REPORT_VERSION,
     ChangeLine,
     EditLine,
     Header,
     LoanLine,
+    MutedBy,
     PendingLine,
+    PlanRemedy,
     PreemptionLine,
     Report,
+    ReportedFinding,
     Totals,
     UsageLine,
 )
-from taskgov.findings import Finding, Severity
+from taskgov.audit.trend import AuditPoint, KnownFinding, Trend
+from taskgov.findings import Severity
 
 P5 = "ml.p5.48xlarge"
 GPU = "nvidia.com/gpu"
@@ -56,8 +60,27 @@ def a_report() -> Report:
         header=_header(),
         totals=Totals("GPUs", 24.0, 24.0, 22.0, 4.0, 2.0, 2.0, 3, 12, 1),
         findings=(
-            Finding("over-quota", Severity.WARNING, "team-c", "Team-c holds 2 GPUs too many.", "Wait.", {"used": 10}),
-            Finding("team-not-in-policy", Severity.INFO, "team-d", "Team-d is not in the policy document."),
+            ReportedFinding(
+                "over-quota",
+                Severity.WARNING,
+                "team-c",
+                "Team-c holds 2 GPUs too many.",
+                "Wait.",
+                {"used": 10},
+                teams=("team-c",),
+                first_seen=TWO_IN_THE_MORNING - timedelta(days=2),
+                audits=3,
+                rated_from=Severity.INFO,
+                plan=PlanRemedy("0123456789abcdef", (1,)),
+            ),
+            ReportedFinding(
+                "team-not-in-policy",
+                Severity.INFO,
+                "team-d",
+                "Team-d is not in the policy document.",
+                first_seen=TWO_IN_THE_MORNING,
+                is_new=True,
+            ),
         ),
         capacity=(CapacityLine(P5, 4, 3, 0, 0, 3, ("hyperpod-i-0abc: Unschedulable since 23:41",)),),
         usage=(
@@ -88,7 +111,19 @@ def a_report() -> Report:
         ),
         effects=(WorkloadEffect("hyperpod-ns-team-a", "sweep-17", "team-a", "preempted", 8, "Team-b reclaims."),),
         edits=(EditLine("quota-a", "team-a", "jane", TWO_IN_THE_MORNING - timedelta(hours=9), "UpdateComputeQuota"),),
-        remedied=(Remedied("over-quota", "team-c", "0123456789abcdef", (1,)),),
+        muted=(
+            ReportedFinding(
+                "idle-quota",
+                Severity.INFO,
+                "team-b",
+                "3 were never used.",
+                "Lower the promise.",
+                {"idle": 3},
+                first_seen=TWO_IN_THE_MORNING,
+                muted=MutedBy("idle-*", "team-b", "moving in", TWO_IN_THE_MORNING + timedelta(days=9)),
+            ),
+        ),
+        trend=_trend(),
         leases=(_lease(LeaseState.ACTIVE), _lease(LeaseState.REFUSED, "the donor team-b has 1, and cannot give 1")),
     )
 
@@ -112,6 +147,17 @@ def _header(outcome: Outcome = Outcome.NEEDS_APPROVAL) -> Header:
         plan_outcome=outcome,
         snapshot_sha256="9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
     )
+
+
+def _trend() -> Trend:
+    """The audit of the night before had a GPU less, and one more finding; the one of a week ago counted cores."""
+    findings = {"info": 1, "warning": 2, "error": 0, "incident": 0}
+    last = AuditPoint(
+        TWO_IN_THE_MORNING - timedelta(days=1), "night", "GPUs", 23, 24, 20, 3, 4, 0, 2, 8, 0, findings, 0
+    )
+    old = replace(last, taken_at=TWO_IN_THE_MORNING - timedelta(days=8), unit="cores")
+    known = KnownFinding("hoarding team-a", "hoarding", Severity.WARNING, "team-a", "2 idle.", old.taken_at, 8)
+    return Trend(previous=last, week_ago=old, points=(old, last), new=1, resolved=(known,))
 
 
 def _lease(state: LeaseState, because: str = "") -> LeaseEntry:

@@ -59,7 +59,8 @@ GRANTED = {
     "AuditClusterRole": """
         sagemaker:DescribeCluster sagemaker:ListClusterNodes sagemaker:ListComputeQuotas sagemaker:DescribeComputeQuota
         sagemaker:ListClusterSchedulerConfigs sagemaker:DescribeClusterSchedulerConfig eks:DescribeCluster s3:GetObject
-        s3:PutObject s3:ListBucket dynamodb:GetItem dynamodb:Query sns:Publish kms:Decrypt kms:GenerateDataKey""",
+        s3:PutObject s3:ListBucket dynamodb:GetItem dynamodb:Query dynamodb:PutItem dynamodb:DeleteItem sns:Publish
+        kms:Decrypt kms:GenerateDataKey""",
 }
 """What each function may do besides logging and tracing: a permission that comes or goes is decided here too."""
 
@@ -96,7 +97,7 @@ def test_any_resource_is_granted_only_where_the_service_names_none(role: str) ->
 def test_every_other_resource_is_this_stacks_or_of_one_kind_in_this_account_and_region(role: str) -> None:
     kinds = (
         r"sagemaker:.*:(cluster|compute-quota|cluster-scheduler-config)/\*|eks:.*:cluster/\*"
-        r"|scheduler:.*:schedule/\$\{Schedules\}/recheck-\*"
+        r"|scheduler:.*:schedule/\$\{Schedules\}/recheck-\*|sns:.*:\$\{TeamTopicPrefix\}\*"
     )
     for statement in statements(ROLES[role]):
         for resource in statement["Resource"]:
@@ -172,12 +173,13 @@ def items(role: str, *wanted: str) -> set[str]:
 
 
 def test_items_are_written_by_the_functions_that_own_them_and_nobody_turns_the_stop_switch() -> None:
-    writing = {role: items(role, "dynamodb:PutItem", "dynamodb:UpdateItem") for role in ROLES}
+    writing = {role: items(role, "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem") for role in ROLES}
     assert {role: keys for role, keys in writing.items() if keys} == {
         "ReceiveEventRole": {"CLUSTER#*"},
         "ReadSnapshotRole": {"QUOTA#*"},
         "ApplyChangeRole": {"CLUSTER#*", "QUOTA#*"},
         "PublishUsageRole": {"CLUSTER#*"},
+        "AuditClusterRole": {"CLUSTER#*"},
         "ReconcileRole": {"CLUSTER#*"},
     }
 
@@ -198,7 +200,7 @@ def test_documents_are_written_by_the_one_function_that_makes_them() -> None:
         "ReadSnapshotRole": {"snapshots/*", "memory/*/nodes.json"},
         "PlanQuotasRole": {"plans/*"},
         "PublishUsageRole": {"memory/*/use.json"},
-        "AuditClusterRole": {"reports/*"},
+        "AuditClusterRole": {"reports/*", "memory/*/audits.json"},
     }
 
 

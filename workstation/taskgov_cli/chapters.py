@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,8 @@ def _story(chapter: Chapter) -> Iterator[RenderableType]:
             yield Text.assemble("   ", (f"{moment.time:%H:%M:%S} ", "dim"), _sentence(moment))
     for plan in chapter.plans[-1:]:
         yield from _plan(plan)
+    for report in chapter.reports[-1:]:
+        yield from _audit(json.loads(report["json"]), chapter.team_notices)
     for cycle in chapter.cycles:
         for each in cycle.admitted:
             borrowing = " (borrowing)" if each.borrowing else ""
@@ -82,6 +85,21 @@ def _plan(plan: Plan) -> Iterator[RenderableType]:
         yield Text(f"     {change.index + 1}. {change.team or change.name}: {change.because}")
     for finding in plan.findings:
         yield Text(f"     {finding.severity.value}: {finding.subject}: {finding.because}", style="dim")
+
+
+def _audit(report: dict[str, Any], told: Sequence[tuple[str, str]]) -> Iterator[RenderableType]:
+    """Return what an audit found, what is muted, new or gone, and which topics of teams were told."""
+    yield Text(f"   audit     {len(report['findings'])} findings, {len(report['muted'])} muted")
+    for each in report["findings"]:
+        new = " (new)" if each["isNew"] else ""
+        plan = f", remedied by {each['plan']['planId']}" if each["plan"] else ""
+        yield Text(f"     {each['severity']}: {each['subject']} {each['code']}{new}{plan}", style="dim")
+    for each in report["muted"]:
+        yield Text(f"     muted: {each['subject']} {each['code']}: {each['muted']['reason']}", style="dim")
+    for each in report["trend"]["resolved"]:
+        yield Text(f"     gone: {each['subject']} {each['code']}", style="dim")
+    for topic, text in told:
+        yield Text(f"     told {topic}: {text.splitlines()[0]}", style="dim")
 
 
 def _teams(chapter: Chapter) -> RenderableType:

@@ -51,6 +51,8 @@ class Chapter:
     """State machine and status of each execution that ended."""
     published: list[dict[str, Any]] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
+    team_notices: list[tuple[str, str]] = field(default_factory=list)
+    """Name of a team's topic, and what was said on it."""
     reports: list[dict[str, bytes]] = field(default_factory=list)
     """Audit reports: `json` and `html`."""
     checks: list[Check] = field(default_factory=list)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         QueueCheck,
         ReportCheck,
         RunCheck,
+        TeamNoticeCheck,
         UsageCheck,
         WorkloadsTable,
     )
@@ -249,6 +250,16 @@ def _notices(expected: tuple[str, ...], chapter: Chapter, _world: World) -> Iter
         yield Check(f"a notice says {text!r}", passed, text, f"{len(chapter.notices)} notices")
 
 
+def _team_notices(expected: tuple[TeamNoticeCheck, ...], chapter: Chapter, _world: World) -> Iterator[Check]:
+    for one in expected:
+        said = [text for topic, text in chapter.team_notices if topic == one.topic]
+        if not one.says:
+            yield equal(f"messages on {one.topic}", "none", "; ".join(said) or "none")
+        for text in one.says:
+            shown = "; ".join(said) or "nothing"
+            yield Check(f"{one.topic} is told {text!r}", any(text in each for each in said), text, shown)
+
+
 def _dead_letters(expected: int | None, _chapter: Chapter, world: World) -> Iterator[Check]:
     yield equal("messages in the dead-letter queue", expected, world.dead_letters())
 
@@ -280,9 +291,21 @@ def _report(expected: ReportCheck | None, chapter: Chapter, _world: World) -> It
         yield Check("an audit report was made", passed=False, wanted="a report", got="none")
         return
     report = chapter.reports[-1]
-    codes = {finding["code"] for finding in json.loads(report["json"])["findings"]}
+    data = json.loads(report["json"])
+    codes = {finding["code"] for finding in data["findings"]}
     for code in expected.findings:
         yield Check(f"the report has finding {code}", code in codes, code, ", ".join(sorted(codes)) or "none")
+    apart = {
+        "muted": (expected.muted, data["muted"]),
+        "new": (expected.new, [each for each in data["findings"] if each["isNew"]]),
+        "gone": (expected.gone, data["trend"]["resolved"]),
+    }
+    for what, (wanted, found) in apart.items():
+        if wanted is not None:
+            yield equal(f"findings that are {what}", sorted(wanted), sorted({each["code"] for each in found}))
+    remedied = sorted({each["code"] for each in data["findings"] if each["plan"]})
+    for code in expected.remedied:
+        yield Check(f"a plan remedies {code}", code in remedied, code, ", ".join(remedied) or "none")
     page = report["html"].decode()
     for text in expected.shows:
         yield Check(f"the report shows {text!r}", text in page, text, f"a page of {len(page)} characters")
@@ -305,6 +328,7 @@ CHECKS: Mapping[str, Callable[[Any, Chapter, World], Iterator[Check]]] = {
     "metrics": _metrics,
     "published": _published,
     "notices": _notices,
+    "team_notices": _team_notices,
     "dead_letters": _dead_letters,
     "ignored": _ignored,
     "writes": _writes,

@@ -236,7 +236,22 @@ class ReportCheck(Part):
     """The audit report of this step: codes of findings that it must have, and text that the page must show."""
 
     findings: tuple[str, ...] = ()
+    muted: tuple[str, ...] | None = None
+    """Codes of all findings that are muted; an empty list says that none is."""
+    new: tuple[str, ...] | None = None
+    """Codes of all findings that the audit before did not have."""
+    gone: tuple[str, ...] | None = None
+    """Codes of all findings of the audit before that are gone."""
+    remedied: tuple[str, ...] = ()
+    """Codes of findings that must name the plan that remedies them."""
     shows: tuple[str, ...] = ()
+
+
+class TeamNoticeCheck(Part):
+    """What was said on a team's topic in this step: texts that its messages must contain; none: no message came."""
+
+    topic: str
+    says: tuple[str, ...] = ()
 
 
 class LeaseCheck(Part):
@@ -273,6 +288,7 @@ class Expectations(Part):
     """Detail types of events that the project published on its bus in this step, at least these."""
     notices: tuple[str, ...] = ()
     """Text that a notice of this step must contain."""
+    team_notices: tuple[TeamNoticeCheck, ...] = ()
     dead_letters: int | None = None
     ignored: int | None = None
     """Events that were received in this step and ignored."""
@@ -310,6 +326,8 @@ class Walkthrough(Part):
     publish_minutes: int = 1
     """How often usage is published; every minute, as the template has it, unless long times pass in the walkthrough."""
     starts: datetime
+    team_topics: tuple[str, ...] = ()
+    """Names of SNS topics that teams have made for themselves."""
     cluster: ClusterSetup
     steps: Annotated[tuple[Step, ...], Field(min_length=1)]
 

@@ -93,11 +93,14 @@ class Player:
             for moment in chapter.moments
             if moment.kind == "event" and moment.detail["event"]["source"] == OWN_SOURCE
         ]
-        chapter.notices = [
-            f"{call.params.get('Subject', '')}\n{call.params['Message']}"
+        told = [
+            (call.params["TopicArn"], f"{call.params.get('Subject', '')}\n{call.params['Message']}")
             for call in chapter.calls
-            if call.action == "sns:Publish"
+            if call.action == "sns:Publish" and call.error is None
         ]
+        own = stack.physical("NoticeTopic")
+        chapter.notices = [text for topic, text in told if topic == own]
+        chapter.team_notices = [(topic.rpartition(":")[2], text) for topic, text in told if topic != own]
         chapter.plans = [world.plan_at(value["plan"]) for value in self._answers(chapter, "PlanQuotasFunction")]
         chapter.reports = [
             {form: world.document(Pointer.model_validate(value["report"][form])) for form in ("json", "html")}

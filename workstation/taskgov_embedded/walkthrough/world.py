@@ -105,6 +105,8 @@ class World:
             self.registered = sagemaker.register_cluster(self.cluster_name, self.cluster, eks_cluster_name=eks_name)
             sagemaker.on_quota_settled(self._follow)
             sagemaker.on_scheduler_config_settled(self._follow)
+        for name in self.walkthrough.team_topics:
+            self.stack.client("sns").create_topic(Name=name)
         self.stack.run_until_quiet()  # the nodes join
 
     def _rules_of(self, access_key: str | None) -> tuple[PolicyRule, ...]:

@@ -6,6 +6,10 @@ Every room that judges (policy, allocation, audit) returns findings; services pu
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
+
+_APART: Final = ("instanceType", "workload", "quota", "period", "start")
+"""Evidence that tells findings of one code and subject apart: a team may hoard on two instance types."""
 
 
 class Severity(StrEnum):
@@ -15,6 +19,11 @@ class Severity(StrEnum):
     WARNING = "warning"
     ERROR = "error"
     INCIDENT = "incident"
+
+    @property
+    def gravity(self) -> int:
+        """0 for the mildest; a severity is compared by it."""
+        return list(Severity).index(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +40,15 @@ class Finding:
     because: str
     remedy: str = ""
     evidence: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+
+    @property
+    def identity(self) -> str:
+        """What tells a finding from others, and is the same as long as the trouble is: no number that moves.
+
+        Example:
+            >>> Finding("hoarding", Severity.WARNING, "team-a", "", "", {"instanceType": "ml.g5.8xlarge"}).identity
+            'hoarding team-a ml.g5.8xlarge'
+
+        """
+        apart = (str(self.evidence[name]) for name in _APART if self.evidence.get(name))
+        return " ".join(dict.fromkeys((self.code, self.subject, *apart)))

@@ -231,6 +231,10 @@ class StateStore(Protocol):
         """
         ...
 
+    def forget_once(self, cluster_arn: str, identity: str) -> None:
+        """Let an identity count again: what it was counted for was not done."""
+        ...
+
 
 class Workflow(Protocol):
     """Starts `reconcile`."""
@@ -253,6 +257,19 @@ class Notices(Protocol):
 
     def send(self, subject: str, text: str) -> None:
         """Send one notice. Raises ThrottledError, UpstreamError."""
+        ...
+
+
+class TeamTopics(Protocol):
+    """Topics of the teams, which belong to them."""
+
+    @property
+    def begin_with(self) -> str:
+        """How the ARN of a topic must begin for messages to be allowed there."""
+        ...
+
+    def send(self, topic_arn: str, subject: str, text: str) -> None:
+        """Send one message. Raises NotFoundError, InvalidRequestError, ThrottledError, UpstreamError."""
         ...
 
 

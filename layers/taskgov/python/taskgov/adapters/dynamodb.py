@@ -165,6 +165,11 @@ class Table:
             return False
         return True
 
+    def forget_once(self, cluster_arn: str, identity: str) -> None:
+        """Let an identity count again."""
+        with translated(f"forget {identity}"):
+            self._table.delete_item(Key={"pk": f"CLUSTER#{cluster_arn}", "sk": f"ONCE#{identity}"})
+
     def _item(self, key: dict[str, str]) -> Mapping[str, Any]:
         with translated(f"read {key['pk']} {key['sk']}"):
             return self._table.get_item(Key=key, ConsistentRead=True).get("Item", {})

@@ -27,7 +27,7 @@ CONFLICT = frozenset(
         "ResourceInUseException",
     }
 )
-NOT_FOUND = frozenset({"404", "NoSuchBucket", "NoSuchKey", "ResourceNotFound", "ResourceNotFoundException"})
+NOT_FOUND = frozenset({"404", "NotFound", "NoSuchBucket", "NoSuchKey", "ResourceNotFound", "ResourceNotFoundException"})
 INVALID = frozenset(
     {"ResourceLimitExceeded", "ServiceQuotaExceededException", "ValidationException", "ValidationError"}
 )

@@ -194,19 +194,20 @@ def _lease_words(team: str, given: Iterable[Lease]) -> str:
 
 def _findings(capacity: TypeCapacity, settled: Settlement, asks: Sequence[Ask]) -> Iterable[Finding]:
     line = capacity.line
+    evidence: dict[str, str | int] = {"instanceType": line.instance_type, "usable": line.usable, "nodes": line.nodes}
     if settled.incident:
         because = f"Not even the floors fit: {settled.short}. They are scaled down in proportion."
         remedy = "bring nodes back, or lower floors in the policy document"
-        yield Finding("floors-exceed-capacity", Severity.INCIDENT, line.instance_type, because, remedy)
+        yield Finding("floors-exceed-capacity", Severity.INCIDENT, line.instance_type, because, remedy, evidence)
     elif settled.short:
         because = f"Promises exceed capacity: {settled.short}. Tiers give, the highest number first."
         remedy = "bring nodes back, lower promises, or declare capacity.overcommitPercent"
-        yield Finding("capacity-shortage", Severity.WARNING, line.instance_type, because, remedy)
+        yield Finding("capacity-shortage", Severity.WARNING, line.instance_type, because, remedy, evidence)
     if not capacity.has_nodes and asks:
         teams = ", ".join(ask.team for ask in asks)
         because = f"{teams} have promises on {line.instance_type}, of which the cluster has no nodes."
         remedy = "add nodes, remove the promise, or declare capacity.overcommitPercent to plan ahead"
-        yield Finding("quota-without-nodes", Severity.WARNING, line.instance_type, because, remedy)
+        yield Finding("quota-without-nodes", Severity.WARNING, line.instance_type, because, remedy, evidence)
     if capacity.resources is None and any(is_in_parts(ask.row) for ask in asks):
         yield unknown_type_finding(line.instance_type)
 

@@ -20,7 +20,9 @@ def budget_findings(budgets: Iterable[Budget], uses: Iterable[BudgetUse]) -> Ite
             because = (
                 f"The budget of {budget.team} ({budget.gpu_hours:g} GPU-hours a {budget.period}) is not measured yet."
             )
-            yield Finding("budget-not-measured", Severity.INFO, budget.team, because)
+            remedy = "wait for the first measurement, or see that the schedule of publish_usage runs"
+            evidence: dict[str, str | float] = {"budget": budget.gpu_hours, "period": budget.period}
+            yield Finding("budget-not-measured", Severity.INFO, budget.team, because, remedy, evidence)
             continue
         percent = use.gpu_hours * 100 / budget.gpu_hours
         passed = [threshold for threshold in budget.warn_percent if percent >= threshold]
@@ -69,7 +71,12 @@ def _passed(budget: Budget, use: BudgetUse, percent: float, threshold: int) -> F
         because=f"{budget.team} used {use.gpu_hours:g} of {budget.gpu_hours:g} GPU-hours a {budget.period} since "
         f"{use.period_start:%Y-%m-%d %H:%M} UTC ({percent:.0f} %, threshold {threshold} %){stopped}.",
         remedy="use less, or raise the budget in the policy document",
-        evidence={"used": use.gpu_hours, "budget": budget.gpu_hours, "percent": round(percent, 1)},
+        evidence={
+            "used": use.gpu_hours,
+            "budget": budget.gpu_hours,
+            "percent": round(percent, 1),
+            "period": budget.period,
+        },
     )
 
 

@@ -41,5 +41,11 @@ def _finding(capacity: TypeCapacity, taken: Vector, over: set[str]) -> Finding:
         because=f"Quotas promise {promised:g} {line.instance_type}{by}, {line.usable} are usable{share}: "
         f"{capacity_words(line)}.",
         remedy="lower quotas, bring nodes back, or declare capacity.overcommitPercent",
-        evidence={"promised": promised, "usable": line.usable, "percent": percent, "resource": resource},
+        evidence={
+            "instanceType": line.instance_type,
+            "promised": promised,
+            "usable": line.usable,
+            "percent": percent,
+            "resource": resource,
+        },
     )

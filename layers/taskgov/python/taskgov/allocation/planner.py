@@ -177,7 +177,14 @@ def _findings(
     capacities: Mapping[str, TypeCapacity],
 ) -> tuple[Finding, ...]:
     violations = [
-        Finding("policy-violation", Severity.ERROR, each.path, f"{each.value}: {each.rule}", "correct the document")
+        Finding(
+            code="policy-violation",
+            severity=Severity.ERROR,
+            subject=each.path,
+            because=f"{each.value}: {each.rule}",
+            remedy="correct the document",
+            evidence={"value": each.value, "rule": each.rule},
+        )
         for each in snapshot.policy_violations
     ]
     told = [finding for allocation in allocations for finding in allocation.findings]

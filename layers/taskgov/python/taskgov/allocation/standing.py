@@ -160,31 +160,32 @@ class _Sorting:
     def _left_alone_because(self, quota: ComputeQuota, mine: Mapping[str, ComputeQuota]) -> str | None:
         team = quota.compute_quota_target.team_name
         if team not in self._teams and team != self._pool_team:
-            self._note(
-                "team-not-in-policy", Severity.INFO, team, f"{team} is not in the policy document; left as it is"
-            )
+            because = f"{team} is not in the policy document; left as it is"
+            remedy = "add the team to the policy document, or delete its quota"
+            self._note("team-not-in-policy", Severity.INFO, quota, because, remedy)
             return "it is not in the policy document"
         if team in mine:
             because = f"{team} has a second quota {quota.name}; only {mine[team].name} is governed"
-            self._note("second-quota", Severity.WARNING, team, because)
+            self._note("second-quota", Severity.WARNING, quota, because, "delete one of the two quotas")
             return "it is a second quota of the team"
         if team in self._policy.guardrails.freeze:
-            self._note("team-frozen", Severity.INFO, team, f"{team} is frozen by guardrails.freeze; left as it is")
+            because = f"{team} is frozen by guardrails.freeze; left as it is"
+            self._note(
+                "team-frozen", Severity.INFO, quota, because, "take it out of guardrails.freeze when it may change"
+            )
             return "the team is frozen"
         return self._unmendable(quota) or self._hand_edited(quota)
 
     def _unmendable(self, quota: ComputeQuota) -> str | None:
-        team = quota.compute_quota_target.team_name
         if quota.activation_state is ActivationState.DISABLED:
-            self._note(
-                "quota-disabled", Severity.WARNING, team, f"the quota {quota.name} is switched off; left as it is"
-            )
+            because = f"the quota {quota.name} is switched off; left as it is"
+            self._note("quota-disabled", Severity.WARNING, quota, because, "enable the quota, or delete it")
             return "the quota is switched off"
         if quota.status in TO_DELETE:
             self._stuck.append(quota)
         if quota.status in NO_UPDATE_MENDS:
             because = f"the quota {quota.name} has status {quota.status}: {quota.failure_reason or 'no reason given'}"
-            self._note("quota-status-stuck", Severity.ERROR, team, because, NO_UPDATE_MENDS[quota.status])
+            self._note("quota-status-stuck", Severity.ERROR, quota, because, NO_UPDATE_MENDS[quota.status])
             return f"its status is {quota.status}"
         return None
 
@@ -192,7 +193,7 @@ class _Sorting:
         applied = self._applied.get(quota.compute_quota_id)
         if applied is None or not hand_edit(quota, applied):
             return None
-        team, rule = quota.compute_quota_target.team_name, self._policy.hand_edits
+        rule = self._policy.hand_edits
         done = {
             EditPolicy.KEEP: "left as it is",
             EditPolicy.ADOPT: "taken as the new promise",
@@ -202,8 +203,12 @@ class _Sorting:
             f"{self._who(quota)} changed the quota {quota.name} by hand "
             f"(version {applied.version} -> {quota.compute_quota_version}); {done}"
         )
-        remedy = "write it into the policy document, or set handEdits: putRight" if rule is EditPolicy.KEEP else ""
-        self._note("edited-by-hand", Severity.WARNING, team, because, remedy)
+        remedy = {
+            EditPolicy.KEEP: "write it into the policy document, or set handEdits: putRight",
+            EditPolicy.ADOPT: "write it into the policy document, so that the two say the same",
+            EditPolicy.PUT_RIGHT: "change the policy document instead of the quota",
+        }[rule]
+        self._note("edited-by-hand", Severity.WARNING, quota, because, remedy)
         return "it was changed by hand" if rule is EditPolicy.KEEP else None
 
     def _who(self, quota: ComputeQuota) -> str:
@@ -268,8 +273,10 @@ class _Sorting:
             applied=None if quota is None else self._applied.get(quota.compute_quota_id),
         )
 
-    def _note(self, code: str, severity: Severity, subject: str, because: str, remedy: str = "") -> None:
-        self._findings.append(Finding(code, severity, subject, because, remedy))
+    def _note(self, code: str, severity: Severity, quota: ComputeQuota, because: str, remedy: str) -> None:
+        team, version = quota.compute_quota_target.team_name, quota.compute_quota_version
+        evidence: dict[str, str | int] = {"quota": quota.name, "version": version, "status": quota.status}
+        self._findings.append(Finding(code, severity, team, because, remedy, evidence))
 
 
 def _keeps_native_pool(snapshot: Snapshot, policy: PolicyDocument) -> bool:

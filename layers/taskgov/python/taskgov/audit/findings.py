@@ -22,7 +22,7 @@ def audit(
     *,
     instance_types: InstanceTypeTable | None = None,
 ) -> tuple[Finding, ...]:
-    """Return all findings about a cluster, each code and subject once, in a fixed order.
+    """Return all findings about a cluster, each once (see `Finding.identity`), in a fixed order.
 
     `plan` is the plan of this snapshot; `history` are preemptions of the last days, for loops that one look cannot see.
     """
@@ -34,8 +34,8 @@ def audit(
 
 
 def _once(findings: Iterable[Finding]) -> Iterable[Finding]:
-    seen: set[tuple[str, str]] = set()
+    seen: set[str] = set()
     for finding in findings:
-        if (finding.code, finding.subject) not in seen:
-            seen.add((finding.code, finding.subject))
+        if finding.identity not in seen:
+            seen.add(finding.identity)
             yield finding

@@ -50,7 +50,12 @@ def _drift(plan: Plan) -> Iterable[Finding]:
             ("policy-drift", "The cluster policy") if policy else ("quota-drift", f"The quota of {change.team}")
         )
         because = f"{what} is not as it is to be: {change.because}."
-        yield Finding(code, Severity.WARNING, change.team or change.name, because, "apply the plan")
+        evidence: dict[str, str | float] = {
+            "reason": change.reason.value,
+            "gpusNow": change.gpus_before,
+            "gpusPlanned": change.gpus_after,
+        }
+        yield Finding(code, Severity.WARNING, change.team or change.name, because, "apply the plan", evidence)
 
 
 def _queue_drift(snapshot: Snapshot, quotas: Iterable[ComputeQuota], table: InstanceTypeTable) -> Iterable[Finding]:
@@ -85,20 +90,25 @@ def _queue_finding(quota: ComputeQuota, key: str, wanted: int, held: int) -> Fin
         f"its compute quota says {_amount(resource, wanted)}."
     )
     remedy = "wait for the add-on to apply the compute quota, or see who else writes the queue"
-    return Finding("queue-drift", Severity.WARNING, team, because, remedy, {"wanted": wanted, "actual": held})
+    evidence: dict[str, str | int] = {"instanceType": instance_type, "resource": resource}
+    return Finding(
+        "queue-drift", Severity.WARNING, team, because, remedy, evidence | {"wanted": wanted, "actual": held}
+    )
 
 
 def _stuck(snapshot: Snapshot, quotas: Iterable[ComputeQuota]) -> Iterable[Finding]:
     for quota in quotas:
         if quota.status in RECOVERY and quota.status != "Deleting":
             because = f"the quota {quota.name} has status {quota.status}: {quota.failure_reason or 'no reason given'}"
-            yield Finding("quota-status-stuck", Severity.ERROR, _team(quota), because, RECOVERY[quota.status])
+            stuck: dict[str, str | int] = {"quota": quota.name, "status": quota.status}
+            yield Finding("quota-status-stuck", Severity.ERROR, _team(quota), because, RECOVERY[quota.status], stuck)
     config = snapshot.scheduler_config
     if config is not None and config.status in RECOVERY and config.status != "Deleting":
         failed = [part for part, status in sorted((config.status_details or {}).items()) if status in RECOVERY]
         because = f"The cluster policy has status {config.status}: {config.failure_reason or 'no reason given'}"
         because += f" ({', '.join(failed)})." if failed else "."
-        yield Finding("policy-status-stuck", Severity.ERROR, config.name, because, RECOVERY[config.status])
+        parts = {"status": config.status, "parts": ", ".join(failed) or "none named"}
+        yield Finding("policy-status-stuck", Severity.ERROR, config.name, because, RECOVERY[config.status], parts)
 
 
 def _without_nodes(plan: Plan, quotas: Iterable[ComputeQuota]) -> Iterable[Finding]:
@@ -112,7 +122,8 @@ def _without_nodes(plan: Plan, quotas: Iterable[ComputeQuota]) -> Iterable[Findi
     for instance_type, teams in sorted(holders.items()):
         because = f"{', '.join(teams)} have quota on {instance_type}, of which the cluster has no nodes."
         remedy = "add nodes, or take the type out of the quotas: jobs on it are admitted and wait for nodes"
-        yield Finding("quota-without-nodes", Severity.WARNING, instance_type, because, remedy)
+        evidence = {"instanceType": instance_type, "teams": ", ".join(teams)}
+        yield Finding("quota-without-nodes", Severity.WARNING, instance_type, because, remedy, evidence)
 
 
 def _nothing_to_borrow(quotas: Iterable[ComputeQuota], table: InstanceTypeTable) -> Iterable[Finding]:
@@ -131,7 +142,9 @@ def _nothing_to_borrow(quotas: Iterable[ComputeQuota], table: InstanceTypeTable)
             if borrow_percent(sharing[team]) and not others:
                 because = f"{team} may borrow {flavor.instance_type}, and nobody else has any to lend."
                 remedy = "give the shared pool some of the type, or set its BorrowLimit to 0"
-                yield Finding("borrow-limit-unusable", Severity.INFO, team, because, remedy)
+                percent = borrow_percent(sharing[team])
+                evidence: dict[str, str | int] = {"instanceType": flavor.instance_type, "borrowLimit": percent}
+                yield Finding("borrow-limit-unusable", Severity.INFO, team, because, remedy, evidence)
                 break
 
 
@@ -147,7 +160,9 @@ def _zero_weights(snapshot: Snapshot, quotas: Iterable[ComputeQuota]) -> Iterabl
             because = (
                 f"{team} has fair-share weight 0 beside teams with a weight: it borrows last and is reclaimed first."
             )
-            yield Finding("weight-zero", Severity.INFO, team, because, "give it a weight if that is not meant")
+            heaviest = {"weight": 0, "highestWeight": max(weights.values())}
+            remedy = "give it a weight if that is not meant"
+            yield Finding("weight-zero", Severity.INFO, team, because, remedy, heaviest)
 
 
 def _above_allocatable(
@@ -185,7 +200,7 @@ def _allocatable_finding(instance_type: str, over: list[str], wanted: Amounts, o
         subject=instance_type,
         because=f"Quotas promise {words} of {instance_type}: {percent} % of what its nodes offer to pods.",
         remedy="set capacity.basis: allocatable, or keep requests below what a node offers",
-        evidence={"percent": percent},
+        evidence={"instanceType": instance_type, "percent": percent},
     )
 
 

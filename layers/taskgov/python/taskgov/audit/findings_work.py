@@ -85,7 +85,8 @@ def _over_quota(lines: Iterable[QuotaUsage]) -> Iterable[Finding]:
                 f"quota of {line.guaranteed} and not borrowed: its quota was lowered under running work."
             )
             remedy = "nothing is evicted for it; it ends with the work"
-            yield Finding("over-quota", Severity.INFO, line.team, because, remedy, {"overQuota": line.over_quota})
+            evidence: dict[str, str | int] = {"overQuota": line.over_quota, "instanceType": line.instance_type}
+            yield Finding("over-quota", Severity.INFO, line.team, because, remedy, evidence)
 
 
 def _idle(snapshot: Snapshot) -> Iterable[Finding]:
@@ -106,7 +107,8 @@ def _idle(snapshot: Snapshot) -> Iterable[Finding]:
                 f"{idle} were never used."
             )
             remedy = "lower the promise, or enable demand-aware rebalancing"
-            yield Finding("idle-quota", Severity.INFO, use.team, because, remedy, {"idle": idle})
+            evidence: dict[str, str | int] = {"idle": idle, "instanceType": use.instance_type}
+            yield Finding("idle-quota", Severity.INFO, use.team, because, remedy, evidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +161,12 @@ def _too_big(workload: Workload, pods: _Pods, offers: Iterable[Mapping[str, int]
         subject=f"{workload.namespace}/{workload.name}",
         because=f"A pod of {workload.name} asks for more than any node offers: {words}.",
         remedy="ask for what a node offers to pods (its allocatable), which is less than the instance type's numbers",
-        evidence={"team": team_of_namespace(workload.namespace) or workload.namespace},
+        evidence={
+            "team": team_of_namespace(workload.namespace) or workload.namespace,
+            "asks": _amount(lacking[0], pods.requests[lacking[0]]),
+            "offered": _amount(lacking[0], nearest.get(lacking[0], 0)),
+            "resource": lacking[0],
+        },
     )
 
 
@@ -180,7 +187,8 @@ def _loops(snapshot: Snapshot, history: Sequence[Preemption]) -> Iterable[Findin
         if times >= LOOP:
             because = f"{name} was evicted {times} times ({', '.join(sorted(reasons[namespace, name]))})."
             remedy = "raise its priority, its team's quota or its checkpoint frequency, or end it"
-            yield Finding("eviction-loop", Severity.WARNING, f"{namespace}/{name}", because, remedy, {"times": times})
+            evidence: dict[str, str | int] = {"times": times, "reasons": ", ".join(sorted(reasons[namespace, name]))}
+            yield Finding("eviction-loop", Severity.WARNING, f"{namespace}/{name}", because, remedy, evidence)
 
 
 def _amount(resource: str, amount: int) -> str:

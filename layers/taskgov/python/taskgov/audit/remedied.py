@@ -28,6 +28,8 @@ class Remedied:
     plan_id: str
     changes: tuple[int, ...]
     """Places in the plan, from 1."""
+    identity: str = ""
+    """The finding's: a team may have one of this code on each of several instance types."""
 
 
 def remedied(snapshot: Snapshot, plan: Plan, findings: Iterable[Finding]) -> tuple[Remedied, ...]:
@@ -41,11 +43,11 @@ def remedied(snapshot: Snapshot, plan: Plan, findings: Iterable[Finding]) -> tup
         supposed = after_plan(snapshot, plan)
     except (KeyError, ValueError):
         return ()
-    left = {(each.code, each.subject) for each in audit(supposed, plan_quotas(supposed, mode="plan"))}
+    left = {each.identity for each in audit(supposed, plan_quotas(supposed, mode="plan"))}
     return tuple(
-        Remedied(each.code, each.subject, plan.plan_id, _about(each, plan.changes))
+        Remedied(each.code, each.subject, plan.plan_id, _about(each, plan.changes), each.identity)
         for each in findings
-        if (each.code, each.subject) not in left
+        if each.identity not in left
     )
 
 

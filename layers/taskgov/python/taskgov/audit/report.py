@@ -6,7 +6,7 @@ Amounts are in the unit that people read: cores for cpu, GiB for memory, the cou
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 from typing import Any, ClassVar, Final
@@ -16,8 +16,8 @@ from pydantic.alias_generators import to_camel
 
 from taskgov.allocation.lease_book import LeaseEntry
 from taskgov.allocation.plan import CapacityLine, Outcome, TeamAllocation, WorkloadEffect
-from taskgov.audit.remedied import Remedied
-from taskgov.findings import Finding
+from taskgov.audit.trend import Trend
+from taskgov.findings import Finding, Severity
 
 REPORT_VERSION: Final = 1
 """Raised when a member changes its meaning or goes away; new members leave it."""
@@ -40,6 +40,46 @@ class Header:
     plan_id: str
     plan_outcome: Outcome
     snapshot_sha256: str
+    attention_from: Severity = Severity.WARNING
+    """From which severity a finding needs somebody."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRemedy:
+    """The plan that remedies a finding: applied, the finding would be gone."""
+
+    plan_id: str
+    changes: tuple[int, ...]
+    """Its changes to what the finding is about, by their place in the plan (from 1); all, where none is about it."""
+    stopped_by: tuple[str, ...] = ()
+    """Guardrails that do not let the plan through."""
+
+
+@dataclass(frozen=True, slots=True)
+class MutedBy:
+    """The mute of the policy document that keeps a finding from being told."""
+
+    finding: str
+    about: str
+    reason: str
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedFinding(Finding):
+    """A finding as the audit reports it: whose it is, since when, what remedies it, whether it is muted."""
+
+    teams: tuple[str, ...] = ()
+    """Its owners; empty for what is the administrator's."""
+    first_seen: datetime | None = None
+    audits: int = 1
+    """In how many audits in a row it was found, this one included."""
+    is_new: bool = False
+    """The audit before did not have it; False when there was none."""
+    rated_from: Severity | None = None
+    """How grave it was found, where the policy document says otherwise."""
+    plan: PlanRemedy | None = None
+    muted: MutedBy | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,14 +201,17 @@ class ChangeLine:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One audit of one cluster. Findings are ordered worst first, everything else by name or time."""
+    """One audit of one cluster. Findings are ordered worst first, everything else by name or time.
+
+    Muted findings are apart: they are listed, and counted nowhere else.
+    """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(alias_generator=to_camel)
 
     version: int
     header: Header
     totals: Totals
-    findings: tuple[Finding, ...]
+    findings: tuple[ReportedFinding, ...]
     capacity: tuple[CapacityLine, ...]
     usage: tuple[UsageLine, ...]
     loans: tuple[LoanLine, ...]
@@ -180,8 +223,8 @@ class Report:
     edits: tuple[EditLine, ...]
     leases: tuple[LeaseEntry, ...] = ()
     """Leases of the policy document that have not ended, in the order of their starts."""
-    remedied: tuple[Remedied, ...] = ()
-    """Findings that would be gone if the plan were applied, in their order."""
+    muted: tuple[ReportedFinding, ...] = ()
+    trend: Trend = field(default_factory=Trend)
 
 
 def report_json(report: Report) -> bytes:

@@ -1,12 +1,12 @@
 """Put together what is known of a cluster into a report. Called by `audit_cluster` and the command line."""
 
 from collections.abc import Iterable
+from typing import Final
 
 from taskgov.allocation.lease_book import LeaseEntry, lease_book, leased
 from taskgov.allocation.plan import Change, Plan
 from taskgov.allocation.planner import plan_quotas
 from taskgov.audit.findings import audit
-from taskgov.audit.remedied import remedied
 from taskgov.audit.report import (
     REPORT_VERSION,
     ChangeLine,
@@ -21,27 +21,37 @@ from taskgov.audit.report import (
 )
 from taskgov.audit.report_standing import Loan, Standing, TeamStanding, standing_of
 from taskgov.audit.report_units import readable, unit_of
+from taskgov.audit.reported import Reported, report_findings, seen_of
+from taskgov.audit.trend import AuditHistory, AuditPoint, Earlier
 from taskgov.findings import Finding, Severity
 from taskgov.kueue.workloads import Preemption
+from taskgov.policy.document import AuditRules
 from taskgov.quantities import is_accelerator
 from taskgov.snapshot.model import Snapshot
 
+NO_AUDIT_BEFORE: Final = Earlier()
 
-def audit_report(snapshot: Snapshot) -> Report:
-    """Return the report of a snapshot: planned in mode `plan`, and judged by the model that plans."""
+
+def audit_report(snapshot: Snapshot, earlier: Earlier = NO_AUDIT_BEFORE, *, topics: str | None = None) -> Report:
+    """Return the report of a snapshot: planned in mode `plan`, and judged by the model that plans.
+
+    `earlier` is what audits before left (see `taskgov.audit.trend`), `topics` how ARNs of teams' topics must begin.
+    """
     plan = plan_quotas(snapshot, mode="plan")
-    return build_report(snapshot, plan, standing_of(snapshot), audit(snapshot, plan))
+    found = report_findings(snapshot, plan, audit(snapshot, plan), earlier, topics)
+    return build_report(snapshot, plan, standing_of(snapshot), found, earlier)
 
 
-def build_report(snapshot: Snapshot, plan: Plan, standing: Standing, findings: Iterable[Finding]) -> Report:
+def build_report(
+    snapshot: Snapshot, plan: Plan, standing: Standing, found: Reported, earlier: Earlier = NO_AUDIT_BEFORE
+) -> Report:
     """Return the report of one moment. Findings come worst first, then by subject; preemptions newest first."""
     now, leases = snapshot.taken_at, lease_book(snapshot, plan)
-    worst_first = tuple(sorted(findings, key=_gravity))
     return Report(
         version=REPORT_VERSION,
         header=_header(snapshot, plan),
         totals=_totals(standing),
-        findings=worst_first,
+        findings=found.findings,
         capacity=plan.capacity,
         usage=tuple(_usage(team, leases) for team in _leading_first(standing.teams)),
         loans=tuple(_loan(loan) for loan in standing.loans if loan.amount),
@@ -55,8 +65,37 @@ def build_report(snapshot: Snapshot, plan: Plan, standing: Standing, findings: I
         effects=plan.prediction.effects,
         edits=_edits(snapshot),
         leases=leases,
-        remedied=remedied(snapshot, plan, worst_first),
+        muted=found.muted,
+        trend=earlier.trend((*found.findings, *found.muted), sum(each.is_new for each in found.findings), now),
     )
+
+
+def history_after(report: Report, earlier: Earlier) -> AuditHistory:
+    """Return what this audit leaves for those to come."""
+    totals, head = report.totals, report.header
+    point = AuditPoint(
+        taken_at=head.taken_at,
+        run_id=earlier.run_id,
+        unit=totals.unit,
+        healthy=totals.healthy,
+        guaranteed=totals.guaranteed,
+        used=totals.used,
+        borrowed=totals.borrowed,
+        idle=totals.idle,
+        over_quota=totals.over_quota,
+        pending_workloads=totals.pending_workloads,
+        pending_gpus=totals.pending_gpus,
+        preemptions=totals.preemptions,
+        findings=count_findings(report.findings),
+        muted=len(report.muted),
+    )
+    return earlier.after(point, map(seen_of, (*report.findings, *report.muted)))
+
+
+def count_findings(findings: Iterable[Finding]) -> dict[str, int]:
+    """Return how many findings there are of each severity, mildest first; zeros are told too."""
+    severities = [finding.severity for finding in findings]
+    return {severity.value: severities.count(severity) for severity in Severity}
 
 
 def _header(snapshot: Snapshot, plan: Plan) -> Header:
@@ -72,6 +111,7 @@ def _header(snapshot: Snapshot, plan: Plan) -> Header:
         plan_id=plan.plan_id,
         plan_outcome=plan.outcome,
         snapshot_sha256=plan.snapshot_sha256,
+        attention_from=(snapshot.policy.audit if snapshot.policy else AuditRules()).attention_from,
     )
 
 
@@ -93,10 +133,6 @@ def _totals(standing: Standing) -> Totals:
         pending_gpus=sum(each.accelerators for each in standing.pending),
         preemptions=len(standing.preemptions),
     )
-
-
-def _gravity(finding: Finding) -> tuple[int, str, str]:
-    return -list(Severity).index(finding.severity), finding.subject, finding.code
 
 
 def _leading_first(teams: Iterable[TeamStanding]) -> list[TeamStanding]:

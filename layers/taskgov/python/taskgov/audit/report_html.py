@@ -5,13 +5,14 @@ drawn by charts.css (chartscss.org), a style sheet that makes charts of tables: 
 `charts_css/` as published (dist/charts.min.css of 1.2.0), with its licence.
 """
 
+from collections.abc import Iterable
 from functools import cache
+from operator import attrgetter
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from taskgov.allocation.plan import Outcome
-from taskgov.audit import report_text
-from taskgov.audit.remedied import Remedied
+from taskgov.audit import report_findings, report_text
 from taskgov.audit.report import Report, Totals
 from taskgov.audit.report_bars import bar_groups
 from taskgov.audit.report_tables import short_resource, tables
@@ -29,21 +30,20 @@ def report_html(report: Report) -> bytes:
         tiles=_tiles(report.totals),
         groups=bar_groups(report.usage),
         kinds=_KINDS,
-        remedied={(each.code, each.subject): _remedy(each) for each in report.remedied},
         tables=tables(report),
     )
     return page.encode()
 
 
-def worst_severity(findings: tuple[Finding, ...]) -> Severity | None:
+def worst_severity(findings: Iterable[Finding]) -> Severity | None:
     """Return the gravest severity among findings, or None when there are none."""
-    order = list(Severity)
-    return max((finding.severity for finding in findings), key=order.index, default=None)
+    return max((finding.severity for finding in findings), key=attrgetter("gravity"), default=None)
 
 
 def headline(report: Report) -> str:
     """Return the report in one or two sentences: what needs a person, and what the plan has in mind."""
-    grave = [finding for finding in report.findings if finding.severity is not Severity.INFO]
+    least = report.header.attention_from.gravity
+    grave = [finding for finding in report.findings if finding.severity.gravity >= least]
     attention = "Nothing needs attention."
     if grave:
         attention = f"{report_text.counted(len(grave), 'finding needs', 'findings need')} attention."
@@ -51,13 +51,6 @@ def headline(report: Report) -> str:
         return f"{attention} The quotas are as they should be."
     changes = report_text.counted(len(report.changes), "change is", "changes are")
     return f"{attention} {changes} {_FATE[report.header.plan_outcome]}."
-
-
-def _remedy(remedied: Remedied) -> str:
-    """Say which changes of the plan would remedy a finding."""
-    numbers = ", ".join(str(number) for number in remedied.changes)
-    which = "Change" if len(remedied.changes) == 1 else "Changes"
-    return f"{which} {numbers} of the plan {remedied.plan_id} would remedy it."
 
 
 _KINDS = {
@@ -108,6 +101,8 @@ def _template() -> Template:
     environment.filters |= {
         "number": report_text.number,
         "signed": report_text.signed,
+        "history": report_findings.history,
+        "remedied": report_findings.remedied,
         "moment": report_text.moment,
         "resource": short_resource,
     }

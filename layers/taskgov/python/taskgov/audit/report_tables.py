@@ -3,42 +3,20 @@
 `report_html` draws all of them the same way; a table without rows says what its absence means.
 """
 
-from dataclasses import dataclass
-
 from taskgov.allocation.plan import CapacityLine
 from taskgov.audit.report import Report, UsageLine
+from taskgov.audit.report_findings import muted_table, resolved_table, trend_table
+from taskgov.audit.report_table import Cell, Column, Table, number_cell, text_cell
 from taskgov.audit.report_text import NOTHING, duration, moment, number, percent, signed
 from taskgov.quantities import ResourceName
-
-Cell = tuple[str, str | float]
-"""The text, and the value that the column is sorted by."""
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A heading, how its cells are set, and what it means (shown on hover)."""
-
-    label: str
-    kind: str = "text"
-    """`text`, `name` (not wrapped), `number`, `long` (a sentence)."""
-    meaning: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """One section of the page."""
-
-    anchor: str
-    title: str
-    note: str
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    when_empty: str
 
 
 def tables(report: Report) -> tuple[Table, ...]:
     """Return every table of the page, in order of interest."""
     return (
+        muted_table(report),
+        trend_table(report),
+        resolved_table(report),
         _usage(report),
         _leases(report),
         _loans(report),
@@ -93,12 +71,12 @@ def _usage(report: Report) -> Table:
 def _usage_row(line: UsageLine) -> tuple[Cell, ...]:
     amounts = (line.used, line.borrowed, line.lent, line.idle, line.over_quota)
     return (
-        _text(line.team),
-        _text(line.instance_type),
-        _text(f"{short_resource(line.resource)}, {line.unit}" if line.unit else short_resource(line.resource)),
-        _number(line.guaranteed),
+        text_cell(line.team),
+        text_cell(line.instance_type),
+        text_cell(f"{short_resource(line.resource)}, {line.unit}" if line.unit else short_resource(line.resource)),
+        number_cell(line.guaranteed),
         (signed(line.leased) if line.leased else NOTHING, line.leased),
-        *(_number(amount) for amount in amounts),
+        *(number_cell(amount) for amount in amounts),
         _borrow_limit(line),
         _fair_share(line),
     )
@@ -137,14 +115,14 @@ def _leases(report: Report) -> Table:
         ),
         tuple(
             (
-                _text(line.borrower),
-                _text(line.donor),
-                _text(line.instance_type),
-                _number(line.count),
+                text_cell(line.borrower),
+                text_cell(line.donor),
+                text_cell(line.instance_type),
+                number_cell(line.count),
                 (moment(line.start), line.start.timestamp()),
                 (moment(line.end), line.end.timestamp()),
-                _text(line.state),
-                _text(f"{line.reason} ({line.because})" if line.because else line.reason),
+                text_cell(line.state),
+                text_cell(f"{line.reason} ({line.because})" if line.because else line.reason),
             )
             for line in report.leases
         ),
@@ -166,11 +144,11 @@ def _loans(report: Report) -> Table:
         ),
         tuple(
             (
-                _text(loan.borrower),
-                _text(loan.lender),
-                _text(loan.instance_type),
-                _text(short_resource(loan.resource)),
-                _number(loan.amount, loan.unit),
+                text_cell(loan.borrower),
+                text_cell(loan.lender),
+                text_cell(loan.instance_type),
+                text_cell(short_resource(loan.resource)),
+                number_cell(loan.amount, loan.unit),
             )
             for loan in report.loans
         ),
@@ -190,7 +168,7 @@ def _pending(report: Report) -> Table:
             Column("Oldest waits for", "number"),
         ),
         tuple(
-            (_text(line.team), _number(line.workloads), _number(line.gpus), _duration(line.oldest_seconds))
+            (text_cell(line.team), number_cell(line.workloads), number_cell(line.gpus), _duration(line.oldest_seconds))
             for line in report.pending
         ),
         "Nothing is waiting.",
@@ -214,11 +192,11 @@ def _preemptions(report: Report) -> Table:
         tuple(
             (
                 (moment(line.at), line.at.timestamp()),
-                _text(line.team),
-                _text(line.workload),
-                _text(line.reason),
-                _text(line.preempting_team or NOTHING),
-                _number(line.gpus),
+                text_cell(line.team),
+                text_cell(line.workload),
+                text_cell(line.reason),
+                text_cell(line.preempting_team or NOTHING),
+                number_cell(line.gpus),
                 _gpu_hours(line.gpu_seconds),
             )
             for line in report.preemptions
@@ -244,14 +222,14 @@ def _changes(report: Report) -> Table:
         ),
         tuple(
             (
-                _number(number),
-                _text(line.team),
-                _text(line.name),
-                _number(line.gpus_before),
-                _number(line.gpus_after),
-                _text(line.reason),
-                _text(line.because),
-                _text("; ".join(line.stopped_by) or NOTHING),
+                number_cell(number),
+                text_cell(line.team),
+                text_cell(line.name),
+                number_cell(line.gpus_before),
+                number_cell(line.gpus_after),
+                text_cell(line.reason),
+                text_cell(line.because),
+                text_cell("; ".join(line.stopped_by) or NOTHING),
             )
             for number, line in enumerate(report.changes, 1)
         ),
@@ -273,11 +251,11 @@ def _effects(report: Report) -> Table:
         ),
         tuple(
             (
-                _text(f"{effect.namespace}/{effect.name}"),
-                _text(effect.team),
-                _text(effect.effect),
-                _number(effect.gpus),
-                _text(effect.because),
+                text_cell(f"{effect.namespace}/{effect.name}"),
+                text_cell(effect.team),
+                text_cell(effect.effect),
+                number_cell(effect.gpus),
+                text_cell(effect.because),
             )
             for effect in report.effects
         ),
@@ -301,13 +279,13 @@ def _allocations(report: Report) -> Table:
         ),
         tuple(
             (
-                _text(line.team),
-                _text(line.instance_type),
-                _text(line.unit),
-                _number(line.before),
-                _number(line.after),
-                _text(line.reason),
-                _text(line.because),
+                text_cell(line.team),
+                text_cell(line.instance_type),
+                text_cell(line.unit),
+                number_cell(line.before),
+                number_cell(line.after),
+                text_cell(line.reason),
+                text_cell(line.because),
             )
             for line in report.allocations
         ),
@@ -331,9 +309,9 @@ def _capacity(report: Report) -> Table:
         ),
         tuple(
             (
-                _text(line.instance_type),
-                *(_number(count) for count in (line.nodes, line.counted, line.held, line.headroom, line.usable)),
-                _text("; ".join([*_threads(line), *line.left_out]) or NOTHING),
+                text_cell(line.instance_type),
+                *(number_cell(count) for count in (line.nodes, line.counted, line.held, line.headroom, line.usable)),
+                text_cell("; ".join([*_threads(line), *line.left_out]) or NOTHING),
             )
             for line in report.capacity
         ),
@@ -354,23 +332,15 @@ def _edits(report: Report) -> Table:
         tuple(
             (
                 (moment(line.at), line.at.timestamp()),
-                _text(line.quota),
-                _text(line.team or NOTHING),
-                _text(line.by),
-                _text(line.event_name),
+                text_cell(line.quota),
+                text_cell(line.team or NOTHING),
+                text_cell(line.by),
+                text_cell(line.event_name),
             )
             for line in report.edits
         ),
         "None.",
     )
-
-
-def _text(text: str) -> Cell:
-    return text, text.lower()
-
-
-def _number(amount: float, unit: str = "") -> Cell:
-    return number(amount, unit), amount
 
 
 def _gpu_hours(gpu_seconds: float | None) -> Cell:

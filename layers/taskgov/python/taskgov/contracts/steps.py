@@ -178,5 +178,7 @@ class ReportPointers(StepModel):
 class AuditClusterResult(StepModel):
     cluster_name: str
     findings: int
+    muted: int
+    """Findings that a mute keeps from being told; they are not among `findings`."""
     worst: str | None
     report: ReportPointers

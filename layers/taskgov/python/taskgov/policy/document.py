@@ -5,11 +5,12 @@ all violations at once.
 """
 
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from taskgov.findings import Severity
 from taskgov.hyperpod.instance_types import InstanceResources, InstanceTypeTable
 from taskgov.hyperpod.limits import ENTITY_NAME, TEAM_NAME, WEIGHT, InstanceTypeName, Length
 from taskgov.hyperpod.model import ComputeQuotaConfig, SchedulerConfig
@@ -21,6 +22,13 @@ Percent = Annotated[float, Field(ge=0, le=100)]
 Minutes = Annotated[int, Field(ge=0, le=7 * 24 * 60)]
 Whole = Annotated[int, Field(ge=0)]
 Text = Annotated[str, Field(min_length=1, max_length=256)]
+Pattern = Annotated[str, Field(min_length=1, max_length=256)]
+"""Text in which `*` stands for anything, also for nothing; every other character stands for itself."""
+TOPIC_ARN: Final = r"^arn:aws[a-z\-]*:sns:[a-z0-9\-]+:[0-9]{12}:[A-Za-z0-9_\-]{1,256}$"
+"""A standard SNS topic. Those of first-in-first-out order want a group for each message, and are not supported."""
+TEAM_TOPIC_RULE: Final = (
+    r"^arn:aws[a-z\-]*:sns:[a-z0-9\-]+:[0-9]{12}:[A-Za-z0-9_\-]{0,200}\{team\}[A-Za-z0-9_\-]{0,200}$"
+)
 
 
 class PolicyModel(BaseModel):
@@ -165,6 +173,49 @@ class DemandRules(PolicyModel):
     max_move_percent: Percent = 10
 
 
+class SeverityRule(PolicyModel):
+    """How grave findings of one kind are: always, or where a number of their evidence is at least `at_least`."""
+
+    finding: Pattern
+    severity: Severity
+    evidence: Annotated[str, Field(min_length=1, max_length=64)] | None = None
+    at_least: float | None = None
+
+
+class Mute(PolicyModel):
+    """Findings that nobody is told of until a moment: by code and by what they are about, with the reason."""
+
+    finding: Pattern
+    about: Pattern = "*"
+    reason: Text
+    until: AwareDatetime
+
+
+class TeamNotices(PolicyModel):
+    """Where the owners of findings are told: one rule for every team, and topics of single teams that win over it."""
+
+    every_team: Annotated[str, Field(pattern=TEAM_TOPIC_RULE)] | None = None
+    teams: dict[TeamName, Annotated[str, Field(pattern=TOPIC_ARN)]] = {}
+    from_: Severity = Field(default=Severity.WARNING, alias="from")
+
+    def topic_of(self, team: str) -> str | None:
+        """Return the ARN of a team's topic, or None when it has none."""
+        if team in self.teams:
+            return self.teams[team]
+        return None if self.every_team is None else self.every_team.replace("{team}", team)
+
+
+class AuditRules(PolicyModel):
+    """What the audit makes of its findings: how grave they are, which are muted, and who is told."""
+
+    attention_from: Severity = Severity.WARNING
+    """From which severity a finding needs somebody: the headline counts it, and the cluster's topic is told."""
+    severities: tuple[SeverityRule, ...] = ()
+    """Of the rules that fit a finding the last one holds."""
+    mute: tuple[Mute, ...] = ()
+    notices: TeamNotices = TeamNotices()
+
+
 class InstanceTypeNumbers(PolicyModel):
     """What one instance offers, for a type that is not known or known differently."""
 
@@ -190,6 +241,7 @@ class PolicyDocument(PolicyModel):
     budgets: tuple[Budget, ...] = ()
     demand: DemandRules = DemandRules()
     hand_edits: EditPolicy = EditPolicy.KEEP
+    audit: AuditRules = AuditRules()
     instance_types: dict[InstanceType, InstanceTypeNumbers] = {}
     """Numbers of instance types that are not known, or known differently."""
 

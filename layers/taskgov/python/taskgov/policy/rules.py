@@ -177,12 +177,13 @@ def one_keeper_of_the_remainder(draft: Draft) -> Iterator[Broken]:
 
 
 def named_teams_exist(draft: Draft) -> Iterator[Broken]:
-    """Refuse a guardrail or budget for a team that nobody knows: it would silently guard nothing."""
+    """Refuse a guardrail, budget or topic for a team that nobody knows: it would silently guard nothing."""
     guardrails, receivers = draft.document.guardrails, draft.receivers()
     named: list[tuple[Location, str]] = [
         *((("guardrails", "freeze", index), name) for index, name in enumerate(guardrails.freeze)),
         *((("guardrails", "minimumQuota", name), name) for name in guardrails.minimum_quota),
         *((("budgets", index, "team"), budget.team) for index, budget in enumerate(draft.document.budgets)),
+        *((("audit", "notices", "teams", name), name) for name in draft.document.audit.notices.teams),
     ]
     for place, name in named:
         if name not in receivers:
@@ -215,6 +216,23 @@ def types_have_one_kind_of_accelerator(draft: Draft) -> Iterator[Broken]:
             yield Broken(place, numbers.neuron_device, "cannot stand beside gpu: a type has one kind of accelerator")
 
 
+def severities_say_when(draft: Draft) -> Iterator[Broken]:
+    """Refuse a number without what it is compared with, and the other way round: they say nothing alone."""
+    for index, rule in enumerate(draft.document.audit.severities):
+        place = ("audit", "severities", index)
+        if rule.evidence is not None and rule.at_least is None:
+            yield Broken((*place, "evidence"), rule.evidence, "needs atLeast beside it")
+        if rule.at_least is not None and rule.evidence is None:
+            yield Broken((*place, "atLeast"), rule.at_least, "needs evidence beside it: which number is compared")
+
+
+def mutes_leave_something(draft: Draft) -> Iterator[Broken]:
+    """Refuse to mute everything: an audit that tells nobody anything is switched off in the stack."""
+    for index, mute in enumerate(draft.document.audit.mute):
+        if not mute.finding.strip("*") and not mute.about.strip("*"):
+            yield Broken(("audit", "mute", index, "finding"), mute.finding, "would mute everything: name a finding")
+
+
 _RULES: Final = (
     teams_are_named_once,
     priority_classes_are_named_once,
@@ -231,6 +249,8 @@ _RULES: Final = (
     budgets_are_given_once,
     change_windows_can_open,
     types_have_one_kind_of_accelerator,
+    severities_say_when,
+    mutes_leave_something,
 )
 
 

@@ -1,6 +1,6 @@
 """What a policy document may say and probably does not mean, as findings with their remedy."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from taskgov.findings import Finding, Severity
 from taskgov.hyperpod.borrowing import borrow_limit_findings, sharing_of
@@ -10,6 +10,7 @@ from taskgov.policy.document import PolicyDocument
 from taskgov.policy.rules import Draft
 from taskgov.policy.violations import Location, path_of
 
+Evidence = Mapping[str, str | int]
 Place = Callable[[Location], str]
 """How a location in what could be read is written as a path of the document."""
 
@@ -55,15 +56,16 @@ def _promises_a_type_cannot_keep(draft: Draft, table: InstanceTypeTable, place: 
             continue
         if one.accelerators and not resources.accelerators:
             because = f"{one.instance_type} has no accelerators, and {one.accelerators} are promised."
-            yield _warning(
-                "no-accelerators", place((*location, "Accelerators")), because, "Promise VCpu or MemoryInGiB."
-            )
+            where, promised = place((*location, "Accelerators")), one.accelerators
+            evidence: Evidence = {"instanceType": one.instance_type, "promised": promised}
+            yield _warning("no-accelerators", where, because, "Promise VCpu or MemoryInGiB.", evidence)
         partition = one.accelerator_partition
         if partition and partition.type not in resources.mig_profiles:
             profiles = ", ".join(resources.mig_profiles) or "none"
             because = f"{one.instance_type} has no partitions of {partition.type} (it has: {profiles})."
             place_of_type = place((*location, "AcceleratorPartition", "Type"))
-            yield _warning("unsupported-partition", place_of_type, because, "Choose a profile of the type.")
+            evidence = {"instanceType": one.instance_type, "profile": partition.type, "profiles": profiles}
+            yield _warning("unsupported-partition", place_of_type, because, "Choose a profile of the type.", evidence)
 
 
 def _limits_without_borrowing(document: PolicyDocument, place: Place) -> Iterator[Finding]:
@@ -75,7 +77,9 @@ def _limits_without_borrowing(document: PolicyDocument, place: Place) -> Iterato
         if sharing.borrow_limit or sharing.absolute_borrow_limits:
             because = f"{team.name} has a borrow limit, and with Strategy {sharing.strategy} it never borrows."
             where = place(("teams", index, "quota", "ResourceSharingConfig", "BorrowLimit"))
-            yield _warning("borrow-limit-ignored", where, because, "Leave the limit out, or choose LendAndBorrow.")
+            remedy = "Leave the limit out, or choose LendAndBorrow."
+            evidence: Evidence = {"team": team.name, "strategy": sharing.strategy.value}
+            yield _warning("borrow-limit-ignored", where, because, remedy, evidence)
 
 
 def _limits_that_round_to_nothing(document: PolicyDocument, table: InstanceTypeTable) -> Iterator[Finding]:
@@ -89,7 +93,8 @@ def _teams_without_promise(document: PolicyDocument, place: Place) -> Iterator[F
     for index, team in enumerate(document.teams):
         if not team.share and not (team.quota and team.quota.compute_quota_resources):
             because = f"{team.name} has neither a quota nor a share, so it is guaranteed nothing."
-            yield _warning("team-without-promise", place(("teams", index)), because, "Give it a quota or a share.")
+            where, evidence = place(("teams", index)), {"team": team.name}
+            yield _warning("team-without-promise", where, because, "Give it a quota or a share.", evidence)
 
 
 def _nobody_keeps_the_remainder(document: PolicyDocument) -> Iterator[Finding]:
@@ -98,8 +103,9 @@ def _nobody_keeps_the_remainder(document: PolicyDocument) -> Iterator[Finding]:
     if pool and pool.native and scheduler and scheduler.idle_resource_sharing is not Switch.ENABLED:
         because = "sharedPool is native, and IdleResourceSharing is not Enabled: nobody can borrow what no team has."
         remedy = "Set schedulerConfig.IdleResourceSharing to Enabled, or name a team of your own as the pool."
-        yield _warning("nobody-keeps-remainder", "sharedPool.native", because, remedy)
+        evidence = {"IdleResourceSharing": str(scheduler.idle_resource_sharing or "not set")}
+        yield _warning("nobody-keeps-remainder", "sharedPool.native", because, remedy, evidence)
 
 
-def _warning(code: str, subject: str, because: str, remedy: str) -> Finding:
-    return Finding(code=code, severity=Severity.WARNING, subject=subject, because=because, remedy=remedy)
+def _warning(code: str, subject: str, because: str, remedy: str, evidence: Evidence) -> Finding:
+    return Finding(code, Severity.WARNING, subject, because, remedy, evidence)

@@ -1,23 +1,26 @@
-"""Audit one cluster: look, plan without writing, judge, and leave a report.
+"""Audit one cluster: look, plan without writing, judge, leave a report, and tell whom it concerns.
 
-`audit` calls it for each cluster every night. Calling it twice leaves two reports and changes nothing else.
+`audit` calls it for each cluster every night. A second try of the same audit leaves a report of its own moment, tells
+nobody anything twice, and compares itself with the audit before, not with its first try.
 """
 
 from dataclasses import dataclass
-from typing import Final
+from hashlib import sha256
 
-from taskgov.audit.report import Report, report_json
-from taskgov.audit.report_build import audit_report
-from taskgov.audit.report_html import headline, report_html, worst_severity
+from taskgov.audit.notices import by_topic, cluster_notice, team_notice
+from taskgov.audit.report import Report, ReportedFinding, report_json
+from taskgov.audit.report_build import audit_report, count_findings, history_after
+from taskgov.audit.report_html import report_html, worst_severity
+from taskgov.audit.trend import Earlier, history_from_json, history_to_json
 from taskgov.contracts.steps import AuditClusterRequest, AuditClusterResult, Pointer, ReportPointers
-from taskgov.findings import Finding, Severity
-from taskgov.ports import DocumentStore, Meter, Notices
+from taskgov.errors import GovernanceError, InvalidRequestError
+from taskgov.ports import DocumentStore, Meter, Notices, StateStore, TeamTopics
 from taskgov.services import metric_catalogue as metric
 from taskgov.services.take_snapshot import TakeSnapshot
+from taskgov.snapshot.model import Snapshot
 
 KEY = "reports/{cluster}/{moment:%Y-%m-%dT%H%M%SZ}.{form}"
-TOLD: Final = 20
-"""Findings in a notice; the report has them all."""
+HISTORY_KEY = "memory/{}/audits.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,23 +29,42 @@ class AuditCluster:
 
     take_snapshot: TakeSnapshot
     documents: DocumentStore
+    state: StateStore
     notices: Notices
+    team_topics: TeamTopics
     meter: Meter
 
     def __call__(self, request: AuditClusterRequest) -> AuditClusterResult:
-        """Return how many findings there are, the worst of them, and where the report is."""
-        report = audit_report(self.take_snapshot(request.cluster_arn))
+        """Return how many findings there are, the worst of them, and where the report is.
+
+        The cluster's own notice comes last: when it cannot be sent the audit fails, and its next try sends it. A topic
+        of a team that cannot be told does not fail the audit; the cluster's notice and a metric say so.
+        """
+        snapshot = self.take_snapshot(request.cluster_arn)
+        name = snapshot.cluster.name
+        earlier = self._earlier(name, request.run_id)
+        report = audit_report(snapshot, earlier, topics=self.team_topics.begin_with)
         pointers = self._store(report)
-        name = report.header.cluster_name
-        self.meter.record(name, [metric.FINDINGS.of(count, severity) for severity, count in _count(report.findings)])
-        if _needs_somebody(report):
-            self.notices.send(f"taskgov: audit of {name}: {headline(report)}", _text(report, pointers.html))
+        body = history_to_json(history_after(report, earlier))
+        self.documents.put(HISTORY_KEY.format(name), body, "application/json")
+        untold = self._tell_teams(snapshot, report, pointers.html, request.run_id)
+        self._measure(name, report, len(untold))
+        self._tell_cluster(snapshot, report, pointers.html, untold, request.run_id)
         return AuditClusterResult(
             cluster_name=name,
             findings=len(report.findings),
+            muted=len(report.muted),
             worst=worst_severity(report.findings),
             report=pointers,
         )
+
+    def _earlier(self, cluster_name: str, run_id: str) -> Earlier:
+        """Read what earlier audits left. Raises InvalidRequestError for a document that somebody damaged."""
+        key = HISTORY_KEY.format(cluster_name)
+        try:
+            return Earlier(history_from_json(self.documents.find(key)), run_id)
+        except ValueError as error:
+            raise InvalidRequestError(f"{key} cannot be read ({error}); delete it, and trends begin anew") from error
 
     def _store(self, report: Report) -> ReportPointers:
         def put(form: str, body: bytes, content_type: str) -> Pointer:
@@ -55,19 +77,54 @@ class AuditCluster:
             html=put("html", report_html(report), "text/html; charset=utf-8"),
         )
 
+    def _measure(self, name: str, report: Report, untold: int) -> None:
+        counts = count_findings(report.findings)
+        values = [metric.FINDINGS.of(count, severity) for severity, count in counts.items()]
+        values += [metric.FINDINGS_MUTED.of(len(report.muted)), metric.NOTICES_FAILED.of(untold)]
+        self.meter.record(name, values)
 
-def _count(findings: tuple[Finding, ...]) -> list[tuple[Severity, int]]:
-    """Count by severity; zeros are published too, so that an alarm sees a clean audit."""
-    return [(severity, sum(finding.severity is severity for finding in findings)) for severity in Severity]
+    def _tell_teams(self, snapshot: Snapshot, report: Report, page: Pointer, run_id: str) -> list[str]:
+        """Tell each topic what is its, and return which could not be told, with the reason.
+
+        What is to be told is claimed first: a finding whose message got lost on the way is in the report, and told by
+        the next audit; none is told twice.
+        """
+        if snapshot.policy is None:
+            return []
+        untold = []
+        for topic, findings in by_topic(report, snapshot.policy.audit.notices, self.team_topics.begin_with).items():
+            fresh = [each for each in findings if self._claim(snapshot, f"{run_id} {topic} {each.identity}")]
+            if not fresh:
+                continue
+            notice = team_notice(report, fresh, _place(page))
+            try:
+                self.team_topics.send(topic, notice.subject, notice.text)
+            except GovernanceError as error:
+                untold.append(f"{topic}, of {_names(fresh)}: {error}")
+        return untold
+
+    def _tell_cluster(self, snapshot: Snapshot, report: Report, page: Pointer, untold: list[str], run_id: str) -> None:
+        notice = cluster_notice(report, _place(page), untold)
+        claim = f"{run_id} cluster"
+        if notice is None or not self._claim(snapshot, claim):
+            return
+        try:
+            self.notices.send(notice.subject, notice.text)
+        except GovernanceError:
+            self.state.forget_once(snapshot.cluster.arn, _identity(claim))
+            raise
+
+    def _claim(self, snapshot: Snapshot, what: str) -> bool:
+        return self.state.count_once(snapshot.cluster.arn, _identity(what), snapshot.taken_at)
 
 
-def _needs_somebody(report: Report) -> bool:
-    return any(finding.severity is not Severity.INFO for finding in report.findings)
+def _identity(claim: str) -> str:
+    return f"audit-{sha256(claim.encode()).hexdigest()[:40]}"
 
 
-def _text(report: Report, page: Pointer) -> str:
-    grave = [finding for finding in report.findings if finding.severity is not Severity.INFO]
-    lines = [f"{each.severity.upper()} {each.subject}: {each.because} {each.remedy}".rstrip() for each in grave[:TOLD]]
-    if len(grave) > TOLD:
-        lines.append(f"and {len(grave) - TOLD} more")
-    return "\n".join([headline(report), "", *lines, "", f"Report: s3://{page.bucket}/{page.key}"])
+def _place(page: Pointer) -> str:
+    return f"s3://{page.bucket}/{page.key}"
+
+
+def _names(findings: list[ReportedFinding]) -> str:
+    return ", ".join(sorted({team for finding in findings for team in finding.teams}))

@@ -192,7 +192,18 @@ FINDINGS: Final = Metric(
     "Findings",
     COUNT,
     PER_SEVERITY,
-    "Findings of an audit; 0 is published too.",
+    "Findings of an audit, muted ones left out; 0 is published too.",
+    "audit",
+)
+
+FINDINGS_MUTED: Final = Metric(
+    "FindingsMuted", COUNT, WHOLE_CLUSTER, "Findings of an audit that a mute keeps from being told.", "audit"
+)
+NOTICES_FAILED: Final = Metric(
+    "NoticesFailed",
+    COUNT,
+    WHOLE_CLUSTER,
+    "Topics of teams that an audit could not tell their findings; the cluster's notice names them.",
     "audit",
 )
 
@@ -222,6 +233,8 @@ METRICS: Final = (
     RUNS_FAILED,
     EVENT_TO_APPLIED_SECONDS,
     FINDINGS,
+    FINDINGS_MUTED,
+    NOTICES_FAILED,
 )
 """Every metric of the use cases, in the order of the documentation."""
 
@@ -243,7 +256,7 @@ def metric_count(*, teams: int, types: int, quotas: int) -> int:
     team, reason and preempting team in the hours in which it occurs.
 
     >>> metric_count(teams=10, types=2, quotas=20)
-    227
+    229
     """
     severities = 4
     numbers = {PER_QUOTA: quotas, PER_CAPACITY: types, PER_TEAM: teams, PER_SEVERITY: severities, WHOLE_CLUSTER: 1}

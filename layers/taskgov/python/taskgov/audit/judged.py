@@ -1,0 +1,82 @@
+"""How grave is each finding, and which are muted? By the rules of the policy document, and by the clock.
+
+The audit asks after everything is found. A finding whose mute has ended is told again, and the mute is a finding too.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cache
+
+from taskgov.findings import Finding, Severity
+from taskgov.policy.document import Mute, SeverityRule
+
+
+def rated(finding: Finding, rules: Iterable[SeverityRule]) -> Finding:
+    """Return the finding as grave as the last rule that fits it says."""
+    fitting = [rule.severity for rule in rules if _fits(rule, finding)]
+    return replace(finding, severity=fitting[-1]) if fitting else finding
+
+
+def mute_of(finding: Finding, mutes: Iterable[Mute], now: datetime) -> Mute | None:
+    """Return the first mute that holds for a finding, or None.
+
+    An incident is muted only by a mute that spells its code out: no wildcard hides that guarantees cannot be kept.
+    """
+    return next((mute for mute in mutes if now < mute.until and _is_about(mute, finding)), None)
+
+
+def ended_mutes(findings: Sequence[Finding], mutes: Iterable[Mute], now: datetime) -> Iterator[Finding]:
+    """Return a finding for each mute that has ended: what it was for is told again, or it is there for nothing."""
+    for mute in mutes:
+        if now < mute.until:
+            continue
+        again = sum(_is_about(mute, finding) for finding in findings)
+        ended = f"{mute.until.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+        what = f"{again} of its findings are told again" if again else "nothing that it was for is found any more"
+        yield Finding(
+            code="mute-ended",
+            severity=Severity.WARNING,
+            subject=f"{mute.finding} {mute.about}",
+            because=f"The mute of {mute.finding} about {mute.about} ({mute.reason}) ended {ended}: {what}.",
+            remedy="take it out of audit.mute, or give it a later `until` and a reason that still holds",
+            evidence={"until": ended, "reason": mute.reason, "toldAgain": again},
+        )
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Say whether a text is the pattern's, where `*` stands for anything.
+
+    Example:
+        >>> [matches("idle-*", text) for text in ("idle-quota", "idle-", "an-idle-quota")]
+        [True, True, False]
+        >>> matches("teams[0].*", "teams[0].quota"), matches("teams[0]", "teams0")
+        (True, False)
+
+    """
+    return _compiled(pattern).fullmatch(text) is not None
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(".*".join(map(re.escape, re.split(r"\*+", pattern))), re.DOTALL)
+
+
+def _fits(rule: SeverityRule, finding: Finding) -> bool:
+    if not _names(rule.finding, finding):
+        return False
+    if rule.evidence is None or rule.at_least is None:
+        return True
+    number = finding.evidence.get(rule.evidence)
+    return isinstance(number, int | float) and number >= rule.at_least
+
+
+def _is_about(mute: Mute, finding: Finding) -> bool:
+    return _names(mute.finding, finding) and matches(mute.about, finding.subject)
+
+
+def _names(pattern: str, finding: Finding) -> bool:
+    if finding.severity is Severity.INCIDENT:
+        return pattern == finding.code
+    return matches(pattern, finding.code)

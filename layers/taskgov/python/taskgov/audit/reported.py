@@ -1,0 +1,100 @@
+"""What does the audit report of each finding? As grave as the document says, whose it is, since when, what remedies it.
+
+`report_build` asks with everything that was found; the policy document's `audit` section says what becomes of it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+
+from taskgov.allocation.plan import Plan
+from taskgov.audit.judged import ended_mutes, mute_of, rated
+from taskgov.audit.owners import known_teams, owners_of
+from taskgov.audit.remedied import Remedied, remedied
+from taskgov.audit.report import MutedBy, PlanRemedy, ReportedFinding
+from taskgov.audit.trend import Earlier, Seen
+from taskgov.findings import Finding, Severity
+from taskgov.policy.document import AuditRules, Mute
+from taskgov.snapshot.model import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """All findings of an audit, worst first, then by subject: those that count, and those that are muted."""
+
+    findings: tuple[ReportedFinding, ...]
+    muted: tuple[ReportedFinding, ...]
+
+
+def report_findings(
+    snapshot: Snapshot, plan: Plan, found: Sequence[Finding], earlier: Earlier, topics: str | None = None
+) -> Reported:
+    """Return what is reported of `found`, and of the audit's own rules.
+
+    `topics` is how the ARNs of teams' topics must begin for the stack to reach them; None when it is not known. Rules
+    of a document that is not in use mute nothing.
+    """
+    rules = snapshot.policy.audit if snapshot.policy else AuditRules()
+    own = (*ended_mutes(found, rules.mute, snapshot.taken_at), *_unreachable(rules, snapshot, topics))
+    by_identity = {each.identity: each for each in remedied(snapshot, plan, found)}
+    context = _Context(snapshot, plan, earlier, rules, known_teams(snapshot), by_identity)
+    told = sorted((context.reported(finding) for finding in (*found, *own)), key=_gravity)
+    return Reported(
+        findings=tuple(each for each in told if each.muted is None),
+        muted=tuple(each for each in told if each.muted is not None),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Context:
+    snapshot: Snapshot
+    plan: Plan
+    earlier: Earlier
+    rules: AuditRules
+    teams: frozenset[str]
+    remedied: Mapping[str, Remedied]
+
+    def reported(self, finding: Finding) -> ReportedFinding:
+        now = self.snapshot.taken_at
+        told, seen = rated(finding, self.rules.severities), self.earlier.seen(finding, now)
+        owners = owners_of(finding, self.teams)
+        return ReportedFinding(
+            **{each.name: getattr(told, each.name) for each in fields(Finding)},
+            teams=owners,
+            first_seen=seen.first_seen,
+            audits=seen.audits,
+            is_new=seen.is_new,
+            rated_from=None if told.severity is finding.severity else finding.severity,
+            plan=self._remedy(self.remedied.get(finding.identity)),
+            muted=_muted_by(mute_of(finding, self.rules.mute, now)),
+        )
+
+    def _remedy(self, known: Remedied | None) -> PlanRemedy | None:
+        stopped = (each.guardrail for each in self.plan.guardrails if not each.passed)
+        return None if known is None else PlanRemedy(known.plan_id, known.changes, tuple(stopped))
+
+
+def seen_of(finding: ReportedFinding) -> tuple[Finding, Seen]:
+    """Return a reported finding as the history keeps it. Raises `ValueError` for one that no audit has dated."""
+    if finding.first_seen is None:
+        raise ValueError(f"{finding.identity}: nobody knows since when it is there")
+    return finding, Seen(finding.first_seen, finding.audits, is_new=finding.is_new)
+
+
+def _unreachable(rules: AuditRules, snapshot: Snapshot, topics: str | None) -> Iterable[Finding]:
+    """Report topics of teams that the stack may not write to: no notice of theirs would ever arrive."""
+    if topics is None:
+        return
+    for team in sorted(known_teams(snapshot)):
+        topic = rules.notices.topic_of(team)
+        if topic is not None and not topic.startswith(topics):
+            because = f"The topic of {team} is {topic}, and the stack may only write to those that begin with {topics}."
+            remedy = "name another topic in audit.notices, or deploy the stack with its prefix as TeamTopicPrefix"
+            yield Finding("notice-topic-refused", Severity.WARNING, team, because, remedy, {"topic": topic})
+
+
+def _muted_by(mute: Mute | None) -> MutedBy | None:
+    return None if mute is None else MutedBy(mute.finding, mute.about, mute.reason, mute.until)
+
+
+def _gravity(finding: Finding) -> tuple[int, str, str]:
+    return -finding.severity.gravity, finding.subject, finding.code
