@@ -79,6 +79,33 @@ lint: $(READY) ## Check style, types, the order of the rooms, security, and the 
 	@echo "cfn-lint"; $(BIN)/cfn-lint template.yaml
 	@echo "sam validate"; $(SAM) validate; $(SAM) validate --lint
 
+CHECKOV := .venv-checkov
+.PHONY: lint-security
+lint-security: $(CHECKOV)/.ready ## Check the template with checkov (an environment of its own: its pins are not ours)
+	@echo "checkov"; LOG_LEVEL=CRITICAL $(CHECKOV)/bin/checkov --config-file .checkov.yaml
+
+$(CHECKOV)/.ready: requirements/checkov.txt
+	@echo "Making the environment of checkov in $(CHECKOV) (pinned packages, once; about a minute) ..."
+	@$(PYTHON) -m venv --clear $(CHECKOV)
+	@$(CHECKOV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement requirements/checkov.txt
+	@touch $@
+
+.PHONY: audit-deps
+audit-deps: $(READY) ## Ask whether vulnerabilities are known in the pinned packages (needs the index's advisory service)
+	@$(BIN)/python -m tests.supply_chain.audit
+
+SBOM := build/sbom.cdx.json
+.PHONY: sbom
+sbom: $(READY) ## Write the bill of materials of what is deployed, as CycloneDX, to build/sbom.cdx.json (SBOM=FILE)
+	@mkdir -p $(dir $(SBOM))
+	@cat layers/*/requirements.txt | PYTHONWARNINGS=ignore $(BIN)/python -m cyclonedx_py requirements --pyproject pyproject.toml --mc-type application \
+		--output-reproducible --spec-version 1.6 --output-format JSON --output-file $(SBOM) -
+	@echo "$(SBOM)"
+
+.PHONY: local
+local: $(READY) ## Serve an emulated account for `sam local invoke`, until Ctrl-C (ARGS=--json)
+	@$(BIN)/taskgov local $(ARGS)
+
 .PHONY: check
 check: lint test ## Lint and test: what must pass before work lands
 
@@ -105,6 +132,8 @@ pictures: $(BROWSER) ## Make the pictures of README and docs anew (the report's 
 
 .PHONY: lock
 lock: $(READY) ## Write requirements/ anew from pyproject.toml (needs uv)
+	@echo 'checkov==3.3.30' | uv pip compile - --universal --python-version 3.11 --generate-hashes --no-annotate \
+		--no-emit-index-url --no-header --quiet --output-file requirements/checkov.txt
 	@uv pip compile pyproject.toml --extra embedded --extra plots --group dev --universal --python-version 3.11 \
 		--generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements/dev.txt
 	@uv pip compile --group browser --universal --python-version 3.11 --constraint requirements/dev.txt \
@@ -112,4 +141,4 @@ lock: $(READY) ## Write requirements/ anew from pyproject.toml (needs uv)
 
 .PHONY: clean
 clean: ## Remove the environment and what tools left behind
-	@rm -rf $(VENV) .aws-sam .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage
+	@rm -rf $(VENV) $(CHECKOV) .aws-sam build .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage

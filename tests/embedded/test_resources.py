@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from taskgov_embedded.resources import UnsupportedResourceError, physical_name, substitute
+from taskgov_embedded.definitions import substitute
+from taskgov_embedded.resources import UnsupportedResourceError, physical_name
 from taskgov_embedded.stack import Stack
 from taskgov_embedded.template import translate
 

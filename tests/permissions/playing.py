@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from taskgov_embedded import access, iam
@@ -13,6 +15,7 @@ from taskgov_embedded.walkthrough.chapter import Chapter
 from taskgov_embedded.walkthrough.model import Action, all_files, load
 from taskgov_embedded.walkthrough.player import Player
 from taskgov_embedded.walkthrough.world import World
+from tests.deployment.releases import older_release
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -121,6 +124,7 @@ def play_beside(recorded: Recorded) -> None:
         world.stack.run_until_quiet()
         _fail_to_publish(world)
         _block_the_way_back(world, document)
+        _deploy_another_release(world)
         _fail_to_tell(world)
 
 
@@ -208,6 +212,11 @@ def _fail_to_publish(world: World) -> None:
     world.stack.fire("PublishUsageSchedule")
     world.stack.run_until_quiet()
     world.stack.faults.clear()
+
+
+def _deploy_another_release(world: World) -> None:
+    with TemporaryDirectory() as scratch:
+        assert world.stack.update(older_release(Path(scratch)), world.stack.parameters) is None
 
 
 def _know(recorded: Recorded, stack: Stack) -> None:

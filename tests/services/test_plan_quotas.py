@@ -15,13 +15,14 @@ from tests.support.plans import plan_of, update
 
 
 def request_for(documents: InMemoryDocuments, snapshot: Snapshot) -> PlanQuotasRequest:
-    return PlanQuotasRequest(snapshot=documents.put("snapshots/x.json", snapshot_to_json(snapshot), "application/json"))
+    pointer = documents.put("snapshots/x.json", snapshot_to_json(snapshot), "application/json")
+    return PlanQuotasRequest(snapshot=pointer, apply_mode="apply")
 
 
 def test_the_plan_is_stored_and_the_same_snapshot_gives_the_same_bytes() -> None:
     documents = InMemoryDocuments()
     request = request_for(documents, Snapshot(ClusterFacts("ml-cluster", CLUSTER_ARN), NOON))
-    first, again = (PlanQuotas(documents, "plan")(request) for _ in range(2))
+    first, again = (PlanQuotas(documents)(request) for _ in range(2))
     assert first == again
     assert first.plan.key == f"plans/ml-cluster/{first.plan_id}.json"
     assert plan_from_json(documents.get(first.plan)).plan_id == first.plan_id
@@ -29,10 +30,14 @@ def test_the_plan_is_stored_and_the_same_snapshot_gives_the_same_bytes() -> None
 
 def test_a_cluster_with_nothing_to_govern_has_nothing_to_do() -> None:
     documents = InMemoryDocuments()
-    result = PlanQuotas(documents, "apply")(
-        request_for(documents, Snapshot(ClusterFacts("ml-cluster", CLUSTER_ARN), NOON))
-    )
+    result = PlanQuotas(documents)(request_for(documents, Snapshot(ClusterFacts("ml-cluster", CLUSTER_ARN), NOON)))
     assert (result.outcome, result.change_count) == ("nothing-to-do", 0)
+
+
+def test_whoever_does_not_say_that_it_may_be_applied_gets_a_plan_only() -> None:
+    pointer = request_for(InMemoryDocuments(), Snapshot(ClusterFacts("ml-cluster", CLUSTER_ARN), NOON)).snapshot
+    parsed = PlanQuotasRequest.parse({"snapshot": pointer.to_json()})
+    assert parsed.apply_mode == "plan"
 
 
 def test_a_document_that_breaks_rules_blocks_and_the_summary_names_each_of_them() -> None:
@@ -42,7 +47,7 @@ def test_a_document_that_breaks_rules_blocks_and_the_summary_names_each_of_them(
         Violation("teams[0].name", "'A B'", "no blanks"),
     )
     snapshot = Snapshot(ClusterFacts("ml-cluster", CLUSTER_ARN), NOON, policy_violations=violations)
-    result = PlanQuotas(documents, "apply")(request_for(documents, snapshot))
+    result = PlanQuotas(documents)(request_for(documents, snapshot))
     assert (result.outcome, result.change_count) == ("blocked", 0)
     assert "apiVersion" in result.summary
     assert "teams[0].name" in result.summary

@@ -23,6 +23,7 @@ SUBSTITUTIONS = {
     "Partition": "aws",
     "TableName": "governance",
     "NoticeTopicArn": "arn:aws:sns:us-east-1:111122223333:notices",
+    "ApplyMode": "apply",
     "ApprovalHours": "24",
     "ChangesPerCall": "25",
     "AccountId": "111122223333",

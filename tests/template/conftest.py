@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from taskgov_embedded import updates
 from taskgov_embedded.template import Translated, translate
 
 ROOT = Path(__file__).parents[2]
@@ -27,26 +28,23 @@ def stack() -> Translated:
     return load()
 
 
+ALIAS = "Aliaslive"
+"""What the translator puts behind a function's logical id to name its alias, which is how the function is called."""
+
+
 def references(node: Any) -> set[str]:
-    """Return every logical id and parameter that a value refers to, by Ref, GetAtt or inside a Sub."""
-    match node:
-        case {"Ref": str(name)}:
-            return {name}
-        case {"Fn::GetAtt": [str(name), *_]}:
-            return {name}
-        case {"Fn::Sub": str(text)}:
-            return {part.split("}")[0].split(".")[0] for part in text.split("${")[1:]}
-        case dict():
-            return set().union(*map(references, node.values()))
-        case list():
-            return set().union(*map(references, node))
-        case _:
-            return set()
+    """Return every logical id and parameter that a value refers to; a function's alias counts as the function."""
+    return {name.removesuffix(ALIAS) for name in updates.references(node)}
 
 
 def statements(role: Mapping[str, Any]) -> Iterator[Properties]:
-    """Yield every statement of a role's own policies, with Action and Resource as lists."""
-    for policy in role.get("Policies", ()):
+    """Yield every statement of a role's policies, also of those attached to it, with Action and Resource as lists."""
+    attached = [
+        one
+        for one in load().resources_of("AWS::IAM::Policy").values()
+        if any(role == load().resources_of("AWS::IAM::Role")[name] for name in references(one["Roles"]))
+    ]
+    for policy in (*role.get("Policies", ()), *attached):
         for statement in policy["PolicyDocument"]["Statement"]:
             yield statement | {key: listed(statement[key]) for key in ("Action", "Resource")}
 

@@ -10,8 +10,11 @@ from pathlib import Path
 import pytest
 
 from taskgov.config import Settings
-from taskgov_embedded.template import Translated
-from tests.template.conftest import ROOT, load, references, role_of, statements
+from taskgov_embedded import updates
+from taskgov_embedded.deployments import steps
+from taskgov_embedded.template import Translated, translate
+from tests.deployment.releases import older_release
+from tests.template.conftest import ALIAS, ROOT, load, references, role_of, statements
 
 FUNCTIONS = load().resources_of("AWS::Lambda::Function")
 OF_EVERY_FUNCTION = {"LOG_LEVEL", "POWERTOOLS_SERVICE_NAME", "POWERTOOLS_METRICS_NAMESPACE"}
@@ -181,3 +184,69 @@ def test_every_layer_folder_is_a_layer_of_the_template(stack: Translated) -> Non
     assert {Path(one["Content"]["S3Key"]).name for one in layers} == {
         path.name for path in (ROOT / "layers").iterdir() if path.is_dir() and path.name != "__pycache__"
     }
+
+
+@functions
+def test_a_new_version_takes_over_step_by_step_and_goes_back_when_it_fails(stack: Translated, name: str) -> None:
+    alias = stack.cfn["Resources"][f"{name}{ALIAS}"]
+    (group,) = updates.references(alias["UpdatePolicy"]["CodeDeployLambdaAliasUpdate"]["DeploymentGroupName"])
+    deployment = stack.resources_of("AWS::CodeDeploy::DeploymentGroup")[group]
+    condition, watched, unwatched = deployment["AlarmConfiguration"]["Fn::If"]
+    alarm = "NewIntakeVersionErrorsAlarm" if name == "ReceiveEventFunction" else "NewVersionErrorsAlarm"
+    assert (condition, unwatched) == ("RollsBack", {})
+    assert watched == {"Enabled": True, "Alarms": [{"Name": {"Ref": alarm}}]}
+    assert "DEPLOYMENT_STOP_ON_ALARM" in deployment["AutoRollbackConfiguration"]["Events"]
+    assert references(deployment["ServiceRoleArn"]) == {"DeploymentRole"}
+    newest = [one for one in references(stack.resources_of("AWS::CloudWatch::Alarm")[alarm]) if "Version" in one]
+    assert [one for one in newest if one.startswith(f"{name}Version")] != []
+
+
+@pytest.mark.parametrize("preference", load().cfn["Parameters"]["DeploymentPreference"]["AllowedValues"])
+def test_the_parameter_says_how_calls_move(preference: str) -> None:
+    translated = translate(ROOT / "template.yaml", {"DeploymentPreference": preference})
+    groups = translated.resources_of("AWS::CodeDeploy::DeploymentGroup").values()
+    names = {one["DeploymentConfigName"]["Fn::Sub"][1]["ConfigName"] for one in groups}
+    assert names == {preference}
+    assert list(steps(f"CodeDeployDefault.Lambda{preference}"))[-1] == (1.0, 0)
+
+
+def test_a_change_of_a_layer_alone_makes_a_new_version_of_every_function(tmp_path: Path) -> None:
+    older = translate(older_release(tmp_path), {}).resources_of("AWS::Lambda::Version")
+    newer = load().resources_of("AWS::Lambda::Version")
+    assert len(older) == len(newer) == len(FUNCTIONS)
+    assert set(older) & set(newer) == set()
+
+
+@functions
+def test_signed_code_is_asked_for_when_a_configuration_is_given(name: str) -> None:
+    given = {"Fn::If": ["ChecksSignatures", {"Ref": "CodeSigningConfigArn"}, {"Ref": "AWS::NoValue"}]}
+    assert FUNCTIONS[name]["CodeSigningConfigArn"] == given
+
+
+def test_no_function_can_be_reached_from_outside(stack: Translated) -> None:
+    public = {"AWS::Lambda::Url", "AWS::Serverless::Api", "AWS::ApiGateway::RestApi", "AWS::ApiGatewayV2::Api"}
+    assert stack.types() & (public | {"AWS::Lambda::Permission", "AWS::ElasticLoadBalancingV2::LoadBalancer"}) == set()
+
+
+VERSIONED = {
+    "Architecture": "asks for other layers, which make a new version",
+    "LogLevel": "waits for the next version: docs/deploy.md says how to make one",
+    "VpcSubnetIds": "waits for the next version: docs/deploy.md says how to make one",
+    "VpcSecurityGroupIds": "waits for the next version: docs/deploy.md says how to make one",
+}
+"""Parameters in what a version keeps: a change of one of them alone publishes none, and the alias stays where it is."""
+NOT_VERSIONED = {"ReservedConcurrentExecutions", "CodeSigningConfigArn", "Tags"}
+
+
+def test_a_parameter_that_a_version_keeps_is_known_to_wait_for_the_next_one() -> None:
+    parameters = set(load().cfn["Parameters"]) - {"AWS::NoValue"}
+    kept = {
+        name
+        for function in FUNCTIONS.values()
+        for key, value in function.items()
+        if key not in NOT_VERSIONED
+        for name in references(value) & parameters
+    }
+    assert kept == set(VERSIONED)
+    page = (ROOT / "docs" / "deploy.md").read_text()
+    assert "`LogLevel`, `VpcSubnetIds` or\n`VpcSecurityGroupIds` *alone* makes no new version" in page

@@ -1,14 +1,17 @@
 """Who may do what: no role holds more than its work needs, and what a role needs is there."""
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import yaml
+from moto.iam.aws_managed_policies import aws_managed_policies_data
 
+from taskgov_embedded import updates
 from taskgov_embedded.template import Translated
-from tests.template.conftest import Properties, definition_of, load, references, role_of, statements
+from tests.template.conftest import ALIAS, Properties, definition_of, load, references, role_of, statements
 
 ROLES = load().resources_of("AWS::IAM::Role")
 
@@ -28,6 +31,7 @@ WILDCARDS = {
     "logs:PutResourcePolicy": "resource policies are the account's",
     "logs:DescribeResourcePolicies": "resource policies are the account's",
     "logs:DescribeLogGroups": "what Step Functions asks before it logs",
+    "cloudwatch:DescribeAlarms": "CodeDeploy asks for all alarms of a deployment in one call",
 }
 """Actions that may have any resource, and why."""
 
@@ -121,7 +125,7 @@ def test_one_service_may_assume_it_and_only_for_this_account_where_the_service_s
     service = trust["Principal"]["Service"]
     if service == "lambda.amazonaws.com":
         return  # Lambda tells no source account
-    assert service in {"states.amazonaws.com", "scheduler.amazonaws.com"}
+    assert service in {"states.amazonaws.com", "scheduler.amazonaws.com", "codedeploy.amazonaws.com"}
     assert trust["Condition"]["StringEquals"]["aws:SourceAccount"] == {"Ref": "AWS::AccountId"}
 
 
@@ -317,6 +321,54 @@ def test_the_schedules_may_reach_their_three_targets_and_the_dead_letter_queue(s
     }
     (trust,) = ROLES["ScheduleRole"]["AssumeRolePolicyDocument"]["Statement"]
     assert references(trust["Condition"]["StringEquals"]["aws:SourceArn"]) == {"Schedules"}
+
+
+def called(node: Any) -> Iterator[str]:
+    """Yield the logical ids of functions and their aliases that a value refers to, as they stand there."""
+    yield from (name for name in updates.references(node) if re.search(rf"Function({ALIAS})?$", name))
+
+
+def test_whoever_calls_a_function_calls_its_alias(stack: Translated) -> None:
+    machines = stack.resources_of("AWS::StepFunctions::StateMachine").values()
+    schedules = stack.resources_of("AWS::Scheduler::Schedule").values()
+    mappings = stack.resources_of("AWS::Lambda::EventSourceMapping").values()
+    granted = [
+        statement["Resource"]
+        for role in ROLES.values()
+        for statement in statements(role)
+        if "lambda:InvokeFunction" in statement["Action"]
+    ]
+    targets = [
+        *(one["DefinitionSubstitutions"] for one in machines),
+        *(one["Target"]["Arn"] for one in schedules),
+        *(one["FunctionName"] for one in mappings),
+        *granted,
+    ]
+    found = [name for target in targets for name in called(target)]
+    assert len(found) >= 15
+    assert [name for name in found if not name.endswith(ALIAS)] == []
+
+
+def test_code_deploy_may_move_the_aliases_of_these_functions_and_nothing_else(stack: Translated) -> None:
+    own = set(stack.resources_of("AWS::Lambda::Function"))
+    on = {
+        action: {text for resource in statement["Resource"] for text in updates.references(resource)}
+        for statement in statements(ROLES["DeploymentRole"])
+        for action in statement["Action"]
+        if action.startswith("lambda:")
+    }
+    assert set(on) == {"lambda:GetAlias", "lambda:UpdateAlias", "lambda:GetProvisionedConcurrencyConfig"}
+    managed = json.loads(aws_managed_policies_data)["AWSCodeDeployRoleForLambdaLimited"]["Document"]["Statement"]
+    assert actions(ROLES["DeploymentRole"]) == set(managed[0]["Action"])
+    (intake,) = stack.resources_of("AWS::IAM::Policy").values()
+    assert references(intake["Roles"]) == {"DeploymentRole"}
+    everywhere = {
+        name
+        for statement in statements(ROLES["DeploymentRole"])
+        for resource in statement["Resource"]
+        for name in references(resource)
+    }
+    assert everywhere == own
 
 
 def test_the_list_of_wildcards_holds_no_leftovers() -> None:

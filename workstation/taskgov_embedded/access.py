@@ -203,9 +203,18 @@ def _sns(_operation: str, params: Mapping[str, Any], _place: Place) -> tuple[str
     return (params.get("TopicArn") or params.get("TargetArn") or "*",)
 
 
-def _lambda(_operation: str, params: Mapping[str, Any], place: Place) -> tuple[str, ...]:
+def _lambda(operation: str, params: Mapping[str, Any], place: Place) -> tuple[str, ...]:
+    """Name the function, with the version or alias that is called.
+
+    For calls on an alias itself the reference names the function, and Lambda's own guide the alias: either will do.
+    """
     name = params.get("FunctionName")
-    return (_as_arn(name, place.arn("lambda", f"function:{name}")),) if name else ("*",)
+    if not name:
+        return ("*",)
+    arn = _as_arn(name, place.arn("lambda", f"function:{name}"))
+    if operation in {"GetAlias", "UpdateAlias"}:
+        return (arn, f"{arn}:{params['Name']}")
+    return (f"{arn}:{params['Qualifier']}" if "Qualifier" in params else arn,)
 
 
 def _states(operation: str, params: Mapping[str, Any], _place: Place) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ that each state is reached, that every Choice has a way out, and that an integra
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -71,3 +72,30 @@ def _problems_of_state(name: str, state: Mapping[str, Any]) -> Iterator[str]:
             f"state {name!r}: {integration['service']} has no .waitForTaskToken of its own, "
             f"use aws-sdk:{integration['service']}:{integration['action']}.waitForTaskToken"
         )
+
+
+def text_of(name: str, properties: Mapping[str, Any]) -> str:
+    """Return the definition of a state machine as the template gives it, checked, with its placeholders filled."""
+    definition = properties.get("DefinitionString") or json.dumps(properties["Definition"])
+    text = substitute(definition, properties.get("DefinitionSubstitutions", {}))
+    check(name, json.loads(text))
+    return _with_float_percentages(text)
+
+
+def substitute(definition: str, values: Mapping[str, Any]) -> str:
+    """Put DefinitionSubstitutions into the text of a state machine; every placeholder needs a value.
+
+    >>> substitute('{"Resource": "${PlanArn}"}', {"PlanArn": "arn:x"})
+    '{"Resource": "arn:x"}'
+    """
+    missing = set(re.findall(r"\$\{([A-Za-z0-9_]+)\}", definition)) - set(values)
+    if missing:
+        raise ValueError(f"no DefinitionSubstitutions for {', '.join(sorted(missing))}")
+    for key, value in values.items():
+        definition = definition.replace("${" + key + "}", json.dumps(str(value))[1:-1])
+    return definition
+
+
+def _with_float_percentages(definition: str) -> str:
+    """Write `ToleratedFailurePercentage` as moto's grammar wants it: it refuses `50` and takes `50.0`."""
+    return re.sub(r'("ToleratedFailurePercentage"\s*:\s*\d+)(?=\s*[,}])', r"\1.0", definition)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from taskgov_embedded.gateway import AwsError
 from taskgov_embedded.runtime import FunctionSpec
-from taskgov_embedded.template import LOCAL_BUCKET
+from taskgov_embedded.versions import LATEST, name_of, qualifier_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,9 +32,23 @@ class Functions:
         account.gateway.answer("lambda", "Invoke", self._invoke)
 
     def add_all(self, root: Path) -> None:
-        """Take the template's functions in; their code is below `root`."""
-        for function in self._account.resources.of("AWS::Lambda::Function"):
-            self._runtime.add(self._spec(function, root))
+        """Take the template's functions in, with their versions and aliases; their code is below `root`."""
+        for kind in ("AWS::Lambda::Function", "AWS::Lambda::Version", "AWS::Lambda::Alias"):
+            for one in self._account.resources.of(kind):
+                self.take(one, root)
+
+    def take(self, one: Resolved, root: Path) -> None:
+        """Take in one function, version or alias; any other resource is none of these."""
+        match one.kind:
+            case "AWS::Lambda::Function":
+                self._runtime.add(self._spec(one, root))
+            case "AWS::Lambda::Version":
+                self._runtime.publish(name_of(one.properties["FunctionName"]), qualifier_of(one.physical_id))
+            case "AWS::Lambda::Alias":
+                name, version = name_of(one.properties["FunctionName"]), one.properties["FunctionVersion"]
+                self._runtime.point(name, one.properties["Name"], version)
+            case _:
+                return
 
     def invoke_later(self, name_or_arn: str, event: Any, attempt: int = 0) -> None:
         """Take an asynchronous event."""
@@ -61,13 +75,12 @@ class Functions:
     def _layer(self, arn: str, root: Path) -> Path:
         for layer in self._account.resources.of("AWS::Lambda::LayerVersion"):
             if layer.physical_id == arn:
-                content = layer.properties["Content"]
-                key: str = content["S3Key"] if isinstance(content, dict) else content.removeprefix(LOCAL_BUCKET)
+                key: str = layer.properties["Content"]["S3Key"]
                 return root / key / "python"
         raise ValueError(f"the layer {arn} is not in the template")
 
     def _invoke(self, call: Call) -> Mapping[str, Any]:
-        name = call.params["FunctionName"]
+        name = _qualified(call.params)
         if self._runtime.spec(name) is None:
             raise AwsError("ResourceNotFoundException", f"Function not found: {name}")
         payload = call.params.get("Payload") or b"{}"
@@ -76,7 +89,7 @@ class Functions:
             self.invoke_later(name, event)
             return {"StatusCode": 202, "Payload": b""}
         result = self._runtime.invoke(name, event)
-        answer = {"StatusCode": 200, "ExecutedVersion": "$LATEST", "Payload": result.payload.encode()}
+        answer = {"StatusCode": 200, "ExecutedVersion": result.version, "Payload": result.payload.encode()}
         return answer | ({"FunctionError": "Unhandled"} if result.is_error else {})
 
     def _run_async(self, name_or_arn: str, event: Any, attempt: int) -> None:
@@ -105,7 +118,7 @@ class Functions:
             "timestamp": self._account.clock.iso,
             "requestContext": {
                 "requestId": result.request_id,
-                "functionArn": f"{self._arn(name)}:$LATEST",
+                "functionArn": f"{self._arn(name)}:{qualifier_of(name)}",
                 "condition": condition,
             },
             "requestPayload": result.event,
@@ -146,9 +159,16 @@ class Functions:
     def _event_invoke_config(self, name_or_arn: str) -> Mapping[str, Any]:
         spec = self._runtime.spec(name_or_arn)
         for one in self._account.resources.of("AWS::Lambda::EventInvokeConfig"):
-            if spec is not None and one.properties["FunctionName"] == spec.name:
+            holder = (one.properties["FunctionName"], one.properties.get("Qualifier", LATEST))
+            if spec is not None and holder == (spec.name, qualifier_of(name_or_arn)):
                 return one.properties
         return {}
+
+
+def _qualified(params: Mapping[str, Any]) -> str:
+    """Return the function that is called, with the qualifier that stands beside its name."""
+    name: str = params["FunctionName"]
+    return f"{name}:{params['Qualifier']}" if "Qualifier" in params else name
 
 
 def _as_variable(value: Any) -> str:

@@ -30,6 +30,10 @@ class Policies:
             self._by_role[role_arn] = () if role is None else tuple(self._statements(role, role_arn))
         return self._by_role[role_arn]
 
+    def forget(self) -> None:
+        """Read the policies anew: the template has changed."""
+        self._by_role.clear()
+
     def role_arns(self) -> tuple[str, ...]:
         """Return every role of the template."""
         return tuple(self._arn(role) for role in self._resources.of("AWS::IAM::Role"))

@@ -84,7 +84,8 @@ class Queues:
         SQSBackend.is_message_valid_based_on_retention_period = kept
 
     def add_mappings(self, resources: Resources) -> None:
-        """Take the template's mappings in."""
+        """Take the template's mappings in, and let go of those that it no longer has."""
+        self._mappings.clear()
         for one in resources.of("AWS::Lambda::EventSourceMapping"):
             properties = one.properties
             if properties.get("Enabled", True) in {True, "true"}:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-import re
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +20,10 @@ from moto.cloudformation import models, parsing
 from moto.cloudformation.exceptions import UnformattedGetAttTemplateException
 
 from taskgov_embedded import definitions
+from taskgov_embedded.changed_by_api import ChangedByApi
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from taskgov_embedded.access import Place
     from taskgov_embedded.clients import Clients
@@ -80,6 +81,8 @@ _RECORDED: dict[str, tuple[str | None, Callable[[Place, str, str], tuple[str, di
         "LayerName",
         lambda place, name, _: (place.arn("lambda", f"layer:{name}:1"), {}),
     ),
+    "AWS::CodeDeploy::Application": ("ApplicationName", lambda _, name, __: (name, {})),
+    "AWS::CodeDeploy::DeploymentGroup": ("DeploymentGroupName", lambda _, name, __: (name, {})),
     "AWS::Lambda::EventSourceMapping": (None, lambda _, name, __: (name, {"Id": name})),
     "AWS::Lambda::EventInvokeConfig": (None, lambda _, name, __: (name, {})),
     "AWS::Lambda::Permission": (None, lambda _, name, __: (name, {})),
@@ -109,7 +112,11 @@ class Resources:
         self._place = place
         self._clients = clients
         self._undo: list[Callable[[], None]] = []
+        self._published: dict[str, int] = {}
+        self._by_api = ChangedByApi(clients)
         self._made_by_api: dict[str, tuple[str | None, Callable[[str, dict[str, Any]], MadeResource]]] = {
+            "AWS::Lambda::Version": (None, self._version),
+            "AWS::Lambda::Alias": (None, self._alias),
             "AWS::StepFunctions::StateMachine": ("StateMachineName", self._state_machine),
             "AWS::Events::EventBus": ("Name", self._event_bus),
             "AWS::Scheduler::Schedule": ("Name", self._schedule),
@@ -123,20 +130,20 @@ class Resources:
 
     def create(self, translated: Translated, parameters: Mapping[str, str]) -> None:
         """Create everything in the template."""
-        unknown = sorted(one for one in translated.types() if not self._known(one))
-        if unknown:
-            raise UnsupportedResourceError(f"the embedded stack cannot make {', '.join(unknown)}")
-        self._patch_moto()
-        try:
+        self.refuse_unknown(translated)
+        with self.in_moto():
             given = [{"ParameterKey": key, "ParameterValue": str(value)} for key, value in parameters.items()]
             client = self._clients.of_person("cloudformation")
             client.create_stack(StackName=STACK_NAME, TemplateBody=json.dumps(translated.cfn), Parameters=given)
-            self._read_back(client)
-        finally:
-            while self._undo:
-                self._undo.pop()()
+            self.read_back()
         self._complete_buckets()
         self._note_what_permissions_depend_on()
+
+    def refuse_unknown(self, translated: Translated) -> None:
+        """Raise for a type that nothing here can make."""
+        unknown = sorted(one for one in translated.types() if not self._known(one))
+        if unknown:
+            raise UnsupportedResourceError(f"the embedded stack cannot make {', '.join(unknown)}")
 
     def of(self, kind: str) -> list[Resolved]:
         """Return the resources of a type, in the order of their creation."""
@@ -149,13 +156,22 @@ class Resources:
     def _known(self, kind: str) -> bool:
         return kind in _RECORDED or kind in self._made_by_api or kind in parsing.get_model_map()
 
-    def _patch_moto(self) -> None:
+    @contextmanager
+    def in_moto(self) -> Iterator[None]:
         """Let moto's CloudFormation ask here first: for a type's maker, for names, and for resolved properties."""
+        self._patch_moto()
+        try:
+            yield
+        finally:
+            while self._undo:
+                self._undo.pop()()
+
+    def _patch_moto(self) -> None:
         own_class, own_parse = parsing.resource_class_from_type, parsing.parse_resource_and_generate_name
         own_name_property = parsing.resource_name_property_from_type
 
         def class_from_type(kind: str) -> Any:
-            return _Maker(kind, self._make) if self._is_ours(kind) else own_class(kind)
+            return _Maker(kind, self._make, self._by_api) if self._is_ours(kind) else own_class(kind)
 
         def name_property(kind: str) -> str | None:
             if kind in _RECORDED:
@@ -189,7 +205,9 @@ class Resources:
         reference, attributes = _RECORDED[kind][1](self._place, name, logical_id)
         return MadeResource(reference, attributes, kind)
 
-    def _read_back(self, client: Any) -> None:
+    def read_back(self) -> None:
+        """Take over the physical ids and the outputs that moto knows."""
+        client = self._clients.of_person("cloudformation")
         for page in client.get_paginator("list_stack_resources").paginate(StackName=STACK_NAME):
             for one in page["StackResourceSummaries"]:
                 if one.get("PhysicalResourceId"):
@@ -221,13 +239,21 @@ class Resources:
                 arn = name if name.startswith("arn:") else self._place.arn("sqs", name)
                 self._place.kms_keys[arn] = key if key.startswith("arn:") else self._place.arn("kms", f"key/{key}")
 
+    def _version(self, _name: str, properties: dict[str, Any]) -> MadeResource:
+        function = properties["FunctionName"]
+        number = self._published[function] = self._published.get(function, 0) + 1
+        arn = self._place.arn("lambda", f"function:{function}:{number}")
+        return MadeResource(arn, {"Version": str(number), "FunctionArn": arn}, "AWS::Lambda::Version")
+
+    def _alias(self, _name: str, properties: dict[str, Any]) -> MadeResource:
+        arn = self._place.arn("lambda", f"function:{properties['FunctionName']}:{properties['Name']}")
+        return MadeResource(arn, {"AliasArn": arn}, "AWS::Lambda::Alias")
+
     def _state_machine(self, name: str, properties: dict[str, Any]) -> MadeResource:
-        definition = properties.get("DefinitionString") or json.dumps(properties["Definition"])
-        text = substitute(definition, properties.get("DefinitionSubstitutions", {}))
-        definitions.check(name, json.loads(text))
+        text = definitions.text_of(name, properties)
         made = self._clients.of_person("stepfunctions").create_state_machine(
             name=name,
-            definition=_with_float_percentages(text),
+            definition=text,
             roleArn=properties["RoleArn"],
             type=properties.get("StateMachineType", "STANDARD"),
         )
@@ -292,14 +318,26 @@ class Resources:
 class _Maker:
     """Stand in for a model class of moto's CloudFormation."""
 
-    def __init__(self, kind: str, make: Callable[[str, str, dict[str, Any], str], MadeResource]) -> None:
+    def __init__(
+        self, kind: str, make: Callable[[str, str, dict[str, Any], str], MadeResource], by_api: ChangedByApi
+    ) -> None:
         self._kind = kind
         self._make = make
+        self._by_api = by_api
 
     def create_from_cloudformation_json(
         self, name: str, resource: dict[str, Any], _account: str, _region: str, **about: Any
     ) -> MadeResource:
         return self._make(self._kind, name, resource["Properties"], about["LogicalId"])
+
+    def update_from_cloudformation_json(self, original_resource: Any, cloudformation_json: Any, **_about: Any) -> Any:
+        """Bring a resource to its new properties; what is only written down is it already."""
+        self._by_api.update(self._kind, original_resource.physical_resource_id, cloudformation_json["Properties"])
+        return original_resource
+
+    def delete_from_cloudformation_json(self, name: str, resource: dict[str, Any], *_where: str) -> None:
+        """Delete a resource; what is only written down is forgotten with the stack."""
+        self._by_api.delete(self._kind, name, resource["Properties"])
 
     def has_cfn_attr(self, _name: str) -> bool:
         """Leave it to the resource, once it is made: that refuses an attribute that its type has not."""
@@ -315,22 +353,3 @@ def physical_name(kind: str, stack_name: str, logical_id: str) -> str:
     suffix = hashlib.sha256(f"{stack_name}/{logical_id}".encode()).hexdigest()[:12]
     name = f"{stack_name}-{logical_id}"
     return f"{name[:50]}-{suffix}".lower() if kind == "AWS::S3::Bucket" else f"{name[:51]}-{suffix.upper()}"
-
-
-def substitute(definition: str, values: Mapping[str, Any]) -> str:
-    """Put DefinitionSubstitutions into the text of a state machine; every placeholder needs a value.
-
-    >>> substitute('{"Resource": "${PlanArn}"}', {"PlanArn": "arn:x"})
-    '{"Resource": "arn:x"}'
-    """
-    missing = set(re.findall(r"\$\{([A-Za-z0-9_]+)\}", definition)) - set(values)
-    if missing:
-        raise ValueError(f"no DefinitionSubstitutions for {', '.join(sorted(missing))}")
-    for key, value in values.items():
-        definition = definition.replace("${" + key + "}", json.dumps(str(value))[1:-1])
-    return definition
-
-
-def _with_float_percentages(definition: str) -> str:
-    """Write `ToleratedFailurePercentage` as moto's grammar wants it: it refuses `50` and takes `50.0`."""
-    return re.sub(r'("ToleratedFailurePercentage"\s*:\s*\d+)(?=\s*[,}])', r"\1.0", definition)

@@ -22,6 +22,7 @@ from moto.logs.models import logs_backends
 from taskgov_embedded import emf
 from taskgov_embedded.faults import FunctionCrash
 from taskgov_embedded.process import Sandbox, entered
+from taskgov_embedded.versions import LATEST, Alias, name_of, qualifier_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -66,6 +67,7 @@ class Result:
     is_error: bool
     log: tuple[str, ...]
     metrics: tuple[emf.Datum, ...]
+    version: str = LATEST
 
     @property
     def value(self) -> Any:
@@ -101,6 +103,7 @@ class _Warm:
 
     spec: FunctionSpec
     sandbox: Sandbox
+    version: str = LATEST
     handler: Callable[[Any, LambdaContext], Any] | None = None
     count: int = 0
     log_stream: str = ""
@@ -131,11 +134,37 @@ class Runtime:
         self._timeline = timeline
         self._shared = shared_packages
         self._functions: dict[str, _Warm] = {}
+        self._published: dict[tuple[str, str], _Warm] = {}
+        self._aliases: dict[tuple[str, str], Alias] = {}
+        self._invoked: dict[str, int] = {}
 
     def add(self, spec: FunctionSpec) -> None:
-        """Take a function in."""
+        """Take a function in, or its new code and settings; published versions stay what they are."""
+        self._functions[spec.name] = self._started(spec, LATEST)
+
+    def publish(self, name: str, version: str) -> None:
+        """Keep a function as it is now, under a number."""
+        if (name, version) not in self._published:
+            self._published[name, version] = self._started(self._functions[name].spec, version)
+
+    def alias(self, name: str, alias: str) -> Alias | None:
+        """Return where an alias points."""
+        return self._aliases.get((name, alias))
+
+    def point(self, name: str, alias: str, version: str, weights: Mapping[str, float] | None = None) -> None:
+        """Let an alias point to a version, and a part of its calls to others."""
+        for one in (version, *(weights or {})):
+            assert (name, one) in self._published, f"{name} has no version {one}"
+        self._aliases[name, alias] = Alias(version, dict(weights or {}))
+
+    def remove_all(self) -> None:
+        """Forget every function."""
+        for known in (self._functions, self._published, self._aliases):
+            known.clear()
+
+    def _started(self, spec: FunctionSpec, version: str) -> _Warm:
         credentials = self._identities.assume(spec.role_arn, spec.name)
-        stream = f"{self._clock.now:%Y/%m/%d}/[$LATEST]{uuid.uuid5(uuid.NAMESPACE_URL, spec.name).hex}"
+        stream = f"{self._clock.now:%Y/%m/%d}/[{version}]{uuid.uuid5(uuid.NAMESPACE_URL, spec.name).hex}"
         environment = dict(spec.environment) | {
             "AWS_REGION": self._place.region,
             "AWS_DEFAULT_REGION": self._place.region,
@@ -143,7 +172,7 @@ class Runtime:
             "AWS_SECRET_ACCESS_KEY": credentials.secret_key,
             "AWS_SESSION_TOKEN": credentials.token,
             "AWS_LAMBDA_FUNCTION_NAME": spec.name,
-            "AWS_LAMBDA_FUNCTION_VERSION": "$LATEST",
+            "AWS_LAMBDA_FUNCTION_VERSION": version,
             "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(spec.memory_mb),
             "AWS_LAMBDA_INITIALIZATION_TYPE": "on-demand",
             "AWS_LAMBDA_LOG_GROUP_NAME": spec.log_group,
@@ -155,12 +184,23 @@ class Runtime:
             "PATH": "/var/lang/bin:/usr/local/bin:/usr/bin:/bin",
         }
         sandbox = Sandbox(environment, (spec.directory, *spec.layers), self._shared)
-        self._functions[spec.name] = _Warm(spec, sandbox, log_stream=stream)
+        return _Warm(spec, sandbox, version, log_stream=stream)
 
     def spec(self, name_or_arn: str) -> FunctionSpec | None:
-        """Return the function of a name, an ARN, or either with a qualifier."""
-        warm = self._functions.get(_plain_name(name_or_arn))
-        return warm.spec if warm else None
+        """Return the function of a name, an ARN, or either with a qualifier that it has."""
+        warm = self._functions.get(name_of(name_or_arn))
+        return warm.spec if warm and self._has(name_or_arn) else None
+
+    def _has(self, name_or_arn: str) -> bool:
+        key = (name_of(name_or_arn), qualifier_of(name_or_arn))
+        return key[1] == LATEST or key in self._published or key in self._aliases
+
+    def _reached(self, name_or_arn: str) -> _Warm:
+        """Return the code that a call reaches; an alias that is being moved gives its calls to two versions."""
+        name, qualifier = name_of(name_or_arn), qualifier_of(name_or_arn)
+        alias = self._aliases.get((name, qualifier))
+        version = alias.next_version() if alias else qualifier
+        return self._functions[name] if version == LATEST else self._published[name, version]
 
     def specs(self) -> tuple[FunctionSpec, ...]:
         """Return every function, in the template's order."""
@@ -168,9 +208,10 @@ class Runtime:
 
     def invoke(self, name_or_arn: str, event: Any) -> Result:
         """Run a handler with an event (data, not text), and keep what it printed."""
-        warm = self._functions[_plain_name(name_or_arn)]
+        warm = self._reached(name_or_arn)
         warm.count += 1
-        request_id = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{warm.spec.name}/{warm.count}"))
+        number = self._invoked[warm.spec.name] = self._invoked.get(warm.spec.name, 0) + 1
+        request_id = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{warm.spec.name}/{number}"))
         started = self._clock.now
         with entered(warm.sandbox) as invocation:
             payload, is_error = self._run(warm, event, request_id)
@@ -179,7 +220,8 @@ class Runtime:
         if self._clock.now - started > timedelta(seconds=warm.spec.timeout_seconds):
             payload, is_error = _timed_out(warm.spec, request_id), True
         lines = tuple(invocation.output.getvalue().splitlines())
-        result = Result(warm.spec.logical_id, request_id, event, payload, is_error, lines, self._keep(warm, lines))
+        kept = self._keep(warm, lines)
+        result = Result(warm.spec.logical_id, request_id, event, payload, is_error, lines, kept, warm.version)
         self.results.append(result)
         outcome = f"failed: {result.value['errorType']}" if is_error else "ok"
         self._timeline.add("invocation", f"{warm.spec.logical_id} {outcome}", result=result)
@@ -217,8 +259,8 @@ class Runtime:
     def _context(self, warm: _Warm, request_id: str) -> LambdaContext:
         return LambdaContext(
             function_name=warm.spec.name,
-            function_version="$LATEST",
-            invoked_function_arn=warm.spec.arn,
+            function_version=warm.version,
+            invoked_function_arn=warm.spec.arn if warm.version == LATEST else f"{warm.spec.arn}:{warm.version}",
             memory_limit_in_mb=str(warm.spec.memory_mb),
             aws_request_id=request_id,
             log_group_name=warm.spec.log_group,
@@ -257,16 +299,6 @@ def _print_warning(
     message: Warning | str, category: type[Warning], filename: str, lineno: int, *_file_and_line: object
 ) -> None:
     sys.stderr.write(f"{filename}:{lineno}: {category.__name__}: {message}\n")
-
-
-def _plain_name(name_or_arn: str) -> str:
-    """Return the name in an ARN, without a version or alias.
-
-    >>> _plain_name("arn:aws:lambda:us-east-1:111122223333:function:plan:live")
-    'plan'
-    """
-    _, _, name = name_or_arn.rpartition("function:")
-    return name.split(":")[0]
 
 
 def _error(kind: str, message: str, request_id: str, error: BaseException | None = None) -> str:

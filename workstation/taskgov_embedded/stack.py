@@ -24,6 +24,7 @@ from taskgov_embedded.baton import Baton
 from taskgov_embedded.bus import Bus
 from taskgov_embedded.clients import Clients
 from taskgov_embedded.clock import VirtualClock
+from taskgov_embedded.deployments import Deployments
 from taskgov_embedded.eks import Eks
 from taskgov_embedded.faults import Faults
 from taskgov_embedded.functions import Functions
@@ -42,6 +43,7 @@ from taskgov_embedded.schedules import Schedules
 from taskgov_embedded.sts import Sts
 from taskgov_embedded.template import translate
 from taskgov_embedded.timeline import Timeline
+from taskgov_embedded.updates import DeploymentFailedError, Updates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -140,6 +142,12 @@ class Stack:
         )
         self._runtime = Runtime(self.place, self.clock, self._identities, self._gateway, self.timeline, shared_packages)
         self._functions = Functions(self.account, self._runtime)
+        self._updates = Updates(
+            self.place,
+            self._resources,
+            lambda one: self._functions.take(one, self._path.parent),
+            Deployments(self.account, self._runtime).move,
+        )
         self.bus = Bus(self.account, self._functions.invoke_later)
         self._queues = Queues(self.account, self._runtime)
         self.schedules = Schedules(self.account, self.bus)
@@ -194,6 +202,39 @@ class Stack:
         self.schedules.arm_rules()
         self._gateway.calls.clear()
         self._need_what_machines_log_with()
+
+    def update(self, template: str | Path, parameters: Mapping[str, str] | None = None) -> str | None:
+        """Deploy another template, or the same one with other parameters, while everything else goes on.
+
+        Returns None; or why CodeDeploy took a new version back, and then everything is as it was before.
+        """
+        before = (self._path, self.parameters, self.translated)
+        why = None
+        try:
+            self._bring_to(Path(template).resolve(), dict(parameters or {}))
+        except DeploymentFailedError as failed:
+            self._path, self.parameters, self.translated = before
+            self._updates.update(self.translated, self.parameters, gradually=False)
+            why = str(failed)
+        self._policies.forget()
+        self._queues.add_mappings(self._resources)
+        self.schedules.arm()
+        return why
+
+    def _bring_to(self, path: Path, parameters: dict[str, str]) -> None:
+        self._path, self.parameters = path, parameters
+        self.translated = translate(path, parameters)
+        self._policies.forget()
+        self._updates.update(self.translated, parameters)
+
+    def uninstall(self) -> list[str]:
+        """Delete the stack as `sam delete` does; return the logical ids of what is retained."""
+        retained = self._updates.delete()
+        self._runtime.remove_all()
+        self._queues.add_mappings(self._resources)
+        self._policies.forget()
+        self.schedules.arm()
+        return retained
 
     def _need_what_machines_log_with(self) -> None:
         """Check what Step Functions asks of a machine's role when it is created with logs or traces."""

@@ -1,12 +1,14 @@
 """Read a SAM template as CloudFormation would see it: through the SAM translator.
 
-Code stays where it is: a function's directory travels in its S3 key (`local` is a bucket that nobody opens), a state
-machine's definition is read in. What `Translated.cfn` holds is therefore the whole truth about the stack.
+Code stays where it is: a function's directory travels in its S3 key (`local` is a bucket that nobody opens), with the
+digest of its content as the version; a state machine's definition is read in. What `Translated.cfn` holds is therefore
+the whole truth about the stack.
 """
 
 from __future__ import annotations
 
 import copy
+import hashlib
 import logging
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-LOCAL_BUCKET = "s3://local/"
+LOCAL_BUCKET = "local"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +50,9 @@ class _NoManagedPolicies:
 
 def translate(path: Path, parameters: Mapping[str, str]) -> Translated:
     """Translate the template at `path`; parameters that are not given take their defaults."""
-    # It says at each translation that it has metrics of its own which nobody reads.
-    logging.getLogger("samtranslator.metrics").setLevel(logging.ERROR)
+    # It says at each translation that it has metrics which nobody reads, and switches which nobody has set.
+    for noisy in ("samtranslator.metrics", "samtranslator.feature_toggle"):
+        logging.getLogger(noisy).setLevel(logging.ERROR)
     template = copy.deepcopy(_read_template(path, path.stat().st_mtime_ns))
     for section in _sections(template):
         _point_to_local_code(section, path.parent)
@@ -65,10 +68,25 @@ def _sections(template: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def _point_to_local_code(section: dict[str, Any], root: Path) -> None:
     for key in ("CodeUri", "ContentUri"):
         if isinstance(section.get(key), str):
-            section[key] = LOCAL_BUCKET + section[key].rstrip("/").removeprefix("./")
+            folder = section[key].rstrip("/").removeprefix("./")
+            section[key] = {"Bucket": LOCAL_BUCKET, "Key": folder, "Version": digest(root / folder)}
     if isinstance(section.get("DefinitionUri"), str):
         definition = root / section.pop("DefinitionUri")
         section["Definition"] = copy.deepcopy(_read_definition(definition, definition.stat().st_mtime_ns))
+
+
+def digest(folder: Path) -> str:
+    """Return what tells a folder's content from any other: `sam deploy` names what it uploads so."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return _digest(folder, tuple((path, path.stat().st_mtime_ns) for path in files))
+
+
+@lru_cache(maxsize=64)
+def _digest(folder: Path, files: tuple[tuple[Path, int], ...]) -> str:
+    found = hashlib.sha256()
+    for path, _ in files:
+        found.update(f"{path.relative_to(folder)}\0".encode() + path.read_bytes())
+    return found.hexdigest()[:16]
 
 
 # Reading YAML takes most of the time that a stack needs to open; tests open many stacks of one template.

@@ -11,7 +11,19 @@ if TYPE_CHECKING:
 
     from taskgov_embedded.clock import VirtualClock
 
-Kind = Literal["event", "delivery", "execution", "state", "invocation", "write", "denied", "fault", "settled", "note"]
+Kind = Literal[
+    "event",
+    "delivery",
+    "execution",
+    "state",
+    "invocation",
+    "write",
+    "denied",
+    "fault",
+    "settled",
+    "note",
+    "deployment",
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
 """Compose `plan_quotas`."""
 
 from functools import cache
-from typing import Literal
 
 from taskgov.adapters.s3 import Bucket
 from taskgov.bootstrap import aws
@@ -11,11 +10,10 @@ from taskgov.services.plan_quotas import PlanQuotas
 
 class PlanQuotasSettings(Settings):
     bucket_name: str
-    apply_mode: Literal["plan", "apply"]
 
 
 @cache
 def plan_quotas() -> PlanQuotas:
     """Return the use case over AWS."""
     settings = PlanQuotasSettings.from_env()
-    return PlanQuotas(documents=Bucket(aws.s3(), settings.bucket_name), mode=settings.apply_mode)
+    return PlanQuotas(documents=Bucket(aws.s3(), settings.bucket_name))

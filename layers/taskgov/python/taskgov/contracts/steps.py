@@ -5,7 +5,7 @@ The table of functions in `docs/architecture.md` shows who takes and gives what.
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
@@ -87,6 +87,8 @@ class ReadSnapshotResult(StepModel):
 
 class PlanQuotasRequest(StepModel):
     snapshot: Pointer
+    apply_mode: Literal["plan", "apply"] = "plan"
+    """What the operator allows; whoever does not say it gets a plan that nobody applies."""
     approved_changes: str | None = None
 
 

@@ -1,7 +1,6 @@
 """Plan a cluster's quotas from a stored snapshot, and store the plan."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 from taskgov.allocation.codec import changes_sha256, plan_to_json
 from taskgov.allocation.plan import Outcome, Plan
@@ -18,12 +17,11 @@ class PlanQuotas:
     """The use case with what it needs from the world."""
 
     documents: DocumentStore
-    mode: Literal["plan", "apply"]
 
     def __call__(self, request: PlanQuotasRequest) -> PlanQuotasResult:
         """Return the outcome and where the plan is. The same snapshot gives the same plan, byte for byte."""
         snapshot = snapshot_from_json(self.documents.get(request.snapshot))
-        plan = plan_quotas(snapshot, mode=self.mode, approved_changes=request.approved_changes)
+        plan = plan_quotas(snapshot, mode=request.apply_mode, approved_changes=request.approved_changes)
         key = KEY.format(cluster=plan.cluster_name, plan=plan.plan_id)
         return PlanQuotasResult(
             outcome=plan.outcome,
