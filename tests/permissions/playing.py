@@ -124,6 +124,7 @@ def play_beside(recorded: Recorded) -> None:
         world.stack.run_until_quiet()
         _fail_to_publish(world)
         _block_the_way_back(world, document)
+        _fail_to_audit(world)
         _deploy_another_release(world)
         _fail_to_tell(world)
 
@@ -210,6 +211,13 @@ def _block_the_way_back(world: World, document: Mapping[str, Any]) -> None:
 def _fail_to_publish(world: World) -> None:
     world.stack.faults.fail("sagemaker", "ListClusters", code="ThrottlingException", times=100)
     world.stack.fire("PublishUsageSchedule")
+    world.stack.run_until_quiet()
+    world.stack.faults.clear()
+
+
+def _fail_to_audit(world: World) -> None:
+    world.stack.faults.fail("stepfunctions", "StartExecution", code="ThrottlingException", times=100)
+    world.stack.fire("AuditAllSchedule")
     world.stack.run_until_quiet()
     world.stack.faults.clear()
 

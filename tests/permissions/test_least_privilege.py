@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from taskgov_embedded import iam
 from taskgov_embedded.deployable import TEMPLATE
 from taskgov_embedded.walkthrough.model import all_files, load
 from taskgov_embedded.walkthrough.player import Player
 from taskgov_embedded.walkthrough.world import World
-from tests.permissions.playing import Need, Recorded, play, play_beside
+from tests.permissions.playing import Recorded, play, play_beside
 from tests.support.golden import assert_section
 
 if TYPE_CHECKING:
@@ -60,31 +61,80 @@ def test_every_permission_is_used_or_has_its_reason(recorded: Recorded) -> None:
     assert unused(recorded) == set(UNUSED)
 
 
-def without(policy: tuple[Statement, ...], grant: Grant) -> tuple[Statement, ...]:
-    """Return the policy with one action less in one statement."""
-    return tuple(
-        replace(one, actions=tuple(action for action in one.actions if action != grant.action))
-        if (one.sid, one.resources) == (grant.sid, grant.resources)
-        else one
-        for one in policy
-    )
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """One action on one of the resources of one statement: the least that can be taken out of the template."""
+
+    grant: Grant
+    resource: str
+
+    def taken_from(self, policy: tuple[Statement, ...]) -> tuple[Statement, ...]:
+        """Return the policy without it."""
+        return tuple(rest for one in policy for rest in (self._rests(one) if self._is_in(one) else (one,)))
+
+    def _is_in(self, one: Statement) -> bool:
+        return (one.sid, one.resources) == (self.grant.sid, self.grant.resources) and self.grant.action in one.actions
+
+    def _rests(self, one: Statement) -> tuple[Statement, ...]:
+        others = tuple(action for action in one.actions if action != self.grant.action)
+        elsewhere = tuple(resource for resource in one.resources if resource != self.resource)
+        return replace(one, actions=others), replace(one, actions=(self.grant.action,), resources=elsewhere)
 
 
-def missed(recorded: Recorded, grant: Grant) -> Iterator[Need]:
-    """Yield what could not be done any more without a permission."""
-    policy = without(recorded.policies[grant.role], grant)
+def permissions(recorded: Recorded) -> list[Permission]:
+    return [Permission(grant, one) for grant in recorded.granted() for one in grant.resources]
+
+
+def refused(recorded: Recorded, permission: Permission) -> Iterator[str]:
+    """Yield what would be refused without a permission, in the words in which a run fails."""
+    role, policy = permission.grant.role, permission.taken_from(recorded.policies[permission.grant.role])
     for need in recorded.needs:
-        if need.role == grant.role and need.action == grant.action and not need.allowed_by(policy):
-            yield need
+        if need.role == role and need.action == permission.grant.action and not need.allowed_by(policy):
+            yield f"{role} may not {need.action} on {need.resources[0]}"
 
 
-def test_without_any_one_permission_something_is_refused_to_its_role(recorded: Recorded) -> None:
-    survived = [
-        f"{recorded.role_name(grant.role)} without {grant.action} of {grant.sid}"
-        for grant in recorded.used
-        if next(missed(recorded, grant), None) is None
-    ]
-    assert survived == []
+EITHER = {
+    "sagemaker:CreateComputeQuota": "the reference lists the cluster and the quota; which of them is asked is not said",
+    "sagemaker:CreateClusterSchedulerConfig": "as for quotas",
+    "lambda:GetAlias": "the reference names the function, Lambda's guide the alias",
+    "lambda:UpdateAlias": "the reference names the function, Lambda's guide the alias",
+}
+"""Actions that are granted on two resources of which one is enough here: the other one alone may be taken away."""
+
+
+def test_without_any_one_permission_something_is_refused_that_names_role_action_and_resource(
+    recorded: Recorded,
+) -> None:
+    silent, checked = [], 0
+    for permission in permissions(recorded):
+        role, action = recorded.role_name(permission.grant.role), permission.grant.action
+        if (role, action) in UNUSED or action in EITHER:
+            continue
+        sentence = next(refused(recorded, permission), "")
+        named = permission.grant.role in sentence and action in sentence
+        if not (named and iam.matches(permission.resource, sentence.rpartition(" on ")[2])):
+            silent.append(f"{role} without {action} on {recorded.shown(permission.resource)}: {sentence or 'nothing'}")
+        checked += 1
+    assert silent == []
+    assert checked > 120
+
+
+def test_of_two_resources_that_do_for_one_action_one_is_needed(recorded: Recorded) -> None:
+    for action in EITHER:
+        without = tuple(replace(one, actions=tuple(set(one.actions) - {action})) for one in _all(recorded))
+        needs = [need for need in recorded.needs if need.action == action]
+        assert needs != []
+        assert [need for need in needs if need.allowed_by(without)] == []
+
+
+def _all(recorded: Recorded) -> tuple[Statement, ...]:
+    return tuple(one for policy in recorded.policies.values() for one in policy)
+
+
+def test_every_wildcard_and_every_exception_is_still_needed(recorded: Recorded) -> None:
+    granted = {(recorded.role_name(one.role), one.action) for one in recorded.granted()}
+    assert set(UNUSED) <= granted
+    assert set(EITHER) <= {action for _, action in granted}
 
 
 def test_what_was_allowed_is_allowed_by_the_policies_that_were_recorded(recorded: Recorded) -> None:

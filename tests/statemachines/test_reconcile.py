@@ -598,7 +598,7 @@ class TestApproval:
         assert "approval needed for ml-cluster" in notice
         assert "\ntaskgov approve plan-1" in notice.replace("Approve: ", "")
         assert 'team-a 2 -> 1, "because"' in notice
-        key = {"pk": {"S": f"CLUSTER#{CLUSTER}"}, "sk": {"S": "APPROVAL#plan-1"}}
+        key = {"pk": {"S": f"APPROVAL#{CLUSTER}"}, "sk": {"S": "APPROVAL#plan-1"}}
         item = world.table.get_item(TableName="governance", Key=key)["Item"]
         assert item["taskToken"]["S"].startswith("token-")
         assert item["changesSha256"] == {"S": DIGEST}

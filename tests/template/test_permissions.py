@@ -184,8 +184,9 @@ def test_items_are_written_by_the_functions_that_own_them_and_nobody_turns_the_s
         "ApplyChangeRole": {"CLUSTER#*", "QUOTA#*"},
         "PublishUsageRole": {"CLUSTER#*"},
         "AuditClusterRole": {"CLUSTER#*"},
-        "ReconcileRole": {"CLUSTER#*"},
+        "ReconcileRole": {"CLUSTER#*", "APPROVAL#*"},
     }
+    assert items("ReconcileRole", "dynamodb:PutItem") == {"APPROVAL#*"}
 
 
 def test_items_are_read_by_the_functions_that_need_them() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -45,6 +46,16 @@ NOBODY_WAITS: Final = frozenset({"TaskTimedOut", "TaskDoesNotExist", "InvalidTok
 """What SendTaskSuccess says of a token whose task is over."""
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Who answered, who had written the document (None where nobody knows), and when."""
+
+    by: str
+    author: str | None
+    at: datetime
+    approved: bool
+
+
 def approve(
     plan_id: PlanId, stack: StackName = DEFAULT_STACK, cluster: OfCluster = None, *, as_json: AsJson = False
 ) -> None:
@@ -70,10 +81,11 @@ def _answer(plan_id: str, stack: str, cluster: str | None, *, approved: bool, as
         place = deployed(stack)
         request = _request(place, plan_id, cluster)
         me, now = caller(), SystemClock().now()
+        author = _author(place, request)
         if approved:
-            _require_another_author(place, request, me)
+            _require_another_author(author, request, me)
         _send(request, approved=approved, by=me)
-        _keep(place, request, approved=approved, by=me, now=now)
+        _keep(place, request, Answer(me, author, now, approved=approved))
     if as_json:
         print_json({"planId": plan_id, "clusterArn": request["clusterArn"], "approved": approved, "by": me, "at": now})
         return
@@ -85,7 +97,7 @@ def _answer(plan_id: str, stack: str, cluster: str | None, *, approved: bool, as
 def _request(place: Deployed, plan_id: str, cluster: str | None) -> Request:
     for arn in place.arns(cluster):
         with translated(f"look for the request of {plan_id}"):
-            key = {"pk": f"CLUSTER#{arn}", "sk": f"APPROVAL#{plan_id}"}
+            key = {"pk": f"APPROVAL#{arn}", "sk": f"APPROVAL#{plan_id}"}
             request = place.table.get_item(Key=key, ConsistentRead=True).get("Item")
         if request is not None:
             return _still_open(request)
@@ -105,8 +117,7 @@ def _still_open(request: Request) -> Request:
     return request
 
 
-def _require_another_author(place: Deployed, request: Request, me: str) -> None:
-    author = _author(place, request)
+def _require_another_author(author: str | None, request: Request, me: str) -> None:
     if author is not None and author in {me, me.rsplit("/", 1)[-1]}:
         raise RefusedError(
             f"{author} wrote the policy document from which plan {request['planId']} follows; somebody else approves it"
@@ -145,10 +156,15 @@ def _send(request: Request, *, approved: bool, by: str) -> None:
             ) from error
 
 
-def _keep(place: Deployed, request: Request, *, approved: bool, by: str, now: datetime) -> None:
+def _keep(place: Deployed, request: Request, answer: Answer) -> None:
     with translated(f"plan {request['planId']} was answered, but who answered could not be kept beside its request"):
         place.table.update_item(
             Key={"pk": request["pk"], "sk": request["sk"]},
-            UpdateExpression="SET approved = :approved, answeredBy = :by, answeredAt = :at",
-            ExpressionAttributeValues={":approved": approved, ":by": by, ":at": now.astimezone(UTC).isoformat()},
+            UpdateExpression="SET approved = :approved, answeredBy = :by, answeredAt = :at, author = :author",
+            ExpressionAttributeValues={
+                ":approved": answer.approved,
+                ":by": answer.by,
+                ":at": answer.at.astimezone(UTC).isoformat(),
+                ":author": answer.author or "unknown",
+            },
         )

@@ -48,6 +48,8 @@ class Place:
     """HyperPod clusters by name: their ARNs end in an id, which the name does not tell."""
     hash_keys: dict[str, str] = field(default_factory=dict)
     """The partition key's name of each table."""
+    stacks: dict[str, str] = field(default_factory=dict)
+    """CloudFormation stacks by name: their ARNs end in an id, which the name does not tell."""
     kms_keys: dict[str, str] = field(default_factory=dict)
     """The ARN of the KMS key that encrypts a topic or a queue, by the topic's or queue's ARN."""
 
@@ -259,6 +261,11 @@ def _sagemaker(operation: str, params: Mapping[str, Any], place: Place) -> tuple
     return (_as_arn(name, place.cluster_arns.get(name, place.arn("sagemaker", f"cluster/{name}"))),)
 
 
+def _cloudformation(_operation: str, params: Mapping[str, Any], place: Place) -> tuple[str, ...]:
+    name = params.get("StackName")
+    return (_as_arn(name, place.stacks.get(name, place.arn("cloudformation", f"stack/{name}"))),) if name else ("*",)
+
+
 def _eks(_operation: str, params: Mapping[str, Any], place: Place) -> tuple[str, ...]:
     if "addonName" in params and "clusterName" in params:
         return (place.arn("eks", f"addon/{params['clusterName']}/{params['addonName']}/*"),)
@@ -287,6 +294,7 @@ _RESOURCES: dict[str, Callable[[str, Mapping[str, Any], Place], tuple[str, ...]]
     "scheduler": _scheduler,
     "sagemaker": _sagemaker,
     "eks": _eks,
+    "cloudformation": _cloudformation,
     "logs": _logs,
     "ssm": _ssm,
 }

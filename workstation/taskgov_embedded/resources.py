@@ -134,7 +134,8 @@ class Resources:
         with self.in_moto():
             given = [{"ParameterKey": key, "ParameterValue": str(value)} for key, value in parameters.items()]
             client = self._clients.of_person("cloudformation")
-            client.create_stack(StackName=STACK_NAME, TemplateBody=json.dumps(translated.cfn), Parameters=given)
+            made = client.create_stack(StackName=STACK_NAME, TemplateBody=json.dumps(translated.cfn), Parameters=given)
+            self._place.stacks[STACK_NAME] = made["StackId"]
             self.read_back()
         self._complete_buckets()
         self._note_what_permissions_depend_on()

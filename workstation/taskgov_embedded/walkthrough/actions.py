@@ -156,7 +156,7 @@ class Actor:
             TableName=self._world.stack.physical("GovernanceTable"),
             KeyConditionExpression="pk = :pk AND begins_with(sk, :sk)",
             ExpressionAttributeValues={
-                ":pk": {"S": f"CLUSTER#{self._world.cluster_arn}"},
+                ":pk": {"S": f"APPROVAL#{self._world.cluster_arn}"},
                 ":sk": {"S": "APPROVAL#"},
             },
         )["Items"]
