@@ -76,7 +76,7 @@ lint: $(READY) ## Check style, types, the order of the rooms, security, and the 
 	@echo "mypy"; $(BIN)/mypy $(PYTHON_CODE)
 	@echo "import-linter"; $(BIN)/lint-imports --no-logo >/dev/null || { $(BIN)/lint-imports --no-logo; exit 1; }
 	@echo "bandit"; $(BIN)/bandit --quiet --recursive layers/taskgov/python functions; $(BIN)/bandit --quiet -ll --recursive workstation
-	@echo "cfn-lint"; $(BIN)/cfn-lint template.yaml
+	@echo "cfn-lint"; $(BIN)/cfn-lint template.yaml examples/*.yaml
 	@echo "sam validate"; $(SAM) validate; $(SAM) validate --lint
 
 CHECKOV := .venv-checkov

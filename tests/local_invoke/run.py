@@ -18,7 +18,6 @@ from tests.local_invoke import tools
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-LAMBDA_PORT = 3001
 ENVIRONMENT = tools.ROOT / "events" / "env.json"
 PLAN = tools.ROOT / "events" / "local" / "plan.json"
 
@@ -88,19 +87,19 @@ def _passes(trial: Trial, functions: Mapping[str, Any], variables: Path) -> bool
 
 def _start_lambda_answers(functions: Mapping[str, Any], variables: Path) -> bool:
     """Invoke the planning function as a client of Lambda's API, through `sam local start-lambda`."""
-    began, trial = time.monotonic(), TRIALS[0]
-    with tools.start_lambda(functions[trial.function], variables, LAMBDA_PORT):
-        answer = _invoked(trial)
+    began, trial, port = time.monotonic(), TRIALS[0], tools.free_port()
+    with tools.start_lambda(functions[trial.function], variables, port):
+        answer = _invoked(trial, port)
     passed = bool(answer) and "errorType" not in answer and bool(trial.holds(answer))
     _say(passed, f"start-lambda: {trial.function} < {trial.sample}", answer, began)
     return passed
 
 
-def _invoked(trial: Trial) -> dict[str, Any]:
+def _invoked(trial: Trial, port: int) -> dict[str, Any]:
     client = boto3.client(
         "lambda",
         region_name="us-east-1",
-        endpoint_url=f"http://127.0.0.1:{LAMBDA_PORT}",
+        endpoint_url=f"http://127.0.0.1:{port}",
         aws_access_key_id="anybody",
         aws_secret_access_key="any",
         config=Config(retries={"total_max_attempts": 1}),

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -91,6 +92,12 @@ def start_lambda(function: Mapping[str, str], variables: Path, port: int) -> Ite
     finally:
         process.send_signal(signal.SIGINT)
         process.wait(START_SECONDS)
+
+
+def free_port() -> int:
+    """Return a port of loopback that nobody uses."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
 
 
 def keys_of(function: Mapping[str, str]) -> dict[str, str]:

@@ -1,20 +1,32 @@
 """`sam build` on a host that has no Python 3.13."""
 
+import io
 import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
+from samcli.lib.utils.hash import dir_checksum  # type: ignore[import-untyped]
 
-from tests.template.conftest import ROOT
+from tests.template.conftest import ROOT, load
 
 pytestmark = pytest.mark.slow  # it asks the package index for wheels
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def built_again(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory)
+
+
+def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build into a directory of its own, with a PATH that holds the tools of the Makefile and no Python at all."""
     home = tmp_path_factory.mktemp("sam")
     tools = home / "bin"
@@ -61,3 +73,36 @@ def test_layers_hold_wheels_for_lambda_and_no_bytecode(built: Path) -> None:
 def test_a_function_with_all_its_layers_stays_far_below_lambdas_limit_of_250_mib(built: Path) -> None:
     assert sum(size(path) for path in built.iterdir() if path.name.endswith("Layer")) < 120
     assert size(built / "CoreLayer") < 20
+
+
+def folders(built: Path) -> dict[str, str]:
+    """Return the digest of each function and layer, by the code with which SAM CLI names what it uploads."""
+    return {path.name: dir_checksum(str(path)) for path in sorted(built.iterdir()) if path.is_dir()}
+
+
+def test_the_same_commit_gives_the_same_hashes(built: Path, built_again: Path) -> None:
+    assert len(folders(built)) >= 11
+    assert folders(built_again) == folders(built)
+
+
+def zipped_mib(folder: Path) -> float:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(folder.rglob("*")):
+            archive.write(path, path.relative_to(folder))
+    return buffer.tell() / 2**20
+
+
+def test_a_function_with_its_layers_is_far_below_60_mib_zipped(built: Path) -> None:
+    sizes = {path.name: zipped_mib(path) for path in built.iterdir() if path.name.endswith(("Layer", "Function"))}
+    totals = {
+        name: sizes[name] + sum(sizes[layer] for layer in sizes for one in function["Layers"] if of(one, layer))
+        for name, function in load().resources_of("AWS::Lambda::Function").items()
+    }
+    assert max(totals.values()) < 25, totals
+    assert totals["PlanQuotasFunction"] < 8, totals
+
+
+def of(reference: dict[str, str], layer: str) -> bool:
+    """Say whether a function's reference means a layer: the translator adds a digest to its name."""
+    return reference["Ref"].startswith(layer)

@@ -93,12 +93,31 @@ def packages_of(layer: str) -> set[str]:
     return {module for module, brought_by in installed if {normal(one) for one in brought_by} & set(pins)}
 
 
+CARRIED = {("PlanQuotasFunction", "pyyaml"): "0.8 MiB of the layer of all functions: the six others read documents"}
+"""Libraries that a function has and does not import, and why."""
+
+
+def brought_by(layer: str) -> dict[str, set[str]]:
+    """Return the modules of each library in a layer."""
+    path = ROOT / load().resources_of("AWS::Lambda::LayerVersion")[layer]["Content"]["S3Key"] / "requirements.txt"
+    pins = (
+        {line.split("==")[0]: set[str]() for line in path.read_text().splitlines() if "==" in line}
+        if path.exists()
+        else {}
+    )
+    for module, distributions in packages_distributions().items():
+        for one in distributions:
+            if normal(one) in pins:
+                pins[normal(one)].add(module)
+    return pins
+
+
 def normal(distribution: str) -> str:
     return distribution.lower().replace("_", "-")
 
 
 IMPORT_WITH = """
-import json, sys
+import ast, importlib, json, sys
 
 allowed = set(sys.argv[1:]) | sys.stdlib_module_names | {"app"}
 
@@ -112,6 +131,13 @@ class Lambda:
 sys.meta_path.insert(0, Lambda())
 import app
 
+composing = [module for name, module in list(sys.modules.items()) if name.startswith("taskgov.bootstrap")]
+for module in composing:  # what they import inside of functions comes with the first cluster that needs it
+    for function in ast.walk(ast.parse(open(module.__file__).read())):
+        if isinstance(function, ast.FunctionDef):
+            for node in ast.walk(function):
+                if isinstance(node, ast.ImportFrom) and "kubernetes" in allowed:
+                    importlib.import_module(node.module)
 print(json.dumps(sorted({name.split(".")[0] for name in sys.modules})))
 """
 
@@ -132,6 +158,15 @@ def test_its_layers_bring_what_it_imports_and_none_in_vain(name: str) -> None:
     layers = {layer: packages_of(layer) for one in FUNCTIONS[name]["Layers"] for layer in references(one)}
     imported = imported_by(name, set().union(*layers.values()))
     assert {layer for layer, packages in layers.items() if not packages & imported} == set()
+    pins = {pin: modules for layer in layers for pin, modules in brought_by(layer).items()}
+    assert {(name, pin) for pin, modules in pins.items() if not modules & imported} <= set(CARRIED)
+
+
+@functions
+def test_who_may_find_a_cluster_has_the_client_to_talk_to_it(stack: Translated, name: str) -> None:
+    may = {action for one in statements(role_of(stack, FUNCTIONS[name])) for action in one["Action"]}
+    has = any(one["Ref"].startswith("KubernetesLayer") for one in FUNCTIONS[name]["Layers"])
+    assert has == ("eks:DescribeCluster" in may)
 
 
 def test_events_that_fail_are_given_back_one_by_one_and_a_storm_stays_a_queue(stack: Translated) -> None:

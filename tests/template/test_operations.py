@@ -168,3 +168,11 @@ def test_the_order_of_the_template_is_the_one_that_readers_expect() -> None:
         "Resources",
         "Outputs",
     ]
+
+
+def test_the_example_beside_hyperpod_gives_the_group_that_the_rbac_names() -> None:
+    example = (ROOT / "examples" / "beside-hyperpod.yaml").read_text()
+    (group,) = re.findall(r"KubernetesGroups: \[([a-z-]+)\]", example)
+    assert f"name: {group}" in (ROOT / "docs" / "rbac.yaml").read_text()
+    assert "amazon-sagemaker-hyperpod-taskgovernance" in example
+    assert "KubernetesRoleArns" in load().cfn["Outputs"]

@@ -186,7 +186,7 @@ def test_items_are_written_by_the_functions_that_own_them_and_nobody_turns_the_s
         "AuditClusterRole": {"CLUSTER#*"},
         "ReconcileRole": {"CLUSTER#*", "APPROVAL#*"},
     }
-    assert items("ReconcileRole", "dynamodb:PutItem") == {"APPROVAL#*"}
+    assert items("ReconcileRole", "dynamodb:UpdateItem") == {"CLUSTER#*"}
 
 
 def test_items_are_read_by_the_functions_that_need_them() -> None:
