@@ -266,6 +266,7 @@ def test_no_function_can_be_reached_from_outside(stack: Translated) -> None:
 VERSIONED = {
     "Architecture": "asks for other layers, which make a new version",
     "LogLevel": "waits for the next version: docs/deploy.md says how to make one",
+    "TeamTopicPrefix": "waits for the next version: docs/deploy.md says how to make one",
     "VpcSubnetIds": "waits for the next version: docs/deploy.md says how to make one",
     "VpcSecurityGroupIds": "waits for the next version: docs/deploy.md says how to make one",
 }
@@ -284,4 +285,4 @@ def test_a_parameter_that_a_version_keeps_is_known_to_wait_for_the_next_one() ->
     }
     assert kept == set(VERSIONED)
     page = (ROOT / "docs" / "deploy.md").read_text()
-    assert "`LogLevel`, `VpcSubnetIds` or\n`VpcSecurityGroupIds` *alone* makes no new version" in page
+    assert "`LogLevel`, `TeamTopicPrefix`, `VpcSubnetIds` or\n`VpcSecurityGroupIds` *alone* makes no new" in page
