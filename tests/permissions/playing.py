@@ -124,9 +124,9 @@ def play_beside(recorded: Recorded) -> None:
         world.stack.run_until_quiet()
         _fail_to_publish(world)
         _block_the_way_back(world, document)
+        _fail_to_tell(world)
         _fail_to_audit(world)
         _deploy_another_release(world)
-        _fail_to_tell(world)
 
 
 def _fail_to_tell(world: World) -> None:
