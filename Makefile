@@ -122,6 +122,10 @@ bench-engine: $(READY) ## Measure the scheduling model on Kueue's performance sc
 bench-plan: $(READY) ## Measure planning against the parsing of the node list, as teams and nodes grow
 	@$(BIN)/python -m benchmarks.plan $(ARGS)
 
+.PHONY: cost
+cost: $(READY) ## Write docs/cost.md from counted requests and list prices (ARGS=--measure counts them anew)
+	@$(BIN)/python -m benchmarks.cost $(ARGS)
+
 .PHONY: bench-lambda
 bench-lambda: $(READY) ## Measure how each function starts, as a ratio to an empty handler (needs Docker)
 	@$(BIN)/python -m benchmarks.lambda_start $(ARGS)

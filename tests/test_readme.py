@@ -26,6 +26,13 @@ def test_every_line_of_the_demo_that_it_shows_is_printed() -> None:
     assert LAST.fullmatch(last)
 
 
+def test_every_line_of_the_first_day_that_it_shows_is_on_the_page_about_it() -> None:
+    shown = re.search(r"<!-- first day -->\n```text\n(.*?)```", README, re.DOTALL)
+    assert shown is not None
+    page = (ROOT / "docs" / "onboarding.md").read_text().splitlines()
+    assert [line for line in shown[1].splitlines() if line != "..." and line not in page] == []
+
+
 def test_the_policy_document_that_it_shows_is_valid() -> None:
     (document,) = re.findall(r"```yaml\n(apiVersion.*?)```", README, re.DOTALL)
     parsed = parse_policy(document)

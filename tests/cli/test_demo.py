@@ -9,9 +9,13 @@ import pytest
 from typer.testing import CliRunner
 
 from taskgov_cli.main import app
+from taskgov_cli.onboarding import first_day
 from taskgov_embedded.walkthrough import model
+from taskgov_embedded.walkthrough.chapter import Check
+from tests.support.golden import assert_section
 
 SHORT = "13-order-of-submission"
+PAGE = Path(__file__).parents[2] / "docs" / "onboarding.md"
 
 
 @pytest.fixture
@@ -116,3 +120,28 @@ def test_files_and_the_series_of_snapshots_can_be_asked_about(
     data = json.loads(runner.invoke(app, ["demo", "--json"]).output)
     assert data["failed"] == 0
     assert data["walkthroughs"][0]["steps"][0]["asked"][0]["command"].endswith("--submit job.yaml")
+
+
+def test_the_first_day_holds_and_the_page_about_it_shows_what_is_printed() -> None:
+    steps = list(first_day.play(app))
+    assert [check for step in steps for check in step.checks if not check.passed] == []
+    init, _, _, well, broken = (fenced(step.output) for step in steps)
+    assert_section(PAGE, "init", init)
+    assert_section(PAGE, "document", fenced(steps[0].document, "yaml"))
+    assert_section(PAGE, "doctor", well)
+    assert_section(PAGE, "broken", broken)
+
+
+def fenced(text: str, language: str = "text") -> str:
+    lines = "\n".join(line.rstrip() for line in text.strip().splitlines())
+    return f"```{language}\n{lines}\n```"
+
+
+def test_the_first_day_is_part_of_the_demo_and_can_be_asked_for(
+    runner: CliRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check = Check("what", passed=False, wanted="this", got="that")
+    monkeypatch.setattr(first_day, "play", lambda _app: iter([first_day.Step("So", "taskgov x", "out", (check,))]))
+    result = runner.invoke(app, ["demo", "first-day"])
+    assert (result.exit_code, "what: wanted this, got that" in result.output) == (1, True)
+    assert result.output.splitlines()[-1] == "demo: 0 checks passed, 1 failed"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from taskgov.allocation.plan import Plan
     from taskgov_embedded.timeline import Moment
-    from taskgov_embedded.walkthrough.chapter import Chapter
+    from taskgov_embedded.walkthrough.chapter import Chapter, Check
 
 TOLD = frozenset({"event", "execution", "denied", "settled"})
 """Moments that tell the story; the rest is in `--json`."""
@@ -30,13 +30,20 @@ GPU = "nvidia.com/gpu"
 
 def shown(number: int, chapter: Chapter, *, brief: bool) -> Iterator[RenderableType]:
     """Return what is shown of a step: with `brief` only its title and what failed."""
-    failed = [check for check in chapter.checks if not check.passed]
-    mark = Text(" ok ", style="green") if not failed else Text(" FAILED ", style="bold red")
-    yield Text.assemble("\n", (f"{number}. {chapter.title}", "bold"), " ", mark, f"({len(chapter.checks)} checks)")
+    title, *failed = heading(number, chapter.title, chapter.checks)
+    yield title
     if not brief:
         yield from _story(chapter)
         if chapter.quotas_after:
             yield _teams(chapter)
+    yield from failed
+
+
+def heading(number: int, title: str, checks: Sequence[Check]) -> Iterator[Text]:
+    """Return the line with a step's title and how its checks came out, and one for each that failed."""
+    failed = [check for check in checks if not check.passed]
+    mark = Text(" ok ", style="green") if not failed else Text(" FAILED ", style="bold red")
+    yield Text.assemble("\n", (f"{number}. {title}", "bold"), " ", mark, f"({len(checks)} checks)")
     for check in failed:
         yield Text(f"   {check.what}: wanted {check.wanted}, got {check.got}", style="red")
 

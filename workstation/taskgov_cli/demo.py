@@ -15,6 +15,7 @@ from rich.text import Text
 
 from taskgov.allocation.codec import plan_to_json
 from taskgov_cli import chapters
+from taskgov_cli.onboarding import first_day
 from taskgov_cli.output import NO, OK, console, print_json
 from taskgov_cli.questions import Questions
 from taskgov_embedded.walkthrough import measured
@@ -23,23 +24,29 @@ from taskgov_embedded.walkthrough.player import Player
 from taskgov_embedded.walkthrough.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from rich.console import Console
+    from typer import Typer
 
     from taskgov_cli.questions import Answer
-    from taskgov_embedded.walkthrough.chapter import Chapter
+    from taskgov_embedded.walkthrough.chapter import Chapter, Check
     from taskgov_embedded.walkthrough.model import Walkthrough
 
 SHOWN_METRICS = ("Borrowed", "Lent", "Preemptions")
 """What nobody has today, shown at the end of each walkthrough."""
 
 
-def run(files: tuple[Path, ...], reports: Path | None, *, as_json: bool, brief: bool) -> int:
-    """Play these walkthroughs; return the exit code, 1 when a check failed."""
+def run(files: tuple[Path, ...], reports: Path | None, *, app: Typer | None = None, as_json: bool, brief: bool) -> int:
+    """Play these walkthroughs; return the exit code, 1 when a check failed.
+
+    With `app`, the command line itself, the first day is played after them.
+    """
     demo = Demo(reports or Path(mkdtemp(prefix="taskgov-demo-")), brief=brief or as_json, quiet=as_json)
     for file in files:
         demo.play(load(file))
+    if app is not None:
+        demo.play_first_day(app)
     if as_json:
         print_json({"walkthroughs": demo.data, "passed": demo.passed, "failed": len(demo.failed)})
     else:
@@ -87,6 +94,21 @@ class Demo:
             }
         )
 
+    def play_first_day(self, app: Typer) -> None:
+        """Play the first day with a cluster: the commands of onboarding, as a person types them."""
+        self._console.rule(Text(first_day.TITLE, style="bold"), align="left")
+        self._console.print(Text(first_day.ABOUT), Text(f"  ({first_day.SOURCE})", style="dim"), sep="\n")
+        played: list[dict[str, Any]] = []
+        for number, step in enumerate(first_day.play(app), 1):
+            for part in chapters.heading(number, step.title, step.checks):
+                self._console.print(part)
+            if not self._brief:
+                self._console.print(Text(f"$ {step.command}", style="dim"))
+                self._console.print(step.output, markup=False, soft_wrap=True)
+            self._judge(first_day.TITLE, number, step.title, step.checks)
+            played.append({"title": step.title, "checks": [asdict(check) for check in step.checks]})
+        self.data.append({"name": first_day.TITLE, "source": first_day.SOURCE, "steps": played, "metrics": []})
+
     def close(self) -> None:
         """Say what came of it; the path of the last report is printed before the last line."""
         self._console.rule()
@@ -108,10 +130,13 @@ class Demo:
             page = self._reports / f"audit-{len(self._pages) + 1}.html"
             page.write_bytes(report["html"])
             self._pages.append(page)
-        self.passed += sum(check.passed for check in chapter.checks)
+        self._judge(walkthrough.name, number, chapter.title, chapter.checks)
+
+    def _judge(self, name: str, number: int, title: str, checks: Sequence[Check]) -> None:
+        self.passed += sum(check.passed for check in checks)
         self.failed += [
-            f"{walkthrough.name}, step {number} ({chapter.title}): {check.what}: wanted {check.wanted}, got {check.got}"
-            for check in chapter.checks
+            f"{name}, step {number} ({title}): {check.what}: wanted {check.wanted}, got {check.got}"
+            for check in checks
             if not check.passed
         ]
 
@@ -132,7 +157,12 @@ def chosen(names: list[str]) -> tuple[Path, ...]:
     """Return the files whose name or number contains one of these; all when none is given. Raises LookupError."""
     files = all_files()
     found = tuple(file for file in files if not names or any(name in file.stem for name in names))
-    if not found:
-        known = ", ".join(file.stem for file in files)
+    if not found and not wants_first_day(names):
+        known = ", ".join((first_day.NAME, *(file.stem for file in files)))
         raise LookupError(f"no walkthrough is called {' or '.join(names)}; there are: {known}")
     return found
+
+
+def wants_first_day(names: list[str]) -> bool:
+    """Tell whether the first day is among what was asked for."""
+    return not names or any(name in first_day.NAME for name in names)

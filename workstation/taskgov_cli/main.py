@@ -26,6 +26,8 @@ from taskgov_cli import (
     status,
     what_if,
 )
+from taskgov_cli.doctor import command as doctor
+from taskgov_cli.onboarding import init
 from taskgov_cli.output import NO, NOT_UNDERSTOOD, OK, console, print_json
 
 app = typer.Typer(
@@ -103,7 +105,8 @@ def demo(
         files = demonstration.chosen(only or [])
     except LookupError as error:
         raise typer.BadParameter(str(error)) from error
-    raise typer.Exit(demonstration.run(files, reports, as_json=as_json, brief=brief))
+    commands = app if demonstration.wants_first_day(only or []) else None
+    raise typer.Exit(demonstration.run(files, reports, app=commands, as_json=as_json, brief=brief))
 
 
 app.command()(explain.explain)
@@ -116,6 +119,8 @@ app.command()(operate.stop)
 app.command()(history.history)
 app.add_typer(leases.app, name="lease")
 app.command()(local.local)
+app.command()(init.init)
+app.command()(doctor.doctor)
 app.command()(status.status)
 app.command()(kueue.adopt)
 app.command("kueue-config")(kueue.kueue_config)

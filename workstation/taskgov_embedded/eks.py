@@ -1,9 +1,12 @@
-"""Answer the two calls of EKS that lead to a cluster: where its API server is, and which add-on it runs."""
+"""Answer for EKS: where a cluster's API server is, which add-ons it runs, and who has an access entry.
+
+Updates of a cluster or an add-on are done at once. `groups_of` is what the cluster's API server asks of a caller.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from moto.core.utils import get_service_model
 
@@ -11,13 +14,24 @@ from taskgov_embedded import shapes
 from taskgov_embedded.gateway import AwsError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from taskgov_embedded.account import Account
     from taskgov_embedded.gateway import Call
 
 TASK_GOVERNANCE_ADDON = "amazon-sagemaker-hyperpod-taskgovernance"
+NEWEST_ADDON: Final = "v1.6.0-eksbuild.1"
+ADMINISTRATORS: Final = frozenset({"system:masters"})
+
+
+@dataclass(slots=True)
+class AddOnState:
+    """One add-on of a cluster; `issues` is what EKS says of its health (code, message)."""
+
+    version: str = NEWEST_ADDON
+    status: str = "ACTIVE"
+    issues: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(slots=True)
@@ -29,7 +43,10 @@ class EksCluster:
     certificate_authority: str
     created: datetime
     version: str = "1.33"
-    addons: dict[str, str] = field(default_factory=lambda: {TASK_GOVERNANCE_ADDON: "v1.6.0-eksbuild.1"})
+    authentication_mode: str = "API"
+    addons: dict[str, AddOnState] = field(default_factory=lambda: {TASK_GOVERNANCE_ADDON: AddOnState()})
+    entries: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Access entries: principal's ARN -> Kubernetes groups."""
 
 
 class Eks:
@@ -38,18 +55,47 @@ class Eks:
     def __init__(self, account: Account) -> None:
         self._account = account
         self._clusters: dict[str, EksCluster] = {}
-        for operation, handler in (("DescribeCluster", self._describe), ("DescribeAddon", self._describe_addon)):
-            account.gateway.answer("eks", operation, handler)
+        answers: dict[str, Callable[[Call], Mapping[str, Any]]] = {
+            "DescribeCluster": self._describe,
+            "UpdateClusterVersion": self._update_version,
+            "UpdateClusterConfig": self._update_config,
+            "DescribeAddon": self._describe_addon,
+            "DescribeAddonVersions": self._describe_addon_versions,
+            "CreateAddon": self._create_addon,
+            "UpdateAddon": self._update_addon,
+            "DescribeAccessEntry": self._describe_entry,
+            "CreateAccessEntry": self._create_entry,
+            "UpdateAccessEntry": self._update_entry,
+            "DeleteAccessEntry": self._delete_entry,
+        }
+        for operation, handler in answers.items():
+            account.gateway.answer("eks", operation, _checking(operation, handler))
 
     def register_cluster(self, name: str, endpoint: str, certificate_authority: str, **about: Any) -> EksCluster:
-        """Make an EKS cluster known (again: a second call replaces the first)."""
+        """Make an EKS cluster known; a second call says where it is now, and keeps who has access."""
         created = self._account.clock.now
+        if name in self._clusters:
+            about.setdefault("entries", self._clusters[name].entries)
         self._clusters[name] = EksCluster(name, endpoint, certificate_authority, created, **about)
         return self._clusters[name]
 
+    def cluster(self, name: str) -> EksCluster:
+        """Return a cluster that was registered, to look at it or to change it."""
+        return self._clusters[name]
+
+    def groups_of(self, name: str, access_key: str) -> frozenset[str] | None:
+        """Return the Kubernetes groups of a caller, None for one without an access entry; people administer."""
+        role = self._account.identities.principal(access_key).role_arn
+        if role is None:
+            return ADMINISTRATORS
+        groups = self._clusters[name].entries.get(role)
+        return None if groups is None else frozenset(groups)
+
+    # Clusters
+
     def _describe(self, call: Call) -> Mapping[str, Any]:
         cluster = self._find(call.params["name"])
-        answer = {
+        return {
             "cluster": {
                 "name": cluster.name,
                 "arn": self._account.place.arn("eks", f"cluster/{cluster.name}"),
@@ -58,27 +104,114 @@ class Eks:
                 "endpoint": cluster.endpoint,
                 "certificateAuthority": {"data": cluster.certificate_authority},
                 "status": "ACTIVE",
-                "accessConfig": {"authenticationMode": "API"},
+                "accessConfig": {"authenticationMode": cluster.authentication_mode},
             }
         }
-        return _checked("DescribeCluster", answer)
+
+    def _update_version(self, call: Call) -> Mapping[str, Any]:
+        """Upgrade by one minor version: EKS refuses to leave one out."""
+        cluster, wanted = self._find(call.params["name"]), call.params["version"]
+        if int(wanted.partition(".")[2]) != int(cluster.version.partition(".")[2]) + 1:
+            raise AwsError("InvalidParameterException", f"Unsupported Kubernetes minor version update to {wanted}")
+        cluster.version = wanted
+        return _update("VersionUpdate", cluster.created)
+
+    def _update_config(self, call: Call) -> Mapping[str, Any]:
+        cluster = self._find(call.params["name"])
+        cluster.authentication_mode = call.params["accessConfig"]["authenticationMode"]
+        return _update("AccessConfigUpdate", cluster.created)
+
+    # Add-ons
 
     def _describe_addon(self, call: Call) -> Mapping[str, Any]:
         cluster, name = self._find(call.params["clusterName"]), call.params["addonName"]
+        return {"addon": self._addon(cluster, name)}
+
+    def _describe_addon_versions(self, call: Call) -> Mapping[str, Any]:
+        name, version = call.params["addonName"], call.params.get("kubernetesVersion", "1.33")
+        known = {"clusterVersion": version, "platformVersions": ["*"], "defaultVersion": True}
+        versions = [{"addonVersion": NEWEST_ADDON, "architecture": ["amd64"], "compatibilities": [known]}]
+        return {"addons": [{"addonName": name, "addonVersions": versions}]}
+
+    def _create_addon(self, call: Call) -> Mapping[str, Any]:
+        cluster, name = self._find(call.params["clusterName"]), call.params["addonName"]
+        if name in cluster.addons:
+            raise AwsError("ResourceInUseException", f"Addon {name} already exists.")
+        cluster.addons[name] = AddOnState(call.params.get("addonVersion", NEWEST_ADDON))
+        return {"addon": self._addon(cluster, name)}
+
+    def _update_addon(self, call: Call) -> Mapping[str, Any]:
+        cluster, name = self._find(call.params["clusterName"]), call.params["addonName"]
+        before = self._installed(cluster, name)
+        cluster.addons[name] = AddOnState(call.params.get("addonVersion", before.version))
+        return _update("AddonUpdate", cluster.created)
+
+    def _addon(self, cluster: EksCluster, name: str) -> Mapping[str, Any]:
+        found = self._installed(cluster, name)
+        return {
+            "addonName": name,
+            "clusterName": cluster.name,
+            "status": found.status,
+            "addonVersion": found.version,
+            "health": {"issues": [{"code": code, "message": message} for code, message in found.issues]},
+            "addonArn": self._account.place.arn("eks", f"addon/{cluster.name}/{name}/0"),
+            "createdAt": cluster.created,
+            "modifiedAt": cluster.created,
+        }
+
+    def _installed(self, cluster: EksCluster, name: str) -> AddOnState:
         if name not in cluster.addons:
             raise AwsError("ResourceNotFoundException", f"No addon: {name} found in cluster: {cluster.name}")
-        answer = {
-            "addon": {
-                "addonName": name,
-                "clusterName": cluster.name,
-                "status": "ACTIVE",
-                "addonVersion": cluster.addons[name],
-                "addonArn": self._account.place.arn("eks", f"addon/{cluster.name}/{name}/0"),
-                "createdAt": cluster.created,
-                "modifiedAt": cluster.created,
-            }
+        return cluster.addons[name]
+
+    # Access entries
+
+    def _describe_entry(self, call: Call) -> Mapping[str, Any]:
+        cluster = self._find(call.params["clusterName"])
+        return {"accessEntry": self._entry(cluster, call.params["principalArn"])}
+
+    def _create_entry(self, call: Call) -> Mapping[str, Any]:
+        cluster, principal = self._find(call.params["clusterName"]), call.params["principalArn"]
+        if cluster.authentication_mode == "CONFIG_MAP":
+            raise AwsError(
+                "InvalidRequestException",
+                "The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP] to perform this "
+                "operation.",
+            )
+        if principal in cluster.entries:
+            raise AwsError("ResourceInUseException", "The specified access entry resource is already in use")
+        cluster.entries[principal] = tuple(call.params.get("kubernetesGroups", ()))
+        return {"accessEntry": self._entry(cluster, principal)}
+
+    def _update_entry(self, call: Call) -> Mapping[str, Any]:
+        cluster, principal = self._find(call.params["clusterName"]), call.params["principalArn"]
+        self._entry(cluster, principal)
+        cluster.entries[principal] = tuple(call.params.get("kubernetesGroups", ()))
+        return {"accessEntry": self._entry(cluster, principal)}
+
+    def _delete_entry(self, call: Call) -> Mapping[str, Any]:
+        cluster, principal = self._find(call.params["clusterName"]), call.params["principalArn"]
+        self._entry(cluster, principal)
+        del cluster.entries[principal]
+        return {}
+
+    def _entry(self, cluster: EksCluster, principal: str) -> Mapping[str, Any]:
+        if principal not in cluster.entries:
+            raise AwsError(
+                "ResourceNotFoundException",
+                f"The specified principalArn could not be found. You can view your available access entries with "
+                f"'list-access-entries' ({principal}).",
+            )
+        return {
+            "clusterName": cluster.name,
+            "principalArn": principal,
+            "kubernetesGroups": list(cluster.entries[principal]),
+            "accessEntryArn": self._account.place.arn("eks", f"access-entry/{cluster.name}/role/0"),
+            "createdAt": cluster.created,
+            "modifiedAt": cluster.created,
+            "username": principal,
+            "type": "STANDARD",
         }
-        return _checked("DescribeAddon", answer)
 
     def _find(self, name: str) -> EksCluster:
         if name not in self._clusters:
@@ -86,6 +219,17 @@ class Eks:
         return self._clusters[name]
 
 
-def _checked(operation: str, answer: Mapping[str, Any]) -> Mapping[str, Any]:
-    shapes.check_answer(operation, get_service_model("eks").operation_model(operation).output_shape, answer)
+def _update(kind: str, at: datetime) -> Mapping[str, Any]:
+    known = {"id": "00000000-0000-4000-8000-000000000000", "status": "Successful", "createdAt": at}
+    return {"update": {**known, "type": kind}}
+
+
+def _checking(operation: str, handler: Callable[[Call], Mapping[str, Any]]) -> Callable[[Call], Mapping[str, Any]]:
+    """Check each answer against the service's model."""
+
+    def answer(call: Call) -> Mapping[str, Any]:
+        given = handler(call)
+        shapes.check_answer(operation, get_service_model("eks").operation_model(operation).output_shape, given)
+        return given
+
     return answer

@@ -11,6 +11,8 @@ from moto.iam.aws_managed_policies import aws_managed_policies_data
 from taskgov_embedded import iam
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from taskgov_embedded.access import Place
     from taskgov_embedded.resources import Resolved, Resources
 
@@ -22,6 +24,22 @@ class Policies:
         self._resources = resources
         self._place = place
         self._by_role: dict[str, tuple[iam.Statement, ...]] = {}
+        self._inline: dict[str, dict[str, Any]] = {}
+        """What people changed of a role's inline policies: role's name -> policy's name -> document."""
+
+    def put(self, role_name: str, policy_name: str, document: Mapping[str, Any] | None) -> None:
+        """Replace an inline policy of a role, or remove it (None). Raises LookupError for an unknown role."""
+        role = next((one for one in self._resources.of("AWS::IAM::Role") if one.physical_id == role_name), None)
+        if role is None:
+            raise LookupError(f"The role with name {role_name} cannot be found.")
+        inline = self._inline.setdefault(role_name, _inline_of(role))
+        if document is None and policy_name not in inline:
+            raise LookupError(f"The role policy with name {policy_name} cannot be found.")
+        if document is None:
+            del inline[policy_name]
+        else:
+            inline[policy_name] = dict(document)
+        self._by_role.pop(self._arn(role), None)
 
     def of_role(self, role_arn: str) -> tuple[iam.Statement, ...]:
         """Return the statements of a role of the template; a role that is not in it may do nothing."""
@@ -47,8 +65,9 @@ class Policies:
 
     def _statements(self, role: Resolved, role_arn: str) -> list[iam.Statement]:
         found: list[iam.Statement] = []
-        for policy in role.properties.get("Policies", []):
-            found += iam.statements(role_arn, policy["PolicyName"], _document(policy["PolicyDocument"]))
+        inline = self._inline.get(role.physical_id, _inline_of(role))
+        for name, document in inline.items():
+            found += iam.statements(role_arn, name, document)
         for arn in role.properties.get("ManagedPolicyArns", []):
             found += iam.statements(role_arn, arn.rpartition("/")[2], self._managed(arn))
         for kind in ("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy"):
@@ -63,6 +82,10 @@ class Policies:
                 return _document(policy.properties["PolicyDocument"])
         document: dict[str, Any] = _aws_managed()[arn.rpartition("/")[2]]["Document"]
         return document
+
+
+def _inline_of(role: Resolved) -> dict[str, Any]:
+    return {one["PolicyName"]: _document(one["PolicyDocument"]) for one in role.properties.get("Policies", [])}
 
 
 def _document(document: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self
 
 from taskgov.hyperpod.model import ClusterSchedulerConfig, ComputeQuota
-from taskgov_embedded.cluster.access import TokenVerifier, read_rules
+from taskgov_embedded.cluster.access import READERS, TokenVerifier, read_rules
 from taskgov_embedded.cluster.api_server import ClusterApiServer
 from taskgov_embedded.cluster.manifests import job_manifest
 from taskgov_embedded.cluster.simulated import Pace, SimulatedCluster
@@ -86,7 +86,9 @@ class LocalAccount:
     def _api_server(self, certificate: Path, key: Path) -> ClusterApiServer:
         return ClusterApiServer(
             self.cluster.store,
-            verifier=TokenVerifier(EKS_NAME, lambda: self.clock.now),
+            verifier=TokenVerifier(
+                EKS_NAME, lambda: self.clock.now, groups_of=lambda key: self.stack.eks.groups_of(EKS_NAME, key)
+            ),
             rules=read_rules(RBAC),
             address=self._address,
             certificate=(str(certificate), str(key)),
@@ -96,7 +98,8 @@ class LocalAccount:
         sagemaker = self.stack.sagemaker
         sagemaker.register_cluster(CLUSTER_NAME, self.cluster, cluster_id=CLUSTER_ID, eks_cluster_name=EKS_NAME)
         authority = base64.b64encode(certificate.read_bytes()).decode()
-        self.stack.eks.register_cluster(EKS_NAME, self.kubernetes_url, authority)
+        entries = dict.fromkeys(self.stack.outputs["KubernetesRoleArns"].split(","), (READERS,))
+        self.stack.eks.register_cluster(EKS_NAME, self.kubernetes_url, authority, entries=entries)
         sagemaker.on_quota_settled(self._follow)
         sagemaker.on_scheduler_config_settled(self._follow)
 

@@ -30,6 +30,7 @@ from taskgov_embedded.faults import Faults
 from taskgov_embedded.functions import Functions
 from taskgov_embedded.gateway import Gateway
 from taskgov_embedded.iam import grants_of
+from taskgov_embedded.iam_service import IamService
 from taskgov_embedded.identity import Identities
 from taskgov_embedded.interpreter import Interpreter
 from taskgov_embedded.metric_data import MetricData
@@ -43,6 +44,7 @@ from taskgov_embedded.schedules import Schedules
 from taskgov_embedded.sts import Sts
 from taskgov_embedded.template import translate
 from taskgov_embedded.timeline import Timeline
+from taskgov_embedded.trails import Trails
 from taskgov_embedded.updates import DeploymentFailedError, Updates
 
 if TYPE_CHECKING:
@@ -154,6 +156,8 @@ class Stack:
         self.sagemaker = SageMaker(self.account, self.bus)
         self.eks = Eks(self.account)
         Sts(self.account)
+        IamService(self.account, self._policies)
+        Trails(self.account)
         self._closing = ExitStack()
         self.translated: Translated
 

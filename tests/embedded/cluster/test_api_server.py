@@ -84,6 +84,7 @@ def test_the_official_client_reads_nodes_namespaces_and_custom_objects(server: C
     assert client.VersionApi(api).get_code().major == "1"
     assert [group.name for group in client.ApisApi(api).get_api_versions().groups] == [
         "admissionregistration.k8s.io",
+        "apiextensions.k8s.io",
         "apps",
         "batch",
         "kubeflow.org",

@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 TOKEN_PREFIX: Final = "k8s-aws-v1."  # noqa: S105 - the form of a token, not one
 TOKEN_LIFE: Final = timedelta(minutes=15)
 CLUSTER_HEADER: Final = "x-k8s-aws-id"
+ADMINISTRATORS: Final = "system:masters"
+"""The group that RBAC lets do everything."""
+READERS: Final = "taskgov-readers"
+WRITERS: Final = "taskgov-writers"
+"""The groups of `docs/rbac.yaml`, which the functions' access entries name."""
 STS_HOST: Final = re.compile(r"sts(\.[a-z0-9-]+)?\.amazonaws\.com(\.cn)?")
 
 
@@ -34,16 +39,18 @@ class UnauthorizedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who signed the token."""
+    """Who signed the token, and the Kubernetes groups that the access entry gives."""
 
     access_key_id: str
+    groups: frozenset[str] = frozenset({READERS})
 
 
 class TokenVerifier:
     """Checks bearer tokens for one cluster.
 
     With `secret_of` (access key id -> secret key, None when unknown) the signature itself is checked too, and with it
-    that the token was made for this cluster: its name is in what was signed, not in the token.
+    that the token was made for this cluster: its name is in what was signed, not in the token. With `groups_of` (access
+    key id -> Kubernetes groups, None without an access entry) only who has an access entry is let in.
     """
 
     def __init__(
@@ -51,10 +58,12 @@ class TokenVerifier:
         cluster_name: str,
         now: Callable[[], datetime],
         secret_of: Callable[[str], str | None] | None = None,
+        groups_of: Callable[[str], frozenset[str] | None] | None = None,
     ) -> None:
         self._cluster_name = cluster_name
         self._now = now
         self._secret_of = secret_of
+        self._groups_of = groups_of
 
     def verify(self, authorization: str | None) -> Caller:
         """Return the caller of an Authorization header. Raises UnauthorizedError."""
@@ -67,7 +76,15 @@ class TokenVerifier:
         self._require_fresh(asked)
         access_key_id = asked.get("X-Amz-Credential", "").partition("/")[0]
         self._require_signature(url, asked, access_key_id)
-        return Caller(access_key_id)
+        return self._admitted(access_key_id)
+
+    def _admitted(self, access_key_id: str) -> Caller:
+        if self._groups_of is None:
+            return Caller(access_key_id)
+        groups = self._groups_of(access_key_id)
+        if groups is None:
+            raise UnauthorizedError("the caller has no access entry")
+        return Caller(access_key_id, groups)
 
     def _require_fresh(self, asked: Mapping[str, str]) -> None:
         signed_at, lasts = asked.get("X-Amz-Date", ""), asked.get("X-Amz-Expires", "")

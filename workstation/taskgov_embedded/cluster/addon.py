@@ -8,9 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from taskgov.hyperpod.names import MANAGED_QUEUE_LABEL, NAMESPACE_NAME_LABEL
+from taskgov.hyperpod.names import KUEUE_NAMESPACE, MANAGED_QUEUE_LABEL, NAMESPACE_NAME_LABEL
 from taskgov.kueue.render import manager_configuration, render
-from taskgov_embedded.cluster.objects import TYPE_OF_KIND, KubeObject, ObjectStore, key_of
+from taskgov_embedded.cluster.objects import (
+    KUEUE_GROUP,
+    RESOURCE_TYPES,
+    TYPE_OF_KIND,
+    KubeObject,
+    ObjectStore,
+    key_of,
+)
 from taskgov_embedded.cluster.versions import as_v1beta2
 
 if TYPE_CHECKING:
@@ -24,6 +31,11 @@ PRUNED: Final = ("localqueues", "clusterqueues", "workloadpriorityclasses", "res
 """What goes when nothing stands for it any more, in an order in which nothing is left referring to what is gone."""
 
 
+ADD_ON_MANAGER: Final = {"manager": "eks", "operation": "Apply", "apiVersion": "v1", "fieldsV1": {"f:spec": {}}}
+"""Who owns the fields of what an add-on installs (EKS user guide, "Determine fields you can customize")."""
+KUEUE_TYPES: Final = tuple(plural for plural, kind in RESOURCE_TYPES.items() if kind.group == KUEUE_GROUP)
+
+
 class AddOn:
     """The add-on of one cluster."""
 
@@ -31,6 +43,11 @@ class AddOn:
         self._store = store
         self._manager = manager
         self._types = types
+
+    def install(self) -> None:
+        """Put what the add-on installs into the cluster: Kueue's controller and the definitions of its types."""
+        for item in (_controller(), *map(_definition, KUEUE_TYPES)):
+            self._store.place(item)
 
     def follow(self, quotas: Iterable[ComputeQuota], scheduler: SchedulerConfig | None) -> None:
         """Bring the cluster to these quotas and this policy.
@@ -46,6 +63,33 @@ class AddOn:
             for item in self._store.list(plural):
                 if (plural, key_of(item)) not in wanted and _is_ours(plural, item):
                     self._manager.delete(plural, item["metadata"]["name"], item["metadata"].get("namespace", ""))
+
+
+def _controller() -> KubeObject:
+    labels = {"app.kubernetes.io/name": "kueue", "control-plane": "controller-manager"}
+    image = "602401143452.dkr.ecr.us-east-1.amazonaws.com/sagemaker/kueue:v0.19.2"
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {
+            "name": "kueue-controller-manager",
+            "namespace": KUEUE_NAMESPACE,
+            "uid": "00000000-0000-4000-8000-00000000c0de",
+            "labels": labels,
+            "managedFields": [ADD_ON_MANAGER],
+        },
+        "spec": {"template": {"spec": {"containers": [{"name": "manager", "image": image}]}}},
+    }
+
+
+def _definition(plural: str) -> KubeObject:
+    name = f"{plural}.{KUEUE_GROUP}"
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": name, "uid": f"definition-of-{name}", "managedFields": [ADD_ON_MANAGER]},
+        "spec": {"group": KUEUE_GROUP, "names": {"plural": plural, "kind": RESOURCE_TYPES[plural].kind}},
+    }
 
 
 def _stored_form(item: KubeObject) -> KubeObject:

@@ -1,7 +1,8 @@
 """The simulated cluster's API over HTTP: what the product's Kubernetes adapter, or kubectl-like clients, speak to.
 
-Answers discovery, lists (paged, selected) and single objects; checks the EKS token and the caller's RBAC rules; keeps
-every call. With `writes` it takes server-side applies (dry runs too) and deletions; without, it only answers reads.
+Answers discovery, lists (paged, selected) and single objects, and who may do what (SubjectAccessReview); checks the EKS
+token, the caller's access entry and RBAC rules; keeps every call. With `writes` it takes server-side applies (dry runs
+too) and deletions; without, it only answers reads.
 """
 
 from __future__ import annotations
@@ -16,7 +17,14 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from werkzeug.serving import WSGIRequestHandler, make_server
 from werkzeug.wrappers import Request, Response
 
-from taskgov_embedded.cluster.access import EVERYTHING, PolicyRule, TokenVerifier, UnauthorizedError
+from taskgov_embedded.cluster.access import (
+    ADMINISTRATORS,
+    EVERYTHING,
+    Caller,
+    PolicyRule,
+    TokenVerifier,
+    UnauthorizedError,
+)
 from taskgov_embedded.cluster.discovery import answer as discover
 from taskgov_embedded.cluster.listing import BadTokenError, SelectorError, page_of
 from taskgov_embedded.cluster.objects import KUEUE_GROUP, RESOURCE_TYPES, ResourceType
@@ -32,8 +40,10 @@ if TYPE_CHECKING:
 
 APPLY = "application/apply-patch+yaml"
 VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
-BUILT_IN_GROUPS = {"", "apps", "batch"}
+BUILT_IN_GROUPS = {"", "apps", "batch", "apiextensions.k8s.io"}
+REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 MAX_FAULTS = 1000
+ANYBODY = Caller("")
 POLL_SECONDS = 0.02
 """How long `stop` may wait for the serving thread to notice."""
 
@@ -90,8 +100,8 @@ class Writes(Protocol):
         ...
 
 
-RulesOf = Callable[[str | None], Sequence[PolicyRule]]
-"""What a caller (access key id) may do."""
+RulesOf = Callable[[frozenset[str]], Sequence[PolicyRule]]
+"""What somebody in these groups may do; administrators may do everything anyway."""
 
 
 class _Refusal(Exception):  # noqa: N818 - an answer, not a fault
@@ -174,33 +184,36 @@ class ClusterApiServer:
 
     def _respond(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         request = Request(environ)
-        caller: str | None = None
+        caller = ANYBODY
         try:
             caller = self._authenticated(request)
             code, body = self._answer(request, caller)
         except _Refusal as refusal:
             code, body = refusal.code, _status(refusal.code, refusal.reason, str(refusal))
-        self.calls.append(Call(request.method, request.path, request.args.to_dict(), code, caller))
+        key = caller.access_key_id or None
+        self.calls.append(Call(request.method, request.path, request.args.to_dict(), code, key))
         response = Response(json.dumps(body), status=code, content_type="application/json")
         if code == 429:
             response.headers["Retry-After"] = "1"
         return response(environ, start_response)
 
-    def _authenticated(self, request: Request) -> str | None:
+    def _authenticated(self, request: Request) -> Caller:
         if self._verifier is None:
-            return None
+            return ANYBODY
         try:
-            return self._verifier.verify(request.headers.get("Authorization")).access_key_id
+            return self._verifier.verify(request.headers.get("Authorization"))
         except UnauthorizedError as error:
             raise _Refusal(401, "Unauthorized", f"Unauthorized: {error}") from error
 
-    def _answer(self, request: Request, caller: str | None) -> tuple[int, KubeObject]:
+    def _answer(self, request: Request, caller: Caller) -> tuple[int, KubeObject]:
         if self._faults:
             code = self._faults.popleft()
             raise _Refusal(code, "TooManyRequests" if code == 429 else "InternalError", f"told to answer {code}")
         found = discover(request.path, self._versions)
         if found is not None and request.method == "GET":
             return 200, found
+        if request.path == REVIEWS and request.method == "POST":
+            return 201, self._review(request, caller)
         target = _target(request.path, self._versions)
         reads = "list" if target.name is None else "get"
         self._authorize(VERBS.get(request.method, "watch" if "watch" in request.args else reads), target, caller)
@@ -214,14 +227,27 @@ class ClusterApiServer:
             return 200, self._delete(target, request, self._writes)
         raise _Refusal(405, "MethodNotAllowed", "the simulated cluster's API takes server-side applies and deletions")
 
-    def _authorize(self, verb: str, target: Target, caller: str | None) -> None:
+    def _review(self, request: Request, caller: Caller) -> KubeObject:
+        """Answer whether somebody else may do something: only an administrator may ask."""
+        if self._verifier is not None and ADMINISTRATORS not in caller.groups:
+            raise _Refusal(403, "Forbidden", 'User cannot create resource "subjectaccessreviews"')
+        review = json.loads(request.get_data())
+        asked = review["spec"]["resourceAttributes"]
+        may = self._may(frozenset(review["spec"].get("groups", ())), asked["verb"], asked["group"], asked["resource"])
+        return {**review, "status": {"allowed": may}}
+
+    def _may(self, groups: frozenset[str], verb: str, group: str, plural: str) -> bool:
+        rules = EVERYTHING if ADMINISTRATORS in groups else self._rules(groups)
+        return any(rule.allows(verb, group, plural) for rule in rules)
+
+    def _authorize(self, verb: str, target: Target, caller: Caller) -> None:
         group, plural = target.kind.group, target.kind.plural
-        self.asked.add((caller, verb, group, plural))
-        if not any(rule.allows(verb, group, plural) for rule in self._rules(caller)):
+        self.asked.add((caller.access_key_id or None, verb, group, plural))
+        if not self._may(caller.groups, verb, group, plural):
             sentence = f'{plural} is forbidden: User cannot {verb} resource "{plural}" in API group "{group}"'
             raise _Refusal(403, "Forbidden", sentence)
 
-    def _apply(self, target: Target, request: Request, caller: str | None, writes: Writes) -> tuple[int, KubeObject]:
+    def _apply(self, target: Target, request: Request, caller: Caller, writes: Writes) -> tuple[int, KubeObject]:
         """Apply what was sent. Who makes an object by it needs the right to create it too."""
         if self._objects.find(target.kind.plural, target.name or "", target.namespace or "") is None:
             self._authorize("create", target, caller)

@@ -53,6 +53,9 @@ RESOURCE_TYPES: Final[Mapping[str, ResourceType]] = {
         ResourceType("pods", "Pod", "", ("v1",), namespaced=True),
         ResourceType("events", "Event", "", ("v1",), namespaced=True),
         ResourceType("deployments", "Deployment", "apps", ("v1",), namespaced=True),
+        ResourceType(
+            "customresourcedefinitions", "CustomResourceDefinition", "apiextensions.k8s.io", ("v1",), namespaced=False
+        ),
         ResourceType("jobs", "Job", "batch", ("v1",), namespaced=True),
         ResourceType("pytorchjobs", "PyTorchJob", "kubeflow.org", ("v1",), namespaced=True),
         ResourceType("hyperpodpytorchjobs", "HyperPodPyTorchJob", "sagemaker.amazonaws.com", ("v1",), namespaced=True),
@@ -126,6 +129,11 @@ class ObjectStore:
         if existing is not None and stored.get("spec") != existing.get("spec"):
             metadata["generation"] = existing["metadata"]["generation"] + 1
         return stored
+
+    def place(self, item: Mapping[str, Any]) -> None:
+        """Put an object as it is, uid and all, that is no part of what happens: it takes no version and no serial."""
+        with self._lock:
+            self._objects[TYPE_OF_KIND[item["kind"]].plural][key_of(item)] = dict(item)
 
     def find(self, plural: str, name: str, namespace: str = "") -> KubeObject | None:
         """Return one object, or None."""

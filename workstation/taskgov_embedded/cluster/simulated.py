@@ -68,6 +68,7 @@ class SimulatedCluster:
         self.cycles: list[CycleResult] = []
         self._manager = KueueManager(self.store, now, requeue_seconds=pace.requeue)
         self._add_on = AddOn(self.store, self._manager, types)
+        self._add_on.install()
         self._jobs = JobControllers(self.store, self._manager, now, eviction_seconds=pace.stop)
         self._at = at
         self._called_back_at: datetime | None = None

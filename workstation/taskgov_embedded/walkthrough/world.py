@@ -18,7 +18,7 @@ from taskgov.kueue.record import Reading, quotas_of
 from taskgov.quantities import parse
 from taskgov.snapshot.codec import snapshot_from_json
 from taskgov_embedded.clock import VirtualClock
-from taskgov_embedded.cluster.access import TokenVerifier, read_rules
+from taskgov_embedded.cluster.access import READERS, WRITERS, TokenVerifier, read_rules
 from taskgov_embedded.cluster.api_server import ClusterApiServer
 from taskgov_embedded.cluster.simulated import Pace, SimulatedCluster
 from taskgov_embedded.cluster.views import job_state
@@ -71,7 +71,9 @@ class World:
             pace=Pace(join=30, stop=1),
             at=self.clock.at,
         )
-        self._rules = {group: read_rules(RBAC, group) for group in ("taskgov-readers", "taskgov-writers")}
+        self.rights: dict[str, tuple[PolicyRule, ...]] = {}
+        """What each group may do in the cluster, by the roles and bindings that were applied."""
+        self.apply_rbac()
         self._closing = ExitStack()
 
     def __enter__(self) -> Self:
@@ -90,14 +92,12 @@ class World:
                 GroupFact(group.name, group.instance_type, group.count, threads_per_core=group.threads_per_core)
             )
         eks_name = self.cluster_name if self.is_plain_eks else EKS_NAME
-        server = ClusterApiServer(
-            self.cluster.store,
-            verifier=TokenVerifier(eks_name, lambda: self.clock.now),
-            rules=self._rules_of,
-            writes=self.cluster,
-        )
+        eks = self.stack.eks
+        verifier = TokenVerifier(eks_name, lambda: self.clock.now, groups_of=lambda key: eks.groups_of(eks_name, key))
+        server = ClusterApiServer(self.cluster.store, verifier=verifier, rules=self._rules_of, writes=self.cluster)
         self.api_server = undo.enter_context(server)
-        self.stack.eks.register_cluster(eks_name, server.url, certificate_authority="")
+        entries = entries_of(self.stack, is_plain_eks=self.is_plain_eks)
+        eks.register_cluster(eks_name, server.url, certificate_authority="", entries=entries)
         if self.is_plain_eks:
             self.cluster.configure_kueue(fair_sharing=True)
         else:
@@ -109,12 +109,12 @@ class World:
             self.stack.client("sns").create_topic(Name=name)
         self.stack.run_until_quiet()  # the nodes join
 
-    def _rules_of(self, access_key: str | None) -> tuple[PolicyRule, ...]:
-        """Return what a caller may do: the access entries put each function's role into one group."""
-        role = self.stack.account.identities.principal(access_key or "").role_arn or ""
-        name = role.rpartition("/")[2]
-        writers = {self.stack.physical("ApplyChangeRole")} if self.is_plain_eks else set()
-        return self._rules["taskgov-writers" if name in writers else "taskgov-readers"]
+    def apply_rbac(self) -> None:
+        """Do what `kubectl apply -f docs/rbac.yaml` does."""
+        self.rights = {group: read_rules(RBAC, group) for group in (READERS, WRITERS)}
+
+    def _rules_of(self, groups: frozenset[str]) -> tuple[PolicyRule, ...]:
+        return tuple(rule for group in sorted(groups) for rule in self.rights.get(group, ()))
 
     @property
     def cluster_arn(self) -> str:
@@ -276,6 +276,16 @@ class World:
         """Return jobs, and pods that belong to none."""
         found = [job for plural in JOB_KINDS for job in self.cluster.store.list(plural)]
         return [job for job in found if not job["metadata"].get("ownerReferences")]
+
+
+def entries_of(stack: Stack, *, is_plain_eks: bool = False) -> dict[str, tuple[str, ...]]:
+    """Return the access entries (role -> groups) that `docs/deploy.md` and `docs/kueue.md` have one make."""
+    entries: dict[str, tuple[str, ...]] = dict.fromkeys(stack.outputs["KubernetesRoleArns"].split(","), (READERS,))
+    if is_plain_eks:
+        place = f"arn:{stack.place.partition}:iam::{stack.place.account}:role"
+        entries[f"{place}/{stack.physical('VerifyPlanRole')}"] = (READERS,)
+        entries[f"{place}/{stack.physical('ApplyChangeRole')}"] = (WRITERS,)
+    return entries
 
 
 def _allocatable(groups: tuple[Group, ...]) -> dict[str, dict[str, int]]:

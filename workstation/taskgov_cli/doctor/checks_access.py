@@ -1,0 +1,111 @@
+"""Whether the functions may do their work: access entries, Kubernetes permissions, IAM permissions."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from itertools import groupby
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final
+
+from taskgov_cli.doctor.diagnosis import Diagnosis, failed, ok, unknown
+from taskgov_cli.doctor.facts import Unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from taskgov_cli.doctor.facts import Access, AccessEntry, EksCluster, Names, Permission, Read
+
+READERS: Final = "taskgov-readers"
+"""The group of `docs/rbac.yaml`."""
+
+
+def authentication_mode(eks: Read[EksCluster], names: Names) -> Diagnosis:
+    """Check that the cluster takes access entries at all."""
+    check = "authentication-mode"
+    if isinstance(eks, Unknown):
+        return unknown(check, eks.reason)
+    if eks.authentication_mode != "CONFIG_MAP":
+        return ok(check, f"{eks.name} takes access entries ({eks.authentication_mode})")
+    change = (
+        f"aws eks update-cluster-config --region {names.region} --name {eks.name} "
+        "--access-config authenticationMode=API_AND_CONFIG_MAP"
+    )
+    note = "Entries of the ConfigMap stay in force; the mode cannot be changed back."
+    return failed(check, f"{eks.name} takes no access entries (CONFIG_MAP)", change, note=note)
+
+
+def access_entries(entries: Read[tuple[AccessEntry, ...]], names: Names) -> Diagnosis:
+    """Check that each role that reads Kubernetes has an access entry in the group that may."""
+    check = "access-entries"
+    if isinstance(entries, Unknown):
+        return unknown(check, entries.reason)
+    mend: list[str] = []
+    said: list[str] = []
+    for each in entries:
+        role = each.role_arn.rpartition("/")[2]
+        at = f"--region {names.region} --cluster-name {names.eks} --principal-arn {each.role_arn}"
+        if isinstance(each.groups, Unknown):
+            return unknown(check, f"{role}: {each.groups.reason}")
+        if each.groups is None:
+            said.append(f"{role} has none")
+            mend.append(f"aws eks create-access-entry {at} --kubernetes-groups {READERS}")
+        elif READERS not in each.groups:
+            said.append(f"{role} is not in group {READERS}")
+            groups = " ".join((*each.groups, READERS))
+            mend.append(f"aws eks update-access-entry {at} --kubernetes-groups {groups}")
+    if said:
+        return failed(check, f"the functions cannot read Kubernetes: {'; '.join(said)}", *mend)
+    return ok(check, f"{len(entries)} roles are in group {READERS}")
+
+
+def kubernetes_rights(rbac: Read[tuple[Access, ...]]) -> Diagnosis:
+    """Check that the group may read what the functions read."""
+    check = "kubernetes-rights"
+    if isinstance(rbac, Unknown):
+        return unknown(check, rbac.reason)
+    missing = [f"{each.verb} {each.resource}" for each in rbac if not each.allowed]
+    if missing:
+        because = f"group {READERS} may not {', '.join(missing)}"
+        return failed(check, because, "kubectl apply -f docs/rbac.yaml")
+    return ok(check, f"group {READERS} may read nodes and Kueue's objects")
+
+
+def iam_permissions(found: Read[tuple[Permission, ...]], names: Names) -> Diagnosis:
+    """Check that IAM lets each function's role do what the function does."""
+    check = "iam-permissions"
+    if isinstance(found, Unknown):
+        return unknown(check, found.reason)
+    denied = [each for each in found if each.decision != "allowed"]
+    if not denied:
+        return ok(check, f"{len(found)} permissions of {len({each.role for each in found})} roles hold")
+    said = "; ".join(f"{each.role} may not {each.action} on {each.resource}{_by(each)}" for each in denied)
+    plain = [each for each in denied if each.decision == "implicitDeny" and not _by(each)]
+    mend = [_grant(role, list(each)) for role, each in groupby(sorted(plain, key=_role), key=_role)]
+    outside = [each for each in denied if each not in plain]
+    if outside:
+        mend.append(f"aws cloudformation describe-stacks --stack-name {names.stack} --query Stacks[0].Parameters")
+    note = "A permission that is denied from outside of the role has to be given there." if outside else ""
+    return failed(check, said, *mend, note=note)
+
+
+def _by(each: Permission) -> str:
+    if each.stopped_by_boundary:
+        return " (its permissions boundary)"
+    if each.stopped_by_organization:
+        return " (a policy of the organization)"
+    return " (an explicit deny)" if each.decision == "explicitDeny" else ""
+
+
+_role = attrgetter("role_name")
+
+
+def _grant(role_name: str, missing: Iterable[Permission]) -> str:
+    """Return the command that gives a role exactly what it lacks."""
+    statements = [
+        {"Effect": "Allow", "Action": sorted({one.action for one in each}), "Resource": resource}
+        for resource, each in groupby(sorted(missing, key=attrgetter("resource")), key=attrgetter("resource"))
+    ]
+    document = json.dumps({"Version": "2012-10-17", "Statement": statements})
+    name = f"--role-name {role_name} --policy-name taskgov-doctor"
+    return f"aws iam put-role-policy {name} --policy-document {shlex.quote(document)}"

@@ -1,0 +1,179 @@
+"""Whether the stack is deployed, CloudTrail feeds it, somebody is told, there is a document, and events arrive."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import TYPE_CHECKING, Any, Final
+
+from taskgov.policy.parse import parse_policy
+from taskgov_cli.doctor.diagnosis import Diagnosis, failed, ok, unknown, warning
+from taskgov_cli.doctor.facts import Unknown
+
+if TYPE_CHECKING:
+    from taskgov_cli.doctor.facts import (
+        DeployedStack,
+        EventTrace,
+        HyperPodCluster,
+        Names,
+        PolicyFile,
+        Read,
+        Subscription,
+        Trail,
+    )
+
+OUTPUTS: Final = (
+    "TableName",
+    "BucketName",
+    "BusName",
+    "NoticeTopicArn",
+    "IntakeQueueUrl",
+    "IntakeDeadLetterQueueUrl",
+    "DeliveryDeadLetterQueueUrl",
+    "ReconcileStateMachineArn",
+    "AuditStateMachineArn",
+    "KubernetesRoleArns",
+)
+"""Outputs of the stack that commands and people use."""
+SETTLED: Final = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE")
+DEPLOY: Final = ("sam build", "sam deploy --guided")
+
+
+def stack_deployed(stack: Read[DeployedStack], names: Names) -> Diagnosis:
+    """Check that the stack is there, whole and settled."""
+    check = "stack"
+    if isinstance(stack, Unknown):
+        note = f"Is {names.stack} the stack's name, and this the right account and Region? --stack names another."
+        return unknown(check, stack.reason, *DEPLOY, note=note)
+    missing = [name for name in OUTPUTS if name not in stack.outputs]
+    if missing:
+        because = f"stack {stack.name} lacks the outputs {', '.join(missing)}: it is older, or another"
+        return failed(check, because, "sam build", f"sam deploy --stack-name {stack.name}")
+    look = f"aws cloudformation describe-stack-events --stack-name {stack.name} --max-items 20"
+    if "ROLLBACK_FAILED" in stack.status or stack.status.endswith("_FAILED"):
+        return failed(check, f"stack {stack.name} is {stack.status}", look)
+    if stack.status not in SETTLED:
+        return warning(check, f"stack {stack.name} is {stack.status}", look)
+    return ok(check, f"stack {stack.name} is {stack.status}, with all outputs")
+
+
+def cloud_trail(trails: Read[tuple[Trail, ...]], cluster: Read[HyperPodCluster], names: Names) -> Diagnosis:
+    """Check that some trail logs management events that write: without it EventBridge hears of no API call."""
+    check = "trail"
+    if isinstance(trails, Unknown):
+        return unknown(check, trails.reason)
+    good = [each.name for each in trails if each.logging is True and each.records_writes is True]
+    if good:
+        return ok(check, f"trail {good[0]} logs management events that write")
+    for each in trails:
+        for reading in (each.logging, each.records_writes):
+            if isinstance(reading, Unknown):
+                return unknown(check, f"trail {each.name}: {reading.reason}")
+    region = f"--region {names.region}"
+    without = "edits of quotas and calls on the cluster are seen at the hourly resync only"
+    for each in trails:
+        if each.records_writes is True:
+            start = f"aws cloudtrail start-logging {region} --name {each.name}"
+            return failed(check, f"trail {each.name} is not logging, so {without}", start)
+    if trails:
+        name = trails[0].name
+        wanted = json.dumps([{"ReadWriteType": "WriteOnly", "IncludeManagementEvents": True}])
+        select = (
+            f"aws cloudtrail put-event-selectors {region} --trail-name {name} --event-selectors {shlex.quote(wanted)}"
+        )
+        start = f"aws cloudtrail start-logging {region} --name {name}"
+        because = f"no trail records management events that write, so {without}"
+        note = "put-event-selectors replaces the trail's selectors: add to its list what it records already."
+        return failed(check, because, select, *([] if trails[0].logging else [start]), note=note)
+    return failed(check, f"the Region has no trail, so {without}", *_new_trail(cluster, names))
+
+
+def subscriptions(found: Read[tuple[Subscription, ...]], names: Names) -> Diagnosis:
+    """Check that somebody hears notices, alarms and requests for approval."""
+    check = "subscription"
+    topic = names.output("NoticeTopicArn")
+    subscribe = (
+        f"aws sns subscribe --region {names.region} --topic-arn {topic} --protocol email --notification-endpoint "
+    )
+    if isinstance(found, Unknown):
+        return unknown(check, found.reason)
+    confirmed = [each for each in found if each.confirmed]
+    if confirmed:
+        return ok(check, f"{len(confirmed)} confirmed, e.g. {confirmed[0].protocol} to {confirmed[0].endpoint}")
+    if found:
+        one = found[0]
+        because = f"{one.endpoint} has not confirmed the subscription, so nobody is told"
+        again = f"{subscribe} {one.protocol} --notification-endpoint {one.endpoint}"
+        note = "Confirm by the link in the message from SNS; the command sends it once more."
+        return failed(check, because, again, note=note)
+    because = "nobody is subscribed to the topic of notices, alarms and requests for approval"
+    mend = f"{subscribe} email --notification-endpoint YOU@EXAMPLE.COM"
+    return failed(check, because, mend, note="Put in your own address; or deploy with the parameter AlarmEmail.")
+
+
+def policy_document(found: Read[PolicyFile], cluster: Read[HyperPodCluster], names: Names) -> Diagnosis:
+    """Check that the cluster has a document, that it is valid, and that it means this cluster."""
+    check = "policy-document"
+    if isinstance(found, Unknown):
+        return unknown(check, found.reason)
+    file, at = f"{names.cluster}.yaml", f"s3://{names.output('BucketName')}/{found.key}"
+    put = f"aws s3 cp {file} {at}"
+    if found.text is None:
+        because = f"there is no document {at}: the cluster is measured, and nothing is governed"
+        return failed(check, because, f"taskgov init {names.cluster} --output {file}", put)
+    fetch = f"aws s3 cp {at} {file}"
+    parsed = parse_policy(found.text)
+    if parsed.document is None:
+        broken = "; ".join(map(str, parsed.violations))
+        mend = (fetch, f"taskgov validate {file}", put)
+        return failed(
+            check, f"{at} breaks {len(parsed.violations)} rules: {broken}", *mend, note="Correct it in between."
+        )
+    if not isinstance(cluster, Unknown) and parsed.document.cluster.arn != cluster.arn:
+        because = f"{at} is of another cluster ({parsed.document.cluster.arn})"
+        return failed(check, because, f"taskgov init {names.cluster} --output {file}", put)
+    return ok(check, f"{at} is valid: {len(parsed.document.teams)} teams")
+
+
+def test_event(trace: Read[EventTrace], names: Names) -> Diagnosis:
+    """Check that an event on the project's bus reaches the function that takes events in."""
+    check = "test-event"
+    if isinstance(trace, Unknown):
+        return unknown(check, trace.reason)
+    if trace.seconds is not None:
+        return ok(check, f"an event on the bus was taken in after {trace.seconds:.0f} s, and started nothing")
+    waiting = "--attribute-names ApproximateNumberOfMessages"
+    look = [
+        f"aws sqs get-queue-attributes --region {names.region} --queue-url {names.output(queue)} {waiting}"
+        for queue in ("IntakeQueueUrl", "IntakeDeadLetterQueueUrl", "DeliveryDeadLetterQueueUrl")
+    ]
+    because = f"a test event ({trace.token}) was not taken in within {trace.waited:.0f} s"
+    note = "The runbooks docs/runbooks/intake-delayed.md and docs/runbooks/delivery-dead-letters.md say what to do."
+    return failed(check, because, *look, note=note)
+
+
+def _new_trail(cluster: Read[HyperPodCluster], names: Names) -> tuple[str, ...]:
+    """Return how to make a bucket for a trail, and the trail: its default selectors are what is needed."""
+    partition = "aws" if isinstance(cluster, Unknown) else cluster.partition
+    bucket, region = f"taskgov-trail-{names.account}-{names.region}", names.region
+    arn = f"arn:{partition}:cloudtrail:{region}:{names.account}:trail/taskgov"
+    place = "" if region == "us-east-1" else f" --create-bucket-configuration LocationConstraint={region}"
+    policy = json.dumps(
+        {"Version": "2012-10-17", "Statement": _trail_statements(partition, bucket, names.account, arn)}
+    )
+    return (
+        f"aws s3api create-bucket --region {region} --bucket {bucket}{place}",
+        f"aws s3api put-bucket-policy --region {region} --bucket {bucket} --policy {shlex.quote(policy)}",
+        f"aws cloudtrail create-trail --region {region} --name taskgov --s3-bucket-name {bucket}",
+        f"aws cloudtrail start-logging --region {region} --name taskgov",
+    )
+
+
+def _trail_statements(partition: str, bucket: str, account: str, trail: str) -> list[dict[str, Any]]:
+    """Return what lets CloudTrail write its logs (CloudTrail user guide, "Amazon S3 bucket policy for CloudTrail")."""
+    common = {"Effect": "Allow", "Principal": {"Service": "cloudtrail.amazonaws.com"}}
+    whole, source = f"arn:{partition}:s3:::{bucket}", {"aws:SourceArn": trail}
+    owner = {"s3:x-amz-acl": "bucket-owner-full-control", **source}
+    look = {"Action": "s3:GetBucketAcl", "Resource": whole, "Condition": {"StringEquals": source}}
+    write = {"Action": "s3:PutObject", "Resource": f"{whole}/AWSLogs/{account}/*", "Condition": {"StringEquals": owner}}
+    return [{**common, **look}, {**common, **write}]

@@ -1,0 +1,159 @@
+"""Whether task governance can govern the cluster: EKS, its version, the add-on, and one Kueue only."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from taskgov.hyperpod.names import ADD_ON, KUEUE_NAMESPACE
+from taskgov_cli.doctor.diagnosis import Diagnosis, failed, ok, unknown, warning
+from taskgov_cli.doctor.facts import Unknown
+
+if TYPE_CHECKING:
+    from taskgov_cli.doctor.facts import (
+        AddOn,
+        EksCluster,
+        HyperPodCluster,
+        KueueDefinition,
+        KueueDeployment,
+        Kueues,
+        Names,
+        Read,
+    )
+
+OLDEST_KUBERNETES: Final = (1, 30)
+"""What the add-on needs (workshop and developer guide: "Kubernetes version 1.30 or greater")."""
+EKS_MANAGERS: Final = frozenset({"eks"})
+"""Field managers of what EKS installs (EKS user guide; for this add-on inferred)."""
+SETTLED: Final = frozenset({"ACTIVE", "DEGRADED", "CREATE_FAILED", "UPDATE_FAILED", "DELETE_FAILED"})
+KUEUE_018: Final = (1, 5)
+"""Add-on version since which Kueue is 0.18 or newer; upgrades from before fail on storedVersions of its CRDs."""
+
+
+def hyperpod_cluster(cluster: Read[HyperPodCluster], names: Names) -> Diagnosis:
+    """Check that the cluster is there, in service, and orchestrated by EKS."""
+    check = "hyperpod-cluster"
+    if isinstance(cluster, Unknown):
+        return unknown(check, cluster.reason, "aws sagemaker list-clusters --query ClusterSummaries[].ClusterName")
+    if cluster.eks_arn is None:
+        return failed(
+            check,
+            f"{cluster.name} is not orchestrated by EKS, and task governance needs Kueue",
+            note="The orchestrator of a cluster cannot be changed: create one with Orchestrator.Eks.",
+        )
+    if cluster.status != "InService":
+        look = f"aws sagemaker describe-cluster --region {names.region} --cluster-name {cluster.name}"
+        return warning(check, f"{cluster.name} is {cluster.status}", look)
+    return ok(check, f"{cluster.name} is in service, on EKS cluster {names.eks}")
+
+
+def kubernetes_version(eks: Read[EksCluster], names: Names) -> Diagnosis:
+    """Check that Kubernetes is new enough for the add-on. EKS upgrades one minor version at a time."""
+    check = "kubernetes-version"
+    if isinstance(eks, Unknown):
+        return unknown(check, eks.reason)
+    major, minor = (int(part) for part in eks.version.split(".")[:2])
+    if (major, minor) >= OLDEST_KUBERNETES:
+        return ok(check, f"Kubernetes {eks.version}, at least 1.30")
+    steps = [
+        f"aws eks update-cluster-version --region {names.region} --name {eks.name} --kubernetes-version 1.{step}"
+        for step in range(minor + 1, OLDEST_KUBERNETES[1] + 1)
+    ]
+    note = "Each takes some minutes; wait for the cluster to be ACTIVE in between."
+    return failed(check, f"Kubernetes {eks.version}, and the add-on needs 1.30 or newer", *steps, note=note)
+
+
+def add_on(found: Read[AddOn | None], names: Names) -> Diagnosis:
+    """Check that the task governance add-on is installed and well."""
+    check = "add-on"
+    at = f"--region {names.region} --cluster-name {names.eks} --addon-name {ADD_ON}"
+    if isinstance(found, Unknown):
+        return unknown(check, found.reason)
+    if found is None:
+        note = "Remove any other installation of Kueue first (see one-kueue)."
+        return failed(check, f"the add-on {ADD_ON} is not installed", f"aws eks create-addon {at}", note=note)
+    if found.status != "ACTIVE":
+        issues = f": {'; '.join(found.issues)}" if found.issues else ""
+        because = f"the add-on {found.version} is {found.status}{issues}"
+        if found.status not in SETTLED:
+            return warning(check, because, f"aws eks describe-addon {at}")
+        return failed(
+            check, because, f"aws eks update-addon {at} --addon-version {found.version} --resolve-conflicts OVERWRITE"
+        )
+    if isinstance(found.newest, Unknown) or found.newest == found.version:
+        return ok(check, f"the add-on {found.version} is active")
+    old = _version(found.version) < KUEUE_018
+    return warning(
+        check,
+        f"the add-on {found.version} is active; EKS offers {found.newest}",
+        f"aws eks update-addon {at} --addon-version {found.newest}",
+        note="From before 1.5 the upgrade is known to fail on storedVersions of Kueue's CRDs." if old else "",
+    )
+
+
+def one_kueue(kueues: Read[Kueues], found: Read[AddOn | None], names: Names) -> Diagnosis:
+    """Check that no other Kueue is there: two controllers would fight over the same queues."""
+    check = "one-kueue"
+    if isinstance(kueues, Unknown):
+        return unknown(check, kueues.reason)
+    installed = found is not None
+    foreign = [one for one in kueues.deployments if not installed or one.namespace != KUEUE_NAMESPACE]
+    strange = [one for one in kueues.definitions if _is_foreign(one, installed=installed)]
+    if not foreign and not strange:
+        what = "the add-on's Kueue is the only one" if installed else "there is no Kueue yet"
+        return ok(check, what)
+    said = [f"{one.name} in namespace {one.namespace} ({one.image})" for one in foreign]
+    said += [f"{len(strange)} CRDs owned by {', '.join(_owners(strange))}"] if strange else []
+    mend = [*(_removal(one, installed=installed) for one in foreign), *_definitions_mended(strange, foreign, names)]
+    return failed(
+        check,
+        f"a Kueue beside the add-on's: {'; '.join(said)}" if installed else f"a Kueue of its own: {'; '.join(said)}",
+        *dict.fromkeys(mend),
+        note="Removing a Kueue's CRDs deletes its queues and workloads; suspend what runs in them first.",
+    )
+
+
+def _is_foreign(one: KueueDefinition, *, installed: bool) -> bool:
+    if one.helm_release is not None:
+        return one.helm_namespace != KUEUE_NAMESPACE or not EKS_MANAGERS & set(one.owners)
+    return bool(set(one.owners) - EKS_MANAGERS) or not installed
+
+
+def _owners(definitions: list[KueueDefinition]) -> list[str]:
+    helm = {f"Helm release {one.helm_release}" for one in definitions if one.helm_release}
+    plain = {owner for one in definitions if not one.helm_release for owner in one.owners if owner not in EKS_MANAGERS}
+    return sorted(helm | plain) or ["nobody that is installed"]
+
+
+def _removal(one: KueueDeployment, *, installed: bool) -> str:
+    """Return how to remove a Kueue: as it was installed, without the CRDs where the add-on uses them too."""
+    if one.helm_release is not None:
+        return f"helm uninstall {one.helm_release} --namespace {one.namespace}"
+    release = re.search(r":(v\d+\.\d+\.\d+)$", one.image)
+    if release and not installed and one.namespace == KUEUE_NAMESPACE:
+        at = "https://github.com/kubernetes-sigs/kueue/releases/download"
+        return f"kubectl delete -f {at}/{release[1]}/manifests.yaml"
+    return f"kubectl delete deployment {one.name} --namespace {one.namespace}"
+
+
+def _definitions_mended(
+    strange: list[KueueDefinition], foreign: list[KueueDeployment], names: Names
+) -> tuple[str, ...]:
+    """Return how the CRDs come into one hand, once what installed them is gone."""
+    if not strange or (foreign and any(one.helm_release for one in foreign)):
+        return ()
+    releases = sorted({(one.helm_release, one.helm_namespace) for one in strange if one.helm_release})
+    if releases:
+        return tuple(f"helm uninstall {name} --namespace {namespace}" for name, namespace in releases)
+    at = f"--region {names.region} --cluster-name {names.eks} --addon-name {ADD_ON}"
+    return (f"aws eks update-addon {at} --resolve-conflicts OVERWRITE",)
+
+
+def _version(text: str) -> tuple[int, ...]:
+    """Read `v1.6.0-eksbuild.1`.
+
+    >>> _version("v1.6.0-eksbuild.1")
+    (1, 6)
+    """
+    found = re.match(r"v?(\d+)\.(\d+)", text)
+    return (int(found[1]), int(found[2])) if found else ()

@@ -1,0 +1,83 @@
+"""`taskgov doctor`: what is missing for a cluster to be governed, each with the command that mends it."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+from rich.text import Text
+
+from taskgov_cli.deployed import DEFAULT_STACK, AsJson, StackName, told
+from taskgov_cli.doctor.diagnosis import Status
+from taskgov_cli.doctor.examination import Request, examine
+from taskgov_cli.onboarding.init import detected
+from taskgov_cli.output import NO, OK, console, print_json, table
+from taskgov_cli.snapshots import UNREACHABLE, Context
+
+if TYPE_CHECKING:
+    from taskgov_cli.doctor.diagnosis import Diagnosis
+
+STYLE: Final = {
+    Status.OK: "green",
+    Status.WARNING: "yellow",
+    Status.FAILED: "red",
+    Status.UNKNOWN: "magenta",
+}
+
+
+def doctor(
+    cluster: Annotated[
+        str | None,
+        typer.Argument(help="HyperPod cluster, by name or ARN; without it, the only one there is.", metavar="CLUSTER"),
+    ] = None,
+    stack: StackName = DEFAULT_STACK,
+    context: Context = None,
+    wait: Annotated[float, typer.Option("--wait", min=0, help="Seconds to wait for the test event.")] = 180,
+    *,
+    event: Annotated[bool, typer.Option("--event/--no-event", help="Send a test event; it starts no change.")] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Check everything that governing a cluster takes; name what is broken, and the command that mends it.
+
+    Example: taskgov doctor ml-cluster --stack taskgov
+    """
+    with told():
+        name = cluster or detected()
+    token = f"taskgov-doctor-{uuid.uuid4().hex[:12]}"
+    request = Request(name, stack, context, wait if event else None, token)
+    with console(stderr=True).status("examining") as status:
+        _, found = examine(request, status.update)
+    if as_json:
+        print_json({"cluster": name, "stack": stack, "checks": [asdict(each) for each in found]})
+    else:
+        _show(name, found)
+    raise typer.Exit(exit_code(found))
+
+
+def exit_code(found: list[Diagnosis]) -> int:
+    """Return 1 when something is broken, 3 when something could not be read, else 0."""
+    statuses = {each.status for each in found}
+    if Status.FAILED in statuses:
+        return NO
+    return UNREACHABLE if Status.UNKNOWN in statuses else OK
+
+
+def _show(name: str, found: list[Diagnosis]) -> None:
+    out = console()
+    rows = [(Text(each.status, style=STYLE[each.status]), each.check, each.because) for each in found]
+    out.print(table(f"Examined {name}", ("", "check", "found"), rows))
+    for each in found:
+        if each.mend:
+            out.print(Text(f"\nTo mend {each.check}:", style="bold"))
+            if each.note:
+                out.print(Text(f"  # {each.note}", style="dim"), soft_wrap=True)
+            for command in each.mend:
+                out.print(f"  {command}", markup=False, soft_wrap=True)
+        elif each.note:
+            out.print(Text(f"\n{each.check}: {each.note}", style="dim"), soft_wrap=True)
+    counted = Counter(each.status for each in found)
+    said = ", ".join(f"{counted[status]} {status}" for status in Status if counted[status])
+    out.print(Text(f"\ndoctor: {said}", style="bold"))

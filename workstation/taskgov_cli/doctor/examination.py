@@ -1,0 +1,155 @@
+"""Read everything, then let each check decide: the whole examination in its order.
+
+What hangs on something that could not be read is unknown for the same reason.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from taskgov.adapters.clock import SystemClock
+from taskgov.errors import InvalidRequestError, NotFoundError
+from taskgov_cli.doctor import checks_access, checks_account, checks_cluster, reading_aws
+from taskgov_cli.doctor.facts import EventTrace, Facts, Unknown, names_of
+from taskgov_cli.doctor.permissions import NEEDED
+from taskgov_cli.doctor.reading_aws import read
+from taskgov_cli.doctor.reading_kubernetes import ClusterReader
+
+if TYPE_CHECKING:
+    from taskgov_cli.doctor.diagnosis import Diagnosis
+    from taskgov_cli.doctor.facts import DeployedStack, HyperPodCluster, Permission, Read
+
+LOOK_EVERY: Final = 5
+"""Seconds between two looks for the trace of the test event."""
+
+Say = Callable[[str], None]
+T = TypeVar("T")
+U = TypeVar("U")
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is to be examined; `wait_seconds` is how long a test event is waited for, None sends none."""
+
+    cluster: str
+    stack: str
+    context: str | None
+    wait_seconds: float | None
+    token: str
+
+
+def examine(request: Request, say: Say) -> tuple[Facts, list[Diagnosis]]:
+    """Return what was read and every check's answer. `say` is told what is being done."""
+    facts = read_facts(request, say)
+    return facts, diagnose(facts, cluster=request.cluster, stack=request.stack)
+
+
+def diagnose(facts: Facts, *, cluster: str, stack: str) -> list[Diagnosis]:
+    """Return every check's answer on what was read, in the order in which things are to be mended."""
+    names = names_of(facts, cluster=cluster, stack=stack)
+    found = [
+        checks_cluster.hyperpod_cluster(facts.cluster, names),
+        checks_cluster.kubernetes_version(facts.eks, names),
+        checks_cluster.one_kueue(facts.kueues, facts.add_on, names),
+        checks_cluster.add_on(facts.add_on, names),
+        checks_account.stack_deployed(facts.stack, names),
+        checks_access.authentication_mode(facts.eks, names),
+        checks_access.access_entries(facts.entries, names),
+        checks_access.kubernetes_rights(facts.rbac),
+        checks_access.iam_permissions(facts.permissions, names),
+        checks_account.cloud_trail(facts.trails, facts.cluster, names),
+        checks_account.subscriptions(facts.subscriptions, names),
+        checks_account.policy_document(facts.policy, facts.cluster, names),
+    ]
+    return found if facts.trace is None else [*found, checks_account.test_event(facts.trace, names)]
+
+
+def read_facts(request: Request, say: Say) -> Facts:
+    """Read everything that the checks decide on."""
+    say("reading the cluster")
+    cluster: Read[HyperPodCluster] = read(lambda: reading_aws.hyperpod_cluster(request.cluster))
+    eks = then(cluster, lambda found: reading_aws.eks_cluster(_eks_name(found)))
+    say("reading the cluster's Kubernetes API")
+    kubernetes = then(cluster, lambda found: ClusterReader(_eks_arn(found), request.context))
+    say("reading the account")
+    stack: Read[DeployedStack] = read(lambda: reading_aws.deployed_stack(request.stack))
+    return Facts(
+        cluster=cluster,
+        eks=eks,
+        add_on=then(eks, reading_aws.add_on),
+        kueues=then(kubernetes, lambda reader: reader.kueues()),
+        trails=then(cluster, lambda found: reading_aws.trails(found.region)),
+        stack=stack,
+        entries=both(eks, stack, lambda one, two: reading_aws.access_entries(one.name, _roles(two))),
+        rbac=then(kubernetes, lambda reader: reader.rights()),
+        permissions=both(cluster, stack, _permissions),
+        subscriptions=then(stack, lambda found: reading_aws.subscriptions(_output(found, "NoticeTopicArn"))),
+        policy=both(cluster, stack, lambda one, two: reading_aws.policy_file(_output(two, "BucketName"), one.name)),
+        trace=None if request.wait_seconds is None else then(stack, lambda found: _trace(request, found, say)),
+    )
+
+
+def _trace(request: Request, stack: DeployedStack, say: Say) -> EventTrace:
+    """Send the test event and look for its trace. A trace that is never seen is an answer, not an error."""
+    group, bus = _resource(stack, "ReceiveEventLogs"), _output(stack, "BusName")
+    clock, limit = SystemClock(), request.wait_seconds or 0
+    sent = clock.now()
+    reading_aws.put_test_event(bus, request.token)
+    while True:
+        passed = (clock.now() - sent).total_seconds()
+        if reading_aws.was_taken_in(group, request.token, int(sent.timestamp() * 1000) - 60_000):
+            return EventTrace(request.token, (clock.now() - sent).total_seconds(), limit)
+        if passed >= limit:
+            return EventTrace(request.token, None, limit)
+        say(f"waiting for the test event, {passed:.0f} of {limit:.0f} s")
+        time.sleep(min(LOOK_EVERY, limit - passed))
+
+
+def then(reading: Read[T], further: Callable[[T], U]) -> Read[U]:
+    """Read on from something that was read; unknown stays unknown."""
+    return reading if isinstance(reading, Unknown) else read(lambda: further(reading))
+
+
+def both(one: Read[T], other: Read[U], further: Callable[[T, U], V]) -> Read[V]:
+    """Read on from two things."""
+    if isinstance(one, Unknown):
+        return one
+    return then(other, lambda second: further(one, second))
+
+
+def _eks_arn(cluster: HyperPodCluster) -> str:
+    if cluster.eks_arn is None:
+        raise InvalidRequestError(f"{cluster.name} is not orchestrated by EKS")
+    return cluster.eks_arn
+
+
+def _eks_name(cluster: HyperPodCluster) -> str:
+    return _eks_arn(cluster).rpartition("/")[2]
+
+
+def _output(stack: DeployedStack, name: str) -> str:
+    if name not in stack.outputs:
+        raise NotFoundError(f"stack {stack.name} has no output {name}")
+    return stack.outputs[name]
+
+
+def _resource(stack: DeployedStack, logical_id: str) -> str:
+    if logical_id not in stack.resources:
+        raise NotFoundError(f"stack {stack.name} has no resource {logical_id}")
+    return stack.resources[logical_id]
+
+
+def _roles(stack: DeployedStack) -> list[str]:
+    return _output(stack, "KubernetesRoleArns").split(",")
+
+
+def _permissions(cluster: HyperPodCluster, stack: DeployedStack) -> tuple[Permission, ...]:
+    for output in checks_account.OUTPUTS:
+        _output(stack, output)
+    for role in NEEDED:
+        _resource(stack, role)
+    return reading_aws.permissions(cluster, stack)

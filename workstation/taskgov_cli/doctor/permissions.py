@@ -1,0 +1,111 @@
+"""What does each function's role have to be allowed? The questions that `taskgov doctor` puts to IAM.
+
+What every function needs to run at all (logs, traces, keys of the topic) is not asked; a test holds the rest to
+`template.yaml`. Resources are named by what they are, and resolved for one cluster and stack by `resources_of`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from taskgov_cli.doctor.facts import DeployedStack, HyperPodCluster
+
+PREFIXES: Final = ("policies", "snapshots", "plans", "reports")
+_LISTS: Final = {"*": ("sagemaker:ListComputeQuotas", "sagemaker:ListClusterSchedulerConfigs")}
+_DESCRIBES: Final = {
+    "quota": ("sagemaker:DescribeComputeQuota",),
+    "scheduler-config": ("sagemaker:DescribeClusterSchedulerConfig",),
+}
+_SNAPSHOT: Final = {
+    **_LISTS,
+    **_DESCRIBES,
+    "cluster": ("sagemaker:DescribeCluster", "sagemaker:ListClusterNodes"),
+    "eks": ("eks:DescribeCluster",),
+    "policies": ("s3:GetObject",),
+    "bucket": ("s3:ListBucket",),
+}
+
+NEEDED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
+    "ReceiveEventRole": {
+        **_DESCRIBES,
+        "*": ("sagemaker:ListClusters",),
+        "cluster": ("sagemaker:DescribeCluster",),
+        "table": ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"),
+        "reconcile": ("states:StartExecution",),
+        "policies": ("s3:GetObject",),
+        "bucket": ("s3:ListBucket",),
+        "intake": ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"),
+    },
+    "ReadSnapshotRole": {
+        **_SNAPSHOT,
+        "snapshots": ("s3:PutObject",),
+        "table": ("dynamodb:GetItem", "dynamodb:Query", "dynamodb:PutItem"),
+    },
+    "PlanQuotasRole": {"snapshots": ("s3:GetObject",), "plans": ("s3:PutObject",)},
+    "ApplyChangeRole": {
+        **_LISTS,
+        "quota": tuple(f"sagemaker:{verb}ComputeQuota" for verb in ("Create", "Update", "Delete", "Describe")),
+        "scheduler-config": tuple(
+            f"sagemaker:{verb}ClusterSchedulerConfig" for verb in ("Create", "Update", "Delete", "Describe")
+        ),
+        "plans": ("s3:GetObject",),
+        "bucket": ("s3:ListBucket",),
+        "eks": ("eks:DescribeCluster",),
+        "table": ("dynamodb:GetItem", "dynamodb:PutItem"),
+    },
+    "VerifyPlanRole": {
+        **_LISTS,
+        **_DESCRIBES,
+        "plans": ("s3:GetObject",),
+        "bucket": ("s3:ListBucket",),
+        "eks": ("eks:DescribeCluster",),
+    },
+    "PublishUsageRole": {
+        **_SNAPSHOT,
+        "*": (*_LISTS["*"], "sagemaker:ListClusters"),
+        "use": ("s3:PutObject",),
+        "table": ("dynamodb:GetItem", "dynamodb:Query", "dynamodb:PutItem"),
+        "topic": ("sns:Publish",),
+        "bus": ("events:PutEvents",),
+        "dead-letters": ("sqs:SendMessage",),
+    },
+    "AuditClusterRole": {
+        **_SNAPSHOT,
+        "reports": ("s3:PutObject",),
+        "table": ("dynamodb:GetItem", "dynamodb:Query"),
+        "topic": ("sns:Publish",),
+    },
+}
+"""Role's logical id -> resource -> actions on it."""
+
+
+def resources_of(cluster: HyperPodCluster, stack: DeployedStack) -> dict[str, str]:
+    """Return the ARN of each resource that `NEEDED` names. Raises KeyError for a stack that lacks one."""
+    outputs, place = stack.outputs, f"{cluster.region}:{cluster.account}"
+    sagemaker = f"arn:{cluster.partition}:sagemaker:{place}"
+    bucket = f"arn:{cluster.partition}:s3:::{outputs['BucketName']}"
+
+    def queue(output: str) -> str:
+        return f"arn:{cluster.partition}:sqs:{place}:{outputs[output].rpartition('/')[2]}"
+
+    return {
+        "*": "*",
+        "cluster": cluster.arn,
+        "quota": f"{sagemaker}:compute-quota/000000000000",
+        "scheduler-config": f"{sagemaker}:cluster-scheduler-config/000000000000",
+        "eks": cluster.eks_arn or "*",
+        "table": f"arn:{cluster.partition}:dynamodb:{place}:table/{outputs['TableName']}",
+        "bucket": bucket,
+        **{
+            prefix: f"{bucket}/{prefix}/{cluster.name}.yaml" for prefix in ("policies", "snapshots", "plans", "reports")
+        },
+        "use": f"{bucket}/memory/{cluster.name}/use.json",
+        "reconcile": outputs["ReconcileStateMachineArn"],
+        "intake": queue("IntakeQueueUrl"),
+        "dead-letters": queue("DeliveryDeadLetterQueueUrl"),
+        "topic": outputs["NoticeTopicArn"],
+        "bus": f"arn:{cluster.partition}:events:{place}:event-bus/{outputs['BusName']}",
+    }

@@ -1,0 +1,148 @@
+"""`taskgov init`: write the first policy document of a cluster from what is found there. Nothing in AWS is changed."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import boto3
+import typer
+from rich.text import Text
+
+from taskgov.adapters.sagemaker import SageMaker
+from taskgov.allocation.wording import said
+from taskgov.bootstrap.aws import CONFIG
+from taskgov.hyperpod.model import ComputeQuotaConfig
+from taskgov.policy.parse import parse_policy
+from taskgov_cli import snapshots
+from taskgov_cli.deployed import AsJson, RefusedError, told
+from taskgov_cli.onboarding.draft import draft_policy
+from taskgov_cli.onboarding.text import document_text, undecided
+from taskgov_cli.output import console, print_json, table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from taskgov.snapshot.model import Snapshot
+    from taskgov_cli.onboarding.draft import Draft
+
+
+def init(
+    cluster: Annotated[
+        str | None,
+        typer.Argument(help="HyperPod cluster, by name or ARN; without it, the only one there is.", metavar="CLUSTER"),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", dir_okay=False, help="Where to write it; else CLUSTER.yaml.")
+    ] = None,
+    snapshot: snapshots.SnapshotFile = None,
+    stack: snapshots.Stack = None,
+    context: snapshots.Context = None,
+    *,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write the first policy document of a cluster from what is found there; nothing in AWS is changed.
+
+    Example: taskgov init ml-cluster -o ml-cluster.yaml
+    """
+    with told():
+        known = _known(cluster, snapshot, stack, context)
+        draft = draft_policy(known)
+        text = document_text(draft, known)
+        file = output or Path(f"{known.cluster.name}.yaml")
+        _require_true(text, draft)
+        _write(file, text, force=force)
+    if as_json:
+        print_json(_as_data(draft, known, file))
+    else:
+        _show(draft, known, file)
+
+
+def detected() -> str:
+    """Return the ARN of the account's only EKS-orchestrated cluster in the Region. Raises RefusedError."""
+    hyperpod = SageMaker(boto3.client("sagemaker", config=CONFIG))
+    found = [hyperpod.describe_cluster(arn) for arn in hyperpod.clusters()]
+    names = {each["ClusterArn"]: each["ClusterName"] for each in found if "Eks" in each.get("Orchestrator", {})}
+    if not names:
+        others = ", ".join(each["ClusterName"] for each in found) or "none"
+        raise RefusedError(f"this account and Region have no HyperPod cluster on EKS (clusters: {others})")
+    if len(names) > 1:
+        raise RefusedError(f"there are several clusters; say which: taskgov init {' | '.join(sorted(names.values()))}")
+    return str(next(iter(names)))
+
+
+def _known(cluster: str | None, file: Path | None, stack: str | None, context: str | None) -> Snapshot:
+    if file is None and cluster is None:
+        cluster = detected()
+    return snapshots.known(file, cluster, None, stack, context)
+
+
+def _require_true(text: str, draft: Draft) -> None:
+    """Make sure that the text, read back, is the document that was proved."""
+    read = parse_policy(text)
+    if read.document != draft.parsed.document:
+        raise AssertionError(f"the text is another document than the draft: {read.violations}")
+
+
+def _write(file: Path, text: str, *, force: bool) -> None:
+    """Write the file, never over another one. Raises RefusedError."""
+    try:
+        with file.open("w" if force else "x") as out:
+            out.write(text)
+    except FileExistsError as error:
+        raise RefusedError(f"{file} is there already; choose another with --output, or replace it: --force") from error
+    except OSError as error:
+        raise RefusedError(f"{file} cannot be written: {error.strerror}") from error
+
+
+def _as_data(draft: Draft, known: Snapshot, file: Path) -> dict[str, Any]:
+    return {
+        "file": str(file),
+        "cluster": {"name": known.cluster.name, "arn": known.cluster.arn, "eksArn": known.cluster.eks_arn},
+        "instanceTypes": [
+            {
+                "instanceType": each.instance_type,
+                "groups": list(each.groups),
+                "nodes": each.nodes,
+                "usable": each.usable,
+                "promised": each.promised,
+            }
+            for each in draft.supply
+        ],
+        "document": draft.document,
+        "leftOut": [{"quota": each.quota.name, "because": each.because} for each in draft.left_out],
+        "frozen": dict(draft.frozen),
+        "decide": undecided(draft, known),
+        "warnings": [each.because for each in draft.parsed.warnings],
+        "changes": len(draft.plan.changes),
+    }
+
+
+def _show(draft: Draft, known: Snapshot, file: Path) -> None:
+    out = console()
+    rows = [
+        (each.instance_type, ", ".join(each.groups), each.nodes, each.usable, f"{each.promised:g}")
+        for each in draft.supply
+    ]
+    columns = ("instance type", "groups", "nodes #", "count now #", "promised #")
+    out.print(table(f"Found in {known.cluster.name}", columns, rows))
+    if draft.quotas:
+        teams = [_team_row(team) for team in draft.document["teams"]]
+        out.print(table("Teams, as their quotas stand", ("team", "quota", "sharing", "weight #"), teams))
+    for sentence in undecided(draft, known):
+        out.print(Text.assemble(("Decide: ", "yellow"), sentence), soft_wrap=True)
+    out.print(Text(f"Wrote {file}; a plan with it changes nothing. Next:", style="bold"), soft_wrap=True)
+    name = shlex.quote(str(file))
+    for command in (f"validate {name}", f"doctor {known.cluster.name}"):
+        out.print(f"  taskgov {command}", markup=False, soft_wrap=True)
+
+
+def _team_row(team: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    config = ComputeQuotaConfig.model_validate(team["quota"])
+    rows = ", ".join(f"{said(row)} {row.instance_type}" for row in config.compute_quota_resources)
+    sharing = config.resource_sharing_config
+    limit = "" if sharing is None or sharing.borrow_limit is None else f", {sharing.borrow_limit} %"
+    words = "" if sharing is None else f"{sharing.strategy}{limit}"
+    return team["name"], rows, words, str(team.get("fairShareWeight", 0))

@@ -1,0 +1,216 @@
+"""How is the first document written down? As YAML with comments that say what was found and what is to be decided."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
+
+from taskgov.hyperpod.model import Switch
+from taskgov_cli.onboarding.draft import GUARDRAILS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from taskgov.snapshot.model import Snapshot
+    from taskgov_cli.onboarding.draft import Draft, Supply
+
+WIDTH: Final = 118
+TEAM_KEYS: Final = ("ComputeQuotaResources", "ResourceSharingConfig", "PreemptTeamTasks")
+
+
+def document_text(draft: Draft, snapshot: Snapshot) -> str:
+    """Return the document; without its comments it is `draft.document`."""
+    parts = (
+        _heading(draft, snapshot),
+        [f"apiVersion: {draft.document['apiVersion']}", f"cluster: {_flow(draft.document['cluster'])}"],
+        _scheduler(draft, snapshot),
+        _teams(draft),
+        _pool(draft, snapshot),
+        _capacity(draft),
+        _guardrails(draft),
+    )
+    return "\n\n".join("\n".join(part) for part in parts) + "\n"
+
+
+def undecided(draft: Draft, snapshot: Snapshot) -> list[str]:
+    """Return what a person should decide, one sentence each."""
+    found: list[str] = []
+    if not draft.quotas:
+        found.append("No team has a quota that the document could promise: write your teams (an example is in it).")
+    for each in draft.supply:
+        if each.usable and each.promised > each.usable:
+            found.append(
+                f"Quotas promise {each.promised:g} {each.instance_type}, {each.usable} count: lower promises, or bring "
+                "nodes back."
+            )
+        elif each.promised and not each.nodes:
+            found.append(f"Quotas promise {each.promised:g} {each.instance_type}, of which there are no nodes.")
+        elif each.promised < each.usable and not _pool_is_native(snapshot):
+            left = each.usable - each.promised
+            found.append(f"{left:g} of {each.usable} {each.instance_type} are promised to nobody: add a sharedPool?")
+    found += [f"{team} is frozen, because a plan would change it ({why})." for team, why in draft.frozen.items()]
+    found += [f"Quota {each.quota.name} is not in the document: {each.because}." for each in draft.left_out]
+    if draft.scheduler_left_out:
+        found.append(f"The cluster policy is not in the document: {draft.scheduler_left_out}.")
+    if snapshot.scheduler_config is None:
+        found.append("The cluster has no cluster policy: tasks run first come, first served. Write schedulerConfig?")
+    return found
+
+
+def _heading(draft: Draft, snapshot: Snapshot) -> Iterator[str]:
+    yield from _comment(
+        f"Governance policy of {snapshot.cluster.name}, as found on {snapshot.taken_at:%Y-%m-%d %H:%M} UTC by "
+        "`taskgov init`. It promises today's quotas, so it changes nothing by itself. Grammar: docs/policy.md."
+    )
+    for each in draft.supply:
+        yield from _comment(f"Found: {_supply_words(each)}.")
+        for node in each.left_out:
+            yield from _comment(f"  not counted: {node}")
+    for sentence in undecided(draft, snapshot):
+        yield from _comment(f"Decide: {sentence}")
+
+
+def _supply_words(each: Supply) -> str:
+    where = f" in {', '.join(each.groups)}" if each.groups else ""
+    return f"{each.nodes} {each.instance_type}{where}, {each.usable} count now, {each.promised:g} promised"
+
+
+def _scheduler(draft: Draft, snapshot: Snapshot) -> Iterator[str]:
+    found, written = snapshot.scheduler_config, draft.document.get("schedulerConfig")
+    if found is None:
+        yield from _comment("The cluster has no cluster policy; with these lines one is created:")
+        example = {"FairShare": "Enabled", "PriorityClasses": [{"Name": "inference", "Weight": 90}]}
+        yield from (f"# {line}" for line in _block("schedulerConfig", example))
+    elif written is None:
+        yield from _comment(f"The cluster policy {found.name} is left as it is. {draft.scheduler_left_out}:")
+        yield from (f"# {line}" for line in _block("schedulerConfig", found.scheduler_config.to_api()))
+    else:
+        yield from _comment(f"The cluster policy {found.name}, version {found.cluster_scheduler_config_version}.")
+        yield from _block("schedulerConfig", written)
+
+
+def _teams(draft: Draft) -> Iterator[str]:
+    if not draft.quotas:
+        yield "teams: []"
+        yield from _example_teams(draft.supply)
+    else:
+        yield from _comment(
+            "Fixed promises, as the quotas stand. Decide: instead of `quota`, a team may have a `share` of the healthy "
+            "capacity, e.g. share: [{instanceType: ml.g5.8xlarge, percent: 50, floor: 1}]; and a `tier`: who gives "
+            "first when nodes are missing (highest number first)."
+        )
+        yield "teams:"
+        for quota, team in zip(draft.quotas, draft.document["teams"], strict=True):
+            yield f"  - name: {_flow(team['name'])} # {quota.name}, version {quota.compute_quota_version}"
+            yield from _team(team)
+    for each in draft.left_out:
+        name = f"{each.quota.name} of {each.quota.compute_quota_target.team_name}"
+        yield from _comment(f"Left out: {name}: {each.because}. No plan touches it.", indent=2)
+
+
+def _team(team: Mapping[str, Any]) -> Iterator[str]:
+    quota = team["quota"]
+    yield "    quota:"
+    for key in TEAM_KEYS:
+        if key == "ComputeQuotaResources" and quota.get(key):
+            yield f"      {key}:"
+            yield from (f"        - {_flow(row)}" for row in quota[key])
+        elif key in quota:
+            yield f"      {key}: {_flow(quota[key])}"
+    if "fairShareWeight" in team:
+        yield f"    fairShareWeight: {team['fairShareWeight']}"
+
+
+def _example_teams(supply: Iterable[Supply]) -> Iterator[str]:
+    """Show two teams that share what there is, as comments: what to write where nobody has a quota yet."""
+    counted = [each for each in supply if each.usable]
+    if not counted:
+        yield from _comment("No node counts now, so there is nothing to promise yet.")
+        return
+    yield from _comment("For example, two teams that have half of each instance type (instead of the line above):")
+    yield "# teams:"
+    for name, most in (("team-a", 1), ("team-b", 0)):
+        rows = [{"InstanceType": each.instance_type, "Count": (each.usable + most) // 2} for each in counted]
+        yield f"#   - name: {name}"
+        yield "#     quota:"
+        yield "#       ComputeQuotaResources:"
+        yield from (f"#         - {_flow(row)}" for row in rows if row["Count"])
+        yield "#       ResourceSharingConfig: {Strategy: LendAndBorrow, BorrowLimit: 50}"
+        yield "#     fairShareWeight: 0"
+
+
+def _pool(draft: Draft, snapshot: Snapshot) -> Iterator[str]:
+    if "sharedPool" in draft.document:
+        yield from _comment("HyperPod's IdleResourceSharing keeps what no team was given; ours stays out of its way.")
+        yield f"sharedPool: {_flow(draft.document['sharedPool'])}"
+        return
+    idle = "no cluster policy" if snapshot.scheduler_config is None else "IdleResourceSharing is not Enabled"
+    yield from _comment(
+        f"What no team was given can be borrowed by nobody ({idle}). Decide: with this line a quota of its own is "
+        "created that takes the remainder for all to borrow:"
+    )
+    yield "# sharedPool: {team: shared-pool, takes: remainder}"
+
+
+def _capacity(draft: Draft) -> Iterator[str]:
+    yield from _comment("How long an unhealthy node still counts, and a new one does not yet (these are the defaults).")
+    yield "capacity:"
+    yield "  holdUnhealthyMinutes: 10"
+    yield "  growAfterMinutes: 5"
+    percent = draft.document.get("capacity", {}).get("overcommitPercent")
+    if percent:
+        yield from _comment(
+            f"Declared because quotas exceed what counts today by up to {percent} %. Decide: without this line a plan "
+            "lowers promises until they fit.",
+            indent=2,
+        )
+        yield f"  overcommitPercent: {percent}"
+
+
+def _guardrails(draft: Draft) -> Iterator[str]:
+    yield from _comment("What no plan may do by itself. Decide: these are careful values to begin with.")
+    yield "guardrails:"
+    for key, value in GUARDRAILS.items():
+        yield f"  {key}: {_flow(value)}"
+    for team, why in draft.frozen.items():
+        yield from _comment(f"{team} is frozen, because a plan would change it: {why}", indent=2)
+    if draft.frozen:
+        yield f"  freeze: {_flow(sorted(draft.frozen))}"
+
+
+def _pool_is_native(snapshot: Snapshot) -> bool:
+    found = snapshot.scheduler_config
+    return found is not None and found.scheduler_config.idle_resource_sharing is Switch.ENABLED
+
+
+def _block(name: str, values: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a mapping, each member on a line, and each entry of a list on its own."""
+    if not values:
+        yield f"{name}: {{}}"
+        return
+    yield f"{name}:"
+    for key, value in values.items():
+        if isinstance(value, list) and value:
+            yield f"  {key}:"
+            yield from (f"    - {_flow(entry)}" for entry in value)
+        else:
+            yield f"  {key}: {_flow(value)}"
+
+
+def _flow(value: Any) -> str:
+    """Write a value on one line, quoted where YAML would take it for another."""
+    text = yaml.safe_dump([value], default_flow_style=True, width=float("inf"), sort_keys=False, allow_unicode=True)
+    return text.strip()[1:-1]
+
+
+def _comment(text: str, *, indent: int = 0) -> list[str]:
+    return textwrap.wrap(
+        " ".join(text.split()) if not text.startswith("  ") else text,
+        WIDTH,
+        initial_indent=" " * indent + "# ",
+        subsequent_indent=" " * indent + "#   ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
