@@ -103,6 +103,7 @@ def test_the_managers_configuration_follows_the_policy(policy: Path) -> None:
     assert plain["kind"] == "Configuration"
     assert plain["fairSharing"]["enable"] is True
     assert "waitForPodsReady" not in plain
+    assert json.loads(run("kueue-config", policy, "--json").output) == plain
     gang = yaml.safe_load(run("kueue-config", policy, "--wait-for-pods-ready").output)
     assert gang["waitForPodsReady"] == {"enable": True}
 

@@ -42,7 +42,7 @@ SHOWN = 60
 
 def adopt(
     policy: PolicyDocumentFile,
-    teams: Annotated[list[str] | None, typer.Option("--team", help="Only this team's queue; may be repeated.")] = None,
+    teams: Annotated[list[str] | None, typer.Option("--team", "-t", help="Only this team's queue; may be repeated.")] = None,
     context: Annotated[
         str | None, typer.Option("--context", help="Context of the kubeconfig, instead of a token for the EKS cluster.")
     ] = None,
@@ -85,6 +85,7 @@ def kueue_config(
     wait_for_pods_ready: Annotated[
         bool, typer.Option("--wait-for-pods-ready", help="Gang scheduling: give up on jobs whose pods are not ready.")
     ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON, for programs.")] = False,
 ) -> None:
     """Print how Kueue's manager has to be configured for a policy: the parts that governance decides.
 
@@ -92,7 +93,11 @@ def kueue_config(
     """
     document = _of_kueue(policy)
     configuration = manager_configuration(document.scheduler_config, wait_for_pods_ready=wait_for_pods_ready)
-    typer.echo(yaml.safe_dump(configuration.to_manifest(), sort_keys=False), nl=False)
+    manifest = configuration.to_manifest()
+    if as_json:
+        print_json(manifest)
+    else:
+        typer.echo(yaml.safe_dump(manifest, sort_keys=False), nl=False)
 
 
 def _of_kueue(policy: Path) -> PolicyDocument:

@@ -75,7 +75,7 @@ NEEDED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "AuditClusterRole": {
         **_SNAPSHOT,
         "reports": ("s3:PutObject",),
-        "table": ("dynamodb:GetItem", "dynamodb:Query"),
+        "table": ("dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"),
         "topic": ("sns:Publish",),
     },
 }
