@@ -42,7 +42,9 @@ SHOWN = 60
 
 def adopt(
     policy: PolicyDocumentFile,
-    teams: Annotated[list[str] | None, typer.Option("--team", "-t", help="Only this team's queue; may be repeated.")] = None,
+    teams: Annotated[
+        list[str] | None, typer.Option("--team", "-t", help="Only this team's queue; may be repeated.")
+    ] = None,
     context: Annotated[
         str | None, typer.Option("--context", help="Context of the kubeconfig, instead of a token for the EKS cluster.")
     ] = None,
