@@ -95,6 +95,8 @@ WRONG: dict[str, Any] = {
     ],
     "published": ["Quota Changes Applied"],
     "notices": ["anything"],
+    "teamNotices": [{"topic": "taskgov-team-a", "says": ["anything"]}],
+    "leases": [{"to": "team-a", "from": "team-b", "count": 1, "state": "active"}],
     "deadLetters": 1,
     "ignored": 7,
     "writes": 1,
