@@ -191,10 +191,14 @@ class RealActor(Actor):
 
 
 class AuditLog:
-    """What taskgov asked of the real API server, as that wrote it down: the simulated server's list of calls."""
+    """What taskgov asked of the real API server from now on, as that wrote it down.
+
+    It stands for the simulated server's list of calls, which is each world's own too.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._begin = path.stat().st_size if path.exists() else 0
 
     @property
     def calls(self) -> list[Call]:
@@ -207,7 +211,7 @@ class AuditLog:
 
     def requests(self) -> list[dict[str, Any]]:
         """Return verb, API group, resource, URI, status and user of every request."""
-        lines = self._path.read_text().splitlines() if self._path.exists() else []
+        lines = self._path.read_bytes()[self._begin :].decode().splitlines() if self._path.exists() else []
         return [
             {
                 "verb": entry["verb"],
