@@ -99,9 +99,16 @@ def test_a_node_that(node: Node, want: int) -> None:
     assert count(node).line.counted == want
 
 
-def test_a_held_node_is_shown_as_held_with_the_moment_it_ends() -> None:
+def test_a_held_node_is_named_with_its_fault_and_the_moment_its_hold_ends() -> None:
     capacity = count(turned(9))
-    assert (capacity.line.held, capacity.recheck_at) == (1, NOW + minutes(1))
+    held = "ml-g5-8xlarge-0000: cordoned since 2026-11-20 11:51 UTC; counts until 2026-11-20 12:01 UTC"
+    assert (capacity.line.held, capacity.recheck_at) == ((held,), NOW + minutes(1))
+
+
+def test_a_node_held_without_a_known_beginning_is_named_without_an_end() -> None:
+    turns = (NOW - minutes(9),)
+    [node] = nodes(1, cordoned=True, turns=turns, found_healthy=True)
+    assert count(node).line.held == ("ml-g5-8xlarge-0000: cordoned",)
 
 
 def test_a_steady_node_gives_no_moment_to_look_again() -> None:

@@ -32,7 +32,12 @@ from tests.allocation.world import (
 def shrinking(to: int = 6, **guardrails: Any) -> Snapshot:
     """team-a has 8 and is promised fewer."""
     policy = document(fixed("team-a", row(Count=to)), guardrails=guardrails, pool=False)
-    return snapshot(policy, nodes(8), [quota("team-a", row(Count=8))])
+    return snapshot(policy, nodes(max(to, 8)), [quota("team-a", row(Count=8))])
+
+
+def starting(**guardrails: Any) -> Snapshot:
+    """team-a has nothing and is promised 4."""
+    return replace(shrinking(4, **guardrails), quotas=())
 
 
 def failed(plan: Plan) -> list[GuardrailVerdict]:
@@ -55,6 +60,11 @@ CASES: Mapping[str, tuple[Snapshot, list[str]]] = {
     "a quarter less is within 25 %": (shrinking(maxDecreasePercent=25), []),
     "three of eight less is beyond 25 %": (shrinking(5, maxDecreasePercent=25), ["max-decrease"]),
     "an increase is never a decrease": (shrinking(9, maxDecreasePercent=0), []),
+    "a quarter more is within 25 %": (shrinking(10, maxIncreasePercent=25), []),
+    "three of eight more is beyond 25 %": (shrinking(11, maxIncreasePercent=25), ["max-increase"]),
+    "twice as much is within 100 %": (shrinking(16, maxIncreasePercent=100), []),
+    "a decrease is never an increase": (shrinking(7, maxIncreasePercent=0), []),
+    "what rises from nothing has no percentage": (starting(maxIncreasePercent=0), []),
     "five GPUs are beneath a minimum of six": (shrinking(5, minimumQuota={"team-a": 6}), ["minimum-quota"]),
     "six GPUs keep a minimum of six": (shrinking(6, minimumQuota={"team-a": 6}), []),
     "outside its window nothing is changed": (shrinking(changeWindows=[SUNDAYS]), ["change-window"]),
@@ -82,6 +92,20 @@ def test_what_was_stopped_and_what_would_let_it_through_is_said() -> None:
     assert verdict.because == "team-a ml.g5.8xlarge 8 -> 5 falls by 37.5 % in one step, 25 % is the most."
     assert verdict.remedy == "raise guardrails.maxDecreasePercent to 37.5, or lower the quota in steps"
     assert plan.changes[0].guardrails == (verdict,)
+
+
+def test_an_increase_that_was_stopped_says_what_would_let_it_through() -> None:
+    plan = plan_quotas(shrinking(11, maxIncreasePercent=25), mode="apply")
+    [verdict] = failed(plan)
+    assert verdict.because == "team-a ml.g5.8xlarge 8 -> 11 rises by 37.5 % in one step, 25 % is the most."
+    assert verdict.remedy == "raise guardrails.maxIncreasePercent to 37.5, or raise the quota in steps"
+
+
+def test_what_rises_from_nothing_is_let_through_and_said_so() -> None:
+    plan = plan_quotas(starting(maxIncreasePercent=0), mode="apply")
+    [verdict] = plan.changes[0].guardrails
+    assert verdict.passed
+    assert verdict.because == "team-a ml.g5.8xlarge 0 -> 4: there was nothing before, and nothing has no percentage."
 
 
 def test_in_plan_mode_a_guardrail_is_shown_and_the_changes_are_planned() -> None:
@@ -118,7 +142,12 @@ def lending(now_a: int, now_b: int, *leases: Mapping[str, Any], written: float =
         fixed("team-a", row(Count=4)),
         fixed("team-b", row(Count=4)),
         leases=leases,
-        guardrails={"maxDecreasePercent": 0, "maxDecreasePerPeriod": {"percent": 0, "hours": 48}},
+        guardrails={
+            "maxDecreasePercent": 0,
+            "maxDecreasePerPeriod": {"percent": 0, "hours": 48},
+            "maxIncreasePercent": 0,
+            "maxIncreasePerPeriod": {"percent": 0, "hours": 48},
+        },
         pool=False,
     )
     quotas = [quota("team-a", row(Count=now_a)), quota("team-b", row(Count=now_b))]
@@ -137,11 +166,11 @@ def written_before(each: Any, *, hours: float, history: tuple[PastQuota, ...] | 
     )
 
 
-def test_what_a_lease_lends_is_no_decrease() -> None:
+def test_what_a_lease_moves_is_neither_decrease_nor_increase() -> None:
     assert stopped_by(lending(4, 4, lease(-1, 24))) == []
 
 
-def test_what_a_lease_takes_back_is_no_decrease() -> None:
+def test_what_a_lease_takes_back_is_neither_decrease_nor_increase() -> None:
     assert stopped_by(lending(6, 2, lease(-24, -1))) == []
 
 
@@ -175,6 +204,43 @@ def test_what_was_before_the_period_does_not_count() -> None:
 
 def test_a_past_that_cannot_be_read_stops_the_plan() -> None:
     assert stopped_by(in_period(None)) == ["max-decrease-per-period"]
+    assert stopped_by(grown(None)) == ["max-increase-per-period"]
+
+
+def grown(history: tuple[PastQuota, ...] | None, to: int = 10) -> Snapshot:
+    """From 8 to 10, where no more than 40 % in a day is allowed and only 25 % is asked for now."""
+    world = shrinking(to, maxIncreasePerPeriod={"percent": 40, "hours": 24})
+    return replace(world, applied=(written_before(world.quotas[0], hours=1, history=history),))
+
+
+def had(*past: tuple[int, float]) -> tuple[PastQuota, ...]:
+    """So many instances, until so many hours ago."""
+    return tuple(
+        PastQuota(until=NOW - timedelta(hours=ago), config=quota("team-a", row(Count=count)).compute_quota_config)
+        for count, ago in past
+    )
+
+
+GROWTH = {
+    "a period counts from the least a team had in it": (had((7, 23)), ["max-increase-per-period"]),
+    "what was before the period is not its least": (had((2, 25)), []),
+    "what a team had before it lost nodes is no measure of growth": (had((16, 3)), []),
+    "a moment at nothing is not the least": (had((8, 3), (0, 2)), []),
+    "a moment at nothing does not hide what was less": (had((2, 3), (0, 2)), ["max-increase-per-period"]),
+}
+
+
+@pytest.mark.parametrize(("history", "want"), GROWTH.values(), ids=GROWTH.keys())
+def test_growth_in_a_period(history: tuple[PastQuota, ...], want: list[str]) -> None:
+    assert stopped_by(grown(history)) == want
+
+
+def test_the_words_of_a_period_name_the_least_and_what_would_let_it_through() -> None:
+    [verdict] = failed(plan_quotas(grown(had((5, 23))), mode="apply"))
+    assert verdict.because == (
+        "team-a ml.g5.8xlarge 8 -> 10 rises by 100 % from the least in 24 h (5), 40 % is the most."
+    )
+    assert verdict.remedy == "wait, or raise guardrails.maxIncreasePerPeriod.percent to 100"
 
 
 def test_each_write_leaves_its_past_and_forgets_what_is_older_than_the_longest_period() -> None:

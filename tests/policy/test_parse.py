@@ -47,6 +47,8 @@ GOOD: dict[str, Any] = {
     "guardrails": {
         "maxDecreasePercent": 25,
         "maxDecreasePerPeriod": {"percent": 50, "hours": 24},
+        "maxIncreasePercent": 100,
+        "maxIncreasePerPeriod": {"percent": 200, "hours": 24},
         "maxPreemptedGpus": 8,
         "minimumQuota": {"team-a": 1},
         "approveAbove": {"changedGpus": 16},

@@ -82,7 +82,7 @@ def a_report() -> Report:
                 is_new=True,
             ),
         ),
-        capacity=(CapacityLine(P5, 4, 3, 0, 0, 3, ("hyperpod-i-0abc: Unschedulable since 23:41",)),),
+        capacity=(CapacityLine(P5, 4, 3, (), 0, 3, ("hyperpod-i-0abc: Unschedulable since 23:41",)),),
         usage=(
             a_usage_line(
                 "team-a", used=12.0, borrowed=4.0, idle=0.0, borrow_limit_utilization=100.0, infinite_share=True

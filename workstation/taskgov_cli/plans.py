@@ -46,7 +46,7 @@ def shown(plan: Plan) -> Iterator[RenderableType]:
 
 def _capacity(plan: Plan) -> RenderableType:
     rows = [
-        (each.instance_type, each.nodes, each.counted, each.held, each.headroom, each.usable, _apart(each))
+        (each.instance_type, each.nodes, each.counted, len(each.held), each.headroom, each.usable, _apart(each))
         for each in plan.capacity
     ]
     columns = (
@@ -56,14 +56,14 @@ def _capacity(plan: Plan) -> RenderableType:
         "held #",
         "headroom #",
         "usable #",
-        "left out, or other than usual",
+        "left out, held, or other than usual",
     )
     return table("Capacity", columns, rows)
 
 
 def _apart(line: CapacityLine) -> str:
     single = f"{line.one_thread} at one thread per core" if line.one_thread else ""
-    return "; ".join(filter(None, (single, *line.left_out)))
+    return "; ".join(filter(None, (single, *line.left_out, *line.held)))
 
 
 def _allocations(plan: Plan) -> RenderableType:

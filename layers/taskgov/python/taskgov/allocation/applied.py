@@ -1,7 +1,7 @@
 """What is to be kept of a write, for the plans to come.
 
 `apply_change` calls it after each write (and each restoration) and stores the result; plans read it from the snapshot
-to know edits by hand, how far a quota fell in a period, and which edit was adopted.
+to know edits by hand, how far a quota moved in a period, and which edit was adopted.
 """
 
 from datetime import datetime, timedelta
@@ -12,7 +12,7 @@ from taskgov.hyperpod.model import ComputeQuotaConfig
 from taskgov.snapshot.model import AppliedQuota, PastQuota
 
 KEPT_FOR: Final = timedelta(days=31)
-"""How long earlier configs are kept: the longest period of `maxDecreasePerPeriod`."""
+"""How long earlier configs are kept: the longest period of `maxDecreasePerPeriod` and `maxIncreasePerPeriod`."""
 
 
 def remember(

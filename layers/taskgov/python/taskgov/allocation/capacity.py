@@ -109,14 +109,15 @@ class _Count:
     def of_type(self, instance_type: str, nodes: Sequence[Node]) -> TypeCapacity:
         counted: list[Node] = []
         left_out: list[str] = []
-        held = 0
+        held: list[str] = []
         moments: list[datetime] = []
         for node in sorted(nodes, key=attrgetter("name")):
             fault = node_fault(node)
             counts = is_counted(node, self.rules, self.now, healthy=fault is None)
             if counts:
                 counted.append(node)
-                held += fault is not None
+                if fault is not None:
+                    held.append(self._held(node, fault))
             else:
                 left_out.append(_because(node, fault))
             if counts != (fault is None):
@@ -132,7 +133,7 @@ class _Count:
             instance_type=instance_type,
             nodes=len(nodes),
             counted=len(counted),
-            held=held,
+            held=tuple(held),
             headroom=headroom,
             usable=len(counted) - headroom,
             left_out=tuple(left_out),
@@ -140,6 +141,10 @@ class _Count:
             one_thread=sum(numbers.running_vcpu is not None for numbers in each),
         )
         return TypeCapacity(line, resources, per_instance, usable, total, min(moments, default=None))
+
+    def _held(self, node: Node, fault: str) -> str:
+        until = "".join(f"; counts until {_clock(moment)}" for moment in self._ends(node, fault))
+        return _because(node, fault) + until
 
     def _ends(self, node: Node, fault: str | None) -> list[datetime]:
         grow, hold = _delays(self.rules)

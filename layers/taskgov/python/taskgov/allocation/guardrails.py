@@ -11,21 +11,24 @@ guardrail stops the whole plan, because its changes belong together: what one te
 | `change-window` | the clock | no window is open |
 | `max-decrease` | each number of each team | it falls by more than a percentage in one step |
 | `max-decrease-per-period` | the same, against the most in the period | it falls by more than a percentage |
+| `max-increase` | each number of each team | it rises by more than a percentage in one step |
+| `max-increase-per-period` | the same, against the least in the period | it rises by more than a percentage |
 | `minimum-quota` | a team's accelerators | they fall below the minimum |
 | `max-preempted-gpus` | the prediction | more would be preempted, or nothing could be predicted |
 | `approval` | moved and preempted GPUs | they exceed what goes without a person |
 
-What a lease lends or takes back by the document's own words is not a decrease, and the shared pool is nobody's
-promise: neither is limited (`taskgov.allocation.decreases`).
+What a lease moves by the document's own words is neither a decrease nor an increase, and the shared pool is nobody's
+promise: neither is limited (`taskgov.allocation.movements`). What rises from nothing has no percentage: it is let
+through, and said so; `approval` counts its GPUs.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from taskgov.allocation.decreases import Decrease
+from taskgov.allocation.movements import Movement
 from taskgov.allocation.plan import Change, GuardrailVerdict, Prediction
 from taskgov.allocation.windows import Opening, opening
-from taskgov.policy.document import Guardrails
+from taskgov.policy.document import GrowthLimit, Guardrails, PeriodLimit
 from taskgov.snapshot.model import Snapshot
 
 APPROVAL = "approval"
@@ -54,15 +57,15 @@ def judge(
     snapshot: Snapshot,
     guardrails: Guardrails,
     changes: Sequence[Change],
-    decreases: Iterable[Decrease],
+    movements: Iterable[Movement],
     prediction: Prediction,
 ) -> Judged:
     """Return what every guardrail says. Without changes there is nothing to stop."""
     if not changes:
         return Judged((), (), Opening(is_open=True))
-    by_team: dict[str, list[Decrease]] = {}
-    for decrease in decreases:
-        by_team.setdefault(decrease.team, []).append(decrease)
+    by_team: dict[str, list[Movement]] = {}
+    for movement in movements:
+        by_team.setdefault(movement.team, []).append(movement)
     judged = tuple(
         replace(each, guardrails=_of_change(each, by_team.get(each.team, []), guardrails)) for each in changes
     )
@@ -117,35 +120,67 @@ def _window(snapshot: Snapshot, guardrails: Guardrails) -> tuple[Opening, list[G
     return window, [_verdict("change-window", because, "wait for the window, or change it", passed=window.is_open)]
 
 
-def _of_change(change: Change, decreases: Sequence[Decrease], guardrails: Guardrails) -> tuple[GuardrailVerdict, ...]:
-    verdicts: list[GuardrailVerdict] = []
-    if guardrails.max_decrease_percent is not None:
-        verdicts += [_max_decrease(each, guardrails.max_decrease_percent) for each in decreases]
-    period = guardrails.max_decrease_per_period
-    if period is not None:
-        verdicts += [_max_in_period(each, period.percent, period.hours) for each in decreases]
+def _of_change(change: Change, movements: Sequence[Movement], guardrails: Guardrails) -> tuple[GuardrailVerdict, ...]:
+    limits = {each.falls: each for each in (_DECREASE, _INCREASE)}
+    verdicts = [verdict for each in movements for verdict in limits[each.falls].judge(each, guardrails)]
     minimum = guardrails.minimum_quota.get(change.team)
     if minimum is not None and change.gpus_after < change.gpus_before:
         verdicts.append(_minimum(change, minimum))
     return tuple(verdicts)
 
 
-def _max_decrease(decrease: Decrease, limit: float) -> GuardrailVerdict:
-    percent = decrease.percent_of(decrease.before)
-    because = f"{decrease.words} falls by {percent:g} % in one step, {limit:g} % is the most."
-    remedy = f"raise guardrails.maxDecreasePercent to {percent:g}, or lower the quota in steps"
-    return _verdict("max-decrease", because, remedy, passed=percent <= limit)
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    """How far a number may move in one direction: the words of it, and where the document has its numbers."""
+
+    falls: bool
+    name: str
+    moves: str
+    farthest: str
+    steps: str
+    field: str
+
+    def judge(self, movement: Movement, guardrails: Guardrails) -> Iterable[GuardrailVerdict]:
+        step = guardrails.max_decrease_percent if self.falls else guardrails.max_increase_percent
+        if step is not None:
+            yield self._in_step(movement, step)
+        period = guardrails.max_decrease_per_period if self.falls else guardrails.max_increase_per_period
+        if period is not None:
+            yield self._in_period(movement, period)
+
+    def _in_step(self, movement: Movement, limit: float) -> GuardrailVerdict:
+        percent = movement.percent_of(movement.before)
+        if percent is None:
+            return self._from_nothing(self.name, movement)
+        because = f"{movement.words} {self.moves} by {percent:g} % in one step, {limit:g} % is the most."
+        remedy = f"raise guardrails.{self.field}Percent to {percent:g}, or {self.steps} the quota in steps"
+        return _verdict(self.name, because, remedy, passed=percent <= limit)
+
+    def _in_period(self, movement: Movement, period: PeriodLimit | GrowthLimit) -> GuardrailVerdict:
+        name, base, hours = f"{self.name}-per-period", movement.farthest, period.hours
+        if base is None:
+            because = f"{movement.words}: what it was in the last {hours} h cannot be read."
+            return _verdict(name, because, "wait until the history can be read", passed=False)
+        percent = movement.percent_of(base)
+        if percent is None:
+            return self._from_nothing(name, movement)
+        because = (
+            f"{movement.words} {self.moves} by {percent:g} % from the {self.farthest} in {hours} h ({base:g}), "
+            f"{period.percent:g} % is the most."
+        )
+        remedy = f"wait, or raise guardrails.{self.field}PerPeriod.percent to {percent:g}"
+        return _verdict(name, because, remedy, passed=percent <= period.percent)
+
+    @staticmethod
+    def _from_nothing(name: str, movement: Movement) -> GuardrailVerdict:
+        because = f"{movement.words}: there was nothing before, and nothing has no percentage."
+        return _verdict(name, because, "", passed=True)
 
 
-def _max_in_period(decrease: Decrease, limit: float, hours: int) -> GuardrailVerdict:
-    most = decrease.most_in_period
-    if most is None:
-        because = f"{decrease.words}: what it was in the last {hours} h cannot be read."
-        return _verdict("max-decrease-per-period", because, "wait until the history can be read", passed=False)
-    percent = decrease.percent_of(most)
-    because = f"{decrease.words} falls by {percent:g} % from the most in {hours} h ({most:g}), {limit:g} % is the most."
-    remedy = f"wait, or raise guardrails.maxDecreasePerPeriod.percent to {percent:g}"
-    return _verdict("max-decrease-per-period", because, remedy, passed=percent <= limit)
+_DECREASE = _Limit(falls=True, name="max-decrease", moves="falls", farthest="most", steps="lower", field="maxDecrease")
+_INCREASE = _Limit(
+    falls=False, name="max-increase", moves="rises", farthest="least", steps="raise", field="maxIncrease"
+)
 
 
 def _minimum(change: Change, minimum: int) -> GuardrailVerdict:

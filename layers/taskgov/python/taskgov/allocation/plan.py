@@ -76,18 +76,18 @@ class GuardrailVerdict:
 class CapacityLine:
     """Capacity of one instance type in whole instances, whatever the basis; `resources` has it in amounts.
 
-    `nodes` are all that are there, `counted` those that count (`held` of them only until their hold time ends),
-    `usable` is `counted` less `headroom`.
+    `nodes` are all that are there, `counted` those that count, `usable` is `counted` less `headroom`.
     """
 
     instance_type: str
     nodes: int
     counted: int
-    held: int
+    held: tuple[str, ...]
+    """One sentence for each node that is unhealthy and counts on until its hold time ends."""
     headroom: int
     usable: int
     left_out: tuple[str, ...]
-    """One sentence for each node that was not counted: `hyperpod-i-0abc: Unschedulable since 09:12`."""
+    """One sentence for each node that was not counted: `hyperpod-i-0abc: cordoned since 2026-11-20 09:12 UTC`."""
     resources: Mapping[str, int] = field(default_factory=dict)
     """What promises may add up to, over-commitment included: base units by resource, at the basis of the policy."""
     one_thread: int = 0

@@ -15,10 +15,10 @@ from taskgov.allocation.budgets import borrowing_resumes_at, budget_findings, ou
 from taskgov.allocation.capacity import TypeCapacity, count_capacity
 from taskgov.allocation.changes import Writes, quota_sums, writes
 from taskgov.allocation.codec import changes_sha256
-from taskgov.allocation.decreases import decreases
 from taskgov.allocation.desired import Wishes
 from taskgov.allocation.guardrails import Judged, judge
 from taskgov.allocation.leases import next_moment
+from taskgov.allocation.movements import movements
 from taskgov.allocation.overcommitment import overcommitment
 from taskgov.allocation.plan import Outcome, Plan, Prediction, TeamAllocation
 from taskgov.allocation.predict import predict
@@ -93,9 +93,9 @@ def _work(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity], table: Ins
     )
     prediction = predict(snapshot, to_write.changes, table)
     given = [lease for allocation in allocations for lease in allocation.given_leases]
-    falling = [] if policy is None else decreases(snapshot, policy, lines, given, capacities)
+    moving = [] if policy is None else movements(snapshot, policy, lines, given, capacities)
     guardrails = Guardrails() if policy is None else policy.guardrails
-    judged = judge(snapshot, guardrails, to_write.changes, falling, prediction)
+    judged = judge(snapshot, guardrails, to_write.changes, moving, prediction)
     return _Work(lines, to_write, judged, prediction, _findings(snapshot, standings, allocations, capacities))
 
 

@@ -66,7 +66,7 @@ def capacity_words(line: CapacityLine) -> str:
     """Return a type's capacity as words: all nodes, those usable, and what makes the difference.
 
     Example:
-        >>> capacity_words(CapacityLine("ml.p5.48xlarge", 12, 10, 0, 0, 10, ()))
+        >>> capacity_words(CapacityLine("ml.p5.48xlarge", 12, 10, (), 0, 10, ()))
         'capacity 12 -> 10 healthy ml.p5.48xlarge'
 
     """

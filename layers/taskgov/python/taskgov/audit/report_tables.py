@@ -305,18 +305,22 @@ def _capacity(report: Report) -> Table:
             Column("Held", "number"),
             Column("Headroom", "number"),
             Column("Usable", "number"),
-            Column("Left out, or other than usual", "long"),
+            Column("Left out, held, or other than usual", "long"),
         ),
         tuple(
             (
                 text_cell(line.instance_type),
-                *(number_cell(count) for count in (line.nodes, line.counted, line.held, line.headroom, line.usable)),
-                text_cell("; ".join([*_threads(line), *line.left_out]) or NOTHING),
+                *(number_cell(count) for count in _numbers(line)),
+                text_cell("; ".join([*_threads(line), *line.left_out, *line.held]) or NOTHING),
             )
             for line in report.capacity
         ),
         "The cluster has no nodes.",
     )
+
+
+def _numbers(line: CapacityLine) -> tuple[int, ...]:
+    return line.nodes, line.counted, len(line.held), line.headroom, line.usable
 
 
 def _threads(line: CapacityLine) -> list[str]:

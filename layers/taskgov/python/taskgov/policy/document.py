@@ -19,7 +19,9 @@ TeamName = Annotated[str, TEAM_NAME, Length(1, 51)]
 """A team's name by the API's pattern; with `hyperpod-ns-` before it, it must fit a namespace (63 characters)."""
 InstanceType = Annotated[str, InstanceTypeName()]
 Percent = Annotated[float, Field(ge=0, le=100)]
+Growth = Annotated[float, Field(ge=0, le=100_000)]
 Minutes = Annotated[int, Field(ge=0, le=7 * 24 * 60)]
+Hours = Annotated[int, Field(ge=1, le=24 * 31)]
 Whole = Annotated[int, Field(ge=0)]
 Text = Annotated[str, Field(min_length=1, max_length=256)]
 Pattern = Annotated[str, Field(min_length=1, max_length=256)]
@@ -117,7 +119,14 @@ class PeriodLimit(PolicyModel):
     """At most `percent` of a team's quota may be taken within `hours`."""
 
     percent: Percent
-    hours: Annotated[int, Field(ge=1, le=24 * 31)]
+    hours: Hours
+
+
+class GrowthLimit(PolicyModel):
+    """A team's quota may grow by at most `percent` within `hours`; 100 is twice as much."""
+
+    percent: Growth
+    hours: Hours
 
 
 class Guardrails(PolicyModel):
@@ -125,6 +134,8 @@ class Guardrails(PolicyModel):
 
     max_decrease_percent: Percent | None = None
     max_decrease_per_period: PeriodLimit | None = None
+    max_increase_percent: Growth | None = None
+    max_increase_per_period: GrowthLimit | None = None
     max_preempted_gpus: Whole | None = None
     minimum_quota: dict[str, Whole] = {}
     """Team -> accelerators that no change goes below."""

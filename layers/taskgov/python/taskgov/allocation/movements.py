@@ -1,7 +1,7 @@
-"""How far numbers of teams fall, once what leases move by the document's own words is set aside.
+"""How far numbers of teams fall or rise, once what leases move by the document's own words is set aside.
 
-The guardrails on decreases judge by it. Every number is looked at as it would be without leases: what a team has by a
-lease is taken off, what it lends is put back, both by the leases that held when the number was written.
+The guardrails on changes of numbers judge by it. Every number is looked at as it would be without leases: what a team
+has by a lease is taken off, what it lends is put back, both by the leases that held when the number was written.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,33 +18,43 @@ from taskgov.snapshot.model import AppliedQuota, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Decrease:
-    """One number that falls; `before`, `after` and `most_in_period` are without leases, the words with them."""
+class Movement:
+    """One number that falls or rises; `before`, `after` and the extremes are without leases, the words with them."""
 
     team: str
     words: str
     before: float
     after: float
-    most_in_period: float | None
-    """The most it was within the guardrail's period; None when that cannot be read."""
+    farthest: float | None
+    """Within the guardrail's period the most it was if it falls, the least above nothing if it rises (0: never more).
 
-    def percent_of(self, base: float) -> float:
-        """Return by how many percent of `base` the number falls, rounded to a tenth."""
-        return round(max(base - self.after, 0) * 100 / base, 1) if base > 0 else 0.0
+    None when that cannot be read.
+    """
+
+    @property
+    def falls(self) -> bool:
+        """Whether it falls; otherwise it rises."""
+        return self.after < self.before
+
+    def percent_of(self, base: float) -> float | None:
+        """Return by how many percent of `base` it is beyond it, rounded to a tenth; None where there was nothing."""
+        beyond = base - self.after if self.falls else self.after - base
+        return round(max(beyond, 0) * 100 / base, 1) if base > 0 else None
 
 
-def decreases(
+def movements(
     snapshot: Snapshot,
     policy: PolicyDocument,
     lines: Iterable[TeamAllocation],
     given: Iterable[Lease],
     capacities: Mapping[str, TypeCapacity],
-) -> list[Decrease]:
-    """Return the numbers that fall, of all teams but the shared pool. `given` are the leases that hold in the plan."""
+) -> list[Movement]:
+    """Return the numbers that move, of all teams but the shared pool. `given` are the leases that hold in the plan."""
     reckoning = _Reckoning(snapshot, policy, tuple(given), capacities)
     pool = policy.shared_pool.team if policy.shared_pool else None
-    falling = (line for line in lines if line.after < line.before and line.team != pool)
-    return [reckoning.of(line) for line in falling]
+    moving = (line for line in lines if line.after != line.before and line.team != pool)
+    found = (reckoning.of(line) for line in moving)
+    return [each for each in found if each.after != each.before]
 
 
 class _Reckoning:
@@ -56,34 +66,42 @@ class _Reckoning:
         capacities: Mapping[str, TypeCapacity],
     ) -> None:
         self._leases, self._given, self._capacities = policy.leases, given, capacities
-        period = policy.guardrails.max_decrease_per_period
-        self._began = snapshot.taken_at - timedelta(hours=period.hours if period else 0)
+        self._now, self._guardrails = snapshot.taken_at, policy.guardrails
         self._applied: dict[str, AppliedQuota] = {
             applied.target.team_name: applied for applied in sorted(snapshot.applied, key=_when)
         }
 
-    def of(self, line: TeamAllocation) -> Decrease:
+    def of(self, line: TeamAllocation) -> Movement:
         applied = self._applied.get(line.team)
         # What the automation never wrote has no lease in it.
         before = line.before if applied is None else line.before - self._leased(line, applied.at)
         after = line.after - self._net(line, self._given)
         unit = "" if line.unit == "Count" else f" {line.unit}"
         words = f"{line.team} {line.instance_type} {line.before:g} -> {line.after:g}{unit}"
-        return Decrease(line.team, words, before, after, self._most(line, before, applied))
+        falls = after < before
+        past = self._past(line, applied, self._began(falls=falls))
+        return Movement(
+            line.team, words, before, after, None if past is None else _farthest((before, *past), falls=falls)
+        )
 
-    def _most(self, line: TeamAllocation, before: float, applied: AppliedQuota | None) -> float | None:
-        """Return the most that the number was within the period."""
+    def _began(self, *, falls: bool) -> datetime:
+        rules = self._guardrails
+        period = rules.max_decrease_per_period if falls else rules.max_increase_per_period
+        return self._now - timedelta(hours=period.hours if period else 0)
+
+    def _past(self, line: TeamAllocation, applied: AppliedQuota | None, began: datetime) -> list[float] | None:
+        """Return what the number was since `began`; None when that cannot be read."""
         if applied is None:
-            return before
+            return []
         if applied.history is None:
             return None
-        held = [before]
+        values = [self._value(line, applied.config, applied.at)]
         written: datetime | None = None
         for past in applied.history:
-            if past.until > self._began:
-                held.append(self._value(line, past.config, written))
+            if past.until > began:
+                values.append(self._value(line, past.config, written))
             written = past.until
-        return max((*held, self._value(line, applied.config, applied.at)))
+        return values
 
     def _value(self, line: TeamAllocation, config: ComputeQuotaConfig, written: datetime | None) -> float:
         rows = (row for row in config.compute_quota_resources if row.instance_type == line.instance_type)
@@ -109,6 +127,13 @@ class _Reckoning:
             return 1
         units = {"Accelerators": resources.accelerators, "VCpu": resources.vcpu, "MemoryInGiB": resources.memory_gib}
         return units.get(line.unit, 0)
+
+
+def _farthest(values: Iterable[float], *, falls: bool) -> float:
+    if falls:
+        return max(values)
+    # Nothing is no measure: a team that had none for a moment is held against what it had else in the period.
+    return min((value for value in values if value > 0), default=0)
 
 
 def _when(applied: AppliedQuota) -> datetime:
