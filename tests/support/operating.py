@@ -1,10 +1,12 @@
 """An embedded account on which commands are run as a person runs them, with boto3's own default clients."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
+import yaml
 from typer.testing import CliRunner, Result
 
 from taskgov_cli.main import app
@@ -26,14 +28,14 @@ CLUSTER = {"groups": [{"instanceType": G5, "count": 4}]}
 BEFORE, AFTER = {"team-a": 2, "shared-pool": 2}, {"team-a": 1, "shared-pool": 3}
 
 
-def opened(*steps: dict[str, Any]) -> World:
+def opened(*steps: dict[str, Any], mode: str = "apply") -> World:
     return World(
         Walkthrough.model_validate(
             {
                 "name": "Operating",
                 "source": "a person at a terminal",
                 "about": "what people do by hand",
-                "mode": "apply",
+                "mode": mode,
                 "starts": "2026-11-20T09:00:00Z",
                 "cluster": CLUSTER,
                 "steps": [{"title": "so it is", "do": [*steps], "expect": {}}],
@@ -79,6 +81,12 @@ def be(person: str, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.stack.client("sts", person=person)  # the account learns of the person's key
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", f"AKIA{person.upper()}")
     boto3.setup_default_session()
+
+
+def file_of(world: World, at: Path, **parts: Any) -> str:
+    text = yaml.safe_dump(DOCUMENT | parts).replace("${clusterArn}", world.cluster_arn)
+    (at / "new.yaml").write_text(text)
+    return str(at / "new.yaml")
 
 
 def write_as(author: str, world: World) -> None:

@@ -26,6 +26,7 @@ from taskgov_cli import (
     status,
     what_if,
 )
+from taskgov_cli.applying import command as applying
 from taskgov_cli.doctor import command as doctor
 from taskgov_cli.onboarding import init
 from taskgov_cli.output import NO, NOT_UNDERSTOOD, OK, console, print_json
@@ -120,6 +121,7 @@ app.command()(history.history)
 app.add_typer(leases.app, name="lease")
 app.command()(local.local)
 app.command()(init.init)
+app.command()(applying.apply)
 app.command()(doctor.doctor)
 app.command()(status.status)
 app.command()(kueue.adopt)

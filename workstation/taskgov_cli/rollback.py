@@ -6,7 +6,6 @@ the plan wrote, nothing is restored, because a part of a plan could promise more
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -15,11 +14,9 @@ from rich.text import Text
 
 from taskgov.adapters.clock import SystemClock
 from taskgov.allocation.codec import plan_from_json
-from taskgov.contracts.steps import ApplyChangeRequest, Cause, Direction, Pointer, VerifyPlanRequest
+from taskgov.contracts.steps import Cause, Direction, Pointer
 from taskgov.errors import GovernanceError
 from taskgov.ports import RunRecord
-from taskgov.services.apply_change import ApplyChange
-from taskgov.services.verify_plan import VerifyPlan
 from taskgov_cli.deployed import (
     DEFAULT_STACK,
     AsJson,
@@ -33,6 +30,7 @@ from taskgov_cli.deployed import (
 )
 from taskgov_cli.history import runs
 from taskgov_cli.manual_lock import locked
+from taskgov_cli.manual_writes import ManualWrites
 from taskgov_cli.operate import switch_of, turn
 from taskgov_cli.output import NO, OK, console, print_json, table
 from taskgov_cli.standing_changes import Standing, StandingChange, standing_changes
@@ -43,10 +41,6 @@ if TYPE_CHECKING:
     from taskgov.allocation.plan import Plan
     from taskgov_cli.deployed import Deployed
     from taskgov_cli.manual_lock import Held
-
-SETTLE_SECONDS: Final = 5
-SETTLE_TRIES: Final = 60
-"""Five minutes in all, as long as a run waits."""
 
 WORDS: Final = {
     Standing.STANDS: Text("will be restored", style="cyan"),
@@ -81,35 +75,14 @@ class Rollback:
         return written, error
 
     def _restore(self, held: Held, to_restore: list[StandingChange]) -> tuple[int, str | None]:
-        apply = ApplyChange(self.place.hyperpod, self.place.documents, self.place.state, SystemClock())
+        writes = ManualWrites(self.place, self.plan.cluster_arn, self.pointer, held)
         written = 0
         try:
             for each in to_restore:
-                written += apply(self._request(held, each.change.index)).written
-            return written, self._unsettled()
+                written += writes.write(each.change.index, Direction.RESTORE)
+            return written, writes.unsettled(Direction.RESTORE)
         except GovernanceError as error:
             return written, f"{type(error).__name__}: {error}"
-
-    def _request(self, held: Held, index: int) -> ApplyChangeRequest:
-        return ApplyChangeRequest(
-            cluster_arn=self.plan.cluster_arn,
-            plan=self.pointer,
-            index=index,
-            direction=Direction.RESTORE,
-            lock_owner=held.owner,
-            fencing_token=held.token,
-        )
-
-    def _unsettled(self) -> str | None:
-        """Wait until everything has settled; return what has not, or is not as before the plan."""
-        verify = VerifyPlan(self.place.hyperpod, self.place.documents)
-        request = VerifyPlanRequest(cluster_arn=self.plan.cluster_arn, plan=self.pointer, direction=Direction.RESTORE)
-        for _ in range(SETTLE_TRIES):
-            result = verify(request)
-            if result.settled:
-                return "; ".join(result.problems) or None
-            time.sleep(SETTLE_SECONDS)
-        return f"some quotas had not settled after {SETTLE_TRIES * SETTLE_SECONDS} s"
 
     def _record(self, held: Held, started: datetime, written: int, error: str | None) -> RunRecord:
         run_id = f"rollback-{held.token}"

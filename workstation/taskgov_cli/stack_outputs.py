@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 def stack_outputs(cloudformation: CloudFormationClient, stack: str, *needed: str) -> dict[str, str]:
     """Return a stack's outputs. Raises GovernanceError when there is none of this name, or it lacks what is needed."""
-    with translated(f"describe stack {stack}; is this the right account and Region? Its name is given by --stack"):
+    with translated(
+        f"describe stack {stack}; is this the right account and Region? Its name is given by --stack; "
+        "where there is none yet: sam build && sam deploy --guided (docs/deploy.md)"
+    ):
         found = cloudformation.describe_stacks(StackName=stack)["Stacks"][0]
     outputs = {each["OutputKey"]: each["OutputValue"] for each in found.get("Outputs", ())}
     missing = sorted(set(needed) - outputs.keys())

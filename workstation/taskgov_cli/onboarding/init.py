@@ -135,7 +135,7 @@ def _show(draft: Draft, known: Snapshot, file: Path) -> None:
         out.print(Text.assemble(("Decide: ", "yellow"), sentence), soft_wrap=True)
     out.print(Text(f"Wrote {file}; a plan with it changes nothing. Next:", style="bold"), soft_wrap=True)
     name = shlex.quote(str(file))
-    for command in (f"validate {name}", f"doctor {known.cluster.name}"):
+    for command in (f"validate {name}", f"doctor {known.cluster.name}", f"apply --policy {name}"):
         out.print(f"  taskgov {command}", markup=False, soft_wrap=True)
 
 

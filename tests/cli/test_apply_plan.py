@@ -1,0 +1,95 @@
+"""`taskgov apply PLAN_ID`: one plan that a stack in `plan` mode left unwritten, under the cluster's lock."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+
+from taskgov_embedded.walkthrough.world import World
+from tests.support.operating import AFTER, DOCUMENT, HALF, counts, data, file_of, last_plan, opened, played, taskgov
+
+
+@pytest.fixture(scope="module")
+def planned() -> Iterator[World]:
+    """A stack in `plan` mode, with a plan that nobody wrote; only the last test has it written."""
+    with opened({"policy": DOCUMENT}, {"waitMinutes": 2}, mode="plan") as world:
+        yield played(world)
+
+
+@pytest.fixture(scope="module")
+def plan(planned: World) -> str:
+    return last_plan()
+
+
+def test_a_plan_is_not_written_while_a_run_holds_the_lock(planned: World, plan: str) -> None:
+    table = boto3.resource("dynamodb").Table(planned.stack.outputs["TableName"])
+    key = {"pk": f"CLUSTER#{planned.cluster_arn}", "sk": "STATE"}
+    in_an_hour = int(planned.clock.now.timestamp()) + 3600
+    table.update_item(
+        Key=key,
+        UpdateExpression="SET lockOwner = :run, lockExpires = :then",
+        ExpressionAttributeValues={":run": "a run", ":then": in_an_hour},
+    )
+    result = taskgov("apply", plan, "--yes")
+    table.update_item(Key=key, UpdateExpression="REMOVE lockOwner, lockExpires")
+    assert (result.exit_code, "a run holds the lock" in result.stderr, planned.quotas()) == (1, True, {})
+
+
+def test_a_snapshot_file_is_planned_on_and_never_applied_to(planned: World, plan: str, tmp_path: Path) -> None:
+    file = tmp_path / "s.json"
+    taskgov("snapshot", "ml-cluster", "-o", str(file))
+    policy = file_of(planned, tmp_path)
+    shown = taskgov("apply", "--policy", policy, "--snapshot", str(file))
+    assert (shown.exit_code, "Changes, in this order" in shown.stdout) == (0, True)
+    told = taskgov("apply", "--policy", policy, "--snapshot", str(file), "--yes")
+    assert (told.exit_code, "a snapshot file is not a cluster" in told.stderr) == (1, True)
+    by_id = taskgov("apply", plan, "--snapshot", str(file))
+    assert (by_id.exit_code, "not to a snapshot file" in by_id.stderr) == (1, True)
+
+
+def test_a_plan_whose_second_write_fails_is_taken_back(planned: World, plan: str) -> None:
+    seen: list[str] = []
+
+    def second(params: Mapping[str, Any]) -> bool:
+        seen.append(params["Name"])
+        return len(seen) == 2
+
+    full = "ResourceLimitExceeded"
+    planned.stack.faults.fail("sagemaker", "CreateComputeQuota", code=full, message="no more quotas", when=second)
+    answer = data("apply", plan, "--yes")
+    assert (answer["ended"]["outcome"], planned.quotas()) == ("rolled-back", {})
+    assert "no more quotas" in answer["ended"]["error"]
+    assert data("history", "ml-cluster")[0]["outcome"] == "rolled-back"
+
+
+def test_a_plan_is_not_written_when_the_world_moved(planned: World, plan: str) -> None:
+    node = planned.cluster.nodes()[0].instance_id
+    planned.cluster.fail_node(node)
+    result = taskgov("apply", plan, "--yes")
+    planned.cluster.recover_node(node)
+    assert (result.exit_code, "taskgov reconcile ml-cluster" in result.stderr) == (1, True)
+    assert planned.quotas() == {}
+
+
+def test_a_stack_in_plan_mode_writes_nothing_and_says_how_to_go_on(planned: World, plan: str, tmp_path: Path) -> None:
+    result = taskgov("apply", "--policy", file_of(planned, tmp_path, teams=HALF), "--yes")
+    assert (result.exit_code, planned.quotas()) == (1, {})
+    assert "taskgov apply plan-" in result.stdout
+    assert "ApplyMode=apply" in result.stdout
+
+
+def test_a_plan_that_was_left_unwritten_is_written_under_the_lock_and_recorded(planned: World) -> None:
+    plan = last_plan()
+    assert "Nothing was written" in taskgov("apply", plan).stdout
+    assert planned.quotas() == {}
+    answer = data("apply", plan, "--yes")
+    assert (answer["ended"]["outcome"], counts(planned)) == ("applied", AFTER)
+    run = next(run for run in data("history", "ml-cluster") if run["outcome"] == "applied")
+    assert (run["applied"], run["cause"]["what"]) == (2, f"plan {plan} applied by hand")
+    assert run["cause"]["by"] == "arn:aws:iam::111122223333:user/operator"
+    planned.stack.run_until_quiet()
+    assert data("history", "ml-cluster")[0]["outcome"] == "nothing-to-do"  # the stack sees what it would have done
+    rolled = data("rollback", run["planId"], "--yes")
+    assert (rolled["written"], rolled["error"]) == (2, None)

@@ -1,0 +1,162 @@
+"""`taskgov apply`: the options, the plan that is shown first, and what came of it when it is to be done."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path  # noqa: TC003 -- typer reads the annotations
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from taskgov.adapters.clock import SystemClock
+from taskgov.allocation.codec import plan_to_json
+from taskgov.allocation.plan import Outcome
+from taskgov.allocation.planner import plan_quotas
+from taskgov.policy.parse import parse_policy
+from taskgov_cli import documents, plans, snapshots
+from taskgov_cli.applying import document, plan
+from taskgov_cli.deployed import (
+    DEFAULT_STACK,
+    AsJson,
+    OfCluster,
+    RefusedError,
+    StackName,
+    caller,
+    deployed,
+    told,
+)
+from taskgov_cli.output import NO, OK, console, print_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from taskgov.allocation.plan import Plan
+    from taskgov.snapshot.model import Snapshot
+    from taskgov_cli.applying.document import Ended
+
+WELL: Final = frozenset({"applied", "nothing-to-do"})
+WHAT_NEXT: Final = {
+    "applied": "It is on record: taskgov history {cluster}. To take it back: taskgov rollback {plan}",
+    "needs-approval": "Another person approves it: taskgov approve {plan}",
+    "planned": "The stack is in plan mode and wrote nothing. This plan alone: taskgov apply {plan} --yes; "
+    "from now on: sam deploy --parameter-overrides ApplyMode=apply",
+    "blocked": "A guardrail or the document stopped it; the plan says which, and what would let it through",
+}
+
+
+def apply(  # noqa: PLR0913 - options of a command, each named by whoever types it
+    plan_id: Annotated[
+        str | None, typer.Argument(help="A plan that the stack made and did not write.", metavar="PLAN_ID")
+    ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option("--policy", "-p", exists=True, dir_okay=False, help="Policy document to put into force."),
+    ] = None,
+    snapshot: snapshots.SnapshotFile = None,
+    stack: StackName = DEFAULT_STACK,
+    cluster: OfCluster = None,
+    context: snapshots.Context = None,
+    wait: Annotated[float, typer.Option("--wait", min=0, help="Seconds to wait for the run of the document.")] = 600,
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="Do it; without, the plan is only shown.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Put a policy document into force (--policy), or write one plan that a stack in plan mode left unwritten.
+
+    The plan is shown first. A document goes through the stack's own run; a plan is written under the cluster's lock.
+
+    Example: taskgov apply --policy ml-cluster.yaml
+    """
+    if (plan_id is None) == (policy is None):
+        raise typer.BadParameter("give either a PLAN_ID, or --policy FILE")
+    with told():
+        if policy is not None:
+            shown, doing = _document(policy, snapshot, stack, context, wait)
+        else:
+            shown, doing = _plan(str(plan_id), snapshot, stack, cluster, context)
+        if not as_json:
+            _show(shown)
+        if yes and shown.outcome is Outcome.BLOCKED:
+            raise RefusedError("the plan would be blocked, so nothing was written; it says by what")
+        ended = doing() if yes else None
+    if as_json:
+        result = None if ended is None else asdict(ended)
+        print_json({"plan": json.loads(plan_to_json(shown)), "done": yes, "ended": result})
+    else:
+        _close(shown, ended)
+    raise typer.Exit(OK if ended is None or ended.outcome in WELL else NO)
+
+
+def _document(
+    file: Path, snapshot: Path | None, stack: str, context: str | None, wait: float
+) -> tuple[Plan, Callable[[], Ended]]:
+    """Return the plan of a document on what there is now, and how to put the document into force."""
+    text = file.read_text()
+    parsed = parse_policy(text)
+    if parsed.document is None:
+        for part in documents.shown(file, parsed):
+            console(stderr=True).print(part)
+        raise RefusedError(f"{file} is not valid, so nothing was written")
+    if snapshot is not None:
+        return _planned(documents.in_force(snapshots.read(snapshot), file)), _never
+    place, name = deployed(stack), parsed.document.cluster.name
+    arn = place.arn_of(name)
+    if arn != parsed.document.cluster.arn:
+        raise RefusedError(f"{file} is of {parsed.document.cluster.arn}, and cluster {name} is {arn}")
+    seen = document.tag_of(place, name)
+    known = documents.in_force(snapshots.live(arn, stack, context), file)
+
+    def put() -> Ended:
+        since = SystemClock().now()
+        version = document.store(place, name, text, caller(), replaces=seen)
+        with console(stderr=True).status("waiting for the run") as status:
+            ended = document.wait_for_run(place, document.Written(arn, name, version, since), wait, status.update)
+        if ended is None:
+            raise RefusedError(
+                f"{file} is in force (version {version}), and no run of it had ended after {wait:.0f} s; "
+                f"see what comes of it: taskgov history {name}"
+            )
+        return ended
+
+    return _planned(known), put
+
+
+def _plan(
+    plan_id: str, snapshot: Path | None, stack: str, cluster: str | None, context: str | None
+) -> tuple[Plan, Callable[[], Ended]]:
+    """Return a plan of the stack made anew, and how to write it."""
+    if snapshot is not None:
+        raise RefusedError("a plan is applied to a cluster, not to a snapshot file: leave --snapshot out")
+    place = deployed(stack)
+    job = plan.OnePlan(place, plan.find(place, plan_id, cluster), stack, context, caller())
+    return job.again(), job.run
+
+
+def _planned(known: Snapshot) -> Plan:
+    return plan_quotas(known, mode="apply")
+
+
+def _never() -> Ended:
+    raise RefusedError(
+        "a snapshot file is not a cluster, so nothing can be applied to it; without --snapshot the cluster is read live"
+    )
+
+
+def _show(shown: Plan) -> None:
+    for part in plans.shown(shown):
+        console().print(part)
+
+
+def _close(shown: Plan, ended: Ended | None) -> None:
+    out = console()
+    if ended is None:
+        out.print("Nothing was written. To do it, the same command with --yes", markup=False)
+        return
+    error = f": {ended.error}" if ended.error else ""
+    out.print(
+        f"{ended.outcome}{error}", markup=False, soft_wrap=True, style="green" if ended.outcome in WELL else "red"
+    )
+    next_words = WHAT_NEXT.get(ended.outcome, "See what happened: taskgov history {cluster}")
+    if ended.outcome != "nothing-to-do":
+        out.print(next_words.format(cluster=shown.cluster_name, plan=ended.plan_id), markup=False, soft_wrap=True)

@@ -1,0 +1,133 @@
+"""Put a policy document into force: store it in the stack's bucket, and see what its run makes of it.
+
+Nothing is written round the stack: the bucket's event starts the run, which reads, plans, guards, asks for approval,
+applies, verifies and takes back as always.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import boto3
+from botocore.exceptions import ClientError
+
+from taskgov.adapters.clock import SystemClock
+from taskgov.adapters.errors import translated
+from taskgov.adapters.s3 import POLICY_KEY
+from taskgov.allocation.codec import changes_sha256, plan_from_json
+from taskgov.bootstrap.aws import CONFIG
+from taskgov.errors import NotFoundError
+from taskgov.services.plan_quotas import KEY
+from taskgov_cli.deployed import RefusedError
+from taskgov_cli.history import runs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from taskgov.allocation.plan import Plan
+    from taskgov_cli.deployed import Deployed
+
+LOOK_EVERY: Final = 5
+"""Seconds between two looks for the run."""
+CHANGED: Final = frozenset({"PreconditionFailed", "ConditionalRequestConflict", "412", "409"})
+"""What S3 says of a conditional write that somebody else's write forestalled."""
+NEEDS_APPROVAL: Final = "needs-approval"
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What came of the document: the run's outcome, its plan, and what went wrong."""
+
+    outcome: str
+    plan_id: str | None = None
+    error: str | None = None
+
+
+def tag_of(place: Deployed, cluster_name: str) -> str | None:
+    """Return the ETag of the document that is in force; None where there is none. Raises GovernanceError."""
+    key = POLICY_KEY.format(cluster_name)
+    try:
+        with translated(f"look at {key}"):
+            found = boto3.client("s3", config=CONFIG).head_object(Bucket=place.bucket_name, Key=key)
+    except NotFoundError:
+        return None
+    return found["ETag"]
+
+
+def store(place: Deployed, cluster_name: str, text: str, author: str, *, replaces: str | None) -> str:
+    """Store the document in place of the one that was seen, and return its version. Raises RefusedError."""
+    key = POLICY_KEY.format(cluster_name)
+    only: dict[str, Any] = {"IfNoneMatch": "*"} if replaces is None else {"IfMatch": replaces}
+    with translated(f"store {key}"):
+        try:
+            answer = boto3.client("s3", config=CONFIG).put_object(
+                Bucket=place.bucket_name, Key=key, Body=text.encode(), Metadata={"author": author}, **only
+            )
+        except ClientError as error:
+            if error.response["Error"]["Code"] not in CHANGED:
+                raise
+            raise RefusedError(f"somebody wrote {key} meanwhile; look at theirs first, and apply again") from error
+    return answer["VersionId"]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A document that was stored: whose it is, its version, and when."""
+
+    cluster_arn: str
+    cluster_name: str
+    version: str
+    since: datetime
+
+
+def wait_for_run(place: Deployed, written: Written, seconds: float, say: Callable[[str], None]) -> Ended | None:
+    """Return what a run made of this version of the document; None when none had ended after so many seconds."""
+    clock = SystemClock()
+    while True:
+        found = _run_of(place, written)
+        waits_for_a_person = found is None or found.outcome == NEEDS_APPROVAL
+        asked = _asked(place, written, found) if waits_for_a_person else None
+        passed = (clock.now() - written.since).total_seconds()
+        if asked is not None or not waits_for_a_person or passed >= seconds:
+            return asked or found
+        say(f"waiting for the run, {passed:.0f} of {seconds:.0f} s")
+        time.sleep(min(LOOK_EVERY, seconds - passed))
+
+
+def _run_of(place: Deployed, written: Written) -> Ended | None:
+    """Return how the runs of this version ended: the first one that had something to do, or else the last."""
+    found: Ended | None = None
+    for run in runs(place, written.cluster_arn):  # newest first
+        if datetime.fromisoformat(str(run["startedAt"])) < written.since:
+            break
+        plan = _plan(place, written, run.get("planId"))
+        if plan is not None and plan.policy_version != written.version:
+            continue  # it had read the document of before
+        if found is None or run["outcome"] != "nothing-to-do":
+            found = Ended(str(run["outcome"]), run.get("planId"), run.get("error"))
+    return found
+
+
+def _asked(place: Deployed, written: Written, unasked: Ended | None) -> Ended | None:
+    """Return the plan that waits for a person: this version's, or the one whose changes had been asked for already.
+
+    The cluster's state names it; the request itself, with its task token, is for approvers alone.
+    """
+    with translated(f"see what is asked for on {written.cluster_name}"):
+        key = {"pk": f"CLUSTER#{written.cluster_arn}", "sk": "STATE"}
+        state = place.table.get_item(Key=key, ConsistentRead=True).get("Item", {})
+    asked = _plan(place, written, state.get("askedPlan"))
+    if asked is None:
+        return None
+    own = None if unasked is None else _plan(place, written, unasked.plan_id)
+    is_same = own is not None and changes_sha256(own) == changes_sha256(asked)
+    return Ended(NEEDS_APPROVAL, asked.plan_id) if is_same or asked.policy_version == written.version else None
+
+
+def _plan(place: Deployed, written: Written, plan_id: object) -> Plan | None:
+    """Return a stored plan of the cluster; None without an id, and for a plan that is not kept any more."""
+    body = None if plan_id is None else place.documents.find(KEY.format(cluster=written.cluster_name, plan=plan_id))
+    return None if body is None else plan_from_json(body)

@@ -1,0 +1,135 @@
+"""Write one plan that the stack made and left unwritten: under the cluster's lock, exactly its changes or none.
+
+For a stack in `plan` mode, whose runs write nothing. The plan is made anew from what there is now, with the document
+that is in force; it is written only when its changes are those of the plan that was named, its guardrails let them
+through, and nobody has to be asked. A write that fails, or does not take effect, is taken back with all before it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from taskgov.adapters.clock import SystemClock
+from taskgov.allocation.codec import changes_sha256, plan_from_json, plan_to_json
+from taskgov.allocation.plan import Outcome
+from taskgov.allocation.planner import plan_quotas
+from taskgov.contracts.steps import Cause, Direction, Pointer
+from taskgov.errors import GovernanceError
+from taskgov.ports import RunRecord
+from taskgov.services.plan_quotas import KEY
+from taskgov_cli import snapshots
+from taskgov_cli.applying.document import Ended
+from taskgov_cli.deployed import RefusedError
+from taskgov_cli.history import runs
+from taskgov_cli.manual_lock import locked
+from taskgov_cli.manual_writes import ManualWrites
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from taskgov.allocation.plan import Plan
+    from taskgov_cli.deployed import Deployed
+    from taskgov_cli.manual_lock import Held
+
+LEFT_UNWRITTEN: Final = frozenset({"planned"})
+"""Outcomes of runs whose plan was written by nobody, and stopped by nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnePlan:
+    """A plan on record, and how to read its cluster again."""
+
+    place: Deployed
+    plan: Plan
+    stack: str
+    context: str | None
+    by: str
+
+    def again(self) -> Plan:
+        """Return the plan made anew, as `apply` mode judges it. Raises RefusedError unless it has the same changes."""
+        snapshot = snapshots.live(self.plan.cluster_arn, self.stack, self.context)
+        fresh = plan_quotas(snapshot, mode="apply")
+        if fresh.changes and changes_sha256(fresh) != changes_sha256(self.plan):
+            raise RefusedError(
+                f"the changes of plan {self.plan.plan_id} are not what would be changed now: the cluster or the "
+                f"document moved. Ask for a new plan: taskgov reconcile {self.plan.cluster_name}"
+            )
+        return fresh
+
+    def run(self) -> Ended:
+        """Write it. Raises RefusedError, GovernanceError."""
+        started = SystemClock().now()
+        owner = f"{self.by} apply {self.plan.plan_id} {started.isoformat()}"
+        with locked(self.place, self.plan.cluster_arn, owner, self.by) as held:
+            fresh = self.again()  # a run may have written before the lock was ours
+            if fresh.outcome is not Outcome.APPLY:
+                return Ended(fresh.outcome.value, fresh.plan_id)
+            key = KEY.format(cluster=fresh.cluster_name, plan=fresh.plan_id)
+            pointer = self.place.documents.put(key, plan_to_json(fresh), "application/json")
+            ended, written = _write(ManualWrites(self.place, fresh.cluster_arn, pointer, held), fresh)
+            self.place.state.record_run(self._record(held, started, pointer, ended, written))
+        return ended
+
+    def _record(self, held: Held, started: datetime, pointer: Pointer, ended: Ended, written: int) -> RunRecord:
+        run_id = f"apply-{held.token}"
+        cause = Cause(
+            event_id=run_id,
+            source="taskgov.operator",
+            detail_type="Apply",
+            at=started,
+            by=self.by,
+            what=f"plan {self.plan.plan_id} applied by hand",
+        )
+        return RunRecord(
+            cluster_arn=self.plan.cluster_arn,
+            run_id=run_id,
+            started_at=started,
+            ended_at=SystemClock().now(),
+            outcome=ended.outcome,
+            cause=cause,
+            plan=pointer,
+            plan_id=ended.plan_id,
+            applied=written,
+            error=ended.error,
+        )
+
+
+def find(place: Deployed, plan_id: str, cluster: str | None) -> Plan:
+    """Return a plan that a run made and did not write. Raises RefusedError."""
+    for arn in place.arns(cluster):
+        for run in runs(place, arn):
+            if run.get("planId") != plan_id:
+                continue
+            if run["outcome"] not in LEFT_UNWRITTEN:
+                raise RefusedError(f"plan {plan_id} was not left unwritten: its run ended {run['outcome']}")
+            return plan_from_json(place.documents.get(Pointer.model_validate_json(run["plan"])))
+    raise RefusedError(f"no run on record ended with plan {plan_id}; runs and their plans: taskgov history CLUSTER")
+
+
+def _write(writes: ManualWrites, plan: Plan) -> tuple[Ended, int]:
+    """Write the changes in their order and wait for them; on failure take back what was written, last first."""
+    tried: list[int] = []
+    try:
+        for change in plan.changes:
+            tried.append(change.index)  # a write that failed may have been made
+            writes.write(change.index, Direction.APPLY)
+        trouble = writes.unsettled(Direction.APPLY)
+    except GovernanceError as error:
+        trouble = f"{type(error).__name__}: {error}"
+    if trouble is None:
+        return Ended("applied", plan.plan_id), len(tried)
+    return _take_back(writes, plan, tried, trouble), len(tried)
+
+
+def _take_back(writes: ManualWrites, plan: Plan, tried: list[int], trouble: str) -> Ended:
+    try:
+        writes.unsettled(Direction.APPLY)  # what is still being created or changed cannot be taken back
+        for index in reversed(tried):
+            writes.write(index, Direction.RESTORE)
+        left = writes.unsettled(Direction.RESTORE)
+    except GovernanceError as error:
+        left = f"{type(error).__name__}: {error}"
+    if left is None:
+        return Ended("rolled-back", plan.plan_id, trouble)
+    return Ended("rollback-failed", plan.plan_id, f"{trouble}; taking it back: {left}")
