@@ -1,17 +1,26 @@
 """`taskgov audit`: the findings of a cluster, the report as files, and an exit code for pipelines."""
 
 import json
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
 from typer.testing import CliRunner, Result
 
 from taskgov.audit.report import report_from_json
+from taskgov.audit.report_build import audit_report, history_after
+from taskgov.audit.trend import Earlier, history_to_json
+from taskgov.services.audit_cluster import HISTORY_KEY
 from taskgov.snapshot.codec import snapshot_to_json
+from taskgov.snapshot.model import Snapshot
+from taskgov_cli import snapshots
 from taskgov_cli.main import app
 from taskgov_cli.output import NO, NOT_UNDERSTOOD, OK
 from tests.support.lab import Lab
+from tests.support.memory import InMemoryDocuments
 
 SCHEMA = Path("events/schemas/audit-report.json")
 
@@ -89,3 +98,61 @@ def test_json_is_the_report_by_its_published_schema(snapshot: str) -> None:
 def test_without_a_cluster_and_without_a_file_it_says_what_to_give() -> None:
     result = audit()
     assert (result.exit_code, "--snapshot FILE" in result.output) == (NOT_UNDERSTOOD, True)
+
+
+class Stack:
+    """A stack with a cluster that is read live, and what its nightly audits left."""
+
+    def __init__(self, now: Snapshot) -> None:
+        self.now, self.documents = now, InMemoryDocuments()
+
+    def audited_last_night(self, lab: Lab) -> None:
+        then = replace(lab.snapshot(), taken_at=self.now.taken_at - timedelta(hours=10))
+        history = history_after(audit_report(then), Earlier(run_id="last night"))
+        self.documents.put(HISTORY_KEY.format(self.now.cluster.name), history_to_json(history), "application/json")
+
+
+@pytest.fixture
+def stack(monkeypatch: pytest.MonkeyPatch) -> Stack:
+    """Return one whose cluster promises six machines and has five."""
+    stack = Stack(Lab().team("team-a", 2).team("team-b", 4).machines(5).machines(1, cordoned=True).snapshot())
+    monkeypatch.setattr(snapshots, "live", lambda *_: stack.now)
+    monkeypatch.setattr(snapshots, "documents_of", lambda name: stack.documents if name else InMemoryDocuments())
+    return stack
+
+
+def live(*arguments: str) -> Any:
+    return json.loads(audit("--cluster", "ml-cluster", *arguments, "--json").output)
+
+
+def test_a_live_audit_is_compared_with_those_of_the_stack(stack: Stack) -> None:
+    stack.audited_last_night(Lab().team("team-a", 2, borrow=0).team("team-b", 3).machines(6))
+    before = dict(stack.documents.stored)
+    data = live("--stack", "taskgov")
+    assert (data["trend"]["previous"]["guaranteed"], data["totals"]["guaranteed"], data["trend"]["new"]) == (
+        5.0,
+        6.0,
+        1,
+    )
+    words = " ".join(audit("--cluster", "ml-cluster", "--stack", "taskgov").output.split())
+    assert "new: warning over-commitment, ml.g5.8xlarge" in words
+    assert "Healthy (GPUs) 5 6 \N{MINUS SIGN}1" in words
+    assert stack.documents.stored == before  # looking is no audit of the stack's: the next one compares with its own
+
+
+def test_what_the_audit_before_found_is_shown_as_gone(stack: Stack) -> None:
+    stack.audited_last_night(Lab().team("team-a", 9).machines(6))
+    words = " ".join(audit("--cluster", "ml-cluster", "--stack", "taskgov").output.split())
+    assert "Gone since the last audit" in words
+
+
+def test_without_a_stack_and_before_the_first_audit_there_is_no_trend(stack: Stack) -> None:
+    assert live("--stack", "taskgov")["trend"]["previous"] is None
+    stack.audited_last_night(Lab().team("team-a", 2).machines(6))
+    assert live()["trend"]["previous"] is None
+
+
+def test_a_history_that_somebody_damaged_is_named_with_what_to_do(stack: Stack) -> None:
+    stack.documents.put(HISTORY_KEY.format("ml-cluster"), b"{", "application/json")
+    result = audit("--cluster", "ml-cluster", "--stack", "taskgov")
+    assert (result.exit_code, "memory/ml-cluster/audits.json cannot be read" in result.stderr) == (3, True)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path  # noqa: TC003 -- typer reads the annotations
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 from rich.text import Text
 
 from taskgov.audit.report import report_json
 from taskgov.audit.report_build import audit_report
+from taskgov.audit.report_findings import resolved_table, trend_note, trend_table
 from taskgov.audit.report_html import headline, report_html, worst_severity
 from taskgov.audit.report_text import counted, number
 from taskgov.findings import Severity
+from taskgov.services.audit_cluster import earlier_audits
 from taskgov_cli import snapshots
-from taskgov_cli.output import NO, OK, SEVERITY_STYLE, console, findings_table, print_json
+from taskgov_cli.output import NO, OK, SEVERITY_STYLE, console, findings_table, print_json, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +26,10 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from taskgov.audit.report import Report, Totals
+    from taskgov.audit.report_table import Table
 
+DIFFERENCES: Final = (3, 5)
+"""Columns of the trend in which differences are."""
 FailOn = Literal["never", "info", "warning", "error", "incident"]
 
 
@@ -47,11 +53,15 @@ def audit(  # noqa: PLR0913 -- options are named by whoever types them
 ) -> None:
     """Judge a cluster now: every finding with its evidence and its remedy, and the report of the nightly audit.
 
-    Nothing is written to the cluster. With --policy as if that document were in force.
+    Nothing is written, neither to the cluster nor to the stack. With --policy as if that document were in force; with
+    --stack compared with the audits of that stack.
 
     Example: taskgov audit --cluster ml-cluster --stack taskgov -o reports --fail-on warning
     """
-    report = audit_report(snapshots.known(snapshot, cluster, policy, stack, context))
+    known = snapshots.known(snapshot, cluster, policy, stack, context)
+    with snapshots.reported():
+        memory = snapshots.documents_of(stack if snapshot is None else None)
+        report = audit_report(known, earlier_audits(memory, known.cluster.name))
     files = [] if output is None else write(report, output)
     if as_json:
         print_json(json.loads(report_json(report)))
@@ -90,6 +100,25 @@ def shown(report: Report) -> Iterator[RenderableType]:
     yield Text(f"  {headline(report)}")
     yield Text(f"  {_figures(report.totals)}")
     yield findings_table(report.findings) if report.findings else Text("  No findings.", style="green")
+    if report.trend.previous:
+        yield from _trend(report)
+
+
+def _trend(report: Report) -> Iterator[RenderableType]:
+    """Return what is otherwise than in earlier audits: figures, new findings, and those that are gone."""
+    yield Text(trend_note(report), style="bold")
+    for each in report.findings:
+        if each.is_new:
+            yield Text(f"  new: {each.severity} {each.code}, {each.subject}")
+    figures = trend_table(report)
+    moved = [row for row in figures.rows if any(row[at][1] for at in DIFFERENCES)]
+    yield from (_table(each) for each in (replace(figures, rows=tuple(moved)), resolved_table(report)) if each.rows)
+
+
+def _table(shown: Table) -> RenderableType:
+    """Return a table of the report; what is a number there is one here."""
+    columns = [f"{column.label} #" if column.kind == "number" else column.label for column in shown.columns]
+    return table(shown.title, columns, [[text for text, _ in row] for row in shown.rows])
 
 
 def _figures(totals: Totals) -> str:

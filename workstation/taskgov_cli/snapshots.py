@@ -2,8 +2,8 @@
 
 Live reading takes the AWS credentials of the environment for SageMaker and EKS; Kubernetes is read with a token for the
 EKS cluster, or through a context of the kubeconfig. With `--stack`, the deployed stack's bucket and table give the
-policy document and what is remembered (since when nodes are healthy, what was applied, who edited); without, nothing
-is remembered. Nothing is ever written.
+policy document and what is remembered (since when nodes are healthy, what was applied, who edited, what earlier audits
+found); without, nothing is remembered. Nothing is ever written.
 """
 
 from __future__ import annotations
@@ -129,6 +129,12 @@ def live(cluster: str, stack: str | None = None, context: str | None = None) -> 
     kueue = KueueQuotas(connections, partial(table_of, documents_of))
     hyperpod = Governance(sagemaker, documents_of, lambda: kueue)
     return TakeSnapshot(hyperpod, KubernetesReader(connections), documents_of, state, clock)(cluster)
+
+
+def documents_of(stack: str | None) -> DocumentStore:
+    """Return the documents of a stack; without one, a bucket with nothing in it. Raises `GovernanceError`."""
+    documents, _ = _stores(boto3.Session(), stack)
+    return documents
 
 
 @contextmanager

@@ -71,7 +71,7 @@ def trend_table(report: Report) -> Table:
     return Table(
         "trend",
         "Trend",
-        _trend_note(report),
+        trend_note(report),
         (
             Column("Figure", "name"),
             Column("Now", "number"),
@@ -82,6 +82,19 @@ def trend_table(report: Report) -> Table:
         ),
         tuple(_trend_rows(report)) if trend.previous else (),
         "There was no audit before this one.",
+    )
+
+
+def trend_note(report: Report) -> str:
+    """Return when the audit before was made, and how many findings are new and gone since; empty for the first one."""
+    trend = report.trend
+    if trend.previous is None:
+        return ""
+    return (
+        f"The audit before was made {moment(trend.previous.taken_at)}. Since then "
+        f"{counted(trend.new, 'finding is', 'findings are')} new, "
+        f"{counted(len(trend.resolved), 'finding is', 'findings are')} gone. "
+        f"{counted(len(trend.points), 'earlier audit')} remembered here."
     )
 
 
@@ -126,18 +139,6 @@ def _muted(finding: ReportedFinding) -> tuple[Cell, ...]:
 
 def _severity(severity: Severity) -> Cell:
     return severity.value, severity.gravity
-
-
-def _trend_note(report: Report) -> str:
-    trend = report.trend
-    if trend.previous is None:
-        return ""
-    return (
-        f"The audit before was made {moment(trend.previous.taken_at)}. Since then "
-        f"{counted(trend.new, 'finding is', 'findings are')} new, "
-        f"{counted(len(trend.resolved), 'finding is', 'findings are')} gone. "
-        f"{counted(len(trend.points), 'earlier audit')} remembered here."
-    )
 
 
 def _trend_rows(report: Report) -> list[tuple[Cell, ...]]:

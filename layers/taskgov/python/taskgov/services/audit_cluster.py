@@ -42,7 +42,7 @@ class AuditCluster:
         """
         snapshot = self.take_snapshot(request.cluster_arn)
         name = snapshot.cluster.name
-        earlier = self._earlier(name, request.run_id)
+        earlier = earlier_audits(self.documents, name, request.run_id)
         report = audit_report(snapshot, earlier, topics=self.team_topics.begin_with)
         pointers = self._store(report)
         body = history_to_json(history_after(report, earlier))
@@ -57,14 +57,6 @@ class AuditCluster:
             worst=worst_severity(report.findings),
             report=pointers,
         )
-
-    def _earlier(self, cluster_name: str, run_id: str) -> Earlier:
-        """Read what earlier audits left. Raises InvalidRequestError for a document that somebody damaged."""
-        key = HISTORY_KEY.format(cluster_name)
-        try:
-            return Earlier(history_from_json(self.documents.find(key)), run_id)
-        except ValueError as error:
-            raise InvalidRequestError(f"{key} cannot be read ({error}); delete it, and trends begin anew") from error
 
     def _store(self, report: Report) -> ReportPointers:
         def put(form: str, body: bytes, content_type: str) -> Pointer:
@@ -116,6 +108,15 @@ class AuditCluster:
 
     def _claim(self, snapshot: Snapshot, what: str) -> bool:
         return self.state.count_once(snapshot.cluster.arn, _identity(what), snapshot.taken_at)
+
+
+def earlier_audits(documents: DocumentStore, cluster_name: str, run_id: str = "") -> Earlier:
+    """Return what earlier audits left. Raises InvalidRequestError for a document that somebody damaged."""
+    key = HISTORY_KEY.format(cluster_name)
+    try:
+        return Earlier(history_from_json(documents.find(key)), run_id)
+    except ValueError as error:
+        raise InvalidRequestError(f"{key} cannot be read ({error}); delete it, and trends begin anew") from error
 
 
 def _identity(claim: str) -> str:
