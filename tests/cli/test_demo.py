@@ -122,6 +122,31 @@ def test_files_and_the_series_of_snapshots_can_be_asked_about(
     assert data["walkthroughs"][0]["steps"][0]["asked"][0]["command"].endswith("--submit job.yaml")
 
 
+def test_a_command_may_be_anybodys_and_speak_of_plans_and_the_world_goes_on_after_it(
+    runner: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = {"apiVersion": "taskgov/v1", "cluster": {"name": "ml-cluster", "arn": "${clusterArn}"}}
+    quota = {"ComputeQuotaResources": [{"InstanceType": "ml.g5.8xlarge", "Count": 2}]}
+    asks = {"approveAbove": {"changedGpus": 0}}
+    whole = document | {"teams": [{"name": "team-a", "quota": quota}], "guardrails": asks}
+    apply = {"command": "apply -p {folder}/p.yaml --yes", "files": {"p.yaml": whole}, "exitCode": 1}
+    approve = {"command": "approve {plan[waiting]}", "by": "ben", "waitMinutes": 2, "shows": ["user/ben"]}
+    monkeypatch.setitem(ASKING, "mode", "apply")
+    rollback = {"command": "rollback {plan[applied]}", "shows": ["will be restored"]}
+    asked(tmp_path, monkeypatch, apply | {"shows": ["taskgov approve plan-"]}, approve, rollback)
+    data = json.loads(runner.invoke(app, ["demo", "--json"]).output)
+    answers = data["walkthroughs"][0]["steps"][0]["asked"]
+    assert [check for answer in answers for check in answer["checks"] if not check["passed"]] == []
+    assert answers[1]["command"].endswith("  # ben")
+
+
+def test_a_plan_that_there_is_not_is_an_error(
+    runner: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked(tmp_path, monkeypatch, {"command": "rollback {plan[waiting]}", "shows": [""]})
+    assert isinstance(runner.invoke(app, ["demo"]).exception, LookupError)
+
+
 def test_the_first_day_holds_and_the_page_about_it_shows_what_is_printed() -> None:
     steps = list(first_day.play(app))
     assert [check for step in steps for check in step.checks if not check.passed] == []

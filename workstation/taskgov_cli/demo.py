@@ -74,7 +74,7 @@ class Demo:
         self._console.print(Text(walkthrough.about), Text(f"  ({walkthrough.source})", style="dim"), sep="\n")
         played: list[dict[str, Any]] = []
         with World(walkthrough) as world, TemporaryDirectory() as folder:
-            questions = Questions(Path(folder))
+            questions = Questions(world, Path(folder))
             for number, chapter in enumerate(Player(walkthrough, world).play(), 1):
                 answers = tuple(questions.ask(walkthrough.steps[number - 1]))
                 chapter.checks += [check for answer in answers for check in answer.checks]

@@ -1,25 +1,26 @@
 """What does the command line answer in the middle of a walkthrough? Asked by the demo, as a person would type it.
 
 Before the questions of a step the cluster is read once, live, with `taskgov snapshot`; the files of a walkthrough make
-a series that can be replayed.
+a series that can be replayed. What a command does to the world stays done.
 """
 
 from __future__ import annotations
 
+import json
 import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-import yaml
 from typer.testing import CliRunner
 
 from taskgov_embedded.walkthrough.chapter import Check
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from taskgov_embedded.walkthrough.model import Question, Step
+    from taskgov_embedded.walkthrough.world import World
 
 LIVE: Final = ("--cluster", "ml-cluster", "--stack", "taskgov")
 """What `{live}` stands for."""
@@ -37,8 +38,8 @@ class Answer:
 class Questions:
     """The questions of one walkthrough; `folder` keeps its snapshots and files."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, world: World, folder: Path) -> None:
+        self._world, self._folder = world, folder
         self._series = folder / "series"
         self._series.mkdir()
         self._taken = 0
@@ -55,27 +56,48 @@ class Questions:
 
     def _answer(self, question: Question, snapshot: Path) -> Answer:
         for name, content in question.files.items():
-            (self._folder / name).write_text(yaml.safe_dump(content, sort_keys=False))
-        words = question.command.format(
-            snapshot=snapshot, series=self._series, folder=self._folder, live=shlex.join(LIVE)
-        )
-        code, output = self._type(shlex.split(words))
+            text = json.dumps(content, indent=2, default=str)  # which is YAML too
+            (self._folder / name).write_text(text.replace("${clusterArn}", self._world.cluster_arn))
+        places = {"snapshot": snapshot, "series": self._series, "folder": self._folder, "live": shlex.join(LIVE)}
+        words = question.command.format(**places, plan=_Plans(self._world, self._type))
+        with self._world.stack.as_person(question.by):
+            code, output = self._type(shlex.split(words))
+        self._world.stack.advance(question.wait_minutes * 60)
         said = " ".join(output.split())
         checks = [
             Check("exit code", code == question.exit_code, str(question.exit_code), str(code)),
             *(Check("the answer", text in said, text, text if text in said else said) for text in question.shows),
         ]
-        own = {f"{snapshot}": "ml-cluster.json", f"{self._folder}/": ""}
+        own = {f"{snapshot}": "ml-cluster.json", f"{self._folder}/": "", f"{self._folder}": "."}
         for path, name in own.items():
-            words = words.replace(path, name)
-        return Answer(f"taskgov {words}", output.rstrip(), tuple(checks))
+            words, output = words.replace(path, name), output.replace(path, name)
+        typed_by = f"  # {question.by}" if question.by else ""
+        return Answer(f"taskgov {words}{typed_by}", output.rstrip(), tuple(checks))
 
     @staticmethod
     def _type(words: list[str]) -> tuple[int, str]:
-        """Run a command in this process. Raises what no command should raise."""
+        """Run a command in this process; return what a person sees of it. Raises what no command should raise."""
         from taskgov_cli.main import app  # noqa: PLC0415 -- it is the command line that brings the demo here
 
         result = CliRunner().invoke(app, words)
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
-        return result.exit_code, result.stdout
+        return result.exit_code, result.output
+
+
+@dataclass(frozen=True, slots=True)
+class _Plans:
+    """The plans of the cluster by how their runs ended, the newest of each."""
+
+    world: World
+    type_: Callable[[list[str]], tuple[int, str]]
+
+    def __getitem__(self, outcome: str) -> str:
+        """Return a plan's id. Raises LookupError when no run ended so, or none waits."""
+        if outcome == "waiting":
+            return self.world.waiting_plan()
+        _, runs = self.type_(["history", self.world.cluster_name, "--json"])
+        for run in json.loads(runs):
+            if run["outcome"] == outcome:
+                return str(run["planId"])
+        raise LookupError(f"no run ended {outcome}")

@@ -21,7 +21,7 @@ import boto3
 from taskgov_embedded.sessions import new_session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
     from types import ModuleType
 
@@ -242,3 +242,18 @@ def _put_in(modules: dict[str, ModuleType]) -> None:
         parent, _, child = name.rpartition(".")
         if parent in sys.modules and parent not in modules:
             setattr(sys.modules[parent], child, module)
+
+
+@contextlib.contextmanager
+def variables(values: Mapping[str, str]) -> Iterator[None]:
+    """Let the process have these variables of its environment meanwhile."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

@@ -8,12 +8,12 @@ in (`emit`, or any boto3 client), time is moved (`run_until_quiet`, `advance`), 
 from __future__ import annotations
 
 import json
-import os
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import boto3
 from moto import mock_aws
 from moto.moto_api._internal import mock_random
 
@@ -48,7 +48,7 @@ from taskgov_embedded.trails import Trails
 from taskgov_embedded.updates import DeploymentFailedError, Updates
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from taskgov_embedded.gateway import Call
@@ -188,7 +188,7 @@ class Stack:
     def _set_up(self, undo: ExitStack) -> None:
         mock_random.seed(20261120)
         undo.enter_context(mock_aws(config={"stepfunctions": {"execute_state_machine": True}}))
-        undo.enter_context(_environment({"AWS_DEFAULT_REGION": self.place.region, "MOTO_ACCOUNT_ID": ACCOUNT}))
+        undo.enter_context(process.variables({"AWS_DEFAULT_REGION": self.place.region, "MOTO_ACCOUNT_ID": ACCOUNT}))
         interpreter = Interpreter(self._baton, self._clients, self.timeline)
         objects = ObjectEvents(self.account, self.bus)
         for part in (self.clock, process.Process(), self._gateway, interpreter, self._queues, objects, MetricData()):
@@ -315,6 +315,16 @@ class Stack:
         """
         return self._clients.of_person(service, person)
 
+    @contextmanager
+    def as_person(self, person: str | None) -> Iterator[None]:
+        """Let code that finds its credentials as a person's does be this user's; the operator's for None."""
+        with process.variables({"AWS_ACCESS_KEY_ID": self._identities.key_of(person or "")}):
+            boto3.setup_default_session()  # a command is a process of its own: it reads its credentials anew
+            try:
+                yield
+            finally:
+                boto3.setup_default_session()
+
     def client_of(self, role_logical_id: str, service: str) -> Any:
         """Return a boto3 client of a role of the template, checked against its policies."""
         arn = f"arn:aws:iam::{self.place.account}:role/{self.physical(role_logical_id)}"
@@ -360,25 +370,6 @@ class Stack:
     def unknown_condition_keys(self) -> frozenset[str]:
         """Condition keys of policies that the stack cannot supply: what its permission checks do not cover."""
         return frozenset(self._gateway.unknown_condition_keys)
-
-
-class _environment:  # noqa: N801 reads as a statement
-    """Set variables of the process while the stack is open."""
-
-    def __init__(self, variables: Mapping[str, str]) -> None:
-        self._variables = variables
-        self._before: dict[str, str | None] = {}
-
-    def __enter__(self) -> None:
-        self._before = {name: os.environ.get(name) for name in self._variables}
-        os.environ.update(self._variables)
-
-    def __exit__(self, *_about: object) -> None:
-        for name, value in self._before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
 
 
 class _sleeping_on:  # noqa: N801 reads as a statement

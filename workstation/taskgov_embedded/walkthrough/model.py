@@ -301,11 +301,17 @@ class Question(Part):
     """A question to the command line, in the words that a person types after `taskgov`; the demo asks it.
 
     `{snapshot}` stands for a file with the cluster as it is after the step, `{series}` for the folder of all of them so
-    far, `{live}` for the options of a live reading, `{folder}` for the folder in which `files` are.
+    far, `{live}` for the options of a live reading, `{folder}` for the folder in which `files` are, `{plan[OUTCOME]}`
+    for the plan of the newest run that ended so, and `{plan[waiting]}` for the one that waits for a person.
     """
 
     command: str
+    by: str | None = None
+    """Who types it; the operator when nobody is named."""
     files: dict[str, dict[str, Any]] = {}
+    """Files that the command reads; `${clusterArn}` in them stands for the cluster."""
+    wait_minutes: float = 0
+    """How long the world is left to itself after the command."""
     shows: Annotated[tuple[str, ...], Field(min_length=1)]
     """Text that the answer must contain; runs of blanks count as one."""
     exit_code: int = 0

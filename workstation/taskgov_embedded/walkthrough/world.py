@@ -255,6 +255,17 @@ class World:
         """Return a job as `team/name`."""
         return f"{job['metadata']['namespace'].removeprefix('hyperpod-ns-')}/{job['metadata']['name']}"
 
+    def waiting_plan(self) -> str:
+        """Return the id of the plan that waits for a person. Raises LookupError when none does."""
+        table, key = (
+            self.stack.physical("GovernanceTable"),
+            {"pk": {"S": f"CLUSTER#{self.cluster_arn}"}, "sk": {"S": "STATE"}},
+        )
+        state = self.stack.client("dynamodb").get_item(TableName=table, Key=key).get("Item", {})
+        if "askedPlan" not in state:
+            raise LookupError("no plan waits for approval")
+        return str(state["askedPlan"]["S"])
+
     def plan_at(self, pointer: dict[str, str]) -> Plan:
         """Read a plan from the bucket."""
         return plan_from_json(self.document(Pointer.model_validate(pointer)))
