@@ -27,7 +27,7 @@ def test_a_command_of_the_embedded_stack_says_what_to_install(
     with pytest.raises(SystemExit) as ended:
         main.main()
     assert ended.value.code == 2
-    assert "pip install 'taskgov[embedded]'" in capsys.readouterr().err
+    assert "pip install '.[embedded]'" in capsys.readouterr().err
 
 
 def test_any_other_missing_module_is_a_fault_and_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:

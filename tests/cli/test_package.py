@@ -1,5 +1,7 @@
 """What `pip install .` installs: the command, and all that it needs outside a checkout."""
 
+import re
+import tomllib
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -47,3 +49,11 @@ def test_what_the_embedded_stack_deploys_is_in_it(wheel: ZipFile, folder: str) -
     files = [path] if path.is_file() else [each for each in path.rglob("*") if each.is_file()]
     wanted = {f"taskgov_deployable/{each.relative_to(ROOT).as_posix()}" for each in files if each.suffix != ".pyc"}
     assert wanted - names(wheel) == set()
+
+
+def test_no_page_names_an_extra_that_there_is_not() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"].keys()
+    pages = [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")]
+    named = {name for page in pages for name in re.findall(r"pip install '\.\[(\w+)\]'", page.read_text())}
+    assert "embedded" in named
+    assert named <= extras

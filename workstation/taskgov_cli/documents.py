@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
+from taskgov.audit.report_text import counted
 from taskgov.policy.parse import ParsedPolicy, parse_policy
 from taskgov.snapshot.model import Snapshot
 from taskgov_cli.output import findings_table, table
@@ -27,7 +28,7 @@ def shown(file: Path, parsed: ParsedPolicy) -> Iterator[RenderableType]:
     """Return the answer for people."""
     if parsed.violations:
         rows = [(each.path, each.value, each.rule) for each in parsed.violations]
-        yield table(f"{file} breaks {len(rows)} rules", ("where", "value", "rule"), rows)
+        yield table(f"{file} breaks {counted(len(rows), 'rule')}", ("where", "value", "rule"), rows)
     else:
         yield Text.assemble((str(file), "bold"), " is a valid policy document", style="green")
     if parsed.warnings:

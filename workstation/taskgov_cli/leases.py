@@ -16,6 +16,7 @@ import typer
 from taskgov.adapters.clock import SystemClock
 from taskgov.allocation.lease_book import LeaseEntry, entry_of, lease_book
 from taskgov.allocation.leases import LeaseState
+from taskgov.audit.report_text import counted
 from taskgov.policy.parse import parse_policy
 from taskgov_cli import documents
 from taskgov_cli.deployed import AsJson  # noqa: TC001 -- typer reads the annotations
@@ -81,7 +82,9 @@ def _same(one: LeaseEntry, other: LeaseEntry) -> bool:
 def _document(file: Path) -> PolicyDocument:
     parsed = parse_policy(file.read_text())
     if parsed.document is None:
-        raise typer.BadParameter(f"{file} breaks {len(parsed.violations)} rules; see: taskgov validate {file}")
+        raise typer.BadParameter(
+            f"{file} breaks {counted(len(parsed.violations), 'rule')}; see: taskgov validate {file}"
+        )
     return parsed.document
 
 

@@ -153,7 +153,7 @@ def main() -> None:
         module = (error.name or "").split(".")[0]
         if module not in EXTRAS:
             raise
-        needs = f"This command needs {error.name}: pip install 'taskgov[{EXTRAS[module]}]'"
+        needs = f"This command needs {error.name}; in a checkout of taskgov: pip install '.[{EXTRAS[module]}]'"
         console(stderr=True).print(needs, markup=False)
         raise SystemExit(NOT_UNDERSTOOD) from None
 
