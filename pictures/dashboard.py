@@ -81,13 +81,13 @@ def _panel(figure: Figure, panel: Panel, colours: Mapping[str, str], size: tuple
 
 
 def _alarms(card: Axes, panel: Panel) -> None:
+    rows = -(-len(panel.alarms) // 2)
     for number, name in enumerate(panel.alarms):
         words = name.split("-")[1].removesuffix("Alarm")
         row, column = divmod(number, 2)
-        card.add_line(
-            Line2D([0.04 + 0.48 * column], [0.76 - 0.2 * row], marker="s", ms=7, color=SOFT, transform=card.transAxes)
-        )
-        card.text(0.065 + 0.48 * column, 0.76 - 0.2 * row, words, transform=card.transAxes, va="center", color=INK)
+        left, height = 0.04 + 0.48 * column, 0.76 - row * min(0.2, 0.68 / max(rows - 1, 1))
+        card.add_line(Line2D([left], [height], marker="s", ms=7, color=SOFT, transform=card.transAxes))
+        card.text(left + 0.025, height, words, transform=card.transAxes, va="center", color=INK)
 
 
 def _words(card: Axes, words: str) -> None:

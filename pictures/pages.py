@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SHOTS: Final[tuple[tuple[str, int, int, Literal["light", "dark"]], ...]] = (
-    ("report-desk.png", 1180, 1500, "light"),
-    ("report-phone.png", 390, 1500, "dark"),
+    ("report-desk.png", 1180, 2000, "light"),
+    ("report-phone.png", 390, 2040, "dark"),
 )
 """File, width and height of what is seen, and the reader's choice."""
 
