@@ -7,6 +7,8 @@ import pytest
 from taskgov.allocation.planner import plan_quotas
 from taskgov.audit.findings import audit
 from taskgov.audit.remedied import Remedied, after_plan, remedied
+from taskgov.audit.reported import report_findings
+from taskgov.audit.trend import Earlier
 from taskgov.policy.document import PolicyDocument
 from taskgov.snapshot.model import AppliedQuota, Snapshot
 from tests.allocation.world import NOW, document, fixed, nodes, quota, row
@@ -66,11 +68,15 @@ def test_a_plan_without_changes_remedies_nothing(promised: int) -> None:
     assert found(lab.snapshot()) == ()
 
 
-def test_a_queue_that_cannot_be_made_means_that_nothing_is_claimed() -> None:
+def test_a_queue_that_cannot_be_made_means_that_nothing_is_claimed_and_why_is_said() -> None:
     snapshot = short_of_a_machine()
     plan = plan_quotas(snapshot, mode="plan")
     unknown = replace(plan.changes[0], name="quota-team-a", resource_id="no-such-quota")
-    assert remedied(snapshot, replace(plan, changes=(unknown,)), audit(snapshot, plan)) == ()
+    told = report_findings(snapshot, replace(plan, changes=(unknown,)), audit(snapshot, plan), Earlier())
+    (why,) = [each for each in told.findings if each.code == "remedies-unknown"]
+    assert (why.severity, why.subject) == ("info", "ml-cluster")
+    assert "no-such-quota" in why.because
+    assert {each.plan for each in told.findings} == {None}
 
 
 @pytest.mark.parametrize(("rule", "mended"), [("putRight", True), ("keep", False)])

@@ -32,17 +32,21 @@ class Remedied:
     """The finding's: a team may have one of this code on each of several instance types."""
 
 
+class NotSupposedError(Exception):
+    """A plan names what the snapshot does not have, or a queue of it cannot be made; the message says which."""
+
+
 def remedied(snapshot: Snapshot, plan: Plan, findings: Iterable[Finding]) -> tuple[Remedied, ...]:
     """Return the findings that the plan would remedy, in the order in which they were given.
 
-    None when the plan changes nothing, or when a queue of the supposed cluster cannot be made.
+    Raises NotSupposedError when the cluster as the plan leaves it cannot be put together: nothing is claimed then.
     """
     if not plan.changes:
         return ()
     try:
         supposed = after_plan(snapshot, plan)
-    except (KeyError, ValueError):
-        return ()
+    except (KeyError, ValueError) as error:
+        raise NotSupposedError(f"{type(error).__name__}: {error}") from error
     left = {each.identity for each in audit(supposed, plan_quotas(supposed, mode="plan"))}
     return tuple(
         Remedied(each.code, each.subject, plan.plan_id, _about(each, plan.changes), each.identity)

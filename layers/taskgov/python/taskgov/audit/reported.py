@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from taskgov.allocation.plan import Plan
 from taskgov.audit.judged import ended_mutes, mute_of, rated
 from taskgov.audit.owners import known_teams, owners_of
-from taskgov.audit.remedied import Remedied, remedied
+from taskgov.audit.remedied import NotSupposedError, Remedied, remedied
 from taskgov.audit.report import MutedBy, PlanRemedy, ReportedFinding
 from taskgov.audit.trend import Earlier, Seen
 from taskgov.findings import Finding, Severity
@@ -34,8 +34,12 @@ def report_findings(
     of a document that is not in use mute nothing.
     """
     rules = snapshot.policy.audit if snapshot.policy else AuditRules()
-    own = (*ended_mutes(found, rules.mute, snapshot.taken_at), *_unreachable(rules, snapshot, topics))
-    by_identity = {each.identity: each for each in remedied(snapshot, plan, found)}
+    own = [*ended_mutes(found, rules.mute, snapshot.taken_at), *_unreachable(rules, snapshot, topics)]
+    by_identity: dict[str, Remedied] = {}
+    try:
+        by_identity = {each.identity: each for each in remedied(snapshot, plan, found)}
+    except NotSupposedError as error:
+        own.append(_unknown_remedies(snapshot, plan, error))
     context = _Context(snapshot, plan, earlier, rules, known_teams(snapshot), by_identity)
     told = sorted((context.reported(finding) for finding in (*found, *own)), key=_gravity)
     return Reported(
@@ -78,6 +82,16 @@ def seen_of(finding: ReportedFinding) -> tuple[Finding, Seen]:
     if finding.first_seen is None:
         raise ValueError(f"{finding.identity}: nobody knows since when it is there")
     return finding, Seen(finding.first_seen, finding.audits, is_new=finding.is_new)
+
+
+def _unknown_remedies(snapshot: Snapshot, plan: Plan, error: NotSupposedError) -> Finding:
+    """Say why no finding names the plan that would remedy it: it is not because the plan remedies nothing."""
+    because = (
+        f"Which findings the {len(plan.changes)} changes of plan {plan.plan_id} would remedy is not known: the cluster "
+        f"as they leave it cannot be put together ({error})."
+    )
+    remedy = "compare the plan's changes with the findings yourself, and tell those who keep taskgov"
+    return Finding("remedies-unknown", Severity.INFO, snapshot.cluster.name, because, remedy, {"error": str(error)})
 
 
 def _unreachable(rules: AuditRules, snapshot: Snapshot, topics: str | None) -> Iterable[Finding]:
