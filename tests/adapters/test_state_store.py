@@ -147,6 +147,13 @@ def test_who_counted_an_identity_may_ask_again_since_the_answer_may_have_been_lo
     ]
 
 
+def test_what_was_counted_can_be_asked_without_counting(store: StateStore) -> None:
+    assert not store.was_counted(CLUSTER_ARN, "uid-1")
+    assert store.count_once(CLUSTER_ARN, "uid-1", NOON)
+    assert store.was_counted(CLUSTER_ARN, "uid-1")
+    assert not store.was_counted(OTHER_ARN, "uid-1")
+
+
 def test_an_identity_that_was_forgotten_counts_again(store: StateStore) -> None:
     assert store.count_once(CLUSTER_ARN, "uid-1", NOON)
     assert not store.count_once(CLUSTER_ARN, "uid-1", NOON)

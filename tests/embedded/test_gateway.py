@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 from typing import TYPE_CHECKING, Any
 
@@ -163,6 +164,13 @@ def test_a_doubled_delivery_runs_the_function_twice(stack: Stack) -> None:
     stack.run_until_quiet()
     received = [one.event["Records"] for one in stack.results if one.function == "ReceiveFunction"]
     assert sum(map(len, received)) == 2
+
+
+def test_a_call_that_comes_twice_has_its_body_twice(stack: Stack) -> None:
+    stack.faults.duplicate("s3", "PutObject")
+    bucket, s3 = stack.physical("Bucket"), stack.client("s3")
+    s3.put_object(Bucket=bucket, Key="twice", Body=io.BytesIO(b"whole"))
+    assert s3.get_object(Bucket=bucket, Key="twice")["Body"].read() == b"whole"
 
 
 def test_a_policy_with_a_condition_that_cannot_be_evaluated_is_listed(app: Path, tmp_path: Path) -> None:

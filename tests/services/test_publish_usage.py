@@ -1,7 +1,7 @@
 """Publishing usage each minute, and the end of each run."""
 
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -20,6 +20,7 @@ from tests.support.memory import (
     EKS_ARN,
     NOON,
     InMemoryHyperPod,
+    InMemoryState,
     RecordingBus,
     RecordingMeter,
     RecordingNotices,
@@ -43,7 +44,11 @@ class Published:
     meter: RecordingMeter = field(default_factory=RecordingMeter)
 
     def publish(self, request: PublishUsageRequest | None = None) -> int:
-        use_case = PublishUsage(
+        return self.use_case(request or PublishUsageRequest()).published
+
+    @property
+    def use_case(self) -> PublishUsage:
+        return PublishUsage(
             take_snapshot=self.cluster.take_snapshot(),
             hyperpod=self.cluster.hyperpod,
             documents=self.cluster.documents,
@@ -53,7 +58,6 @@ class Published:
             meter=self.meter,
             clock=self.cluster.clock,
         )
-        return use_case(request or PublishUsageRequest()).published
 
     def values(self, name: str) -> list[float]:
         return [each.value for _, each in self.meter.recorded if each.name == name]
@@ -189,6 +193,39 @@ def test_a_run_that_applied_its_plan_leaves_a_record_an_event_and_metrics() -> N
     assert world.notices.sent == []
 
 
+def test_a_run_whose_answer_was_lost_is_not_published_again() -> None:
+    world = a_world()
+    end = the_end(world, "applied", A_PLAN, applied=1)
+    first = world.publish(end)
+    assert world.publish(end) == 0
+    assert (len(world.meter.recorded), len(world.bus.published), len(world.cluster.state.runs)) == (first, 1, 1)
+
+
+def test_another_run_of_the_same_execution_is_published_too() -> None:
+    world = a_world()
+    end = the_end(world, "applied", A_PLAN, applied=1)
+    for started in (end.started_at, NOON):
+        world.publish(end.model_copy(update={"started_at": started}))
+    assert world.values("ChangesApplied") == [1, 1]
+
+
+@dataclass
+class UnmarkableState(InMemoryState):
+    """A table that takes no mark of a run's end."""
+
+    def count_once(self, cluster_arn: str, identity: str, now: datetime, *, by: str | None = None) -> bool:
+        if identity.startswith("end-of-run/"):
+            raise ThrottledError("put item")
+        return super().count_once(cluster_arn, identity, now, by=by)
+
+
+def test_a_run_that_cannot_be_marked_is_published_and_says_so() -> None:
+    world = Published(GovernedCluster(state=UnmarkableState()))
+    answer = world.use_case(the_end(world, "applied", A_PLAN, applied=1))
+    assert answer.unmarked == "ThrottledError: put item"
+    assert world.values("ChangesApplied") == [1]
+
+
 def test_blocked_changes_are_told_once_a_day() -> None:
     world = a_world()
     for run in ("run-1", "run-2"):
@@ -196,7 +233,8 @@ def test_blocked_changes_are_told_once_a_day() -> None:
         world.publish(end.model_copy(update={"run_id": run}))
     assert [subject for subject, _ in world.notices.sent] == ["taskgov: quota changes blocked on ml-cluster"]
     world.cluster.clock.advance(days=1)
-    world.publish(the_end(world, "blocked", replace(A_PLAN, outcome=Outcome.BLOCKED)))
+    end = the_end(world, "blocked", replace(A_PLAN, outcome=Outcome.BLOCKED))
+    world.publish(end.model_copy(update={"run_id": "run-3"}))
     assert len(world.notices.sent) == 2
     assert len(world.bus.published) == 3
 

@@ -255,6 +255,9 @@ class InMemoryState:
         self.counted[key] = by
         return True
 
+    def was_counted(self, cluster_arn: str, identity: str) -> bool:
+        return (cluster_arn, identity) in self.counted
+
     def forget_once(self, cluster_arn: str, identity: str) -> None:
         self.counted.pop((cluster_arn, identity), None)
 

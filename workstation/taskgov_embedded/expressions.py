@@ -94,6 +94,10 @@ class Bound(str):
         made.text, made.bindings = text, bindings
         return made
 
+    def inside(self, function: str) -> Self:
+        """Return the expression as the argument of a function."""
+        return self.of(f"{function}({self})", f"{function}({self.text})", self.bindings)
+
 
 def declare(bindings: dict[str, Any]) -> str:
     """Declare variables in JSONata, strings quoted as JSON; moto leaves quotes in them as they are."""

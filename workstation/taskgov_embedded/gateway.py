@@ -134,12 +134,12 @@ class Gateway:
     def _enter(self, stubber: Any, request: Any) -> Answer | None:
         def to_moto() -> Any:
             assert self._original is not None
+            _rewind(request.body)  # the call was read before, and may come twice
             return self._original(stubber, request)
 
         # What the account does is not done in the environment of the function that asked for it.
         with self._outside():
             read = self._read(normalize_request(request))
-            _rewind(request.body)
             return to_moto() if read is None else self.take(*read, to_moto)
 
     def take(self, call: Call, wire: _Wire, to_moto: Callable[[], Answer]) -> Answer:

@@ -30,7 +30,7 @@ from moto.stepfunctions.parser.backend.execution import BaseExecutionWorkerCommu
 from moto.stepfunctions.parser.models import StepFunctionsParserBackend
 
 from taskgov_embedded.baton import Baton, CooperativeEvent, CooperativeThread
-from taskgov_embedded.expressions import compose, declare, evaluate_jsonata, timestamp, with_times_as_text
+from taskgov_embedded.expressions import Bound, compose, declare, evaluate_jsonata, timestamp, with_times_as_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -147,8 +147,22 @@ class Interpreter:
             self._replace_if_there(import_module(f"{_ASL}.{name}"), "encode_jsonata_variable_declarations", declare)
         strings = import_module(f"{_ASL}.component.common.string.string_expression")
         self._replace(strings, "compose_jsonata_expression", _compose)
+        self._check_results_by_the_parsed_expression()
         store = import_module(f"{_ASL}.eval.variable_store").VariableStore
         self._replace(store, "get_variable_declarations", _declare_variables)
+
+    def _check_results_by_the_parsed_expression(self) -> None:
+        """Ask what a result is without parsing all values again: moto writes them into another expression."""
+        checks = import_module(f"{_ASL}.jsonata.validations")
+        refuse_nothing = checks._validate_null_output  # noqa: SLF001 see the module's docstring
+
+        def validate_null(env: Any, expression: str, rich: str) -> None:
+            if not (isinstance(rich, Bound) and evaluate_jsonata(rich.inside("$exists"), self._uuid_numbers)):
+                refuse_nothing(env, expression, rich)
+
+        self._replace(checks, "_validate_null_output", validate_null)
+        # It is only asked of what is a string in Python; that is one in JSONata.
+        self._replace(checks, "_validate_string_output", lambda *_: None)
 
     def _replace_if_there(self, owner: Any, name: str, value: Any) -> None:
         if hasattr(owner, name):

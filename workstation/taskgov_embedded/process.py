@@ -37,6 +37,8 @@ class Sandbox:
     modules: dict[str, ModuleType] = field(default_factory=dict)
     session: boto3.Session | None = None
     own_names: frozenset[str] | None = None
+    is_own: dict[str, bool] = field(default_factory=dict)
+    """Of each module seen, whether it is the sandbox's own: asked of all that is imported, around every invocation."""
 
 
 @dataclass(slots=True)
@@ -212,8 +214,12 @@ def _own_modules(sandbox: Sandbox) -> list[str]:
         sandbox.own_names = frozenset(
             entry.stem for directory in sandbox.import_path if directory.is_dir() for entry in directory.iterdir()
         )
-    own = sandbox.own_names
-    return [name for name in sys.modules if name.split(".")[0] in own and not _is_shared(name, sandbox.shared)]
+    own, known = sandbox.own_names, sandbox.is_own
+    imported = list(sys.modules)  # a module may come while we look
+    for name in imported:
+        if name not in known:
+            known[name] = name.split(".")[0] in own and not _is_shared(name, sandbox.shared)
+    return [name for name in imported if known[name]]
 
 
 def _is_shared(name: str, shared: Iterable[str]) -> bool:

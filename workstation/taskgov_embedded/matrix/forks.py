@@ -11,10 +11,11 @@ import sys
 import traceback
 import warnings
 from dataclasses import dataclass
+from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
 _T = TypeVar("_T")
 
@@ -26,6 +27,32 @@ class ChildFailedError(Exception):
 def in_child(work: Callable[[], _T]) -> _T:
     """Do `work` in a forked process and return its (picklable) answer. Raises ChildFailedError with its traceback."""
     return finish(start(work))
+
+
+def in_children(works: Iterable[Callable[[], _T]], jobs: int) -> Iterator[_T]:
+    """Do works in forked processes, `jobs` at a time; give the answers in the order of the works. Raises like one."""
+    running: list[tuple[int, Child[_T]]] = []
+    done: dict[int, _T] = {}
+    given = 0
+    for place, work in enumerate(works):
+        if len(running) >= jobs:
+            _collect(running, done)
+        running.append((place, start(work)))
+        while given in done:
+            yield done.pop(given)
+            given += 1
+    while running:
+        _collect(running, done)
+    yield from (done[place] for place in sorted(done))
+
+
+def _collect(running: list[tuple[int, Child[_T]]], done: dict[int, _T]) -> None:
+    """Wait for whoever answers first, so that a long work keeps nobody else from starting."""
+    answered = wait([child.reader for _, child in running])
+    for each in [each for each in running if each[1].reader in answered]:
+        running.remove(each)
+        place, child = each
+        done[place] = finish(child)
 
 
 @dataclass(frozen=True, slots=True)

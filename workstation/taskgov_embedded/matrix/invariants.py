@@ -35,12 +35,11 @@ def _names(record: Record, name: str, config: Any) -> bool:
     return kept or f"{name} holds {_short(config)}" in record.error
 
 
-def at_the_end(evidence: Evidence, preemptions: float) -> list[str]:
+def at_the_end(evidence: Evidence) -> list[str]:
     """Check what must hold after the fault is gone and the resync has come, whatever the state is to be."""
     return list(
         chain(
             _sum(evidence),
-            _counts(evidence, preemptions),
             leftovers(evidence),
             chain.from_iterable(_truth(evidence, record) for record in evidence.records),
             _unrecorded(evidence),
@@ -75,15 +74,18 @@ def _sum(evidence: Evidence) -> Iterator[str]:
             yield f"quotas add up to {_total(held)} of {limit} at {write.at:%H:%M:%S}, after {write.resource}"
 
 
-def _counts(evidence: Evidence, preemptions: float) -> Iterator[str]:
+def counts(evidence: Evidence, preemptions: float, *, times: int = 1) -> list[str]:
+    """Check that each preemption and each change was counted once, or as many `times` as is known of the fault."""
+    found = []
     counted = evidence.counted.get("Preemptions", 0)
-    if counted != preemptions:
-        yield f"{evidence.preempted} preemption(s) were counted as {counted:g} instead of {preemptions:g}"
+    if counted != times * preemptions:
+        found.append(f"{evidence.preempted} preemption(s) were counted as {counted:g} instead of {preemptions:g}")
     # A run whose publishing failed for good says so in its record, and is not counted.
     published = [record for record in evidence.records if "was not published" not in record.error]
     applied, told = sum(record.applied for record in published), evidence.counted.get("ChangesApplied", 0)
-    if applied != told:
-        yield f"ChangesApplied counts {told:g} changes, and the records {applied}"
+    if times * applied != told:
+        found.append(f"ChangesApplied counts {told:g} changes, and the records {applied}")
+    return found
 
 
 def leftovers(evidence: Evidence) -> list[str]:

@@ -53,10 +53,20 @@ def matrix_world() -> World:
 def prepare(world: World) -> None:
     """Bring the cluster to where the fault meets it: governed, settled, beta borrowing two nodes of alpha."""
     actor = Actor(world)
+    _rehearse(world, actor)
     actor._policy(_document(70, {"alpha": 4, "beta": 3, "gamma": 2}))  # noqa: SLF001 the verbs of a walkthrough
     world.stack.run_until_quiet(300)
     actor._submit(_job("beta", "large", 6))  # noqa: SLF001 as above
     actor._submit(_job("gamma", "large", 4))  # noqa: SLF001 as above
+    world.stack.run_until_quiet(300)
+
+
+def _rehearse(world: World, actor: Actor) -> None:
+    """Let the like of it happen once: what is imported and compiled then need not be in each cell."""
+    actor._policy(_document(50, {"alpha": 3, "beta": 3, "gamma": 3}))  # noqa: SLF001 as above
+    actor._nodes(NodeEvent.model_validate({"happens": "fails", "count": 1}))  # noqa: SLF001 as above
+    world.stack.run_until_quiet(300)
+    actor._nodes(NodeEvent.model_validate({"happens": "recovers", "count": 1}))  # noqa: SLF001 as above
     world.stack.run_until_quiet(300)
 
 

@@ -231,6 +231,10 @@ class StateStore(Protocol):
         """
         ...
 
+    def was_counted(self, cluster_arn: str, identity: str) -> bool:
+        """Return whether an identity was counted (strongly consistent)."""
+        ...
+
     def forget_once(self, cluster_arn: str, identity: str) -> None:
         """Let an identity count again: what it was counted for was not done."""
         ...

@@ -152,8 +152,7 @@ class Table:
         try:
             self._put(
                 {
-                    "pk": f"CLUSTER#{cluster_arn}",
-                    "sk": f"ONCE#{identity}",
+                    **_once(cluster_arn, identity),
                     "by": by or "",
                     "expiresAt": _expiry(now, ONCE_DAYS),
                 },
@@ -165,10 +164,14 @@ class Table:
             return False
         return True
 
+    def was_counted(self, cluster_arn: str, identity: str) -> bool:
+        """Return whether an identity was counted, strongly consistent."""
+        return bool(self._item(_once(cluster_arn, identity)))
+
     def forget_once(self, cluster_arn: str, identity: str) -> None:
         """Let an identity count again."""
         with translated(f"forget {identity}"):
-            self._table.delete_item(Key={"pk": f"CLUSTER#{cluster_arn}", "sk": f"ONCE#{identity}"})
+            self._table.delete_item(Key=_once(cluster_arn, identity))
 
     def _item(self, key: dict[str, str]) -> Mapping[str, Any]:
         with translated(f"read {key['pk']} {key['sk']}"):
@@ -189,6 +192,10 @@ class Table:
     def _put(self, item: dict[str, Any], **condition: Any) -> None:
         with translated(f"write {item['pk']} {item['sk']}"):
             self._table.put_item(Item=item, **condition)
+
+
+def _once(cluster_arn: str, identity: str) -> dict[str, str]:
+    return {"pk": f"CLUSTER#{cluster_arn}", "sk": f"ONCE#{identity}"}
 
 
 def _state(cluster_arn: str) -> dict[str, str]:

@@ -165,6 +165,8 @@ class PublishUsageResult(StepModel):
     published: int
     unmeasured: str | None = None
     """Why the usage at the end of a run could not be measured; the run itself was published."""
+    unmarked: str | None = None
+    """Why it could not be kept that the run was published: asked again, it would be published again."""
 
 
 class AuditClusterRequest(StepModel):

@@ -40,6 +40,11 @@ class EndOfRun:
     error: str | None = None
 
     @property
+    def identity(self) -> str:
+        """What tells it from other runs: one execution may run several times."""
+        return f"end-of-run/{self.run_id}/{self.started_at.isoformat()}"
+
+    @property
     def planned_changes(self) -> tuple[Change, ...]:
         """The changes of its plan; none when it has no plan."""
         return self.plan.changes if self.plan else ()

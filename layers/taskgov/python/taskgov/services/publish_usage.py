@@ -54,12 +54,23 @@ class PublishUsage:
         if request.outcome is None:
             return PublishUsageResult(published=self._usage(self.take_snapshot(request.cluster_arn)))
         end = self._end(request, request.cluster_arn)
+        if self.state.was_counted(end.cluster_arn, end.identity):
+            # The answer of the invocation that did it was lost, or the same call came twice.
+            return PublishUsageResult(published=0)
         self._tell(end)
         usage, unmeasured = self._usage_after(end)
-        # Last, with no call behind it that could fail: a retry would count the run's changes again.
+        # Last, with only the mark behind it: a retry would count the run's changes again.
         measured = measure_run(end)
         self.meter.record(end.cluster_name, measured)
-        return PublishUsageResult(published=len(measured) + usage, unmeasured=unmeasured)
+        return PublishUsageResult(published=len(measured) + usage, unmeasured=unmeasured, unmarked=self._mark(end))
+
+    def _mark(self, end: EndOfRun) -> str | None:
+        """Keep that the run was published; failing would publish it again, and be worse than the missing mark."""
+        try:
+            self.state.count_once(end.cluster_arn, end.identity, end.ended_at, by=end.run_id)
+        except GovernanceError as error:
+            return f"{type(error).__name__}: {error}"
+        return None
 
     def _usage_after(self, end: EndOfRun) -> tuple[int, str | None]:
         """Measure the usage too; a run whose usage cannot be measured is none the worse, and the schedule goes on."""
