@@ -11,7 +11,7 @@ from tests.allocation.world import NOW
 
 IDLE = Finding("idle-quota", Severity.INFO, "team-a", "3 idle", "r", {"idle": 3, "instanceType": "ml.g5.8xlarge"})
 DRIFT = Finding("quota-drift", Severity.WARNING, "team-a", "it differs", "r", {"reason": "share"})
-POINT = AuditPoint(NOW, "", "GPUs", 8, 8, 6, 2, 2, 0, 1, 4, 0, {"info": 1}, 0)
+POINT = AuditPoint("GPUs", 8, 8, 6, 2, 2, 0, 1, 4, 0, NOW, "", {"info": 1}, 0)
 DAY = timedelta(days=1)
 
 

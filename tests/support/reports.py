@@ -18,9 +18,9 @@ from taskgov.audit.report import (
     PreemptionLine,
     Report,
     ReportedFinding,
-    Totals,
     UsageLine,
 )
+from taskgov.audit.totals import Totals
 from taskgov.audit.trend import AuditPoint, KnownFinding, Trend
 from taskgov.findings import Severity
 
@@ -152,9 +152,8 @@ def _header(outcome: Outcome = Outcome.NEEDS_APPROVAL) -> Header:
 def _trend() -> Trend:
     """The audit of the night before had a GPU less, and one more finding; the one of a week ago counted cores."""
     findings = {"info": 1, "warning": 2, "error": 0, "incident": 0}
-    last = AuditPoint(
-        TWO_IN_THE_MORNING - timedelta(days=1), "night", "GPUs", 23, 24, 20, 3, 4, 0, 2, 8, 0, findings, 0
-    )
+    night = TWO_IN_THE_MORNING - timedelta(days=1)
+    last = AuditPoint("GPUs", 23, 24, 20, 3, 4, 0, 2, 8, 0, night, "night", findings, 0)
     old = replace(last, taken_at=TWO_IN_THE_MORNING - timedelta(days=8), unit="cores")
     known = KnownFinding("hoarding team-a", "hoarding", Severity.WARNING, "team-a", "2 idle.", old.taken_at, 8)
     return Trend(previous=last, week_ago=old, points=(old, last), new=1, resolved=(known,))

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from taskgov.audit.report import Report, Totals
+    from taskgov.audit.report import Report
     from taskgov.audit.report_table import Table
+    from taskgov.audit.totals import Totals
 
 DIFFERENCES: Final = (3, 5)
 """Columns of the trend in which differences are."""

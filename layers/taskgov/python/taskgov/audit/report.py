@@ -16,6 +16,7 @@ from pydantic.alias_generators import to_camel
 
 from taskgov.allocation.lease_book import LeaseEntry
 from taskgov.allocation.plan import CapacityLine, Outcome, TeamAllocation, WorkloadEffect
+from taskgov.audit.totals import Totals
 from taskgov.audit.trend import Trend
 from taskgov.findings import Finding, Severity
 
@@ -80,23 +81,6 @@ class ReportedFinding(Finding):
     """How grave it was found, where the policy document says otherwise."""
     plan: PlanRemedy | None = None
     muted: MutedBy | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Totals:
-    """The cluster in one line: accelerators of all instance types together, or cores when there are none."""
-
-    unit: str
-    """`GPUs` (accelerators of every kind) or `cores`."""
-    healthy: float
-    guaranteed: float
-    used: float
-    borrowed: float
-    idle: float
-    over_quota: float
-    pending_workloads: int
-    pending_gpus: int
-    preemptions: int
 
 
 @dataclass(frozen=True, slots=True)

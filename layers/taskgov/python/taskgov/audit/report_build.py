@@ -1,6 +1,7 @@
 """Put together what is known of a cluster into a report. Called by `audit_cluster` and the command line."""
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Final
 
 from taskgov.allocation.lease_book import LeaseEntry, lease_book, leased
@@ -16,12 +17,12 @@ from taskgov.audit.report import (
     PendingLine,
     PreemptionLine,
     Report,
-    Totals,
     UsageLine,
 )
 from taskgov.audit.report_standing import Loan, Standing, TeamStanding, standing_of
 from taskgov.audit.report_units import readable, unit_of
 from taskgov.audit.reported import Reported, report_findings, seen_of
+from taskgov.audit.totals import Totals
 from taskgov.audit.trend import AuditHistory, AuditPoint, Earlier
 from taskgov.findings import Finding, Severity
 from taskgov.kueue.workloads import Preemption
@@ -72,20 +73,10 @@ def build_report(
 
 def history_after(report: Report, earlier: Earlier) -> AuditHistory:
     """Return what this audit leaves for those to come."""
-    totals, head = report.totals, report.header
     point = AuditPoint(
-        taken_at=head.taken_at,
+        **asdict(report.totals),
+        taken_at=report.header.taken_at,
         run_id=earlier.run_id,
-        unit=totals.unit,
-        healthy=totals.healthy,
-        guaranteed=totals.guaranteed,
-        used=totals.used,
-        borrowed=totals.borrowed,
-        idle=totals.idle,
-        over_quota=totals.over_quota,
-        pending_workloads=totals.pending_workloads,
-        pending_gpus=totals.pending_gpus,
-        preemptions=totals.preemptions,
         findings=count_findings(report.findings),
         muted=len(report.muted),
     )

@@ -13,9 +13,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from taskgov.allocation.plan import Outcome
 from taskgov.audit import report_findings, report_text
-from taskgov.audit.report import Report, Totals
+from taskgov.audit.report import Report
 from taskgov.audit.report_bars import bar_groups
 from taskgov.audit.report_tables import short_resource, tables
+from taskgov.audit.totals import Totals
 from taskgov.findings import Finding, Severity
 
 TEMPLATE = "report.html.j2"

@@ -13,6 +13,7 @@ from typing import Final
 
 from pydantic import TypeAdapter
 
+from taskgov.audit.totals import Totals
 from taskgov.findings import Finding, Severity
 
 KEPT: Final = 400
@@ -23,22 +24,12 @@ A_WEEK: Final = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
-class AuditPoint:
+class AuditPoint(Totals):
     """The key figures of one audit, as its report has them in `totals`; findings by severity, muted ones apart."""
 
     taken_at: datetime
     run_id: str
     """The audit that made it: a second try of the same audit does not compare itself with its first."""
-    unit: str
-    healthy: float
-    guaranteed: float
-    used: float
-    borrowed: float
-    idle: float
-    over_quota: float
-    pending_workloads: int
-    pending_gpus: int
-    preemptions: int
     findings: dict[str, int]
     muted: int
 
