@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from taskgov.adapters.clock import SystemClock
 from taskgov.allocation.codec import plan_to_json
 from taskgov.allocation.plan import Outcome
 from taskgov.allocation.planner import plan_quotas
@@ -100,22 +99,21 @@ def _document(
         raise RefusedError(f"{file} is not valid, so nothing was written")
     if snapshot is not None:
         return _planned(documents.in_force(snapshots.read(snapshot), file)), _never
-    place, name = deployed(stack), parsed.document.cluster.name
-    arn = place.arn_of(name)
-    if arn != parsed.document.cluster.arn:
-        raise RefusedError(f"{file} is of {parsed.document.cluster.arn}, and cluster {name} is {arn}")
-    seen = document.tag_of(place, name)
+    place, cluster = deployed(stack), parsed.document.cluster
+    arn = place.arn_of(cluster.name)
+    if arn != cluster.arn:
+        raise RefusedError(f"{file} is of {cluster.arn}, and cluster {cluster.name} is {arn}")
+    seen = document.tag_of(place, cluster.name)
     known = documents.in_force(snapshots.live(arn, stack, context), file)
 
     def put() -> Ended:
-        since = SystemClock().now()
-        version = document.store(place, name, text, caller(), replaces=seen)
+        written = document.store(place, cluster, text, caller(), replaces=seen)
         with console(stderr=True).status("waiting for the run") as status:
-            ended = document.wait_for_run(place, document.Written(arn, name, version, since), wait, status.update)
+            ended = document.wait_for_run(place, written, wait, status.update)
         if ended is None:
             raise RefusedError(
-                f"{file} is in force (version {version}), and no run of it had ended after {wait:.0f} s; "
-                f"see what comes of it: taskgov history {name}"
+                f"{file} is in force (version {written.version}), and no run of it had ended after {wait:.0f} s; "
+                f"see what comes of it: taskgov history {cluster.name}"
             )
         return ended
 

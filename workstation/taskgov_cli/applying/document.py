@@ -27,7 +27,10 @@ from taskgov_cli.history import runs
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mypy_boto3_s3.type_defs import HeadObjectOutputTypeDef
+
     from taskgov.allocation.plan import Plan
+    from taskgov.policy.document import ClusterRef
     from taskgov_cli.deployed import Deployed
 
 LOOK_EVERY: Final = 5
@@ -48,18 +51,25 @@ class Ended:
 
 def tag_of(place: Deployed, cluster_name: str) -> str | None:
     """Return the ETag of the document that is in force; None where there is none. Raises GovernanceError."""
-    key = POLICY_KEY.format(cluster_name)
     try:
-        with translated(f"look at {key}"):
-            found = boto3.client("s3", config=CONFIG).head_object(Bucket=place.bucket_name, Key=key)
+        return _head(place, POLICY_KEY.format(cluster_name))["ETag"]
     except NotFoundError:
         return None
-    return found["ETag"]
 
 
-def store(place: Deployed, cluster_name: str, text: str, author: str, *, replaces: str | None) -> str:
-    """Store the document in place of the one that was seen, and return its version. Raises RefusedError."""
-    key = POLICY_KEY.format(cluster_name)
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A document that was stored: whose it is, its version, and when by the clock of S3."""
+
+    cluster_arn: str
+    cluster_name: str
+    version: str
+    at: datetime
+
+
+def store(place: Deployed, cluster: ClusterRef, text: str, author: str, *, replaces: str | None) -> Written:
+    """Store the document in place of the one that was seen. Raises RefusedError, GovernanceError."""
+    key = POLICY_KEY.format(cluster.name)
     only: dict[str, Any] = {"IfNoneMatch": "*"} if replaces is None else {"IfMatch": replaces}
     with translated(f"store {key}"):
         try:
@@ -70,27 +80,24 @@ def store(place: Deployed, cluster_name: str, text: str, author: str, *, replace
             if error.response["Error"]["Code"] not in CHANGED:
                 raise
             raise RefusedError(f"somebody wrote {key} meanwhile; look at theirs first, and apply again") from error
-    return answer["VersionId"]
+    # Not the clock of this machine: it is compared with the times of runs.
+    return Written(cluster.arn, cluster.name, answer["VersionId"], _head(place, key)["LastModified"])
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    """A document that was stored: whose it is, its version, and when."""
-
-    cluster_arn: str
-    cluster_name: str
-    version: str
-    since: datetime
+def _head(place: Deployed, key: str) -> HeadObjectOutputTypeDef:
+    with translated(f"look at {key}"):
+        return boto3.client("s3", config=CONFIG).head_object(Bucket=place.bucket_name, Key=key)
 
 
 def wait_for_run(place: Deployed, written: Written, seconds: float, say: Callable[[str], None]) -> Ended | None:
     """Return what a run made of this version of the document; None when none had ended after so many seconds."""
     clock = SystemClock()
+    began = clock.now()
     while True:
         found = _run_of(place, written)
         waits_for_a_person = found is None or found.outcome == NEEDS_APPROVAL
         asked = _asked(place, written, found) if waits_for_a_person else None
-        passed = (clock.now() - written.since).total_seconds()
+        passed = (clock.now() - began).total_seconds()
         if asked is not None or not waits_for_a_person or passed >= seconds:
             return asked or found
         say(f"waiting for the run, {passed:.0f} of {seconds:.0f} s")
@@ -101,9 +108,11 @@ def _run_of(place: Deployed, written: Written) -> Ended | None:
     """Return how the runs of this version ended: the first one that had something to do, or else the last."""
     found: Ended | None = None
     for run in runs(place, written.cluster_arn):  # newest first
-        if datetime.fromisoformat(str(run["startedAt"])) < written.since:
+        if datetime.fromisoformat(str(run["endedAt"])) < written.at:
             break
         plan = _plan(place, written, run.get("planId"))
+        if plan is None and datetime.fromisoformat(str(run["startedAt"])) < written.at:
+            continue  # it failed before it had planned, and had begun before
         if plan is not None and plan.policy_version != written.version:
             continue  # it had read the document of before
         if found is None or run["outcome"] != "nothing-to-do":
