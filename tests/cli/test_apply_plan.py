@@ -8,7 +8,18 @@ import boto3
 import pytest
 
 from taskgov_embedded.walkthrough.world import World
-from tests.support.operating import AFTER, DOCUMENT, HALF, counts, data, file_of, last_plan, opened, played, taskgov
+from tests.support.operating import (
+    AFTER,
+    DOCUMENT,
+    HALF,
+    counts,
+    data,
+    file_of,
+    last_plan,
+    opened,
+    played,
+    taskgov,
+)
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ CLUSTER = {"groups": [{"instanceType": G5, "count": 4}]}
 BEFORE, AFTER = {"team-a": 2, "shared-pool": 2}, {"team-a": 1, "shared-pool": 3}
 
 
-def opened(*steps: dict[str, Any], mode: str = "apply") -> World:
+def opened(*steps: dict[str, Any], mode: str = "apply", cluster: dict[str, Any] = CLUSTER) -> World:
     return World(
         Walkthrough.model_validate(
             {
@@ -37,7 +37,7 @@ def opened(*steps: dict[str, Any], mode: str = "apply") -> World:
                 "about": "what people do by hand",
                 "mode": mode,
                 "starts": "2026-11-20T09:00:00Z",
-                "cluster": CLUSTER,
+                "cluster": cluster,
                 "steps": [{"title": "so it is", "do": [*steps], "expect": {}}],
             }
         )

@@ -12,7 +12,9 @@ import typer
 from taskgov.allocation.codec import plan_to_json
 from taskgov.allocation.plan import Outcome
 from taskgov.allocation.planner import plan_quotas
+from taskgov.errors import NotFoundError
 from taskgov.policy.parse import parse_policy
+from taskgov.services.governance import is_eks
 from taskgov_cli import documents, plans, snapshots
 from taskgov_cli.applying import document, plan
 from taskgov_cli.deployed import (
@@ -31,8 +33,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from taskgov.allocation.plan import Plan
+    from taskgov.policy.document import ClusterRef
     from taskgov.snapshot.model import Snapshot
     from taskgov_cli.applying.document import Ended
+    from taskgov_cli.deployed import Deployed
 
 WELL: Final = frozenset({"applied", "nothing-to-do"})
 WHAT_NEXT: Final = {
@@ -100,7 +104,7 @@ def _document(
     if snapshot is not None:
         return _planned(documents.in_force(snapshots.read(snapshot), file)), _never
     place, cluster = deployed(stack), parsed.document.cluster
-    arn = place.arn_of(cluster.name)
+    arn = _arn_of(place, cluster)
     if arn != cluster.arn:
         raise RefusedError(f"{file} is of {cluster.arn}, and cluster {cluster.name} is {arn}")
     seen = document.tag_of(place, cluster.name)
@@ -118,6 +122,16 @@ def _document(
         return ended
 
     return _planned(known), put
+
+
+def _arn_of(place: Deployed, cluster: ClusterRef) -> str:
+    """Return the ARN of the cluster of this name; an EKS cluster is known by its document, which may be this one."""
+    try:
+        return place.arn_of(cluster.name)
+    except NotFoundError:
+        if not is_eks(cluster.arn):
+            raise
+        return cluster.arn
 
 
 def _plan(
