@@ -1,9 +1,23 @@
 """How are findings shown beyond what they say: since when, whose, by which plan; the muted ones, and the trend."""
 
+from typing import Final
+
 from taskgov.audit.report import PlanRemedy, Report, ReportedFinding
-from taskgov.audit.report_table import Cell, Column, Table, number_cell, text_cell
+from taskgov.audit.report_table import (
+    Cell,
+    Column,
+    Field,
+    Sheet,
+    Table,
+    moment_cell,
+    name,
+    number_cell,
+    text,
+    text_cell,
+    when,
+)
 from taskgov.audit.report_text import NOTHING, counted, moment, number, signed
-from taskgov.audit.trend import AuditPoint
+from taskgov.audit.trend import AuditPoint, KnownFinding
 from taskgov.findings import Severity
 
 FIGURES = (
@@ -48,21 +62,7 @@ def remedied(remedy: PlanRemedy) -> str:
 
 def muted_table(report: Report) -> Table:
     """Return the findings that are muted: listed, and counted nowhere else."""
-    return Table(
-        "muted",
-        "Muted findings",
-        "Told to nobody and counted nowhere else, until the mute ends. The policy document mutes them (audit.mute).",
-        (
-            Column("About", "name"),
-            Column("Finding", "name"),
-            Column("Severity", "name"),
-            Column("Because", "long"),
-            Column("Muted because", "long"),
-            Column("Until", "name"),
-        ),
-        tuple(_muted(each) for each in report.muted),
-        "None.",
-    )
+    return MUTED.of(report.muted)
 
 
 def trend_table(report: Report) -> Table:
@@ -100,45 +100,7 @@ def trend_note(report: Report) -> str:
 
 def resolved_table(report: Report) -> Table:
     """Return what the audit before found and this one does not."""
-    return Table(
-        "resolved",
-        "Gone since the last audit",
-        "",
-        (
-            Column("About", "name"),
-            Column("Finding", "name"),
-            Column("Severity", "name"),
-            Column("Was found because", "long"),
-            Column("Was there since", "name"),
-        ),
-        tuple(
-            (
-                text_cell(each.subject),
-                text_cell(each.code),
-                _severity(each.severity),
-                text_cell(each.because),
-                (moment(each.first_seen), each.first_seen.timestamp()),
-            )
-            for each in report.trend.resolved
-        ),
-        "Nothing.",
-    )
-
-
-def _muted(finding: ReportedFinding) -> tuple[Cell, ...]:
-    mute = finding.muted
-    return (
-        text_cell(finding.subject),
-        text_cell(finding.code),
-        _severity(finding.severity),
-        text_cell(finding.because),
-        text_cell(mute.reason if mute else NOTHING),
-        (moment(mute.until), mute.until.timestamp()) if mute else (NOTHING, -1.0),
-    )
-
-
-def _severity(severity: Severity) -> Cell:
-    return severity.value, severity.gravity
+    return RESOLVED.of(report.trend.resolved)
 
 
 def _trend_rows(report: Report) -> list[tuple[Cell, ...]]:
@@ -172,3 +134,36 @@ def _row(label: str, now: float, past: list[float | None]) -> tuple[Cell, ...]:
         else:
             cells += [(number(before), before), (signed(now - before), now - before)]
     return tuple(cells)
+
+
+def _severity(severity: Severity) -> Cell:
+    return severity.value, severity.gravity
+
+
+MUTED: Final[Sheet[ReportedFinding]] = Sheet(
+    "muted",
+    "Muted findings",
+    "Told to nobody and counted nowhere else, until the mute ends. The policy document mutes them (audit.mute).",
+    "None.",
+    (
+        name("About", lambda each: each.subject),
+        name("Finding", lambda each: each.code),
+        Field(Column("Severity", "name"), lambda each: _severity(each.severity)),
+        text("Because", lambda each: each.because, "long"),
+        text("Muted because", lambda each: each.muted.reason if each.muted else NOTHING, "long"),
+        Field(Column("Until", "name"), lambda each: moment_cell(each.muted.until) if each.muted else (NOTHING, -1.0)),
+    ),
+)
+RESOLVED: Final[Sheet[KnownFinding]] = Sheet(
+    "resolved",
+    "Gone since the last audit",
+    "",
+    "Nothing.",
+    (
+        name("About", lambda each: each.subject),
+        name("Finding", lambda each: each.code),
+        Field(Column("Severity", "name"), lambda each: _severity(each.severity)),
+        text("Was found because", lambda each: each.because, "long"),
+        when("Was there since", lambda each: each.first_seen),
+    ),
+)
