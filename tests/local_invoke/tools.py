@@ -94,6 +94,14 @@ def start_lambda(function: Mapping[str, str], variables: Path, port: int) -> Ite
         process.wait(START_SECONDS)
 
 
+def run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    """Run a client of AWS as anybody, in the repository."""
+    keys = {"AWS_ACCESS_KEY_ID": "anybody", "AWS_SECRET_ACCESS_KEY": "any", "AWS_MAX_ATTEMPTS": "1"}
+    return subprocess.run(  # noqa: S603 - our own commands
+        command, cwd=ROOT, env=_environment() | keys, check=False, capture_output=True, text=True
+    )
+
+
 def free_port() -> int:
     """Return a port of loopback that nobody uses."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
