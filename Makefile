@@ -62,9 +62,16 @@ $(BROWSER): $(READY) requirements/browser.txt
 test-browser: $(BROWSER) ## Open the audit report in headless Chromium: layout, sorting, no request (needs Chromium)
 	@$(BIN)/pytest --quiet -m browser tests/browser $(ARGS)
 
+AWSCLI := .venv-awscli
+$(AWSCLI)/.ready: requirements/awscli.txt
+	@echo "Making the environment of the AWS CLI in $(AWSCLI) (pinned packages, once) ..."
+	@$(PYTHON) -m venv --clear $(AWSCLI)
+	@$(AWSCLI)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement requirements/awscli.txt
+	@touch $@
+
 .PHONY: test-local-invoke
-test-local-invoke: $(READY) ## Run every function in a Lambda container with its sample event (needs Docker)
-	@$(BIN)/python -m tests.local_invoke $(ARGS)
+test-local-invoke: $(READY) $(AWSCLI)/.ready ## Run every function in a Lambda container with its sample event (needs Docker)
+	@PATH="$(CURDIR)/$(AWSCLI)/bin:$$PATH" $(BIN)/python -m tests.local_invoke $(ARGS)
 
 .PHONY: coverage
 coverage: $(READY) ## Run the tests and show what they do not reach
@@ -138,6 +145,8 @@ pictures: $(BROWSER) ## Make the pictures of README and docs anew (the report's 
 lock: $(READY) ## Write requirements/ anew from pyproject.toml (needs uv)
 	@echo 'checkov==3.3.30' | uv pip compile - --universal --python-version 3.11 --generate-hashes --no-annotate \
 		--no-emit-index-url --no-header --quiet --output-file requirements/checkov.txt
+	@echo 'awscli==1.46.2' | uv pip compile - --universal --python-version 3.11 --generate-hashes --no-annotate \
+		--no-emit-index-url --no-header --quiet --output-file requirements/awscli.txt
 	@uv pip compile pyproject.toml --extra embedded --extra plots --group dev --universal --python-version 3.11 \
 		--generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements/dev.txt
 	@uv pip compile --group browser --universal --python-version 3.11 --constraint requirements/dev.txt \
@@ -145,4 +154,4 @@ lock: $(READY) ## Write requirements/ anew from pyproject.toml (needs uv)
 
 .PHONY: clean
 clean: ## Remove the environment and what tools left behind
-	@rm -rf $(VENV) $(CHECKOV) .aws-sam build .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage
+	@rm -rf $(VENV) $(CHECKOV) $(AWSCLI) .aws-sam build .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage

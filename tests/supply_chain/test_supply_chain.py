@@ -99,8 +99,9 @@ def test_every_check_that_checkov_skips_has_its_reason() -> None:
     assert yaml.safe_load(text)["file"] == ["template.yaml"]
 
 
-def test_checkov_is_pinned_by_hash_in_an_environment_of_its_own() -> None:
-    text = (ROOT / "requirements" / "checkov.txt").read_text()
+@pytest.mark.parametrize("tool", ["checkov", "awscli"])
+def test_a_tool_is_pinned_by_hash_in_an_environment_of_its_own(tool: str) -> None:
+    text = (ROOT / "requirements" / f"{tool}.txt").read_text()
     versions = re.findall(r"^(\S+)==\S+", text, re.MULTILINE)
-    assert "checkov" in versions
+    assert tool in versions
     assert len(re.findall(r"^\S+==[^\n]*\\\n\s+--hash=", text, re.MULTILINE)) == len(versions)
