@@ -105,6 +105,8 @@ def test_a_document_that_needs_approval_waits_for_another_person(
 def test_a_document_that_a_guardrail_would_stop_is_not_put_into_force(applied: World, tmp_path: Path) -> None:
     before = stored(applied)
     taskgov("stop", "on")
+    shown = taskgov("apply", "--policy", file_of(applied, tmp_path))
+    assert (shown.exit_code, "It would be blocked" in shown.stdout) == (1, True)
     result = taskgov("apply", "--policy", file_of(applied, tmp_path), "--yes")
     assert (result.exit_code, "would be blocked" in result.stderr, stored(applied)) == (1, True, before)
     assert "stop-switch" in result.stdout

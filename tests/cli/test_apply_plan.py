@@ -84,6 +84,16 @@ def test_a_plan_is_not_written_when_the_world_moved(planned: World, plan: str) -
     assert planned.quotas() == {}
 
 
+def test_a_plan_that_another_person_has_to_approve_is_left_to_the_runs_that_ask_for_it(
+    planned: World, plan: str, tmp_path: Path
+) -> None:
+    taskgov("apply", "--policy", file_of(planned, tmp_path, guardrails={"approveAbove": {"changedGpus": 0}}), "--yes")
+    asks = last_plan()
+    assert asks != plan
+    result = taskgov("apply", asks, "--yes")
+    assert (result.exit_code, "ApplyMode=apply" in result.stderr, planned.quotas()) == (1, True, {})
+
+
 def test_a_stack_in_plan_mode_writes_nothing_and_says_how_to_go_on(planned: World, plan: str, tmp_path: Path) -> None:
     result = taskgov("apply", "--policy", file_of(planned, tmp_path, teams=HALF), "--yes")
     assert (result.exit_code, planned.quotas()) == (1, {})

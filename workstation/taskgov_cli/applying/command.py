@@ -88,7 +88,8 @@ def apply(  # noqa: PLR0913 - options of a command, each named by whoever types 
         print_json({"plan": json.loads(plan_to_json(shown)), "done": yes, "ended": result})
     else:
         _close(shown, ended)
-    raise typer.Exit(OK if ended is None or ended.outcome in WELL else NO)
+    is_well = shown.outcome is not Outcome.BLOCKED if ended is None else ended.outcome in WELL
+    raise typer.Exit(OK if is_well else NO)
 
 
 def _document(
@@ -163,7 +164,9 @@ def _show(shown: Plan) -> None:
 def _close(shown: Plan, ended: Ended | None) -> None:
     out = console()
     if ended is None:
-        out.print("Nothing was written. To do it, the same command with --yes", markup=False)
+        blocked = shown.outcome is Outcome.BLOCKED
+        how = "It would be blocked, as it stands" if blocked else "To do it, the same command with --yes"
+        out.print(f"Nothing was written. {how}", markup=False)
         return
     error = f": {ended.error}" if ended.error else ""
     out.print(

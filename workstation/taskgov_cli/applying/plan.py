@@ -63,6 +63,11 @@ class OnePlan:
         owner = f"{self.by} apply {self.plan.plan_id} {started.isoformat()}"
         with locked(self.place, self.plan.cluster_arn, owner, self.by) as held:
             fresh = self.again()  # a run may have written before the lock was ours
+            if fresh.outcome is Outcome.NEEDS_APPROVAL:
+                raise RefusedError(
+                    "another person has to approve these changes, and only the runs of a stack in apply mode ask for "
+                    "that: sam deploy --parameter-overrides ApplyMode=apply"
+                )
             if fresh.outcome is not Outcome.APPLY:
                 return Ended(fresh.outcome.value, fresh.plan_id)
             key = KEY.format(cluster=fresh.cluster_name, plan=fresh.plan_id)
@@ -102,7 +107,10 @@ def find(place: Deployed, plan_id: str, cluster: str | None) -> Plan:
             if run.get("planId") != plan_id:
                 continue
             if run["outcome"] not in LEFT_UNWRITTEN:
-                raise RefusedError(f"plan {plan_id} was not left unwritten: its run ended {run['outcome']}")
+                raise RefusedError(
+                    f"plan {plan_id} was not left unwritten: its run ended {run['outcome']}; what there is to do now: "
+                    f"taskgov reconcile {cluster or arn}"
+                )
             return plan_from_json(place.documents.get(Pointer.model_validate_json(run["plan"])))
     raise RefusedError(f"no run on record ended with plan {plan_id}; runs and their plans: taskgov history CLUSTER")
 
