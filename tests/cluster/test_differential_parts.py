@@ -149,6 +149,11 @@ class _Log:
 
 # The model's side
 
+_EQUALS = a_sequence(
+    submit("c", "runs", 1), submit("a", "one", 1), submit("b", "two", 1), a=a_queue(0), b=a_queue(0), c=a_queue(1)
+)
+"""Two that want the same GPU, which another has."""
+
 
 def test_the_model_remembers_what_every_look_of_a_step_said() -> None:
     model, [key] = _played(a_sequence(submit("a", "never-fits", 1, 9), a=a_queue(2, 2)))
@@ -177,21 +182,31 @@ def test_a_hurried_model_lets_the_inadmissible_in_before_those_in_line_are_throu
     assert model.settle_hurriedly(_at_any_time)
 
 
-def _played(sequence: Sequence) -> tuple[ModelSide, list[str]]:
+def test_the_model_stands_as_kueue_may_when_equals_of_two_queues_come_in_either_order() -> None:
+    model, [runs, one, two] = _played(_EQUALS, second=0)
+    model.finish(runs)
+    model.settle(_at_any_time)
+    assert (model.possible, model.holds_quota(one), model.holds_quota(two)) == (1, True, False)
+    model.settle_in_any_turn(_at_any_time)
+    assert model.keep(lambda world: world.admission(two) is not None)
+    assert (model.holds_quota(one), model.holds_quota(two)) == (False, True)
+
+
+def _played(sequence: Sequence, *, second: int | None = None) -> tuple[ModelSide, list[str]]:
     named = sequence.named("q1x")
     model = ModelSide(list(named.objects), fair_sharing=True)
     keys = []
     for place, step in enumerate(named.steps):
         assert isinstance(step, Submit)
-        stored = _stored(step.workload, place)
+        stored = _stored(step.workload, place, place if second is None else second)
         keys.append(f"{stored['metadata']['namespace']}/{stored['metadata']['name']}")
         model.submit(stored)
         model.settle(_at_any_time)
     return model, keys
 
 
-def _stored(workload: Object, place: int) -> Object:
-    created = {"uid": f"uid-{place}", "creationTimestamp": f"2026-11-20T09:00:{place:02}Z"}
+def _stored(workload: Object, place: int, second: int) -> Object:
+    created = {"uid": f"uid-{place}", "creationTimestamp": f"2026-11-20T09:00:{second:02}Z"}
     return {**workload, "metadata": {**workload["metadata"], **created}}
 
 

@@ -31,6 +31,7 @@ def company(cluster: Cluster) -> Iterator[Company]:
         yield company
 
 
+MOST_TRIES = 20
 NEVER_FITS = submit("a", "never-fits", 1, 9)
 """Its first pod set fits in either flavor, its second in none: a search stops early, and goes on in the next cycle."""
 
@@ -51,6 +52,25 @@ def test_the_head_of_a_strict_queue_goes_round_among_its_flavors(company: Compan
     assert seen == said
     assert len(said) == 2
     assert [one.differences for one in company.play([sequence] * 8)] == [[]] * 8
+
+
+def test_of_equals_in_two_queues_either_is_first(company: Company) -> None:
+    """Share, priority and second of creation are the same: Kueue goes through a Go map, whose order is random."""
+    never = {"withinClusterQueue": "Never", "reclaimWithinCohort": "Never"}
+    empty, full = a_queue(0, preemption=never), a_queue(1, preemption=never)
+    steps = (submit("c", "runs", 1), submit("a", "one", 1), submit("b", "two", 1), Finish(0))
+    first = set[str]()
+
+    def look(player: Player) -> None:
+        one, two = (player.real.workload(key) or {} for key in player.keys)
+        if one["metadata"]["creationTimestamp"] == two["metadata"]["creationTimestamp"]:
+            first.update(name for name, each in (("one", one), ("two", two)) if "admission" in each["status"])
+
+    for _ in range(MOST_TRIES):
+        assert company.play_one(a_sequence(*steps, a=empty, b=empty, c=full), at_the_end=look).differences == []
+        if first == {"one", "two"}:
+            return
+    raise AssertionError(f"always the same was first: {first}")
 
 
 def _words_over_a_second(company: Company, sequence: Sequence) -> tuple[set[str], set[str]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.scheduling.builders import NOW, a_cohort, a_job, a_queue, a_running_job, a_world, names
 
 
@@ -49,6 +51,34 @@ def test_under_fair_sharing_the_smaller_share_wins_whatever_the_priority() -> No
         fair_sharing=True,
     )
     assert names(world.cycle(NOW))[0] == ["poor"]
+
+
+@pytest.mark.parametrize("fair_sharing", [True, False], ids=["fair", "classical"])
+@pytest.mark.parametrize(
+    ("turn", "first"), [((), "one"), (("b",), "two"), (("c", "a"), "one")], ids=["by name", "in turn", "named first"]
+)
+def test_equals_come_by_name_or_in_the_turn_that_is_asked_for(
+    fair_sharing: bool, turn: tuple[str, ...], first: str
+) -> None:
+    world = a_world(
+        a_queue("a", cohort="pool", cpu="0"),
+        a_queue("b", cohort="pool", cpu="0"),
+        a_queue("c", cohort="pool", cpu="2"),
+        a_job("one", "a", cpu="2"),
+        a_job("two", "b", cpu="2"),
+        fair_sharing=fair_sharing,
+    )
+    assert names(world.cycle(NOW, turn))[0] == [first]
+
+
+def test_a_turn_is_for_equals_only() -> None:
+    world = a_world(
+        a_queue("a", cohort="pool", cpu="1"),
+        a_queue("b", cohort="pool", cpu="1"),
+        a_job("older", "a", cpu="2", second=0),
+        a_job("younger", "b", cpu="2", second=1),
+    )
+    assert names(world.cycle(NOW, ("b", "a")))[0] == ["older"]
 
 
 def test_each_winner_counts_before_the_next_is_chosen() -> None:

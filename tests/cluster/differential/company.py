@@ -8,9 +8,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
-from tests.cluster.differential import metronome
 from tests.cluster.differential.api import Api, Workloads
 from tests.cluster.differential.journal import Journal
+from tests.cluster.differential.metronome import Metronome
 from tests.cluster.differential.play import Player
 from tests.cluster.differential.rest import Stillness
 
@@ -37,16 +37,17 @@ class Company:
         """Take a cluster, and the log of its Kueue where it can be read."""
         self._api = Api(kubeconfig)
         self._workloads = Workloads(self._api)
+        self._metronome = Metronome(self._api)
         self._rest: Rest = Stillness(self._workloads) if log is None else Journal(log)
 
     def __enter__(self) -> Self:
-        metronome.start(self._api, self._workloads)
+        self._metronome.start(self._workloads)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        metronome.stop(self._api)
+        self._metronome.stop()
         self._rest.stop()
         self._workloads.stop()
         self._api.close()

@@ -8,59 +8,70 @@ there is always somebody else around.
 
 from __future__ import annotations
 
+import itertools
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from tests.cluster.differential.api import key_of
 from tests.cluster.kube import conditions
 
 if TYPE_CHECKING:
     from tests.cluster.differential.api import Api, Workloads
     from tests.cluster.kube import Object
 
-_NAME: Final = "metronome"
+_NAMESPACE: Final = "metronome"
 
 
-def start(api: Api, workloads: Workloads) -> None:
-    """Make the queue and its two workloads; wait until one waits for the other."""
-    for one in _objects():
-        api.apply(one)
-    for name, priority in (("stays", 0), ("waits", 1)):
-        api.create(_workload(name, priority))
-        workloads.wait(f"{name} is looked at", partial(_looked_at, workloads, name))
+class Metronome:
+    """One such workload. Each has objects of its own: those of the last may still be on their way out."""
+
+    _numbers = itertools.count(1)
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._name = f"metronome-{next(self._numbers)}"
+
+    def start(self, workloads: Workloads) -> None:
+        """Make the queue and its two workloads; wait until one waits for the other."""
+        for one in self._objects():
+            self._api.apply(one)
+        for name, priority in (("stays", 0), ("waits", 1)):
+            workload = self._workload(name, priority)
+            self._api.create(workload)
+            workloads.wait(f"{name} is looked at", partial(_looked_at, workloads, key_of(workload)))
+
+    def stop(self) -> None:
+        """Take everything away but the namespace."""
+        for name in ("stays", "waits"):
+            self._api.delete(self._workload(name, 0))
+        for one in reversed(self._objects()[1:]):
+            self._api.delete(one)
+
+    def _objects(self) -> list[Object]:
+        quota = {"name": self._name, "resources": [{"name": "cpu", "nominalQuota": "1"}]}
+        queue = {
+            "namespaceSelector": {},
+            "preemption": {"withinClusterQueue": "LowerPriority"},
+            "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [quota]}],
+        }
+        door = {"name": self._name, "namespace": _NAMESPACE}
+        return [
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": _NAMESPACE}},
+            _kueue("ResourceFlavor", {"name": self._name}, {}),
+            _kueue("ClusterQueue", {"name": self._name}, queue),
+            _kueue("LocalQueue", door, {"clusterQueue": self._name}),
+        ]
+
+    def _workload(self, name: str, priority: int) -> Object:
+        container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "1"}}}
+        template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+        pods = {"name": "main", "count": 1, "template": template}
+        spec = {"queueName": self._name, "priority": priority, "podSets": [pods]}
+        return _kueue("Workload", {"name": f"{self._name}-{name}", "namespace": _NAMESPACE}, spec)
 
 
-def stop(api: Api) -> None:
-    """Take everything away."""
-    for name in ("stays", "waits"):
-        api.delete(_workload(name, 0))
-    for one in reversed(_objects()[1:]):
-        api.delete(one)
-
-
-def _looked_at(workloads: Workloads, name: str) -> bool:
-    return "QuotaReserved" in conditions(workloads.get(f"{_NAME}/{name}") or {})
-
-
-def _objects() -> list[Object]:
-    quota = {"name": _NAME, "resources": [{"name": "cpu", "nominalQuota": "1"}]}
-    queue = {
-        "namespaceSelector": {},
-        "preemption": {"withinClusterQueue": "LowerPriority"},
-        "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [quota]}],
-    }
-    return [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": _NAME}},
-        _kueue("ResourceFlavor", {"name": _NAME}, {}),
-        _kueue("ClusterQueue", {"name": _NAME}, queue),
-        _kueue("LocalQueue", {"name": _NAME, "namespace": _NAME}, {"clusterQueue": _NAME}),
-    ]
-
-
-def _workload(name: str, priority: int) -> Object:
-    container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "1"}}}
-    pods = {"name": "main", "count": 1, "template": {"spec": {"restartPolicy": "Never", "containers": [container]}}}
-    spec = {"queueName": _NAME, "priority": priority, "podSets": [pods]}
-    return _kueue("Workload", {"name": name, "namespace": _NAME}, spec)
+def _looked_at(workloads: Workloads, key: str) -> bool:
+    return "QuotaReserved" in conditions(workloads.get(key) or {})
 
 
 def _kueue(kind: str, metadata: Object, spec: Object) -> Object:

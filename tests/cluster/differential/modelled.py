@@ -6,7 +6,9 @@ reservation, so that what was reserved in one second is a tie on both sides.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import permutations
 from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.scheduling import ManagerConfig, World
@@ -79,6 +81,14 @@ class ModelSide:
     def _worlds(self) -> list[World]:
         return [world for round_trip in self._rounds for world in round_trip]
 
+    def kept(self) -> tuple[list[list[World]], World]:
+        """Return how it stands, for `restore`."""
+        return self._rounds, self._shown
+
+    def restore(self, kept: tuple[list[list[World]], World]) -> None:
+        """Stand as before."""
+        self._rounds, self._shown = kept
+
     def keep(self, agrees: Callable[[World], bool]) -> bool:
         """Go on with what agrees with what was seen; say whether anything does.
 
@@ -94,19 +104,36 @@ class ModelSide:
         """Run cycles until nothing changes: those in line first, then, as Kueue after a second, the inadmissible."""
         self.cycles = []
         self._before = [world.copy() for world in self._worlds]
-        self._take(self._ends(world, reserved_at, self.cycles) for world in self._worlds)
+        cycles = _Cycles(reserved_at, self.cycles)
+        self._take(self._ends(world, cycles) for world in self._worlds)
         self._note_what_was_said(self.cycles)
+
+    def settle_in_any_turn(self, reserved_at: Callable[[str], str | None]) -> None:
+        """Settle anew, with equals of different queues in every order: Kueue takes any (`in_order`)."""
+        done: list[CycleResult] = []
+        self._take(
+            self._ends(world.copy(), _Cycles(reserved_at, done, turn))
+            for world in self._before
+            for turn in permutations(world.cluster_queues())
+        )
+        self._note_what_was_said(done)
 
     def settle_hurriedly(self, reserved_at: Callable[[str], str | None]) -> bool:
         """Settle anew, with the inadmissible back in line after any number of cycles; say whether that may differ.
 
         Kueue counts the second from the change; where cycles take longer than that, it is over before they end.
         """
-        cycles: list[CycleResult] = []
-        branches = [branch for world in self._before for branch in _interrupted(world, reserved_at, cycles)]
+        done: list[CycleResult] = []
+        branches = [
+            (branch, cycles)
+            for world in self._before
+            for turn in permutations(world.cluster_queues())
+            for cycles in [_Cycles(reserved_at, done, turn)]
+            for branch in cycles.interrupted(world.copy())
+        ]
         if branches:
-            self._take(self._ends(branch, reserved_at, cycles) for branch in branches)
-            self._note_what_was_said(cycles)
+            self._take(self._ends(branch, cycles) for branch, cycles in branches)
+            self._note_what_was_said(done)
         return bool(branches)
 
     def _take(self, rounds: Iterable[list[World]]) -> None:
@@ -131,50 +158,56 @@ class ModelSide:
                 now.setdefault(waiting.workload, set()).add(waiting.message)
         self._said |= {key: frozenset(messages) for key, messages in now.items()}
 
-    def _ends(self, world: World, reserved_at: Callable[[str], str | None], cycles: list[CycleResult]) -> list[World]:
+    def _ends(self, world: World, cycles: _Cycles) -> list[World]:
         """Return the world at rest, or all it goes through for ever without admitting or preempting anybody."""
         while True:
-            round_trip = _run_cycles(world, reserved_at, cycles)
+            round_trip = cycles.run(world)
             let_cycles_pass(world)
             if not (world.has_notified and world.requeue_inadmissible()):
                 return round_trip
 
 
-def _run_cycles(world: World, reserved_at: Callable[[str], str | None], cycles: list[CycleResult]) -> list[World]:
-    """Run cycles until one leaves the world as an earlier one did; return it as it stood since then."""
-    idle: dict[Any, World] = {}
-    for _ in range(_MAX_CYCLES):
-        if not world.has_heads():
-            return [world]
-        cycles.append(_cycle(world, reserved_at))
-        if not cycles[-1].idle:
-            idle.clear()
-            continue
-        state = world.signature()
-        if state in idle:
-            return list(idle.values())[list(idle).index(state) :]
-        idle[state] = world.copy()
-    raise AssertionError("the model neither comes to rest nor goes round")
+@dataclass(frozen=True, slots=True)
+class _Cycles:
+    """Runs cycles in the seconds in which Kueue reserved, with equals in one order, and keeps what came of them."""
 
+    reserved_at: Callable[[str], str | None]
+    done: list[CycleResult]
+    turn: tuple[str, ...] = ()
 
-def _interrupted(world: World, reserved_at: Callable[[str], str | None], cycles: list[CycleResult]) -> list[World]:
-    """Return the world with its inadmissible workloads back in line after no cycle, after one, and so on."""
-    found = []
-    for _ in range(_MAX_INTERRUPTED):
-        branch = world.copy()
-        if branch.has_notified and branch.requeue_inadmissible():
-            found.append(branch)
-        if not world.has_heads():
-            break
-        cycles.append(_cycle(world, reserved_at))
-    return found
+    def run(self, world: World) -> list[World]:
+        """Run cycles until one leaves the world as an earlier one did; return it as it stood since then."""
+        idle: dict[Any, World] = {}
+        for _ in range(_MAX_CYCLES):
+            if not world.has_heads():
+                return [world]
+            self.done.append(self._cycle(world))
+            if not self.done[-1].idle:
+                idle.clear()
+                continue
+            state = world.signature()
+            if state in idle:
+                return list(idle.values())[list(idle).index(state) :]
+            idle[state] = world.copy()
+        raise AssertionError("the model neither comes to rest nor goes round")
 
+    def interrupted(self, world: World) -> list[World]:
+        """Return the world with its inadmissible workloads back in line after no cycle, after one, and so on."""
+        found = []
+        for _ in range(_MAX_INTERRUPTED):
+            branch = world.copy()
+            if branch.has_notified and branch.requeue_inadmissible():
+                found.append(branch)
+            if not world.has_heads():
+                break
+            self.done.append(self._cycle(world))
+        return found
 
-def _cycle(world: World, reserved_at: Callable[[str], str | None]) -> CycleResult:
-    """Run a cycle in the second in which Kueue admitted whom it admits."""
-    foreseen = world.copy().cycle(_now())
-    moments = [moment for one in foreseen.admitted if (moment := reserved_at(one.workload))]
-    return world.cycle(max(moments, default=None) or _now())
+    def _cycle(self, world: World) -> CycleResult:
+        """Run a cycle in the second in which Kueue admitted whom it admits."""
+        foreseen = world.copy().cycle(_now(), self.turn)
+        moments = [moment for one in foreseen.admitted if (moment := self.reserved_at(one.workload))]
+        return world.cycle(max(moments, default=None) or _now(), self.turn)
 
 
 def _stand(world: World) -> tuple[Any, ...]:

@@ -42,6 +42,8 @@ class Played:
     compared: int = 0
     going_round: int = 0
     """Steps after which Kueue goes round among several states without an end."""
+    equals: int = 0
+    """Steps in which workloads of different queues were equal in everything, and Kueue took another one first."""
     hurried: int = 0
     """Steps in which the second before another look was over early, and Kueue decided as it does then."""
     words_of_an_earlier_look: int = 0

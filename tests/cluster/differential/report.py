@@ -37,11 +37,15 @@ class Ledger:
         hurried = sum(one.hurried for one in self.played)
         looks = sum(one.words_of_an_earlier_look for one in self.played)
         rounds = sum(one.going_round for one in self.played)
+        equals = sum(one.equals for one in self.played)
         counted = count(self.played)
         return [
             f"differential: {len(self.played)} sequences, {differences} differences",
             f"  {steps} steps, {compared} states of workloads compared",
-            f"  races, in steps: words of an earlier look {looks}, searches that go round {rounds}, hurried {hurried}",
+            (
+                f"  races, in steps: words of an earlier look {looks}, searches that go round {rounds}, "
+                f"equals in another order {equals}, hurried {hurried}"
+            ),
             *(f"  {counted[name]:4} {name}" for name in sorted(counted)),
         ]
 

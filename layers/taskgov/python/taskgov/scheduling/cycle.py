@@ -108,8 +108,9 @@ class Supposed:
 class Cycle:
     """One cycle over the heads of all queues."""
 
-    def __init__(self, nominator: Nominator, number: int, now: Instant) -> None:
+    def __init__(self, nominator: Nominator, number: int, now: Instant, turn: Sequence[str] = ()) -> None:
         self.nominator = nominator
+        self.turn = turn
         self.config = nominator.config
         self.number = number
         self.now = now
@@ -120,7 +121,7 @@ class Cycle:
     def run(self, heads: Sequence[tuple[QueueState, Record]]) -> None:
         """Nominate all heads against the same state, then process them in order."""
         entries = [entry for queue, record in heads if (entry := self._nominate(queue, record)) is not None]
-        for entry in in_order(entries, self.config):
+        for entry in in_order(entries, self.config, self.turn):
             self._process(entry)
             self.processed.append(entry)
             if self.config.fair_sharing:

@@ -12,27 +12,33 @@ from taskgov.scheduling.quota import QuotaNode, add_usage, remove_usage, would_b
 from taskgov.scheduling.shares import dominant_share
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from taskgov.scheduling.config import ManagerConfig
     from taskgov.scheduling.cycle import Entry
 
-Standing = tuple[bool, tuple[bool, float], int, Instant, str]
+Rest = tuple[int, Instant, int, str]
+"""What decides between entries that borrow alike: priority, time, and then what Kueue leaves to chance."""
+Standing = tuple[bool, tuple[bool, float], Rest]
 
 
-def in_order(entries: Sequence[Entry], config: ManagerConfig) -> Iterable[Entry]:
-    """Give the entries one by one; under fair sharing each choice sees what the earlier ones changed."""
+def in_order(entries: Sequence[Entry], config: ManagerConfig, turn: Sequence[str] = ()) -> Iterable[Entry]:
+    """Give the entries one by one; under fair sharing each choice sees what the earlier ones changed.
+
+    Of entries that are equal in everything Kueue takes any: it goes through a Go map. Here those of the ClusterQueues
+    in `turn` come first, in that order, and then the others by name, so that a prediction can be repeated.
+    """
+    rank = {name: place for place, name in enumerate(turn)}
     by_priority = config.gate("PrioritySortingWithinCohort")
+
+    def rest(entry: Entry) -> Rest:
+        priority = -entry.record.workload.priority if by_priority else 0
+        record = entry.record
+        return priority, record.queued_since, rank.get(entry.queue.node.name, len(rank)), record.key
+
     if config.fair_sharing:
-        return _Tournament(entries, config, by_priority=by_priority)
-    return sorted(entries, key=lambda e: _classical(e, by_priority=by_priority))
-
-
-def _classical(entry: Entry, *, by_priority: bool) -> tuple[int, int, Instant, str]:
-    """Less borrowing first, then higher priority, then earlier; ties by name."""
-    workload = entry.record.workload
-    priority = -workload.priority if by_priority else 0
-    return entry.assignment.borrowing, priority, entry.record.queued_since, entry.record.key
+        return _Tournament(entries, config, rest)
+    return sorted(entries, key=lambda entry: (entry.assignment.borrowing, rest(entry)))
 
 
 class _Tournament:
@@ -41,11 +47,11 @@ class _Tournament:
     Different roots do not influence one another; they come by name.
     """
 
-    def __init__(self, entries: Sequence[Entry], config: ManagerConfig, *, by_priority: bool) -> None:
+    def __init__(self, entries: Sequence[Entry], config: ManagerConfig, rest: Callable[[Entry], Rest]) -> None:
         self.waiting = {entry.queue.node: entry for entry in entries}
         self.standings: dict[QuotaNode, dict[QuotaNode, Standing]] = {}
         self.prefer_unborrowed = config.gate("FairSharingPrioritizeNonBorrowing")
-        self.by_priority = by_priority
+        self.rest = rest
 
     def __iter__(self) -> Iterator[Entry]:
         roots = sorted({node.root for node in self.waiting}, key=lambda root: (root.name, root.is_queue))
@@ -74,13 +80,12 @@ class _Tournament:
     def _standing(self, queue: QuotaNode) -> dict[QuotaNode, Standing]:
         """Return a queue's standing in each cohort above it, were its workload admitted."""
         entry = self.waiting[queue]
-        workload = entry.record.workload
-        rest = (-workload.priority if self.by_priority else 0, entry.record.queued_since, entry.record.key)
+        rest = self.rest(entry)
         standing: dict[QuotaNode, Standing] = {}
         add_usage(queue, entry.assignment.usage)
         child = queue
         for cohort in queue.ancestors():
-            standing[cohort] = (self._borrows(child, entry), dominant_share(child).rank, *rest)
+            standing[cohort] = (self._borrows(child, entry), dominant_share(child).rank, rest)
             child = cohort
         remove_usage(queue, entry.assignment.usage)
         return standing

@@ -20,7 +20,7 @@ from taskgov.scheduling.store import KINDS
 from taskgov.scheduling.view import WorldView
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from taskgov.scheduling.config import ManagerConfig
     from taskgov.scheduling.objects import Workload
@@ -138,16 +138,17 @@ class World(WorldView):
 
     # What happens
 
-    def cycle(self, now: Now) -> CycleResult:
+    def cycle(self, now: Now, turn: Sequence[str] = ()) -> CycleResult:
         """Run one scheduling cycle: one head of each active queue with somebody in line.
 
-        Admitted workloads hold their quota at once. Preempted ones keep theirs until `finish_eviction`.
+        Admitted workloads hold their quota at once. Preempted ones keep theirs until `finish_eviction`. `turn` names
+        ClusterQueues in the order in which heads of theirs that are equal in everything come; Kueue takes any.
         """
         when = read_now(now)
         self._store.settle_tree()
         self.release_backoffs(when)
         self._cycle_number += 1
-        run = Cycle(self._nominator(), self._cycle_number, when)
+        run = Cycle(self._nominator(), self._cycle_number, when, turn)
         run.run(list(self._heads()))
         return conclude(run, self.not_modelled)
 
