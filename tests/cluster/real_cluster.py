@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tests.cluster.kube import Kube, Object
 
 Objects = list[dict[str, Any]]
+State = tuple[tuple[tuple[str, str], ...], bool]
 JOBS: Final = ("jobs", "pytorchjobs")
 STEADY: Final = 0.5
 STEADY_WHILE_SOME_WAIT: Final = 1.4
@@ -212,20 +213,21 @@ class RealCluster:
         """Replace an object's spec, as `kubectl edit` does."""
         self.kube.merge(dict(body), {"spec": body["spec"]}, manager)
 
-    def settle(self) -> None:
-        """Wait, in real time, until nothing has changed for a while."""
-        steady, before, waited = 0.0, self._state(), 0.0
+    def settle(self) -> State:
+        """Wait, in real time, until nothing has changed for a while; return how it stands then."""
+        steady, before, waited = 0.0, self.state(), 0.0
         while waited < LONGEST:
             really_wait(0.1)
             waited += 0.1
-            now = self._state()
+            now = self.state()
             steady = steady + 0.1 if now == before else 0.0
             before = now
             if steady >= (STEADY_WHILE_SOME_WAIT if now[1] else STEADY):
-                return
+                return now
         raise AssertionError(f"the cluster did not come to rest within {LONGEST} seconds")
 
-    def _state(self) -> tuple[tuple[tuple[str, str], ...], bool]:
+    def state(self) -> State:
+        """Return the versions of all workloads and queues, and whether some wait."""
         workloads, queues = self.store.list("workloads"), self.store.list("clusterqueues")
         versions = ((one["metadata"]["uid"], one["metadata"]["resourceVersion"]) for one in (*workloads, *queues))
         some_wait = any(not is_true(one, "QuotaReserved") and not is_true(one, "Finished") for one in workloads)

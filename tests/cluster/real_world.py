@@ -107,9 +107,10 @@ class RealWorld(World):
 
     def come_to_rest(self) -> None:
         """Let cluster and account come to rest in turn: what one writes may concern the other."""
-        self.real.settle()
+        at_rest = self.real.settle()
         self.stack.run_until_quiet(90)
-        self.real.settle()
+        if self.real.state() != at_rest:
+            self.real.settle()
 
     def _kept_quotas(self) -> tuple[ComputeQuota, ...]:
         return self.quotas_by_hand.quotas(self.cluster_arn)
