@@ -48,7 +48,7 @@ def test_an_expectation_that_does_not_hold_is_named_and_exits_1(
     changed = text.replace("admittedInOrder: [team-a/second]", "admittedInOrder: [team-a/third]")
     (tmp_path / f"{SHORT}.yaml").write_text(changed)
     monkeypatch.setattr(model, "HERE", tmp_path)
-    result = runner.invoke(app, ["demo", "--brief"])
+    result = runner.invoke(app, ["demo", SHORT, "--brief"])
     assert result.exit_code == 1
     assert "The second follows the first" in result.output
     assert "admitted, in order" in result.output
@@ -77,6 +77,13 @@ JOB = {
 }
 
 
+@pytest.fixture
+def another_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the first day, which has a test of its own, be one step whose check fails."""
+    check = Check("what", passed=False, wanted="this", got="that")
+    monkeypatch.setattr(first_day, "play", lambda _app: iter([first_day.Step("So", "taskgov x", "out", (check,))]))
+
+
 def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *questions: Mapping[str, object]) -> None:
     """Let the demo have one walkthrough, with these questions after its only step."""
     step = ASKING["steps"][0] | {"ask": list(questions)}
@@ -90,7 +97,7 @@ def test_a_question_is_shown_as_it_is_typed_with_its_answer(
     live = {"command": "status {live}", "shows": ["2 of 2"]}
     offline = {"command": "audit -s {snapshot} --fail-on never", "shows": ["GPUs: 2 healthy"]}
     asked(tmp_path, monkeypatch, live, offline)
-    result = runner.invoke(app, ["demo"])
+    result = runner.invoke(app, ["demo", "one"])
     assert result.exit_code == 0, result.output
     assert "$ taskgov status --cluster ml-cluster --stack taskgov" in result.output
     assert "$ taskgov audit -s ml-cluster.json --fail-on never" in result.output
@@ -103,7 +110,7 @@ def test_an_answer_that_does_not_say_it_or_ends_otherwise_is_a_failed_check(
     silent = {"command": "status -s {snapshot}", "shows": ["a sentence that nobody prints"]}
     unknown = {"command": "explain nobody -s {snapshot}", "shows": [""]}
     asked(tmp_path, monkeypatch, silent, unknown)
-    result = runner.invoke(app, ["demo", "--json"])
+    result = runner.invoke(app, ["demo", "one", "--json"])
     data = json.loads(result.output)
     assert (result.exit_code, data["failed"]) == (1, 2)
     answers = data["walkthroughs"][0]["steps"][0]["asked"]
@@ -117,7 +124,7 @@ def test_files_and_the_series_of_snapshots_can_be_asked_about(
     submit = {"command": "what-if -s {snapshot} --submit {folder}/job.yaml", "files": {"job.yaml": JOB}, "exitCode": 2}
     replay = {"command": "replay {series}", "exitCode": 2}
     asked(tmp_path, monkeypatch, submit | {"shows": [""]}, replay | {"shows": [""]})
-    data = json.loads(runner.invoke(app, ["demo", "--json"]).output)
+    data = json.loads(runner.invoke(app, ["demo", "one", "--json"]).output)
     assert data["failed"] == 0
     assert data["walkthroughs"][0]["steps"][0]["asked"][0]["command"].endswith("--submit job.yaml")
 
@@ -134,7 +141,7 @@ def test_a_command_may_be_anybodys_and_speak_of_plans_and_the_world_goes_on_afte
     monkeypatch.setitem(ASKING, "mode", "apply")
     rollback = {"command": "rollback {plan[applied]}", "shows": ["will be restored"]}
     asked(tmp_path, monkeypatch, apply | {"shows": ["taskgov approve plan-"]}, approve, rollback)
-    data = json.loads(runner.invoke(app, ["demo", "--json"]).output)
+    data = json.loads(runner.invoke(app, ["demo", "one", "--json"]).output)
     answers = data["walkthroughs"][0]["steps"][0]["asked"]
     assert [check for answer in answers for check in answer["checks"] if not check["passed"]] == []
     assert answers[1]["command"].endswith("  # ben")
@@ -144,7 +151,7 @@ def test_a_plan_that_there_is_not_is_an_error(
     runner: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked(tmp_path, monkeypatch, {"command": "rollback {plan[waiting]}", "shows": [""]})
-    assert isinstance(runner.invoke(app, ["demo"]).exception, LookupError)
+    assert isinstance(runner.invoke(app, ["demo", "one"]).exception, LookupError)
 
 
 def test_the_first_day_holds_and_the_page_about_it_shows_what_is_printed() -> None:
@@ -162,11 +169,18 @@ def fenced(text: str, language: str = "text") -> str:
     return f"```{language}\n{lines}\n```"
 
 
-def test_the_first_day_is_part_of_the_demo_and_can_be_asked_for(
-    runner: CliRunner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    check = Check("what", passed=False, wanted="this", got="that")
-    monkeypatch.setattr(first_day, "play", lambda _app: iter([first_day.Step("So", "taskgov x", "out", (check,))]))
+@pytest.mark.usefixtures("another_day")
+def test_the_first_day_can_be_asked_for(runner: CliRunner) -> None:
     result = runner.invoke(app, ["demo", "first-day"])
     assert (result.exit_code, "what: wanted this, got that" in result.output) == (1, True)
     assert result.output.splitlines()[-1] == "demo: 0 checks passed, 1 failed"
+
+
+@pytest.mark.usefixtures("another_day")
+def test_the_first_day_comes_after_the_walkthroughs_of_the_demo(
+    runner: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked(tmp_path, monkeypatch)
+    result = runner.invoke(app, ["demo"])
+    assert result.output.index("A question in the middle") < result.output.index(first_day.TITLE)
+    assert result.output.splitlines()[-1] == "demo: 3 checks passed, 1 failed"

@@ -43,6 +43,7 @@ from taskgov_embedded.sagemaker.service import SageMaker
 from taskgov_embedded.schedules import Schedules
 from taskgov_embedded.sts import Sts
 from taskgov_embedded.template import translate
+from taskgov_embedded.thrift import Thrift
 from taskgov_embedded.timeline import Timeline
 from taskgov_embedded.trails import Trails
 from taskgov_embedded.updates import DeploymentFailedError, Updates
@@ -191,7 +192,17 @@ class Stack:
         undo.enter_context(process.variables({"AWS_DEFAULT_REGION": self.place.region, "MOTO_ACCOUNT_ID": ACCOUNT}))
         interpreter = Interpreter(self._baton, self._clients, self.timeline)
         objects = ObjectEvents(self.account, self.bus)
-        for part in (self.clock, process.Process(), self._gateway, interpreter, self._queues, objects, MetricData()):
+        parts = (
+            self.clock,
+            Thrift(),
+            process.Process(),
+            self._gateway,
+            interpreter,
+            self._queues,
+            objects,
+            MetricData(),
+        )
+        for part in parts:
             part.install()
             undo.callback(part.uninstall)
         undo.enter_context(_sleeping_on(self._baton))

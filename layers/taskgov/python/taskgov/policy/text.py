@@ -32,20 +32,19 @@ def read_text(text: str) -> Text:
     """Read YAML or JSON into dicts, lists, texts, numbers, booleans and None."""
     if len(text) > MAX_CHARACTERS:
         return _refused(f"{len(text):,} characters", f"must not exceed {MAX_CHARACTERS:,}")
+    reader = _Reader()
     try:
         # Tabs may separate values in JSON, and cannot stand inside its texts.
         node = yaml.compose(text.expandtabs() if text.lstrip().startswith("{") else text, Loader=_CoreLoader)
+        if not isinstance(node, yaml.MappingNode):
+            return _refused(_kind(node), "must be a mapping such as `apiVersion: taskgov/v1`")
+        data = reader.value(node, ())
     except yaml.YAMLError as error:
         return Text(violations=[_syntax_error(error)])
-    except RecursionError:
-        return _refused("brackets within brackets", _TOO_LARGE)
-    if not isinstance(node, yaml.MappingNode):
-        return _refused(_kind(node), "must be a mapping such as `apiVersion: taskgov/v1`")
-    reader = _Reader()
-    try:
-        data = reader.value(node, ())
     except _TooLargeError as error:
         return _refused(error.args[0], _TOO_LARGE)
+    except RecursionError:
+        return _refused("levels within levels", _TOO_LARGE)
     return Text(data, reader.violations)
 
 
@@ -61,6 +60,12 @@ class _CoreLoader(yaml.SafeLoader):
     """YAML 1.2 core rules for what a plain word means; in Python, because the loader in C crashes on deep brackets."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - the loader's own form of configuration
+
+    def fetch_flow_collection_start(self, token_class: Any) -> None:
+        """Stop at the bracket that is too deep: the scanner's time grows with the square of those that are open."""
+        if self.flow_level > MAX_DEPTH:
+            raise _TooLargeError(f"more than {MAX_DEPTH} levels")
+        super().fetch_flow_collection_start(token_class)
 
 
 _CoreLoader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"(?:null|Null|NULL|~|)\Z"), ["n", "N", "~", ""])

@@ -1,0 +1,97 @@
+"""What is kept while a stack is open is what would have been found out again, and is gone when it closes."""
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from botocore.hooks import EventAliaser, HierarchicalEmitter
+from botocore.useragent import UserAgentComponent, UserAgentComponentSizeConfig
+from moto.backends import get_backend
+from moto.core import responses, serialize
+from moto.core.base_backend import BaseBackend
+from moto.kms import models as kms
+from moto.s3.responses import S3Response
+
+from taskgov_embedded.thrift import Thrift
+
+PATCHED = (
+    (UserAgentComponent, "to_string"),
+    (responses, "method_names_from_class"),
+    (serialize, "xform_name"),
+    (BaseBackend, "urls"),
+    (kms, "generate_private_key"),
+    (EventAliaser, "__init__"),
+)
+
+
+@pytest.fixture
+def thrift() -> Iterator[Thrift]:
+    thrift = Thrift()
+    thrift.install()
+    yield thrift
+    thrift.uninstall()
+
+
+def _patched() -> list[object]:
+    return [inspect.getattr_static(owner, name) for owner, name in PATCHED]
+
+
+def test_nothing_of_it_stays_behind() -> None:
+    before, thrift = _patched(), Thrift()
+    thrift.install()
+    assert all(now is not then for now, then in zip(_patched(), before, strict=True))
+    thrift.uninstall()
+    assert _patched() == before
+
+
+@pytest.mark.parametrize("service", ["s3", "dynamodb", "sqs", "sns", "cloudformation", "kms"])
+def test_a_services_addresses_are_moto_s_own_and_looked_up_once(service: str) -> None:
+    backend = get_backend(service)["111122223333"]["aws" if service == "s3" else "us-east-1"]
+    own = backend.urls
+    thrift = Thrift()
+    thrift.install()
+    try:
+        assert list(backend.urls) == list(own)
+        assert backend.urls is backend.urls
+    finally:
+        thrift.uninstall()
+
+
+def _aliaser(aliases: dict[str, str] | None = None) -> Any:
+    return EventAliaser(HierarchicalEmitter(), aliases)
+
+
+def test_names_of_events_are_aliased_as_botocore_does() -> None:
+    names = ("before-call.monitoring.PutMetricData", "request-created.states", "provide-client-params.s3.GetObject")
+    own = [_aliaser()._alias_event_name(name) for name in names]
+    thrift = Thrift()
+    thrift.install()
+    try:
+        first, second = _aliaser(), _aliaser()
+        assert [first._alias_event_name(name) for name in names] == own
+        assert [second._alias_event_name(name) for name in names] == own
+        other = _aliaser({"states": "elsewhere"})
+        assert other._alias_event_name("request-created.states") == "request-created.elsewhere"
+    finally:
+        thrift.uninstall()
+
+
+@pytest.mark.usefixtures("thrift")
+def test_parts_of_a_user_agent_are_cleaned_and_cut_each_by_its_own_size() -> None:
+    short = UserAgentComponentSizeConfig(max_size_in_bytes=6, delimiter=",")
+    assert UserAgentComponent("md", "a b", "c/d").to_string() == "md/a-b#c-d"
+    assert UserAgentComponent("m", "a,b,c").to_string() == "m/a,b,c"
+    assert UserAgentComponent("m", "a,b,c", size_config=short).to_string() == "m/a,b"
+
+
+@pytest.mark.usefixtures("thrift")
+def test_each_class_of_answers_has_its_own_names() -> None:
+    assert "head_bucket" in responses.method_names_from_class(S3Response)
+    assert "head_bucket" not in responses.method_names_from_class(responses.BaseResponse)
+
+
+@pytest.mark.usefixtures("thrift")
+def test_only_a_symmetric_key_is_without_a_pair() -> None:
+    assert kms.generate_private_key("SYMMETRIC_DEFAULT") is None
+    assert kms.generate_private_key("ECC_NIST_P256").public_key()
