@@ -13,7 +13,8 @@ from kubernetes.client.exceptions import ApiException
 
 from taskgov.adapters.clock import SystemClock
 from taskgov.adapters.kubernetes import EksConnections
-from taskgov.adapters.kubernetes.reader import GROUP, TIMEOUT_SECONDS
+from taskgov.adapters.kubernetes.reader import GROUP
+from taskgov.adapters.kubernetes.request import TIMEOUT_SECONDS
 from taskgov.bootstrap.aws import CONFIG
 from taskgov.errors import UpstreamError
 from taskgov.ports import ClusterAccess

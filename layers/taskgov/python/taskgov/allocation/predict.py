@@ -2,13 +2,16 @@
 
 Two copies of the cluster's queues are let run until nothing changes any more: one as it is, one with the plan's quotas.
 What differs between the two is the plan's doing; what would have happened anyway is not. Both copies have the queues of
-the changed teams as the rendering makes them, so that only the numbers differ.
+the changed teams as the rendering makes them, so that only the numbers differ. The model is imported when there is
+something to predict: most plans change nothing.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, Self
+from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Self
+
+from taskgov import scheduling
 from taskgov.allocation.plan import Change, ChangeKind, Prediction, WorkloadEffect
 from taskgov.allocation.written import quota_after
 from taskgov.hyperpod.instance_types import InstanceTypeTable, mig_slices
@@ -16,9 +19,13 @@ from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig, SchedulerCo
 from taskgov.hyperpod.names import team_of_cluster_queue, team_of_namespace
 from taskgov.kueue.render import manager_configuration, render
 from taskgov.quantities import is_accelerator, is_mig
-from taskgov.scheduling import Admission, ManagerConfig, Preempted, Settlement, World
-from taskgov.snapshot.model import Snapshot
 from taskgov.snapshot.scheduler_objects import scheduler_objects
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from taskgov.scheduling import Admission, Preempted, Settlement, World
+    from taskgov.snapshot.model import Snapshot
 
 MAX_CYCLES: Final = 5000
 """Cycles after which a simulation is given up: it then predicts nothing."""
@@ -77,7 +84,7 @@ def _world(
     snapshot: Snapshot, quotas: Iterable[ComputeQuota], scheduler: SchedulerConfig | None, table: InstanceTypeTable
 ) -> World:
     """Return a copy of the cluster's scheduler in which `quotas` are as rendered."""
-    world = World(ManagerConfig(fair_sharing=manager_configuration(scheduler).fair_sharing))
+    world = scheduling.World(scheduling.ManagerConfig(fair_sharing=manager_configuration(scheduler).fair_sharing))
     rendered = render(quotas, scheduler, table)
     world.load([*scheduler_objects(snapshot.kueue), *rendered.namespaces])
     # Applied after what is there: the rendered queue takes the place of the one it is made from.

@@ -17,7 +17,10 @@ from taskgov.policy.violations import Violation
 class StepModel(BaseModel):
     """A message between steps: immutable, camelCase outside, unknown members refused."""
 
-    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True, extra="forbid")
+    # A function takes one or two of these messages: only those that are used are built.
+    model_config = ConfigDict(
+        frozen=True, alias_generator=to_camel, populate_by_name=True, extra="forbid", defer_build=True
+    )
 
     @classmethod
     def parse(cls, event: object) -> Self:

@@ -31,7 +31,7 @@ from taskgov.hyperpod.limits import (
 class ApiModel(BaseModel):
     """A structure of the SageMaker API: immutable, unknown members ignored, PascalCase outside."""
 
-    model_config = ConfigDict(frozen=True, alias_generator=to_pascal, populate_by_name=True)
+    model_config = ConfigDict(frozen=True, alias_generator=to_pascal, populate_by_name=True, defer_build=True)
 
     def to_api(self) -> dict[str, Any]:
         """Return the structure as boto3 takes it: the API's names, nothing that was not given."""

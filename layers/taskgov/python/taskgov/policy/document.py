@@ -37,7 +37,12 @@ class PolicyModel(BaseModel):
     """A part of the document: immutable, camelCase outside, unknown keys refused."""
 
     model_config = ConfigDict(
-        frozen=True, alias_generator=to_camel, populate_by_name=True, extra="forbid", allow_inf_nan=False
+        frozen=True,
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="forbid",
+        allow_inf_nan=False,
+        defer_build=True,
     )
 
 

@@ -1,20 +1,25 @@
 """The scheduling model: what Kueue 0.19 would admit, borrow and preempt.
 
 The door is `World`; see its docstring for an example. Everything else here is what goes in (`ManagerConfig`,
-`Workload`) and what comes out.
+`Workload`) and what comes out. Each name is imported when it is first asked for: functions that only read Kueue's
+objects (`taskgov.scheduling.reading`) start without the model.
 """
 
-from taskgov.scheduling.config import GATE_DEFAULTS, ManagerConfig, RequeueBackoff, Strategy
-from taskgov.scheduling.instants import instant, moment, timestamp
-from taskgov.scheduling.objects import Admission, PodSet, PodSetAdmission, Workload
-from taskgov.scheduling.pending import Requeue
-from taskgov.scheduling.results import Admitted, CycleResult, Event, Preempted, Waiting, events
-from taskgov.scheduling.settling import Settlement
-from taskgov.scheduling.shares import Share
-from taskgov.scheduling.simulation import Happening, PreemptionLoop, Simulation, Timeline
-from taskgov.scheduling.unmodelled import NotModelled
-from taskgov.scheduling.view import QuotaView, WorldView
-from taskgov.scheduling.world import World
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from taskgov.scheduling.config import GATE_DEFAULTS, ManagerConfig, RequeueBackoff, Strategy
+    from taskgov.scheduling.instants import instant, moment, timestamp
+    from taskgov.scheduling.objects import Admission, PodSet, PodSetAdmission, Workload
+    from taskgov.scheduling.pending import Requeue
+    from taskgov.scheduling.results import Admitted, CycleResult, Event, Preempted, Waiting, events
+    from taskgov.scheduling.settling import Settlement
+    from taskgov.scheduling.shares import Share
+    from taskgov.scheduling.simulation import Happening, PreemptionLoop, Simulation, Timeline
+    from taskgov.scheduling.unmodelled import NotModelled
+    from taskgov.scheduling.view import QuotaView, WorldView
+    from taskgov.scheduling.world import World
 
 __all__ = [
     "GATE_DEFAULTS",
@@ -46,3 +51,42 @@ __all__ = [
     "moment",
     "timestamp",
 ]
+
+_HOMES: Final = {
+    "Admission": "objects",
+    "Admitted": "results",
+    "CycleResult": "results",
+    "Event": "results",
+    "GATE_DEFAULTS": "config",
+    "Happening": "simulation",
+    "ManagerConfig": "config",
+    "NotModelled": "unmodelled",
+    "PodSet": "objects",
+    "PodSetAdmission": "objects",
+    "Preempted": "results",
+    "PreemptionLoop": "simulation",
+    "QuotaView": "view",
+    "Requeue": "pending",
+    "RequeueBackoff": "config",
+    "Settlement": "settling",
+    "Share": "shares",
+    "Simulation": "simulation",
+    "Strategy": "config",
+    "Timeline": "simulation",
+    "Waiting": "results",
+    "Workload": "objects",
+    "World": "world",
+    "WorldView": "view",
+    "events": "results",
+    "instant": "instants",
+    "moment": "instants",
+    "timestamp": "instants",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name from the module that it is at home in (PEP 562)."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{home}"), name)

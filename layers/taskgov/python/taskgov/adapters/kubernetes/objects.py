@@ -3,24 +3,14 @@
 What the `kueue` backend writes with. Workloads and nodes, of which there are many, are read by `KubernetesReader`.
 """
 
-import json
-from collections.abc import Iterator, Mapping
-from http import HTTPStatus
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
-import urllib3
 from kubernetes import client
-from kubernetes.client.exceptions import ApiException
 
-from taskgov.adapters.kubernetes.reader import PAGE, TIMEOUT_SECONDS
-from taskgov.errors import (
-    ConflictError,
-    GovernanceError,
-    InvalidRequestError,
-    NotFoundError,
-    ThrottledError,
-    UpstreamError,
-)
+from taskgov.adapters.kubernetes.reader import PAGE
+from taskgov.adapters.kubernetes.request import Requests
+from taskgov.errors import InvalidRequestError, NotFoundError
 from taskgov.kueue.ownership import FIELD_MANAGER
 from taskgov.kueue.render import Manifest
 
@@ -35,20 +25,13 @@ _PLURALS: Final = {
     "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
     "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",
 }
-_ERRORS: Final[Mapping[int, type[GovernanceError]]] = {
-    HTTPStatus.NOT_FOUND: NotFoundError,
-    HTTPStatus.CONFLICT: ConflictError,
-    HTTPStatus.BAD_REQUEST: InvalidRequestError,
-    HTTPStatus.UNPROCESSABLE_ENTITY: InvalidRequestError,
-    HTTPStatus.TOO_MANY_REQUESTS: ThrottledError,
-}
 
 
 class ObjectApi:
     """Requests over one open connection."""
 
     def __init__(self, api: client.ApiClient) -> None:
-        self._api = api
+        self._requests = Requests(api)
 
     def get(self, wanted: Manifest) -> Manifest:
         """Return an object as stored. Raises NotFoundError."""
@@ -66,7 +49,7 @@ class ObjectApi:
         token: str | None = None
         while True:
             more = {"limit": str(PAGE), **query, **({"continue": token} if token else {})}
-            page = self._request("GET", _root(api_version, kind), f"list {_PLURALS[kind]}", None, more)
+            page = self._requests.get(_root(api_version, kind), f"list {_PLURALS[kind]}", more)
             for item in page["items"]:
                 yield {**item, "apiVersion": api_version, "kind": kind}
             token = page["metadata"].get("continue")
@@ -85,7 +68,7 @@ class ObjectApi:
     def serves(self, api_version: str) -> bool:
         """Say whether the cluster serves a version of an API group."""
         try:
-            self._request("GET", f"/apis/{api_version}", f"ask for {api_version}", None, {})
+            self._requests.get(f"/apis/{api_version}", f"ask for {api_version}")
         except NotFoundError:
             return False
         return True
@@ -93,40 +76,7 @@ class ObjectApi:
     def _call(self, method: str, one: Manifest, body: Manifest | None = None, **query: str) -> Manifest:
         metadata = one["metadata"]
         path = f"{_root(one['apiVersion'], one['kind'], metadata.get('namespace'))}/{metadata['name']}"
-        return self._request(method, path, f"{method} {one['kind']} {metadata['name']}", body, query)
-
-    def _request(
-        self, method: str, path: str, what: str, body: Manifest | None, query: Mapping[str, str]
-    ) -> dict[str, Any]:
-        content = "application/apply-patch+yaml" if method == "PATCH" else "application/json"
-        request = self._api.param_serialize(
-            method,
-            path,
-            query_params=list(query.items()),
-            header_params={"Content-Type": content, "Accept": "application/json"},
-            body=body,
-            auth_settings=["BearerToken"],
-        )
-        try:
-            response = self._api.call_api(*request, _request_timeout=TIMEOUT_SECONDS)
-            text = response.read()
-        except (ApiException, urllib3.exceptions.HTTPError) as error:
-            raise UpstreamError(f"{what}: {error}") from error
-        if response.status >= HTTPStatus.BAD_REQUEST:
-            raise _ERRORS.get(response.status, UpstreamError)(f"{what}: {response.status} {_sentence(text)}")
-        try:
-            answer: dict[str, Any] = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise UpstreamError(f"{what}: {error}") from error
-        return answer
-
-
-def _sentence(text: bytes) -> str:
-    """Return the message of the Status object that the server sent, or what it sent instead."""
-    try:
-        return str(json.loads(text)["message"])
-    except (json.JSONDecodeError, KeyError, TypeError):
-        return text.decode(errors="replace")[:200]
+        return self._requests.send(method, path, f"{method} {one['kind']} {metadata['name']}", body, query)
 
 
 def _root(api_version: str, kind: str, namespace: str | None = None) -> str:

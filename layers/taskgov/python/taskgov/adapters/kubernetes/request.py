@@ -1,0 +1,93 @@
+"""One request to a cluster's API, raw JSON in and out, with errors in the domain's words.
+
+The client's generated classes are not used: each is half a megabyte of source or more, which every cold start would
+compile, and their models cost time and memory for each object.
+"""
+
+import json
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, Final
+
+import urllib3
+from kubernetes import client
+from kubernetes.client.exceptions import ApiException
+
+from taskgov.errors import (
+    ConflictError,
+    GovernanceError,
+    InvalidRequestError,
+    NotFoundError,
+    ThrottledError,
+    UpstreamError,
+)
+
+TIMEOUT_SECONDS: Final = (5, 30)
+"""To connect, and to wait for data."""
+
+
+class ExpiredError(UpstreamError):
+    """The continue token is too old (410): the list has to start again."""
+
+
+_ERRORS: Final[Mapping[int, type[GovernanceError]]] = {
+    HTTPStatus.NOT_FOUND: NotFoundError,
+    HTTPStatus.CONFLICT: ConflictError,
+    HTTPStatus.GONE: ExpiredError,
+    HTTPStatus.TOO_MANY_REQUESTS: ThrottledError,
+}
+_ERRORS_OF_WRITES: Final[Mapping[int, type[GovernanceError]]] = {
+    **_ERRORS,
+    HTTPStatus.BAD_REQUEST: InvalidRequestError,
+    HTTPStatus.UNPROCESSABLE_ENTITY: InvalidRequestError,
+}
+
+
+class Requests:
+    """Requests over one open connection."""
+
+    def __init__(self, api: client.ApiClient) -> None:
+        self._api = api
+
+    def get(self, path: str, what: str, query: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """Return what is at a path; `what` begins the sentence of an error.
+
+        Raises NotFoundError, ThrottledError, ConflictError, ExpiredError, UpstreamError; refused access is an
+        UpstreamError with the server's sentence.
+        """
+        return self.send("GET", path, what, None, query or {})
+
+    def send(
+        self, method: str, path: str, what: str, body: Mapping[str, Any] | None, query: Mapping[str, str]
+    ) -> dict[str, Any]:
+        """Return the answer. Raises as `get` does, and InvalidRequestError where a write breaks a rule."""
+        content = "application/apply-patch+yaml" if method == "PATCH" else "application/json"
+        request = self._api.param_serialize(
+            method,
+            path,
+            query_params=list(query.items()),
+            header_params={"Content-Type": content, "Accept": "application/json"},
+            body=body,
+            auth_settings=["BearerToken"],
+        )
+        try:
+            response = self._api.call_api(*request, _request_timeout=TIMEOUT_SECONDS)
+            text = response.read()
+        except (ApiException, urllib3.exceptions.HTTPError) as error:
+            raise UpstreamError(f"{what}: {error}") from error
+        if response.status >= HTTPStatus.BAD_REQUEST:
+            known = _ERRORS if method == "GET" else _ERRORS_OF_WRITES
+            raise known.get(response.status, UpstreamError)(f"{what}: {response.status} {_sentence(text, response.reason)}")
+        try:
+            answer: dict[str, Any] = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise UpstreamError(f"{what}: {error}") from error
+        return answer
+
+
+def _sentence(text: bytes, reason: str) -> str:
+    """Return the message of the Status object that the server sent, or the HTTP reason when it sent none."""
+    try:
+        return str(json.loads(text)["message"])
+    except (json.JSONDecodeError, KeyError, TypeError):
+        return reason
