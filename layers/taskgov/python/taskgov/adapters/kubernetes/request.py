@@ -77,7 +77,8 @@ class Requests:
             raise UpstreamError(f"{what}: {error}") from error
         if response.status >= HTTPStatus.BAD_REQUEST:
             known = _ERRORS if method == "GET" else _ERRORS_OF_WRITES
-            raise known.get(response.status, UpstreamError)(f"{what}: {response.status} {_sentence(text, response.reason)}")
+            sentence = _sentence(text, response.reason)
+            raise known.get(response.status, UpstreamError)(f"{what}: {response.status} {sentence}")
         try:
             answer: dict[str, Any] = json.loads(text)
         except json.JSONDecodeError as error:
