@@ -26,18 +26,18 @@ class KubernetesReader:
 
     def nodes(self, cluster: ClusterAccess) -> list[KubernetesObject]:
         """Return all nodes. Raises ThrottledError, UpstreamError, NotFoundError."""
-        with self._connections.open(cluster) as api:
-            return _all(Requests(api), "/api/v1/nodes", trimmed_node, "list nodes")
+        with self._connections.open(cluster) as connection:
+            return _all(Requests(connection), "/api/v1/nodes", trimmed_node, "list nodes")
 
     def kueue_objects(self, cluster: ClusterAccess) -> KueueObjects:
         """Return Kueue's objects, in the newest version that is served; NotFoundError when Kueue is not installed."""
-        with self._connections.open(cluster) as api:
-            requests = Requests(api)
-            version, served = _served(requests)
+        with self._connections.open(cluster) as connection:
+            api = Requests(connection)
+            version, served = _served(api)
 
             def all_of(plural: str, trim: _Trim = trimmed) -> tuple[KubernetesObject, ...]:
                 path = f"/apis/{GROUP}/{version}/{plural}"
-                return tuple(_all(requests, path, trim, f"list {plural}")) if plural in served else ()
+                return tuple(_all(api, path, trim, f"list {plural}")) if plural in served else ()
 
             return KueueObjects(
                 resource_flavors=all_of("resourceflavors"),
@@ -49,29 +49,29 @@ class KubernetesReader:
             )
 
 
-def _served(requests: Requests) -> tuple[str, frozenset[str]]:
+def _served(api: Requests) -> tuple[str, frozenset[str]]:
     """Return the version to read and the types it has (cohorts came later than the rest)."""
     for version in VERSIONS:
         try:
-            found = requests.get(f"/apis/{GROUP}/{version}", f"ask for {GROUP}/{version}")
+            found = api.get(f"/apis/{GROUP}/{version}", f"ask for {GROUP}/{version}")
         except NotFoundError:
             continue
         return version, frozenset(resource["name"] for resource in found["resources"])
     raise NotFoundError(f"the cluster serves none of {', '.join(VERSIONS)} of {GROUP}: is Kueue installed?")
 
 
-def _all(requests: Requests, path: str, trim: _Trim, what: str) -> list[KubernetesObject]:
+def _all(api: Requests, path: str, trim: _Trim, what: str) -> list[KubernetesObject]:
     """Read all pages; once more from the first one when the server has let the list expire meanwhile."""
     try:
-        return list(_pages(requests, path, trim, what))
+        return list(_pages(api, path, trim, what))
     except ExpiredError:
-        return list(_pages(requests, path, trim, what))
+        return list(_pages(api, path, trim, what))
 
 
-def _pages(requests: Requests, path: str, trim: _Trim, what: str) -> Iterator[KubernetesObject]:
+def _pages(api: Requests, path: str, trim: _Trim, what: str) -> Iterator[KubernetesObject]:
     token: str | None = None
     while True:
-        page = requests.get(path, what, {"limit": str(PAGE), **({"continue": token} if token else {})})
+        page = api.get(path, what, {"limit": str(PAGE), **({"continue": token} if token else {})})
         yield from map(trim, page["items"])
         token = page["metadata"].get("continue")
         if not token:
