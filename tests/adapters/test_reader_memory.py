@@ -111,7 +111,7 @@ class _Quiet(WSGIRequestHandler):
 
 
 @pytest.mark.slow
-def test_fifty_thousand_workloads_are_read_within_512_mb_and_stored_within_a_gigabyte(server: str) -> None:
+def test_fifty_thousand_workloads_are_read_and_stored_within_512_mb(server: str) -> None:
     command = [sys.executable, "-c", READ, server]
     path = {"PYTHONPATH": str(ROOT / "layers/taskgov/python"), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=path)  # noqa: S603 - our own code
@@ -119,5 +119,4 @@ def test_fifty_thousand_workloads_are_read_within_512_mb_and_stored_within_a_gig
     workloads, read, peak, stored = map(int, done.stdout.split())
     print(f"{workloads:,} workloads: {read // 1024} MiB when read, {peak // 1024} MiB with {stored // MIB} MiB of JSON")
     assert workloads == WORKLOADS
-    assert read * 1024 < 512 * MIB
-    assert peak * 1024 < 1024 * MIB  # what read_snapshot has, whose snapshot is one document
+    assert peak * 1024 < 512 * MIB

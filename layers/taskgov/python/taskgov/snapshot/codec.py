@@ -6,16 +6,22 @@ bytes and the same digest.
 
 import hashlib
 import json
+from dataclasses import fields, replace
 from functools import cache
 
 from pydantic import TypeAdapter
 
-from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.model import KueueObjects, Snapshot
 
 
 def snapshot_to_json(snapshot: Snapshot) -> bytes:
     """Return the canonical bytes of a snapshot."""
-    data = _adapter().dump_python(snapshot, mode="json", by_alias=True, exclude_defaults=True)
+    rest = replace(snapshot, kueue=KueueObjects())
+    data = _adapter().dump_python(rest, mode="json", by_alias=True, exclude_defaults=True)
+    # Raw JSON already, and by far the most of it: a copy of tens of thousands of workloads would take hundreds of MiB.
+    kueue = {each.name: objects for each in fields(KueueObjects) if (objects := getattr(snapshot.kueue, each.name))}
+    if kueue:
+        data["kueue"] = kueue
     return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
