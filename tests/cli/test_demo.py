@@ -182,5 +182,17 @@ def test_the_first_day_comes_after_the_walkthroughs_of_the_demo(
 ) -> None:
     asked(tmp_path, monkeypatch)
     result = runner.invoke(app, ["demo"])
-    assert result.output.index("A question in the middle") < result.output.index(first_day.TITLE)
-    assert result.output.splitlines()[-1] == "demo: 3 checks passed, 1 failed"
+    titles = ("A question in the middle", "The dashboard of these walkthroughs", first_day.TITLE)
+    places = [result.output.index(title) for title in titles]
+    assert places == sorted(places)
+
+
+@pytest.mark.usefixtures("another_day")
+def test_a_widget_of_the_dashboard_that_nothing_fills_is_a_failed_check(
+    runner: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked(tmp_path, monkeypatch)
+    result = runner.invoke(app, ["demo"], terminal_width=200)
+    said = " ".join(result.output.split())
+    assert "the widget Findings of the last audit has data: wanted some of its metrics, got" in said
+    assert result.output.splitlines()[-1] == "demo: 3 checks passed, 12 failed"  # nothing is measured in no time

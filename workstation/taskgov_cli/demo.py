@@ -16,9 +16,10 @@ from rich.text import Text
 from taskgov.allocation.codec import plan_to_json
 from taskgov_cli import chapters
 from taskgov_cli.onboarding import first_day
-from taskgov_cli.output import NO, OK, console, print_json
+from taskgov_cli.output import NO, OK, console, print_json, table
 from taskgov_cli.questions import Questions
 from taskgov_embedded.walkthrough import measured
+from taskgov_embedded.walkthrough.chapter import Check
 from taskgov_embedded.walkthrough.model import all_files, load
 from taskgov_embedded.walkthrough.player import Player
 from taskgov_embedded.walkthrough.world import World
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from typer import Typer
 
     from taskgov_cli.questions import Answer
-    from taskgov_embedded.walkthrough.chapter import Chapter, Check
+    from taskgov_embedded.walkthrough.chapter import Chapter
     from taskgov_embedded.walkthrough.model import Walkthrough
 
 SHOWN_METRICS = ("Borrowed", "Lent", "Preemptions")
@@ -40,11 +41,13 @@ SHOWN_METRICS = ("Borrowed", "Lent", "Preemptions")
 def run(files: tuple[Path, ...], reports: Path | None, *, app: Typer | None = None, as_json: bool, brief: bool) -> int:
     """Play these walkthroughs; return the exit code, 1 when a check failed.
 
-    With `app`, the command line itself, the first day is played after them.
+    With `app`, the command line itself, it is the whole demo: the dashboard is shown after them, and the first day.
     """
     demo = Demo(reports or Path(mkdtemp(prefix="taskgov-demo-")), brief=brief or as_json, quiet=as_json)
     for file in files:
         demo.play(load(file))
+    if files and app is not None:
+        demo.show_dashboard()
     if app is not None:
         demo.play_first_day(app)
     if as_json:
@@ -63,6 +66,8 @@ class Demo:
         self.data: list[dict[str, Any]] = []
         self._reports = reports
         self._pages: list[Path] = []
+        self._published: set[str] = set()
+        self._widgets: dict[str, tuple[str, ...]] = {}
         self._brief = brief
         self._console: Console = console()
         self._console.quiet = quiet
@@ -82,6 +87,8 @@ class Demo:
                 self._tell_answers(answers)
                 played.append(_as_data(chapter) | {"asked": [asdict(answer) for answer in answers]})
             series = measured.newest(world, SHOWN_METRICS)
+            self._published |= measured.published(world)
+            self._widgets = measured.dashboard(world)
         if series and not self._brief:
             self._console.print(chapters.metrics_table(series))
         metrics = [{"name": name, "dimensions": at, "value": value} for name, at, value in series]
@@ -93,6 +100,18 @@ class Demo:
                 "metrics": metrics,
             }
         )
+
+    def show_dashboard(self) -> None:
+        """Hold the stack's dashboard against what the walkthroughs measured: no widget may stay empty."""
+        self._console.rule(Text("The dashboard of these walkthroughs", style="bold"), align="left")
+        rows, checks = [], []
+        for title, names in self._widgets.items():
+            found = [name for name in names if name in self._published]
+            silent = [name for name in names if name not in self._published]
+            rows.append((title, ", ".join(found), ", ".join(silent)))
+            checks.append(Check(f"the widget {title} has data", bool(found), "some of its metrics", ", ".join(found)))
+        self._console.print(table("", ("widget", "measured", "nothing to measure here"), rows))
+        self._judge("The dashboard", 1, "what it shows", checks)
 
     def play_first_day(self, app: Typer) -> None:
         """Play the first day with a cluster: the commands of onboarding, as a person types them."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 
 NAMESPACE = "TaskGovernance"
 MINUTE = 60
+SEARCHED = re.compile(r'Namespace="TaskGovernance" MetricName="(\w+)"')
 
 
 def dimensions_of(check: MetricCheck, cluster_name: str) -> dict[str, str]:
@@ -50,6 +53,24 @@ def newest_value(result: Mapping[str, list[Any]]) -> float:
     """Return the value of the latest moment, whatever the order."""
     _, value = max(zip(result["Timestamps"], result["Values"], strict=True))
     return float(value)
+
+
+def published(world: World) -> set[str]:
+    """Return the names of all metrics that were measured."""
+    paginator = world.stack.client("cloudwatch").get_paginator("list_metrics")
+    return {metric["MetricName"] for page in paginator.paginate(Namespace=NAMESPACE) for metric in page["Metrics"]}
+
+
+def dashboard(world: World) -> dict[str, tuple[str, ...]]:
+    """Return the widgets of the stack's dashboard that show our metrics: title and names, from top to bottom."""
+    cloudwatch = world.stack.client("cloudwatch")
+    (entry,) = cloudwatch.list_dashboards()["DashboardEntries"]
+    body = json.loads(cloudwatch.get_dashboard(DashboardName=entry["DashboardName"])["DashboardBody"])
+    named = {
+        widget["properties"]["title"]: SEARCHED.findall(json.dumps(widget).replace('\\"', '"'))
+        for widget in body["widgets"]
+    }
+    return {title: tuple(dict.fromkeys(names)) for title, names in named.items() if names}
 
 
 def newest(world: World, names: tuple[str, ...]) -> list[tuple[str, dict[str, str], float]]:
