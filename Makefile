@@ -3,6 +3,9 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
+# What is compiled is kept, whatever the shell says: every process would compile the product and the tests anew.
+export PYTHONDONTWRITEBYTECODE :=
+
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -32,13 +35,13 @@ demo: $(READY) ## Govern a cluster on the embedded stack: every walkthrough, eac
 	@echo "Playing the walkthroughs on the embedded stack ..." >&2
 	@$(BIN)/taskgov demo $(ARGS)
 
-# What `make test` runs: everything that has no target of its own.
+# What `make test` runs: everything that has no target of its own. A file stays in one process, which opens its world once.
 FAST := not slow and not faults and not cluster and not browser
 
 .PHONY: test
 test: $(READY) ## Run the tests: fast, hermetic, no network (ARGS="-k name")
 	@echo "Running the tests ..."
-	@$(BIN)/pytest --numprocesses auto --quiet -m "$(FAST)" $(ARGS)
+	@$(BIN)/pytest --numprocesses auto --dist loadfile --quiet -m "$(FAST)" $(ARGS)
 
 .PHONY: test-slow
 test-slow: $(READY) ## Run what needs the package index: `sam build` on a machine without the runtime's Python
@@ -75,7 +78,7 @@ test-local-invoke: $(READY) $(AWSCLI)/.ready ## Run every function in a Lambda c
 
 .PHONY: coverage
 coverage: $(READY) ## Run the tests and show what they do not reach
-	@$(BIN)/pytest --numprocesses auto --quiet -m "$(FAST)" --cov --cov-report=term:skip-covered $(ARGS)
+	@$(BIN)/pytest --numprocesses auto --dist loadfile --quiet -m "$(FAST)" --cov --cov-report=term:skip-covered $(ARGS)
 
 .PHONY: lint
 lint: $(READY) ## Check style, types, the order of the rooms, security, and the template (three ways)

@@ -190,3 +190,15 @@ def test_a_policy_with_a_condition_that_cannot_be_evaluated_is_listed(app: Path,
 def test_a_second_stack_at_the_same_time_is_refused(stack: Stack, app: Path) -> None:
     with pytest.raises(RuntimeError, match="one stack at a time"):
         Stack(app).open()
+
+
+def test_moto_gets_the_request_that_was_read_here_unless_reading_used_it_up(stack: Stack) -> None:
+    """A form is read once; what is no form comes to moto whole, twice too."""
+    stack.client("s3").create_bucket(Bucket="kept")
+    stack.faults.duplicate("s3", "PutObject")
+    stack.client("s3").put_object(Bucket="kept", Key="a b/ä", Body=b"x" * 100_000)
+    assert stack.client("s3").get_object(Bucket="kept", Key="a b/ä")["Body"].read() == b"x" * 100_000
+    topic = stack.client("sns").create_topic(Name="one")["TopicArn"]
+    stack.faults.duplicate("sns", "SetTopicAttributes")
+    stack.client("sns").set_topic_attributes(TopicArn=topic, AttributeName="DisplayName", AttributeValue="a & b = c")
+    assert stack.client("sns").get_topic_attributes(TopicArn=topic)["Attributes"]["DisplayName"] == "a & b = c"

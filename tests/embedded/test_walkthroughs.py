@@ -1,34 +1,21 @@
-"""The walkthroughs that `make demo` plays, played as tests; and proof that their checks can fail."""
+"""The walkthroughs that `make demo` plays, played as tests; that their checks can fail is in `test_checks`."""
 
-from collections.abc import Iterator
-from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 from pydantic import ValidationError
 
-from taskgov_embedded.walkthrough.chapter import Chapter
 from taskgov_embedded.walkthrough.checks import CHECKS
 from taskgov_embedded.walkthrough.model import Expectations, Walkthrough, all_files, load
-from taskgov_embedded.walkthrough.player import Player
-from taskgov_embedded.walkthrough.world import World
+from tests.support.played import played_once
 
 FILES = all_files()
 
 
 @pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
-def test_everything_that_a_walkthrough_expects_holds(file: Path) -> None:
-    walkthrough = load(file)
-    with World(walkthrough) as world:
-        failed = [
-            f"{chapter.title}: {check.what}: wanted {check.wanted}, got {check.got}"
-            for chapter in Player(walkthrough, world).play()
-            for check in chapter.checks
-            if not check.passed
-        ]
-    assert failed == []
+def test_everything_that_a_walkthrough_expects_holds(file: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    assert played_once(tmp_path_factory, file).failed == ()
 
 
 def test_every_kind_of_expectation_has_its_check() -> None:
@@ -54,72 +41,3 @@ def test_an_action_is_one_thing() -> None:
     data["steps"][0]["do"].append({"waitMinutes": 1, "audit": True})
     with pytest.raises(ValidationError, match="one thing"):
         Walkthrough.model_validate(data)
-
-
-@pytest.fixture(scope="module")
-def first_steps() -> Iterator[tuple[World, list[Chapter]]]:
-    """The first walkthrough up to its second step, where team A borrows; the world stays open."""
-    walkthrough = load(FILES[0])
-    with World(walkthrough) as world:
-        player = Player(walkthrough.model_copy(update={"steps": walkthrough.steps[:2]}), world)
-        yield world, list(player.play())
-
-
-WRONG: dict[str, Any] = {
-    "jobs": {"team-a/imagenet-gpu-team-a-1": "Suspended"},
-    "pods": {"team-a/imagenet-gpu-team-a-1": {"Running": 2}},
-    "usage": [{"team": "team-a", "flavor": "ml.g5.8xlarge", "borrowed": {"nvidia.com/gpu": 2}}],
-    "workloads": [{"team": "team-a", "rows": []}],
-    "conditions": [
-        {
-            "team": "team-a",
-            "job": "imagenet-gpu-team-a-1",
-            "conditions": [{"type": "Admitted", "status": "False", "reason": "Admitted", "message": "*"}],
-        }
-    ],
-    "queues": [{"team": "team-a", "holds": {"spec.queueingStrategy": "StrictFIFO"}}],
-    "preemptions": [{"victim": "team-a/imagenet-gpu-team-a-1", "by": "team-b", "reason": "InClusterQueue"}],
-    "priorities": {"team-a/imagenet-gpu-team-a-1": 71},
-    "admittedInOrder": ["team-a/imagenet-gpu-team-a-1", "team-a/etcd-gpu"],
-    "quotas": [{"team": "team-a", "resources": [{"InstanceType": "ml.g5.8xlarge", "Count": 3}]}],
-    "plan": {"outcome": "apply"},
-    "runs": [{"machine": "audit"}],
-    "metrics": [
-        {
-            "name": "Borrowed",
-            "team": "team-a",
-            "instanceType": "ml.g5.8xlarge",
-            "resource": "nvidia.com/gpu",
-            "value": 2,
-        }
-    ],
-    "published": ["Quota Changes Applied"],
-    "notices": ["anything"],
-    "teamNotices": [{"topic": "taskgov-team-a", "says": ["anything"]}],
-    "leases": [{"to": "team-a", "from": "team-b", "count": 1, "state": "active"}],
-    "deadLetters": 1,
-    "ignored": 7,
-    "writes": 1,
-    "report": {"findings": []},
-}
-
-
-def test_there_is_a_wrong_expectation_of_every_kind() -> None:
-    assert set(Expectations.model_validate(WRONG).model_fields_set) == set(Expectations.model_fields)
-
-
-@pytest.mark.parametrize("member", sorted(WRONG))
-def test_a_wrong_expectation_fails_and_says_what_holds(member: str, first_steps: tuple[World, list[Chapter]]) -> None:
-    world, chapters = first_steps
-    expected = Expectations.model_validate({member: WRONG[member]})
-    (name,) = expected.model_fields_set
-    results = list(CHECKS[name](getattr(expected, name), chapters[1], world))
-    failed = [check for check in results if not check.passed]
-    assert failed
-    assert all(check.what and check.wanted != check.got for check in failed)
-
-
-def test_a_chapter_keeps_what_led_to_it(first_steps: tuple[World, list[Chapter]]) -> None:
-    _, chapters = first_steps
-    kept = {field.name for field in fields(Chapter) if getattr(chapters[0], field.name)}
-    assert {"moments", "calls", "results", "plans", "executions", "quotas_after", "checks"} <= kept

@@ -66,6 +66,15 @@ class Recorded:
             text = text.replace(physical, logical)
         return text.rpartition(":::")[2] if ":::" in text else text.rpartition("111122223333:")[2]
 
+    def add(self, other: Recorded) -> None:
+        """Add what another record has, after one's own."""
+        self.policies = self.policies or other.policies
+        self.names = self.names or other.names
+        self.needs = other.needs | self.needs
+        self.used = other.used | self.used
+        self.denied += other.denied
+        self.unknown_condition_keys |= other.unknown_condition_keys
+
     def take(self, stack: Stack, where: str, asked: list[Need]) -> None:
         """Add what one stack has seen."""
         self.denied += [f"{where}: {moment.what}" for moment in stack.timeline.of("denied")]
@@ -94,15 +103,6 @@ def recording(recorded: Recorded, world: World, where: str) -> Iterator[World]:
             _needs_of_creation(stack, machine, asking)
         yield world
         recorded.take(stack, where, asked)
-
-
-def play(recorded: Recorded, names: list[str]) -> None:
-    """Play the walkthroughs whose names begin so; all with an empty list."""
-    for file in all_files():
-        if not names or file.stem.startswith(tuple(names)):
-            walkthrough = load(file)
-            with recording(recorded, World(walkthrough), file.stem) as world:
-                list(Player(walkthrough, world).play())
 
 
 def play_beside(recorded: Recorded) -> None:

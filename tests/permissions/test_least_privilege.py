@@ -13,8 +13,10 @@ from taskgov_embedded.deployable import TEMPLATE
 from taskgov_embedded.walkthrough.model import all_files, load
 from taskgov_embedded.walkthrough.player import Player
 from taskgov_embedded.walkthrough.world import World
-from tests.permissions.playing import Recorded, play, play_beside
+from tests.permissions.playing import Recorded, play_beside
 from tests.support.golden import assert_section
+from tests.support.once import once
+from tests.support.played import played_once
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,9 +43,22 @@ UNUSED = {
 
 
 @pytest.fixture(scope="module")
-def recorded() -> Recorded:
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    seen = _of_walkthroughs(tmp_path_factory, REPRESENTATIVE)
+    seen.add(once(tmp_path_factory, "beside-the-walkthroughs", _beside))
+    return seen
+
+
+def _of_walkthroughs(factory: pytest.TempPathFactory, numbers: list[str]) -> Recorded:
     seen = Recorded()
-    play(seen, REPRESENTATIVE)
+    for file in all_files():
+        if file.stem[:2] in numbers:
+            seen.add(played_once(factory, file).recorded)
+    return seen
+
+
+def _beside() -> Recorded:
+    seen = Recorded()
     play_beside(seen)
     return seen
 
@@ -157,9 +172,10 @@ def test_the_page_lists_every_permission_and_where_it_is_used(recorded: Recorded
 
 
 @pytest.mark.slow
-def test_no_walkthrough_needs_more_than_the_representative_ones(recorded: Recorded) -> None:
-    everything = Recorded()
-    play(everything, [])
+def test_no_walkthrough_needs_more_than_the_representative_ones(
+    recorded: Recorded, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    everything = _of_walkthroughs(tmp_path_factory, [file.stem[:2] for file in all_files()])
     assert everything.denied == []
     assert {one for one in everything.used if one not in recorded.used} == set()
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from botocore.model import OperationNotFoundError
+from moto.core import botocore_stubber
 from moto.core.botocore_stubber import BotocoreStubber
 from moto.core.exceptions import ServiceException
 from moto.core.parse import PROTOCOL_PARSERS
@@ -120,6 +121,7 @@ class Gateway:
         """Stand between botocore and moto."""
         original = BotocoreStubber.process_request
         self._original = original
+        botocore_stubber.normalize_request = self._normalized
 
         def enter(stubber: Any, request: Any) -> Answer | None:
             return self._enter(stubber, request)
@@ -129,6 +131,7 @@ class Gateway:
     def uninstall(self) -> None:
         """Let requests go to moto directly again."""
         BotocoreStubber.process_request = self._original
+        botocore_stubber.normalize_request = normalize_request
         self._original = None
 
     def _enter(self, stubber: Any, request: Any) -> Answer | None:
@@ -139,8 +142,17 @@ class Gateway:
 
         # What the account does is not done in the environment of the function that asked for it.
         with self._outside():
-            read = self._read(normalize_request(request))
+            normalized = normalize_request(request)
+            read = self._read(normalized)
+            if _stays_whole(normalized):
+                request.read_by_the_gateway = normalized
             return to_moto() if read is None else self.take(*read, to_moto)
+
+    @staticmethod
+    def _normalized(request: Any) -> Any:
+        """Give moto what was read here already: reading a request takes it as long as much of what it does with one."""
+        read = getattr(request, "read_by_the_gateway", None)
+        return normalize_request(request) if read is None else read
 
     def take(self, call: Call, wire: _Wire, to_moto: Callable[[], Answer]) -> Answer:
         """Handle one call from fault to record."""
@@ -258,6 +270,12 @@ def _rewind(body: Any) -> None:
     """Let moto read a streamed body (S3's chunks with a trailing checksum) that was read here already."""
     if hasattr(body, "seek"):
         body.seek(0)
+
+
+def _stays_whole(request: Any) -> bool:
+    """Say whether a request can be read again as if it were new: a form is used up, and what is packed is unpacked."""
+    form = str(request.content_type or "").startswith(("application/x-www-form-urlencoded", "multipart/"))
+    return not form and not request.content_encoding
 
 
 def _parse(service: str, request: Any) -> tuple[str, Mapping[str, Any], Any]:

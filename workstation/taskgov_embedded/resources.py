@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import moto.backends  # noqa: F401 moto finds its CloudFormation models among what is imported
 from moto.cloudformation import models, parsing
 from moto.cloudformation.exceptions import UnformattedGetAttTemplateException
+from moto.cloudformation.models import cloudformation_backends
 
 from taskgov_embedded import definitions
 from taskgov_embedded.changed_by_api import ChangedByApi
@@ -132,10 +133,11 @@ class Resources:
         """Create everything in the template."""
         self.refuse_unknown(translated)
         with self.in_moto():
-            given = [{"ParameterKey": key, "ParameterValue": str(value)} for key, value in parameters.items()]
-            client = self._clients.of_person("cloudformation")
-            made = client.create_stack(StackName=STACK_NAME, TemplateBody=json.dumps(translated.cfn), Parameters=given)
-            self._place.stacks[STACK_NAME] = made["StackId"]
+            # Not by a client: two hundred kilobytes would be quoted for a form, and unquoted, several times over.
+            backend = cloudformation_backends[self._place.account][self._place.region]
+            given = {key: str(value) for key, value in parameters.items()}
+            made = backend.create_stack(STACK_NAME, json.dumps(translated.cfn), given)
+            self._place.stacks[STACK_NAME] = made.stack_id
             self.read_back()
         self._complete_buckets()
         self._note_what_permissions_depend_on()

@@ -1,0 +1,42 @@
+"""Play each walkthrough once in a run of the tests: for what it expects, and for the permissions that it needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from taskgov_embedded.walkthrough.model import load
+from taskgov_embedded.walkthrough.player import Player
+from taskgov_embedded.walkthrough.world import World
+from tests.permissions.playing import Recorded, recording
+from tests.support.once import once
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What a walkthrough showed: each check that failed, and what its roles needed."""
+
+    failed: tuple[str, ...]
+    recorded: Recorded = field(default_factory=Recorded)
+
+
+def played_once(factory: pytest.TempPathFactory, file: Path) -> Played:
+    """Return what came of the walkthrough in `file`, played by whoever asks first."""
+    return once(factory, f"walkthrough-{file.stem}", lambda: _play(file))
+
+
+def _play(file: Path) -> Played:
+    walkthrough, recorded = load(file), Recorded()
+    with recording(recorded, World(walkthrough), file.stem) as world:
+        failed = tuple(
+            f"{chapter.title}: {check.what}: wanted {check.wanted}, got {check.got}"
+            for chapter in Player(walkthrough, world).play()
+            for check in chapter.checks
+            if not check.passed
+        )
+    return Played(failed, recorded)
