@@ -1,10 +1,18 @@
 """What every test stands on: no credentials, a Region, and no network beyond this machine (see pytest's options)."""
 
+import gc
+
 import pytest
 from hypothesis import settings
 
 settings.register_profile("taskgov", deadline=None, derandomize=True)  # a busy machine is no failure; seeded
 settings.load_profile("taskgov")
+
+
+def pytest_collection_finish() -> None:
+    """Let the collector pass over what was imported, a million objects: it looked at them again for each world."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from moto.stepfunctions import parser
 from moto.stepfunctions.parser.asl.parse.asl_parser import AmazonStateLanguageParser
+from moto.stepfunctions.parser.utils import TMP_THREADS
 
 from taskgov_embedded.cluster_port import StaticCluster
 from taskgov_embedded.expressions import declare
@@ -288,3 +289,12 @@ def test_jitter_is_drawn_alike_in_each_run(app: Path) -> None:
     first = taken()
     assert 0 < first < 30
     assert taken() == first
+
+
+def test_moto_keeps_no_thread_of_a_stack_that_is_closed(app: Path) -> None:
+    """Each thread keeps its stack: a process that opens many would grow by all of them."""
+    with Stack(app) as stack:
+        stack.start_execution("Machine", {"name": "one", "parts": ["a"]})
+        stack.run_until_quiet()
+        assert TMP_THREADS != []
+    assert TMP_THREADS == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import time
 from dataclasses import asdict
@@ -43,6 +44,7 @@ def run(files: tuple[Path, ...], reports: Path | None, *, app: Typer | None = No
 
     With `app`, the command line itself, it is the whole demo: the dashboard is shown after them, and the first day.
     """
+    gc.freeze()  # the collector need not look at what was imported, a million objects, again for each world
     demo = Demo(reports or Path(mkdtemp(prefix="taskgov-demo-")), brief=brief or as_json, quiet=as_json)
     for file in files:
         demo.play(load(file))

@@ -28,6 +28,7 @@ from moto.stepfunctions.parser.asl.jsonata import jsonata as moto_jsonata
 from moto.stepfunctions.parser.asl.utils.encoding import to_json_str
 from moto.stepfunctions.parser.backend.execution import BaseExecutionWorkerCommunication
 from moto.stepfunctions.parser.models import StepFunctionsParserBackend
+from moto.stepfunctions.parser.utils import TMP_THREADS
 
 from taskgov_embedded.baton import Baton, CooperativeEvent, CooperativeThread
 from taskgov_embedded.expressions import Bound, compose, declare, evaluate_jsonata, timestamp, with_times_as_text
@@ -108,6 +109,7 @@ class Interpreter:
         """Take them out, last first."""
         while self._undo:
             self._undo.pop()()
+        TMP_THREADS.clear()  # moto keeps every thread of every execution, and each keeps its stack
 
     def _replace(self, owner: Any, name: str, value: Any) -> None:
         before = inspect.getattr_static(owner, name)
