@@ -51,6 +51,10 @@ test-slow: $(READY) ## Run what needs the package index: `sam build` on a machin
 test-faults: $(READY) ## Break every call of a run in every way, and drown it in events; prove that it comes out right
 	@$(BIN)/pytest --quiet -m faults -s tests/faults $(ARGS)
 
+.PHONY: cluster-programs
+cluster-programs: $(READY) ## Build the API server, etcd and Kueue that test-cluster runs (needs Go; some minutes, once)
+	@$(BIN)/python -m tests.cluster.binaries
+
 .PHONY: test-cluster
 test-cluster: $(READY) ## Prove it on a real API server with the real Kueue (needs Go, or TASKGOV_TEST_KUBECONFIG)
 	@$(BIN)/pytest --quiet -m cluster tests/cluster $(ARGS)

@@ -71,3 +71,7 @@ def _go(*arguments: str) -> str:
     command = [str(shutil.which("go")), *arguments]
     done = subprocess.run(command, cwd=TOOLS, env=environment, check=True, text=True, stdout=subprocess.PIPE)  # noqa: S603 - fixed words
     return done.stdout
+
+
+if __name__ == "__main__":
+    print(f"built: {binaries().folder}")
