@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -56,8 +55,7 @@ def local_account() -> Iterator[dict[str, Any]]:
             raise SystemExit("`taskgov local` did not start; what it said is above")
         yield json.loads(line)
     finally:
-        process.send_signal(signal.SIGINT)
-        process.wait(START_SECONDS)
+        _end(process)
 
 
 def invoke(logical_id: str, sample: str, function: Mapping[str, str], variables: Path) -> Any:
@@ -90,8 +88,13 @@ def start_lambda(function: Mapping[str, str], variables: Path, port: int) -> Ite
     try:
         yield
     finally:
-        process.send_signal(signal.SIGINT)
-        process.wait(START_SECONDS)
+        _end(process)
+
+
+def _end(process: subprocess.Popen[Any]) -> None:
+    """Ask a server to end. Not as Ctrl-C would: what runs in the background of a script is deaf to that."""
+    process.terminate()
+    process.wait(START_SECONDS)
 
 
 def run(command: list[str]) -> subprocess.CompletedProcess[str]:
