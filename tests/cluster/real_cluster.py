@@ -8,6 +8,7 @@ workload along.
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
@@ -220,7 +221,7 @@ class RealCluster:
             really_wait(0.1)
             waited += 0.1
             now = self.state()
-            steady = steady + 0.1 if now == before else 0.0
+            steady = steady + 0.1 if now == before and self._queues_know() else 0.0
             before = now
             if steady >= (STEADY_WHILE_SOME_WAIT if now[1] else STEADY):
                 return now
@@ -232,6 +233,18 @@ class RealCluster:
         versions = ((one["metadata"]["uid"], one["metadata"]["resourceVersion"]) for one in (*workloads, *queues))
         some_wait = any(not is_true(one, "QuotaReserved") and not is_true(one, "Finished") for one in workloads)
         return tuple(sorted(versions)), some_wait
+
+    def _queues_know(self) -> bool:
+        """Say whether each queue's status counts who holds quota in it: Kueue writes it some time later."""
+        reserving = Counter(
+            one["status"]["admission"]["clusterQueue"]
+            for one in self.store.list("workloads")
+            if is_true(one, "QuotaReserved") and not is_true(one, "Finished")
+        )
+        queues = self.store.list("clusterqueues")
+        return all(
+            one.get("status", {}).get("reservingWorkloads", 0) == reserving[one["metadata"]["name"]] for one in queues
+        )
 
     def _watch(self) -> None:
         kind = self.kube.kind_of({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload"})
