@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 
 from taskgov_embedded.walkthrough.world import World
@@ -12,6 +11,7 @@ from tests.support.operating import (
     AFTER,
     DOCUMENT,
     HALF,
+    a_run_with_the_lock,
     counts,
     data,
     file_of,
@@ -35,16 +35,8 @@ def plan(planned: World) -> str:
 
 
 def test_a_plan_is_not_written_while_a_run_holds_the_lock(planned: World, plan: str) -> None:
-    table = boto3.resource("dynamodb").Table(planned.stack.outputs["TableName"])
-    key = {"pk": f"CLUSTER#{planned.cluster_arn}", "sk": "STATE"}
-    in_an_hour = int(planned.clock.now.timestamp()) + 3600
-    table.update_item(
-        Key=key,
-        UpdateExpression="SET lockOwner = :run, lockExpires = :then",
-        ExpressionAttributeValues={":run": "a run", ":then": in_an_hour},
-    )
-    result = taskgov("apply", plan, "--yes")
-    table.update_item(Key=key, UpdateExpression="REMOVE lockOwner, lockExpires")
+    with a_run_with_the_lock(planned):
+        result = taskgov("apply", plan, "--yes")
     assert (result.exit_code, "a run holds the lock" in result.stderr, planned.quotas()) == (1, True, {})
 
 

@@ -12,11 +12,13 @@ from tests.support.operating import (
     APPLIED,
     BEFORE,
     G5,
+    a_run_with_the_lock,
     counts,
     data,
     last_plan,
     opened,
     played,
+    state,
     taskgov,
 )
 
@@ -71,20 +73,12 @@ def test_a_rollback_leaves_everything_when_somebody_changed_a_part_of_it(applied
 @in_a_fork
 def test_a_rollback_waits_for_no_run_and_releases_its_lock(applied: World) -> None:
     plan = last_plan()
-    table = boto3.resource("dynamodb").Table(applied.stack.outputs["TableName"])
-    key = {"pk": f"CLUSTER#{applied.cluster_arn}", "sk": "STATE"}
-    in_an_hour = int(applied.clock.now.timestamp()) + 3600
-    table.update_item(
-        Key=key,
-        UpdateExpression="SET lockOwner = :run, lockExpires = :then",
-        ExpressionAttributeValues={":run": "a run", ":then": in_an_hour},
-    )
-    busy = taskgov("rollback", plan, "--yes")
-    table.update_item(Key=key, UpdateExpression="REMOVE lockOwner, lockExpires")
+    with a_run_with_the_lock(applied):
+        busy = taskgov("rollback", plan, "--yes")
     assert (busy.exit_code, counts(applied)) == (1, AFTER)
     assert "a run holds the lock" in busy.stderr
     assert taskgov("rollback", plan, "--yes").exit_code == 0
-    assert "lockOwner" not in table.get_item(Key=key)["Item"]
+    assert "lockOwner" not in state(applied)
 
 
 @in_a_fork

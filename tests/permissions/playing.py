@@ -244,7 +244,7 @@ def _is_named(stack: Stack, logical_id: str) -> bool:
 
 def _needs_of_creation(stack: Stack, machine: str, asking: Any) -> None:
     """Ask for what Step Functions wants when a machine is created, which was before anybody listened."""
-    from taskgov_embedded.stack import LOG_DELIVERY, TRACING
+    from taskgov_embedded.machine_logging import LOG_DELIVERY, TRACING
 
     role = stack.resolved(machine).properties["RoleArn"]
     for action in (*LOG_DELIVERY, *TRACING):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from taskgov import scheduling
 from taskgov.scheduling import ManagerConfig, RequeueBackoff, World
 from tests.scheduling.builders import (
     HYPERPOD_PREEMPTION,
@@ -327,3 +328,9 @@ def test_a_copy_goes_its_own_way() -> None:
     assert world.admission("default/owner") is None
     assert world.quota("b").usage == {"gpu/cpu": 4_000}
     assert names(world.cycle(NOW)) == ([], [], ["owner"])
+
+
+def test_every_public_name_is_found_when_it_is_asked_for_and_no_other() -> None:
+    assert [name for name in scheduling.__all__ if getattr(scheduling, name, None) is None] == []
+    with pytest.raises(AttributeError, match="no attribute 'Wrld'"):
+        scheduling.Wrld  # noqa: B018 asking is the test

@@ -1,6 +1,8 @@
 """An embedded account on which commands are run as a person runs them, with boto3's own default clients."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +77,31 @@ def counts(world: World) -> dict[str, int]:
 
 def last_plan() -> str:
     return str(data("history", "ml-cluster")[0]["planId"])
+
+
+def state(world: World) -> dict[str, Any]:
+    """What the stack keeps of the cluster, its lock included."""
+    table, key = _state(world)
+    return dict(table.get_item(Key=key)["Item"])
+
+
+@contextmanager
+def a_run_with_the_lock(world: World) -> Iterator[None]:
+    """Let a run hold the cluster's lock meanwhile."""
+    table, key = _state(world)
+    in_an_hour = int(world.clock.now.timestamp()) + 3600
+    table.update_item(
+        Key=key,
+        UpdateExpression="SET lockOwner = :run, lockExpires = :then",
+        ExpressionAttributeValues={":run": "a run", ":then": in_an_hour},
+    )
+    yield
+    table.update_item(Key=key, UpdateExpression="REMOVE lockOwner, lockExpires")
+
+
+def _state(world: World) -> tuple[Any, dict[str, str]]:
+    table = boto3.resource("dynamodb").Table(world.stack.outputs["TableName"])
+    return table, {"pk": f"CLUSTER#{world.cluster_arn}", "sk": "STATE"}
 
 
 def be(person: str, world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,6 +37,24 @@ if TYPE_CHECKING:
 MAX_PAYLOAD = 6 * 1024 * 1024
 """Bytes of a synchronous request or response."""
 
+PURE_PACKAGES = (
+    "taskgov.quantities",
+    "taskgov.errors",
+    "taskgov.findings",
+    "taskgov.hyperpod",
+    "taskgov.policy",
+    "taskgov.scheduling",
+    "taskgov.snapshot",
+    "taskgov.allocation",
+    "taskgov.kueue",
+    "taskgov.audit",
+    "taskgov.explain",
+    "taskgov.contracts",
+    "taskgov.ports",
+    "taskgov.services",
+)
+"""Packages of the layer that hold no state of a function (they read no environment): one copy serves all functions."""
+
 
 @dataclass(frozen=True, slots=True)
 class FunctionSpec:

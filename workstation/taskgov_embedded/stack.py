@@ -8,7 +8,6 @@ in (`emit`, or any boto3 client), time is moved (`run_until_quiet`, `advance`), 
 from __future__ import annotations
 
 import json
-import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -17,7 +16,7 @@ import boto3
 from moto import mock_aws
 from moto.moto_api._internal import mock_random
 
-from taskgov_embedded import process
+from taskgov_embedded import machine_logging, process
 from taskgov_embedded.access import Place
 from taskgov_embedded.account import Account
 from taskgov_embedded.baton import Baton
@@ -38,9 +37,10 @@ from taskgov_embedded.objects import ObjectEvents
 from taskgov_embedded.policies import Policies
 from taskgov_embedded.queues import Queues
 from taskgov_embedded.resources import Resources
-from taskgov_embedded.runtime import Runtime
+from taskgov_embedded.runtime import PURE_PACKAGES, Runtime
 from taskgov_embedded.sagemaker.service import SageMaker
 from taskgov_embedded.schedules import Schedules
+from taskgov_embedded.sleep import sleeping_on
 from taskgov_embedded.sts import Sts
 from taskgov_embedded.template import translate
 from taskgov_embedded.thrift import Thrift
@@ -49,7 +49,7 @@ from taskgov_embedded.trails import Trails
 from taskgov_embedded.updates import DeploymentFailedError, Updates
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from taskgov_embedded.gateway import Call
@@ -60,43 +60,6 @@ if TYPE_CHECKING:
 
 ACCOUNT = "111122223333"
 """The account of AWS's documentation."""
-
-PURE_PACKAGES = (
-    "taskgov.quantities",
-    "taskgov.errors",
-    "taskgov.findings",
-    "taskgov.hyperpod",
-    "taskgov.policy",
-    "taskgov.scheduling",
-    "taskgov.snapshot",
-    "taskgov.allocation",
-    "taskgov.kueue",
-    "taskgov.audit",
-    "taskgov.explain",
-    "taskgov.contracts",
-    "taskgov.ports",
-    "taskgov.services",
-)
-"""Packages of the layer that hold no state of a function (they read no environment): one copy serves all functions."""
-
-
-LOG_DELIVERY = (
-    "logs:CreateLogDelivery",
-    "logs:GetLogDelivery",
-    "logs:UpdateLogDelivery",
-    "logs:DeleteLogDelivery",
-    "logs:ListLogDeliveries",
-    "logs:PutResourcePolicy",
-    "logs:DescribeResourcePolicies",
-    "logs:DescribeLogGroups",
-)
-TRACING = (
-    "xray:PutTraceSegments",
-    "xray:PutTelemetryRecords",
-    "xray:GetSamplingRules",
-    "xray:GetSamplingTargets",
-)
-"""What Step Functions documents that a machine's role needs for logs and for traces."""
 
 
 class Stack:
@@ -205,7 +168,7 @@ class Stack:
         for part in parts:
             part.install()
             undo.callback(part.uninstall)
-        undo.enter_context(_sleeping_on(self._baton))
+        undo.enter_context(sleeping_on(self._baton))
         undo.callback(self._baton.close)
 
     def _build(self) -> None:
@@ -216,7 +179,7 @@ class Stack:
         self.schedules.arm()
         self.schedules.arm_rules()
         self._gateway.calls.clear()
-        self._need_what_machines_log_with()
+        machine_logging.check(self._resources, self._gateway)
 
     def update(self, template: str | Path, parameters: Mapping[str, str] | None = None) -> str | None:
         """Deploy another template, or the same one with other parameters, while everything else goes on.
@@ -250,14 +213,6 @@ class Stack:
         self._policies.forget()
         self.schedules.arm()
         return retained
-
-    def _need_what_machines_log_with(self) -> None:
-        """Check what Step Functions asks of a machine's role when it is created with logs or traces."""
-        for machine in self._resources.of("AWS::StepFunctions::StateMachine"):
-            logs = machine.properties.get("LoggingConfiguration", {}).get("Destinations")
-            traces = machine.properties.get("TracingConfiguration", {}).get("Enabled")
-            for action in (*(LOG_DELIVERY if logs else ()), *(TRACING if traces else ())):
-                self._gateway.allows(machine.properties["RoleArn"], action, "*")
 
     # Time
 
@@ -381,26 +336,3 @@ class Stack:
     def unknown_condition_keys(self) -> frozenset[str]:
         """Condition keys of policies that the stack cannot supply: what its permission checks do not cover."""
         return frozenset(self._gateway.unknown_condition_keys)
-
-
-class _sleeping_on:  # noqa: N801 reads as a statement
-    """Let `time.sleep` of the stack's threads pass time on its clock; a thread of anyone else sleeps as before."""
-
-    def __init__(self, baton: Baton) -> None:
-        self._baton = baton
-        self._own_sleep: Callable[[Any], None] = time.sleep
-
-    def __enter__(self) -> None:
-        own, baton = time.sleep, self._baton
-        self._own_sleep = own
-
-        def sleep(seconds: Any) -> None:
-            if baton.current() is not None or baton.is_driver():
-                baton.sleep(seconds)
-            else:
-                own(seconds)
-
-        time.sleep = sleep
-
-    def __exit__(self, *_about: object) -> None:
-        time.sleep = self._own_sleep
