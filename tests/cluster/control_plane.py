@@ -15,7 +15,7 @@ from urllib3.exceptions import HTTPError
 
 from tests.cluster import installation
 from tests.cluster.certificates import authority, signed
-from tests.cluster.kube import KUEUE, Kube, wait_for
+from tests.cluster.kube import KUEUE, Kube, conditions, wait_for
 from tests.cluster.processes import Program, free_ports, start
 from tests.cluster.tokens import Authenticator
 
@@ -93,7 +93,7 @@ class ControlPlane:
         kubeconfig = self.kubeconfig("kueue", "system:masters")
         arguments = [f"--config={path}", f"--kubeconfig={kubeconfig}", "--zap-log-level=2"]
         self._run("kueue", [*arguments, "--feature-gates=VisibilityOnDemand=false"])
-        wait_for("Kueue's webhooks answer", lambda: self._kueue_answers(kube), START_SECONDS)
+        self._wait_for_kueue(kube)
         self._configured = governance
 
     @property
@@ -109,6 +109,8 @@ class ControlPlane:
         self._run("kube-apiserver", self._api_server_arguments(certificate, key))
         kubeconfig = self.kubeconfig("administrator", "system:masters")
         wait_for("the API server is ready", lambda: self._api_answers(kubeconfig), START_SECONDS)
+        if "kueue" in self._programs:
+            self._wait_for_kueue(Kube(kubeconfig))
 
     def stop_api_server(self) -> None:
         """Stop the API server; the others go on without it."""
@@ -180,21 +182,32 @@ class ControlPlane:
         self._programs[name] = start(self._binaries.folder / name, self._folder, arguments)
 
     def _api_answers(self, kubeconfig: Path) -> bool:
+        """Ask whether it is ready, and for something of each kind: a store that begins refuses a while longer."""
         self._programs["kube-apiserver"].ensure_runs()
         try:
             # The client may find its discovery in a cache on disk, and so come as far as the question.
             with closing(Kube(kubeconfig)) as kube:
-                return kube.ready()
+                if not kube.ready():
+                    return False
+                for one in kube.list("apiextensions.k8s.io/v1", "CustomResourceDefinition"):
+                    kube.list(
+                        f"{one['spec']['group']}/{one['spec']['versions'][0]['name']}", one["spec"]["names"]["kind"]
+                    )
+                return True
         except (ApiException, HTTPError):
             return False
 
-    def _kueue_answers(self, kube: Kube) -> bool:
-        """Ask for something that every webhook and conversion has to pass, and that is not kept."""
-        self._programs["kueue"].ensure_runs()
+    def _wait_for_kueue(self, kube: Kube) -> None:
+        """Wait until every webhook and conversion lets something through, and the controllers have seen it."""
         probe: dict[str, Any] = {"apiVersion": KUEUE, "kind": "ClusterQueue", "metadata": {"name": "probe"}}
+        wait_for("Kueue's webhooks answer", lambda: self._made(kube, {**probe, "spec": {}}), START_SECONDS)
+        wait_for("Kueue follows", lambda: bool(conditions(kube.get(KUEUE, "ClusterQueue", "probe"))), START_SECONDS)
+        kube.delete([probe])
+
+    def _made(self, kube: Kube, probe: Object) -> bool:
+        self._programs["kueue"].ensure_runs()
         try:
-            kube.create({**probe, "spec": {}})
+            kube.create(probe)
         except ApiException:
             return False
-        kube.delete([probe])
         return True

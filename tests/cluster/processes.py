@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from pathlib import Path
 
-_STOP_SECONDS: Final = 15
 _COLLECT_AT_PERCENT: Final = "300"
 """Of a Go program's living memory; its default of 100 costs processor time for memory that a test machine has."""
 
@@ -31,13 +30,12 @@ class Program:
             raise RuntimeError(f"{self.name} ended with {self.process.returncode}:\n{tail}")
 
     def stop(self) -> None:
-        """Ask it to end, and end it when it does not."""
-        self.process.terminate()
-        try:
-            self.process.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        """End it where it is, as a machine that goes away does, and wait until it has.
+
+        Asked politely, an API server waits for the watches of its clients, which do not end.
+        """
+        self.process.kill()
+        self.process.wait()
 
 
 def start(program: Path, folder: Path, arguments: list[str]) -> Program:

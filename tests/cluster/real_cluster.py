@@ -10,8 +10,12 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from dataclasses import dataclass, field
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
+
+from kubernetes.client.exceptions import ApiException
+from urllib3.exceptions import HTTPError
 
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.kueue.workloads import preemptions_of
@@ -22,6 +26,7 @@ from taskgov_embedded.cluster.placement import place_all
 from taskgov_embedded.cluster.pods import placed, pods_of
 from taskgov_embedded.cluster.views import condition_status
 from tests.cluster.kube import is_true, really_wait
+from tests.cluster.workbench import succeed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -143,6 +148,31 @@ class Decisions:
         seen.admitted = admitted
 
 
+@dataclass(slots=True)
+class Lengths:
+    """The jobs that end by themselves: how long each runs, and since when it does."""
+
+    now: Callable[[], datetime]
+    _runs_for: dict[str, timedelta] = field(default_factory=dict)
+    _since: dict[str, datetime] = field(default_factory=dict)
+
+    def note(self, job: Object, seconds: int) -> None:
+        """Let a job end after it has run so long without a break."""
+        self._runs_for[job["metadata"]["uid"]] = timedelta(seconds=seconds)
+
+    def due(self, jobs: Objects) -> Objects:
+        """Return, once, those that have run to their end."""
+        found: Objects = []
+        for job in jobs:
+            uid = job["metadata"]["uid"]
+            if is_suspended(job):
+                self._since.pop(uid, None)
+            elif uid in self._runs_for and self.now() - self._since.setdefault(uid, self.now()) >= self._runs_for[uid]:
+                del self._runs_for[uid]
+                found.append(job)
+        return found
+
+
 class RealCluster:
     """What walkthroughs do with a cluster, done on a real one."""
 
@@ -152,6 +182,7 @@ class RealCluster:
         self.store = RealStore(kube, now)
         self.fleet = Fleet(self.store, name, now, InstanceTypeTable())  # type: ignore[arg-type]
         self._run_kueue = run_kueue
+        self._lengths = Lengths(now)
         self._decisions = Decisions()
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
@@ -192,11 +223,11 @@ class RealCluster:
         self.fleet.recover(node)
 
     def submit(self, manifest: Mapping[str, Any], *, run_seconds: int | None = None) -> Object:
-        """Create a job; one that ends by itself is not played here."""
+        """Create a job, and keep when it ends by itself."""
+        job = self.kube.create(runnable(manifest))
         if run_seconds is not None:
-            raise NotImplementedError("jobs that end by themselves are not played on the real cluster")
-        job = runnable(manifest)
-        return self.kube.create(job)
+            self._lengths.note(job, run_seconds)
+        return job
 
     def delete_job(self, kind: str, namespace: str, name: str) -> None:
         """Delete a job and what Kueue made of it; there is no garbage collector to do it."""
@@ -216,6 +247,8 @@ class RealCluster:
 
     def settle(self) -> State:
         """Wait, in real time, until nothing has changed for a while; return how it stands then."""
+        for job in self._lengths.due([one for plural in JOBS for one in self.store.list(plural)]):
+            succeed(self.kube, job)
         steady, before, waited = 0.0, self.state(), 0.0
         while waited < LONGEST:
             really_wait(0.1)
@@ -249,9 +282,12 @@ class RealCluster:
     def _watch(self) -> None:
         kind = self.kube.kind_of({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload"})
         while not self._stopped.is_set():
-            for event in kind.watch(timeout=1):
-                if event["type"] in {"ADDED", "MODIFIED"}:
-                    self._decisions.note(event["raw_object"])
+            try:
+                for event in kind.watch(timeout=1):
+                    if event["type"] in {"ADDED", "MODIFIED"}:
+                        self._decisions.note(event["raw_object"])
+            except (ApiException, HTTPError):
+                really_wait(0.1)  # the server is away; a new watch begins with how everything stands
 
 
 def runnable(manifest: Mapping[str, Any]) -> Object:

@@ -173,6 +173,10 @@ class RealActor(Actor):
                 policy = SchedulerConfig.model_validate(said["SchedulerConfig"])
                 quotas.create_scheduler_config(arn, said["Name"], policy)
                 self._real.follow_fair_share(policy)
+            case "update_cluster_scheduler_config":
+                policy = SchedulerConfig.model_validate(said["SchedulerConfig"])
+                quotas.update_scheduler_config(said["ClusterSchedulerConfigId"], said["TargetVersion"], policy)
+                self._real.follow_fair_share(policy)
             case _:
                 raise NotImplementedError(operation)
 

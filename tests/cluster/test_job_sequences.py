@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from taskgov.kueue.render import manager_configuration
-from tests.cluster.sequences import sequence
+from tests.cluster.job_sequences import sequence
 from tests.cluster.twin import Twin
 from tests.cluster.workbench import clear
 

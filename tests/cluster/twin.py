@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.hyperpod.names import namespace_of
 from taskgov.scheduling import ManagerConfig, World
+from tests.cluster.job_sequences import Complete, Edit, Sequence, Step, Submit
 from tests.cluster.kube import KUEUE, Kube, Object, conditions
-from tests.cluster.sequences import Complete, Edit, Sequence, Step, Submit
 from tests.cluster.workbench import complete, govern, submit
 
 if TYPE_CHECKING:

@@ -95,9 +95,17 @@ def is_suspended(kube: Kube, team: str, name: str) -> bool:
 
 
 def complete(kube: Kube, team: str, name: str) -> None:
-    """Let a running job be done, as the Job controller would write it."""
-    job = kube.get("batch/v1", "Job", name, names.namespace_of(team))
-    started = job["status"].get("startTime") or job["metadata"]["creationTimestamp"]
+    """Let a running job be done."""
+    succeed(kube, kube.get("batch/v1", "Job", name, names.namespace_of(team)))
+
+
+def succeed(kube: Kube, job: Object) -> None:
+    """Let a Job or a PyTorchJob that runs be done, as its controller would write it."""
+    started = job.get("status", {}).get("startTime") or job["metadata"]["creationTimestamp"]
+    if job["kind"] == "PyTorchJob":
+        done = {"type": "Succeeded", "status": "True", "reason": "PyTorchJobSucceeded", "lastTransitionTime": started}
+        kube.patch_status(job, {"completionTime": started, "conditions": [{**done, "message": "it is done"}]})
+        return
     met = {"status": "True", "reason": "CompletionsReached", "lastTransitionTime": started, "lastProbeTime": started}
     kube.patch_status(
         job,
