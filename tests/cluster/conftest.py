@@ -52,6 +52,11 @@ class OwnCluster:
     def run_kueue(self, governance: Object) -> None:
         self.plane.run_kueue(self.kube, governance)
 
+    @property
+    def runs_kueue(self) -> bool:
+        """Say whether Kueue's manager runs, with whatever configuration."""
+        return self.plane.runs_kueue
+
     def kubeconfig(self, user: str, group: str) -> Path:
         return self.plane.kubeconfig(user, group)
 

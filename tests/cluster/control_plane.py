@@ -97,6 +97,11 @@ class ControlPlane:
         self._configured = governance
 
     @property
+    def runs_kueue(self) -> bool:
+        """Say whether Kueue's manager runs."""
+        return "kueue" in self._programs
+
+    @property
     def kueue_log(self) -> Path:
         """The log of Kueue's manager."""
         return self._folder / "kueue.log"
@@ -109,7 +114,7 @@ class ControlPlane:
         self._run("kube-apiserver", self._api_server_arguments(certificate, key))
         kubeconfig = self.kubeconfig("administrator", "system:masters")
         wait_for("the API server is ready", lambda: self._api_answers(kubeconfig), START_SECONDS)
-        if "kueue" in self._programs:
+        if self.runs_kueue:
             self._wait_for_kueue(Kube(kubeconfig))
 
     def stop_api_server(self) -> None:

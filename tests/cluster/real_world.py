@@ -56,6 +56,7 @@ class RealWorld(World):
         text = walkthrough.model_copy(update={"cluster": plain, "starts": starts}).model_dump_json(exclude_unset=True)
         super().__init__(Walkthrough.model_validate_json(text.replace('"name":"pod-', '"name":"job-')))
         self._own = own
+        self._fair_sharing = False
         self.quotas_by_hand = KueueQuotas(
             KubeconfigConnections(str(own.kube.kubeconfig), own.kube.context), lambda _arn: InstanceTypeTable()
         )
@@ -76,7 +77,10 @@ class RealWorld(World):
         verifier = TokenVerifier(self.cluster_name, lambda: self.clock.now)
         self._own.plane.authenticator.entries(verifier, self._entry_of)
         self.stack.eks.register_cluster(self.cluster_name, endpoint, base64.b64encode(authority).decode())
-        self._run_kueue(fair_sharing=False)
+        if not self._own.runs_kueue:
+            self._run_kueue(fair_sharing=False)
+        for name in self.walkthrough.team_topics:
+            self.stack.client("sns").create_topic(Name=name)
         self._make_known()
         self.come_to_rest()
 
@@ -93,8 +97,17 @@ class RealWorld(World):
         self._own.run_kueue(ManagerConfiguration(fair_sharing=fair_sharing).to_manifest())
 
     def follow_fair_share(self, config: SchedulerConfig | None) -> None:
-        """Let Kueue's manager run as the cluster policy says: an administrator's part on such a cluster."""
-        self._run_kueue(fair_sharing=config is not None and config.fair_share != "Disabled")
+        """Let Kueue's manager run as the cluster policy says: an administrator's part on such a cluster.
+
+        It takes some seconds, and so waits for the first job: before there is one, nothing is shared.
+        """
+        self._fair_sharing = config is not None and config.fair_share != "Disabled"
+        if self.real.store.list("workloads"):
+            self.run_kueue_as_told()
+
+    def run_kueue_as_told(self) -> None:
+        """Let Kueue's manager run as the cluster policy said last."""
+        self._run_kueue(self._fair_sharing)
 
     def _entry_of(self, access_key: str) -> tuple[str, tuple[str, ...]]:
         """Return user name and groups of a caller, as the access entries of `docs/rbac.yaml` have them."""
@@ -181,6 +194,7 @@ class RealActor(Actor):
                 raise NotImplementedError(operation)
 
     def _submit(self, job: Job) -> None:
+        self._real.run_kueue_as_told()
         kinds = {"HyperPodPyTorchJob": "PyTorchJob", "Pod": "Job"}
         super()._submit(job.model_copy(update={"kind": kinds.get(job.kind, job.kind)}))
 

@@ -44,6 +44,6 @@ def test_it_comes_out_on_the_real_kueue_as_on_the_simulated_one(cluster: Cluster
         for check in chapter.checks
         if not check.passed
     ]
-    assert failed == []
+    assert not failed, "\n".join(failed)
     assert forbidden == []
     assert cluster.plane.authenticator.refused[refused_before:] == []

@@ -350,7 +350,17 @@ def test_two_weights_that_differ_are_refused_and_two_that_agree_are_not() -> Non
     )
 
 
-@pytest.mark.parametrize("arn", ["arn:aws:eks:us-east-1:111122223333:cluster/ml", ARN[:-1], "ml-cluster"])
+def test_an_eks_clusters_arn_without_the_backend_is_one_mistake_with_the_way_out() -> None:
+    document = changed("cluster", to={"name": "ml", "arn": "arn:aws:eks:us-east-1:111122223333:cluster/ml"})
+    document["teams"][1]["share"][0]["instanceType"] = "c5.xlarge"
+
+    path, _, rule = the_only(document)
+
+    assert path == "cluster.arn"
+    assert rule.startswith("is an EKS cluster's: without HyperPod say `backend: kueue`")
+
+
+@pytest.mark.parametrize("arn", ["arn:aws:eks:us-east-1:111122223333:nodegroup/ml", ARN[:-1], "ml-cluster"])
 def test_the_api_takes_only_its_own_form_of_arn(arn: str) -> None:
     path, _, rule = the_only(changed("cluster", "arn", to=arn))
 

@@ -39,6 +39,12 @@ def test_clusters_are_sagemakers_and_those_that_documents_name_even_broken_ones(
     assert world.governance.clusters() == [CLUSTER_ARN, EKS]
 
 
+def test_a_document_in_which_a_mistake_hides_the_backend_is_still_its_clusters(world: World) -> None:
+    world.documents.put("policies/plain.yaml", f"cluster: {{name: plain, arn: '{EKS}', backend: ku".encode(), "")
+    assert world.governance.clusters() == [CLUSTER_ARN, EKS]
+    assert world.governance.describe_cluster("plain")["ClusterArn"] == EKS
+
+
 def test_a_name_is_sagemakers_first_and_then_a_documents(world: World) -> None:
     world.documents.put("policies/plain.yaml", document(), "")
     assert world.governance.describe_cluster("ml-cluster")["ClusterArn"] == CLUSTER_ARN

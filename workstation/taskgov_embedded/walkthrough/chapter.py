@@ -43,8 +43,8 @@ class Chapter:
     moments: list[Moment] = field(default_factory=list)
     cycles: list[CycleResult] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
-    queue_writes: list[str] = field(default_factory=list)
-    """ClusterQueues that the automation wrote, on a cluster whose quotas it keeps itself."""
+    kueue_writes: list[str] = field(default_factory=list)
+    """Objects with a quota or the cluster policy that the automation wrote, where it keeps them itself."""
     results: list[Result] = field(default_factory=list)
     plans: list[Plan] = field(default_factory=list)
     executions: list[tuple[str, str]] = field(default_factory=list)

@@ -276,7 +276,7 @@ def _writes(expected: int | None, chapter: Chapter, _world: World) -> Iterator[C
         for call in chapter.calls
         if call.operation in GOVERNANCE_WRITES and call.principal.role_arn and call.error is None
     ]
-    written += chapter.queue_writes
+    written += chapter.kueue_writes
     yield Check("writes by the automation", len(written) == expected, str(expected), f"{len(written)}: {written}")
 
 

@@ -79,10 +79,11 @@ class Player:
         chapter.cycles = world.cluster.cycles[marks.cycles :]
         chapter.calls = stack.calls[marks.calls :]
         chapter.results = stack.results[marks.results :]
-        chapter.queue_writes = [
+        carriers = world.carriers()
+        chapter.kueue_writes = [
             call.path.rpartition("/")[2]
             for call in world.api_server.calls[marks.requests :]
-            if call.method == "PATCH" and "/clusterqueues/" in call.path
+            if call.method == "PATCH" and any(f"/{one}/" in call.path for one in carriers)
             if call.status < 400 and "dryRun" not in call.query
         ]
         chapter.executions = [

@@ -14,6 +14,7 @@ from taskgov.contracts.steps import Pointer
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ClusterSchedulerConfig, ComputeQuota
 from taskgov.hyperpod.names import namespace_of, team_of_cluster_queue
+from taskgov.kueue.policy_record import POLICY
 from taskgov.kueue.record import Reading, quotas_of
 from taskgov.quantities import parse
 from taskgov.snapshot.codec import snapshot_from_json
@@ -176,6 +177,14 @@ class World:
         reading = Reading(self.cluster_arn, InstanceTypeTable(), "v1beta2")
         return quotas_of(reading, store.list("clusterqueues"), beside)
 
+    def carriers(self) -> tuple[str, ...]:
+        """Return the types of objects that carry a quota or the cluster policy where no add-on does, by plural name.
+
+        A cohort that carries no policy is only there for its queues.
+        """
+        kept = any(POLICY in one["metadata"].get("annotations", {}) for one in self.cluster.store.list("cohorts"))
+        return ("clusterqueues", "cohorts") if kept else ("clusterqueues",)
+
     def quota_named(self, name: str) -> dict[str, Any]:
         """Return the summary of a quota. Raises LookupError when there is none of this name."""
         sagemaker = self.stack.client("sagemaker")
@@ -214,7 +223,11 @@ class World:
             return ()
         newest = max(stored, key=lambda one: (one["LastModified"], one["Key"]))
         seen = snapshot_from_json(s3.get_object(Bucket=bucket, Key=newest["Key"])["Body"].read())
-        quotas = tuple(ComputeQuota.model_validate(each) for each in self.stack.sagemaker.quotas(self.cluster_arn))
+        quotas = (
+            self._kept_quotas()
+            if self.is_plain_eks
+            else tuple(ComputeQuota.model_validate(each) for each in self.stack.sagemaker.quotas(self.cluster_arn))
+        )
         return lease_book(replace(seen, taken_at=self.clock.now, quotas=quotas, applied=self._applied()))
 
     def _applied(self) -> tuple[AppliedQuota, ...]:

@@ -1,7 +1,7 @@
 """Which cluster does a document govern? Asked before any of it is used, and so without the rest of its grammar."""
 
 import re
-from typing import Final
+from typing import Any, Final
 
 from taskgov.policy.text import read_text
 
@@ -11,13 +11,27 @@ KUEUE: Final = "kueue"
 """The backend that writes Kueue's objects (`taskgov.policy.document.Backend`)."""
 
 
-def kueue_cluster_of(text: str) -> str | None:
-    """Return the ARN of the EKS cluster that a document governs by backend kueue, or None.
+def kueue_cluster_of(text: str, name: str) -> str | None:
+    """Return the ARN of the EKS cluster that the document of this name governs, or None.
 
-    A document with other mistakes is one too: the cluster has to be looked at for the mistakes to be told.
+    A document with mistakes is one too, even when its backend is lost or nothing of it can be read: the cluster has to
+    be looked at for the mistakes to be told. Only the ARN is needed then, with the document's own name in it.
+
+    Example:
+        >>> kueue_cluster_of("cluster: {arn: 'arn:aws:eks:us-east-1:111122223333:cluster/ml'", "ml")
+        'arn:aws:eks:us-east-1:111122223333:cluster/ml'
+
     """
     cluster = (read_text(text).data or {}).get("cluster")
-    if not isinstance(cluster, dict) or cluster.get("backend") != KUEUE:
-        return None
-    arn = cluster.get("arn")
+    if not isinstance(cluster, dict):
+        found = (one for one in EKS_ARN.finditer(text) if one["name"] == name)
+        return next((one[0] for one in found), None)
+    arn = eks_arn_in(cluster)
+    meant = cluster.get("backend") == KUEUE or (arn is not None and arn.endswith(f"/{name}"))
+    return arn if meant else None
+
+
+def eks_arn_in(cluster: Any) -> str | None:
+    """Return the ARN that a document's `cluster` gives, if it is an EKS cluster's."""
+    arn = cluster.get("arn") if isinstance(cluster, dict) else None
     return arn if isinstance(arn, str) and EKS_ARN.fullmatch(arn) else None

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from taskgov.findings import Finding
 from taskgov.hyperpod.limits import CLUSTER_ARN, CheckLimits, matcher
-from taskgov.policy.cluster import EKS_ARN
+from taskgov.policy.cluster import EKS_ARN, eks_arn_in
 from taskgov.policy.document import Backend, PolicyDocument
 from taskgov.policy.keys import WEIGHT, unknown_keys
 from taskgov.policy.rules import Broken, Draft, broken_rules
@@ -87,7 +87,8 @@ def _salvaged(remains: Remains) -> tuple[PolicyDocument | None, ValidationError 
 def _validated(data: dict[str, Any]) -> PolicyDocument:
     """Validate as JSON and strictly: a text is no number, and a time is a text."""
     cluster = data.get("cluster")
-    plain = isinstance(cluster, dict) and cluster.get("backend") == Backend.KUEUE
+    # An EKS cluster's ARN without the backend is one mistake, and not one for each of its instance types.
+    plain = eks_arn_in(cluster) is not None or (isinstance(cluster, dict) and cluster.get("backend") == Backend.KUEUE)
     return PolicyDocument.model_validate_json(
         json.dumps(data),
         strict=True,
@@ -148,17 +149,19 @@ def _arn_rule(document: PolicyDocument, given: dict[str, Any]) -> list[Broken]:
     cluster = document.cluster
     if given.get("cluster") is None:
         return []
+    eks = EKS_ARN.fullmatch(cluster.arn)
     if cluster.backend is Backend.KUEUE:
-        eks = EKS_ARN.fullmatch(cluster.arn)
         if eks is None:
             rule = f"must be the ARN of the EKS cluster, for backend kueue ({EKS_ARN.pattern})"
             return [Broken(("cluster", "arn"), cluster.arn, rule)]
-        if eks["name"] != cluster.name:
-            return [Broken(("cluster", "name"), cluster.name, f"must be the EKS cluster's: {eks['name']}")]
-        return []
+        rule = f"must be the EKS cluster's: {eks['name']}"
+        return [] if eks["name"] == cluster.name else [Broken(("cluster", "name"), cluster.name, rule)]
     if matcher(CLUSTER_ARN.pattern)(cluster.arn):
         return []
-    return [Broken(("cluster", "arn"), cluster.arn, f"must be {CLUSTER_ARN.meaning} ({CLUSTER_ARN.pattern})")]
+    rule = f"must be {CLUSTER_ARN.meaning} ({CLUSTER_ARN.pattern})"
+    if eks is not None:
+        rule = "is an EKS cluster's: without HyperPod say `backend: kueue`, with it give the HyperPod cluster's ARN"
+    return [Broken(("cluster", "arn"), cluster.arn, rule)]
 
 
 def _team_names(data: dict[str, Any]) -> frozenset[str]:

@@ -1,7 +1,8 @@
 """Which backend keeps a cluster's quotas? Its ARN says: SageMaker for HyperPod clusters, Kueue's objects for EKS ones.
 
 Everything above sees one `HyperPodApi`. An EKS cluster is governed when its policy document names it
-(`backend: kueue`): nobody else lists such clusters, and the document is what governs them.
+(`backend: kueue`): nobody else lists such clusters, and the document is what governs them. A document in which a
+mistake hides that still stands for its cluster, so that the mistake is told.
 """
 
 from collections.abc import Callable, Mapping
@@ -100,7 +101,7 @@ class Governance:
     def _named(self, cluster_name: str) -> str | None:
         """Return the ARN of the EKS cluster that the document of this name governs, if it does."""
         stored = self.documents.policy(cluster_name)
-        return kueue_cluster_of(stored.text) if stored else None
+        return kueue_cluster_of(stored.text, cluster_name) if stored else None
 
 
 def is_eks(arn: str) -> bool:
