@@ -90,7 +90,7 @@ class ControlPlane:
         content = installation.configuration(governance, self._webhook_port, self._folder / "kueue-certificates")
         path = self._folder / "kueue.yaml"
         path.write_text(yaml.safe_dump(content))
-        kubeconfig = self.kubeconfig("kueue", "system:masters")
+        kubeconfig = self.kubeconfig(installation.MANAGER, "managers")
         arguments = [f"--config={path}", f"--kubeconfig={kubeconfig}", "--zap-log-level=2"]
         self._run("kueue", [*arguments, "--feature-gates=VisibilityOnDemand=false"])
         self._wait_for_kueue(kube)
