@@ -334,3 +334,19 @@ def test_every_public_name_is_found_when_it_is_asked_for_and_no_other() -> None:
     assert [name for name in scheduling.__all__ if getattr(scheduling, name, None) is None] == []
     with pytest.raises(AttributeError, match="no attribute 'Wrld'"):
         scheduling.Wrld  # noqa: B018 asking is the test
+
+
+def test_what_one_cycle_reserves_may_have_two_moments_and_the_later_one_is_reclaimed_first() -> None:
+    later = "2026-11-20T09:00:01Z"
+
+    def reclaimed(reserved_at: Callable[[str], str | None]) -> list[str]:
+        reclaims = {"preemption": {"reclaimWithinCohort": "Any"}}
+        amounts = {"a": "0", "b": "0", "c": "2"}
+        queues = [a_queue(name, cohort="all", cpu=cpu, **reclaims) for name, cpu in amounts.items()]
+        world = a_world(a_cohort("all"), *queues, a_job("first", "a"), a_job("second", "b"))
+        assert names(world.cycle(NOW, reserved_at=reserved_at))[0] == ["first", "second"]
+        world.apply(a_job("own", "c", second=30))
+        return names(world.cycle(LATER))[1]
+
+    assert reclaimed({"default/first": later}.get) == ["first"]
+    assert reclaimed({"default/second": later}.get) == ["second"]

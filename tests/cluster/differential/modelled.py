@@ -1,7 +1,8 @@
 """A sequence's side in `taskgov.scheduling`: the same objects, and cycles until nothing changes any more.
 
 Time is an argument of the model: a cycle that admits somebody happens in the second in which Kueue wrote the
-reservation, so that what was reserved in one second is a tie on both sides.
+reservation, and each admitted workload has the moment that Kueue wrote for it: what was reserved in one second is a
+tie on both sides, and what one cycle reserved in two seconds is none on either.
 """
 
 from __future__ import annotations
@@ -204,10 +205,10 @@ class _Cycles:
         return found
 
     def _cycle(self, world: World) -> CycleResult:
-        """Run a cycle in the second in which Kueue admitted whom it admits."""
+        """Run a cycle in the second in which Kueue admitted whom it admits, each at the moment that it wrote."""
         foreseen = world.copy().cycle(_now(), self.turn)
         moments = [moment for one in foreseen.admitted if (moment := self.reserved_at(one.workload))]
-        return world.cycle(max(moments, default=None) or _now(), self.turn)
+        return world.cycle(max(moments, default=None) or _now(), self.turn, self.reserved_at)
 
 
 def _stand(world: World) -> tuple[Any, ...]:

@@ -9,27 +9,33 @@ from typing import TYPE_CHECKING
 
 from taskgov.scheduling import lifecycle
 from taskgov.scheduling.inquiry import preemption
+from taskgov.scheduling.instants import read_now
 from taskgov.scheduling.objects import Admission, PodSetAdmission
 from taskgov.scheduling.pending import Requeue
 from taskgov.scheduling.reasons import MISCONFIGURED, PENDING, WAITING_FOR_PREEMPTED, WAITING_FOR_QUOTA
 from taskgov.scheduling.results import Admitted, CycleResult, Preempted, Waiting, considered_flavors
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from taskgov.scheduling.config import ManagerConfig
     from taskgov.scheduling.cycle import Cycle, Entry
-    from taskgov.scheduling.instants import Instant
+    from taskgov.scheduling.instants import Instant, Now
     from taskgov.scheduling.state import Record
     from taskgov.scheduling.unmodelled import NotModelled
 
 
-def conclude(run: Cycle, not_modelled: tuple[NotModelled, ...]) -> CycleResult:
-    """Carry out what a cycle decided."""
+def conclude(
+    run: Cycle, not_modelled: tuple[NotModelled, ...], reserved_at: Callable[[str], Now | None] | None = None
+) -> CycleResult:
+    """Carry out what a cycle decided; `reserved_at` as in `World.cycle`."""
     admitted: list[Admitted] = []
     preempted: list[Preempted] = []
     waiting: list[Waiting] = []
     for entry in run.processed:
         if entry.admitted:
-            admitted.append(_admit(entry, run.now))
+            moment = reserved_at(entry.record.key) if reserved_at is not None else None
+            admitted.append(_admit(entry, run.now if moment is None else read_now(moment)))
             continue
         if entry.requeue is Requeue.PENDING_PREEMPTION and not entry.deferred:
             preempted += _preempt(entry, run.now)

@@ -138,11 +138,16 @@ class World(WorldView):
 
     # What happens
 
-    def cycle(self, now: Now, turn: Sequence[str] = ()) -> CycleResult:
+    def cycle(
+        self, now: Now, turn: Sequence[str] = (), reserved_at: Callable[[str], Now | None] | None = None
+    ) -> CycleResult:
         """Run one scheduling cycle: one head of each active queue with somebody in line.
 
         Admitted workloads hold their quota at once. Preempted ones keep theirs until `finish_eviction`. `turn` names
         ClusterQueues in the order in which heads of theirs that are equal in everything come; Kueue takes any.
+        `reserved_at` gives the moment that is written of an admitted workload (`namespace/name`) where it is not `now`:
+        Kueue looks at the clock for each (`prepareWorkload` in `pkg/scheduler/scheduler.go`), so that one cycle may
+        reserve in two seconds.
         """
         when = read_now(now)
         self._store.settle_tree()
@@ -150,7 +155,7 @@ class World(WorldView):
         self._cycle_number += 1
         run = Cycle(self._nominator(), self._cycle_number, when, turn)
         run.run(list(self._heads()))
-        return conclude(run, self.not_modelled)
+        return conclude(run, self.not_modelled, reserved_at)
 
     def settle(self, now: Now, max_cycles: int = 1000) -> Settlement:
         """Run cycles at one moment until nothing changes, finishing evictions at once (`Simulation` has run times)."""
