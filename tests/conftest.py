@@ -1,6 +1,8 @@
 """What every test stands on: no credentials, a Region, and no network beyond this machine (see pytest's options)."""
 
 import gc
+import tempfile
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
@@ -13,6 +15,14 @@ def pytest_collection_finish() -> None:
     """Let the collector pass over what was imported, a million objects: it looked at them again for each world."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _folders_that_go_with_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Let reports of the demo, which stay for people to read, lie where pytest clears up."""
+    kept, tempfile.tempdir = tempfile.tempdir, str(tmp_path_factory.mktemp("left"))
+    yield
+    tempfile.tempdir = kept
 
 
 @pytest.fixture(autouse=True)
