@@ -340,9 +340,9 @@ def test_what_one_cycle_reserves_may_have_two_moments_and_the_later_one_is_recla
     later = "2026-11-20T09:00:01Z"
 
     def reclaimed(reserved_at: Callable[[str], str | None]) -> list[str]:
-        reclaims = {"preemption": {"reclaimWithinCohort": "Any"}}
+        reclaims = {"reclaimWithinCohort": "Any"}
         amounts = {"a": "0", "b": "0", "c": "2"}
-        queues = [a_queue(name, cohort="all", cpu=cpu, **reclaims) for name, cpu in amounts.items()]
+        queues = [a_queue(name, cohort="all", cpu=cpu, preemption=reclaims) for name, cpu in amounts.items()]
         world = a_world(a_cohort("all"), *queues, a_job("first", "a"), a_job("second", "b"))
         assert names(world.cycle(NOW, reserved_at=reserved_at))[0] == ["first", "second"]
         world.apply(a_job("own", "c", second=30))
