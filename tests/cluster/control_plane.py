@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 from kubernetes.client.exceptions import ApiException
+from kubernetes.dynamic.exceptions import ResourceNotFoundError
 from urllib3.exceptions import HTTPError
 
 from tests.cluster import installation
@@ -116,7 +117,8 @@ class ControlPlane:
         kubeconfig = self.kubeconfig("administrator", "system:masters")
         wait_for("the API server is ready", lambda: self._api_answers(kubeconfig), START_SECONDS)
         if self.runs_kueue:
-            self._wait_for_kueue(Kube(kubeconfig))
+            with closing(Kube(kubeconfig)) as kube:
+                self._wait_for_kueue(kube)
 
     def stop_api_server(self) -> None:
         """Stop the API server; the others go on without it."""
@@ -200,7 +202,7 @@ class ControlPlane:
                         f"{one['spec']['group']}/{one['spec']['versions'][0]['name']}", one["spec"]["names"]["kind"]
                     )
                 return True
-        except (ApiException, HTTPError):
+        except (ApiException, HTTPError, ResourceNotFoundError):
             return False
 
     def _wait_for_kueue(self, kube: Kube) -> None:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from tests.cluster.conftest import Cluster
 
 pytestmark = pytest.mark.cluster
-AWAY_SECONDS = 3
-"""On the account's clock: the state machine tries again after 2, 4, 8 ... seconds."""
+AWAY_SECONDS = 1
+"""On the account's clock: the state machine tries again after up to 5, 10 and 20 seconds, then gives up."""
 
 
 def stop_at(world: RealWorld, own: OwnCluster, resource: str) -> tuple[list[str], Callable[..., Any]]:

@@ -4,25 +4,51 @@ from __future__ import annotations
 
 import pytest
 
-from taskgov.policy.cluster import kueue_cluster_of
+from taskgov.policy.cluster import kueue_cluster_of, mistaken_cluster_of
 
 EKS = "arn:aws:eks:us-east-1:111122223333:cluster/plain"
 HYPERPOD = "arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghijkl"
 
 
 @pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (f"cluster: {{name: plain, arn: '{EKS}', backend: kueue}}\nteams: 7", EKS),
+        (f"cluster: {{name: other, arn: '{EKS}', backend: kueue}}", EKS),
+        (f"cluster: {{name: plain, arn: '{EKS}', backend: kueu}}", None),
+        (f"cluster: {{name: plain, arn: '{EKS}'}}", None),
+        (f"cluster: {{name: plain, arn: '{HYPERPOD}', backend: kueue}}", None),
+        ("cluster: {name: plain, backend: kueue}", None),
+        (f"cluster: {{name: plain, arn: '{EKS}', backend: kueue", None),
+        ("", None),
+    ],
+    ids=[
+        "right",
+        "another name",
+        "backend spelled wrong",
+        "no backend",
+        "no EKS ARN",
+        "no ARN",
+        "not readable",
+        "empty",
+    ],
+)
+def test_a_document_with_the_backend_governs_the_cluster_of_its_arn(text: str, found: str | None) -> None:
+    assert kueue_cluster_of(text) == found
+
+
+@pytest.mark.parametrize(
     "text",
     [
-        f"cluster: {{name: plain, arn: '{EKS}', backend: kueue}}\nteams: 7",
         f"cluster: {{name: plain, arn: '{EKS}', backend: kueu}}",
         f"cluster: {{arn: '{EKS}'}}",
         f"cluster: {{name: plain, arn: '{EKS}', backend: kueue\nteams: []",
         f"# {EKS} was moved\ncluster: '{EKS}'",
     ],
-    ids=["right", "backend spelled wrong", "no backend", "not readable", "no mapping"],
+    ids=["backend spelled wrong", "no backend", "not readable", "no mapping"],
 )
-def test_a_document_with_the_arn_of_its_cluster_stands_for_it(text: str) -> None:
-    assert kueue_cluster_of(text, "plain") == EKS
+def test_a_document_with_mistakes_and_the_arn_of_its_cluster_may_stand_for_it(text: str) -> None:
+    assert mistaken_cluster_of(text, "plain") == EKS
 
 
 @pytest.mark.parametrize(
@@ -32,16 +58,21 @@ def test_a_document_with_the_arn_of_its_cluster_stands_for_it(text: str) -> None
         f"cluster: {{name: plain, arn: '{HYPERPOD}', backend: kueue}}",
         f"cluster: {{arn: '{EKS}-2'}}",
         f"cluster: {{name: plain, arn: '{EKS}-2'",
+        f"# runs on {EKS}\ncluster: {{arn: '{EKS}-2'}}",
         "cluster: {name: plain, backend: kueue}",
         "[",
         "",
     ],
-    ids=["HyperPod's", "no EKS ARN", "another's", "another's, not readable", "no ARN", "not readable", "empty"],
+    ids=[
+        "HyperPod's",
+        "no EKS ARN",
+        "another's",
+        "another's, not readable",
+        "another's, its own in a comment",
+        "no ARN",
+        "not readable",
+        "empty",
+    ],
 )
 def test_a_document_that_does_not_say_its_own_clusters_arn_stands_for_none(text: str) -> None:
-    assert kueue_cluster_of(text, "plain") is None
-
-
-def test_with_the_backend_the_arn_may_be_of_another_name() -> None:
-    text = f"cluster: {{arn: '{EKS}', backend: kueue}}"
-    assert (kueue_cluster_of(text, "other"), kueue_cluster_of(f"cluster: {{arn: '{EKS}'}}", "other")) == (EKS, None)
+    assert mistaken_cluster_of(text, "plain") is None

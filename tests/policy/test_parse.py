@@ -360,6 +360,16 @@ def test_an_eks_clusters_arn_without_the_backend_is_one_mistake_with_the_way_out
     assert rule.startswith("is an EKS cluster's: without HyperPod say `backend: kueue`")
 
 
+def test_a_misspelt_backend_beside_an_eks_clusters_arn_is_one_mistake() -> None:
+    eks = "arn:aws:eks:us-east-1:111122223333:cluster/ml"
+
+    assert the_only(changed("cluster", to={"name": "ml", "arn": eks, "backend": "kueu"})) == (
+        "cluster.backend",
+        '"kueu"',
+        "must be 'sagemaker' or 'kueue'",
+    )
+
+
 @pytest.mark.parametrize("arn", ["arn:aws:eks:us-east-1:111122223333:nodegroup/ml", ARN[:-1], "ml-cluster"])
 def test_the_api_takes_only_its_own_form_of_arn(arn: str) -> None:
     path, _, rule = the_only(changed("cluster", "arn", to=arn))

@@ -45,6 +45,13 @@ def test_a_document_in_which_a_mistake_hides_the_backend_is_still_its_clusters(w
     assert world.governance.describe_cluster("plain")["ClusterArn"] == EKS
 
 
+def test_a_hyperpod_clusters_document_with_the_eks_clusters_arn_stays_its_own(world: World) -> None:
+    eks = "arn:aws:eks:us-east-1:111122223333:cluster/ml-cluster"
+    world.documents.put("policies/ml-cluster.yaml", f"cluster: {{name: ml-cluster, arn: '{eks}'}}".encode(), "")
+    assert world.governance.clusters() == [CLUSTER_ARN]
+    assert world.governance.describe_cluster("ml-cluster")["ClusterArn"] == CLUSTER_ARN
+
+
 def test_a_name_is_sagemakers_first_and_then_a_documents(world: World) -> None:
     world.documents.put("policies/plain.yaml", document(), "")
     assert world.governance.describe_cluster("ml-cluster")["ClusterArn"] == CLUSTER_ARN

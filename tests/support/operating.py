@@ -95,8 +95,10 @@ def a_run_with_the_lock(world: World) -> Iterator[None]:
         UpdateExpression="SET lockOwner = :run, lockExpires = :then",
         ExpressionAttributeValues={":run": "a run", ":then": in_an_hour},
     )
-    yield
-    table.update_item(Key=key, UpdateExpression="REMOVE lockOwner, lockExpires")
+    try:
+        yield
+    finally:
+        table.update_item(Key=key, UpdateExpression="REMOVE lockOwner, lockExpires")
 
 
 def _state(world: World) -> tuple[Any, dict[str, str]]:

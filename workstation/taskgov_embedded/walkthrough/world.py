@@ -147,10 +147,9 @@ class World:
 
     def _follow(self, _settled: object) -> None:
         """Let the add-on in the cluster see what SageMaker holds now."""
-        quotas = [ComputeQuota.model_validate(each) for each in self.stack.sagemaker.quotas(self.cluster_arn)]
         policy = self.stack.sagemaker.scheduler_config(self.cluster_arn)
         held = ClusterSchedulerConfig.model_validate(policy).scheduler_config if policy else None
-        self.cluster.govern(quotas, held)
+        self.cluster.govern(self._kept_quotas(), held)
 
     # What holds now
 
@@ -172,6 +171,8 @@ class World:
         }
 
     def _kept_quotas(self) -> tuple[ComputeQuota, ...]:
+        if not self.is_plain_eks:
+            return tuple(ComputeQuota.model_validate(each) for each in self.stack.sagemaker.quotas(self.cluster_arn))
         store = self.cluster.store
         beside = [one for plural in ("namespaces", "resourceflavors", "localqueues") for one in store.list(plural)]
         reading = Reading(self.cluster_arn, InstanceTypeTable(), "v1beta2")
@@ -223,12 +224,8 @@ class World:
             return ()
         newest = max(stored, key=lambda one: (one["LastModified"], one["Key"]))
         seen = snapshot_from_json(s3.get_object(Bucket=bucket, Key=newest["Key"])["Body"].read())
-        quotas = (
-            self._kept_quotas()
-            if self.is_plain_eks
-            else tuple(ComputeQuota.model_validate(each) for each in self.stack.sagemaker.quotas(self.cluster_arn))
-        )
-        return lease_book(replace(seen, taken_at=self.clock.now, quotas=quotas, applied=self._applied()))
+        kept = self._kept_quotas()
+        return lease_book(replace(seen, taken_at=self.clock.now, quotas=kept, applied=self._applied()))
 
     def _applied(self) -> tuple[AppliedQuota, ...]:
         found = self.stack.client("dynamodb").query(

@@ -11,24 +11,39 @@ KUEUE: Final = "kueue"
 """The backend that writes Kueue's objects (`taskgov.policy.document.Backend`)."""
 
 
-def kueue_cluster_of(text: str, name: str) -> str | None:
-    """Return the ARN of the EKS cluster that the document of this name governs, or None.
-
-    A document with mistakes is one too, even when its backend is lost or nothing of it can be read: the cluster has to
-    be looked at for the mistakes to be told. Only the ARN is needed then, with the document's own name in it.
+def kueue_cluster_of(text: str) -> str | None:
+    """Return the ARN of the EKS cluster that a document governs with `backend: kueue`, or None.
 
     Example:
-        >>> kueue_cluster_of("cluster: {arn: 'arn:aws:eks:us-east-1:111122223333:cluster/ml'", "ml")
+        >>> kueue_cluster_of("cluster: {arn: 'arn:aws:eks:us-east-1:111122223333:cluster/ml', backend: kueue}")
         'arn:aws:eks:us-east-1:111122223333:cluster/ml'
 
     """
     cluster = (read_text(text).data or {}).get("cluster")
-    if not isinstance(cluster, dict):
-        found = (one for one in EKS_ARN.finditer(text) if one["name"] == name)
-        return next((one[0] for one in found), None)
-    arn = eks_arn_in(cluster)
-    meant = cluster.get("backend") == KUEUE or (arn is not None and arn.endswith(f"/{name}"))
-    return arn if meant else None
+    meant = isinstance(cluster, dict) and cluster.get("backend") == KUEUE
+    return eks_arn_in(cluster) if meant else None
+
+
+def mistaken_cluster_of(text: str, name: str) -> str | None:
+    """Return the ARN of the EKS cluster that the document of this name may stand for by mistake, or None.
+
+    Its backend may be lost or misspelt, or nothing of the document may be readable: the cluster has to be looked at
+    for the mistakes to be told. Only the ARN is needed then, with the document's own name in it. A HyperPod cluster's
+    document may hold it too, of the EKS cluster below: who asks rules that out.
+
+    Example:
+        >>> mistaken_cluster_of("cluster: {arn: 'arn:aws:eks:us-east-1:111122223333:cluster/ml'", "ml")
+        'arn:aws:eks:us-east-1:111122223333:cluster/ml'
+
+    """
+    found = [one[0] for one in EKS_ARN.finditer(text) if one["name"] == name]
+    if not found:  # The usual case, and reading a document costs.
+        return None
+    cluster = (read_text(text).data or {}).get("cluster")
+    if isinstance(cluster, dict):
+        arn = eks_arn_in(cluster)
+        return arn if arn is not None and arn.endswith(f"/{name}") else None
+    return found[0]
 
 
 def eks_arn_in(cluster: Any) -> str | None:

@@ -147,8 +147,9 @@ def _as_written(location: Location, weights: set[int]) -> Location:
 def _arn_rule(document: PolicyDocument, given: dict[str, Any]) -> list[Broken]:
     """Ask for the ARN of what the backend writes to: the HyperPod cluster, or the EKS cluster of that name."""
     cluster = document.cluster
-    if given.get("cluster") is None:
-        return []
+    said = given.get("cluster")
+    if not isinstance(said, dict) or said.get("backend", cluster.backend) != cluster.backend:
+        return []  # The backend was refused: which ARN it asks for is not known.
     eks = EKS_ARN.fullmatch(cluster.arn)
     if cluster.backend is Backend.KUEUE:
         if eks is None:

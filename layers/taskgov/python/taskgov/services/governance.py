@@ -2,7 +2,8 @@
 
 Everything above sees one `HyperPodApi`. An EKS cluster is governed when its policy document names it
 (`backend: kueue`): nobody else lists such clusters, and the document is what governs them. A document in which a
-mistake hides that still stands for its cluster, so that the mistake is told.
+mistake hides that still stands for its cluster, so that the mistake is told; unless it is a HyperPod cluster's, whose
+own run tells it.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +18,7 @@ from taskgov.hyperpod.model import (
     ComputeQuotaTarget,
     SchedulerConfig,
 )
-from taskgov.policy.cluster import kueue_cluster_of
+from taskgov.policy.cluster import kueue_cluster_of, mistaken_cluster_of
 from taskgov.ports import DocumentStore, HyperPodApi, QuotaStore, Written
 
 
@@ -101,7 +102,20 @@ class Governance:
     def _named(self, cluster_name: str) -> str | None:
         """Return the ARN of the EKS cluster that the document of this name governs, if it does."""
         stored = self.documents.policy(cluster_name)
-        return kueue_cluster_of(stored.text, cluster_name) if stored else None
+        if stored is None:
+            return None
+        meant = kueue_cluster_of(stored.text)
+        if meant is not None:
+            return meant
+        mistaken = mistaken_cluster_of(stored.text, cluster_name)
+        return mistaken if mistaken and not self._has_hyperpod(cluster_name) else None
+
+    def _has_hyperpod(self, cluster_name: str) -> bool:
+        try:
+            self.sagemaker.describe_cluster(cluster_name)
+        except NotFoundError:
+            return False
+        return True
 
 
 def is_eks(arn: str) -> bool:
