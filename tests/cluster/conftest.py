@@ -10,6 +10,7 @@ import pytest
 
 from tests.cluster.binaries import binaries
 from tests.cluster.control_plane import ControlPlane
+from tests.cluster.differential.report import CLOSING_LINES
 from tests.cluster.kube import Kube
 
 if TYPE_CHECKING:
@@ -127,6 +128,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     failed = sum(shown == "FAILED" for _, shown, _ in rows)
     skipped = sum(shown == "skipped" for _, shown, _ in rows)
     terminalreporter.write_line(f"{len(rows) - failed - skipped} scenarios ok, {failed} failed, {skipped} skipped")
+    for report in (report for outcome in outcomes for report in terminalreporter.stats.get(outcome, [])):
+        for line in dict(report.user_properties).get(CLOSING_LINES, ()):
+            terminalreporter.write_line(line)
 
 
 def sentence(nodeid: str) -> str:

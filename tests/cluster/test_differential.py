@@ -11,10 +11,12 @@ import pytest
 from taskgov.kueue.render import manager_configuration
 from tests.cluster.differential.company import Company
 from tests.cluster.differential.generate import generate
-from tests.cluster.differential.report import Ledger, explain, kept
+from tests.cluster.differential.report import CLOSING_LINES, Ledger, explain, kept
 from tests.cluster.workbench import a_policy
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.cluster.conftest import Cluster
 
 pytestmark = pytest.mark.cluster
@@ -43,7 +45,6 @@ def test_kueue_and_the_model_decide_alike(cluster: Cluster, ledger: Ledger, fair
         assert explain(played, company) == ""
 
 
-def test_the_sequences_reach_what_matters(ledger: Ledger, capsys: pytest.CaptureFixture[str]) -> None:
-    with capsys.disabled():
-        print("", *ledger.lines, sep="\n")
+def test_the_sequences_reach_what_matters(ledger: Ledger, record_property: Callable[[str, object], None]) -> None:
+    record_property(CLOSING_LINES, ledger.lines)
     assert ledger.missed == []

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tests.cluster.differential.outcome import Played
 
 FOLDER: Final = CACHE / "differences"
+CLOSING_LINES: Final = "differential"
+"""The property of a test's report that holds a ledger's lines, to be told under the closing table."""
 SHRUNK: Final = 3
 """So many differing sequences are cut down; the others are told as they are."""
 
