@@ -54,8 +54,10 @@ def test_the_head_of_a_strict_queue_goes_round_among_its_flavors(company: Compan
     assert [one.differences for one in company.play([sequence] * 8)] == [[]] * 8
 
 
-def test_of_equals_in_two_queues_either_is_first(company: Company) -> None:
+def test_of_equals_in_two_queues_either_is_first(cluster: Cluster, company: Company) -> None:
     """Share, priority and second of creation are the same: Kueue goes through a Go map, whose order is random."""
+    if cluster.kueue_log is None:
+        pytest.skip("without Kueue's log no two steps follow one another within a second")
     never = {"withinClusterQueue": "Never", "reclaimWithinCohort": "Never"}
     empty, full = a_queue(0, preemption=never), a_queue(1, preemption=never)
     steps = (submit("c", "runs", 1), submit("a", "one", 1), submit("b", "two", 1), Finish(0))

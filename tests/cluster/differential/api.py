@@ -157,7 +157,10 @@ class Workloads:
             return self._known.get(key)
 
     def last_change(self, lane: str) -> float:
-        """Return when a workload changed last in whose namespace the word of a sequence is; 0 for never."""
+        """Return when a workload changed last in whose namespace the word of a sequence is; 0 for never.
+
+        Other words only are no change: the head of a strict queue has others in every cycle, for ever.
+        """
         with self._changed:
             self._check()
             return self._changed_at.get(lane, 0.0)
@@ -199,13 +202,24 @@ class Workloads:
                 return
             with self._changed:
                 one = change["object"]
-                if found := LANE.search(one["metadata"]["namespace"]):
+                found = LANE.search(one["metadata"]["namespace"])
+                if found and (change["type"] == "DELETED" or _wordless(one) != _wordless(self._known.get(key_of(one)))):
                     self._changed_at[found[0]] = time.time()
                 if change["type"] == "DELETED":
                     self._known.pop(key_of(one), None)
                 else:
                     self._known[key_of(one)] = one
                 self._changed.notify_all()
+
+
+def _wordless(workload: Object | None) -> Object | None:
+    """Return what is said of a workload without the words and the moments of conditions, and without who said it."""
+    if workload is None:
+        return None
+    metadata, status = workload["metadata"], workload.get("status", {})
+    conditions = {one["type"]: (one["status"], one["reason"]) for one in status.get("conditions", ())}
+    asked = {"generation": metadata.get("generation"), "leaves": metadata.get("deletionTimestamp")}
+    return {**status, **asked, "conditions": conditions}
 
 
 def key_of(workload: Object) -> str:
