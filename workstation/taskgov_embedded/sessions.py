@@ -15,11 +15,17 @@ def _shared_loader() -> Any:
     return create_loader()
 
 
+def shared_loader(search_path: str | None = None) -> Any:
+    """Return the process's loader of service models, where botocore makes one; one of its own for another path."""
+    if search_path is not None:
+        return create_loader(search_path)
+    loader = _shared_loader()
+    loader.search_paths[:] = dict.fromkeys(loader.search_paths)  # boto3 adds its own path each time
+    return loader
+
+
 def new_session() -> boto3.Session:
     """Return a session of its own (credentials, Region, clients) with the process's service models."""
     session = botocore.session.Session()
-    loader = _shared_loader()
-    session.register_component("data_loader", loader)
-    made = boto3.Session(botocore_session=session)
-    loader.search_paths[:] = dict.fromkeys(loader.search_paths)  # boto3 adds its own path each time
-    return made
+    session.register_component("data_loader", shared_loader())
+    return boto3.Session(botocore_session=session)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import json
 import logging
 from dataclasses import dataclass
 from functools import lru_cache
@@ -56,7 +57,8 @@ def translate(path: Path, parameters: Mapping[str, str]) -> Translated:
     template = copy.deepcopy(_read_template(path, path.stat().st_mtime_ns))
     for section in _sections(template):
         _point_to_local_code(section, path.parent)
-    return Translated(path.parent, transform(template, dict(parameters), _NoManagedPolicies()))
+    cfn = _transformed(json.dumps(template, default=str), tuple(sorted(parameters.items())))
+    return Translated(path.parent, copy.deepcopy(cfn))
 
 
 def _sections(template: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -89,7 +91,13 @@ def _digest(folder: Path, files: tuple[tuple[Path, int], ...]) -> str:
     return found.hexdigest()[:16]
 
 
-# Reading YAML takes most of the time that a stack needs to open; tests open many stacks of one template.
+# Reading and translating take most of the time that a stack needs to open; tests open many stacks of one template.
+@lru_cache(maxsize=8)
+def _transformed(template: str, parameters: tuple[tuple[str, str], ...]) -> dict[str, Any]:
+    transformed: dict[str, Any] = transform(json.loads(template), dict(parameters), _NoManagedPolicies())
+    return transformed
+
+
 @lru_cache(maxsize=8)
 def _read_template(path: Path, _modified: int) -> dict[str, Any]:
     template: dict[str, Any] = yaml_parse(path.read_text())

@@ -10,12 +10,15 @@ import inspect
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+import botocore.session
 import moto.kms.models
 from botocore.hooks import EVENT_ALIASES, EventAliaser
 from botocore.useragent import UserAgentComponent
 from moto.core import responses, serialize
 from moto.core.base_backend import BaseBackend
 from moto.kms.utils import KeySpec
+
+from taskgov_embedded.sessions import shared_loader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,6 +41,8 @@ class Thrift:
         # moto's S3 reads its module of patterns again for each request, in case a variable has changed.
         self._replace(BaseBackend, "urls", property(lambda backend: _urls(type(backend), backend)))
         self._replace(moto.kms.models, "generate_private_key", _generate_private_key)
+        # A command makes sessions of its own; tests run many commands in one process.
+        self._replace(botocore.session, "create_loader", shared_loader)
         self._share_the_names_of_events()
 
     def uninstall(self) -> None:
