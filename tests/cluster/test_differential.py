@@ -46,5 +46,7 @@ def test_kueue_and_the_model_decide_alike(cluster: Cluster, ledger: Ledger, fair
 
 
 def test_the_sequences_reach_what_matters(ledger: Ledger, record_property: Callable[[str, object], None]) -> None:
+    if not ledger.played:
+        pytest.skip("no sequence was played")
     record_property(CLOSING_LINES, ledger.lines)
     assert ledger.missed == []

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.cluster.differential.api import wordless
 from tests.cluster.differential.builders import a_queue, a_sequence, submit
 from tests.cluster.differential.coverage import ENOUGH, LEAST, missed
 from tests.cluster.differential.generate import generate
@@ -53,6 +54,16 @@ def test_what_too_few_sequences_reach_is_named() -> None:
     assert missed(everything, ENOUGH) == []
     assert missed({**everything, "deleted": 0}, ENOUGH) == ["deleted: 0 of 100 sequences, at least 30% wanted"]
     assert missed(dict.fromkeys(LEAST, 0), ENOUGH - 1) == []
+
+
+def test_other_words_of_a_condition_are_no_change_of_a_workload() -> None:
+    def waits(words: str, reason: str = "Pending") -> Object:
+        condition = {"type": "QuotaReserved", "status": "False", "reason": reason, "message": words}
+        return {"metadata": {"name": "w", "generation": 1}, "status": {"conditions": [condition]}}
+
+    assert wordless(waits("first")) == wordless(waits("second"))
+    assert wordless(waits("first")) != wordless(waits("first", "Inadmissible"))
+    assert wordless(waits("first")) != wordless({**waits("first"), "metadata": {"name": "w", "generation": 2}})
 
 
 # The log

@@ -203,7 +203,7 @@ class Workloads:
             with self._changed:
                 one = change["object"]
                 found = LANE.search(one["metadata"]["namespace"])
-                if found and (change["type"] == "DELETED" or _wordless(one) != _wordless(self._known.get(key_of(one)))):
+                if found and (change["type"] == "DELETED" or wordless(one) != wordless(self._known.get(key_of(one)))):
                     self._changed_at[found[0]] = time.time()
                 if change["type"] == "DELETED":
                     self._known.pop(key_of(one), None)
@@ -212,7 +212,7 @@ class Workloads:
                 self._changed.notify_all()
 
 
-def _wordless(workload: Object | None) -> Object | None:
+def wordless(workload: Object | None) -> Object | None:
     """Return what is said of a workload without the words and the moments of conditions, and without who said it."""
     if workload is None:
         return None
