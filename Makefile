@@ -132,6 +132,11 @@ conformance: $(READY) ## Run recorded Kueue decisions through the engine (CASES=
 	@test -n "$(CASES)" || { echo "Say where the case files are: make conformance CASES=DIR" >&2; exit 2; }
 	@$(BIN)/python -m taskgov_cli.conformance $(CASES)
 
+.PHONY: prove
+prove: $(READY) ## Prove the plans of stored snapshots: goal, limits, sums, preemption, roll back (WORLDS=DIR)
+	@test -n "$(WORLDS)" || { echo "Say where the snapshots are: make prove WORLDS=DIR" >&2; exit 2; }
+	@$(BIN)/python -m tests.prove --jobs 2 $(WORLDS) $(ARGS)
+
 .PHONY: bench-engine
 bench-engine: $(READY) ## Measure the scheduling model on Kueue's performance scenario (ARGS="--scenario FILE")
 	@$(BIN)/python -m benchmarks.engine $(ARGS)

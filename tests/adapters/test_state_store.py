@@ -12,9 +12,9 @@ from moto import mock_aws
 from taskgov.adapters.dynamodb import Table
 from taskgov.contracts.steps import Cause, Pointer
 from taskgov.errors import LockLostError
-from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaResource, ComputeQuotaTarget
+from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaResource, ComputeQuotaTarget, SchedulerConfig
 from taskgov.ports import RunRecord, StateStore
-from taskgov.snapshot.model import AppliedQuota, PastQuota, QuotaEdit
+from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, PastQuota, QuotaEdit
 from tests.support.memory import CLUSTER_ARN, NOON, InMemoryState
 
 OTHER_ARN = CLUSTER_ARN[:-1] + "m"
@@ -124,6 +124,15 @@ def test_what_was_applied_last_is_what_is_remembered(store: StateStore) -> None:
     assert store.applied_quotas(OTHER_ARN) == ()
     assert store.applied_quota(CLUSTER_ARN, "quota0000001") == newer
     assert store.applied_quota(OTHER_ARN, "quota0000001") is None
+
+
+def test_what_was_last_written_to_the_cluster_policy_is_remembered(store: StateStore) -> None:
+    assert store.applied_policy(CLUSTER_ARN) is None
+    config = SchedulerConfig.model_validate({"FairShare": "Enabled"})
+    for version in (1, 2):
+        store.record_policy(CLUSTER_ARN, AppliedPolicy("scheduler001", version, config, "plan-1", NOON))
+    assert store.applied_policy(CLUSTER_ARN) == AppliedPolicy("scheduler001", 2, config, "plan-1", NOON)
+    assert store.applied_quotas(CLUSTER_ARN) == ()
 
 
 def test_an_edit_that_arrives_late_does_not_replace_a_newer_one(store: StateStore) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from taskgov.allocation.applied import remember
 from taskgov.allocation.plan import Reason
 from taskgov.allocation.planner import plan_quotas
 from taskgov.snapshot.model import AppliedQuota, ObservedUse, PastQuota, Snapshot
@@ -51,6 +52,22 @@ def test_demand(each: Snapshot, want: int) -> None:
     plan = plan_quotas(each, mode="apply")
     assert counts(plan) == {"team-a": want, "shared-pool": 24 - want}
     assert plan_quotas(applied(each, plan), mode="apply").changes == ()
+
+
+def test_a_quota_that_a_shortage_made_smaller_is_no_step_of_demand() -> None:
+    short = world(use(0), today=6, history=((30, 20),))
+    (record,) = short.applied
+    known = replace(short, applied=(replace(record, demand={G5: 20}),))
+    assert counts(plan_quotas(known, mode="apply"))["team-a"] == 18
+
+
+def test_what_demand_left_is_kept_with_the_write_and_the_plan_after_it_is_empty() -> None:
+    each = replace(world(use(0), today=6), applied=())
+    plan = plan_quotas(each, mode="apply")
+    (change,) = [change for change in plan.changes if change.team == "team-a"]
+    assert change.demand == {G5: 18}
+    record = remember(change, None, quota_id="id-team-a", version=2, plan_id=plan.plan_id, now=NOW)
+    assert plan_quotas(replace(applied(each, plan), applied=(record,)), mode="apply").changes == ()
 
 
 def test_what_is_moved_says_why() -> None:

@@ -6,11 +6,15 @@ from typing import Any
 import pytest
 
 from taskgov.allocation.applied import remember
+from taskgov.allocation.capacity import TypeCapacity, count_capacity
 from taskgov.allocation.codec import changes_sha256
-from taskgov.allocation.guardrails import judge, moved_gpus
+from taskgov.allocation.exchange import exchange
+from taskgov.allocation.goals import goals_of
+from taskgov.allocation.guardrails import judge
 from taskgov.allocation.plan import GuardrailVerdict, Outcome, Plan, Prediction
 from taskgov.allocation.planner import plan_quotas
-from taskgov.policy.document import Guardrails
+from taskgov.hyperpod.instance_types import InstanceTypeTable
+from taskgov.policy.document import CapacityRules, Guardrails
 from taskgov.snapshot.model import AppliedQuota, PastQuota, Snapshot
 from tests.allocation.world import (
     G5,
@@ -38,6 +42,11 @@ def shrinking(to: int = 6, **guardrails: Any) -> Snapshot:
 def starting(**guardrails: Any) -> Snapshot:
     """team-a has nothing and is promised 4."""
     return replace(shrinking(4, **guardrails), quotas=())
+
+
+def capacities(world: Snapshot) -> Mapping[str, TypeCapacity]:
+    types = {row.instance_type for each in world.quotas for row in each.compute_quota_config.compute_quota_resources}
+    return count_capacity(world.nodes, CapacityRules(), NOW, InstanceTypeTable(), instance_types=types)
 
 
 def failed(plan: Plan) -> list[GuardrailVerdict]:
@@ -90,7 +99,10 @@ def test_what_was_stopped_and_what_would_let_it_through_is_said() -> None:
     plan = plan_quotas(shrinking(5, maxDecreasePercent=25), mode="apply")
     [verdict] = failed(plan)
     assert verdict.because == "team-a ml.g5.8xlarge 8 -> 5 falls by 37.5 % in one step, 25 % is the most."
-    assert verdict.remedy == "raise guardrails.maxDecreasePercent to 37.5, or lower the quota in steps"
+    assert (
+        verdict.remedy
+        == "raise guardrails.maxDecreasePercent to 37.5, or lower the quota in steps (guardrails.onLimit: partial)"
+    )
     assert plan.changes[0].guardrails == (verdict,)
 
 
@@ -98,7 +110,10 @@ def test_an_increase_that_was_stopped_says_what_would_let_it_through() -> None:
     plan = plan_quotas(shrinking(11, maxIncreasePercent=25), mode="apply")
     [verdict] = failed(plan)
     assert verdict.because == "team-a ml.g5.8xlarge 8 -> 11 rises by 37.5 % in one step, 25 % is the most."
-    assert verdict.remedy == "raise guardrails.maxIncreasePercent to 37.5, or raise the quota in steps"
+    assert (
+        verdict.remedy
+        == "raise guardrails.maxIncreasePercent to 37.5, or raise the quota in steps (guardrails.onLimit: partial)"
+    )
 
 
 def test_what_rises_from_nothing_is_let_through_and_said_so() -> None:
@@ -250,7 +265,8 @@ def test_each_write_leaves_its_past_and_forgets_what_is_older_than_the_longest_p
     recent = replace(old, until=NOW - timedelta(days=30))
     before = written_before(world.quotas[0], hours=1, history=(old, recent))
     kept = remember(change, before, quota_id="id-team-a", version=2, plan_id="plan-2", now=NOW)
-    assert kept.history == (recent, PastQuota(until=NOW, config=world.quotas[0].compute_quota_config))
+    stood = world.quotas[0].compute_quota_config
+    assert [(past.until, past.config) for past in kept.history or ()] == [(recent.until, stood), (NOW, stood)]
     assert (kept.version, kept.config, kept.promise) == (2, change.after, change.promise)
 
 
@@ -280,7 +296,9 @@ def moving(gpus_allowed: int) -> Snapshot:
 
 
 def test_sixteen_gpus_that_change_hands_count_once() -> None:
-    assert moved_gpus(plan_quotas(moving(16), mode="apply").changes) == 16
+    world = moving(16)
+    goals = goals_of(world, plan_quotas(world, mode="apply").changes)
+    assert exchange(goals, capacities(world)).gpus == 16
 
 
 def test_up_to_the_threshold_no_approval_is_needed() -> None:
@@ -311,7 +329,7 @@ def test_an_approval_does_not_lift_a_guardrail() -> None:
 def verdicts_of(prediction: Prediction, **guardrails: Any) -> dict[str, bool]:
     world = shrinking()
     changes = plan_quotas(world, mode="apply").changes
-    judged = judge(world, Guardrails.model_validate(guardrails), changes, [], prediction)
+    judged = judge(world, Guardrails.model_validate(guardrails), changes, [], prediction, capacities(world))
     return {verdict.guardrail: verdict.passed for verdict in judged.verdicts}
 
 
@@ -327,6 +345,25 @@ def test_what_cannot_be_predicted_is_stopped_where_it_is_limited() -> None:
     assert not verdicts_of(unknown, maxPreemptedGpus=100)["max-preempted-gpus"]
     assert not verdicts_of(unknown, approveAbove={"preemptedGpus": 100})["approval"]
     assert "max-preempted-gpus" not in verdicts_of(unknown)
+
+
+def test_what_is_predicted_in_part_is_stopped_where_it_is_limited() -> None:
+    some = Prediction(simulated=True, preempted_gpus=2, not_predicted=("the queues after wave 2",))
+    world = shrinking()
+    guardrails = Guardrails.model_validate({"maxPreemptedGpus": 100, "approveAbove": {"preemptedGpus": 100}})
+    changes = plan_quotas(world, mode="apply").changes
+    _, limited, asked = judge(world, guardrails, changes, [], some, capacities(world)).verdicts
+    assert (limited.passed, asked.passed) == (False, False)
+    assert limited.because == (
+        "At least 2 GPUs would be preempted, 100 is the most. What was not predicted: the queues after wave 2."
+    )
+    assert limited.remedy == (
+        "change fewer quotas at once, or remove guardrails.maxPreemptedGpus to go ahead without knowing"
+    )
+    assert asked.because == (
+        "At least 2 GPUs would be preempted, up to 100 go without approval. "
+        "What was not predicted: the queues after wave 2."
+    )
 
 
 def test_without_changes_no_guardrail_has_anything_to_say() -> None:

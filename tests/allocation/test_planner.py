@@ -537,27 +537,31 @@ def test_decreases_come_before_increases() -> None:
     assert [change.team for change in plan_quotas(world, mode="plan").changes] == ["z", "a"]
 
 
-def test_two_quotas_that_swap_types_give_first_and_take_in_the_next_run() -> None:
+def test_two_quotas_that_swap_types_give_in_one_wave_and_take_in_the_next() -> None:
     policy = document(fixed("a", row(P5, Count=2)), fixed("b", row(Count=2)), pool=False)
     world = snapshot(policy, (*nodes(2), *nodes(2, P5)), [quota("a", row(Count=2)), quota("b", row(P5, Count=2))])
-    first = plan_quotas(world, mode="apply")
-    assert all("when there is room" in change.because for change in first.changes)
-    assert first.recheck_at == NOW + minutes(1)
-    between = applied(world, first)
-    second = plan_quotas(between, mode="apply")
-    assert_settled(plan_quotas(applied(between, second), mode="apply"))
+    plan = plan_quotas(world, mode="apply")
+    assert [(change.team, change.wave, change.is_low) for change in plan.changes] == [
+        ("a", 1, True),
+        ("b", 1, True),
+        ("a", 2, False),
+        ("b", 2, False),
+    ]
+    assert plan.recheck_at is None
+    assert_settled(plan_quotas(applied(world, plan), mode="apply"))
 
 
-def test_of_two_types_that_swap_the_one_that_shrinks_is_written_first() -> None:
+def test_of_two_types_that_swap_the_low_write_keeps_the_lesser_of_both() -> None:
     policy = document(
         fixed("a", row(Count=1), row(P5, Count=3)), fixed("b", row(Count=3), row(P5, Count=1)), pool=False
     )
     quotas = [quota("a", row(Count=3), row(P5, Count=1)), quota("b", row(Count=1), row(P5, Count=3))]
     plan = plan_quotas(snapshot(policy, (*nodes(4), *nodes(4, P5)), quotas), mode="apply")
-    [a, b] = [change.after.to_api()["ComputeQuotaResources"] for change in plan.changes]
+    [a, b] = [change.after.to_api()["ComputeQuotaResources"] for change in plan.changes if change.is_low]
     assert a == [{"InstanceType": G5, "Count": 1}, {"InstanceType": P5, "Count": 1}]
     assert b == [{"InstanceType": G5, "Count": 1}, {"InstanceType": P5, "Count": 1}]
-    assert [(change.gpus_before, change.gpus_after) for change in plan.changes] == [(11, 9), (25, 9)]
+    moves = [(change.gpus_before, change.gpus_after) for change in plan.changes]
+    assert moves == [(11, 9), (25, 9), (9, 25), (9, 11)]
 
 
 def test_native_idle_sharing_keeps_the_pool_out_of_its_way() -> None:

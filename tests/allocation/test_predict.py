@@ -8,6 +8,7 @@ import pytest
 from taskgov.allocation import predict
 from taskgov.allocation.plan import Outcome, Plan, Prediction, WorkloadEffect
 from taskgov.allocation.planner import plan_quotas
+from taskgov.allocation.projection import Projection
 from taskgov.scheduling import Settlement
 from taskgov.snapshot.model import Snapshot
 from tests.allocation.work import SCHEDULER, job, queues
@@ -52,9 +53,16 @@ def test_a_job_that_runs_on_borrowed_quota_is_preempted_by_the_owner_of_new_quot
         effect="preempted",
         gpus=3,
         because="InCohortReclamation, by hyperpod-ns-team-b/owner",
+        wave=2,
     )
     assert (starts.effect, starts.name) == ("starts", "owner")
-    assert plan_of(each).prediction.preempted_gpus == 3
+    plan = plan_of(each)
+    assert plan.prediction.preempted_gpus == 3
+    assert [(change.wave, change.preempts) for change in plan.changes] == [
+        (1, ()),
+        (2, ("hyperpod-ns-team-a/borrower",)),
+    ]
+    assert plan.changes[1].because.endswith("; wave 2 preempts hyperpod-ns-team-a/borrower")
 
 
 def test_what_would_have_happened_without_the_plan_is_not_its_doing() -> None:
@@ -107,12 +115,22 @@ def test_the_prediction_does_not_change_the_snapshot() -> None:
     assert G5 in str(each.kueue.cluster_queues)
 
 
-def test_rules_that_let_jobs_preempt_each_other_for_ever_predict_nothing() -> None:
-    words = predict._restless(Settlement((), settled=False, loop=("b/two", "a/one")))
-    assert words == "workloads would preempt one another for ever: a/one, b/two"
-
-
-def test_queues_that_do_not_come_to_rest_predict_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(predict, "MAX_CYCLES", 1)
+def test_rules_that_let_jobs_preempt_each_other_for_ever_predict_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    endless = Settlement((), settled=False, loop=("b/two", "a/one"))
+    monkeypatch.setattr(Projection, "settle", lambda *_: endless)
     prediction = plan_of(world(3, 1, job("team-a", "big", 3), today=(1, 3))).prediction
-    assert prediction == Prediction(simulated=False, not_modelled=("the queues did not settle within 1 cycles",))
+    words = "workloads would preempt one another for ever: a/one, b/two"
+    assert prediction == Prediction(simulated=False, not_modelled=(words,))
+
+
+def test_a_prediction_whose_budget_is_used_up_says_at_least_these_and_lets_nothing_through(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(predict, "MODEL_STEPS", 2)
+    plan = plan_of(world(3, 1, job("team-a", "big", 3), today=(1, 3), guardrails={"maxPreemptedGpus": 100}))
+    assert plan.prediction.simulated
+    assert not plan.prediction.is_complete
+    why = "the 2 model steps of a prediction are used up"
+    assert plan.prediction.not_predicted == (f"wave 1 and what follows was not played: {why}",)
+    assert plan.outcome is Outcome.BLOCKED
+    assert any("2 model steps" in verdict.because for verdict in plan.guardrails if not verdict.passed)

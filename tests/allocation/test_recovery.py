@@ -5,8 +5,9 @@ import pytest
 from taskgov.allocation.plan import ChangeKind, Outcome, Plan, Reason
 from taskgov.allocation.planner import plan_quotas
 from taskgov.hyperpod.model import ClusterSchedulerConfig, ComputeQuota, SchedulerConfig
+from taskgov.kueue.record import FOREIGN
 from taskgov.policy.document import PolicyDocument
-from tests.allocation.world import ARN, NOW, document, fixed, nodes, quota, row, snapshot
+from tests.allocation.world import ARN, document, fixed, nodes, quota, row, snapshot
 
 TO_DELETE = ["CreateFailed", "CreateRollbackFailed", "UpdateRollbackFailed", "DeleteFailed", "DeleteRollbackFailed"]
 """Each of which HyperPod's guide says to delete (again); after that the document's promise is created."""
@@ -17,24 +18,38 @@ def plan(policy: PolicyDocument, *quotas: ComputeQuota, scheduler: ClusterSchedu
 
 
 @pytest.mark.parametrize("status", TO_DELETE)
-def test_a_quota_that_failed_is_deleted_and_the_next_plan_creates_it_again(status: str) -> None:
+def test_a_quota_that_failed_is_deleted_and_created_again_in_the_same_run(status: str) -> None:
     policy = document(fixed("b", row(Count=2)), pool=False)
     first = plan(policy, quota("b", row(Count=2), status=status, failure_reason="no add-on"))
-    (change,) = first.changes
-    assert (change.kind, change.reason, change.team) == (ChangeKind.DELETE_QUOTA, Reason.RECOVERY, "b")
-    assert change.because == f"status {status}: no add-on; it is deleted now, and created again once it is gone"
+    deletion, creation = first.changes
+    assert (deletion.kind, deletion.reason, deletion.team) == (ChangeKind.DELETE_QUOTA, Reason.RECOVERY, "b")
+    assert deletion.because == f"status {status}: no add-on; it is deleted, and created again once it is gone"
+    assert (creation.kind, creation.name, creation.team) == (ChangeKind.CREATE_QUOTA, deletion.name, "b")
+    assert (deletion.wave, creation.wave) == (1, 2)
     assert [finding.code for finding in first.findings] == ["quota-status-stuck"]
-    assert first.recheck_at is not None
-    assert (first.recheck_at - NOW).total_seconds() == 60
-    again = plan(policy)
-    assert [(each.kind, each.team) for each in again.changes] == [(ChangeKind.CREATE_QUOTA, "b")]
+    assert first.recheck_at is None
+    (created,) = plan(policy).changes
+    assert created.after == creation.after
+
+
+def test_a_quota_that_is_created_again_keeps_the_settings_that_the_document_does_not_say() -> None:
+    settings = {"ResourceSharingConfig": {"Strategy": "LendAndBorrow", "BorrowLimit": 70}, "PreemptTeamTasks": "Never"}
+    failed = quota("b", row(Count=2), status="UpdateRollbackFailed", weight=40, settings=settings)
+    creation = plan(document(fixed("b", row(Count=2)), pool=False), failed).changes[1]
+    assert creation.after.to_api() == {"ComputeQuotaResources": [row(Count=2)], **settings}
+    assert creation.target_after == failed.compute_quota_target
 
 
 def test_a_quota_whose_creation_failed_takes_nothing_from_anybody_when_it_is_deleted() -> None:
     strict = document(
-        fixed("b", row(Count=2)), pool=False, guardrails={"minimumQuota": {"b": 1}, "approveAbove": {"changedGpus": 0}}
+        fixed("b", row(Count=2)), pool=False, guardrails={"minimumQuota": {"b": 1}, "maxDecreasePercent": 0}
     )
     assert plan(strict, quota("b", row(Count=2), status="CreateFailed")).outcome is Outcome.APPLY
+
+
+def test_the_queues_of_somebody_else_are_not_deleted() -> None:
+    policy = document(fixed("b", row(Count=2)), pool=False)
+    assert plan(policy, quota("b", row(Count=2), status=FOREIGN)).changes == ()
 
 
 def test_a_quota_that_may_still_be_in_force_is_deleted_within_the_guardrails() -> None:
@@ -66,6 +81,9 @@ def test_a_cluster_policy_that_failed_is_deleted_first_too(status: str) -> None:
         cluster_arn=ARN,
     )
     made = plan(policy, quota("b", row(Count=2)), scheduler=failed)
-    assert [change.kind for change in made.changes] == [ChangeKind.DELETE_SCHEDULER_CONFIG]
+    assert [(change.kind, change.wave) for change in made.changes] == [
+        (ChangeKind.DELETE_SCHEDULER_CONFIG, 1),
+        (ChangeKind.CREATE_SCHEDULER_CONFIG, 2),
+    ]
     again = plan(policy, quota("b", row(Count=2)))
-    assert [change.kind for change in again.changes] == [ChangeKind.CREATE_SCHEDULER_CONFIG]
+    assert [change.after for change in again.changes] == [made.changes[1].after]

@@ -115,21 +115,28 @@ def counts(plan: Plan, *, after: bool = True) -> dict[str, float]:
 
 def applied(world: Snapshot, plan: Plan, *, up_to: int | None = None) -> Snapshot:
     """The world after the first `up_to` changes of the plan were written, as SageMaker would answer."""
-    quotas = {each.name: each for each in world.quotas}
+    quotas = {each.compute_quota_id: each for each in world.quotas}
     scheduler = world.scheduler_config
     for change in plan.changes[:up_to]:
-        match change.after:
-            case ComputeQuotaConfig() as after:
-                version = (change.target_version or 0) + 1
-                quotas[change.name] = ComputeQuota(
-                    compute_quota_id=change.resource_id or f"id-{change.team}",
+        match change.kind, change.after:
+            case ChangeKind.DELETE_QUOTA, _:
+                del quotas[change.resource_id or ""]
+            case ChangeKind.DELETE_SCHEDULER_CONFIG, _:
+                scheduler = None
+            case _, ComputeQuotaConfig() as after:
+                quota_id = change.resource_id or f"id-{change.team}"
+                before = quotas.get(quota_id)
+                version = 0 if before is None else before.compute_quota_version
+                assert change.target_version in {None, version}
+                quotas[quota_id] = ComputeQuota(
+                    compute_quota_id=quota_id,
                     name=change.name,
-                    compute_quota_version=version,
+                    compute_quota_version=version + 1,
                     status="Created" if change.kind is ChangeKind.CREATE_QUOTA else "Updated",
                     compute_quota_config=after,
                     compute_quota_target=change.target_after or ComputeQuotaTarget(team_name=change.team),
                 )
-            case SchedulerConfig() as after:
+            case _, SchedulerConfig() as after:
                 scheduler = ClusterSchedulerConfig(
                     cluster_scheduler_config_id=change.resource_id or "scheduler0001",
                     name=change.name,
@@ -137,4 +144,5 @@ def applied(world: Snapshot, plan: Plan, *, up_to: int | None = None) -> Snapsho
                     status="Updated",
                     scheduler_config=after,
                 )
-    return replace(world, quotas=tuple(quotas[name] for name in sorted(quotas)), scheduler_config=scheduler)
+    by_name = sorted(quotas.values(), key=lambda each: each.name)
+    return replace(world, quotas=tuple(by_name), scheduler_config=scheduler)

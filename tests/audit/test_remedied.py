@@ -15,6 +15,7 @@ from tests.allocation.world import NOW, document, fixed, nodes, quota, row
 from tests.allocation.world import snapshot as world_of
 from tests.support.lab import G5, Lab
 from tests.support.memory import CLUSTER_ARN
+from tests.support.plans import creation, deletion, low_write, plan_of, second_write
 
 
 def halves(*teams: str) -> PolicyDocument:
@@ -86,3 +87,31 @@ def test_an_edit_by_hand_is_remedied_where_the_document_says_to_put_it_right(rul
     record = AppliedQuota("id-team-a", 1, ours.compute_quota_config, ours.compute_quota_target, "plan-1", NOW)
     world = world_of(policy, nodes(2), [quota("team-a", row(Count=1), version=2)], applied=(record,))
     assert ("edited-by-hand" in {each.code for each in found(world)}) is mended
+
+
+def test_a_quota_that_is_written_twice_is_supposed_to_be_as_the_second_write_says() -> None:
+    before = world_of(None, nodes(4), [quota("team-a", row(Count=4))])
+    low, last = low_write(0, "team-a", "id-team-a", 4, 1), second_write(1, "team-a", "id-team-a", 1, 3)
+    after = after_plan(before, plan_of(low, last))
+    [written], [record] = after.quotas, after.applied
+    assert (written.compute_quota_config, written.compute_quota_version) == (last.after, 3)
+    assert (record.config, record.version, record.began_from) == (last.after, 3, None)
+    assert [each.config for each in record.history or ()] == [low.before]
+
+
+def test_a_quota_that_is_deleted_and_created_again_is_supposed_to_be_new() -> None:
+    failed = quota("team-a", row(Count=2), status="DeleteFailed")
+    before = world_of(None, nodes(4), [failed])
+    after = after_plan(before, plan_of(deletion(0, "team-a", "id-team-a", 2), creation(1, "team-a", 2)))
+    [written], [record] = after.quotas, after.applied
+    assert (
+        (written.compute_quota_id, written.status) == (record.compute_quota_id, "Created") == ("new-team-a", "Created")
+    )
+    assert not {each.code for each in audit(after, plan_quotas(after, mode="plan"))} & {"quota-status-stuck"}
+
+
+def test_a_quota_that_failed_is_remedied_by_both_its_writes() -> None:
+    policy = document(fixed("team-a", row(Count=2)), pool=False)
+    world = world_of(policy, nodes(2), [quota("team-a", row(Count=2), status="DeleteFailed")])
+    by_finding = {(each.code, each.subject): each.changes for each in found(world)}
+    assert by_finding["quota-status-stuck", "team-a"] == (1, 2)

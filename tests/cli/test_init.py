@@ -21,7 +21,7 @@ from taskgov.snapshot.model import ClusterFacts, Snapshot
 from taskgov_cli.onboarding.draft import draft_policy
 from taskgov_cli.onboarding.text import document_text
 from taskgov_embedded.walkthrough.world import World
-from tests.allocation.world import C5, G5, NOW, P5, broken, document, nodes, quota, row, snapshot
+from tests.allocation.world import C5, G5, NOW, P5, broken, document, fixed, nodes, quota, row, snapshot
 from tests.support.operating import data, opened, played, taskgov
 
 TEAMS = ("ant", "bee", "cat", "dog", "on", "123")
@@ -119,6 +119,19 @@ def test_quotas_beyond_capacity_are_declared_and_not_cut() -> None:
     draft = draft_policy(cluster)
     assert draft.document["capacity"] == {"overcommitPercent": 34}  # int(3 x 1.33) would be 3
     assert draft.frozen == {}
+
+
+STEPS = {"two may become one": (2, 1, True), "twelve may become nine": (12, 9, True), "twelve not six": (12, 6, False)}
+
+
+@pytest.mark.parametrize(("stands", "wanted", "goes"), STEPS.values(), ids=STEPS.keys())
+def test_a_first_document_lets_small_quotas_follow_and_stops_a_mass_loss(stands: int, wanted: int, goes: bool) -> None:
+    cluster = snapshot(None, nodes(stands), [quota("ant", row(Count=stands))])
+    draft = draft_policy(cluster).document
+    limits = {key: draft["guardrails"][key] for key in ("maxDecreasePercent", "maxDecreaseInstances")}
+    edited = document(fixed("ant", row(Count=wanted)), guardrails=limits, pool=False)
+    plan = plan_quotas(replace(cluster, policy=edited, policy_version="v1"), mode="apply")
+    assert (plan.outcome.value == "apply") == goes
 
 
 def test_what_cannot_be_declared_is_frozen_with_the_reason() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from taskgov.explain import sides
 from taskgov.snapshot.codec import snapshot_to_json
 from taskgov_cli.main import app
 from tests.support.lab import Lab
@@ -101,3 +102,28 @@ def test_a_manifest_that_cannot_be_used_is_named(runner: CliRunner, snapshot: st
         file.write_text(text)
         result = runner.invoke(app, ["what-if", "-s", snapshot, "--submit", str(file)])
         assert (result.exit_code, said in " ".join(result.output.replace("│", " ").split())) == (2, True)
+
+
+def test_a_prediction_that_ends_early_says_so(
+    runner: CliRunner, snapshot: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sides, "MODEL_STEPS", 1)
+    (tmp_path / "job.yaml").write_text(JOB)
+    arguments = ["what-if", "-s", snapshot, "--submit", str(tmp_path / "job.yaml"), "--as", "team-b"]
+    result = runner.invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    assert "At least this: the supposed cluster: not settled within 1 model steps" in " ".join(result.output.split())
+    assert json.loads(runner.invoke(app, [*arguments, "--json"]).output)["not_settled"]
+
+
+def test_each_quota_is_one_row_from_its_first_write_to_its_last(
+    runner: CliRunner, snapshot: str, tmp_path: Path
+) -> None:
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    result = runner.invoke(app, ["what-if", "-s", snapshot, "--policy", str(tmp_path / "policy.yaml"), "--json"])
+    rows = json.loads(result.output)["quotas"]
+    assert {each["team"]: (each["gpus_before"], each["gpus_after"]) for each in rows} == {
+        "team-a": (4, 6),
+        "team-b": (4, 2),
+    }
+    assert all(each["waves"] and each["because"] for each in rows)

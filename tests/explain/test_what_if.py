@@ -8,12 +8,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from taskgov.allocation import predict
+from taskgov.allocation.predict import LoopError, Stage
+from taskgov.explain import sides
 from taskgov.explain.find import UnknownNameError
 from taskgov.explain.suppose import Hypothesis, QuotaSetting, suppose
 from taskgov.explain.what_if import WhatIf, what_if
 from taskgov.policy.document import PolicyDocument
 from taskgov.snapshot.model import Snapshot
-from tests.support.lab import G5, Lab, workload
+from tests.support.lab import G5, P5, Lab, workload
 from tests.support.memory import CLUSTER_ARN, NOON
 
 
@@ -115,6 +118,24 @@ def test_submitted_work_that_takes_back_lent_quota_preempts_the_borrower() -> No
     )
 
 
+def test_what_is_preempted_without_the_supposition_too_is_not_its_doing() -> None:
+    lab = Lab().team("team-a", 4).team("team-b", 4).machines(8).submit("team-a", "borrows", pods=6)
+    lab.put(workload("team-b", "owner", 1, pods=4, created=NOON))
+    answer = asked(lab.snapshot(), submitted=(workload("team-b", "tiny", 9, created=NOON),))
+    assert states(answer)["team-a/borrows"] == ("runs", "waits", "waits")
+    assert not any(each.preempted_by for each in answer.workloads)
+
+
+def test_who_does_not_run_now_waits_and_is_not_preempted() -> None:
+    lab = Lab().team("team-a", 4).team("team-b", 4).machines(8)
+    lab.put(workload("team-a", "borrows", 1, pods=6, created=NOON))
+    lab.put(workload("team-b", "tiny", 1, created=NOON))
+    new = workload("team-b", "owner", 1, pods=3, created=NOON + timedelta(seconds=1))
+    answer = asked(lab.snapshot(), submitted=(new,))
+    assert states(answer)["team-a/borrows"] == ("waits", "runs", "waits")
+    assert not any(each.preempted_by for each in answer.workloads)
+
+
 def test_a_weight_decides_who_borrows_what_is_left() -> None:
     lab = Lab().team("team-a", 1, borrow=500).team("team-b", 1, borrow=500).team("pool", 3, strategy="Lend").machines(5)
     lab.submit("team-a", "a-own").submit("team-b", "b-own", ago=59)
@@ -166,3 +187,102 @@ def test_the_snapshot_is_not_changed_and_the_answer_is_the_same_each_time() -> N
 def test_what_is_not_there_cannot_be_supposed(hypothesis: dict[str, Any], said: str) -> None:
     with pytest.raises((UnknownNameError, ValueError), match=said):
         asked(two_teams().snapshot(), **hypothesis)
+
+
+# The path of a plan
+
+
+def mixed() -> Lab:
+    """A full cluster on which the document moves GPUs one way and vCPUs the other."""
+    lab = Lab(instance_type=P5).machines(1)
+    held = {"team-a": {"Accelerators": 2, "VCpu": 96}, "team-b": {"Accelerators": 6, "VCpu": 96, "MemoryInGiB": 1024}}
+    wanted = {
+        "team-a": {"Accelerators": 4, "VCpu": 48},
+        "team-b": {"Accelerators": 4, "VCpu": 144, "MemoryInGiB": 1024},
+    }
+    for team, amounts in held.items():
+        lab.team(team, 0, ComputeQuotaConfig={"ComputeQuotaResources": [{"InstanceType": P5, **amounts}]})
+    lab.policy = PolicyDocument.model_validate(
+        {
+            "apiVersion": "taskgov/v1",
+            "cluster": {"name": "ml-cluster", "arn": CLUSTER_ARN},
+            "teams": [
+                {"name": team, "quota": {"ComputeQuotaResources": [{"InstanceType": P5, **amounts}]}}
+                for team, amounts in wanted.items()
+            ],
+        }
+    )
+    return lab
+
+
+def test_a_quota_that_is_written_twice_is_one_row_from_its_first_state_to_its_last() -> None:
+    answer = asked(mixed().snapshot())
+    rows = {each.team: each for each in answer.quotas}
+    assert len(rows) == len(answer.quotas) == 2
+    assert {team: (each.gpus_before, each.gpus_after) for team, each in rows.items()} == {
+        "team-a": (2, 4),
+        "team-b": (6, 4),
+    }
+    for low in [change for change in answer.plan.changes if change.is_low]:
+        [last] = [change for change in answer.plan.changes if change.team == low.team and not change.is_low]
+        assert rows[low.team].waves == (low.wave, last.wave)
+        words = f"wave {low.wave} only lowers it, wave {last.wave} gives it the rest"
+        assert rows[low.team].because.endswith(words)
+    assert any(len(each.waves) == 2 for each in answer.quotas)
+
+
+def test_a_quota_that_failed_is_one_row_that_says_how_it_is_recovered() -> None:
+    lab = governed()
+    failed = lab.quotas[0].model_copy(update={"status": "DeleteFailed"})
+    answer = asked(replace(lab.snapshot(), quotas=(failed, lab.quotas[1])))
+    [row] = answer.quotas
+    assert (row.team, row.gpus_before, row.gpus_after) == ("team-a", 4, 4)
+    assert row.because.endswith("wave 1 deletes it, wave 2 creates it again")
+    assert {each.team: (each.before.quota, each.after.quota) for each in answer.teams}["team-a"] == (4, 4)
+
+
+def test_queues_that_do_not_come_to_rest_within_the_budget_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sides, "MODEL_STEPS", 1)
+    snapshot = two_teams().submit("team-b", "b-more", pods=6, ago=20).submit("team-b", "b-last", pods=7).snapshot()
+    answer = asked(snapshot, quotas=(QuotaSetting("team-a", G5, 6),))
+    assert answer.not_settled == (
+        "the cluster as it is: not settled within 1 model steps",
+        "the supposed cluster: not settled within 1 model steps",
+    )
+    assert not answer.loops
+
+
+def test_a_plan_that_is_not_played_to_its_end_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(predict, "MODEL_STEPS", 1)
+    monkeypatch.setattr(sides, "MODEL_STEPS", 1)
+    answer = asked(governed().submit("team-b", "b-own", pods=4).snapshot(), quotas=(QuotaSetting("team-a", G5, 3),))
+    assert answer.plan.changes
+    assert not answer.not_settled
+    waiting = governed().submit("team-b", "b-own", pods=4).submit("team-b", "b-more", pods=8, ago=30)
+    answer = asked(waiting.snapshot(), quotas=(QuotaSetting("team-a", G5, 3),))
+    assert any("wave 1" in each or "the cluster as it is" in each for each in answer.not_settled)
+
+
+def test_a_plan_whose_waves_never_settle_in_some_order_is_played_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def restless(*_: object) -> Stage:
+        raise LoopError("workloads would preempt one another for ever: a, b")
+
+    monkeypatch.setattr(sides, "_played", restless)
+    answer = asked(governed().snapshot(), quotas=(QuotaSetting("team-a", G5, 3),))
+    [said] = answer.not_settled
+    assert said == "workloads would preempt one another for ever: a, b; the plan was played as written at once"
+    assert {each.team: each.after.quota for each in answer.teams} == {"team-a": 3, "team-b": 4}
+
+
+def test_supposed_quotas_are_in_the_queues_on_which_the_plan_is_predicted() -> None:
+    """Without a document nothing is planned; with one for team-b only, team-a's quota is supposed in itself."""
+    lab = two_teams().machines(2)
+    team = {"name": "team-b", "quota": {"ComputeQuotaResources": [{"InstanceType": G5, "Count": 4}]}}
+    cluster = {"name": "ml-cluster", "arn": CLUSTER_ARN}
+    lab.policy = PolicyDocument.model_validate({"apiVersion": "taskgov/v1", "cluster": cluster, "teams": [team]})
+    answer = asked(lab.snapshot(), quotas=(QuotaSetting("team-a", G5, 6),))
+    assert {each.team: (each.before.quota, each.after.quota) for each in answer.teams} == {
+        "team-a": (4, 6),
+        "team-b": (4, 4),
+    }
+    assert states(answer)["team-a/a-more"] == ("waits", "waits", "runs")

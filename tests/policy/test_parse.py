@@ -46,9 +46,11 @@ GOOD: dict[str, Any] = {
     "capacity": {"basis": "instances", "headroomPercent": 2.5, "holdUnhealthyMinutes": 10, "growAfterMinutes": 5},
     "guardrails": {
         "maxDecreasePercent": 25,
+        "maxDecreaseInstances": 1,
         "maxDecreasePerPeriod": {"percent": 50, "hours": 24},
         "maxIncreasePercent": 100,
         "maxIncreasePerPeriod": {"percent": 200, "hours": 24},
+        "onLimit": "partial",
         "maxPreemptedGpus": 8,
         "minimumQuota": {"team-a": 1},
         "approveAbove": {"changedGpus": 16},

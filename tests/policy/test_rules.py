@@ -263,6 +263,24 @@ def test_a_change_window_has_five_fields_and_a_zone() -> None:
     ]
 
 
+def test_instances_widen_a_percentage_and_are_no_limit_alone() -> None:
+    assert violations(guardrails={"maxDecreaseInstances": 1, "maxDecreasePercent": 0}) == []
+    assert violations(guardrails={"maxDecreaseInstances": 1}) == [
+        (
+            "guardrails.maxDecreaseInstances",
+            "1",
+            "needs maxDecreasePercent beside it: the greater of the two is the limit",
+        )
+    ]
+
+
+def test_a_limit_blocks_or_cuts_back() -> None:
+    assert violations(guardrails={"onLimit": "partial"}) == []
+    assert violations(guardrails={"onLimit": "half"}) == [
+        ("guardrails.onLimit", '"half"', "must be 'block' or 'partial'")
+    ]
+
+
 def test_a_type_has_gpus_or_neuron_devices() -> None:
     numbers = {"vcpu": 4, "memoryGiB": 16, "gpu": 1, "neuronDevice": 1}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from taskgov.scheduling import Simulation, World
+from taskgov.scheduling import Budget, Simulation, World
 from tests.scheduling.builders import HYPERPOD_PREEMPTION, NOW, a_job, a_queue, a_running_job, a_world
 
 SECOND = 1_000_000
@@ -106,3 +106,44 @@ def test_a_simulation_stops_at_such_a_loop_and_says_so() -> None:
 def test_too_few_cycles_are_neither_settled_nor_a_loop() -> None:
     settlement = a_looping_world().settle(NOW, max_cycles=2)
     assert (settlement.settled, settlement.loop, len(settlement.cycles)) == (False, (), 2)
+
+
+def test_a_budget_counts_the_heads_that_cycles_look_at() -> None:
+    world = a_world(a_queue("a", cpu="2"), a_queue("b", cpu="2"))
+    world.load([a_job("one", "a", cpu="1"), a_job("two", "a", cpu="3"), a_job("three", "b", cpu="1")])
+    budget = Budget(10)
+    settlement = world.settle(NOW, budget=budget)
+    assert settlement.settled
+    assert budget.steps - budget.left == 3
+    assert [len(cycle.admitted) + len(cycle.waiting) for cycle in settlement.cycles] == [2, 1]
+
+
+def test_a_budget_that_is_spent_ends_a_settlement_and_what_is_left_goes_on_elsewhere() -> None:
+    world = a_world(a_queue("a", cpu="9"))
+    world.load(a_job(f"job-{number}", "a", cpu="1") for number in range(9))
+    budget = Budget(4)
+    first = world.settle(NOW, budget=budget)
+    assert (first.settled, first.loop, len(first.admitted), budget.is_spent) == (False, (), 4, True)
+    assert world.settle(NOW, budget=budget).cycles == ()
+    assert len(world.settle(NOW, budget=Budget(100)).admitted) == 5
+
+
+def test_a_budget_that_is_just_enough_is_enough() -> None:
+    world = a_world(a_queue("a", cpu="9"))
+    world.load(a_job(f"job-{number}", "a", cpu="1") for number in range(3))
+    budget = Budget(3)
+    assert (world.settle(NOW, budget=budget).settled, budget.left) == (True, 0)
+    assert world.settle(NOW, budget=budget).settled
+
+
+def test_a_loop_within_a_budget_is_named() -> None:
+    assert a_looping_world().settle(NOW, budget=Budget(1000)).loop == ("default/home", "default/late")
+
+
+def test_more_shapes_than_any_limit_of_cycles_settle_within_a_budget() -> None:
+    world = a_world(a_queue("a", cpu="1"))
+    world.load(a_job(f"job-{number:04}", "a", cpu=str(number + 2)) for number in range(1200))
+    budget = Budget(2000)
+    settlement = world.settle(NOW, budget=budget)
+    assert settlement.settled
+    assert budget.steps - budget.left == len(settlement.cycles) == 1200

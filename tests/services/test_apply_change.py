@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 
 from taskgov.allocation.codec import plan_to_json
-from taskgov.allocation.plan import Change, ChangeKind
+from taskgov.allocation.plan import Change
 from taskgov.allocation.standing import hand_edit
 from taskgov.contracts.steps import ApplyChangeRequest, ApplyChangeResult, Direction
 from taskgov.errors import ConflictError, InvalidRequestError, LockLostError, ThrottledError
 from taskgov.services.apply_change import ApplyChange
 from taskgov.snapshot.model import AppliedQuota
 from tests.support.memory import CLUSTER_ARN, FixedClock, InMemoryDocuments, InMemoryHyperPod, InMemoryState
-from tests.support.plans import creation, deletion, instances, plan_of, policy, policy_change, target, update
+from tests.support.plans import creation, instances, plan_of, policy, policy_change, target, update
 
 
 class World:
@@ -208,54 +208,3 @@ def test_a_write_is_announced_so_that_it_is_known_when_its_record_is_lost(world:
         world.run(again, direction=direction)
     (applied,) = forgetful.applied_quotas(CLUSTER_ARN)
     assert not hand_edit(world.hyperpod.quota(world.a), applied)
-
-
-def failed(world: World, quota_id: str, status: str) -> None:
-    stored = world.hyperpod.stored
-    stored[quota_id] = stored[quota_id].model_copy(update={"status": status})
-
-
-@pytest.mark.parametrize("status", ["CreateFailed", "CreateRollbackFailed", "UpdateRollbackFailed", "DeleteFailed"])
-def test_a_quota_that_failed_is_deleted_and_a_retry_finds_it_gone(world: World, status: str) -> None:
-    failed(world, world.a, status)
-    world.run(deletion(0, "team-a", world.a, 2))
-    world.run(deletion(0, "team-a", world.a, 2))
-    assert world.hyperpod.writes == ["delete team-a"]
-    assert world.state.applied_quotas(CLUSTER_ARN) == ()
-
-
-def test_a_quota_that_works_by_now_is_not_deleted(world: World) -> None:
-    with pytest.raises(ConflictError, match="status Created and version 1 by now; it is not deleted"):
-        world.run(deletion(0, "team-a", world.a, 2))
-    failed(world, world.a, "CreateFailed")
-    with pytest.raises(ConflictError):
-        world.run(deletion(0, "team-a", world.a, 2, version=7))
-    assert world.hyperpod.writes == []
-
-
-def test_a_quota_that_is_being_deleted_already_is_left_to_it(world: World) -> None:
-    failed(world, world.a, "Deleting")
-    world.run(deletion(0, "team-a", world.a, 2))
-    assert world.hyperpod.writes == []
-
-
-def test_restoring_does_not_make_again_what_had_failed(world: World) -> None:
-    failed(world, world.a, "CreateFailed")
-    world.run(deletion(0, "team-a", world.a, 2))
-    result = world.run(deletion(0, "team-a", world.a, 2), direction=Direction.RESTORE)
-    assert (result.written, world.hyperpod.writes) == (False, ["delete team-a"])
-
-
-def test_a_cluster_policy_that_failed_is_deleted_once(world: World) -> None:
-    before = policy(training=70)
-    world.hyperpod.create_scheduler_config(CLUSTER_ARN, "cluster-policy", before)
-    assert world.hyperpod.config is not None
-    world.hyperpod.config = world.hyperpod.config.model_copy(update={"status": "CreateFailed"})
-    change = replace(
-        policy_change(0, before, policy(), version=1), kind=ChangeKind.DELETE_SCHEDULER_CONFIG, name="cluster-policy"
-    )
-    world.hyperpod.writes.clear()
-    world.run(change)
-    world.run(change)
-    assert world.hyperpod.config is None
-    assert len(world.hyperpod.writes) <= 1

@@ -1,6 +1,7 @@
 """Writing some changes of a plan in one call, and taking them back."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,7 @@ from taskgov.errors import ConflictError, InvalidRequestError, LockLostError, Th
 from taskgov.services.apply_change import ApplyChange
 from taskgov.services.apply_changes import ApplyChanges
 from tests.support.memory import CLUSTER_ARN, FixedClock, InMemoryDocuments, InMemoryHyperPod, InMemoryState
-from tests.support.plans import instances, plan_of, target, update
+from tests.support.plans import instances, low_write, plan_of, second_write, target, update
 
 TEAMS = ("team-a", "team-b", "team-c", "team-d", "team-e")
 
@@ -61,7 +62,7 @@ def world() -> World:
 
 
 def test_as_many_are_written_as_were_asked_for_in_plan_order(world: World) -> None:
-    assert world.run(1, 3) == ApplyChangesResult(next=4, written=3)
+    assert world.run(1, 3) == ApplyChangesResult(next=4, written=3, wave_ends=False)
     assert world.hyperpod.writes == ["update team-b", "update team-c", "update team-d"]
 
 
@@ -83,18 +84,18 @@ def test_what_the_first_change_raises_is_raised(world: World) -> None:
 
 def test_an_error_of_a_later_change_ends_the_call_before_it(world: World) -> None:
     world.edit(2)
-    assert world.run(0, 5) == ApplyChangesResult(next=2, written=2)
+    assert world.run(0, 5) == ApplyChangesResult(next=2, written=2, wave_ends=False)
     with pytest.raises(ConflictError):
         world.run(2, 5)
 
 
 def test_a_call_that_is_tried_again_finds_its_writes_done(world: World) -> None:
-    assert world.run(0, 3) == world.run(0, 3) == ApplyChangesResult(next=3, written=3)
+    assert world.run(0, 3) == world.run(0, 3) == ApplyChangesResult(next=3, written=3, wave_ends=False)
     assert len(world.hyperpod.writes) == 3
 
 
 def test_a_call_whose_time_runs_out_ends_after_the_change_at_hand(world: World) -> None:
-    assert world.run(0, 5, is_late=lambda: True) == ApplyChangesResult(next=1, written=1)
+    assert world.run(0, 5, is_late=lambda: True) == ApplyChangesResult(next=1, written=1, wave_ends=False)
 
 
 def test_a_lock_lost_between_two_changes_ends_the_writing(world: World) -> None:
@@ -102,7 +103,7 @@ def test_a_lock_lost_between_two_changes_ends_the_writing(world: World) -> None:
         world.state.lock[CLUSTER_ARN] = ("run-2", 6, float("inf"))
         return False
 
-    assert world.run(0, 5, is_late=lose) == ApplyChangesResult(next=1, written=1)
+    assert world.run(0, 5, is_late=lose) == ApplyChangesResult(next=1, written=1, wave_ends=False)
     with pytest.raises(LockLostError):
         world.run(1, 4)
 
@@ -110,7 +111,7 @@ def test_a_lock_lost_between_two_changes_ends_the_writing(world: World) -> None:
 def test_restoring_goes_down_to_the_first_change(world: World) -> None:
     world.run(0, 5)
     world.hyperpod.writes.clear()
-    assert world.run(4, 3, Direction.RESTORE) == ApplyChangesResult(next=1, written=3)
+    assert world.run(4, 3, Direction.RESTORE) == ApplyChangesResult(next=1, written=3, wave_ends=False)
     assert world.run(1, 3, Direction.RESTORE) == ApplyChangesResult(next=-1, written=2)
     assert world.hyperpod.writes == [f"update {team}" for team in reversed(TEAMS)]
 
@@ -133,6 +134,72 @@ def test_a_fault_while_restoring_ends_the_call_before_the_change_that_met_it(
         return own(quota_id, *about)  # type: ignore[arg-type]
 
     monkeypatch.setattr(world.hyperpod, "update_quota", update_quota)
-    assert world.run(4, 5, Direction.RESTORE) == ApplyChangesResult(next=2, written=2)
+    assert world.run(4, 5, Direction.RESTORE) == ApplyChangesResult(next=2, written=2, wave_ends=False)
     with pytest.raises(ThrottledError):
         world.run(2, 5, Direction.RESTORE)
+
+
+class TestWaves:
+    """Team A is written twice (changes 0 and 3), team B and C once in between: waves of two, one and one changes."""
+
+    @pytest.fixture
+    def waves(self) -> World:
+        world = World()
+        changes = [
+            low_write(0, "team-a", world.ids[0], 2, 1),
+            replace(update(1, "team-b", world.ids[1], 2, 1), wave=1),
+            replace(update(2, "team-c", world.ids[2], 2, 3), wave=2),
+            second_write(3, "team-a", world.ids[0], 1, 3, wave=3),
+        ]
+        world.plan = world.documents.put("plans/x.json", plan_to_json(plan_of(*changes)), "application/json")
+        return world
+
+    def through(self, world: World) -> None:
+        for index in (0, 2, 3):
+            world.run(index, 25)
+        world.hyperpod.writes.clear()
+
+    def test_a_call_never_leaves_its_wave_and_a_quota_that_is_written_twice_counts_once(self, waves: World) -> None:
+        assert waves.run(0, 25) == ApplyChangesResult(next=2, written=2, wave_ends=True)
+        assert waves.run(2, 25) == ApplyChangesResult(next=3, written=1, wave_ends=True)
+        assert waves.run(3, 25) == ApplyChangesResult(next=4, written=0, wave_ends=True)
+        assert waves.hyperpod.writes == [f"update {team}" for team in ("team-a", "team-b", "team-c", "team-a")]
+
+    def test_a_call_may_end_within_its_wave(self, waves: World) -> None:
+        assert waves.run(0, 1) == ApplyChangesResult(next=1, written=1, wave_ends=False)
+        assert waves.run(1, 1) == ApplyChangesResult(next=2, written=1, wave_ends=True)
+
+    def test_restoring_never_leaves_its_wave_either(self, waves: World) -> None:
+        self.through(waves)
+        assert waves.run(3, 25, Direction.RESTORE) == ApplyChangesResult(next=2, written=0, wave_ends=True)
+        assert waves.run(2, 25, Direction.RESTORE) == ApplyChangesResult(next=1, written=1, wave_ends=True)
+        assert waves.run(1, 1, Direction.RESTORE) == ApplyChangesResult(next=0, written=1, wave_ends=False)
+        assert waves.run(0, 25, Direction.RESTORE) == ApplyChangesResult(next=-1, written=1, wave_ends=True)
+        configs = [waves.hyperpod.quota(quota_id).compute_quota_config for quota_id in waves.ids]
+        assert configs == [instances(2)] * 5
+
+    def test_a_second_write_before_the_first_has_settled_is_refused(self, waves: World) -> None:
+        waves.hyperpod.settles = False
+        waves.run(0, 25)
+        waves.run(2, 25)
+        with pytest.raises(ConflictError, match="in status Updating"):
+            waves.run(3, 25)
+
+    def test_restoring_ends_at_what_is_still_settling(self, waves: World) -> None:
+        waves.run(0, 1)
+        waves.hyperpod.settles = False
+        waves.run(1, 1)
+        waiting = ApplyChangesResult(next=1, written=0, wave_ends=False, in_flight=True)
+        assert waves.run(1, 25, Direction.RESTORE) == waiting
+        waves.hyperpod.settle()
+        assert waves.run(1, 25, Direction.RESTORE) == ApplyChangesResult(next=-1, written=2, wave_ends=True)
+
+    def test_an_edit_of_a_quota_that_was_written_twice_is_left_and_counted_once(self, waves: World) -> None:
+        self.through(waves)
+        waves.edit(0)
+        results = [waves.run(index, 25, Direction.RESTORE) for index in (3, 2, 1)]
+        assert [result.left for result in results] == [0, 0, 1]
+        assert waves.hyperpod.quota(waves.ids[0]).compute_quota_config == instances(9)
+
+    def test_a_plan_that_was_stored_before_there_were_waves_is_one(self, world: World) -> None:
+        assert world.run(0, 25) == ApplyChangesResult(next=5, written=5, wave_ends=True)

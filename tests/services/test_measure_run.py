@@ -9,7 +9,7 @@ from taskgov.contracts.steps import Cause
 from taskgov.services.end_of_run import EndOfRun, RunOutcome
 from taskgov.services.measure_run import measure_run
 from tests.support.memory import CLUSTER_ARN, NOON
-from tests.support.plans import plan_of, update
+from tests.support.plans import low_write, plan_of, second_write, update
 
 TWO_CHANGES = plan_of(*(update(index, f"team-{index}", f"quota000000{index}", 2, 1) for index in range(2)))
 CAUSE = Cause(event_id="e", source="aws.sagemaker", detail_type="x", at=NOON - timedelta(seconds=90))
@@ -62,6 +62,12 @@ def test_a_run_that_did_not_apply_leaves_all_its_changes_as_drift(
         failed,
     )
     assert "EventToAppliedSeconds" not in measured
+
+
+def test_a_quota_that_is_written_twice_is_one_change() -> None:
+    twice = plan_of(low_write(0, "team-a", "quota0000001", 4, 2), second_write(1, "team-a", "quota0000001", 2, 5))
+    assert values(replace(an_end("applied", applied=1), plan=twice))["QuotaDrift"] == 0
+    assert values(replace(an_end("blocked"), plan=twice))["ChangesBlocked"] == 1
 
 
 def test_a_run_without_a_plan_says_nothing_of_drift() -> None:

@@ -2,16 +2,19 @@
 
 from dataclasses import replace
 
+import pytest
+
 from taskgov.allocation.codec import plan_from_json
 from taskgov.allocation.plan import Outcome
 from taskgov.contracts.steps import PlanQuotasRequest
 from taskgov.findings import Finding, Severity
 from taskgov.policy.violations import Violation
+from taskgov.services.plan_path import wave_ends
 from taskgov.services.plan_quotas import SUMMARY_CHANGES, PlanQuotas, summary
 from taskgov.snapshot.codec import snapshot_to_json
 from taskgov.snapshot.model import ClusterFacts, Snapshot
 from tests.support.memory import CLUSTER_ARN, NOON, InMemoryDocuments
-from tests.support.plans import plan_of, update
+from tests.support.plans import low_write, plan_of, second_write, update
 
 
 def request_for(documents: InMemoryDocuments, snapshot: Snapshot) -> PlanQuotasRequest:
@@ -58,6 +61,28 @@ def test_a_summary_stays_short_however_many_changes_there_are() -> None:
     lines = summary(plan_of(*changes)).splitlines()
     assert len(lines) == 1 + SUMMARY_CHANGES + 1
     assert lines[-1] == "- and 980 more changes"
+
+
+def test_a_summary_has_one_line_for_a_quota_that_is_written_twice() -> None:
+    second = replace(second_write(2, "team-a", "quota0000001", 2, 5), because="promised 5")
+    lines = summary(plan_of(low_write(0, "team-a", "quota0000001", 4, 2), second)).splitlines()
+    assert lines[1:] == ["- team-a: promised 5"]
+
+
+def test_a_plan_without_progress_says_why() -> None:
+    finding = Finding("no-progress", Severity.ERROR, "ml-cluster", "it was written before, and stands")
+    plan = replace(plan_of(outcome=Outcome.NO_PROGRESS), findings=(finding,))
+    assert "! ml-cluster: it was written before, and stands" in summary(plan)
+
+
+@pytest.mark.parametrize(
+    ("waves", "want"),
+    [((0, 0, 0), (3,)), ((1, 1, 2), (2, 3)), ((1, 2, 3), (1, 2, 3)), ((), ())],
+    ids=["stored before there were waves", "two waves", "each by itself", "nothing to write"],
+)
+def test_the_ends_of_the_waves_travel_with_the_plan(waves: tuple[int, ...], want: tuple[int, ...]) -> None:
+    changes = [replace(update(index, f"team-{index}", "q", 2, 1), wave=wave) for index, wave in enumerate(waves)]
+    assert wave_ends(changes) == want
 
 
 def test_a_finding_of_a_plan_that_is_not_blocked_is_no_line_of_its_summary() -> None:

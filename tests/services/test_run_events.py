@@ -17,7 +17,7 @@ from taskgov.services.end_of_run import EndOfRun, RunOutcome
 from taskgov.services.run_events import CHANGES_TOLD, DETAIL_TYPES, SOURCE, event_of, event_schemas
 from tests.support.golden import assert_golden, assert_section
 from tests.support.memory import CLUSTER_ARN, NOON
-from tests.support.plans import plan_of, update
+from tests.support.plans import creation, low_write, plan_of, second_write, update
 
 SCHEMAS = Path("events/schemas")
 DOCUMENT = Path("docs/events-out.md")
@@ -123,6 +123,24 @@ def test_changes_travel_with_their_reasons_and_the_cause_of_the_run() -> None:
     ]
     assert detail["cause"]["what"] == "hyperpod-i-0abc is Unschedulable"
     assert detail["planId"] == "plan-1"
+
+
+def test_a_quota_that_is_written_twice_is_told_once_from_first_to_last() -> None:
+    low, other = low_write(0, "team-a", "quota0000001", 4, 2), replace(creation(1, "team-b", 1), wave=2)
+    second = replace(second_write(2, "team-a", "quota0000001", 2, 5, wave=3), because="promised 5")
+    _, detail = event_of(replace(an_end(), plan=plan_of(low, other, second)))
+    told = [(each["team"], each["gpusBefore"], each["gpusAfter"], each["because"]) for each in detail["changes"]]
+    assert told == [("team-a", 4, 5, "promised 5"), ("team-b", 0, 1, "team-b gets 1")]
+    assert detail["changeCount"] == 2
+
+
+def test_a_plan_without_progress_ends_as_a_failure_with_its_finding() -> None:
+    finding = Finding("no-progress", Severity.ERROR, "ml-cluster", "The plan is the one that was written.", "Look.")
+    plan = replace(plan_of(outcome=Outcome.NO_PROGRESS), findings=(finding,))
+    event = as_delivered(replace(an_end("failed"), plan=plan, error="no-progress: written before"))
+    jsonschema.validate(event, schema_of("Quota Run Failed"))
+    assert isinstance(event["detail"], dict)
+    assert [each["code"] for each in event["detail"]["findings"]] == ["no-progress"]
 
 
 def test_only_guardrails_that_stopped_the_plan_are_told() -> None:

@@ -89,5 +89,11 @@ def test_the_same_kind_of_failure_is_one_notice_and_each_rollback_is_its_own() -
     assert identity(an_end("rolled-back")) != identity(an_end("rolled-back", run="run-2"))
 
 
+def test_a_plan_without_progress_is_one_notice_a_day() -> None:
+    ends = [an_end("failed", PLAN, "no-progress: the run before wrote the same", run) for run in ("run-1", "run-2")]
+    assert len({identity(end) for end in ends}) == 1
+    assert identity(ends[0]) != identity(an_end("failed", None, "UpstreamError: list nodes: 503"))
+
+
 def enumerate_runs(errors: tuple[str, ...]) -> list[tuple[str, str]]:
     return [(f"run-{number}", error) for number, error in enumerate(errors)]

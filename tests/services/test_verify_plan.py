@@ -6,7 +6,7 @@ from taskgov.allocation.codec import plan_to_json
 from taskgov.allocation.plan import Change
 from taskgov.contracts.steps import Direction, VerifyPlanRequest, VerifyPlanResult
 from taskgov.services.verify_plan import VerifyPlan
-from tests.support.memory import CLUSTER_ARN, InMemoryDocuments, InMemoryHyperPod
+from tests.support.memory import CLUSTER_ARN, InMemoryDocuments, InMemoryHyperPod, InMemoryState
 from tests.support.plans import creation, deletion, instances, plan_of, policy, policy_change, target, update
 
 
@@ -21,7 +21,7 @@ def verify(hyperpod: InMemoryHyperPod, *changes: Change, direction: Direction = 
     documents = InMemoryDocuments()
     pointer = documents.put("plans/x.json", plan_to_json(plan_of(*changes)), "application/json")
     request = VerifyPlanRequest(cluster_arn=CLUSTER_ARN, plan=pointer, direction=direction)
-    return VerifyPlan(hyperpod, documents)(request)
+    return VerifyPlan(hyperpod, documents, InMemoryState())(request)
 
 
 def set_status(hyperpod: InMemoryHyperPod, status: str, reason: str | None = None) -> None:

@@ -48,13 +48,19 @@ def pointer(kind: str) -> dict[str, str]:
     return {"bucket": "governance", "key": f"{kind}/ml-cluster/1.json", "sha256": DIGEST}
 
 
-def planned(outcome: str, changes: int = 0, digest: str = DIGEST, **more: Any) -> dict[str, Any]:
+def planned(
+    outcome: str, changes: int = 0, digest: str = DIGEST, waves: tuple[int, ...] = (), **more: Any
+) -> dict[str, Any]:
+    """Answer with a plan; `waves` says how many changes have been made when each wave ends (by default one wave)."""
+    ends = list(waves) or ([changes] if changes else [])
     return {
         **more,
         "outcome": outcome,
         "planId": "plan-1",
         "plan": pointer("plans"),
         "changeCount": changes,
+        "waveCount": len(ends),
+        "waves": ends,
         "changesSha256": digest,
         "summary": 'Plan plan-1: team-a 2 -> 1, "because"',
     }
@@ -104,6 +110,8 @@ class World:
     schedules: list[dict[str, Any]] = field(default_factory=list)
     quotas: dict[str, Any] = field(default_factory=lambda: {"ComputeQuotaSummaries": []})
     before_task: Callable[[str], None] = lambda _: None
+    waves: list[int] = field(default_factory=list)
+    """Where the waves of the last plan end."""
     execution: Execution = field(init=False)
 
     def __post_init__(self) -> None:
@@ -192,7 +200,20 @@ class World:
         step = arguments["FunctionName"].rsplit(":", 1)[-1]
         REQUESTS[step].parse(arguments["Payload"])
         self.calls.append((step, arguments["Payload"]))
-        return self.steps[step](arguments["Payload"])
+        answer = self.steps[step](arguments["Payload"])
+        if step == "PlanQuotas":
+            self.waves = answer["waves"]
+        if step == "ApplyChange":
+            return {"waveEnds": self._leaves_wave(arguments["Payload"], answer["next"]), "inFlight": False} | answer
+        return answer
+
+    def _leaves_wave(self, payload: dict[str, Any], following: int) -> bool:
+        """Say whether the next change is in another wave, as the function does."""
+        return self._wave(following) != self._wave(payload["index"])
+
+    def _wave(self, index: int) -> int | None:
+        ends = [0, *self.waves]
+        return next((number for number in range(1, len(ends)) if ends[number - 1] <= index < ends[number]), None)
 
     def _call(self, call: Callable[[], Any]) -> Any:
         try:

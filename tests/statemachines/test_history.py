@@ -42,13 +42,20 @@ def _errors(state: dict[str, Any]) -> list[str]:
     return found
 
 
-def batch(payload: dict[str, Any]) -> dict[str, Any]:
+MOST_WAVES = 12
+"""Waves of a plan at most (`taskgov.allocation`)."""
+WAVES = tuple(TEAMS * 2 * number // MOST_WAVES for number in range(1, MOST_WAVES + 1))
+"""Two writes for each of the teams, in as many waves as there can be: none is full to the last call."""
+
+
+def batch(payload: dict[str, Any], ends: tuple[int, ...] = (TEAMS,)) -> dict[str, Any]:
     """Answer as apply_change does when all goes well."""
+    index, count = payload["index"], payload["count"]
     if payload["direction"] == "apply":
-        following = min(payload["index"] + payload["count"], TEAMS)
-        return {"next": following, "written": following - payload["index"]}
-    following = max(payload["index"] - payload["count"], -1)
-    return {"next": following, "written": payload["index"] - following, "left": 0}
+        following = min(index + count, *(end for end in ends if end > index))
+        return {"next": following, "written": following - index}
+    following = max(index - count, max(end for end in (0, *ends) if end <= index) - 1)
+    return {"next": following, "written": index - following, "left": 0}
 
 
 def longest_rows() -> dict[str, Any]:
@@ -124,6 +131,72 @@ def test_a_run_whose_every_call_is_tried_again_and_whose_way_back_is_blocked_end
     assert 10_000 < thousand.execution.events < MOST_EVENTS
     assert thousand.execution.largest < MOST_BYTES
     assert len(thousand.schedules) > 0, "another execution is due"
+
+
+class TestTwelveWaves:
+    """Every team is written twice, in as many waves as the planner ever makes."""
+
+    @pytest.fixture
+    def waves(self, thousand: World) -> World:
+        thousand.steps["PlanQuotas"] = lambda _: planned("apply", changes=2 * TEAMS, waves=WAVES)
+        thousand.steps["ApplyChange"] = lambda payload: batch(payload, WAVES)
+        return thousand
+
+    def test_take_few_events_when_all_goes_well(self, waves: World) -> None:
+        assert waves.run().output["outcome"] == "applied"
+        assert len(waves.payloads("VerifyPlan")) == MOST_WAVES
+        assert waves.execution.events < 800
+
+    def test_end_in_time_after_many_runs_when_each_call_is_tried_again_and_all_looks_are_used(
+        self, waves: World
+    ) -> None:
+        """The costly run comes last: all looks are used both ways, the way back is blocked, and hints never stop."""
+        weary, looks, costly = Weary(waves), {"apply": 0, "restore": 0}, waves.steps["PlanQuotas"]
+        began: list[int] = []
+
+        def each(name: str) -> None:
+            if name == "Plan quotas":
+                waves.hint()
+            weary(name)
+
+        def plan(payload: dict[str, Any]) -> Any:
+            if waves.execution.scope["events"] < 10_000:
+                return planned("nothing-to-do")
+            began.append(waves.execution.events)
+            return costly(payload)
+
+        def verify(payload: dict[str, Any]) -> dict[str, Any]:
+            looks[payload["direction"]] += 1
+            count = looks[payload["direction"]]
+            settled = (count % 15 == 0 or count > 60) and payload["next"] not in {2 * TEAMS, -1}
+            return {"settled": settled, "matches": settled, "pending": 1, "standing": TEAMS, "problems": ["x" * 500]}
+
+        waves.before_task = each
+        waves.steps["PlanQuotas"] = plan
+        waves.steps["VerifyPlan"] = verify
+        ended = waves.run()
+        assert ended.error == "rollback-failed"
+        assert len(waves.payloads("PublishUsage")) == 20
+        assert all(count > 60 for count in looks.values())
+        assert waves.execution.largest < MOST_BYTES
+        # The runs before cost less than they are counted: had they not, there would be room all the same.
+        assert 10_000 + waves.execution.events - began[0] < MOST_EVENTS
+
+    def test_what_is_still_settling_is_asked_again_for_a_while_and_not_for_ever(self, waves: World) -> None:
+        def apply(payload: dict[str, Any]) -> dict[str, Any]:
+            if payload["direction"] == "restore":
+                return {"next": payload["index"], "written": 0, "left": 0, "inFlight": True, "waveEnds": False}
+            if payload["index"] > WAVES[-2]:
+                raise TaskFailedError("UpstreamError", "down")
+            return batch(payload, WAVES)
+
+        waves.before_task = Weary(waves)
+        waves.steps["ApplyChange"] = apply
+        ended = waves.run()
+        assert ended.error == "rollback-failed"
+        assert "was still settling and took no write" in ended.cause
+        assert waves.execution.trace.count("Wait to restore") == 18
+        assert waves.execution.events < MOST_EVENTS
 
 
 def test_conflicts_whose_every_call_is_tried_again_end_in_time(thousand: World) -> None:

@@ -393,7 +393,9 @@ def test_a_change_that_fails_for_good_is_rolled_back_last_written_first(world: W
     restored = [payload["index"] for payload in world.payloads("ApplyChange") if payload["direction"] == "restore"]
     assert restored == [2, 1, 0]
     assert (ended.error, ended.cause) == ("rolled-back", f"{error}: as the test says")
-    assert world.payloads("VerifyPlan") == [{"clusterArn": CLUSTER, "plan": pointer("plans"), "direction": "restore"}]
+    assert world.payloads("VerifyPlan") == [
+        {"clusterArn": CLUSTER, "plan": pointer("plans"), "direction": "restore", "next": -1}
+    ]
     assert world.published() == [("rolled-back", 0)]
     assert "lockOwner" not in world.state()
 

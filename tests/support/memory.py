@@ -16,7 +16,7 @@ from taskgov.hyperpod.model import (
     SchedulerConfig,
 )
 from taskgov.ports import ClusterAccess, Dirty, Measurement, PolicyText, RunRecord, Written
-from taskgov.snapshot.model import AppliedQuota, KubernetesObject, KueueObjects, QuotaEdit
+from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, KubernetesObject, KueueObjects, QuotaEdit
 
 CLUSTER_ARN = "arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghijkl"
 EKS_ARN = "arn:aws:eks:us-east-1:111122223333:cluster/ml-eks"
@@ -49,15 +49,43 @@ def cluster_description(name: str = "ml-cluster", arn: str = CLUSTER_ARN, **more
     }
 
 
+SETTLED = {"Creating": "Created", "Updating": "Updated"}
+
+
+def _refuse_in_flight(found: ComputeQuota | ClusterSchedulerConfig) -> None:
+    if found.status in {"Creating", "Updating", "Deleting"}:
+        raise ConflictError(f"{found.name} is in status {found.status}")
+
+
 @dataclass
 class InMemoryHyperPod:
-    """Clusters, quotas and one cluster policy, with versions as the API keeps them. Writes settle at once."""
+    """Clusters, quotas and one cluster policy, with versions as the API keeps them.
+
+    Writes settle at once, unless `settles` is off: then `settle` lets them. What is settling takes no other write.
+    """
 
     descriptions: list[dict[str, Any]] = field(default_factory=lambda: [cluster_description()])
     nodes: list[Mapping[str, Any]] = field(default_factory=list)
     stored: dict[str, ComputeQuota] = field(default_factory=dict)
     config: ClusterSchedulerConfig | None = None
     writes: list[str] = field(default_factory=list)
+    settles: bool = True
+    made: int = 0
+    """How many quotas were ever created: an id is never given twice."""
+    policies_made: int = 0
+
+    def settle(self) -> None:
+        """Let all writes settle: what is being deleted is gone."""
+        for quota_id, quota in list(self.stored.items()):
+            if quota.status == "Deleting":
+                del self.stored[quota_id]
+            else:
+                self.stored[quota_id] = quota.model_copy(update={"status": SETTLED.get(quota.status, quota.status)})
+        if self.config is not None and self.config.status == "Deleting":
+            self.config = None
+        elif self.config is not None:
+            status = SETTLED.get(self.config.status, self.config.status)
+            self.config = self.config.model_copy(update={"status": status})
 
     def clusters(self) -> list[str]:
         return [each["ClusterArn"] for each in self.descriptions]
@@ -95,12 +123,13 @@ class InMemoryHyperPod:
     ) -> Written:
         if any(quota.name == name for quota in self.quotas(cluster_arn)):
             raise ConflictError(f"quota {name} exists")
-        quota_id = f"quota{len(self.stored) + 1:07d}"
+        self.made += 1
+        quota_id = f"quota{self.made:07d}"
         self.stored[quota_id] = ComputeQuota(
             compute_quota_id=quota_id,
             name=name,
             compute_quota_version=1,
-            status="Created",
+            status="Created" if self.settles else "Creating",
             cluster_arn=cluster_arn,
             compute_quota_config=config,
             compute_quota_target=target,
@@ -114,10 +143,11 @@ class InMemoryHyperPod:
         quota = self.quota(quota_id)
         if quota.compute_quota_version != target_version:
             raise ConflictError(f"quota {quota.name} is at version {quota.compute_quota_version}, not {target_version}")
+        _refuse_in_flight(quota)
         self.stored[quota_id] = quota.model_copy(
             update={
                 "compute_quota_version": target_version + 1,
-                "status": "Updated",
+                "status": "Updated" if self.settles else "Updating",
                 "compute_quota_config": config,
                 "compute_quota_target": target,
             }
@@ -126,31 +156,39 @@ class InMemoryHyperPod:
         return Written(quota_id, target_version + 1)
 
     def delete_quota(self, quota_id: str) -> None:
-        self.writes.append(f"delete {self.quota(quota_id).name}")
-        del self.stored[quota_id]
+        quota = self.quota(quota_id)
+        _refuse_in_flight(quota)
+        self.writes.append(f"delete {quota.name}")
+        if self.settles:
+            del self.stored[quota_id]
+        else:
+            self.stored[quota_id] = quota.model_copy(update={"status": "Deleting"})
 
     def create_scheduler_config(self, cluster_arn: str, name: str, config: SchedulerConfig) -> Written:
         if self.config is not None:
             raise ConflictError("the cluster has a scheduler config")
+        self.policies_made += 1
+        config_id = f"schedconf{self.policies_made:03d}"
         self.config = ClusterSchedulerConfig(
-            cluster_scheduler_config_id="schedconf001",
+            cluster_scheduler_config_id=config_id,
             name=name,
             cluster_scheduler_config_version=1,
-            status="Created",
+            status="Created" if self.settles else "Creating",
             cluster_arn=cluster_arn,
             scheduler_config=config,
         )
         self.writes.append(f"create {name}")
-        return Written("schedconf001", 1)
+        return Written(config_id, 1)
 
     def update_scheduler_config(self, config_id: str, target_version: int, config: SchedulerConfig) -> Written:
         found = self.scheduler_config_by_id(config_id)
         if found.cluster_scheduler_config_version != target_version:
             raise ConflictError(f"scheduler config {config_id} is not at version {target_version}")
+        _refuse_in_flight(found)
         self.config = found.model_copy(
             update={
                 "cluster_scheduler_config_version": target_version + 1,
-                "status": "Updated",
+                "status": "Updated" if self.settles else "Updating",
                 "scheduler_config": config,
             }
         )
@@ -158,8 +196,10 @@ class InMemoryHyperPod:
         return Written(config_id, target_version + 1)
 
     def delete_scheduler_config(self, config_id: str) -> None:
-        self.writes.append(f"delete {self.scheduler_config_by_id(config_id).name}")
-        self.config = None
+        found = self.scheduler_config_by_id(config_id)
+        _refuse_in_flight(found)
+        self.writes.append(f"delete {found.name}")
+        self.config = None if self.settles else found.model_copy(update={"status": "Deleting"})
 
 
 @dataclass
@@ -201,6 +241,7 @@ class InMemoryState:
     """Cluster ARN -> owner, fencing token, expiry in epoch seconds."""
     owners: dict[str, str] = field(default_factory=dict)
     applied: dict[tuple[str, str], AppliedQuota] = field(default_factory=dict)
+    policies: dict[str, AppliedPolicy] = field(default_factory=dict)
     edited: dict[tuple[str, str], QuotaEdit] = field(default_factory=dict)
     runs: list[RunRecord] = field(default_factory=list)
     counted: dict[tuple[str, str], str | None] = field(default_factory=dict)
@@ -236,6 +277,12 @@ class InMemoryState:
 
     def record_applied(self, cluster_arn: str, applied: AppliedQuota) -> None:
         self.applied[cluster_arn, applied.compute_quota_id] = applied
+
+    def applied_policy(self, cluster_arn: str) -> AppliedPolicy | None:
+        return self.policies.get(cluster_arn)
+
+    def record_policy(self, cluster_arn: str, applied: AppliedPolicy) -> None:
+        self.policies[cluster_arn] = applied
 
     def edits(self, cluster_arn: str) -> tuple[QuotaEdit, ...]:
         return tuple(self.edited[key] for key in sorted(self.edited) if key[0] == cluster_arn)

@@ -49,6 +49,18 @@ def update(index: int, team: str, quota_id: str, before: int, after: int, versio
     )
 
 
+def low_write(
+    index: int, team: str, quota_id: str, before: int, low: int, *, version: int = 1, wave: int = 1
+) -> Change:
+    """Return the first of two writes of a team's quota, which gives."""
+    return replace(update(index, team, quota_id, before, low, version), wave=wave, is_low=True)
+
+
+def second_write(index: int, team: str, quota_id: str, low: int, after: int, *, wave: int = 2) -> Change:
+    """Return the second of two writes of a team's quota, which takes."""
+    return replace(update(index, team, quota_id, low, after), wave=wave, target_version=None)
+
+
 def creation(index: int, team: str, count: int) -> Change:
     """Return the creation of a team's quota."""
     return Change(

@@ -54,7 +54,8 @@ GRANTED = {
         eks:DescribeCluster dynamodb:GetItem dynamodb:PutItem""",
     "VerifyPlanRole": """
         sagemaker:ListComputeQuotas sagemaker:DescribeComputeQuota sagemaker:ListClusterSchedulerConfigs
-        sagemaker:DescribeClusterSchedulerConfig s3:GetObject s3:ListBucket eks:DescribeCluster""",
+        sagemaker:DescribeClusterSchedulerConfig s3:GetObject s3:ListBucket eks:DescribeCluster
+        dynamodb:Query""",
     "PublishUsageRole": """
         sagemaker:ListClusters sagemaker:DescribeCluster sagemaker:ListClusterNodes sagemaker:ListComputeQuotas
         sagemaker:DescribeComputeQuota sagemaker:ListClusterSchedulerConfigs sagemaker:DescribeClusterSchedulerConfig
@@ -195,6 +196,7 @@ def test_items_are_read_by_the_functions_that_need_them() -> None:
         "ReceiveEventRole": {"QUOTA#*"},
         "ReadSnapshotRole": {"CLUSTER#*", "QUOTA#*", "SWITCH"},
         "ApplyChangeRole": {"CLUSTER#*", "QUOTA#*"},
+        "VerifyPlanRole": {"CLUSTER#*"},
         "PublishUsageRole": {"CLUSTER#*", "SWITCH"},
         "AuditClusterRole": {"CLUSTER#*", "SWITCH"},
     }

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from taskgov_cli.deployed import Deployed
 
 HELD_FOR: Final = 900
-"""Seconds after which runs may take the lock over, should the command die; as runs hold it."""
+"""Seconds for each wave, after which runs may take the lock over, should the command die."""
 FREE_OR_EXPIRED: Final = "attribute_not_exists(lockOwner) OR lockExpires < :now"
 
 
@@ -37,12 +37,13 @@ class Held:
 
 
 @contextmanager
-def locked(place: Deployed, cluster_arn: str, owner: str, by: str) -> Iterator[Held]:
-    """Hold the cluster's lock. A run that came and went meanwhile is asked for anew when the lock is released.
+def locked(place: Deployed, cluster_arn: str, owner: str, by: str, waves: int = 1) -> Iterator[Held]:
+    """Hold the cluster's lock, for as long as so many waves of writes may take both ways.
 
-    Raises RefusedError while a run holds it, GovernanceError.
+    A run that came and went meanwhile is asked for anew when the lock is released. Raises RefusedError while a run
+    holds it, GovernanceError.
     """
-    held = _take(place, cluster_arn, owner)
+    held = _take(place, cluster_arn, owner, HELD_FOR * max(1, waves))
     try:
         yield held
     finally:
@@ -50,7 +51,7 @@ def locked(place: Deployed, cluster_arn: str, owner: str, by: str) -> Iterator[H
             request_run(place, cluster_arn, by)
 
 
-def _take(place: Deployed, cluster_arn: str, owner: str) -> Held:
+def _take(place: Deployed, cluster_arn: str, owner: str, seconds: int) -> Held:
     now = int(SystemClock().now().timestamp())
     try:
         with translated(f"take the lock of {cluster_arn}"):
@@ -58,7 +59,7 @@ def _take(place: Deployed, cluster_arn: str, owner: str) -> Held:
                 Key=_state(cluster_arn),
                 UpdateExpression="SET lockOwner = :me, lockExpires = :expires ADD fencingToken :one",
                 ConditionExpression=FREE_OR_EXPIRED,
-                ExpressionAttributeValues={":me": owner, ":expires": now + HELD_FOR, ":one": 1, ":now": now},
+                ExpressionAttributeValues={":me": owner, ":expires": now + seconds, ":one": 1, ":now": now},
                 ReturnValues="ALL_NEW",
             )["Attributes"]
     except ConflictError as error:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from taskgov.allocation.plan import CapacityLine, Outcome, Plan
+from taskgov.allocation.plan import CapacityLine, Change, ChangeKind, Outcome, Plan, WorkloadEffect
 from taskgov_cli.output import findings_table, table
 
 OUTCOME_STYLE = {
@@ -14,6 +14,7 @@ OUTCOME_STYLE = {
     Outcome.APPLY: "green",
     Outcome.NEEDS_APPROVAL: "yellow",
     Outcome.BLOCKED: "red",
+    Outcome.NO_PROGRESS: "red",
 }
 
 
@@ -36,6 +37,8 @@ def shown(plan: Plan) -> Iterator[RenderableType]:
         yield _changes(plan)
     if plan.prediction.effects:
         yield _prediction(plan)
+    if plan.prediction.not_predicted:
+        yield table("Not predicted", ("what",), [(sentence,) for sentence in plan.prediction.not_predicted])
     stopped = [verdict for verdict in plan.guardrails if not verdict.passed]
     if stopped:
         rows = [(each.guardrail, each.because, each.remedy) for each in stopped]
@@ -78,18 +81,37 @@ def _changes(plan: Plan) -> RenderableType:
     rows = [
         (
             each.index + 1,
+            said_wave(each),
             each.team or each.name,
-            each.kind,
+            said_kind(each),
             f"{each.gpus_before:g}",
             f"{each.gpus_after:g}",
             each.because,
         )
         for each in plan.changes
     ]
-    columns = ("#", "team", "change", "GPUs before #", "GPUs after #", "because")
-    return table("Changes, in this order", columns, rows)
+    columns = ("#", "wave #", "team", "change", "GPUs before #", "GPUs after #", "because")
+    return table("Changes, in this order; each wave settles before the next", columns, rows)
+
+
+def said_wave(change: Change) -> str:
+    """Return the number of a change's wave; a dash in plans that were stored before there were waves."""
+    return str(change.wave) if change.wave else "-"
+
+
+def said_kind(change: Change) -> str:
+    """Return what a change does, and whether it is the first or second of two writes of the quota."""
+    if change.is_low:
+        return f"{change.kind}, first of two writes"
+    second = change.kind is ChangeKind.UPDATE_QUOTA and change.target_version is None
+    return f"{change.kind}, second of two writes" if second else change.kind
 
 
 def _prediction(plan: Plan) -> RenderableType:
-    rows = [(each.team, each.name, each.effect, each.gpus, each.because) for each in plan.prediction.effects]
-    return table("What the scheduler would do", ("team", "workload", "effect", "GPUs #", "because"), rows)
+    rows = [(each.team, each.name, _effect(each), each.gpus, each.because) for each in plan.prediction.effects]
+    title = "What the scheduler would do" if plan.prediction.is_complete else "What the scheduler would do, at least"
+    return table(title, ("team", "workload", "effect", "GPUs #", "because"), rows)
+
+
+def _effect(effect: WorkloadEffect) -> str:
+    return f"{effect.effect} in wave {effect.wave}" if effect.wave else effect.effect

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.allocation.planner import plan_quotas
-from taskgov.allocation.written import quotas_after
+from taskgov.allocation.written import WrittenCluster
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ComputeQuotaConfig, ResourceSharingConfig, SchedulerConfig, SharingStrategy
 from taskgov.hyperpod.names import local_queue_of, namespace_of
@@ -145,8 +145,10 @@ class _Quotas:
         nodes = tuple(Node(f"machine-{n:05}", MACHINE, found_healthy=True) for n in range(gpus))
         now = START + timedelta(seconds=moment)
         snapshot = replace(self._snapshot, taken_at=now, nodes=nodes)
-        written, _ = quotas_after(snapshot.quotas, plan_quotas(snapshot, mode="plan").changes)
-        self._snapshot = replace(snapshot, quotas=tuple(written))
+        cluster = WrittenCluster(snapshot)
+        cluster.write(plan_quotas(snapshot, mode="plan").changes)
+        written = tuple(cluster.quotas.values())
+        self._snapshot = replace(snapshot, quotas=written)
         held = {
             quota.compute_quota_target.team_name: sum(
                 row.count or 0 for row in quota.compute_quota_config.compute_quota_resources

@@ -1,7 +1,8 @@
-"""`taskgov rollback`: take back what a plan changed, last change first, under the cluster's lock.
+"""`taskgov rollback`: take back what a plan changed, last wave first, under the cluster's lock.
 
-Shown only, unless `--yes` is given. It is all or nothing at the start: when any change of the plan is no longer what
-the plan wrote, nothing is restored, because a part of a plan could promise more than there is.
+Shown only, unless `--yes` is given. It is all or nothing at the start: when any quota is no longer what the plan wrote,
+nothing is restored, because a part of a plan could promise more than there is. The way back is the way that the plan
+went: each wave settles before the one before it is restored.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from rich.text import Text
 
 from taskgov.adapters.clock import SystemClock
 from taskgov.allocation.codec import plan_from_json
-from taskgov.contracts.steps import Cause, Direction, Pointer
+from taskgov.contracts.steps import Cause, Pointer
 from taskgov.errors import GovernanceError
 from taskgov.ports import RunRecord
+from taskgov.services.plan_path import paths, subject_of, wave_ends
 from taskgov_cli.deployed import (
     DEFAULT_STACK,
     AsJson,
@@ -33,6 +35,7 @@ from taskgov_cli.manual_lock import locked
 from taskgov_cli.manual_writes import ManualWrites
 from taskgov_cli.operate import switch_of, turn
 from taskgov_cli.output import NO, OK, console, print_json, table
+from taskgov_cli.plans import said_kind, said_wave
 from taskgov_cli.standing_changes import Standing, StandingChange, standing_changes
 
 if TYPE_CHECKING:
@@ -65,10 +68,11 @@ class Rollback:
         return standing_changes(self.place.hyperpod, self.plan)
 
     def run(self) -> tuple[int, str | None]:
-        """Restore what stands and record it: how many were written, and what went wrong. Raises RefusedError."""
+        """Restore what stands and record it: how many quotas were written, and what went wrong. Raises RefusedError."""
         started = SystemClock().now()
         owner = f"{self.by} rollback {self.plan.plan_id} {started.isoformat()}"
-        with locked(self.place, self.plan.cluster_arn, owner, self.by) as held:
+        waves = len(wave_ends(self.plan.changes))
+        with locked(self.place, self.plan.cluster_arn, owner, self.by, waves) as held:
             to_restore = restorable(self.plan, self.changes())  # again: a run may have written before the lock was ours
             written, error = self._restore(held, to_restore)
             self.place.state.record_run(self._record(held, started, written, error))
@@ -76,13 +80,12 @@ class Rollback:
 
     def _restore(self, held: Held, to_restore: list[StandingChange]) -> tuple[int, str | None]:
         writes = ManualWrites(self.place, self.plan.cluster_arn, self.pointer, held)
-        written = 0
+        written: list[int] = []
         try:
-            for each in to_restore:
-                written += writes.write(each.change.index, Direction.RESTORE)
-            return written, writes.unsettled(Direction.RESTORE)
-        except GovernanceError as error:
-            return written, f"{type(error).__name__}: {error}"
+            error = writes.restore(self.plan, {each.change.index for each in to_restore}, written)
+        except GovernanceError as problem:
+            error = f"{type(problem).__name__}: {problem}"
+        return len({subject_of(self.plan.changes[index]) for index in written}), error
 
     def _record(self, held: Held, started: datetime, written: int, error: str | None) -> RunRecord:
         run_id = f"rollback-{held.token}"
@@ -119,7 +122,7 @@ def rollback(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Take back what a plan changed: restore each quota to what it was, last change first.
+    """Take back what a plan changed: restore each quota to what it was, last wave first.
 
     Example: taskgov rollback plan-0123456789abcdef --stop --yes
     """
@@ -143,7 +146,7 @@ def rollback(
 
 def restorable(plan: Plan, changes: list[StandingChange]) -> list[StandingChange]:
     """Return what is to be restored. Raises RefusedError when a change is not what the plan wrote any more."""
-    foreign = [each.change.name for each in changes if each.standing is Standing.CHANGED_SINCE]
+    foreign = list(dict.fromkeys(each.change.name for each in changes if each.standing is Standing.CHANGED_SINCE))
     if foreign:
         raise RefusedError(
             f"{', '.join(foreign)} of plan {plan.plan_id} changed since; restoring the rest could promise more than "
@@ -173,6 +176,8 @@ def _as_data(
         "changes": [
             {
                 "index": each.change.index,
+                "wave": each.change.wave,
+                "isLow": each.change.is_low,
                 "kind": each.change.kind,
                 "name": each.change.name,
                 "team": each.change.team,
@@ -194,15 +199,16 @@ def _show(
     rows = [
         (
             str(each.change.index + 1),
+            said_wave(each.change),
             each.change.team or each.change.name,
-            each.change.kind,
+            said_kind(each.change),
             f"{each.change.gpus_after:g}",
             f"{each.change.gpus_before:g}",
             _words(each.standing, done=done, error=error),
         )
         for each in changes
     ]
-    columns = ("change #", "team", "what it was", "GPUs after it #", "GPUs before it #", "quota")
+    columns = ("change #", "wave #", "team", "what it was", "GPUs after it #", "GPUs before it #", "quota")
     out.print(table(f"Plan {job.plan.plan_id} on {job.plan.cluster_name}, last change first", columns, rows))
     for line in _closing_lines(job.plan, changes, done=done, written=written, error=error, stopped=stopped):
         out.print(line, markup=False)
@@ -221,7 +227,7 @@ def _closing_lines(
         return ["There is nothing to restore."]
     if not done:
         return [f"Nothing was written. To do it: taskgov rollback {plan.plan_id} --yes --stop"]
-    result = f"Restored {written} of {len(plan.changes)}; it is on record: taskgov history {plan.cluster_name}"
+    result = f"Restored {written} of {len(paths(plan.changes))}; it is on record: taskgov history {plan.cluster_name}"
     lines = [result if error is None else f"{result}\nIt is not complete: {error}"]
     if stopped:
         lines.append("The stop switch is on. When the policy document is as it should be: taskgov stop off")

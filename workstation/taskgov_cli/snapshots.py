@@ -193,6 +193,10 @@ class _NothingRemembered:
         return ()
 
     @staticmethod
+    def applied_policy(_cluster_arn: str) -> None:
+        return None
+
+    @staticmethod
     def edits(_cluster_arn: str) -> tuple[()]:
         return ()
 

@@ -1,6 +1,7 @@
 """What has become of each change of a plan: it stands, was taken back, or somebody changed it since.
 
-`taskgov rollback` looks here before it restores anything.
+`taskgov rollback` looks here before it restores anything. It is judged by quota: of a quota that the plan writes twice,
+or deletes and creates again, each of its changes stands up to where the quota is on that way.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ from taskgov.hyperpod.model import (
     ComputeQuotaTarget,
     SchedulerConfig,
 )
+from taskgov.services.plan_path import QuotaPath, paths
 
 if TYPE_CHECKING:
     from taskgov.allocation.plan import Plan
     from taskgov.ports import HyperPodApi
 
+Actual = ComputeQuota | ClusterSchedulerConfig
 CREATIONS = frozenset({ChangeKind.CREATE_QUOTA, ChangeKind.CREATE_SCHEDULER_CONFIG})
 
 
@@ -50,40 +53,51 @@ def standing_changes(hyperpod: HyperPodApi, plan: Plan) -> list[StandingChange]:
 
     Raises GovernanceError when the cluster cannot be read.
     """
-    quotas = hyperpod.quotas(plan.cluster_arn)
-    by_id = {quota.compute_quota_id: quota for quota in quotas}
-    by_name = {quota.name: quota for quota in quotas}
+    quotas: list[Actual] = [*hyperpod.quotas(plan.cluster_arn)]
     touches_policy = any(change.kind in POLICY_KINDS for change in plan.changes)
     policy = hyperpod.scheduler_config(plan.cluster_arn) if touches_policy else None
     found: list[StandingChange] = []
-    for change in reversed(plan.changes):
-        if change.kind in POLICY_KINDS:
-            now: ComputeQuota | ClusterSchedulerConfig | None = policy
-        elif change.resource_id is not None:
-            now = by_id.get(change.resource_id)
-        else:
-            now = by_name.get(change.name)
-        found.append(StandingChange(change, standing_of(change, now)))
-    return found
+    for path in paths(plan.changes):
+        made = _made(path, quotas if not path.is_policy else [policy] if policy else [])
+        for place, change in enumerate(path.changes):
+            if made is None:
+                found.append(StandingChange(change, Standing.CHANGED_SINCE))
+            else:
+                found.append(StandingChange(change, Standing.STANDS if place < made else Standing.AS_BEFORE))
+    return sorted(found, key=lambda each: -each.change.index)
 
 
-def standing_of(change: Change, now: ComputeQuota | ClusterSchedulerConfig | None) -> Standing:
-    """Return what a change is, given what its quota or cluster policy is now (None: it does not exist)."""
-    if change.kind in DELETIONS:
-        return Standing.CHANGED_SINCE  # it had failed; what was made in its place since is no change of this plan
+def _made(path: QuotaPath, there: list[Actual]) -> int | None:
+    """Return how many changes of a path stand now; None when somebody wrote something else."""
+    kept = next((one for one in there if _id(one) in path.deleted_ids), None)
+    if kept is not None:
+        return 0  # what was to be deleted is still there
+    if path.first.resource_id is not None and path.first.kind not in DELETIONS:
+        now = next((one for one in there if _id(one) == path.first.resource_id), None)
+    elif path.is_policy:
+        now = next(iter(there), None)
+    else:
+        now = next((one for one in there if one.name == path.first.name), None)
     if now is None:
-        return Standing.AS_BEFORE if change.kind in CREATIONS else Standing.CHANGED_SINCE
-    if change.before is not None and _holds(now, change.before, change.target_before):
-        return Standing.AS_BEFORE
-    if not _holds(now, change.after, change.target_after):
-        return Standing.CHANGED_SINCE
-    # What was created and updated since is somebody's work, even when the numbers are the same again.
-    updated = change.kind in CREATIONS and _version(now) != 1
-    return Standing.CHANGED_SINCE if updated else Standing.STANDS
+        return _made_of_nothing(path)
+    if path.before is not None and _holds(now, path.before, path.target_before):
+        return 0
+    for place, change in reversed([*enumerate(path.changes, 1)]):
+        if change.kind not in DELETIONS and _holds(now, change.after, change.target_after):
+            # What was created and updated since is somebody's work, even when the numbers are the same again.
+            return None if change.kind in CREATIONS and _version(now) != 1 else place
+    return None
+
+
+def _made_of_nothing(path: QuotaPath) -> int | None:
+    """Return how many changes stand of a path whose quota does not exist."""
+    if path.first.kind in DELETIONS:
+        return 0 if path.before is None else 1
+    return 0 if path.first.kind in CREATIONS else None
 
 
 def _holds(
-    now: ComputeQuota | ClusterSchedulerConfig,
+    now: Actual,
     wanted: ComputeQuotaConfig | SchedulerConfig,
     target: ComputeQuotaTarget | None,
 ) -> bool:
@@ -97,7 +111,11 @@ def _holds(
             return False
 
 
-def _version(now: ComputeQuota | ClusterSchedulerConfig) -> int:
+def _id(now: Actual) -> str:
+    return now.compute_quota_id if isinstance(now, ComputeQuota) else now.cluster_scheduler_config_id
+
+
+def _version(now: Actual) -> int:
     if isinstance(now, ComputeQuota):
         return now.compute_quota_version
     return now.cluster_scheduler_config_version

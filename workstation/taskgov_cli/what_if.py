@@ -95,8 +95,9 @@ def what_if_command(  # noqa: PLR0913, PLR0917 -- options are named by whoever t
 def shown(answer: WhatIf) -> Iterator[RenderableType]:
     """Return the answer for people: quotas, teams side by side, work that is touched, risks."""
     yield Text.assemble(("What if", "bold"), f": {_summary(answer)}")
-    if answer.plan.changes:
-        rows = [(each.team or each.name, each.because) for each in answer.plan.changes]
+    yield from (Text(f"At least this: {each}", style="bold yellow") for each in answer.not_settled)
+    if answer.quotas:
+        rows = [(each.team or each.name, each.because) for each in answer.quotas]
         yield table("Quotas that the plan would change", ("team", "because"), rows)
     stopped = [(each.guardrail, each.because) for each in answer.plan.guardrails if not each.passed]
     if stopped:
@@ -131,7 +132,7 @@ def _summary(answer: WhatIf) -> str:
     waits = sum(after == "waits" and before != "waits" for before, after in moves)
     preempted = sum(bool(each.preempted_by) for each in answer.workloads)
     return (
-        f"{counted(len(answer.plan.changes), 'quota changes', 'quotas change')}; "
+        f"{counted(len(answer.quotas), 'quota changes', 'quotas change')}; "
         f"{counted(starts, 'workload starts', 'workloads start')} that would have waited, "
         f"{waits} {'waits' if waits == 1 else 'wait'} that would not, {preempted} {_are(preempted)} preempted"
     )

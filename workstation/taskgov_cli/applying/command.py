@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from taskgov_cli.deployed import Deployed
 
 WELL: Final = frozenset({"applied", "nothing-to-do"})
+NOT_LET_THROUGH: Final = frozenset({Outcome.BLOCKED, Outcome.NO_PROGRESS})
 WHAT_NEXT: Final = {
     "applied": "It is on record: taskgov history {cluster}. To take it back: taskgov rollback {plan}",
     "needs-approval": "Another person approves it: taskgov approve {plan}",
@@ -80,7 +81,7 @@ def apply(  # noqa: PLR0913 - options of a command, each named by whoever types 
             shown, doing = _plan(str(plan_id), snapshot, stack, cluster, context)
         if not as_json:
             _show(shown)
-        if yes and shown.outcome is Outcome.BLOCKED:
+        if yes and shown.outcome in NOT_LET_THROUGH:
             raise RefusedError("the plan would be blocked, so nothing was written; it says by what")
         ended = doing() if yes else None
     if as_json:
@@ -88,7 +89,7 @@ def apply(  # noqa: PLR0913 - options of a command, each named by whoever types 
         print_json({"plan": json.loads(plan_to_json(shown)), "done": yes, "ended": result})
     else:
         _close(shown, ended)
-    is_well = shown.outcome is not Outcome.BLOCKED if ended is None else ended.outcome in WELL
+    is_well = shown.outcome not in NOT_LET_THROUGH if ended is None else ended.outcome in WELL
     raise typer.Exit(OK if is_well else NO)
 
 
@@ -164,7 +165,7 @@ def _show(shown: Plan) -> None:
 def _close(shown: Plan, ended: Ended | None) -> None:
     out = console()
     if ended is None:
-        blocked = shown.outcome is Outcome.BLOCKED
+        blocked = shown.outcome in NOT_LET_THROUGH
         how = "It would be blocked, as it stands" if blocked else "To do it, the same command with --yes"
         out.print(f"Nothing was written. {how}", markup=False)
         return

@@ -17,6 +17,7 @@ from taskgov.allocation.planner import plan_quotas
 from taskgov.contracts.steps import Cause, Direction, Pointer
 from taskgov.errors import GovernanceError
 from taskgov.ports import RunRecord
+from taskgov.services.plan_path import first_writes, wave_ends
 from taskgov.services.plan_quotas import KEY
 from taskgov_cli import snapshots
 from taskgov_cli.applying.document import Ended
@@ -61,7 +62,8 @@ class OnePlan:
         """Write it. Raises RefusedError, GovernanceError."""
         started = SystemClock().now()
         owner = f"{self.by} apply {self.plan.plan_id} {started.isoformat()}"
-        with locked(self.place, self.plan.cluster_arn, owner, self.by) as held:
+        waves = len(wave_ends(self.plan.changes))
+        with locked(self.place, self.plan.cluster_arn, owner, self.by, waves) as held:
             fresh = self.again()  # a run may have written before the lock was ours
             if fresh.outcome is Outcome.NEEDS_APPROVAL:
                 raise RefusedError(
@@ -116,26 +118,23 @@ def find(place: Deployed, plan_id: str, cluster: str | None) -> Plan:
 
 
 def _write(writes: ManualWrites, plan: Plan) -> tuple[Ended, int]:
-    """Write the changes in their order and wait for them; on failure take back what was written, last first."""
+    """Write the plan wave by wave, or take back what was written; return how many quotas were written too."""
     tried: list[int] = []
     try:
-        for change in plan.changes:
-            tried.append(change.index)  # a write that failed may have been made
-            writes.write(change.index, Direction.APPLY)
-        trouble = writes.unsettled(Direction.APPLY)
+        trouble = writes.apply(plan, tried)
     except GovernanceError as error:
         trouble = f"{type(error).__name__}: {error}"
+    count = len(first_writes(plan.changes) & set(tried))
     if trouble is None:
-        return Ended("applied", plan.plan_id), len(tried)
-    return _take_back(writes, plan, tried, trouble), len(tried)
+        return Ended("applied", plan.plan_id), count
+    return _take_back(writes, plan, tried, trouble), count
 
 
 def _take_back(writes: ManualWrites, plan: Plan, tried: list[int], trouble: str) -> Ended:
     try:
-        writes.unsettled(Direction.APPLY)  # what is still being created or changed cannot be taken back
-        for index in reversed(tried):
-            writes.write(index, Direction.RESTORE)
-        left = writes.unsettled(Direction.RESTORE)
+        # What is still being created or changed cannot be taken back.
+        writes.unsettled(Direction.APPLY, max(tried, default=-1) + 1)
+        left = writes.restore(plan, tried, [])
     except GovernanceError as error:
         left = f"{type(error).__name__}: {error}"
     if left is None:

@@ -62,6 +62,7 @@ NEEDED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "plans": ("s3:GetObject",),
         "bucket": ("s3:ListBucket",),
         "eks": ("eks:DescribeCluster",),
+        "table": ("dynamodb:Query",),
     },
     "PublishUsageRole": {
         **_SNAPSHOT,

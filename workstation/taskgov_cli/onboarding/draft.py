@@ -31,7 +31,12 @@ if TYPE_CHECKING:
     from taskgov.policy.parse import ParsedPolicy
     from taskgov.snapshot.model import Snapshot
 
-GUARDRAILS: Final = {"maxDecreasePercent": 25, "maxPreemptedGpus": 8, "approveAbove": {"changedGpus": 16}}
+GUARDRAILS: Final = {
+    "maxDecreasePercent": 25,
+    "maxDecreaseInstances": 1,
+    "maxPreemptedGpus": 8,
+    "approveAbove": {"changedGpus": 16},
+}
 """Safe to begin with: as in the documentation's examples; they stop changes and never make one."""
 MAX_OVERCOMMIT: Final = 1000
 """Percent that the document can declare (`docs/policy.md`)."""

@@ -170,7 +170,10 @@ def _capacity(draft: Draft) -> Iterator[str]:
 
 
 def _guardrails(draft: Draft) -> Iterator[str]:
-    yield from _comment("What no plan may do by itself. Decide: these are careful values to begin with.")
+    yield from _comment(
+        "What no plan may do by itself: in one step a quota loses a quarter at most, or one instance where that is "
+        "more. Decide: these are careful values to begin with."
+    )
     yield "guardrails:"
     for key, value in GUARDRAILS.items():
         yield f"  {key}: {_flow(value)}"

@@ -2,7 +2,7 @@
 
 Ten nodes, three teams and a pool, beta and gamma on borrowed nodes. Then the policy document changes (a new weight in
 the cluster policy, alpha and beta get less, gamma more), a node fails, and alpha takes back what others borrowed: five
-writes, of which the decreases come before the increases, and one preemption.
+writes in waves, first what gives and then what takes, and one preemption.
 """
 
 from __future__ import annotations

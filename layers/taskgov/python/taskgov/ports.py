@@ -13,7 +13,7 @@ from taskgov.hyperpod.model import (
     ComputeQuotaTarget,
     SchedulerConfig,
 )
-from taskgov.snapshot.model import AppliedQuota, KubernetesObject, KueueObjects, QuotaEdit
+from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, KubernetesObject, KueueObjects, QuotaEdit
 
 
 class Clock(Protocol):
@@ -210,6 +210,14 @@ class StateStore(Protocol):
 
     def record_applied(self, cluster_arn: str, applied: AppliedQuota) -> None:
         """Keep what was applied to a quota."""
+        ...
+
+    def applied_policy(self, cluster_arn: str) -> AppliedPolicy | None:
+        """Return what was last written to the cluster policy, or None when nothing was."""
+        ...
+
+    def record_policy(self, cluster_arn: str, applied: AppliedPolicy) -> None:
+        """Keep what was written to the cluster policy."""
         ...
 
     def edits(self, cluster_arn: str) -> tuple[QuotaEdit, ...]:

@@ -15,12 +15,13 @@ from taskgov.adapters.errors import translated
 from taskgov.contracts.steps import Cause
 from taskgov.errors import ConflictError, GovernanceError, LockLostError, UpstreamError
 from taskgov.ports import Dirty, RunRecord
-from taskgov.snapshot.model import AppliedQuota, QuotaEdit
+from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, QuotaEdit
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table as DynamoDBTable
 
 APPLIED = TypeAdapter(AppliedQuota)
+POLICY = TypeAdapter(AppliedPolicy)
 RUN_DAYS = 400
 """Records of runs are kept a little longer than a year, for yearly reviews."""
 ONCE_DAYS = 30
@@ -102,6 +103,16 @@ class Table:
                 "record": APPLIED.dump_json(applied, by_alias=True, exclude_none=True).decode(),
             }
         )
+
+    def applied_policy(self, cluster_arn: str) -> AppliedPolicy | None:
+        """Return what was last written to the cluster policy, or None."""
+        found = [POLICY.validate_json(item["record"]) for item in self._items(cluster_arn, "POLICY")]
+        return found[0] if found else None
+
+    def record_policy(self, cluster_arn: str, applied: AppliedPolicy) -> None:
+        """Keep what was written to the cluster policy."""
+        record = POLICY.dump_json(applied, by_alias=True, exclude_none=True).decode()
+        self._put({"pk": f"CLUSTER#{cluster_arn}", "sk": "POLICY", "version": applied.version, "record": record})
 
     def edits(self, cluster_arn: str) -> tuple[QuotaEdit, ...]:
         """Return who last changed each quota by hand, by id."""

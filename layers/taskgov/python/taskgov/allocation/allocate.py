@@ -5,7 +5,7 @@ taken; promises are settled; leases move what was granted; the shared pool takes
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from taskgov.allocation.capacity import TypeCapacity
@@ -41,6 +41,8 @@ class TypeAllocation:
     instance_type: str
     holdings: tuple[Holding, ...]
     given_leases: tuple[Lease, ...] = ()
+    demand: Mapping[str, int] = field(default_factory=dict)
+    """Team -> whole instances that demand leaves of its promise."""
     findings: tuple[Finding, ...] = ()
 
 
@@ -65,7 +67,7 @@ class _Context:
         self.policy = policy
         self.now = snapshot.taken_at
         self.pool = standings.pool
-        self.today = {promise.team: today_rows(promise.quota) for promise in standings.promises}
+        self.today = {promise.team: today_rows(promise.holds) for promise in standings.promises}
         self.floors = {promise.team: _floor_part(policy, promise, capacities) for promise in standings.promises}
         self.uses: Mapping[tuple[str, str], ObservedUse] = observed(snapshot.observed_use)
         self.kept: dict[str, list[ComputeQuotaResource]] = {}
@@ -80,6 +82,7 @@ class _Context:
                 self.fixed.setdefault(row.instance_type, []).append((promise, row))
             for share in promise.shares:
                 self.shares.setdefault(share.instance_type, []).append((promise, share))
+        self.demand: dict[str, dict[str, int]] = {}
         for lease in active_leases(policy.leases, self.now):
             self.leases.setdefault(lease.instance_type, []).append(lease)
 
@@ -121,7 +124,8 @@ def _allocate_type(context: _Context, capacity: TypeCapacity) -> TypeAllocation:
         words = because + _lease_words(context.pool.team, given)
         holdings.append(Holding(context.pool.team, row, reason, words))
     findings = (*_findings(capacity, settled, asks), *refused)
-    return TypeAllocation(instance_type, tuple(holdings), tuple(given), findings)
+    demand = context.demand.get(instance_type, {})
+    return TypeAllocation(instance_type, tuple(holdings), tuple(given), demand, findings)
 
 
 def _asks(context: _Context, capacity: TypeCapacity) -> list[Ask]:
@@ -142,6 +146,8 @@ def _fixed(context: _Context, capacity: TypeCapacity, promise: TeamPromise, row:
     floor = context.floors[promise.team] * _in_instances(row, capacity)
     use = context.uses.get((promise.team, row.instance_type))
     left = trimmed(row, use, context.policy.demand, promise.applied, context.now, floor)
+    if left.level is not None:
+        context.demand.setdefault(row.instance_type, {})[promise.team] = left.level
     words = f"promised {said(row)}" + (f", {left.words}" if left.words else "")
     reason = Reason.DEMAND if left.words else Reason.PROMISE
     today = context.today[promise.team].get(row_key(row))

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from taskgov.allocation.plan import Change
+from taskgov.hyperpod.equality import is_same_config
 from taskgov.hyperpod.model import ComputeQuotaConfig
 from taskgov.snapshot.model import AppliedQuota, PastQuota
 
@@ -16,19 +17,32 @@ KEPT_FOR: Final = timedelta(days=31)
 
 
 def remember(
-    change: Change, previous: AppliedQuota | None, *, quota_id: str, version: int, plan_id: str, now: datetime
+    change: Change,
+    previous: AppliedQuota | None,
+    *,
+    quota_id: str,
+    version: int,
+    plan_id: str,
+    now: datetime,
+    path_before: ComputeQuotaConfig | None = None,
 ) -> AppliedQuota:
     """Return what to keep of a quota after `change` was written to it at `now`, giving `version`.
+
+    A quota that is written twice has moved once: the low config between its writes is no part of the past, and
+    `began_from` says for as long as it stands what the quota came from (`path_before`: what stood before the plan; by
+    default `change.before`). A path that ended at its low write goes on from there with the plan after it.
 
     A past that could not be read (None) stays unread: guardrails that need it fail closed until it is old enough to
     matter no longer, which only a fresh record shows. Raises `ValueError` for a change of the cluster policy.
     """
     if not isinstance(change.after, ComputeQuotaConfig) or change.target_after is None:
         raise ValueError(f"{change.kind} is not the change of a quota")
+    origin = _origin(change, previous)
     past = () if previous is None else previous.history
-    if past is not None and isinstance(change.before, ComputeQuotaConfig):
+    if past is not None and origin is None and isinstance(change.before, ComputeQuotaConfig):
         recent = (each for each in past if each.until > now - KEPT_FOR)
-        past = (*recent, PastQuota(until=now, config=change.before))
+        past = (*recent, _past(change.before, previous, now))
+    before = change.before if isinstance(change.before, ComputeQuotaConfig) else None
     return AppliedQuota(
         compute_quota_id=quota_id,
         version=version,
@@ -39,4 +53,23 @@ def remember(
         history=past,
         adopted=change.adopted,
         promise=change.promise,
+        began_from=(origin or path_before or before) if change.is_low else None,
+        leased=change.leased,
+        demand=change.demand,
     )
+
+
+def _past(before: ComputeQuotaConfig, previous: AppliedQuota | None, now: datetime) -> PastQuota:
+    """Return what the quota was until now, with what the record of its last write says of it."""
+    if previous is None:
+        return PastQuota(until=now, config=before)
+    if not is_same_config(previous.config, before):
+        return PastQuota(until=now, config=before, demand={})
+    return PastQuota(until=now, config=before, leased=previous.leased, demand=previous.demand or {})
+
+
+def _origin(change: Change, previous: AppliedQuota | None) -> ComputeQuotaConfig | None:
+    """Return what the quota came from if this write leaves the low config of a path, else None."""
+    if previous is None or previous.began_from is None or not isinstance(change.before, ComputeQuotaConfig):
+        return None
+    return previous.began_from if is_same_config(previous.config, change.before) else None

@@ -30,7 +30,7 @@ def changes_sha256(plan: Plan) -> str:
     return hashlib.sha256(_canonical(data)).hexdigest()
 
 
-_NOT_WRITTEN: Any = {"__all__": {"because", "reason", "guardrails"}}
+_NOT_WRITTEN: Any = {"__all__": {"because", "reason", "guardrails", "preempts", "leased", "demand"}}
 
 
 def _canonical(data: object) -> bytes:

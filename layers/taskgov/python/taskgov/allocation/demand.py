@@ -5,14 +5,14 @@ much again, at most `maxMovePercent` of the promise a day, never below its floor
 again; when work of it waits, the whole promise is back at once.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fractions import Fraction
 from math import ceil
 from typing import Final
 
-from taskgov.hyperpod.model import ComputeQuotaResource
+from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaResource
 from taskgov.policy.document import DemandRules
 from taskgov.snapshot.model import AppliedQuota, ObservedUse
 
@@ -26,6 +26,8 @@ class Trimmed:
 
     row: ComputeQuotaResource
     words: str = ""
+    level: int | None = None
+    """Whole instances that demand leaves; None where it has no say."""
 
 
 def trimmed(
@@ -41,11 +43,11 @@ def trimmed(
         return Trimmed(row)
     used = ceil(use.peak_instances)
     step = int(row.count * Fraction(str(rules.max_move_percent)) / 100)
-    least = max(used + _spare(used), ceil(floor), _most_held(row, applied, now) - step)
+    least = max(used + _spare(used), ceil(floor), _most_left(row, applied, now) - step)
     if least >= row.count:
-        return Trimmed(row)
+        return Trimmed(row, level=row.count)
     words = f"used {used} at most in {rules.window_hours} h, {row.count - least} of {row.count} lent to the shared pool"
-    return Trimmed(row.model_copy(update={"count": least}), words)
+    return Trimmed(row.model_copy(update={"count": least}), words, least)
 
 
 def observed(uses: Iterable[ObservedUse]) -> dict[tuple[str, str], ObservedUse]:
@@ -58,14 +60,23 @@ def _spare(used: int) -> int:
     return max(1, ceil(used / 2))
 
 
-def _most_held(row: ComputeQuotaResource, applied: AppliedQuota | None, now: datetime) -> int:
-    """Return the most that the team had of the type within the rate period.
+def _most_left(row: ComputeQuotaResource, applied: AppliedQuota | None, now: datetime) -> int:
+    """Return the most that demand left of the promise within the rate period, whatever was granted of it.
 
-    A quota that was never applied, or whose past cannot be read, is taken to have had the promise all the time.
+    A shortage, a lease or an edit makes a quota smaller, and is no step of demand. Where a write did not record what
+    demand left, its quota is taken for that; before the first write, and where the past cannot be read, the promise.
     """
     promised = row.count or 0
     if applied is None or applied.history is None:
         return promised
-    past = [each.config for each in applied.history if each.until > now - RATE_PERIOD]
-    held = (each for config in (*past, applied.config) for each in config.compute_quota_resources)
-    return max((each.count or 0 for each in held if each.instance_type == row.instance_type), default=promised)
+    levels = [_level(row, applied.config, applied.demand)]
+    recent = (past for past in applied.history if past.until > now - RATE_PERIOD)
+    levels += (promised if past.demand is None else _level(row, past.config, past.demand) for past in recent)
+    return max(levels)
+
+
+def _level(row: ComputeQuotaResource, config: ComputeQuotaConfig, demand: Mapping[str, int] | None) -> int:
+    if demand is not None and row.instance_type in demand:
+        return demand[row.instance_type]
+    held = [each.count or 0 for each in config.compute_quota_resources if each.instance_type == row.instance_type]
+    return max(held, default=row.count or 0)

@@ -5,7 +5,7 @@ in by ratio is no difference.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from taskgov.allocation.allocate import Holding, TypeAllocation
@@ -14,6 +14,7 @@ from taskgov.allocation.leases import has_ended_since
 from taskgov.allocation.parts import RowKey, accelerators_of, need, row_key
 from taskgov.allocation.plan import Reason, TeamAllocation
 from taskgov.allocation.pool import largest_rows
+from taskgov.allocation.set_aside import leased_net
 from taskgov.allocation.standing import Kept, TeamPromise, today_rows
 from taskgov.allocation.wording import amounts_of, given_amounts, value_in
 from taskgov.hyperpod.model import (
@@ -39,8 +40,14 @@ class Desired:
     config: ComputeQuotaConfig
     target: ComputeQuotaTarget
     lines: tuple[TeamAllocation, ...]
+    note: str = ""
+    """What limits hold back of it."""
     borrowing_stopped: bool = False
     """The team's budget is used up, and the document stops its borrowing then."""
+    leased: Mapping[str, int] = field(default_factory=dict)
+    """Whole instances by type that leases bring (below zero: take)."""
+    demand: Mapping[str, int] = field(default_factory=dict)
+    """Whole instances by type that demand leaves of the promise."""
 
 
 class Wishes:
@@ -59,20 +66,26 @@ class Wishes:
         self._capacities, self._leases, self._now = capacities, leases, now
         self._no_borrowing = no_borrowing
         self._given: set[tuple[str, str]] = set()
+        self._given_leases: list[Lease] = []
+        self._demand: dict[str, dict[str, int]] = {}
         self._holdings: dict[str, dict[RowKey, Holding]] = {}
         for allocation in allocations:
             for holding in allocation.holdings:
                 self._holdings.setdefault(holding.team, {})[row_key(holding.row)] = holding
+            for team, level in allocation.demand.items():
+                self._demand.setdefault(team, {})[allocation.instance_type] = level
+            self._given_leases += allocation.given_leases
             for lease in allocation.given_leases:
                 self._given |= {(lease.to, lease.instance_type), (lease.from_, lease.instance_type)}
 
     def of(self, promise: TeamPromise) -> Desired:
         """Return what the team's quota is to be."""
         holdings = self._holdings.get(promise.team, {})
-        today = today_rows(promise.quota)
+        today = today_rows(promise.holds)
         kept = [holding.row for holding in holdings.values() if not _is_needless(holding.row, today)]
         rows = sorted(largest_rows(kept, MAX_ROWS), key=row_key)
-        before = ComputeQuotaConfig() if promise.quota is None else promise.quota.compute_quota_config
+        standing = promise.quota or promise.failed
+        before = ComputeQuotaConfig() if standing is None else standing.compute_quota_config
         config = ComputeQuotaConfig(
             compute_quota_resources=tuple(rows),
             resource_sharing_config=self._sharing(promise, before.resource_sharing_config),
@@ -84,7 +97,26 @@ class Wishes:
             for key in sorted({*today, *holdings})
             for line in self._lines(promise, key[0], today.get(key), holdings.get(key))
         )
-        return Desired(promise, config, target, tuple(lines), promise.team in self._no_borrowing)
+        return Desired(
+            promise,
+            config,
+            target,
+            tuple(lines),
+            borrowing_stopped=promise.team in self._no_borrowing,
+            leased=leased_net(promise.team, self._given_leases),
+            demand=self._demand.get(promise.team, {}),
+        )
+
+    def held_back(self, desired: Desired, config: ComputeQuotaConfig, note: str) -> Desired:
+        """Return what limits allow of a quota now; `note` says what they hold back."""
+        promise, holdings = desired.promise, self._holdings.get(desired.promise.team, {})
+        today, now = today_rows(promise.holds), {row_key(row): row for row in config.compute_quota_resources}
+        lines: list[TeamAllocation] = []
+        for key in sorted({*today, *now}):
+            wish, row = holdings.get(key), now.get(key) or ComputeQuotaResource(instance_type=key[0])
+            told = wish or Holding(promise.team, row, Reason.POLICY_CHANGED, "the document promises none")
+            lines += self._lines(promise, key[0], today.get(key), replace(told, row=row))
+        return replace(desired, config=config, lines=tuple(lines), note=note)
 
     def lines_of_kept(self, kept: Kept) -> tuple[TeamAllocation, ...]:
         """Return the numbers of a quota that is left alone: before and after are the same."""

@@ -7,28 +7,35 @@ guardrail stops the whole plan, because its changes belong together: what one te
 | guardrail | looks at | says no when |
 | --- | --- | --- |
 | `stop-switch` | the switch | it is on, or cannot be read |
-| `nodes-seen` | the node list | it is empty, and quotas would be lowered |
+| `nodes-seen` | the node list | it is empty, and any number of a quota would be lowered |
 | `change-window` | the clock | no window is open |
-| `max-decrease` | each number of each team | it falls by more than a percentage in one step |
+| `max-decrease` | every resource of every type of a quota | it falls by more than a percentage in one step |
 | `max-decrease-per-period` | the same, against the most in the period | it falls by more than a percentage |
-| `max-increase` | each number of each team | it rises by more than a percentage in one step |
+| `max-increase` | every resource of every type of a quota | it rises by more than a percentage in one step |
 | `max-increase-per-period` | the same, against the least in the period | it rises by more than a percentage |
-| `minimum-quota` | a team's accelerators | they fall below the minimum |
-| `max-preempted-gpus` | the prediction | more would be preempted, or nothing could be predicted |
-| `approval` | moved and preempted GPUs | they exceed what goes without a person |
+| `minimum-quota` | a quota's accelerators | they fall below the minimum |
+| `max-preempted-gpus` | the prediction | more would be preempted, or not everything could be predicted |
+| `approval` | moved and preempted GPUs | they exceed what goes without a person, or are not known |
 
-What a lease moves by the document's own words is neither a decrease nor an increase, and the shared pool is nobody's
-promise: neither is limited (`taskgov.allocation.movements`). What rises from nothing has no percentage: it is let
-through, and said so; `approval` counts its GPUs.
+Quotas are judged, not writes: one that is written twice by what stood before and what the last write makes of it
+(`taskgov.allocation.goals`). What a lease moves by the document's own words is neither a decrease nor an increase, and
+the shared pool is nobody's promise: neither is limited (`taskgov.allocation.limits`). What rises from nothing has no
+percentage: it is let through, and said so; `approval` counts its GPUs.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
-from taskgov.allocation.movements import Movement
-from taskgov.allocation.plan import Change, GuardrailVerdict, Prediction
+from taskgov.allocation.capacity import TypeCapacity
+from taskgov.allocation.exchange import exchange, gpus_by_type
+from taskgov.allocation.goals import Goal, goals_of
+from taskgov.allocation.limits import limits
+from taskgov.allocation.low_write import queue_amounts
+from taskgov.allocation.movements import Movement, said_number
+from taskgov.allocation.plan import POLICY_KINDS, Change, GuardrailVerdict, Prediction
 from taskgov.allocation.windows import Opening, opening
-from taskgov.policy.document import GrowthLimit, Guardrails, PeriodLimit
+from taskgov.policy.document import Guardrails
 from taskgov.snapshot.model import Snapshot
 
 APPROVAL = "approval"
@@ -59,33 +66,32 @@ def judge(
     changes: Sequence[Change],
     movements: Iterable[Movement],
     prediction: Prediction,
+    capacities: Mapping[str, TypeCapacity],
 ) -> Judged:
-    """Return what every guardrail says. Without changes there is nothing to stop."""
+    """Return what every guardrail says. Without changes there is nothing to stop.
+
+    What is said of a quota stands at its last write.
+    """
     if not changes:
         return Judged((), (), Opening(is_open=True))
-    by_team: dict[str, list[Movement]] = {}
-    for movement in movements:
-        by_team.setdefault(movement.team, []).append(movement)
+    goals = goals_of(snapshot, changes)
+    by_quota = _of_quotas(goals, movements, guardrails, capacities)
+    last = {change.name: change.index for change in changes if change.kind not in POLICY_KINDS}
     judged = tuple(
-        replace(each, guardrails=_of_change(each, by_team.get(each.team, []), guardrails)) for each in changes
+        replace(change, guardrails=by_quota[change.name] if last.get(change.name) == change.index else ())
+        for change in changes
     )
     window, window_verdicts = _window(snapshot, guardrails)
     failed = (verdict for change in judged for verdict in change.guardrails if not verdict.passed)
     verdicts = (
         _stop_switch(snapshot),
-        *_nodes_seen(snapshot, changes),
+        *_nodes_seen(snapshot, goals, capacities),
         *window_verdicts,
         *failed,
         *_preempted(guardrails, prediction),
-        *_approval(guardrails, changes, prediction),
+        *_approval(guardrails, goals, prediction, capacities),
     )
     return Judged(judged, verdicts, window)
-
-
-def moved_gpus(changes: Iterable[Change]) -> float:
-    """Return how many GPUs change hands: the greater of all that is given and all that is taken."""
-    moves = [change.gpus_after - change.gpus_before for change in changes]
-    return max(sum(move for move in moves if move > 0), -sum(move for move in moves if move < 0))
 
 
 def _verdict(guardrail: str, because: str, remedy: str, *, passed: bool) -> GuardrailVerdict:
@@ -98,11 +104,22 @@ def _stop_switch(snapshot: Snapshot) -> GuardrailVerdict:
     return _verdict("stop-switch", f"The stop switch {state}.", remedy, passed=snapshot.stopped is False)
 
 
-def _nodes_seen(snapshot: Snapshot, changes: Iterable[Change]) -> Iterable[GuardrailVerdict]:
+def _nodes_seen(
+    snapshot: Snapshot, goals: Iterable[Goal], capacities: Mapping[str, TypeCapacity]
+) -> Iterable[GuardrailVerdict]:
     """Take a node list without nodes for a failed reading rather than for a cluster without machines."""
-    if not snapshot.nodes and any(change.gpus_after < change.gpus_before for change in changes):
+    if not snapshot.nodes and any(_is_lowered(goal, capacities) for goal in goals):
         because = "The snapshot shows no nodes at all, and quotas would be lowered."
         yield _verdict("nodes-seen", because, "see whether the cluster's nodes can be read", passed=False)
+
+
+def _is_lowered(goal: Goal, capacities: Mapping[str, TypeCapacity]) -> bool:
+    """Say whether any number of a quota falls, in any resource of any type."""
+    before, after = (
+        queue_amounts(config, lambda name: capacities[name].resources if name in capacities else None)
+        for config in (goal.stands, goal.lowest)
+    )
+    return any(after.get(place, 0) < amount for place, amount in before.items())
 
 
 def _window(snapshot: Snapshot, guardrails: Guardrails) -> tuple[Opening, list[GuardrailVerdict]]:
@@ -120,73 +137,34 @@ def _window(snapshot: Snapshot, guardrails: Guardrails) -> tuple[Opening, list[G
     return window, [_verdict("change-window", because, "wait for the window, or change it", passed=window.is_open)]
 
 
-def _of_change(change: Change, movements: Sequence[Movement], guardrails: Guardrails) -> tuple[GuardrailVerdict, ...]:
-    limits = {each.falls: each for each in (_DECREASE, _INCREASE)}
-    verdicts = [verdict for each in movements for verdict in limits[each.falls].judge(each, guardrails)]
-    minimum = guardrails.minimum_quota.get(change.team)
-    if minimum is not None and change.gpus_after < change.gpus_before:
-        verdicts.append(_minimum(change, minimum))
-    return tuple(verdicts)
-
-
-@dataclass(frozen=True, slots=True)
-class _Limit:
-    """How far a number may move in one direction: the words of it, and where the document has its numbers."""
-
-    falls: bool
-    name: str
-    moves: str
-    farthest: str
-    steps: str
-    field: str
-
-    def judge(self, movement: Movement, guardrails: Guardrails) -> Iterable[GuardrailVerdict]:
-        step = guardrails.max_decrease_percent if self.falls else guardrails.max_increase_percent
-        if step is not None:
-            yield self._in_step(movement, step)
-        period = guardrails.max_decrease_per_period if self.falls else guardrails.max_increase_per_period
-        if period is not None:
-            yield self._in_period(movement, period)
-
-    def _in_step(self, movement: Movement, limit: float) -> GuardrailVerdict:
-        percent = movement.percent_of(movement.before)
-        if percent is None:
-            return self._from_nothing(self.name, movement)
-        because = f"{movement.words} {self.moves} by {percent:g} % in one step, {limit:g} % is the most."
-        remedy = f"raise guardrails.{self.field}Percent to {percent:g}, or {self.steps} the quota in steps"
-        return _verdict(self.name, because, remedy, passed=percent <= limit)
-
-    def _in_period(self, movement: Movement, period: PeriodLimit | GrowthLimit) -> GuardrailVerdict:
-        name, base, hours = f"{self.name}-per-period", movement.farthest, period.hours
-        if base is None:
-            because = f"{movement.words}: what it was in the last {hours} h cannot be read."
-            return _verdict(name, because, "wait until the history can be read", passed=False)
-        percent = movement.percent_of(base)
-        if percent is None:
-            return self._from_nothing(name, movement)
-        because = (
-            f"{movement.words} {self.moves} by {percent:g} % from the {self.farthest} in {hours} h ({base:g}), "
-            f"{period.percent:g} % is the most."
+def _of_quotas(
+    goals: Iterable[Goal],
+    movements: Iterable[Movement],
+    guardrails: Guardrails,
+    capacities: Mapping[str, TypeCapacity],
+) -> dict[str, tuple[GuardrailVerdict, ...]]:
+    """Return what the limits say of each quota, by its name."""
+    moving: dict[str, list[Movement]] = {}
+    for movement in movements:
+        moving.setdefault(movement.quota, []).append(movement)
+    bounds = limits(guardrails)
+    return {
+        goal.name: (
+            *(verdict for limit in bounds for verdict in limit.verdicts(moving.get(goal.name, []))),
+            *_minimum(goal, guardrails, capacities),
         )
-        remedy = f"wait, or raise guardrails.{self.field}PerPeriod.percent to {percent:g}"
-        return _verdict(name, because, remedy, passed=percent <= period.percent)
-
-    @staticmethod
-    def _from_nothing(name: str, movement: Movement) -> GuardrailVerdict:
-        because = f"{movement.words}: there was nothing before, and nothing has no percentage."
-        return _verdict(name, because, "", passed=True)
+        for goal in goals
+    }
 
 
-_DECREASE = _Limit(falls=True, name="max-decrease", moves="falls", farthest="most", steps="lower", field="maxDecrease")
-_INCREASE = _Limit(
-    falls=False, name="max-increase", moves="rises", farthest="least", steps="raise", field="maxIncrease"
-)
-
-
-def _minimum(change: Change, minimum: int) -> GuardrailVerdict:
-    because = f"{change.team} would have {change.gpus_after:g} accelerators, {minimum} is its minimum."
-    remedy = f"lower guardrails.minimumQuota.{change.team}, or bring nodes back"
-    return _verdict("minimum-quota", because, remedy, passed=change.gpus_after >= minimum)
+def _minimum(goal: Goal, guardrails: Guardrails, capacities: Mapping[str, TypeCapacity]) -> Iterable[GuardrailVerdict]:
+    minimum = guardrails.minimum_quota.get(goal.team)
+    before, after = (sum(gpus_by_type(each, capacities).values()) for each in (goal.stands, goal.lowest))
+    if minimum is None or after >= before:
+        return
+    because = f"{goal.team} would have {said_number(Fraction(after))} accelerators, {minimum} is its minimum."
+    remedy = f"lower guardrails.minimumQuota.{goal.team}, or bring nodes back"
+    yield _verdict("minimum-quota", because, remedy, passed=after >= minimum)
 
 
 def _preempted(guardrails: Guardrails, prediction: Prediction) -> Iterable[GuardrailVerdict]:
@@ -198,21 +176,39 @@ def _preempted(guardrails: Guardrails, prediction: Prediction) -> Iterable[Guard
     if not prediction.simulated:
         because = f"What would be preempted cannot be predicted: {'; '.join(prediction.not_modelled)}."
         remedy = "remove guardrails.maxPreemptedGpus to go ahead without knowing"
-    yield _verdict("max-preempted-gpus", because, remedy, passed=prediction.simulated and would_be <= limit)
+    elif not prediction.is_complete:
+        because = (
+            f"At least {would_be} GPUs would be preempted, {limit} is the most. "
+            f"What was not predicted: {'; '.join(prediction.not_predicted)}."
+        )
+        remedy = "change fewer quotas at once, or remove guardrails.maxPreemptedGpus to go ahead without knowing"
+    yield _verdict("max-preempted-gpus", because, remedy, passed=prediction.is_complete and would_be <= limit)
 
 
-def _approval(guardrails: Guardrails, changes: Iterable[Change], prediction: Prediction) -> Iterable[GuardrailVerdict]:
+def _approval(
+    guardrails: Guardrails,
+    goals: Iterable[Goal],
+    prediction: Prediction,
+    capacities: Mapping[str, TypeCapacity],
+) -> Iterable[GuardrailVerdict]:
     threshold = guardrails.approve_above
     if threshold is None:
         return
     if threshold.changed_gpus is not None:
-        moved = moved_gpus(changes)
-        because = f"{moved:g} GPUs change hands, up to {threshold.changed_gpus} go without approval."
-        yield _verdict(APPROVAL, because, "approve the plan", passed=moved <= threshold.changed_gpus)
+        moved = exchange(goals, capacities)
+        because = f"{said_number(moved.gpus)} GPUs change hands, up to {threshold.changed_gpus} go without approval."
+        if moved.unknown:
+            because = f"At least {because} How many {', '.join(moved.unknown)} has is not known."
+        passed = moved.gpus <= threshold.changed_gpus and not moved.unknown
+        yield _verdict(APPROVAL, because, "approve the plan", passed=passed)
     if threshold.preempted_gpus is not None:
-        known, would_be = prediction.simulated, prediction.preempted_gpus
+        would_be = prediction.preempted_gpus
+        known = f"{would_be}" if prediction.is_complete else f"At least {would_be}"
         because = (
-            f"{would_be if known else 'An unknown number of'} GPUs would be preempted, "
+            f"{known if prediction.simulated else 'An unknown number of'} GPUs would be preempted, "
             f"up to {threshold.preempted_gpus} go without approval."
         )
-        yield _verdict(APPROVAL, because, "approve the plan", passed=known and would_be <= threshold.preempted_gpus)
+        if prediction.simulated and prediction.not_predicted:
+            because = f"{because} What was not predicted: {'; '.join(prediction.not_predicted)}."
+        passed = prediction.is_complete and would_be <= threshold.preempted_gpus
+        yield _verdict(APPROVAL, because, "approve the plan", passed=passed)

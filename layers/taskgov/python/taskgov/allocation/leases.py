@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from fractions import Fraction
 
-from taskgov.allocation.parts import Vector, fits, is_in_parts, row_of_parts, subtract
+from taskgov.allocation.parts import ACCELERATOR, Vector, fits, is_in_parts, subtract
+from taskgov.hyperpod.instance_types import MIG_SLICES_PER_GPU
 from taskgov.hyperpod.model import ComputeQuotaResource
 from taskgov.policy.document import Lease
 from taskgov.quantities import CPU, GIBIBYTE, MEMORY
@@ -98,7 +99,7 @@ def lend(lease: Lease, before: Lending, pool_team: str | None, per_instance: Vec
         pool_left = subtract(pool_left, moved)
     else:
         rows[lease.from_] = _given(lease, rows.get(lease.from_), floor)
-    rows[lease.to] = _more(rows[lease.to], lease.count, per_instance)
+    rows[lease.to] = with_instances(rows[lease.to], lease.count, per_instance)
     return Lending(rows, pool_left)
 
 
@@ -113,22 +114,17 @@ def _given(lease: Lease, row: ComputeQuotaResource | None, floor: Fraction) -> C
     return row.model_copy(update={"count": row.count - lease.count})
 
 
-def _more(row: ComputeQuotaResource, count: int, per_instance: Vector) -> ComputeQuotaResource:
-    """Return the row with `count` instances more, in the units in which the row is written."""
+def with_instances(row: ComputeQuotaResource, count: int, per_instance: Vector) -> ComputeQuotaResource:
+    """Return the row with `count` instances more (below zero: fewer, down to nothing), in the units that it gives."""
     if not is_in_parts(row):
-        return row.model_copy(update={"count": (row.count or 0) + count})
-    whole = row_of_parts(row.instance_type, {resource: amount * count for resource, amount in per_instance.items()})
-    return row.model_copy(
-        update={
-            "accelerators": None if row.accelerators is None else row.accelerators + (whole.accelerators or 0),
-            "vcpu": None if row.vcpu is None else row.vcpu + count * per_instance.get(CPU, 0) / 1000,
-            "memory_in_gib": (
-                None
-                if row.memory_in_gib is None
-                else row.memory_in_gib + count * per_instance.get(MEMORY, 0) / GIBIBYTE
-            ),
-        }
-    )
+        return row.model_copy(update={"count": max((row.count or 0) + count, 0)})
+    numbers = {
+        "accelerators": count * (per_instance.get(ACCELERATOR, 0) // MIG_SLICES_PER_GPU),
+        "vcpu": count * per_instance.get(CPU, 0) / 1000,
+        "memory_in_gib": count * per_instance.get(MEMORY, 0) / GIBIBYTE,
+    }
+    given = {name: getattr(row, name) for name in numbers if getattr(row, name) is not None}
+    return row.model_copy(update={name: max(amount + numbers[name], 0) for name, amount in given.items()})
 
 
 def _order(lease: Lease) -> tuple[datetime, str, str, str]:

@@ -1,140 +1,295 @@
-"""How far numbers of teams fall or rise, once what leases move by the document's own words is set aside.
+"""How far the numbers of a quota fall or rise, once what leases move by the document's own words is set aside.
 
-The guardrails on changes of numbers judge by it. Every number is looked at as it would be without leases: what a team
-has by a lease is taken off, what it lends is put back, both by the leases that held when the number was written.
+A number is one resource of one instance type, as the quota comes to it in its ClusterQueue: GPUs, Neuron devices, each
+MIG profile by itself, vCPU and memory, completed by ratio, added up over the rows of the type. EFA aside: it cannot be
+written, and follows. Of a type whose numbers nobody knows, the numbers that are given stand for themselves: when its
+unit changes, the old number falls to nothing. All numbers are exact.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from fractions import Fraction
+from typing import Final
 
 from taskgov.allocation.capacity import TypeCapacity
-from taskgov.allocation.leases import active_leases
-from taskgov.allocation.plan import TeamAllocation
-from taskgov.allocation.wording import value_in
-from taskgov.hyperpod.model import ComputeQuotaConfig
-from taskgov.policy.document import Lease, PolicyDocument
+from taskgov.allocation.goals import NOTHING, Goal
+from taskgov.allocation.low_write import queue_amounts
+from taskgov.allocation.set_aside import Net, SettingAside, said_leases
+from taskgov.hyperpod.equality import is_same_config
+from taskgov.hyperpod.instance_types import MIG_SLICES_PER_GPU, InstanceResources, mig_slices
+from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaResource
+from taskgov.policy.document import Guardrails, Lease, PolicyDocument
+from taskgov.quantities import CPU, GIBIBYTE, GPU, MEMORY, NEURON_DEVICE, is_mig
 from taskgov.snapshot.model import AppliedQuota, Snapshot
+
+Place = tuple[str, str]
+"""Instance type and resource."""
+
+COUNT: Final = "Count"
+"""The resource of a type whose numbers nobody knows, where whole instances are promised."""
+
+THOUSANDTHS: Final = 1000
+"""In which the numbers of unknown types, and vCPUs, are counted."""
+
+_UNITS: Final = {
+    GPU: (1, "GPUs"),
+    NEURON_DEVICE: (1, "Neuron devices"),
+    CPU: (THOUSANDTHS, "vCPU"),
+    MEMORY: (GIBIBYTE, "GiB"),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Movement:
-    """One number that falls or rises; `before`, `after` and the extremes are without leases, the words with them."""
+    """One number that moves, in base units; `before`, `after` and `farthest` are without leases, the words with them.
 
+    It does not move by itself, but by leases alone, where `before` equals `after`.
+    """
+
+    quota: str
     team: str
+    place: Place
     words: str
-    before: float
-    after: float
-    farthest: float | None
+    before: Fraction
+    after: Fraction
+    instance: Fraction
+    """What one whole instance has of it; 0 where that is not known."""
+    farthest: Fraction | None
     """Within the guardrail's period the most it was if it falls, the least above nothing if it rises (0: never more).
 
     None when that cannot be read.
     """
+    leaves_at: datetime | None
+    """When `farthest` leaves the period; None where no period is limited."""
+    shown: Fraction
+    """How many base units make one of the words."""
+    is_lower: bool
+    """Whether the number that is written falls, leases and all."""
+    set_aside: str = ""
+    """The leases that were set aside, as words."""
 
     @property
     def falls(self) -> bool:
-        """Whether it falls; otherwise it rises."""
+        """Whether it falls."""
         return self.after < self.before
 
-    def percent_of(self, base: float) -> float | None:
-        """Return by how many percent of `base` it is beyond it, rounded to a tenth; None where there was nothing."""
-        beyond = base - self.after if self.falls else self.after - base
-        return round(max(beyond, 0) * 100 / base, 1) if base > 0 else None
+    @property
+    def rises(self) -> bool:
+        """Whether it rises."""
+        return self.after > self.before
 
 
 def movements(
     snapshot: Snapshot,
     policy: PolicyDocument,
-    lines: Iterable[TeamAllocation],
+    goals: Iterable[Goal],
     given: Iterable[Lease],
     capacities: Mapping[str, TypeCapacity],
 ) -> list[Movement]:
-    """Return the numbers that move, of all teams but the shared pool. `given` are the leases that hold in the plan."""
-    reckoning = _Reckoning(snapshot, policy, tuple(given), capacities)
-    pool = policy.shared_pool.team if policy.shared_pool else None
-    moving = (line for line in lines if line.after != line.before and line.team != pool)
-    found = (reckoning.of(line) for line in moving)
-    return [each for each in found if each.after != each.before]
+    """Return the numbers that move, of all quotas but the shared pool's; none where the document limits no movement.
+
+    `given` are the leases that hold in the plan. A quota that is deleted falls to nothing, and what is created in its
+    stead rises from what it held.
+    """
+    rules = policy.guardrails
+    decreases = rules.max_decrease_percent is not None or rules.max_decrease_per_period is not None
+    if not decreases and rules.max_increase_percent is None and rules.max_increase_per_period is None:
+        return []  # nobody asks
+    reckoning = Reckoning(snapshot, policy, given, capacities)
+    return [movement for goal in goals for movement in reckoning.of(goal)]
 
 
-class _Reckoning:
+class Reckoning:
+    """Works out movements: what is the same for all quotas of a plan."""
+
     def __init__(
         self,
         snapshot: Snapshot,
         policy: PolicyDocument,
-        given: tuple[Lease, ...],
+        given: Iterable[Lease],
         capacities: Mapping[str, TypeCapacity],
     ) -> None:
-        self._leases, self._given, self._capacities = policy.leases, given, capacities
-        self._now, self._guardrails = snapshot.taken_at, policy.guardrails
-        self._applied: dict[str, AppliedQuota] = {
-            applied.target.team_name: applied for applied in sorted(snapshot.applied, key=_when)
-        }
+        """Take the snapshot's document, the leases that the plan gives, and what there is of each type."""
+        self._now, self._guardrails, self._capacities = snapshot.taken_at, policy.guardrails, capacities
+        self.leases = SettingAside(policy.leases, given, capacities)
+        self._known: dict[tuple[ComputeQuotaResource, ...], Mapping[Place, int]] = {}
 
-    def of(self, line: TeamAllocation) -> Movement:
-        applied = self._applied.get(line.team)
-        # What the automation never wrote has no lease in it.
-        before = line.before if applied is None else line.before - self._leased(line, applied.at)
-        after = line.after - self._net(line, self._given)
-        unit = "" if line.unit == "Count" else f" {line.unit}"
-        words = f"{line.team} {line.instance_type} {line.before:g} -> {line.after:g}{unit}"
-        falls = after < before
-        past = self._past(line, applied, self._began(falls=falls))
-        return Movement(
-            line.team, words, before, after, None if past is None else _farthest((before, *past), falls=falls)
-        )
+    def of(self, goal: Goal, only: str | None = None) -> Iterator[Movement]:
+        """Yield the numbers of one quota that move, by type and resource; none of the shared pool's.
 
-    def _began(self, *, falls: bool) -> datetime:
-        rules = self._guardrails
-        period = rules.max_decrease_per_period if falls else rules.max_increase_per_period
-        return self._now - timedelta(hours=period.hours if period else 0)
+        `only` one instance type is looked at where that is given.
+        """
+        if goal.is_pool:
+            return
+        if goal.is_deleted:
+            yield from (each for each in self._between(goal, NOTHING, only) if each.falls)
+            yield from (each for each in self._between(goal, goal.after, only) if each.rises)
+        else:
+            yield from self._between(goal, goal.after, only)
 
-    def _past(self, line: TeamAllocation, applied: AppliedQuota | None, began: datetime) -> list[float] | None:
-        """Return what the number was since `began`; None when that cannot be read."""
+    def amounts(self, config: ComputeQuotaConfig, only: str | None = None) -> Mapping[Place, int]:
+        """Return what a quota comes to, of `only` one instance type where that is given."""
+        rows: dict[str, list[ComputeQuotaResource]] = {}
+        for row in config.compute_quota_resources:
+            if only is None or row.instance_type == only:
+                rows.setdefault(row.instance_type, []).append(row)
+        total: dict[Place, int] = {}
+        for each in rows.values():
+            total |= self._amounts_of_type(tuple(each))
+        return total
+
+    def _amounts_of_type(self, rows: tuple[ComputeQuotaResource, ...]) -> Mapping[Place, int]:
+        if rows not in self._known:
+            alone = NOTHING.model_copy(update={"compute_quota_resources": rows})
+            self._known[rows] = queue_amounts(alone, self.resources_of)
+        return self._known[rows]
+
+    def resources_of(self, instance_type: str) -> InstanceResources | None:
+        """Return the numbers of a type, None when nobody knows them."""
+        capacity = self._capacities.get(instance_type)
+        return capacity.resources if capacity else None
+
+    def _between(self, goal: Goal, end: ComputeQuotaConfig, only: str | None) -> Iterator[Movement]:
+        stands, becomes = self.amounts(goal.stands, only), self.amounts(end, only)
+        if stands == becomes:
+            return
+        leases = self.leases
+        net_before, net_after = leases.net_before(goal), leases.net_after(goal) if end is goal.after else {}
+        was = self.amounts(goal.before, only)
+        before = self.amounts(leases.without(goal.before, net_before), only)
+        after = self.amounts(leases.without(end, net_after), only)
+        past = _Past(self, goal, before)
+        for place in sorted({*stands, *was, *becomes}, key=_order):
+            if stands.get(place, 0) == becomes.get(place, 0):
+                continue  # nothing is written of it
+            one, other = Fraction(before.get(place, 0)), Fraction(after.get(place, 0))
+            whole = _is_whole(goal.before, place[0]) and _is_whole(end, place[0])
+            shown, unit = self._shown(place, whole=whole)
+            numbers = (said_number(Fraction(each.get(place, 0)) / shown) for each in (was, becomes))
+            words = f"{goal.team} {place[0]} {' -> '.join(numbers)}{unit}"
+            farthest, leaves_at = past.farthest(place, self._hours(falls=other < one), falls=other < one)
+            yield Movement(
+                quota=goal.name,
+                team=goal.team,
+                place=place,
+                words=words,
+                before=one,
+                after=other,
+                instance=self._instance(place),
+                farthest=farthest,
+                leaves_at=leaves_at,
+                shown=shown,
+                is_lower=becomes.get(place, 0) < stands.get(place, 0),
+                set_aside=said_leases(goal.team, place[0], leases.given, net_before.get(place[0], 0)),
+            )
+
+    def past_amounts(self, goal: Goal, since: datetime) -> list[tuple[Mapping[Place, int], datetime]] | None:
+        """Return what the quota was since a moment, without leases, and until when; None when that cannot be read."""
+        applied, leases = goal.applied, self.leases
         if applied is None:
             return []
         if applied.history is None:
             return None
-        values = [self._value(line, applied.config, applied.at)]
+        found: list[tuple[ComputeQuotaConfig, Net | None, datetime | None, datetime]] = []
+        if not _is_on_its_way(goal, applied):
+            found.append((applied.config, applied.leased, applied.at, self._now))
         written: datetime | None = None
         for past in applied.history:
-            if past.until > began:
-                values.append(self._value(line, past.config, written))
+            if past.until > since:
+                found.append((past.config, past.leased, written, past.until))
             written = past.until
-        return values
+        return [
+            (self.amounts(leases.without(config, leases.net_at(goal.team, net, at))), until)
+            for config, net, at, until in found
+        ]
 
-    def _value(self, line: TeamAllocation, config: ComputeQuotaConfig, written: datetime | None) -> float:
-        rows = (row for row in config.compute_quota_resources if row.instance_type == line.instance_type)
-        value = sum(value_in(row, line.unit) for row in rows)
-        return value if written is None else value - self._leased(line, written)
+    def since(self, hours: int) -> datetime:
+        """Return when the period that ends now began."""
+        return self._now - timedelta(hours=hours)
 
-    def _leased(self, line: TeamAllocation, at: datetime) -> float:
-        return self._net(line, active_leases(self._leases, at))
+    def _hours(self, *, falls: bool) -> int:
+        rules: Guardrails = self._guardrails
+        period = rules.max_decrease_per_period if falls else rules.max_increase_per_period
+        return period.hours if period else 0
 
-    def _net(self, line: TeamAllocation, leases: Iterable[Lease]) -> float:
-        """Return what leases bring the team less what they take, in the unit of its promise."""
-        count = sum(
-            lease.count * ((lease.to == line.team) - (lease.from_ == line.team))
-            for lease in leases
-            if lease.instance_type == line.instance_type
-        )
-        return count * self._units_in_an_instance(line)
+    def _shown(self, place: Place, *, whole: bool) -> tuple[Fraction, str]:
+        """Return how many base units make one of the words, and the unit's name."""
+        name, resource = place
+        if self.resources_of(name) is None:
+            return Fraction(THOUSANDTHS), "" if resource == COUNT else f" {resource}"
+        instance = self._instance(place)
+        if whole and instance:
+            return instance, ""
+        amount, words = _UNITS.get(resource, (1, resource.removeprefix("nvidia.com/")))
+        return Fraction(amount), f" {words}"
 
-    def _units_in_an_instance(self, line: TeamAllocation) -> float:
-        capacity = self._capacities.get(line.instance_type)
-        resources = capacity.resources if capacity else None
-        if line.unit == "Count" or resources is None:
-            return 1
-        units = {"Accelerators": resources.accelerators, "VCpu": resources.vcpu, "MemoryInGiB": resources.memory_gib}
-        return units.get(line.unit, 0)
-
-
-def _farthest(values: Iterable[float], *, falls: bool) -> float:
-    if falls:
-        return max(values)
-    # Nothing is no measure: a team that had none for a moment is held against what it had else in the period.
-    return min((value for value in values if value > 0), default=0)
+    def _instance(self, place: Place) -> Fraction:
+        """Return what one whole instance has of a resource: of a MIG profile as many as its GPUs can be cut into."""
+        name, resource = place
+        resources = self.resources_of(name)
+        if resources is None:
+            return Fraction(THOUSANDTHS if resource == COUNT else 0)
+        if is_mig(resource):
+            slices = mig_slices(resource.removeprefix("nvidia.com/"))
+            return Fraction(resources.gpu * (MIG_SLICES_PER_GPU // slices) if slices else 0)
+        return Fraction(resources.amounts().get(resource, 0))
 
 
-def _when(applied: AppliedQuota) -> datetime:
-    return applied.at
+class _Past:
+    """What the numbers of one quota were in a period, worked out once for all of them."""
+
+    def __init__(self, reckoning: Reckoning, goal: Goal, before: Mapping[Place, int]) -> None:
+        self._reckoning, self._goal, self._before = reckoning, goal, before
+        self._known: dict[int, list[tuple[Mapping[Place, int], datetime]] | None] = {}
+
+    def farthest(self, place: Place, hours: int, *, falls: bool) -> tuple[Fraction | None, datetime | None]:
+        """Return the most (or the least above nothing) in the period, and when it leaves the period."""
+        if not hours:
+            return None, None
+        if hours not in self._known:
+            since = self._reckoning.since(hours)
+            self._known[hours] = self._reckoning.past_amounts(self._goal, since)
+        past = self._known[hours]
+        if past is None:
+            return None, None
+        now = self._reckoning.since(0)
+        values = [(amounts.get(place, 0), until) for amounts, until in (*past, (self._before, now))]
+        if not falls:
+            # Nothing is no measure: a team that had none for a moment is held against what it had else in the period.
+            values = [(value, until) for value, until in values if value > 0] or [(0, now)]
+        farthest = (max if falls else min)(value for value, _ in values)
+        last = max(until for value, until in values if value == farthest)
+        return Fraction(farthest), last + timedelta(hours=hours)
+
+
+def _is_on_its_way(goal: Goal, applied: AppliedQuota) -> bool:
+    """Say whether what was written last is the low one of two writes, which counts as no part of the past."""
+    return applied.began_from is not None and is_same_config(goal.before, applied.began_from)
+
+
+def _is_whole(config: ComputeQuotaConfig, instance_type: str) -> bool:
+    """Say whether a quota has whole instances of a type, and no parts of any."""
+    rows = [row for row in config.compute_quota_resources if row.instance_type == instance_type]
+    parts: Sequence[object] = [
+        part for row in rows for part in (row.accelerators, row.vcpu, row.memory_in_gib, row.accelerator_partition)
+    ]
+    return all(part is None for part in parts)
+
+
+def _order(place: Place) -> tuple[str, bool, str]:
+    """Accelerators come first: they are what a person looks at."""
+    return place[0], place[1] in {CPU, MEMORY}, place[1]
+
+
+def said_number(number: Fraction) -> str:
+    """Return a number in full where it is whole, else with up to three decimals.
+
+    Example:
+        >>> said_number(Fraction(1234567)), said_number(Fraction(1, 3)), said_number(Fraction(5, 2))
+        ('1234567', '0.333', '2.5')
+
+    """
+    if number.denominator == 1:
+        return str(number.numerator)
+    return f"{float(number):.3f}".rstrip("0").rstrip(".")

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Final
 
 from taskgov.findings import Finding
+from taskgov.hyperpod.equality import is_same_config, is_same_scheduler_config, is_same_target
 from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaTarget, SchedulerConfig
 
 
@@ -23,6 +24,8 @@ class Outcome(StrEnum):
     APPLY = "apply"
     NEEDS_APPROVAL = "needs-approval"
     BLOCKED = "blocked"
+    NO_PROGRESS = "no-progress"
+    """The plan before this one wrote the same, that has settled and still stands, and the plan is not empty."""
 
 
 class ChangeKind(StrEnum):
@@ -31,7 +34,7 @@ class ChangeKind(StrEnum):
     CREATE_SCHEDULER_CONFIG = "create-scheduler-config"
     UPDATE_SCHEDULER_CONFIG = "update-scheduler-config"
     DELETE_QUOTA = "delete-quota"
-    """Of a quota that failed: the documented way is to delete it and to create it again, which the next plan does."""
+    """Of a quota that failed: the documented way is to delete it and to create it again, in a later wave."""
     DELETE_SCHEDULER_CONFIG = "delete-scheduler-config"
 
 
@@ -112,7 +115,12 @@ class TeamAllocation:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One write, with all that is needed to make it, to undo it and to explain it."""
+    """One write, with all that is needed to make it, to undo it and to explain it.
+
+    A quota that gives one resource and takes another may be written twice: a low write (`is_low`), then `after` in a
+    later wave. The second write has no `target_version`: it is made at the version that the first returned.
+    Raises `ValueError` for a write of what stands already, unless it is the documented retry of a failed update.
+    """
 
     index: int
     kind: ChangeKind
@@ -134,6 +142,31 @@ class Change:
     """Digest of the document's promise, to be kept with what is applied (`AppliedQuota.promise`)."""
     adopted: ComputeQuotaConfig | None = None
     """The edit by hand that this change takes as the promise, to be kept with what is applied."""
+    wave: int = 0
+    """Writes of one wave are sent together, and have settled before the next wave begins. From 1; 0 in old plans."""
+    is_low: bool = False
+    """The first of two writes of the quota: it gives, and takes nothing yet."""
+    leased: Mapping[str, int] | None = None
+    """Whole instances by type that leases bring (below zero: take) in `after`; None in old plans."""
+    demand: Mapping[str, int] | None = None
+    """Whole instances by type that demand leaves of the promise, to be kept with what is applied."""
+    preempts: tuple[str, ...] = ()
+    """Workloads (`namespace/name`) that the wave of this change is predicted to preempt."""
+
+    def __post_init__(self) -> None:
+        """Refuse a write that changes nothing."""
+        if self.wave and self.reason is not Reason.RECOVERY and self._is_written_already():
+            raise ValueError(f"change of {self.name}: it stands as it would be written")
+
+    def _is_written_already(self) -> bool:
+        match self.before, self.after:
+            case ComputeQuotaConfig() as before, ComputeQuotaConfig() as after if self.target_before is not None:
+                same = self.target_after is not None and is_same_target(self.target_before, self.target_after)
+                return same and is_same_config(before, after)
+            case SchedulerConfig() as before, SchedulerConfig() as after:
+                return is_same_scheduler_config(before, after)
+            case _:
+                return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,16 +180,31 @@ class WorkloadEffect:
     """`starts`, `preempted`, `waits`."""
     gpus: int
     because: str
+    wave: int = 0
+    """The wave of writes that preempts it; 0 for what is so at the end of the path."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What the scheduler would do because of the plan, by simulation on the snapshot's workloads."""
+    """What the scheduler would do because of the plan, by simulation on the snapshot's workloads.
+
+    | `simulated` | `not_predicted` | means |
+    | --- | --- | --- |
+    | False | any | nothing is known; `not_modelled` says why |
+    | True | empty | all waves were played, in every order that counts |
+    | True | sentences | at least these effects; the sentences say what was not played |
+    """
 
     simulated: bool
     effects: tuple[WorkloadEffect, ...] = ()
     preempted_gpus: int = 0
     not_modelled: tuple[str, ...] = ()
+    not_predicted: tuple[str, ...] = ()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the effects are all, and not just at least these."""
+        return self.simulated and not self.not_predicted
 
 
 @dataclass(frozen=True, slots=True)

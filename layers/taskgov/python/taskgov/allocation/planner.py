@@ -7,32 +7,33 @@ in which a plan was applied has no changes.
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from typing import Final, Literal
+from datetime import datetime
+from typing import Literal
 
 from taskgov.allocation.allocate import TypeAllocation, allocate
 from taskgov.allocation.budgets import borrowing_resumes_at, budget_findings, out_of_budget
 from taskgov.allocation.capacity import TypeCapacity, count_capacity
-from taskgov.allocation.changes import Writes, quota_sums, writes
+from taskgov.allocation.changes import in_order, quota_sums, writes
 from taskgov.allocation.codec import changes_sha256
-from taskgov.allocation.desired import Wishes
+from taskgov.allocation.desired import Desired, Wishes
+from taskgov.allocation.goals import goals_of, wanted_goals
 from taskgov.allocation.guardrails import Judged, judge
 from taskgov.allocation.leases import next_moment
 from taskgov.allocation.movements import movements
 from taskgov.allocation.overcommitment import overcommitment
-from taskgov.allocation.plan import Outcome, Plan, Prediction, TeamAllocation
-from taskgov.allocation.predict import predict
+from taskgov.allocation.partial import hold_back
+from taskgov.allocation.path import predicted_path
+from taskgov.allocation.plan import Change, Outcome, Plan, Prediction, TeamAllocation
+from taskgov.allocation.progress import no_progress
 from taskgov.allocation.standing import Standings, sort_out
 from taskgov.findings import Finding, Severity
 from taskgov.hyperpod.instance_types import InstanceTypeTable, is_instance_type_name
-from taskgov.policy.document import Backend, CapacityRules, Guardrails, PolicyDocument
+from taskgov.hyperpod.model import ComputeQuota
+from taskgov.policy.document import Backend, CapacityRules, Guardrails, Lease, OnLimit, PolicyDocument
 from taskgov.snapshot.codec import snapshot_sha256
 from taskgov.snapshot.model import Snapshot
 
 Mode = Literal["plan", "apply"]
-
-NEXT_RUN: Final = timedelta(minutes=1)
-"""When the other half of a plan that could only give in this run is due."""
 
 
 def plan_quotas(
@@ -52,7 +53,7 @@ def plan_quotas(
     | breaks rules | any | `blocked`, one finding for each violation, no changes |
     | is missing | any | `nothing-to-do`: today's quotas are the promise |
     | is there | `plan` | `planned` when there are changes; guardrails are shown |
-    | is there | `apply` | `apply`, `needs-approval` or `blocked` when there are changes |
+    | is there | `apply` | `apply`, `needs-approval`, `blocked` or `no-progress` when there are changes |
     """
     table = instance_types or InstanceTypeTable()
     if snapshot.policy is not None and (snapshot.policy.instance_types or instance_types is None):
@@ -68,10 +69,11 @@ class _Work:
     """What was decided, before it is put into a plan."""
 
     lines: tuple[TeamAllocation, ...]
-    writes: Writes
     judged: Judged
     prediction: Prediction
     findings: tuple[Finding, ...]
+    recheck_at: datetime | None
+    """When the rest of a plan that limits cut back can go on."""
 
 
 def _work(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity], table: InstanceTypeTable) -> _Work:
@@ -80,23 +82,67 @@ def _work(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity], table: Ins
     allocations = [] if policy is None else allocate(snapshot, policy, standings, capacities)
     wishes = _wishes(snapshot, allocations, capacities)
     promises = (*standings.promises, *([standings.pool] if standings.pool else []))
-    desired = [wishes.of(promise) for promise in promises]
-    to_write = writes(snapshot, desired, capacities, standings.stuck)
+    given = [lease for allocation in allocations for lease in allocation.given_leases]
+    wanted = _Wanted(tuple(wishes.of(promise) for promise in promises), standings.stuck)
+    if policy is not None and policy.guardrails.on_limit is OnLimit.PARTIAL:
+        wanted = _held_back(snapshot, policy, wanted, wishes, given, capacities)
+    overcommit = policy is not None and policy.capacity.overcommit_percent > 0
+    to_write = writes(snapshot, wanted.desired, capacities, wanted.stuck, overcommit=overcommit)
+    waves, prediction = predicted_path(snapshot, to_write, table)
+    changes = in_order(waves, prediction)
     lines = tuple(
         sorted(
             (
-                *(line for each in desired for line in each.lines),
+                *(line for each in wanted.desired for line in each.lines),
                 *(line for kept in standings.kept for line in wishes.lines_of_kept(kept)),
             ),
             key=lambda line: (line.instance_type, line.team, line.unit),
         )
     )
-    prediction = predict(snapshot, to_write.changes, table)
-    given = [lease for allocation in allocations for lease in allocation.given_leases]
-    moving = [] if policy is None else movements(snapshot, policy, lines, given, capacities)
+    moving = [] if policy is None else movements(snapshot, policy, goals_of(snapshot, changes), given, capacities)
     guardrails = Guardrails() if policy is None else policy.guardrails
-    judged = judge(snapshot, guardrails, to_write.changes, moving, prediction)
-    return _Work(lines, to_write, judged, prediction, _findings(snapshot, standings, allocations, capacities))
+    judged = judge(snapshot, guardrails, changes, moving, prediction, capacities)
+    stalled = no_progress(snapshot, changes)
+    findings = (
+        *_findings(snapshot, standings, allocations, capacities),
+        *_left_out(to_write.left_out, capacities),
+        *([stalled] if stalled else []),
+    )
+    return _Work(lines, judged, prediction, findings, wanted.recheck_at)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What every governed quota is to become now, which failed ones are deleted, and when the rest can go on."""
+
+    desired: tuple[Desired, ...]
+    stuck: tuple[ComputeQuota, ...]
+    recheck_at: datetime | None = None
+
+
+def _held_back(
+    snapshot: Snapshot,
+    policy: PolicyDocument,
+    wanted: _Wanted,
+    wishes: Wishes,
+    given: Iterable[Lease],
+    capacities: Mapping[str, TypeCapacity],
+) -> _Wanted:
+    """Return what the limits allow of what is wanted now; all of it, to be blocked, where they allow no step."""
+    goals = wanted_goals(snapshot, [(each.promise, each.config) for each in wanted.desired])
+    held = hold_back(snapshot, policy, goals, given, capacities)
+    if not held.moves:
+        return wanted
+    desired, stuck = [], list(wanted.stuck)
+    for each, goal in zip(wanted.desired, held.goals, strict=True):
+        failed = each.promise.failed
+        if failed is not None and each.promise.holds is not None and not goal.is_deleted:
+            stuck = [quota for quota in stuck if quota.compute_quota_id != failed.compute_quota_id]
+        elif goal.name in held.notes:
+            desired.append(wishes.held_back(each, goal.after, held.notes[goal.name]))
+        else:
+            desired.append(each)
+    return _Wanted(tuple(desired), tuple(stuck), held.recheck_at)
 
 
 def _wishes(
@@ -136,6 +182,8 @@ def _outcome(plan: Plan, judged: Judged, approved_changes: str | None) -> Outcom
         return Outcome.NOTHING_TO_DO
     if plan.mode == "plan":
         return Outcome.PLANNED
+    if any(finding.code == "no-progress" for finding in plan.findings):
+        return Outcome.NO_PROGRESS
     if judged.is_blocked:
         return Outcome.BLOCKED
     approved = approved_changes is not None and approved_changes == changes_sha256(plan)
@@ -194,6 +242,22 @@ def _findings(
     return (*violations, *snapshot.policy_findings, *standings.findings, *told, *over, *spent)
 
 
+def _left_out(changes: Iterable[Change], capacities: Mapping[str, TypeCapacity]) -> Iterable[Finding]:
+    """Report the quotas that no wave can write: they stay as they are, with all that they hold."""
+    for change in changes:
+        unknown = sorted(
+            row.instance_type
+            for row in getattr(change.after, "compute_quota_resources", ())
+            if capacities[row.instance_type].resources is None
+        )
+        code, why, remedy = "no-room", "there is no room for what it would take", "lower the quotas that hold it"
+        if unknown:
+            code, remedy = "unknown-instance-type", f"add {unknown[0]} to instanceTypes in the policy document"
+            why = f"it gives and takes, and parts of {unknown[0]} cannot be split: its numbers are not known"
+        because = f"The quota {change.name} is left as it is: {why}."
+        yield Finding(code, Severity.WARNING, change.team, because, remedy, {"quota": change.name})
+
+
 def _recheck_at(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity], work: _Work) -> datetime | None:
     """Return when time alone will change the answer."""
     moments = [capacity.recheck_at for capacity in capacities.values()]
@@ -201,5 +265,5 @@ def _recheck_at(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity], work
         moments.append(next_moment(snapshot.policy.leases, snapshot.taken_at))
         moments.append(borrowing_resumes_at(snapshot.policy.budgets, snapshot.budget_use))
     moments.append(work.judged.opens_at.next_at)
-    moments.append(snapshot.taken_at + NEXT_RUN if work.writes.unfinished else None)
+    moments.append(work.recheck_at)
     return min((moment for moment in moments if moment is not None), default=None)

@@ -28,7 +28,7 @@ def pool_row(
     """
     instance_type, rows = capacity.line.instance_type, list(others)
     if any(need(row, capacity.resources) is None for row in rows):
-        today = today_rows(pool.quota).get((instance_type, ""))
+        today = today_rows(pool.holds).get((instance_type, ""))
         row = today or ComputeQuotaResource(instance_type=instance_type, count=0)
         return row, Reason.UNCHANGED, "the resources of the type are not known; left as it is"
     words = f"remainder of {capacity_words(capacity.line)}"

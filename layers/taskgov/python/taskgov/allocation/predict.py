@@ -1,124 +1,229 @@
-"""Predict what the scheduler would do because of a plan: which workloads start, are preempted, or wait longer.
+"""Predict what the scheduler would do on the way of a plan: which workloads start, are preempted, or wait longer.
 
-Two copies of the cluster's queues are let run until nothing changes any more: one as it is, one with the plan's quotas.
-What differs between the two is the plan's doing; what would have happened anyway is not. Both copies have the queues of
-the changed teams as the rendering makes them, so that only the numbers differ. The model is imported when there is
-something to predict: most plans change nothing.
+The waves of a plan are played one after the other on a copy of the cluster's queues, which come to rest after each, as
+they do in a run. HyperPod renders the writes of one wave in an order that nobody knows, so that whoever is preempted in
+any order counts:
+
+| writes of a wave | are played |
+| --- | --- |
+| up to 6, where the budget allows | at once, and one after the other in every order |
+| more | at once, forward, and backward (in at most 12 portions) |
+
+What the cluster would do by itself is not the plan's doing: it is seen on a copy that is left alone, and left out.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
 
 from taskgov import scheduling
-from taskgov.allocation.plan import Change, ChangeKind, Prediction, WorkloadEffect
-from taskgov.allocation.written import quota_after
-from taskgov.hyperpod.instance_types import InstanceTypeTable, mig_slices
-from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig, SchedulerConfig
+from taskgov.allocation.plan import Prediction, WorkloadEffect
+from taskgov.allocation.projection import Projection
+from taskgov.hyperpod.instance_types import mig_slices
 from taskgov.hyperpod.names import team_of_cluster_queue, team_of_namespace
-from taskgov.kueue.render import manager_configuration, render
 from taskgov.quantities import is_accelerator, is_mig
-from taskgov.snapshot.scheduler_objects import scheduler_objects
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from taskgov.scheduling import Admission, Preempted, Settlement, World
+    from taskgov.allocation.plan import Change
+    from taskgov.hyperpod.instance_types import InstanceTypeTable
+    from taskgov.scheduling import Admission
     from taskgov.snapshot.model import Snapshot
 
-MAX_CYCLES: Final = 5000
-"""Cycles after which a simulation is given up: it then predicts nothing."""
+MODEL_STEPS: Final = 100_000
+"""Heads of queues that a prediction looks at at most: a count, so that equal snapshots give equal bytes."""
+
+MODEL_WORK: Final = 1_500_000
+"""Heads times queues at most: with fair sharing a head takes longer the more queues compete (measured)."""
+
+MOST_EXACT: Final = 6
+"""Writes of a wave whose every order is played."""
+
+MOST_PORTIONS: Final = 12
+"""In so many portions a wave of more writes is played forward and backward."""
+
+MOST_STATES: Final = 3
+"""States of the cluster that are followed from wave to wave, where the order within a wave made a difference."""
+
+EXACT_PART: Final = 8
+"""Every order of a wave is played if that is expected to take at most one in so many of the steps that are left."""
 
 
-def predict(snapshot: Snapshot, changes: Sequence[Change], table: InstanceTypeTable) -> Prediction:
-    """Return what the changes would do to the snapshot's workloads.
-
-    `simulated` is False, with the reason, when the scheduler's objects cannot be understood; guardrails that need the
-    prediction then say no.
-    """
-    if not changes or not snapshot.kueue.workloads:
-        return Prediction(simulated=True)
-    try:
-        without, with_plan = _two_worlds(snapshot, changes, table)
-    except (KeyError, ValueError) as error:
-        return Prediction(simulated=False, not_modelled=(f"the scheduler's objects cannot be read: {error}",))
-    running = {key: held for key in without.workloads() if (held := without.admission(key)) is not None}
-    calm, changed = (world.settle(snapshot.taken_at, max_cycles=MAX_CYCLES) for world in (without, with_plan))
-    if not calm.settled or not changed.settled:
-        return Prediction(simulated=False, not_modelled=(_restless(changed if calm.settled else calm),))
-    effects = tuple(_effects(_Outcome.of(without, calm), _Outcome.of(with_plan, changed), running))
-    preempted = sum(effect.gpus for effect in effects if effect.effect == "preempted")
-    return Prediction(simulated=True, effects=effects, preempted_gpus=preempted)
+class LoopError(Exception):
+    """Workloads would preempt one another for ever; the message names them."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Outcome:
-    """A world that has come to rest, and who was preempted on the way, by whom."""
+class Loss:
+    """A workload that is preempted because of a wave, and what it held."""
 
-    world: World
-    preempted: Mapping[str, Preempted]
-
-    @classmethod
-    def of(cls, world: World, settlement: Settlement) -> Self:
-        return cls(world, {preempted.workload: preempted for preempted in settlement.preempted})
-
-
-def _two_worlds(snapshot: Snapshot, changes: Sequence[Change], table: InstanceTypeTable) -> tuple[World, World]:
-    before = snapshot.scheduler_config.scheduler_config if snapshot.scheduler_config else None
-    after = next((change.after for change in changes if isinstance(change.after, SchedulerConfig)), before)
-    # A quota whose creation failed never was in force: to delete it changes nothing for anybody.
-    changed = [
-        change
-        for change in changes
-        if isinstance(change.after, ComputeQuotaConfig)
-        and (change.kind is not ChangeKind.DELETE_QUOTA or change.gpus_before)
-    ]
-    quotas = {quota.compute_quota_id: quota for quota in snapshot.quotas}
-    old = [quotas[change.resource_id] for change in changed if change.resource_id]
-    new = [quota_after(change, quotas) for change in changed]
-    return _world(snapshot, old, before, table), _world(snapshot, new, after, table)
+    workload: str
+    wave: int
+    reason: str
+    preemptor: str
+    held: Admission
 
 
-def _world(
-    snapshot: Snapshot, quotas: Iterable[ComputeQuota], scheduler: SchedulerConfig | None, table: InstanceTypeTable
-) -> World:
-    """Return a copy of the cluster's scheduler in which `quotas` are as rendered."""
-    world = scheduling.World(scheduling.ManagerConfig(fair_sharing=manager_configuration(scheduler).fair_sharing))
-    rendered = render(quotas, scheduler, table)
-    world.load([*scheduler_objects(snapshot.kueue), *rendered.namespaces])
-    # Applied after what is there: the rendered queue takes the place of the one it is made from.
-    for manifest in (*rendered.resource_flavors, *rendered.cluster_queues, *rendered.local_queues):
-        world.apply(manifest)
-    return world
+Losses = dict[str, Loss]
+"""Workload -> its first loss on the way."""
 
 
-def _restless(settlement: Settlement) -> str:
-    if settlement.loop:
-        return f"workloads would preempt one another for ever: {', '.join(sorted(settlement.loop))}"
-    return f"the queues did not settle within {MAX_CYCLES} cycles"
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The cluster after some waves: the states that it may be in, who was preempted, and what was not played."""
+
+    states: tuple[Projection, ...]
+    """The first is the one in which the writes of each wave were rendered at once."""
+    losses: Losses = field(default_factory=dict)
+    not_played: tuple[str, ...] = ()
+
+    @property
+    def gpus(self) -> int:
+        """The accelerators that are lost to preemption."""
+        return sum(gpus_of(loss.held) for loss in self.losses.values())
 
 
-def _effects(calm: _Outcome, changed: _Outcome, running: Mapping[str, Admission]) -> Iterable[WorkloadEffect]:
+class Player:
+    """Plays waves of writes on copies of a cluster, within one budget of model steps."""
+
+    def __init__(
+        self, snapshot: Snapshot, changes: Iterable[Change], table: InstanceTypeTable, steps: int | None = None
+    ) -> None:
+        """Take the cluster and all changes that may be played, with `steps` heads of queues to look at, if given.
+
+        Raises `KeyError` or `ValueError` for objects that cannot be read, LoopError where the cluster never rests.
+        """
+        today = Projection.of(snapshot, changes, table)
+        queues = len(list(today.world.cluster_queues()))
+        self.steps = min(MODEL_STEPS, MODEL_WORK // max(queues, 1)) if steps is None else steps
+        self.budget = scheduling.Budget(self.steps)
+        self.calm = today.copy()
+        rest = self.calm.settle(self.budget)
+        self._most_steps = 1 + self.steps - self.budget.left
+        if rest.loop:
+            raise LoopError(f"workloads would preempt one another for ever: {', '.join(sorted(rest.loop))}")
+        self._anyway = frozenset(loss.workload for loss in rest.preempted)
+        # The first wave may be rendered before the queues have come to rest by themselves.
+        moved = bool(rest.admitted or rest.preempted)
+        not_played = () if rest.settled else ("the cluster as it is",)
+        self.start = Stage((self.calm, today) if moved else (self.calm,), not_played=not_played)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing waits: then nobody can be preempted, and nothing can start, whatever is written."""
+        return not any(state.world.anybody_waits() for state in self.start.states)
+
+    def after(self, stage: Stage, wave: Sequence[Change], number: int, *, every_order: bool = True) -> Stage:
+        """Return the cluster once a wave has settled; without `every_order` its writes are rendered at once only.
+
+        Raises LoopError where it never settles.
+        """
+        losses = dict(stage.losses)
+        ends = self._in_portions(stage.states, [wave], number, losses)
+        if every_order and len(wave) > 1:
+            if self._can_play_every_order(len(wave)):
+                ends += self._in_every_order(stage.states, wave, number, losses)
+            else:
+                size = -(-len(wave) // MOST_PORTIONS)
+                portions = [wave[begin : begin + size] for begin in range(0, len(wave), size)]
+                backward = [portion[::-1] for portion in portions[::-1]]
+                # The likeliest state is played in both ways, each other one in one of them.
+                ends += self._in_portions(stage.states[:2], portions, number, losses)
+                ends += self._in_portions((*stage.states[:1], *stage.states[2:]), backward, number, losses)
+        not_played = stage.not_played
+        if self.budget.is_spent:
+            not_played = (*not_played, f"every order of wave {number}" if ends else f"wave {number}")
+        return Stage(_distinct(ends or stage.states), losses, not_played)
+
+    def _can_play_every_order(self, writes: int) -> bool:
+        plays = writes * 2 ** (writes - 1)
+        return writes <= MOST_EXACT and plays * self._most_steps <= self.budget.left // EXACT_PART
+
+    def _in_portions(
+        self, states: Iterable[Projection], portions: Sequence[Sequence[Change]], number: int, losses: Losses
+    ) -> list[Projection]:
+        ends: list[Projection] = []
+        for state in states:
+            end = state
+            for portion in portions:
+                if self.budget.is_spent:
+                    return ends
+                end = self._played(end, portion, number, losses)
+            ends.append(end)
+        return ends
+
+    def _in_every_order(
+        self, states: Iterable[Projection], wave: Sequence[Change], number: int, losses: Losses
+    ) -> list[Projection]:
+        """Play every order of single writes, each set of writes once for each state that it leads to."""
+        reached: dict[frozenset[int], tuple[Projection, ...]] = {frozenset(): tuple(states)}
+        for _ in wave:
+            following: dict[frozenset[int], list[Projection]] = {}
+            for written, ends in reached.items():
+                for index in (index for index in range(len(wave)) if index not in written):
+                    if self.budget.is_spent:
+                        return []
+                    after = (self._played(end, (wave[index],), number, losses) for end in ends)
+                    following.setdefault(written | {index}, []).extend(after)
+            reached = {written: _distinct(ends) for written, ends in following.items()}
+        return list(reached[frozenset(range(len(wave)))])
+
+    def _played(self, before: Projection, changes: Sequence[Change], number: int, losses: Losses) -> Projection:
+        """Return the cluster once these changes were rendered at once and the queues have come to rest."""
+        end, left = before.copy(), self.budget.left
+        end.write(changes)
+        rest = end.settle(self.budget)
+        self._most_steps = max(self._most_steps, left - self.budget.left)
+        if rest.loop:
+            raise LoopError(f"workloads would preempt one another for ever: {', '.join(sorted(rest.loop))}")
+        if rest.preempted:
+            admitted = {each.workload: each.admission for each in rest.admitted}
+            for loss in rest.preempted:
+                held = before.world.admission(loss.workload) or admitted[loss.workload]
+                if loss.workload not in losses and loss.workload not in self._anyway:
+                    losses[loss.workload] = Loss(loss.workload, number, loss.reason, loss.preemptor, held)
+        return end
+
+
+def prediction_of(player: Player, end: Stage) -> Prediction:
+    """Return what a path does to the workloads, in words: what differs from the cluster that is left alone."""
+    why = f"the {player.steps:,} model steps of a prediction are used up"
+    not_predicted = tuple(f"{what} and what follows was not played: {why}" for what in end.not_played[:1])
+    effects = tuple(_effects(player.calm, end))
+    return Prediction(simulated=True, effects=effects, preempted_gpus=end.gpus, not_predicted=not_predicted)
+
+
+def _distinct(states: Iterable[Projection]) -> tuple[Projection, ...]:
+    by_signature: dict[object, Projection] = {}
+    for state in states:
+        by_signature.setdefault(state.world.signature(), state)
+    return tuple(by_signature.values())[:MOST_STATES]
+
+
+def _effects(calm: Projection, end: Stage) -> Iterable[WorkloadEffect]:
+    world, *others = (state.world for state in end.states)
     for key in sorted(calm.world.workloads()):
-        before, after = calm.world.admission(key), changed.world.admission(key)
-        loss = changed.preempted.get(key)
-        if key in running and loss is not None and key not in calm.preempted:
+        before, after = calm.world.admission(key), world.admission(key)
+        waits = after is None or any(other.admission(key) is None for other in others)
+        loss = end.losses.get(key)
+        if loss is not None:
             because = f"{loss.reason}, by {loss.preemptor}" + (", and starts again" if after else "")
-            yield _effect(key, "preempted", running[key], because)
+            yield _effect(key, "preempted", loss.held, because, loss.wave)
         elif before is None and after is not None:
             yield _effect(key, "starts", after, f"there is quota for it in {after.cluster_queue}")
-        elif before is not None and after is None:
+        elif before is not None and waits:
             yield _effect(key, "waits", before, f"it would have had quota in {before.cluster_queue}")
 
 
-def _effect(key: str, effect: str, held: Admission, because: str) -> WorkloadEffect:
+def _effect(key: str, effect: str, held: Admission, because: str, wave: int = 0) -> WorkloadEffect:
     namespace, _, name = key.rpartition("/")
     team = team_of_cluster_queue(held.cluster_queue) or team_of_namespace(namespace) or held.cluster_queue
-    return WorkloadEffect(namespace, name, team, effect, _gpus(held), because)
+    return WorkloadEffect(namespace, name, team, effect, gpus_of(held), because, wave)
 
 
-def _gpus(held: Admission) -> int:
+def gpus_of(held: Admission) -> int:
     """Return the accelerators a workload holds; partitions of a GPU count by their sevenths, rounded up."""
     sevenths = 0
     for pod_set in held.pod_sets:

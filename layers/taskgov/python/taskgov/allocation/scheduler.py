@@ -9,6 +9,7 @@ from typing import Final
 from taskgov.allocation.plan import Change, ChangeKind, Reason
 from taskgov.allocation.standing import TO_DELETE
 from taskgov.allocation.wording import said_setting
+from taskgov.allocation.written import NEVER_IN_FORCE
 from taskgov.hyperpod.equality import is_same_scheduler_config
 from taskgov.hyperpod.model import ClusterSchedulerConfig, SchedulerConfig
 from taskgov.snapshot.model import Snapshot
@@ -18,23 +19,31 @@ NEEDS_RETRY: Final = "UpdateFailed"
 
 
 def scheduler_changes(snapshot: Snapshot) -> Iterable[Change]:
-    """Return the write of the cluster policy, if the document asks for another than there is."""
+    """Return the writes of the cluster policy: one that failed is deleted, and then created again."""
     wanted = None if snapshot.policy is None else snapshot.policy.scheduler_config
     actual = snapshot.scheduler_config
     if wanted is None:
         return
     if actual is not None and actual.status in TO_DELETE:
         yield _deletion(actual)
+        yield _write(snapshot.cluster.name, None, _merged(actual.scheduler_config, wanted), name=actual.name)
         return
     after = wanted if actual is None else _merged(actual.scheduler_config, wanted)
     if actual is not None and is_same_scheduler_config(actual.scheduler_config, after) and actual.status != NEEDS_RETRY:
         return
-    yield Change(
+    yield _write(snapshot.cluster.name, actual, after)
+
+
+def _write(
+    cluster: str, actual: ClusterSchedulerConfig | None, after: SchedulerConfig, *, name: str | None = None
+) -> Change:
+    retried = actual is not None and actual.status == NEEDS_RETRY
+    return Change(
         index=0,
         kind=ChangeKind.CREATE_SCHEDULER_CONFIG if actual is None else ChangeKind.UPDATE_SCHEDULER_CONFIG,
         team="",
         resource_id=None if actual is None else actual.cluster_scheduler_config_id,
-        name=_new_name(snapshot.cluster.name) if actual is None else actual.name,
+        name=(name or _new_name(cluster)) if actual is None else actual.name,
         target_version=None if actual is None else actual.cluster_scheduler_config_version,
         before=None if actual is None else actual.scheduler_config,
         after=after,
@@ -42,7 +51,7 @@ def scheduler_changes(snapshot: Snapshot) -> Iterable[Change]:
         target_after=None,
         gpus_before=0,
         gpus_after=0,
-        reason=Reason.POLICY_CHANGED,
+        reason=Reason.RECOVERY if retried else Reason.POLICY_CHANGED,
         because=f"cluster policy: {said_setting(after)}",
     )
 
@@ -56,14 +65,14 @@ def _deletion(policy: ClusterSchedulerConfig) -> Change:
         resource_id=policy.cluster_scheduler_config_id,
         name=policy.name,
         target_version=policy.cluster_scheduler_config_version,
-        before=policy.scheduler_config,
+        before=None if policy.status in NEVER_IN_FORCE else policy.scheduler_config,
         after=SchedulerConfig(),
         target_before=None,
         target_after=None,
         gpus_before=0,
         gpus_after=0,
         reason=Reason.RECOVERY,
-        because=f"cluster policy: {why}; it is deleted now, and created again once it is gone",
+        because=f"cluster policy: {why}; it is deleted, and created again once it is gone",
     )
 
 

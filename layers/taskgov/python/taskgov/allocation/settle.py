@@ -33,7 +33,7 @@ from taskgov.allocation.parts import (
 from taskgov.allocation.plan import Reason
 from taskgov.allocation.shares import Party, divide
 from taskgov.allocation.shortage import Claim, Cut, fit
-from taskgov.allocation.wording import amount_of, capacity_words
+from taskgov.allocation.wording import capacity_words, given_amounts
 from taskgov.hyperpod.model import ComputeQuotaResource
 from taskgov.policy.document import CapacityBasis, Share
 from taskgov.quantities import CPU
@@ -181,11 +181,13 @@ def _planned_for(ask: Ask, *, overcommit: bool) -> Grant:
 
 
 def _lesser(promised: ComputeQuotaResource, today: ComputeQuotaResource | None) -> ComputeQuotaResource:
-    """Return what is promised, but no more than stands today; today's row where the two use different units."""
+    """Return what is promised, but no more of anything than stands today; today's row where units differ."""
     if today is None:
         return scaled(promised, 0, 1)
-    wanted, actual = amount_of(promised), amount_of(today)
-    return promised if wanted.unit == actual.unit and wanted.value <= actual.value else today
+    wanted, actual = given_amounts(promised), {amount.unit: amount.value for amount in given_amounts(today)}
+    if {amount.unit for amount in wanted} != actual.keys():
+        return today
+    return promised if all(amount.value <= actual[amount.unit] for amount in wanted) else today
 
 
 def _at_basis(ask: Ask, capacity: TypeCapacity, basis: CapacityBasis) -> Ask:

@@ -9,7 +9,7 @@ The first step of a plan. What is left alone counts as taken, so that others are
 | of a frozen team | left alone |
 | changed by hand since the last write of ours | by `handEdits`: left alone, taken as the promise, or put right |
 | switched off, or being deleted | left alone |
-| stuck in a status that an update cannot mend | deleted, as documented; the next plan creates it again |
+| stuck in a status that no update fixes | deleted, as documented, and created again in a later wave |
 | a second one of the same team (by name) | left alone |
 
 A quota is *changed by hand* when its version is newer than the one we wrote and its meaning is another. What we never
@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from taskgov.allocation.parts import RowKey, row_key
+from taskgov.allocation.written import NEVER_IN_FORCE
 from taskgov.findings import Finding, Severity
 from taskgov.hyperpod.equality import is_same_config, is_same_target
 from taskgov.hyperpod.model import (
@@ -47,8 +48,8 @@ NO_UPDATE_MENDS: Final = {
     FOREIGN: "adopt it: taskgov adopt",
 }
 """Status -> documented recovery (HyperPod developer guide, "Troubleshoot"); `UpdateFailed` is mended by an update."""
-TO_DELETE: Final = NO_UPDATE_MENDS.keys() - {"Deleting"}
-"""What a plan deletes, so that the one after it creates it again."""
+TO_DELETE: Final = NO_UPDATE_MENDS.keys() - {"Deleting", FOREIGN}
+"""What a plan deletes and creates again. What somebody else made is left to him."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,15 @@ class TeamPromise:
     adopted: ComputeQuotaConfig | None = None
     put_right: bool = False
     """The quota was changed by hand, and the policy is to undo that."""
+    failed: ComputeQuota | None = None
+    """The quota that failed, is deleted, and is created again; `quota` is None then."""
+
+    @property
+    def holds(self) -> ComputeQuota | None:
+        """The quota that is in force for the team now: a failed one may still be, unless its creation failed."""
+        if self.failed is not None and self.failed.status not in NEVER_IN_FORCE:
+            return self.failed
+        return self.quota
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +103,7 @@ class Standings:
     kept: tuple[Kept, ...]
     findings: tuple[Finding, ...]
     stuck: tuple[ComputeQuota, ...] = ()
-    """Governed quotas among `kept` that have failed, and are to be deleted before they can be made again."""
+    """Governed quotas that have failed, and are deleted before they can be created again."""
 
 
 def sort_out(snapshot: Snapshot) -> Standings:
@@ -135,6 +145,7 @@ class _Sorting:
         self._pool_team = None if pool is None or _keeps_native_pool(snapshot, policy) else pool.team
         self._findings: list[Finding] = []
         self._stuck: list[ComputeQuota] = []
+        self._failed: dict[str, ComputeQuota] = {}
 
     def of(self, quotas: Iterable[ComputeQuota]) -> Standings:
         kept: list[Kept] = []
@@ -143,7 +154,7 @@ class _Sorting:
             because = self._left_alone_because(quota, mine)
             if because is None:
                 mine[quota.compute_quota_target.team_name] = quota
-            else:
+            elif quota not in self._stuck:
                 kept.append(Kept(quota, because))
         closed = {each.team for each in kept} - mine.keys()
         # A team whose only quota is left alone gets no second one, and a frozen team no first one.
@@ -183,6 +194,7 @@ class _Sorting:
             return "the quota is switched off"
         if quota.status in TO_DELETE:
             self._stuck.append(quota)
+            self._failed.setdefault(quota.compute_quota_target.team_name, quota)
         if quota.status in NO_UPDATE_MENDS:
             because = f"the quota {quota.name} has status {quota.status}: {quota.failure_reason or 'no reason given'}"
             self._note("quota-status-stuck", Severity.ERROR, quota, because, NO_UPDATE_MENDS[quota.status])
@@ -217,6 +229,7 @@ class _Sorting:
 
     def _promise(self, team: TeamPolicy, quota: ComputeQuota | None) -> TeamPromise:
         applied = None if quota is None else self._applied.get(quota.compute_quota_id)
+        failed = None if quota is not None else self._failed.get(team.name)
         digest = hashlib.sha256(team.model_dump_json().encode()).hexdigest()[:16]
         edited = quota is not None and hand_edit(quota, applied)
         adopted = self._adopted(quota, applied, digest, edited=edited)
@@ -229,11 +242,12 @@ class _Sorting:
             tier=team.tier,
             sharing=config.resource_sharing_config,
             preempt=config.preempt_team_tasks,
-            weight=self._weight(team, quota, adopted=adopted is not None),
+            weight=self._weight(team, quota or failed, adopted=adopted is not None),
             applied=applied,
             digest=digest,
             adopted=adopted,
             put_right=edited and self._policy.hand_edits is EditPolicy.PUT_RIGHT,
+            failed=failed,
         )
 
     def _adopted(
@@ -259,8 +273,9 @@ class _Sorting:
             return None
         told = self._teams.get(name) or TeamPolicy(name=name)
         config = told.quota or ComputeQuotaConfig()
-        new = ResourceSharingConfig(strategy=SharingStrategy.LEND) if name not in mine else None
         quota = mine.get(name)
+        failed = None if quota is not None else self._failed.get(name)
+        new = ResourceSharingConfig(strategy=SharingStrategy.LEND) if quota is None and failed is None else None
         return TeamPromise(
             team=name,
             quota=quota,
@@ -269,8 +284,9 @@ class _Sorting:
             tier=0,
             sharing=config.resource_sharing_config or new,
             preempt=config.preempt_team_tasks,
-            weight=self._weight(told, quota, adopted=False),
+            weight=self._weight(told, quota or failed, adopted=False),
             applied=None if quota is None else self._applied.get(quota.compute_quota_id),
+            failed=failed,
         )
 
     def _note(self, code: str, severity: Severity, quota: ComputeQuota, because: str, remedy: str) -> None:

@@ -1,43 +1,208 @@
-"""What quotas and cluster policy are once a plan has been written."""
+"""What do quotas, cluster policy and queues look like once some changes have been written? No scheduling yet.
 
-from collections.abc import Iterable, Mapping
+The audit asks it for what a plan would remedy; `taskgov.allocation.projection` puts the scheduler beside it, for the
+plan's prediction and for what-if.
+"""
 
-from taskgov.allocation.plan import Change, ChangeKind
-from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig, ComputeQuotaTarget, SchedulerConfig
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
+
+from taskgov.allocation.plan import DELETIONS, POLICY_KINDS, ChangeKind
+from taskgov.hyperpod.instance_types import InstanceTypeTable
+from taskgov.hyperpod.model import (
+    ClusterSchedulerConfig,
+    ComputeQuota,
+    ComputeQuotaConfig,
+    ComputeQuotaTarget,
+    SchedulerConfig,
+)
+from taskgov.kueue.render import render
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from taskgov.allocation.plan import Change
+    from taskgov.kueue.render import Manifest
+    from taskgov.snapshot.model import KubernetesObject, KueueObjects, Snapshot
+
+NEVER_IN_FORCE: Final = frozenset({"CreateFailed", "CreateRollbackFailed"})
+"""Statuses of a quota or cluster policy that HyperPod never made: it has no queue, no class and no effect."""
+
+_CONTENT: Final = frozenset({"spec", "value"})
 
 
-def quotas_after(
-    quotas: Iterable[ComputeQuota], changes: Iterable[Change]
-) -> tuple[list[ComputeQuota], SchedulerConfig | None]:
-    """Return all quotas with the changes of a plan written, and the cluster policy where the plan changes it."""
-    by_id = {quota.compute_quota_id: quota for quota in quotas}
-    scheduler = None
-    for change in changes:
-        if change.kind is ChangeKind.DELETE_QUOTA:
-            by_id.pop(change.resource_id or "", None)
-        elif isinstance(change.after, SchedulerConfig):
-            scheduler = change.after
-        else:
-            quota = quota_after(change, by_id)
-            by_id[quota.compute_quota_id] = quota
-    return list(by_id.values()), scheduler
+class WrittenCluster:
+    """A snapshot's quotas, cluster policy and queues, and what changes make of them, step by step."""
+
+    __slots__ = ("_base", "_made", "_policy", "_quotas", "_table")
+
+    def __init__(self, snapshot: Snapshot, table: InstanceTypeTable | None = None) -> None:
+        self._base, self._table = snapshot, table or table_of(snapshot)
+        self._quotas = {quota.compute_quota_id: quota for quota in snapshot.quotas}
+        self._policy = snapshot.scheduler_config
+        self._made: dict[tuple[str, str], Manifest] = {}
+
+    @property
+    def quotas(self) -> Mapping[str, ComputeQuota]:
+        """All quotas as written so far, by id; one that was created is called `new-<team>`: it has no id yet."""
+        return self._quotas
+
+    @property
+    def scheduler_config(self) -> SchedulerConfig | None:
+        """The cluster policy that is in force; None where there is none, and work is served in the order it came."""
+        return policy_in_force(self._policy)
+
+    def copy(self) -> WrittenCluster:
+        """Return a cluster of its own in the same state."""
+        twin = WrittenCluster(self._base, self._table)
+        twin._quotas, twin._policy, twin._made = dict(self._quotas), self._policy, dict(self._made)
+        return twin
+
+    def write(self, changes: Iterable[Change]) -> tuple[Manifest, ...]:
+        """Write changes, all at once, and return the objects that HyperPod renders for them, in order.
+
+        Of one quota the last write counts. A deletion leaves a queue that has nothing to give, unless the quota never
+        was in force. Raises `KeyError` for a change of what is not there, and `ValueError` for a quota of which no
+        queue can be made.
+        """
+        classes: tuple[Manifest, ...] = ()
+        renewed: dict[str, ComputeQuota] = {}
+        for change in changes:
+            if change.kind in POLICY_KINDS:
+                self._policy = _policy_after(change, self._policy)
+                classes = render((), self.scheduler_config, self._table).priority_classes
+            elif (quota := self._set_quota(change)) is not None:
+                renewed[change.team] = quota
+        made = tuple(chain(classes, render(renewed.values(), None, self._table).in_order()))
+        self._keep(made)
+        return made
+
+    def render_again(self, teams: Iterable[str]) -> None:
+        """Let the queues of these teams be as their quotas say now, where the quotas of a snapshot were changed."""
+        wanted = frozenset(teams)
+        quotas = (quota for quota in self._quotas.values() if quota.compute_quota_target.team_name in wanted)
+        self._keep(render(quotas, None, self._table).in_order())
+
+    def made(self, kind: str) -> Mapping[str, Manifest]:
+        """Return the objects of a kind that were rendered for what has been written, by name."""
+        return {name: manifest for (each, name), manifest in self._made.items() if each == kind}
+
+    def snapshot(self) -> Snapshot:
+        """Return what a snapshot would hold once the writes have settled.
+
+        Statuses of queues and of work are those of the first snapshot: nothing has been scheduled.
+        """
+        quotas = tuple(self._quotas.values())
+        return replace(self._base, quotas=quotas, scheduler_config=self._policy, kueue=self._kueue())
+
+    def _keep(self, made: Iterable[Manifest]) -> None:
+        self._made |= {(each["kind"], each["metadata"]["name"]): each for each in made}
+
+    def _set_quota(self, change: Change) -> ComputeQuota | None:
+        """Take the write of a quota, and return what the team's queue is rendered from; None: there is no queue."""
+        if change.kind in DELETIONS:
+            gone = self._quotas.pop(change.resource_id or "")
+            held = change.before is not None and gone.status not in NEVER_IN_FORCE
+            # The queue stays as long as work runs in it, and has nothing to give.
+            return gone.model_copy(update={"compute_quota_config": ComputeQuotaConfig()}) if held else None
+        quota = quota_after(change, self._quotas)
+        self._quotas[quota.compute_quota_id] = quota
+        return quota
+
+    def _kueue(self) -> KueueObjects:
+        kueue = self._base.kueue
+        return replace(
+            kueue,
+            resource_flavors=self._over(kueue.resource_flavors, "ResourceFlavor"),
+            cluster_queues=self._over(kueue.cluster_queues, "ClusterQueue"),
+            local_queues=self._over(kueue.local_queues, "LocalQueue"),
+            priority_classes=self._over(kueue.priority_classes, "WorkloadPriorityClass"),
+        )
+
+    def _over(self, objects: tuple[KubernetesObject, ...], kind: str) -> tuple[KubernetesObject, ...]:
+        return over(objects, self.made(kind))
 
 
 def quota_after(change: Change, quotas: Mapping[str, ComputeQuota]) -> ComputeQuota:
-    """Return the quota that a change writes; one that it creates is called `new-<team>`, since it has no id yet.
+    """Return the quota that a change writes, settled; one that it creates is called `new-<team>`.
 
-    Raises `TypeError` for a change of the cluster policy.
+    `quotas` are all by id. Raises `TypeError` for a change of the cluster policy, `KeyError` for an update of what is
+    not there.
     """
     if not isinstance(change.after, ComputeQuotaConfig):
         raise TypeError(f"{change.kind} is not the change of a quota")
+    target = change.target_after or ComputeQuotaTarget(team_name=change.team)
+    quota_id = quota_id_of(change, quotas)
+    if change.kind is ChangeKind.CREATE_QUOTA:
+        return ComputeQuota(
+            compute_quota_id=quota_id,
+            name=change.name,
+            compute_quota_version=1,
+            status="Created",
+            compute_quota_config=change.after,
+            compute_quota_target=target,
+        )
+    before = quotas[quota_id]
+    written = {"compute_quota_config": change.after, "compute_quota_target": target}
+    version = before.compute_quota_version + 1
+    settled = {"compute_quota_version": version, "status": "Updated", "failure_reason": None}
+    return before.model_copy(update=written | settled)
+
+
+def quota_id_of(change: Change, quotas: Mapping[str, ComputeQuota]) -> str:
+    """Return the id of the quota that a change writes; one that the same plan creates is known by its name only.
+
+    Raises `KeyError` for an update of what is not there.
+    """
+    if change.kind is ChangeKind.CREATE_QUOTA:
+        return f"new-{change.team}"
     if change.resource_id is not None:
-        written = {"compute_quota_config": change.after, "compute_quota_target": change.target_after}
-        return quotas[change.resource_id].model_copy(update=written)
-    return ComputeQuota(
-        compute_quota_id=f"new-{change.team}",
-        name=change.name,
-        compute_quota_version=1,
-        status="Created",
-        compute_quota_config=change.after,
-        compute_quota_target=change.target_after or ComputeQuotaTarget(team_name=change.team),
-    )
+        return change.resource_id
+    found = (quota_id for quota_id, quota in quotas.items() if quota.name == change.name)
+    if (quota_id := next(found, None)) is None:
+        raise KeyError(change.name)
+    return quota_id
+
+
+def table_of(snapshot: Snapshot) -> InstanceTypeTable:
+    """Return the instance types as the policy document knows them."""
+    return snapshot.policy.instance_type_table() if snapshot.policy else InstanceTypeTable()
+
+
+def policy_in_force(policy: ClusterSchedulerConfig | None) -> SchedulerConfig | None:
+    """Return what a cluster policy says, None where there is none or HyperPod never made it."""
+    return None if policy is None or policy.status in NEVER_IN_FORCE else policy.scheduler_config
+
+
+def over(objects: Iterable[KubernetesObject], made: Mapping[str, Manifest]) -> tuple[KubernetesObject, ...]:
+    """Return objects with the content of what was made under their names (and their own status), then what is new."""
+    before = {each["metadata"]["name"]: each for each in objects}
+    new = (manifest for name, manifest in made.items() if name not in before)
+    return (*(_renewed(each, made.get(name)) for name, each in before.items()), *new)
+
+
+def _renewed(before: KubernetesObject, made: Manifest | None) -> KubernetesObject:
+    if made is None:
+        return before
+    return {**before, **{key: value for key, value in made.items() if key in _CONTENT}}
+
+
+def _policy_after(change: Change, before: ClusterSchedulerConfig | None) -> ClusterSchedulerConfig | None:
+    if change.kind in DELETIONS:
+        return None
+    if not isinstance(change.after, SchedulerConfig):
+        raise TypeError(f"{change.kind} is not the change of a cluster policy")
+    if before is None:
+        return ClusterSchedulerConfig(
+            cluster_scheduler_config_id="new-policy",
+            name=change.name,
+            cluster_scheduler_config_version=1,
+            status="Created",
+            scheduler_config=change.after,
+        )
+    written: dict[str, Any] = {"scheduler_config": change.after, "status": "Updated", "failure_reason": None}
+    version = before.cluster_scheduler_config_version + 1
+    return before.model_copy(update=written | {"cluster_scheduler_config_version": version})

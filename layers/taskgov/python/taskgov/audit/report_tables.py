@@ -163,7 +163,7 @@ PREEMPTIONS: Final[Sheet[PreemptionLine]] = Sheet(
 CHANGES: Final[Sheet[tuple[int, ChangeLine]]] = Sheet(
     "changes",
     "What the plan would change",
-    "In the order in which it would be written: decreases before increases.",
+    "In the order in which it would be written, in waves: what gives before what takes.",
     "Nothing: the quotas are as they should be.",
     (
         amount("Change", lambda each: each[0]),

@@ -2,6 +2,7 @@
 
 from functools import cache
 
+from taskgov.adapters.dynamodb import Table
 from taskgov.adapters.s3 import Bucket
 from taskgov.bootstrap import aws
 from taskgov.bootstrap.governance import governance
@@ -10,6 +11,7 @@ from taskgov.services.verify_plan import VerifyPlan
 
 
 class VerifyPlanSettings(Settings):
+    table_name: str
     bucket_name: str
 
 
@@ -18,4 +20,4 @@ def verify_plan() -> VerifyPlan:
     """Return the use case over AWS."""
     settings = VerifyPlanSettings.from_env()
     documents = Bucket(aws.s3(), settings.bucket_name)
-    return VerifyPlan(hyperpod=governance(documents), documents=documents)
+    return VerifyPlan(hyperpod=governance(documents), documents=documents, state=Table(aws.table(settings.table_name)))

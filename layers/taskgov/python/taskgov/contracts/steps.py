@@ -102,6 +102,10 @@ class PlanQuotasResult(StepModel):
     change_count: int
     changes_sha256: str
     summary: str
+    wave_count: int = 0
+    """Waves of writes; each is waited for before the next begins."""
+    waves: tuple[int, ...] = ()
+    """How many changes have been made when each wave ends: [3, 7] says that changes 0 to 2 are the first wave."""
     recheck_at: datetime | None = None
 
 
@@ -110,7 +114,7 @@ class ApplyChangeRequest(StepModel):
     plan: Pointer
     index: int = Field(ge=0)
     count: int = Field(default=1, ge=1, le=100)
-    """At most so many changes in one call: upward from `index` when they are applied, downward when restored."""
+    """At most so many changes in one call, of one wave: upward from `index` when applied, downward when restored."""
     direction: Direction = Direction.APPLY
     lock_owner: str
     fencing_token: int
@@ -124,6 +128,8 @@ class ApplyChangeResult(StepModel):
     version_before: int | None = None
     version_after: int | None = None
     written: bool
+    in_flight: bool = False
+    """It is still settling, so that it could not be restored yet."""
 
 
 class ApplyChangesResult(StepModel):
@@ -131,14 +137,21 @@ class ApplyChangesResult(StepModel):
 
     next: int = Field(ge=-1)
     written: int
+    """Quotas (or cluster policies) that were written; one that is written twice counts once, with its first write."""
+    wave_ends: bool = True
+    """Whether `next` lies in another wave, or beyond the plan: what was written has to settle first."""
     left: int = 0
-    """Changes that could not be restored, because somebody's edit stands in the way or they are gone."""
+    """Quotas that could not be restored, because somebody's edit stands in the way or they are gone."""
+    in_flight: bool = False
+    """The change at `next` is still settling: it can be restored when it has."""
 
 
 class VerifyPlanRequest(StepModel):
     cluster_arn: str
     plan: Pointer
     direction: Direction = Direction.APPLY
+    next: int | None = Field(default=None, ge=-1)
+    """The change that is due next (`ApplyChangesResult.next`): only the wave that ended there is judged; None: all."""
 
 
 class VerifyPlanResult(StepModel):
@@ -146,7 +159,7 @@ class VerifyPlanResult(StepModel):
     matches: bool
     pending: int
     standing: int = 0
-    """Changes of the plan that hold what the plan wants, whatever was to become of them."""
+    """Quotas that the plan wrote and that were not taken back, whatever was to become of them."""
     problems: tuple[str, ...] = ()
 
 

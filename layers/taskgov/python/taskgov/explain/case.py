@@ -3,9 +3,9 @@
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from taskgov.allocation.predict import MODEL_STEPS
 from taskgov.explain.find import Named, named
-from taskgov.explain.worlds import at_rest
-from taskgov.scheduling import Preempted, World, moment
+from taskgov.scheduling import Budget, Preempted, World, moment
 from taskgov.scheduling.objects import ClusterQueue, FlavorResource, Workload
 from taskgov.scheduling.reading import read_admission, read_cluster_queue, read_conditions, read_workload
 from taskgov.scheduling.reasons import InsufficientQuota, InsufficientUnusedQuota
@@ -100,8 +100,10 @@ class Case:
 
     @cached_property
     def rested(self) -> World:
-        """The world when nothing more happens."""
-        return at_rest(self.world, self.snapshot.taken_at)
+        """The world when nothing more happens as long as nobody finishes, or when the budget of steps is used up."""
+        twin = self.world.copy()
+        twin.settle(self.snapshot.taken_at, budget=Budget(MODEL_STEPS))
+        return twin
 
     @cached_property
     def _names(self) -> dict[str, str]:

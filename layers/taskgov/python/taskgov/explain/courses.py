@@ -9,8 +9,14 @@ from taskgov.explain.run_times import RunTimes, run_times_of, simulation_of, unt
 from taskgov.scheduling import World, instant, moment
 from taskgov.snapshot.model import Snapshot
 
-Side = tuple[Snapshot, World]
-"""A cluster, and its scheduler as it begins."""
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """A cluster whose queues have come to rest, and how often each workload was preempted until then."""
+
+    snapshot: Snapshot
+    world: World
+    preempted: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +36,12 @@ class Course:
     preemptions_after: int
 
 
-def courses(supposed: Snapshot, before: Side, after: Side, told: RunTimes) -> Iterator[Course]:
+def courses(supposed: Snapshot, before: Begin, after: Begin, told: RunTimes) -> Iterator[Course]:
     """Give the courses of all workloads to which anything happens; none when no run time is known."""
     known = run_times_of(supposed, told)
     if not known:
         return
-    old, new = (_history(side, known) for side in (before, after))
+    old, new = (_history(begin, known) for begin in (before, after))
     nothing = _Life(None, None, 0)
     for one in sorted(map(named, supposed.kueue.workloads), key=lambda one: one.shown):
         was, becomes = old.get(one.key, nothing), new.get(one.key, nothing)
@@ -61,14 +67,13 @@ class _Life:
     preemptions: int
 
 
-def _history(side: Side, known: RunTimes) -> Mapping[str, _Life]:
-    """Let the side go on in time, and tell what becomes of each workload to which anything happens."""
-    snapshot, begins = side
-    world = begins.copy()
+def _history(begin: Begin, known: RunTimes) -> Mapping[str, _Life]:
+    """Let a cluster go on in time, and tell what becomes of each workload to which anything happens."""
+    snapshot, world = begin.snapshot, begin.world.copy()
     running = {key for key in world.workloads() if world.admission(key) is not None}
     timeline = simulation_of(world, snapshot, known).run(instant(until(snapshot)))
     starts: dict[str, datetime] = dict.fromkeys(running & known.keys(), snapshot.taken_at)
-    preempted: dict[str, int] = {}
+    preempted = dict(begin.preempted)
     for each in timeline.happenings:
         if each.kind == "admitted":
             starts[each.workload] = moment(each.at)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
-from taskgov.explain.worlds import finish_evictions
+from taskgov.allocation.projection import finish_evictions
 from taskgov.scheduling import Simulation, World, instant
 from taskgov.scheduling.reading import read_conditions
 from taskgov.snapshot.model import KubernetesObject, Snapshot
@@ -33,9 +33,10 @@ def run_times_of(snapshot: Snapshot, told: RunTimes) -> dict[str, timedelta]:
 def simulation_of(world: World, snapshot: Snapshot, run_times: RunTimes) -> Simulation:
     """Return a simulation that begins at the snapshot; it changes `world`. Who has no run time runs for ever.
 
-    What was preempted goes on where it was: it is taken to have a checkpoint.
+    What was preempted goes on where it was: it is taken to have a checkpoint. So does what ran in the snapshot and
+    waits in `world`.
     """
-    finish_evictions(world, snapshot)
+    finish_evictions(world, snapshot.taken_at)
     now = instant(snapshot.taken_at)
     simulation = Simulation(world, requeue_batch=0)
     for item in snapshot.kueue.workloads:
@@ -44,12 +45,13 @@ def simulation_of(world: World, snapshot: Snapshot, run_times: RunTimes) -> Simu
         conditions = read_conditions(item.get("status") or {})
         if "Finished" in conditions and conditions["Finished"].status:
             continue
+        admitted = conditions.get("Admitted")
+        ran = now - admitted.since if admitted and admitted.status else 0
+        left = max(0, (total or _FOR_EVER) // _MICROSECOND - ran)
         if world.admission(key) is None:
-            simulation.arrive({**item, "kind": "Workload"}, now, (total or _FOR_EVER) // _MICROSECOND)
+            simulation.arrive({**item, "kind": "Workload"}, now, left)
         elif total is not None:
-            admitted = conditions.get("Admitted")
-            ran = now - admitted.since if admitted and admitted.status else 0
-            simulation.running(key, max(0, total // _MICROSECOND - ran), now)
+            simulation.running(key, left, now)
     return simulation
 
 

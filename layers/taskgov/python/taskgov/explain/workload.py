@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 
 from taskgov.allocation.lease_book import LeaseEntry, lease_book
+from taskgov.allocation.projection import world_of
 from taskgov.explain.amounts import words
 from taskgov.explain.case import Case
 from taskgov.explain.find import find_workload
@@ -15,7 +16,6 @@ from taskgov.explain.reasons import Reason
 from taskgov.explain.remedies import Remedy, remedies_of
 from taskgov.explain.risk import Risk, risks_of
 from taskgov.explain.run_times import RunTimes, run_times_of, simulation_of, until
-from taskgov.explain.worlds import world_of
 from taskgov.kueue.workloads import Preemption, preemptions_of
 from taskgov.quantities import is_accelerator
 from taskgov.scheduling import instant, moment

@@ -134,13 +134,23 @@ class GrowthLimit(PolicyModel):
     hours: Hours
 
 
+class OnLimit(StrEnum):
+    """What becomes of a plan beyond a limit of decreases or increases: stopped, or cut back to the limit."""
+
+    BLOCK = "block"
+    PARTIAL = "partial"
+
+
 class Guardrails(PolicyModel):
     """What no plan may do by itself."""
 
     max_decrease_percent: Percent | None = None
+    max_decrease_instances: Whole | None = None
+    """Whole instances of a type that a plan may take from a team in any case: the greater of these and the percent."""
     max_decrease_per_period: PeriodLimit | None = None
     max_increase_percent: Growth | None = None
     max_increase_per_period: GrowthLimit | None = None
+    on_limit: OnLimit = OnLimit.BLOCK
     max_preempted_gpus: Whole | None = None
     minimum_quota: dict[str, Whole] = {}
     """Team -> accelerators that no change goes below."""

@@ -208,6 +208,14 @@ def change_windows_can_open(draft: Draft) -> Iterator[Broken]:
             yield Broken((*place, "timeZone"), window.time_zone, "must be a time zone such as Europe/Berlin or UTC")
 
 
+def instances_widen_a_percentage(draft: Draft) -> Iterator[Broken]:
+    """Refuse whole instances without a percentage: nothing would be limited. 0 percent leaves the instances alone."""
+    guardrails = draft.document.guardrails
+    if guardrails.max_decrease_instances is not None and guardrails.max_decrease_percent is None:
+        rule = "needs maxDecreasePercent beside it: the greater of the two is the limit"
+        yield Broken(("guardrails", "maxDecreaseInstances"), guardrails.max_decrease_instances, rule)
+
+
 def types_have_one_kind_of_accelerator(draft: Draft) -> Iterator[Broken]:
     """`Accelerators` counts one resource: GPUs or Neuron devices."""
     for name, numbers in draft.document.instance_types.items():
@@ -248,6 +256,7 @@ _RULES: Final = (
     named_teams_exist,
     budgets_are_given_once,
     change_windows_can_open,
+    instances_widen_a_percentage,
     types_have_one_kind_of_accelerator,
     severities_say_when,
     mutes_leave_something,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from taskgov.scheduling.objects import Admission, PodSet, PodSetAdmission, Workload
     from taskgov.scheduling.pending import Requeue
     from taskgov.scheduling.results import Admitted, CycleResult, Event, Preempted, Waiting, events
-    from taskgov.scheduling.settling import Settlement
+    from taskgov.scheduling.settling import Budget, Settlement
     from taskgov.scheduling.shares import Share
     from taskgov.scheduling.simulation import Happening, PreemptionLoop, Simulation, Timeline
     from taskgov.scheduling.unmodelled import NotModelled
@@ -25,6 +25,7 @@ __all__ = [
     "GATE_DEFAULTS",
     "Admission",
     "Admitted",
+    "Budget",
     "CycleResult",
     "Event",
     "Happening",
@@ -55,6 +56,7 @@ __all__ = [
 _HOMES: Final = {
     "Admission": "objects",
     "Admitted": "results",
+    "Budget": "settling",
     "CycleResult": "results",
     "Event": "results",
     "GATE_DEFAULTS": "config",

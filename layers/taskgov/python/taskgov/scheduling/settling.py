@@ -6,7 +6,7 @@ Called through `World.settle`: the quickest prediction, without run times.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -18,12 +18,47 @@ _SUSPICIOUS: Final = 5
 """So many preemptions of one workload make it worth comparing whole states."""
 
 
+@dataclass(slots=True)
+class Budget:
+    """How much work predictions may take: model steps, so that the same question gives the same answer anywhere.
+
+    One step is one head of a queue that a cycle looks at. Several settlements may share a budget. The last cycle may
+    look at more heads than there are steps left; it is not cut short.
+
+    Example:
+        >>> budget = Budget(3)
+        >>> budget.take(2)
+        >>> budget.left, budget.is_spent
+        (1, False)
+        >>> budget.take(2)
+        >>> budget.left, budget.is_spent
+        (0, True)
+
+    """
+
+    steps: int
+    left: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin with all steps left."""
+        self.left = self.steps
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether no step is left."""
+        return self.left <= 0
+
+    def take(self, steps: int) -> None:
+        """Count steps that were made."""
+        self.left = max(0, self.left - steps)
+
+
 @dataclass(frozen=True, slots=True)
 class Settlement:
     """The cycles it took, and how they ended.
 
     `loop` names the workloads that preempt one another for ever: then the cycles are those until this was certain.
-    Neither `settled` nor a `loop` means that `max_cycles` were not enough.
+    Neither `settled` nor a `loop` means that the budget, or `max_cycles`, were not enough.
     """
 
     cycles: tuple[CycleResult, ...]
@@ -45,8 +80,10 @@ class Settlement:
         return tuple(p for cycle in self.cycles for p in cycle.preempted)
 
 
-def settle(world: World, now: Now, max_cycles: int) -> Settlement:
+def settle(world: World, now: Now, max_cycles: int, budget: Budget | None = None) -> Settlement:
     """Run cycles, finishing evictions at once, until nothing is left to look at or a state comes back.
+
+    It ends early when the budget is spent, or without a budget after `max_cycles`.
 
     Inadmissible workloads get another look once all else is done: Kueue gives it to them once a second (its requeue
     batch), a cycle takes milliseconds, and where two want the same quota, who is looked at first decides. Seen on a
@@ -56,15 +93,22 @@ def settle(world: World, now: Now, max_cycles: int) -> Settlement:
     preemptions: Counter[str] = Counter()
     seen: set[Any] = set()
     idle_state: Any = None
-    while len(results) < max_cycles:
+    while True:
         if not world.has_heads() and not (world.requeue_inadmissible() and world.has_heads()):
             return Settlement(tuple(results), settled=True)
+        if len(results) >= max_cycles if budget is None else budget.is_spent:
+            return Settlement(tuple(results), settled=False)
         result = world.cycle(now)
         results.append(result)
+        if budget is not None:
+            # Every head that a cycle looks at is either admitted or told why it waits; no cycle is for nothing.
+            budget.take(max(1, len(result.admitted) + len(result.waiting)))
         for victim in result.preempted:
             preemptions[victim.workload] += 1
             world.finish_eviction(victim.workload, now)
-        state = world.signature() if result.idle else None
+        # A head that left the line makes the state another one: to compare costs as much as there are workloads.
+        stays = result.idle and all(each.in_line for each in result.waiting)
+        state = world.signature() if stays else None
         if state is not None and state == idle_state and not world.requeue_inadmissible():
             return Settlement(tuple(results), settled=True)
         idle_state = state
@@ -74,4 +118,3 @@ def settle(world: World, now: Now, max_cycles: int) -> Settlement:
                 often = sorted(key for key, count in preemptions.items() if count >= _SUSPICIOUS)
                 return Settlement(tuple(results), settled=False, loop=tuple(often))
             seen.add(state)
-    return Settlement(tuple(results), settled=False)

@@ -97,6 +97,10 @@ class WorldView:
         """Give the keys of all workloads."""
         return iter(self._store.records)
 
+    def anybody_waits(self) -> bool:
+        """Say whether any workload holds no quota and is not finished."""
+        return any(record.admission is None and not record.finished for record in self._store.records.values())
+
     def cluster_queues(self) -> Iterator[str]:
         """Give the names of all cluster queues."""
         return iter(self._store.queues)

@@ -15,7 +15,8 @@ from taskgov.scheduling.instants import Now, read_now
 from taskgov.scheduling.matching import selects
 from taskgov.scheduling.nomination import namespace_labels
 from taskgov.scheduling.reasons import PENDING, PENDING_EVALUATION
-from taskgov.scheduling.settling import Settlement, settle
+from taskgov.scheduling.restart import restarted
+from taskgov.scheduling.settling import Budget, Settlement, settle
 from taskgov.scheduling.store import KINDS
 from taskgov.scheduling.view import WorldView
 
@@ -67,6 +68,17 @@ class World(WorldView):
         twin = World(self.config)
         twin._store = self._store.copy()
         twin._cycle_number = self._cycle_number
+        twin._unmodelled = dict(self._unmodelled)
+        return twin
+
+    def restarted(self, config: ManagerConfig) -> World:
+        """Return the world after a restart of Kueue's manager with another configuration.
+
+        Objects, admissions and conditions stay. Whatever the manager keeps in memory is gone: everybody who waits is in
+        line again, no queue remembers who preempted last, and no flavor search goes on where it stopped.
+        """
+        twin = World(config)
+        twin._store = restarted(self._store, config)
         twin._unmodelled = dict(self._unmodelled)
         return twin
 
@@ -157,9 +169,12 @@ class World(WorldView):
         run.run(list(self._heads()))
         return conclude(run, self.not_modelled, reserved_at)
 
-    def settle(self, now: Now, max_cycles: int = 1000) -> Settlement:
-        """Run cycles at one moment until nothing changes, finishing evictions at once (`Simulation` has run times)."""
-        return settle(self, now, max_cycles)
+    def settle(self, now: Now, max_cycles: int = 1000, *, budget: Budget | None = None) -> Settlement:
+        """Run cycles at one moment until nothing changes, finishing evictions at once (`Simulation` has run times).
+
+        A budget, where one is given, is the limit instead of `max_cycles`.
+        """
+        return settle(self, now, max_cycles, budget)
 
     def evict(self, workload: str, now: Now, *, reason: str, message: str) -> None:
         """Tell a running workload to leave for a reason other than preemption, e.g. `PodsReadyTimeout`."""

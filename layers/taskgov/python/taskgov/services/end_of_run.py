@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from taskgov.allocation.plan import Change, Plan
+from taskgov.allocation.plan import Plan
 from taskgov.contracts.steps import Cause, Pointer
 from taskgov.ports import RunRecord
+from taskgov.services.plan_path import QuotaPath, paths
 
 RunOutcome = Literal[
     "nothing-to-do",
@@ -31,6 +32,7 @@ class EndOfRun:
     run_id: str
     outcome: RunOutcome
     applied: int
+    """Quotas (or cluster policies) that were written and not taken back; one that was written twice counts once."""
     started_at: datetime
     ended_at: datetime
     plan: Plan | None = None
@@ -45,9 +47,9 @@ class EndOfRun:
         return f"end-of-run/{self.run_id}/{self.started_at.isoformat()}"
 
     @property
-    def planned_changes(self) -> tuple[Change, ...]:
-        """The changes of its plan; none when it has no plan."""
-        return self.plan.changes if self.plan else ()
+    def planned_changes(self) -> tuple[QuotaPath, ...]:
+        """What its plan changes, by quota: one that is written twice is changed once. Nothing when it has no plan."""
+        return paths(self.plan.changes) if self.plan else ()
 
 
 def record_of(end: EndOfRun) -> RunRecord:

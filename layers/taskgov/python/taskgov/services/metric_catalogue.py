@@ -168,7 +168,11 @@ QUOTA_DRIFT: Final = Metric(
 )
 PLANS_COMPUTED: Final = Metric("PlansComputed", COUNT, WHOLE_CLUSTER, "Runs that came to a plan.", "end of a run")
 CHANGES_APPLIED: Final = Metric(
-    "ChangesApplied", COUNT, WHOLE_CLUSTER, "Changes that a run wrote and did not take back.", "end of a run"
+    "ChangesApplied",
+    COUNT,
+    WHOLE_CLUSTER,
+    "Quotas and cluster policies that a run wrote and did not take back; one that it wrote twice counts once.",
+    "end of a run",
 )
 CHANGES_BLOCKED: Final = Metric(
     "ChangesBlocked",

@@ -7,6 +7,7 @@ from taskgov.allocation.plan import Outcome, Plan
 from taskgov.allocation.planner import plan_quotas
 from taskgov.contracts.steps import PlanQuotasRequest, PlanQuotasResult
 from taskgov.ports import DocumentStore
+from taskgov.services.plan_path import paths, wave_ends
 from taskgov.snapshot.codec import snapshot_from_json
 
 KEY = "plans/{cluster}/{plan}.json"
@@ -28,6 +29,8 @@ class PlanQuotas:
             plan_id=plan.plan_id,
             plan=self.documents.put(key, plan_to_json(plan), "application/json"),
             change_count=len(plan.changes),
+            wave_count=len(wave_ends(plan.changes)),
+            waves=wave_ends(plan.changes),
             changes_sha256=changes_sha256(plan),
             summary=summary(plan),
             recheck_at=plan.recheck_at,
@@ -35,14 +38,15 @@ class PlanQuotas:
 
 
 def summary(plan: Plan) -> str:
-    """Return the plan in a few lines, as a notice shows it."""
+    """Return the plan in a few lines, as a notice shows it: one for each quota, however often it is written."""
     lines = [f"Plan {plan.plan_id} for cluster {plan.cluster_name}: {plan.outcome.value}"]
-    lines += [f"- {change.team or change.name}: {change.because}" for change in plan.changes[:SUMMARY_CHANGES]]
-    if len(plan.changes) > SUMMARY_CHANGES:
-        lines.append(f"- and {len(plan.changes) - SUMMARY_CHANGES} more changes")
+    changed = [path.last for path in paths(plan.changes)]
+    lines += [f"- {change.team or change.name}: {change.because}" for change in changed[:SUMMARY_CHANGES]]
+    if len(changed) > SUMMARY_CHANGES:
+        lines.append(f"- and {len(changed) - SUMMARY_CHANGES} more changes")
     stopped = [verdict for verdict in plan.guardrails if not verdict.passed]
     lines += [f"! {verdict.guardrail}: {verdict.because} {verdict.remedy}".rstrip() for verdict in stopped]
-    if plan.outcome is Outcome.BLOCKED:
+    if plan.outcome in {Outcome.BLOCKED, Outcome.NO_PROGRESS}:
         lines += [f"! {finding.subject}: {finding.because}" for finding in plan.findings[:SUMMARY_CHANGES]]
     return "\n".join(lines)
 

@@ -8,10 +8,11 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from taskgov.allocation.plan import Change, GuardrailVerdict
+from taskgov.allocation.plan import GuardrailVerdict
 from taskgov.contracts.steps import Cause, Pointer, StepModel
 from taskgov.findings import Finding, Severity
 from taskgov.services.end_of_run import EndOfRun, RunOutcome
+from taskgov.services.plan_path import QuotaPath
 
 DETAIL_TYPES: Final[dict[str, tuple[RunOutcome, ...]]] = {
     "Quota Plan Computed": ("nothing-to-do", "planned"),
@@ -33,7 +34,7 @@ CHANGES_TOLD: Final = 50
 
 
 class ToldChange(StepModel):
-    """One change of the plan, with its reason."""
+    """What the plan changes of one quota or of the cluster policy, from first to last, with its reason."""
 
     team: str
     kind: str
@@ -69,11 +70,13 @@ class RunEnded(StepModel):
     outcome: RunOutcome
     started_at: datetime
     ended_at: datetime
-    applied: int = Field(ge=0, description="Changes that were written and not taken back.")
+    applied: int = Field(ge=0, description="Quotas that were written and not taken back.")
     plan_id: str | None = Field(default=None, description="Absent when the run failed before it had a plan.")
     plan: Pointer | None = None
     mode: str | None = None
-    change_count: int = 0
+    change_count: int = Field(
+        default=0, description="Quotas that the plan changes; one that is written twice counts once."
+    )
     changes: tuple[ToldChange, ...] = Field(default=(), description=f"The first {CHANGES_TOLD} changes.")
     stopped_by: tuple[ToldGuardrail, ...] = ()
     findings: tuple[ToldFinding, ...] = Field(default=(), description=f"The first {CHANGES_TOLD} findings.")
@@ -96,7 +99,7 @@ def event_of(end: EndOfRun) -> tuple[str, dict[str, Any]]:
         plan=end.plan_pointer,
         mode=plan.mode if plan else None,
         change_count=len(end.planned_changes),
-        changes=tuple(_told_change(change) for change in end.planned_changes[:CHANGES_TOLD]),
+        changes=tuple(_told_change(path) for path in end.planned_changes[:CHANGES_TOLD]),
         stopped_by=tuple(_told_guardrail(verdict) for verdict in plan.guardrails if not verdict.passed) if plan else (),
         findings=tuple(_told_finding(finding) for finding in plan.findings[:CHANGES_TOLD]) if plan else (),
         cause=end.cause,
@@ -105,12 +108,13 @@ def event_of(end: EndOfRun) -> tuple[str, dict[str, Any]]:
     return _DETAIL_TYPE_OF[end.outcome], detail.to_json()
 
 
-def _told_change(change: Change) -> ToldChange:
+def _told_change(path: QuotaPath) -> ToldChange:
+    change = path.last
     return ToldChange(
         team=change.team,
         kind=change.kind,
         name=change.name,
-        gpus_before=change.gpus_before,
+        gpus_before=path.first.gpus_before,
         gpus_after=change.gpus_after,
         reason=change.reason,
         because=change.because,

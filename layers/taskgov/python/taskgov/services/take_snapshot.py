@@ -50,6 +50,7 @@ class TakeSnapshot:
             applied=self.state.applied_quotas(facts.arn),
             edits=self.state.edits(facts.arn),
             stopped=self.state.stop_switch(),
+            applied_policy=self.state.applied_policy(facts.arn),
         )
         return with_use(snapshot, UseHistory(self.documents).read(facts.name))
 

@@ -10,7 +10,13 @@ from datetime import datetime
 from typing import Any
 
 from taskgov.findings import Finding
-from taskgov.hyperpod.model import ClusterSchedulerConfig, ComputeQuota, ComputeQuotaConfig, ComputeQuotaTarget
+from taskgov.hyperpod.model import (
+    ClusterSchedulerConfig,
+    ComputeQuota,
+    ComputeQuotaConfig,
+    ComputeQuotaTarget,
+    SchedulerConfig,
+)
 from taskgov.policy.document import PolicyDocument
 from taskgov.policy.violations import Violation
 
@@ -96,6 +102,10 @@ class PastQuota:
 
     until: datetime
     config: ComputeQuotaConfig
+    leased: Mapping[str, int] | None = None
+    """Whole instances by type that leases brought (below zero: took) in `config`; None when it was not recorded."""
+    demand: Mapping[str, int] | None = None
+    """As in `AppliedQuota`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +135,23 @@ class AppliedQuota:
     """Digest of the document's promise at that time, to see that the document has changed since."""
     announced: AnnouncedWrite | None = None
     """A write that was about to be made; gone from the record once it is known to have taken effect."""
+    began_from: ComputeQuotaConfig | None = None
+    """What stood before the plan that wrote this, if this is the low one of its two writes; limits judge from there."""
+    leased: Mapping[str, int] | None = None
+    """Whole instances by type that leases bring (below zero: take) in `config`; None when it was not recorded."""
+    demand: Mapping[str, int] | None = None
+    """Whole instances by type that demand left of the promise, whatever was granted; None when it was not recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedPolicy:
+    """What this automation last wrote to the cluster policy."""
+
+    config_id: str
+    version: int
+    config: SchedulerConfig
+    plan_id: str
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,3 +224,4 @@ class Snapshot:
     """What the reader of the policy document warned about."""
     observed_use: tuple[ObservedUse, ...] = ()
     budget_use: tuple[BudgetUse, ...] = ()
+    applied_policy: AppliedPolicy | None = None

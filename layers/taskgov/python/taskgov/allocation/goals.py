@@ -1,0 +1,115 @@
+"""What does a plan make of each quota? From where limits judge it, what stands, and what is wanted.
+
+A quota may be written twice on the path of a plan, or deleted and created again. Limits, `changedGpus` and
+`minimumQuota` judge the quota: what stood before the first write, and what the last one makes of it.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from taskgov.allocation.plan import DELETIONS, POLICY_KINDS, Change
+from taskgov.allocation.standing import TeamPromise
+from taskgov.hyperpod.model import ComputeQuotaConfig
+from taskgov.snapshot.model import AppliedQuota, Snapshot
+
+NOTHING = ComputeQuotaConfig()
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """One quota of a team, as it is and as it is to be. What does not exist is a quota without rows."""
+
+    name: str
+    """The quota's name, which tells goals apart; one that is deleted and created again keeps it."""
+    team: str
+    before: ComputeQuotaConfig
+    """From where limits judge: what stands, or what a path that was broken off after its low write began from."""
+    stands: ComputeQuotaConfig
+    after: ComputeQuotaConfig
+    applied: AppliedQuota | None = None
+    is_deleted: bool = False
+    """It failed, and falls to nothing on the way, whatever is created after that."""
+    is_pool: bool = False
+    """The shared pool is nobody's promise: no limit judges it."""
+    tier: int = 1
+    """Who gives back first, where what was to be taken is not given: the highest number."""
+
+    @property
+    def lowest(self) -> ComputeQuotaConfig:
+        """What the quota comes down to where it falls: nothing when it is deleted on the way."""
+        return NOTHING if self.is_deleted else self.after
+
+
+def goals_of(snapshot: Snapshot, changes: Iterable[Change]) -> tuple[Goal, ...]:
+    """Return one goal for each quota that the changes write, in the order of their first writes."""
+    paths: dict[str, list[Change]] = {}
+    for change in changes:
+        if change.kind not in POLICY_KINDS:
+            paths.setdefault(change.name, []).append(change)
+    records = _Records(snapshot)
+    return tuple(_goal(name, path, records) for name, path in paths.items())
+
+
+def wanted_goals(snapshot: Snapshot, wanted: Iterable[tuple[TeamPromise, ComputeQuotaConfig]]) -> tuple[Goal, ...]:
+    """Return one goal for each promise and the config that it comes to, whether anything changes or not."""
+    records = _Records(snapshot)
+    return tuple(_of_promise(promise, config, records) for promise, config in wanted)
+
+
+def starting_point(stands: ComputeQuotaConfig, version: int | None, applied: AppliedQuota | None) -> ComputeQuotaConfig:
+    """Return from where limits judge a quota of this version.
+
+    While the low one of two writes stands, that is what it began from: the way back to it is no increase.
+    """
+    if applied is not None and applied.began_from is not None and applied.version == version:
+        return applied.began_from
+    return stands
+
+
+class _Records:
+    """What is known of past writes, by quota; by team for a quota that was created anew."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        in_order = sorted(snapshot.applied, key=lambda applied: (applied.at, applied.compute_quota_id))
+        self._by_id: Mapping[str, AppliedQuota] = {applied.compute_quota_id: applied for applied in in_order}
+        self._by_team: Mapping[str, AppliedQuota] = {applied.target.team_name: applied for applied in in_order}
+        policy = snapshot.policy
+        self.pool = policy.shared_pool.team if policy and policy.shared_pool else None
+        self.tiers = {team.name: team.tier for team in policy.teams} if policy else {}
+
+    def of(self, quota_id: str | None, team: str) -> AppliedQuota | None:
+        return self._by_id.get(quota_id or "") or self._by_team.get(team)
+
+
+def _goal(name: str, path: list[Change], records: _Records) -> Goal:
+    first, last = path[0], path[-1]
+    stands = first.before if isinstance(first.before, ComputeQuotaConfig) else NOTHING
+    applied = records.of(first.resource_id, first.team)
+    return Goal(
+        name=name,
+        team=first.team,
+        before=starting_point(stands, first.target_version, applied),
+        stands=stands,
+        after=last.after if isinstance(last.after, ComputeQuotaConfig) else NOTHING,
+        applied=applied,
+        is_deleted=any(change.kind in DELETIONS and change.before is not None for change in path),
+        is_pool=first.team == records.pool,
+        tier=records.tiers.get(first.team, 1),
+    )
+
+
+def _of_promise(promise: TeamPromise, config: ComputeQuotaConfig, records: _Records) -> Goal:
+    holds, known = promise.holds, promise.quota or promise.failed
+    stands = NOTHING if holds is None else holds.compute_quota_config
+    applied = records.of(known.compute_quota_id if known else None, promise.team)
+    return Goal(
+        name=known.name if known else f"new quota of {promise.team}",
+        team=promise.team,
+        before=starting_point(stands, known.compute_quota_version if known else None, applied),
+        stands=stands,
+        after=config,
+        applied=applied,
+        is_deleted=promise.failed is not None and holds is not None,
+        is_pool=promise.team == records.pool,
+        tier=promise.tier,
+    )

@@ -1,0 +1,201 @@
+"""How far a number of a quota may fall or rise, and what is said of those that go farther.
+
+One place for the limits of decreases and increases: the guardrails say no by it, and `onLimit: partial` cuts back to
+it. Everything is exact; percentages of the document are read as the decimals that a person wrote.
+
+| limit | from | a number may move by |
+| --- | --- | --- |
+| `max-decrease` | what it is | the greater of `maxDecreasePercent` and `maxDecreaseInstances` whole instances |
+| `max-decrease-per-period` | the most in the period | `maxDecreasePerPeriod.percent` |
+| `max-increase` | what it is | `maxIncreasePercent`; from nothing without limit |
+| `max-increase-per-period` | the least above nothing in the period | `maxIncreasePerPeriod.percent`; as above |
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from taskgov.allocation.movements import Movement, said_number
+from taskgov.allocation.plan import GuardrailVerdict
+from taskgov.policy.document import GrowthLimit, Guardrails, OnLimit, PeriodLimit
+
+MOST_DECREASE: Final = 100
+MOST_INCREASE: Final = 100_000
+"""Percentages that the document can hold (`docs/policy.md`)."""
+
+FEWEST_DECIMALS: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One limit of the document, in one direction, for a step (`hours` is None) or over a period."""
+
+    falls: bool
+    percent: Fraction
+    hours: int | None = None
+    instances: int = 0
+    is_partial: bool = False
+    """The document asks to cut back to the limit: the verdict is about what is left of the plan then."""
+
+    @property
+    def name(self) -> str:
+        """The guardrail's name."""
+        return ("max-decrease" if self.falls else "max-increase") + ("" if self.hours is None else "-per-period")
+
+    @property
+    def field(self) -> str:
+        """Its key in the document."""
+        key = "maxDecrease" if self.falls else "maxIncrease"
+        return f"{key}Percent" if self.hours is None else f"{key}PerPeriod"
+
+    def judges(self, movement: Movement) -> bool:
+        """Say whether the number moves in this limit's direction."""
+        return movement.falls if self.falls else movement.rises
+
+    def is_readable(self, movement: Movement) -> bool:
+        """Say whether it is known from where the number is measured."""
+        return self.hours is None or movement.farthest is not None
+
+    def bound(self, movement: Movement) -> Fraction | None:
+        """Return the farthest that the number may go to; None without a bound: nothing has no percentage.
+
+        A number whose past cannot be read may not move.
+        """
+        if not self.is_readable(movement):
+            return movement.before
+        base = self._base(movement)
+        if self.falls:
+            return base - max(base * self.percent / 100, self.instances * movement.instance)
+        return base * (100 + self.percent) / 100 if base > 0 else None
+
+    def allows(self, movement: Movement) -> bool:
+        """Say whether the number stays within its bound."""
+        bound = self.bound(movement)
+        return bound is None or (movement.after >= bound if self.falls else movement.after <= bound)
+
+    def stops(self, movement: Movement) -> bool:
+        """Say whether the number moves in this limit's direction, and beyond its bound."""
+        return self.judges(movement) and not self.allows(movement)
+
+    def percent_of(self, movement: Movement) -> Fraction:
+        """Return by how many percent of what it is measured from the number moves; 0 from nothing."""
+        base = self._base(movement)
+        return abs(movement.after - base) * 100 / base if base > 0 else Fraction(0)
+
+    def verdicts(self, quota: Sequence[Movement]) -> Iterator[GuardrailVerdict]:
+        """Yield what this limit says of the numbers of one quota: one verdict, or none where nothing moves."""
+        moving = [movement for movement in quota if self.judges(movement)]
+        if not moving:
+            yield from self._of_leases(quota)
+            return
+        beyond = [movement for movement in moving if self.stops(movement)]
+        unread = next((movement for movement in beyond if not self.is_readable(movement)), None)
+        measured = [movement for movement in beyond or moving if self.bound(movement) is not None]
+        if unread is not None:
+            because = f"{unread.words}: what it was in the last {self.hours} h cannot be read."
+            yield GuardrailVerdict(
+                self.name, passed=False, because=because, remedy="wait until the history can be read"
+            )
+        elif not measured:
+            because = f"{moving[0].words}: there was nothing before, and nothing has no percentage."
+            yield GuardrailVerdict(self.name, passed=True, because=because)
+        else:
+            worst = max(measured, key=self.percent_of)
+            because = self._sentence(worst) + _more(worst, beyond)
+            remedy = self._remedy(max(map(self.percent_of, beyond))) if beyond else ""
+            yield GuardrailVerdict(self.name, not beyond, because, remedy)
+
+    def _of_leases(self, quota: Iterable[Movement]) -> Iterator[GuardrailVerdict]:
+        """Say that a number moves by leases alone: that is no decrease and no increase."""
+        for movement in quota:
+            if movement.set_aside and movement.is_lower == self.falls and movement.before == movement.after:
+                because = f"{movement.words}: {movement.set_aside}, nothing else {self._moves}."
+                yield GuardrailVerdict(self.name, passed=True, because=because)
+                return
+
+    @property
+    def _moves(self) -> str:
+        return "falls" if self.falls else "rises"
+
+    def _base(self, movement: Movement) -> Fraction:
+        return movement.before if self.hours is None else movement.farthest or Fraction(0)
+
+    def _sentence(self, movement: Movement) -> str:
+        aside = f" ({movement.set_aside})" if movement.set_aside else ""
+        percent = said_percent(self.percent_of(movement), self.percent)
+        moves = f"{movement.words}{aside} {self._moves} by {percent} %"
+        most = f"{said_percent(self.percent, self.percent)} %"
+        if self.instances:
+            most += f" or {self.instances} whole instance{'s' if self.instances > 1 else ''}"
+        if self.hours is None:
+            return f"{moves} in one step, {most} is the most."
+        farthest = "most" if self.falls else "least"
+        from_ = said_number(self._base(movement) / movement.shown)
+        return f"{moves} from the {farthest} in {self.hours} h ({from_}), {most} is the most."
+
+    def _remedy(self, percent: Fraction) -> str:
+        enough = -(-percent * 100 // 1) / Fraction(100)
+        field = self.field if self.hours is None else f"{self.field}.percent"
+        ways = []
+        if enough <= (MOST_DECREASE if self.falls else MOST_INCREASE):
+            ways.append(f"raise guardrails.{field} to {said_percent(enough, enough)}")
+        if self.hours is not None:
+            ways.insert(0, "wait")
+        else:
+            steps = f"{'lower' if self.falls else 'raise'} the quota in steps"
+            ways.append(steps if self.is_partial else f"{steps} (guardrails.onLimit: partial)")
+        return ", or ".join(ways)
+
+
+def limits(guardrails: Guardrails) -> tuple[Limit, ...]:
+    """Return the limits of decreases and increases that a document has."""
+    partial = guardrails.on_limit is OnLimit.PARTIAL
+    found: list[Limit] = []
+    for falls, percent, period in (
+        (True, guardrails.max_decrease_percent, guardrails.max_decrease_per_period),
+        (False, guardrails.max_increase_percent, guardrails.max_increase_per_period),
+    ):
+        if percent is not None:
+            instances = guardrails.max_decrease_instances or 0 if falls else 0
+            found.append(Limit(falls, _exact(percent), instances=instances, is_partial=partial))
+        if period is not None:
+            found.append(_of_period(period, falls=falls, is_partial=partial))
+    return tuple(found)
+
+
+def _of_period(period: PeriodLimit | GrowthLimit, *, falls: bool, is_partial: bool) -> Limit:
+    return Limit(falls, _exact(period.percent), period.hours, is_partial=is_partial)
+
+
+def _exact(number: float) -> Fraction:
+    """Read a float as the decimal that a person wrote: 33.3 is 333 tenths."""
+    return Fraction(str(number))
+
+
+def _more(worst: Movement, beyond: Iterable[Movement]) -> str:
+    """Count the other numbers beyond the limit; those of whole instances are told as one."""
+    others = {movement.words for movement in beyond} - {worst.words}
+    if not others:
+        return ""
+    return f" {len(others)} more number{'s are' if len(others) > 1 else ' is'} beyond it."
+
+
+def said_percent(percent: Fraction, limit: Fraction) -> str:
+    """Return a percentage with as many decimals as it takes not to look like the limit, or like nothing.
+
+    Example:
+        >>> said_percent(Fraction("37.5"), Fraction(25)), said_percent(Fraction("25.0004"), Fraction(25))
+        ('37.5', '25.0004')
+        >>> said_percent(Fraction(1, 3), Fraction(0)), said_percent(Fraction("0.0004"), Fraction(0))
+        ('0.33', '0.0004')
+
+    """
+    decimals = FEWEST_DECIMALS
+    while True:
+        shown = Fraction(round(percent * 10**decimals), 10**decimals)
+        if (shown > limit, shown < limit, shown > 0) == (percent > limit, percent < limit, percent > 0):
+            break
+        decimals += 1
+    whole, rest = divmod(round(shown * 10**decimals), 10**decimals)
+    return f"{whole}.{rest:0{decimals}d}".rstrip("0").rstrip(".")

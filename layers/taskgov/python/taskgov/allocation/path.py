@@ -1,0 +1,289 @@
+"""Choose the path of a plan: which writes go into which wave, so that nobody is preempted on the way without need.
+
+The shortest path gives everything in one wave and takes it in the next. It is kept unless it preempts somebody who
+would be safe if everything were written at once. Then others are played on the scheduling model, and the least
+preemption wins:
+
+| writes that give or take | paths that are tried |
+| --- | --- |
+| up to 6 together | every order, each write in a wave of its own, where there is room for it |
+| up to 6 that take | every order of these, after all that gives |
+| any number | in the order of `_rank`; given and taken in 2 to 4 groups, so that the cohort shrinks less on the way |
+
+Neighbours whose order makes no difference share a wave again. Among equals the shorter path wins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from taskgov.allocation.plan import Prediction
+from taskgov.allocation.predict import LoopError, Player, Stage, gpus_of, prediction_of
+from taskgov.allocation.waves import Wave
+from taskgov.hyperpod.names import team_of_cluster_queue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from taskgov.allocation.plan import Change
+    from taskgov.allocation.waves import Room, Write, Writes
+    from taskgov.hyperpod.instance_types import InstanceTypeTable
+    from taskgov.snapshot.model import Snapshot
+
+MOST_ORDERED: Final = 6
+"""Writes whose every order is tried: 720 of them."""
+
+MOST_WAVES: Final = 12
+"""Waves of a path at most: each has to settle before the next begins, and the run's time and history are bounded."""
+
+SEARCH_STEPS: Final = 20_000
+"""Model steps that the search for a better path may take, beside those that play the shortest one."""
+
+_GROUPS: Final = (2, 3, 4)
+_Cost = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """The waves of a plan in their order, and the cluster at their end as it was played."""
+
+    waves: tuple[Wave, ...]
+    end: Stage
+
+
+def predicted_path(snapshot: Snapshot, writes: Writes, table: InstanceTypeTable) -> tuple[tuple[Wave, ...], Prediction]:
+    """Return the waves of a plan and what they do to the snapshot's workloads.
+
+    `simulated` is False, with the reason, when the scheduler's objects cannot be understood; guardrails that need the
+    prediction then say no.
+    """
+    shortest = writes.in_waves()
+    if not shortest or not snapshot.kueue.workloads:
+        return shortest, Prediction(simulated=True)
+    try:
+        player = Player(snapshot, (write.change for wave in shortest for write in wave), table)
+        if player.is_idle:
+            return shortest, Prediction(simulated=True)
+        path = choose_path(writes, player)
+    except LoopError as loop:
+        return shortest, Prediction(simulated=False, not_modelled=(str(loop),))
+    except (KeyError, ValueError) as error:
+        return shortest, Prediction(simulated=False, not_modelled=(f"the scheduler's objects cannot be read: {error}",))
+    return path.waves, prediction_of(player, path.end)
+
+
+def choose_path(writes: Writes, player: Player) -> Path:
+    """Return the path that preempts least of those that are tried.
+
+    Raises LoopError where workloads would preempt one another for ever even so, as the cluster is.
+    """
+    return _Choice(writes, player).made()
+
+
+class _Choice:
+    def __init__(self, writes: Writes, player: Player) -> None:
+        self._writes, self._player = writes, player
+        self._begin = player.start
+        for number, wave in enumerate(writes.first, 1):
+            self._begin = player.after(self._begin, _changes(wave), number)
+        self._number = len(writes.first)
+        last = {write.name: write for write in (*writes.gives, *writes.takes)}
+        at_once = player.after(self._begin, _changes(last.values()), self._number, every_order=False)
+        self._unavoidable = frozenset(at_once.losses)
+        self._ranks = _ranks(player)
+        self._stop_at = 0
+
+    def made(self) -> Path:
+        shortest = self._writes.in_waves()[self._number :]
+        best = self._played(shortest)
+        if self._is_best(best):
+            return self._with_first(best)
+        self._stop_at = max(self._player.budget.left - SEARCH_STEPS, 0)
+        for waves in self._others():
+            if self._is_tired():
+                break
+            path = self._tried(waves, self._cost(best))
+            if path is not None and self._cost(path) < self._cost(best):
+                best = path
+            if self._is_best(best):
+                break
+        return self._with_first(self._merged(best))
+
+    def _is_tired(self) -> bool:
+        return self._player.budget.left <= self._stop_at
+
+    def _others(self) -> Iterator[tuple[Wave, ...]]:
+        gives, takes = self._writes.gives, self._writes.takes
+        if len(gives) + len(takes) <= MOST_ORDERED:
+            found = self._best_order(self._begin, (*gives, *takes), self._writes.room.copy())
+            if found:
+                yield found
+        given = tuple(self._in_rank(gives))
+        if len(takes) <= MOST_ORDERED:
+            yield from self._ordered_takes((given,))
+            if 1 < len(given) <= MOST_ORDERED:
+                yield from self._ordered_takes(tuple((write,) for write in given))
+        yield from self._in_thirds()
+        for count in _GROUPS:
+            yield self._grouped(count)
+
+    def _ordered_takes(self, given: tuple[Wave, ...]) -> Iterator[tuple[Wave, ...]]:
+        stage, room = self._begin, self._writes.room.copy()
+        for number, wave in enumerate(given, self._number + 1):
+            stage = self._player.after(stage, _changes(wave), number)
+            room.after(wave)
+        found = self._best_order(stage, self._writes.takes, room)
+        if found:
+            yield (*given, *found)
+
+    def _in_thirds(self) -> Iterator[tuple[Wave, ...]]:
+        """Give and take by rank: borrowers with running work first, queues with waiting work last."""
+        thirds: dict[int, list[Write]] = {}
+        for write in self._in_rank(self._writes.takes):
+            thirds.setdefault(self._rank(write)[0], []).append(write)
+        yield (self._writes.gives, *(tuple(wave) for _, wave in sorted(thirds.items())))
+        # What has waiting work is lowered first: it then has less to reclaim from those that are lowered after it.
+        lowered: dict[bool, list[Write]] = {}
+        for write in self._writes.gives:
+            lowered.setdefault(self._rank(write)[0] != _WAITS, []).append(write)
+        yield (*(tuple(wave) for _, wave in sorted(lowered.items())), *(tuple(w) for _, w in sorted(thirds.items())))
+
+    def _grouped(self, count: int) -> tuple[Wave, ...]:
+        """Return the path that takes in `count` groups, each after just what has to be given for it."""
+        takes, gives = list(self._in_rank(self._writes.takes)), list(self._writes.gives)
+        size = -(-len(takes) // count) or 1
+        room, waves = self._writes.room.copy(), list[Wave]()
+        for begin in range(0, len(takes), size):
+            group = tuple(takes[begin : begin + size])
+            needed: list[Write] = [write for write in gives if write.name in {each.name for each in group}]
+            trial = room.copy()
+            trial.after(needed)
+            for write in gives:
+                lacking = trial.lacks(group)
+                if not lacking:
+                    break
+                if write not in needed and any(write.delta.get(place, 0) < 0 for place in lacking):
+                    needed.append(write)
+                    trial.after([write])
+            gives = [write for write in gives if write not in needed]
+            room = trial
+            room.after(group)
+            waves += [tuple(needed), group]
+        return (*waves, tuple(gives))
+
+    def _best_order(self, stage: Stage, writes: Sequence[Write], room: Room) -> tuple[Wave, ...] | None:
+        """Return the order of single writes that preempts least, None where no order has room."""
+        best: tuple[_Cost, tuple[Wave, ...]] | None = None
+        steps: list[tuple[Stage, tuple[Wave, ...], Room]] = [(stage, (), room)]
+        while steps and not self._is_tired():
+            reached, waves, left = steps.pop()
+            cost = self._cost(Path(waves, reached))
+            if best is not None and cost[:3] >= best[0][:3]:
+                continue
+            done = {id(wave[0]) for wave in waves}
+            names = {write.name for write in writes if id(write) not in done and write.change.is_low}
+            ready = [
+                write for write in writes if id(write) not in done and (write.change.is_low or write.name not in names)
+            ]
+            if not ready:
+                best = cost, waves
+                if not reached.losses.keys() - self._unavoidable:
+                    break
+                continue
+            # The last is looked at first: in the order of ranks.
+            for write in reversed(list(self._in_rank(ready))):
+                if left.fits([write]):
+                    try:
+                        after = self._player.after(reached, _changes([write]), self._number + len(waves) + 1)
+                    except LoopError:
+                        continue
+                    room_after = left.copy()
+                    room_after.after([write])
+                    steps.append((after, (*waves, (write,)), room_after))
+        return None if best is None else best[1]
+
+    def _merged(self, path: Path) -> Path:
+        """Let neighbours share a wave where that makes no difference, and the path no longer than it may be."""
+        waves = list(path.waves)
+        at = 0
+        while at + 1 < len(waves):
+            merged = (*waves[:at], (*waves[at], *waves[at + 1]), *waves[at + 2 :])
+            trial = None if self._is_tired() else self._tried(merged, self._cost(path))
+            if trial is not None and self._cost(trial)[:3] <= self._cost(path)[:3]:
+                path, waves = trial, list(merged)
+            else:
+                at += 1
+        return path
+
+    def _tried(self, waves: Iterable[Wave], cost: _Cost) -> Path | None:
+        """Play a path, if there is room for it, it is short enough, and each low write comes before the rest.
+
+        Every order of its waves is played only if it would not cost more than `cost` already, all at once.
+        """
+        path = tuple(wave for wave in waves if wave)
+        if len(path) + self._number > MOST_WAVES or not self._writes.room.allows(path):
+            return None
+        seen: set[str] = set()
+        for wave in path:
+            names = [write.name for write in wave]
+            if len(set(names)) < len(names) or any(
+                write.change.target_version is None and write.change.resource_id and write.name not in seen
+                for write in wave
+            ):
+                return None
+            seen.update(names)
+        try:
+            if self._cost(self._played(path, every_order=False))[:3] > cost[:3]:
+                return None
+            played = self._played(path)
+        except LoopError:
+            return None
+        return None if played.end.not_played else played
+
+    def _played(self, waves: Sequence[Wave], *, every_order: bool = True) -> Path:
+        stage = self._begin
+        for number, wave in enumerate(waves, self._number + 1):
+            stage = self._player.after(stage, _changes(wave), number, every_order=every_order)
+        return Path(tuple(waves), stage)
+
+    def _with_first(self, path: Path) -> Path:
+        return Path((*self._writes.first, *path.waves), path.end)
+
+    def _is_best(self, path: Path) -> bool:
+        return not path.end.losses.keys() - self._unavoidable
+
+    def _cost(self, path: Path) -> _Cost:
+        """Return what a path costs: GPUs preempted that the end does not preempt, all GPUs, workloads, and waves."""
+        losses = path.end.losses
+        beyond = sum(gpus_of(loss.held) for key, loss in losses.items() if key not in self._unavoidable)
+        more = sum(key not in self._unavoidable for key in losses)
+        return beyond * 1_000_000 + more, path.end.gpus, len(losses), len(path.waves)
+
+    def _rank(self, write: Write) -> tuple[int, str]:
+        return self._ranks.get(write.change.team, _OTHER), write.name
+
+    def _in_rank(self, writes: Iterable[Write]) -> list[Write]:
+        return sorted(writes, key=lambda write: (not write.change.is_low and write.takes, *self._rank(write)))
+
+
+_BORROWS: Final = 0
+_OTHER: Final = 1
+_WAITS: Final = 2
+
+
+def _ranks(player: Player) -> dict[str, int]:
+    """Return team -> its rank: borrowers with running work first, queues with waiting work last."""
+    world, ranks = player.calm.world, dict[str, int]()
+    for name in world.cluster_queues():
+        team = team_of_cluster_queue(name) or name
+        view = world.quota(name)
+        if any(world.pending(name)):
+            ranks[team] = _WAITS
+        elif any(used > view.nominal.get(place, 0) for place, used in view.usage.items()):
+            ranks[team] = _BORROWS
+    return ranks
+
+
+def _changes(wave: Iterable[Write]) -> list[Change]:
+    return [write.change for write in wave]

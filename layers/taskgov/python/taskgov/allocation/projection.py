@@ -1,0 +1,159 @@
+"""What is the cluster once some changes have been written? Quotas, cluster policy, queues, and the scheduler's work.
+
+One answer for all who ask: the plan's prediction plays its waves on it, what-if too, and the audit reads the half of it
+that needs no scheduler (`taskgov.allocation.written`). The scheduling model is imported when a projection is made: most
+plans change nothing.
+
+| step | what happens |
+| --- | --- |
+| `of` | the cluster as the snapshot has it; who was told to leave has left |
+| `write` | writes take effect, all at once; no scheduling yet |
+| `settle` | the queues come to rest |
+| `snapshot` | what a snapshot would then hold, without the scheduling |
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from taskgov import scheduling
+from taskgov.allocation.plan import POLICY_KINDS
+from taskgov.allocation.written import NEVER_IN_FORCE, WrittenCluster, over, policy_in_force, table_of
+from taskgov.kueue.render import manager_configuration, render
+from taskgov.kueue.usage import team_of
+from taskgov.scheduling.reading import read_conditions
+from taskgov.snapshot.scheduler_objects import scheduler_objects
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from datetime import datetime
+
+    from taskgov.allocation.plan import Change
+    from taskgov.hyperpod.instance_types import InstanceTypeTable
+    from taskgov.hyperpod.model import ComputeQuota, SchedulerConfig
+    from taskgov.kueue.render import RenderedObjects
+    from taskgov.scheduling import Budget, Settlement, World
+    from taskgov.snapshot.model import KubernetesObject, Snapshot
+
+
+class Projection:
+    """The cluster as some changes leave it, step by step: quotas, cluster policy, queues, and the scheduler.
+
+    `world` may be asked and copied; only `write` and `settle` change it.
+    """
+
+    __slots__ = ("_base", "_rendered", "_written", "world")
+
+    def __init__(self, base: Snapshot, world: World, written: WrittenCluster, rendered: RenderedObjects) -> None:
+        """Take a world that was loaded from `base` with `rendered` over it; `of` does so."""
+        self._base, self._rendered, self._written = base, rendered, written
+        self.world = world
+
+    @classmethod
+    def of(
+        cls,
+        snapshot: Snapshot,
+        changes: Iterable[Change] = (),
+        table: InstanceTypeTable | None = None,
+        *,
+        teams: Iterable[str] = (),
+    ) -> Projection:
+        """Return the cluster as the snapshot has it, once those have left who were told to.
+
+        The queues of the teams that `changes` will touch, and those of `teams`, are as rendered from today's quotas:
+        what the changes make of them then differs in the numbers only. Quotas of which the cluster has no queue are
+        rendered too, except what never was in force, and quotas on types that nobody knows: no queue can be made of
+        those. Raises `KeyError` or `ValueError` for objects that cannot be read.
+        """
+        table = table or table_of(snapshot)
+        touched = {*teams, *(change.team for change in changes if change.kind not in POLICY_KINDS)}
+        world, rendered = _loaded(snapshot, touched, table)
+        finish_evictions(world, snapshot.taken_at)
+        return cls(snapshot, world, WrittenCluster(snapshot, table), rendered)
+
+    @property
+    def quotas(self) -> Mapping[str, ComputeQuota]:
+        """All quotas as written so far, by id; one that was created is called `new-<team>`: it has no id yet."""
+        return self._written.quotas
+
+    @property
+    def scheduler_config(self) -> SchedulerConfig | None:
+        """The cluster policy that is in force; None where there is none, and work is served in the order it came."""
+        return self._written.scheduler_config
+
+    @property
+    def queues(self) -> Mapping[str, KubernetesObject]:
+        """The ClusterQueues that the scheduler has, by name, with the status that they have in the snapshot."""
+        made = {each["metadata"]["name"]: each for each in self._rendered.cluster_queues}
+        known = over(self._base.kueue.cluster_queues, {**made, **self._written.made("ClusterQueue")})
+        return {each["metadata"]["name"]: each for each in known}
+
+    def copy(self) -> Projection:
+        """Return a projection of its own in the same state."""
+        return Projection(self._base, self.world.copy(), self._written.copy(), self._rendered)
+
+    def write(self, changes: Iterable[Change]) -> None:
+        """Let changes take effect, all at once, as HyperPod has rendered them when they have settled.
+
+        A switch of fair sharing restarts Kueue's manager. Errors as in `WrittenCluster.write`.
+        """
+        made = self._written.write(changes)
+        fair = manager_configuration(self.scheduler_config).fair_sharing
+        if fair != self.world.config.fair_sharing:
+            self.world = self.world.restarted(replace(self.world.config, fair_sharing=fair))
+        for manifest in made:
+            self.world.apply(manifest)
+
+    def settle(self, budget: Budget) -> Settlement:
+        """Let the queues come to rest at the moment of the snapshot; every head that is looked at takes a step."""
+        return self.world.settle(self._base.taken_at, budget=budget)
+
+    def snapshot(self) -> Snapshot:
+        """Return what a snapshot would hold once the writes have settled.
+
+        Statuses of queues and of work are those of the first snapshot: the scheduler's doings are not in it.
+        """
+        return self._written.snapshot()
+
+
+def world_of(snapshot: Snapshot) -> World:
+    """Return the scheduler as the snapshot has it; who was told to leave is still there. Errors as `Projection.of`."""
+    return _loaded(snapshot, frozenset(), table_of(snapshot))[0]
+
+
+def _loaded(
+    snapshot: Snapshot, touched: set[str] | frozenset[str], table: InstanceTypeTable
+) -> tuple[World, RenderedObjects]:
+    config = policy_in_force(snapshot.scheduler_config)
+    world = scheduling.World(scheduling.ManagerConfig(fair_sharing=manager_configuration(config).fair_sharing))
+    rendered = render(_to_render(snapshot, touched, table), config, table)
+    world.load([*scheduler_objects(snapshot.kueue), *rendered.namespaces, *rendered.priority_classes])
+    # Applied after what is there: the rendered queue takes the place of the one it is made from.
+    for manifest in (*rendered.resource_flavors, *rendered.cluster_queues, *rendered.local_queues):
+        world.apply(manifest)
+    return world, rendered
+
+
+def _to_render(
+    snapshot: Snapshot, touched: set[str] | frozenset[str], table: InstanceTypeTable
+) -> Iterator[ComputeQuota]:
+    """Give today's quotas of the touched teams, and those of which the cluster has no queue."""
+    seen = {team_of(queue) for queue in snapshot.kueue.cluster_queues}
+    for quota in snapshot.quotas:
+        team = quota.compute_quota_target.team_name
+        missing = team not in seen and _is_known(quota, table)
+        if (team in touched or missing) and quota.status not in NEVER_IN_FORCE:
+            yield quota
+
+
+def _is_known(quota: ComputeQuota, table: InstanceTypeTable) -> bool:
+    return all(row.instance_type in table for row in quota.compute_quota_config.compute_quota_resources)
+
+
+def finish_evictions(world: World, now: datetime) -> None:
+    """Let those leave who have been told to and still hold quota: their pods are on the way out."""
+    for key in list(world.workloads()):
+        evicted = read_conditions(world.workload(key).get("status") or {}).get("Evicted")
+        if evicted is not None and evicted.status and world.admission(key) is not None:
+            world.finish_eviction(key, now)

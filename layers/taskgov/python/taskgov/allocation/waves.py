@@ -1,0 +1,190 @@
+"""A plan as a path: writes in waves, so that no sum of quotas exceeds its bound at any moment.
+
+Writes of one wave are sent together, in an order that nobody knows, and have settled before the next wave begins. The
+bound of each resource of each instance type is the greater of capacity and the sum before the plan. What gives comes
+first, then what takes. A quota that does both is written once where there is room for it, else twice: a low write
+(`taskgov.allocation.low_write`) that only gives, and the rest once everything has been given.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from taskgov.allocation.plan import Change
+
+Place = tuple[str, str]
+"""Instance type and resource."""
+
+Amounts = Mapping[Place, int]
+
+MOST_ROUNDS: Final = 3
+"""Waves in which quotas that give and take are written once; those that are left are written twice, in as many more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One write, and by how much it changes the sums. `both` says that it lowers some amounts and raises others."""
+
+    change: Change
+    delta: Amounts
+    gives: bool
+    takes: bool
+
+    @property
+    def name(self) -> str:
+        """The quota (or cluster policy) that is written; its writes follow one another."""
+        return self.change.name
+
+    @property
+    def both(self) -> bool:
+        """Whether it gives and takes."""
+        return self.gives and self.takes
+
+
+Wave = tuple[Write, ...]
+
+
+class Room:
+    """What may still be added to each sum before it exceeds its bound."""
+
+    def __init__(self, sums: Amounts, capacity: Amounts, unbound: Iterable[str] = ()) -> None:
+        """Take the sums before the plan; the types in `unbound` may exceed any capacity (declared over-commitment)."""
+        self._unbound = frozenset(unbound)
+        self._free = {
+            place: max(capacity.get(place, 0) - sums.get(place, 0), 0) for place in sorted({*sums, *capacity})
+        }
+
+    def copy(self) -> "Room":
+        """Return a room of its own with as much in it."""
+        twin = Room({}, {}, self._unbound)
+        twin._free = dict(self._free)
+        return twin
+
+    def fits(self, wave: Iterable[Write]) -> bool:
+        """Say whether all raises of a wave fit, whatever its order: what it gives does not count yet."""
+        return not self.lacks(wave)
+
+    def lacks(self, wave: Iterable[Write]) -> frozenset[Place]:
+        """Return the places in which the raises of a wave do not fit."""
+        raised: dict[Place, int] = {}
+        for write in wave:
+            for place, amount in write.delta.items():
+                if amount > 0 and place[0] not in self._unbound:
+                    raised[place] = raised.get(place, 0) + amount
+        return frozenset(place for place, amount in raised.items() if amount > self._free.get(place, 0))
+
+    def raise_by(self, write: Write) -> None:
+        """Take what a write raises, and leave what it lowers: others of its wave may be written before it."""
+        for place, amount in write.delta.items():
+            self._free[place] = self._free.get(place, 0) - max(amount, 0)
+
+    def after(self, wave: Iterable[Write]) -> None:
+        """Let the writes of a wave have settled."""
+        for write in wave:
+            for place, amount in write.delta.items():
+                self._free[place] = self._free.get(place, 0) - amount
+
+    def allows(self, waves: Iterable[Wave]) -> bool:
+        """Say whether waves fit one after the other."""
+        room = self.copy()
+        for wave in waves:
+            if not room.fits(wave):
+                return False
+            room.after(wave)
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Writes:
+    """What is to be written: what comes first in waves of its own, what gives, and what takes."""
+
+    first: tuple[Wave, ...]
+    """Recovery and the cluster policy."""
+    gives: Wave
+    takes: Wave
+    room: Room
+    """As it is before `gives`, when `first` has settled."""
+    left_out: tuple[Change, ...] = field(default=())
+    """What cannot be written now: parts of an unknown type that cannot be split, and what has no room without them."""
+
+    def in_waves(self) -> tuple[Wave, ...]:
+        """Return the shortest path: everything is given at once, then taken in as few waves as there is room for."""
+        room = self.room.copy()
+        room.after(self.gives)
+        taken, _ = _rounds(self.takes, room)
+        return self.numbered([self.gives, *taken])
+
+    def numbered(self, waves: Iterable[Wave]) -> tuple[Wave, ...]:
+        """Return the whole path with these waves after what comes first; empty waves are left out."""
+        return tuple(wave for wave in (*self.first, *waves) if wave)
+
+
+Split = Callable[[Write], tuple[Write, Write] | None]
+"""Return the low and the second write of a quota, or None where it cannot be split."""
+
+
+def arrange(first: Iterable[Wave], writes: Iterable[Write], room: Room, split: Split) -> Writes:
+    """Sort writes into those that give and those that take, and split what cannot be written once.
+
+    `room` is as it is when `first` has settled.
+    """
+    waves, left, waiting = tuple(first), list[Change](), sorted(writes, key=_by_name)
+    while True:
+        gives, takes, stuck = _sorted_out(waiting, room, split)
+        if not stuck:
+            return Writes(waves, tuple(gives), tuple(takes), room, tuple(left))
+        # What cannot take does not give either: whoever counted on it is looked at again.
+        left += [write.change for write in waiting if write.name in stuck]
+        waiting = [write for write in waiting if write.name not in stuck]
+
+
+def _by_name(write: Write) -> tuple[str, int]:
+    return write.name, write.change.index
+
+
+def _sorted_out(writes: Sequence[Write], room: Room, split: Split) -> tuple[list[Write], list[Write], set[str]]:
+    """Return what gives, what takes, and the names of what finds no room or cannot be split."""
+    gives = [write for write in writes if write.gives and not write.takes]
+    waiting = [write for write in writes if write.takes or not write.gives]
+    now = room.copy()
+    now.after(gives)
+    takes: list[Write] = []
+    for _ in range(MOST_ROUNDS):
+        fitting, waiting = _fitting(waiting, now)
+        takes += fitting
+        now.after(fitting)
+    rest: list[Write] = []
+    for write in waiting:
+        pair = split(write) if write.both else None
+        if pair is not None:
+            gives.append(pair[0])
+            now.after(pair[:1])
+        rest.append(write if pair is None else pair[1])
+    last, stuck = _rounds(rest, now)
+    for wave in last[MOST_ROUNDS:]:
+        stuck += wave
+    taken = (write for wave in last[:MOST_ROUNDS] for write in wave)
+    return gives, [*takes, *taken], {write.name for write in stuck}
+
+
+def _fitting(writes: Iterable[Write], room: Room) -> tuple[list[Write], list[Write]]:
+    """Return the writes that fit together, looked at in their order, and the others."""
+    fitting, others, left = [], [], room.copy()
+    for write in writes:
+        if left.fits([write]):
+            fitting.append(write)
+            left.raise_by(write)
+        else:
+            others.append(write)
+    return fitting, others
+
+
+def _rounds(writes: Sequence[Write], room: Room) -> tuple[list[Wave], list[Write]]:
+    """Return waves of what fits, each with the room that those before it left, and what never fits."""
+    waves: list[Wave] = []
+    fitting, waiting = _fitting(writes, room)
+    while fitting:
+        waves.append(tuple(fitting))
+        room.after(fitting)
+        fitting, waiting = _fitting(waiting, room)
+    return waves, waiting

@@ -1,0 +1,157 @@
+"""The two sides of a what-if question: the cluster as it goes on by itself, and as it goes on supposed.
+
+On the supposed side the plan is played wave by wave, as the plan's own prediction plays it.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from operator import attrgetter
+from typing import Literal
+
+from taskgov.allocation.plan import Change
+from taskgov.allocation.predict import MODEL_STEPS, LoopError, Player, Stage
+from taskgov.allocation.predict import Loss as LossOnPath
+from taskgov.allocation.projection import Projection
+from taskgov.allocation.written import WrittenCluster, table_of
+from taskgov.explain.find import named
+from taskgov.scheduling import Budget, Settlement, World
+from taskgov.snapshot.model import KueueObjects, Snapshot
+
+State = Literal["runs", "waits", "absent"]
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A workload that is preempted, by whom, and why."""
+
+    workload: str
+    preemptor: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A cluster when nothing more happens, and what happened until then."""
+
+    snapshot: Snapshot
+    world: World
+    at_rest: Snapshot
+    """The snapshot as it would then be taken."""
+    losses: Mapping[str, Loss] = field(default_factory=dict)
+    """Workload -> its preemption, if there is any that would not be on the other side."""
+    preempted: Mapping[str, int] = field(default_factory=dict)
+    """Workload -> how often it is preempted on the way."""
+    loop: tuple[str, ...] = ()
+    not_settled: tuple[str, ...] = ()
+
+    @property
+    def kueue(self) -> KueueObjects:
+        """The scheduler's objects when nothing more happens."""
+        return self.at_rest.kueue
+
+    def state(self, key: str) -> State:
+        """Return what has become of a workload when nothing more happens."""
+        try:
+            return "waits" if self.world.admission(key) is None else "runs"
+        except KeyError:
+            return "absent"
+
+
+def as_supposed(snapshot: Snapshot, supposed: Snapshot) -> Snapshot:
+    """Return the supposed snapshot with the queues of supposed quotas as HyperPod renders them from these."""
+    if not (teams := _differing(snapshot, supposed)):
+        return supposed
+    cluster = WrittenCluster(supposed)
+    cluster.render_again(teams)
+    return cluster.snapshot()
+
+
+def sides_of(snapshot: Snapshot, supposed: Snapshot, changes: Sequence[Change]) -> tuple[Side, Side]:
+    """Return both sides. Queues of quotas that differ are as rendered in both, so that only the numbers differ.
+
+    Raises `KeyError` or `ValueError` for objects that cannot be read.
+    """
+    today = Projection.of(snapshot, changes, teams=_differing(snapshot, supposed))
+    rest = today.settle(Budget(MODEL_STEPS))
+    before = _side(snapshot, today, rest, not_settled=_unsettled(rest, "the cluster as it is"))
+    return before, _supposed_side(supposed, changes, before)
+
+
+def _supposed_side(supposed: Snapshot, changes: Sequence[Change], before: Side) -> Side:
+    """Return the supposed cluster once the plan is written; what happens on the other side too is no loss."""
+    calm = Projection.of(supposed, changes)
+    holders = {key for key in calm.world.workloads() if calm.world.admission(key) is not None}
+    rest = calm.settle(Budget(MODEL_STEPS))
+    lost = {key: loss for key, loss in _losses(rest).items() if key in holders and key not in before.preempted}
+    unsettled = _unsettled(rest, "the supposed cluster")
+    if not changes or rest.loop:
+        return _side(supposed, calm, rest, lost, unsettled)
+    try:
+        player, played = _played(supposed, changes)
+    except LoopError as error:
+        calm.write(changes)
+        at_once = calm.settle(Budget(MODEL_STEPS))
+        said = () if at_once.loop else (f"{error}; the plan was played as written at once",)
+        new = {key: loss for key, loss in _losses(at_once).items() if key not in before.preempted}
+        return _side(supposed, calm, at_once, lost | new, (*unsettled, *said))
+    preempted = Counter(each.workload for each in rest.preempted) + Counter(played.losses.keys())
+    told = tuple(f"{what}: not settled within {player.steps:,} model steps" for what in played.not_played[:1])
+    end = _side(supposed, played.states[0], rest, lost | _of_path(played.losses), (*unsettled, *told))
+    return replace(end, preempted=preempted)
+
+
+def _played(supposed: Snapshot, changes: Sequence[Change]) -> tuple[Player, Stage]:
+    """Play the waves of a plan as its prediction does; a plan that has none is written at once."""
+    player = Player(supposed, changes, table_of(supposed))
+    stage = player.start
+    for wave, writes in groupby(changes, attrgetter("wave")):
+        stage = player.after(stage, list(writes), wave)
+    return player, stage
+
+
+def _side(
+    snapshot: Snapshot,
+    end: Projection,
+    rest: Settlement,
+    losses: Mapping[str, Loss] | None = None,
+    not_settled: tuple[str, ...] = (),
+) -> Side:
+    world = end.world
+    queues = sorted(end.queues.items())
+    kueue = replace(
+        end.snapshot().kueue,
+        cluster_queues=tuple({**queue, "status": world.cluster_queue(name)["status"]} for name, queue in queues),
+        workloads=tuple({**item, **world.workload(named(item).key)} for item in snapshot.kueue.workloads),
+    )
+    return Side(
+        snapshot=snapshot,
+        world=world,
+        at_rest=replace(snapshot, kueue=kueue),
+        losses=losses or {},
+        preempted=Counter(each.workload for each in rest.preempted),
+        loop=rest.loop,
+        not_settled=not_settled,
+    )
+
+
+def _losses(rest: Settlement) -> dict[str, Loss]:
+    return {each.workload: Loss(each.workload, each.preemptor, each.reason) for each in rest.preempted}
+
+
+def _of_path(losses: Mapping[str, LossOnPath]) -> dict[str, Loss]:
+    return {key: Loss(key, loss.preemptor, loss.reason) for key, loss in losses.items()}
+
+
+def _unsettled(rest: Settlement, what: str) -> tuple[str, ...]:
+    if rest.settled or rest.loop:
+        return ()
+    return (f"{what}: not settled within {MODEL_STEPS:,} model steps",)
+
+
+def _differing(snapshot: Snapshot, supposed: Snapshot) -> frozenset[str]:
+    """Return the teams whose quotas are supposed, not planned, to be others."""
+    today = {quota.compute_quota_id: quota for quota in snapshot.quotas}
+    quotas = (quota for quota in supposed.quotas if today.get(quota.compute_quota_id) != quota)
+    return frozenset(quota.compute_quota_target.team_name for quota in quotas)

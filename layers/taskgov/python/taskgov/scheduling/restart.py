@@ -1,0 +1,45 @@
+"""What is left of the manager's state when Kueue is started again with another configuration? What the API server has.
+
+Called through `World.restarted`: a switch of fair sharing is part of the manager's configuration.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from taskgov.scheduling.state import Record
+from taskgov.scheduling.store import Store
+
+if TYPE_CHECKING:
+    from taskgov.scheduling.config import ManagerConfig
+
+
+def restarted(store: Store, config: ManagerConfig) -> Store:
+    """Return a new store with the objects of `store`, and its workloads as their conditions and admissions say."""
+    twin = Store(config)
+    twin.namespaces = {name: dict(labels) for name, labels in store.namespaces.items()}
+    twin.flavors = store.flavors.copy()
+    twin.priorities = dict(store.priorities)
+    twin.cohorts = dict(store.cohorts)
+    for state in store.queues.values():
+        twin.put_queue(state.spec)
+    for queue in store.local_queues.values():
+        twin.put_local_queue(queue)
+    for before in store.records.values():
+        _take(twin, before)
+    return twin
+
+
+def _take(store: Store, before: Record) -> None:
+    record = Record(before.workload, reclaim=store.config.gate("ReclaimablePods"))
+    record.conditions = dict(before.conditions)
+    record.requeue_count, record.requeue_at = before.requeue_count, before.requeue_at
+    store.records[record.key] = record
+    if before.admission is not None:
+        record.hold(before.admission)
+    if record.finished:
+        return
+    if before.admission is not None:
+        store.start(record, before.admission.cluster_queue)
+    else:
+        store.enqueue(record)

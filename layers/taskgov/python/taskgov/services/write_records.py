@@ -1,0 +1,79 @@
+"""Keep the writes to a quota: announced before, remembered after. `apply_change` and `restore_change` call it."""
+
+from dataclasses import dataclass, replace
+
+from taskgov.allocation.applied import remember
+from taskgov.allocation.plan import Change, Plan
+from taskgov.errors import ConflictError
+from taskgov.hyperpod.equality import is_same_config, is_same_target
+from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaTarget, SchedulerConfig
+from taskgov.ports import Clock, StateStore, Written
+from taskgov.services.plan_path import QuotaPath
+from taskgov.services.written_already import id_of, target_of
+from taskgov.snapshot.model import AnnouncedWrite, AppliedPolicy, AppliedQuota
+
+
+@dataclass(frozen=True, slots=True)
+class WriteRecords:
+    """The records of one cluster's quotas, by the time of one clock."""
+
+    state: StateStore
+    clock: Clock
+
+    def announce(self, plan: Plan, change: Change, version: int) -> None:
+        """Keep what is about to be written: should the record of the write be lost, it is not taken for a person's.
+
+        A quota without a record needs no announcement: it is nobody's edit.
+        """
+        if change.resource_id is None or not isinstance(change.after, ComputeQuotaConfig):
+            return
+        previous = self.state.applied_quota(plan.cluster_arn, change.resource_id)
+        announced = AnnouncedWrite(version, change.after, target_of(change))
+        if previous is not None and previous.version < version and previous.announced != announced:
+            self.state.record_applied(plan.cluster_arn, replace(previous, announced=announced))
+
+    def remember(self, plan: Plan, change: Change, path: QuotaPath, written: Written) -> None:
+        """Keep what was written: plans to come tell edits by hand from it, and how far a quota fell in a period.
+
+        A second try of a change that was written before keeps it once: the record of that version is there already.
+        """
+        quota_id = written.resource_id
+        previous = self.state.applied_quota(plan.cluster_arn, quota_id)
+        if previous is not None and previous.version == written.version:
+            return
+        applied = remember(
+            change,
+            previous,
+            quota_id=quota_id,
+            version=written.version,
+            plan_id=plan.plan_id,
+            now=self.clock.now(),
+            path_before=path.before if isinstance(path.before, ComputeQuotaConfig) else None,
+        )
+        self.state.record_applied(plan.cluster_arn, applied)
+
+    def remember_policy(self, plan: Plan, config: SchedulerConfig, written: Written) -> None:
+        """Keep what was written to the cluster policy: a plan to come sees whether it had an effect."""
+        policy = AppliedPolicy(written.resource_id, written.version, config, plan.plan_id, self.clock.now())
+        self.state.record_policy(plan.cluster_arn, policy)
+
+    def at_its_version(self, plan: Plan, change: Change) -> Change:
+        """Return the second of two writes with the version at which it is made: the one that the first returned.
+
+        An earlier try may have made it already; then it is given the version that it had, and is found to be done.
+        Raises ConflictError when the record of the first write is missing, another plan's, or of something else.
+        """
+        record = self.state.applied_quota(plan.cluster_arn, id_of(change))
+        if record is None or record.plan_id != plan.plan_id:
+            raise ConflictError(f"the first of the two writes of {change.name} by plan {plan.plan_id} is not on record")
+        if _is(record, change.before, change.target_before):
+            return replace(change, target_version=record.version)
+        if _is(record, change.after, change.target_after):
+            return replace(change, target_version=record.version - 1)
+        raise ConflictError(f"the record of {change.name} holds neither the first nor the second of its two writes")
+
+
+def _is(record: AppliedQuota, config: object, target: ComputeQuotaTarget | None) -> bool:
+    if not isinstance(config, ComputeQuotaConfig) or target is None:
+        return False
+    return is_same_target(record.target, target) and is_same_config(record.config, config)

@@ -1,0 +1,47 @@
+"""A plan on a terminal: its waves, and quotas that are written twice."""
+
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from taskgov.allocation.plan import Outcome, Plan, Prediction, WorkloadEffect
+from taskgov_cli import plans
+from tests.support.plans import low_write, plan_of, second_write, update
+
+PATH = plan_of(low_write(0, "team-a", "q1", 4, 2), second_write(1, "team-a", "q1", 2, 5))
+
+
+def shown(plan: Plan) -> str:
+    console = Console(width=200, no_color=True)
+    with console.capture() as capture:
+        for part in plans.shown(plan):
+            console.print(part)
+    return capture.get()
+
+
+def test_a_quota_that_is_written_twice_says_so_with_the_wave_of_each_write() -> None:
+    first, second = (line.split() for line in shown(PATH).splitlines() if "of two writes" in line)
+    assert first[:4] == ["1", "1", "team-a", "update-quota,"]
+    assert (first[4], second[1], second[4]) == ("first", "2", "second")
+
+
+def test_a_plan_from_before_there_were_waves_shows_a_dash() -> None:
+    (line,) = [line.split() for line in shown(plan_of(update(0, "team-a", "q1", 2, 1))).splitlines() if "->" in line]
+    assert line[:4] == ["1", "-", "team-a", "update-quota"]
+
+
+@pytest.mark.parametrize("outcome", list(Outcome))
+def test_every_outcome_can_be_shown(outcome: Outcome) -> None:
+    assert outcome.value in shown(replace(PATH, outcome=outcome))
+
+
+def test_a_prediction_says_in_which_wave_and_that_it_is_not_complete() -> None:
+    effect = WorkloadEffect("ns", "job-1", "team-b", "preempted", 2, "reclaimed", wave=2)
+    complete = Prediction(simulated=True, effects=(effect,), preempted_gpus=2)
+    text = shown(replace(PATH, prediction=complete))
+    assert "preempted in wave 2" in text
+    assert "at least" not in text
+    text = shown(replace(PATH, prediction=replace(complete, not_predicted=("Wave 3 was not played.",))))
+    assert "What the scheduler would do, at least" in text
+    assert "Wave 3 was not played." in text

@@ -1,0 +1,156 @@
+"""Whether the outcome of a plan is the one that the document's limits demand."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+from taskgov.allocation.plan import Outcome, WorkloadEffect
+from taskgov.quantities import parse
+from tests.prove.account import is_policy
+from tests.prove.amounts import is_accelerator, resources_of, sevenths_by_type, slices_of
+from tests.prove.facts import Facts
+from tests.prove.limits import Broken, change_limits
+from tests.prove.path import paths_of
+from tests.prove.play import Played
+
+APPROVAL = "approval"
+ALWAYS_OPEN = "* * * * *"
+
+
+def judging_failures(facts: Facts, played: Played | None) -> Iterator[str]:
+    """Yield what is wrong with the outcome: a limit that is broken and let through, or none that is and no way."""
+    plan = facts.plan
+    if plan.outcome is Outcome.NO_PROGRESS:
+        yield "the plan makes no progress, though no plan was made before it"
+    if not plan.changes or facts.snapshot.policy_violations:
+        if plan.changes:
+            yield "the document is broken, and the plan changes something"
+        return
+    yield from _miscounted(facts)
+    broken = [*change_limits(facts), *_other_limits(facts, played)]
+    stopping = [item for item in broken if item.limit != APPROVAL]
+    asking = [item for item in broken if item.limit == APPROVAL]
+    if plan.outcome in {Outcome.APPLY, Outcome.NEEDS_APPROVAL}:
+        yield from (f"{item.limit} is broken and lets through: {item.words}" for item in stopping if item.surely)
+    if plan.outcome is Outcome.APPLY:
+        yield from (f"nobody is asked: {item.words}" for item in asking if item.surely)
+    if plan.outcome is Outcome.BLOCKED and not stopping:
+        told = "; ".join(verdict.because for verdict in plan.guardrails if not verdict.passed)
+        yield f"the plan is blocked, and no limit is broken ({told})"
+    if plan.outcome is Outcome.NEEDS_APPROVAL and not asking:
+        yield "a person is asked, and no threshold is passed"
+    if plan.outcome is Outcome.NOTHING_TO_DO:
+        yield "there is nothing to do, and the plan has changes"
+
+
+def _other_limits(facts: Facts, played: Played | None) -> Iterator[Broken]:
+    snapshot, policy = facts.snapshot, facts.snapshot.policy
+    if policy is None:
+        return
+    rules = policy.guardrails
+    if snapshot.stopped is not False:
+        yield Broken("stop-switch", "the stop switch is on, or cannot be read", surely=True)
+    if rules.change_windows and not any(window.cron == ALWAYS_OPEN for window in rules.change_windows):
+        yield Broken("change-window", "the window may be closed", surely=False)
+    yield from _frozen(facts, rules.freeze)
+    yield from _nodes(facts)
+    yield from _minimum(facts, rules.minimum_quota)
+    gpus = _preempted(facts, played)
+    known = facts.plan.prediction.is_complete
+    for limit, most in (
+        ("max-preempted-gpus", rules.max_preempted_gpus),
+        (APPROVAL, rules.approve_above.preempted_gpus if rules.approve_above else None),
+    ):
+        if most is not None and (gpus > most or not known):
+            words = f"{gpus} GPUs are preempted, {most} is the most" if known else "the prediction is not complete"
+            yield Broken(limit, words, surely=True)
+    threshold = rules.approve_above.changed_gpus if rules.approve_above else None
+    if threshold is not None:
+        gross, net = changed_gpus(facts)
+        if gross > threshold:
+            yield Broken(APPROVAL, f"{float(gross):g} GPUs change hands, {threshold} go without", net > threshold)
+
+
+def _frozen(facts: Facts, frozen: Iterable[str]) -> Iterator[Broken]:
+    for change in facts.plan.changes:
+        if change.team in frozen and not is_policy(change):
+            yield Broken("freeze", f"{change.team} is frozen and changed", surely=True)
+
+
+def _nodes(facts: Facts) -> Iterator[Broken]:
+    if facts.snapshot.nodes:
+        return
+    for path in paths_of(facts):
+        before, after = (resources_of(config, facts.book) for config in (path.before, path.after))
+        if any(after.get(key, 0) < amount for key, amount in before.items()):
+            yield Broken("nodes-seen", f"{path.team} falls, and no node was seen", surely=True)
+
+
+def _minimum(facts: Facts, minima: Mapping[str, int]) -> Iterator[Broken]:
+    for path in paths_of(facts):
+        if path.team in minima:
+            before, after = (sum(sevenths_by_type(config, facts.book).values()) for config in (path.before, path.after))
+            if after < before and after < 7 * minima[path.team]:
+                words = f"{path.team} falls to {after / 7:g} accelerators, {minima[path.team]} is its minimum"
+                yield Broken("minimum-quota", words, surely=not path.deleted)
+
+
+def changed_gpus(facts: Facts) -> tuple[Fraction, Fraction]:
+    """Return how many GPUs change hands: with a quota that is deleted and made again counted twice, and not at all.
+
+    Types are never netted against each other: what quotas give of each type adds up, and what they take; the greater
+    of the two is the answer.
+    """
+    moves: dict[tuple[str, str], list[int]] = {}
+    for path in paths_of(facts):
+        before, after = (sevenths_by_type(config, facts.book) for config in (path.before, path.after))
+        for name in {*before, *after}:
+            moves.setdefault((path.team, name), []).append(after.get(name, 0) - before.get(name, 0))
+    singly = [move for each in moves.values() for move in each]
+    together = [sum(each) for each in moves.values()]
+    gross, net = (
+        max(sum(move for move in each if move > 0), -sum(move for move in each if move < 0))
+        for each in (singly, together)
+    )
+    return Fraction(gross, 7), Fraction(net, 7)
+
+
+def _preempted(facts: Facts, played: Played | None) -> int:
+    """Return the GPUs of everybody who was predicted or played to be preempted.
+
+    What a workload holds in the snapshot is counted anew; the prediction is believed of those that start on the way.
+    """
+    said = {key_of(item): item.gpus for item in facts.plan.prediction.effects if item.effect == "preempted"}
+    held = {workload_key(item): gpus_held(item) for item in facts.snapshot.kueue.workloads}
+    seen = set() if played is None or not played.settled else played.preempted.keys() - played.calm
+    return sum(held.get(key, 0) or said.get(key, 0) for key in {*said, *seen})
+
+
+def _miscounted(facts: Facts) -> Iterator[str]:
+    """Yield the effects that count other accelerators than the workload holds."""
+    held = {workload_key(item): gpus_held(item) for item in facts.snapshot.kueue.workloads}
+    for item in facts.plan.prediction.effects:
+        counted = held.get(key_of(item), 0)
+        if item.effect == "preempted" and counted and item.gpus != counted:
+            yield f"{key_of(item)} holds {counted} GPUs, the prediction says {item.gpus}"
+
+
+def key_of(effect: WorkloadEffect) -> str:
+    """Return the workload that an effect is about."""
+    return f"{effect.namespace}/{effect.name}"
+
+
+def workload_key(workload: Mapping[str, Any]) -> str:
+    """Return `namespace/name` of a workload."""
+    return f"{workload['metadata']['namespace']}/{workload['metadata']['name']}"
+
+
+def gpus_held(workload: Mapping[str, Any]) -> int:
+    """Return the accelerators that a workload holds in the snapshot; partitions in sevenths, rounded up."""
+    admission = (workload.get("status") or {}).get("admission") or {}
+    sevenths = 0
+    for pods in admission.get("podSetAssignments") or ():
+        for resource, amount in (pods.get("resourceUsage") or {}).items():
+            if is_accelerator(resource):
+                sevenths += parse(resource, amount) * slices_of(resource)
+    return -(-sevenths // 7)
