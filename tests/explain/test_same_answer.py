@@ -88,7 +88,7 @@ def specs(queues: Any) -> dict[str, Any]:
     return {each["metadata"]["name"]: each["spec"] for each in queues}
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(36))
 def test_prediction_what_if_and_audit_agree(seed: int) -> None:
     snapshot = a_world(seed)
     plan, answer = plan_quotas(snapshot, mode="plan"), what_if(snapshot, snapshot)
@@ -105,11 +105,11 @@ def test_prediction_what_if_and_audit_agree(seed: int) -> None:
 
 
 def test_the_worlds_have_what_they_are_for() -> None:
-    worlds = [a_world(seed) for seed in range(60)]
+    worlds = [a_world(seed) for seed in range(36)]
     plans = [plan_quotas(each, mode="plan") for each in worlds]
-    assert sum(any(map(_was_told, each.kueue.workloads)) for each in worlds) > 20
-    assert sum(each.prediction.preempted_gpus > 0 for each in plans) > 5
-    assert sum(any(change.is_low for change in each.changes) for each in plans) > 5
+    assert sum(any(map(_was_told, each.kueue.workloads)) for each in worlds) > 12
+    assert sum(each.prediction.preempted_gpus > 0 for each in plans) > 3
+    assert sum(any(change.is_low for change in each.changes) for each in plans) > 3
 
 
 def _was_told(item: Any) -> bool:

@@ -122,7 +122,7 @@ def _preempted(facts: Facts, played: Played | None) -> int:
     """
     said = {key_of(item): item.gpus for item in facts.plan.prediction.effects if item.effect == "preempted"}
     held = {workload_key(item): gpus_held(item) for item in facts.snapshot.kueue.workloads}
-    seen = set() if played is None or not played.settled else played.preempted.keys() - played.calm
+    seen = set() if played is None or not played.settled else set(played.preempted)
     return sum(held.get(key, 0) or said.get(key, 0) for key in {*said, *seen})
 
 

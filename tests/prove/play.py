@@ -32,8 +32,6 @@ class Played:
 
     preempted: dict[str, str] = field(default_factory=dict)
     """Workload (`namespace/name`) -> in which wave and order."""
-    calm: frozenset[str] = frozenset()
-    """Preempted before the first wave already."""
     settled: bool = True
     kueue: KueueObjects | None = None
 
@@ -152,7 +150,8 @@ def play(facts: Facts, waves: Sequence[Wave], orders: int) -> Played | None:
     try:
         start = Cluster.of(snapshot, facts.known)
         start.end_evictions(snapshot.taken_at)
-        played.calm = frozenset(start.settle(snapshot))
+        # Whom the cluster preempts by itself is not counted; who runs again elsewhere counts from then on.
+        list(start.settle(snapshot))
         for name, order, at_once in _orders(orders):
             cluster = start.copy()
             _play_one(facts, waves, cluster, played, (name, order, at_once))
@@ -231,5 +230,5 @@ def preemption_failures(facts: Facts, played: Played) -> Iterator[str]:
     if not prediction.is_complete:
         return
     for key, when in sorted(played.preempted.items()):
-        if key not in predicted and key not in played.calm:
+        if key not in predicted:
             yield f"{key} is preempted in {when}, and nobody said so"

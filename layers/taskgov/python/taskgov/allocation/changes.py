@@ -39,10 +39,9 @@ def writes(
 
     What is `stuck` is deleted first. With `overcommit` promises on types without nodes are declared, and not bound.
     """
-    failed = tuple(stuck)
-    names = {quota.name for quota in snapshot.quotas} - {quota.name for quota in failed}
-    differing = [each for each in desired if _differs(each, capacities)]
-    made = [_write(_change(each, capacities, names), capacities) for each in differing]
+    failed, wanted = tuple(stuck), tuple(desired)
+    names = {quota.name for quota in snapshot.quotas}
+    made = [_write(_change(each, capacities, names), capacities) for each in wanted if _differs(each, capacities)]
     policy = list(scheduler_changes(snapshot))
     deleted = [change for change in policy if change.kind in DELETIONS]
     deleted += [_deletion(quota, capacities) for quota in failed]
@@ -54,7 +53,16 @@ def writes(
     room = _room(snapshot, failed, capacities, overcommit=overcommit)
     for wave in first:
         room.after(wave)
-    return arrange(first, made, room, partial(_split, capacities=capacities))
+    arranged = arrange(first, made, room, partial(_split, capacities=capacities))
+    # What cannot be created again is not deleted either.
+    lost = {change.team for change in arranged.left_out if change.kind is ChangeKind.CREATE_QUOTA}
+    kept = [each for each in wanted if each.promise.failed is None or each.promise.team not in lost]
+    if len(kept) == len(wanted):
+        return arranged
+    spared = {each.promise.failed.compute_quota_id for each in wanted if each.promise.failed and each not in kept}
+    left = [quota for quota in failed if quota.compute_quota_id not in spared]
+    again = writes(snapshot, kept, capacities, left, overcommit=overcommit)
+    return replace(again, left_out=(*(c for c in arranged.left_out if c.team in lost), *again.left_out))
 
 
 def in_order(waves: Iterable[Wave], prediction: Prediction) -> tuple[Change, ...]:
@@ -267,10 +275,13 @@ def _change(desired: Desired, capacities: Capacities, names: set[str]) -> Change
 
 def _new_name(promise: TeamPromise, taken: set[str]) -> str:
     """Return a name for a new quota, unique in the cluster and within the API's 63 characters: that of a failed one."""
+    if promise.failed is not None:
+        return promise.failed.name
     team = promise.team
-    name, number = promise.failed.name if promise.failed else f"{team}-quota", 2
+    name, number = f"{team}-quota", 2
     while name in taken:
         name, number = f"{team}-quota-{number}", number + 1
+    taken.add(name)
     return name
 
 

@@ -1,14 +1,15 @@
 """Choose the path of a plan: which writes go into which wave, so that nobody is preempted on the way without need.
 
-The shortest path gives everything in one wave and takes it in the next. It is kept unless it preempts somebody who
-would be safe if everything were written at once. Then others are played on the scheduling model, and the least
-preemption wins:
+The shortest path gives everything in one wave and takes it in as few as there is room for. It is kept unless it
+preempts somebody. Then others are played on the scheduling model, within a budget of steps, and the one that preempts
+least wins: first of those who are safe when everything is written at once, then of all.
 
-| writes that give or take | paths that are tried |
+| writes | paths that are tried |
 | --- | --- |
+| any number | taken by rank, one by one or in three waves: who borrows with running work first, who waits last |
+| any number | given and taken in groups, so that the cohort shrinks less on the way |
+| up to 6 that take | every order of these, each in a wave of its own, after all that gives |
 | up to 6 together | every order, each write in a wave of its own, where there is room for it |
-| up to 6 that take | every order of these, after all that gives |
-| any number | in the order of `_rank`; given and taken in 2 to 4 groups, so that the cohort shrinks less on the way |
 
 Neighbours whose order makes no difference share a wave again. Among equals the shorter path wins.
 """
@@ -40,8 +41,7 @@ MOST_WAVES: Final = 12
 SEARCH_STEPS: Final = 20_000
 """Model steps that the search for a better path may take, beside those that play the shortest one."""
 
-_GROUPS: Final = (2, 3, 4)
-_Cost = tuple[int, int, int, int]
+_Cost = tuple[int, int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class _Choice:
         for number, wave in enumerate(writes.first, 1):
             self._begin = player.after(self._begin, _changes(wave), number)
         self._number = len(writes.first)
-        last = {write.name: write for write in (*writes.gives, *writes.takes)}
+        last = {write.key: write for write in (*writes.gives, *writes.takes)}
         at_once = player.after(self._begin, _changes(last.values()), self._number, every_order=False)
         self._unavoidable = frozenset(at_once.losses)
         self._ranks = _ranks(player)
@@ -114,19 +114,20 @@ class _Choice:
         return self._player.budget.left <= self._stop_at
 
     def _others(self) -> Iterator[tuple[Wave, ...]]:
-        gives, takes = self._writes.gives, self._writes.takes
+        """Yield other paths, those that take few steps to play first."""
+        gives, takes = self._writes.gives, self._in_rank(self._writes.takes)
+        yield (gives, *((write,) for write in takes))
+        yield from self._in_thirds()
+        for count in range(2, 1 + (MOST_WAVES - self._number) // 2):
+            yield self._grouped(count)
+        if len(takes) <= MOST_ORDERED:
+            yield from self._ordered_takes((gives,))
+            if 1 < len(gives) <= MOST_ORDERED:
+                yield from self._ordered_takes(tuple((write,) for write in self._in_rank(gives)))
         if len(gives) + len(takes) <= MOST_ORDERED:
             found = self._best_order(self._begin, (*gives, *takes), self._writes.room.copy())
             if found:
                 yield found
-        given = tuple(self._in_rank(gives))
-        if len(takes) <= MOST_ORDERED:
-            yield from self._ordered_takes((given,))
-            if 1 < len(given) <= MOST_ORDERED:
-                yield from self._ordered_takes(tuple((write,) for write in given))
-        yield from self._in_thirds()
-        for count in _GROUPS:
-            yield self._grouped(count)
 
     def _ordered_takes(self, given: tuple[Wave, ...]) -> Iterator[tuple[Wave, ...]]:
         stage, room = self._begin, self._writes.room.copy()
@@ -156,7 +157,7 @@ class _Choice:
         room, waves = self._writes.room.copy(), list[Wave]()
         for begin in range(0, len(takes), size):
             group = tuple(takes[begin : begin + size])
-            needed: list[Write] = [write for write in gives if write.name in {each.name for each in group}]
+            needed: list[Write] = [write for write in gives if write.key in {each.key for each in group}]
             trial = room.copy()
             trial.after(needed)
             for write in gives:
@@ -179,16 +180,16 @@ class _Choice:
         while steps and not self._is_tired():
             reached, waves, left = steps.pop()
             cost = self._cost(Path(waves, reached))
-            if best is not None and cost[:3] >= best[0][:3]:
+            if best is not None and cost[:4] >= best[0][:4]:
                 continue
             done = {id(wave[0]) for wave in waves}
-            names = {write.name for write in writes if id(write) not in done and write.change.is_low}
+            keys = {write.key for write in writes if id(write) not in done and write.change.is_low}
             ready = [
-                write for write in writes if id(write) not in done and (write.change.is_low or write.name not in names)
+                write for write in writes if id(write) not in done and (write.change.is_low or write.key not in keys)
             ]
             if not ready:
                 best = cost, waves
-                if not reached.losses.keys() - self._unavoidable:
+                if not reached.losses:
                     break
                 continue
             # The last is looked at first: in the order of ranks.
@@ -210,7 +211,7 @@ class _Choice:
         while at + 1 < len(waves):
             merged = (*waves[:at], (*waves[at], *waves[at + 1]), *waves[at + 2 :])
             trial = None if self._is_tired() else self._tried(merged, self._cost(path))
-            if trial is not None and self._cost(trial)[:3] <= self._cost(path)[:3]:
+            if trial is not None and self._cost(trial)[:4] <= self._cost(path)[:4]:
                 path, waves = trial, list(merged)
             else:
                 at += 1
@@ -226,15 +227,15 @@ class _Choice:
             return None
         seen: set[str] = set()
         for wave in path:
-            names = [write.name for write in wave]
-            if len(set(names)) < len(names) or any(
-                write.change.target_version is None and write.change.resource_id and write.name not in seen
+            keys = [write.key for write in wave]
+            if len(set(keys)) < len(keys) or any(
+                write.change.target_version is None and write.change.resource_id and write.key not in seen
                 for write in wave
             ):
                 return None
-            seen.update(names)
+            seen.update(keys)
         try:
-            if self._cost(self._played(path, every_order=False))[:3] > cost[:3]:
+            if self._cost(self._played(path, every_order=False))[:4] > cost[:4]:
                 return None
             played = self._played(path)
         except LoopError:
@@ -250,15 +251,16 @@ class _Choice:
     def _with_first(self, path: Path) -> Path:
         return Path((*self._writes.first, *path.waves), path.end)
 
-    def _is_best(self, path: Path) -> bool:
-        return not path.end.losses.keys() - self._unavoidable
+    @staticmethod
+    def _is_best(path: Path) -> bool:
+        return not path.end.losses
 
     def _cost(self, path: Path) -> _Cost:
-        """Return what a path costs: GPUs preempted that the end does not preempt, all GPUs, workloads, and waves."""
+        """Return the GPUs and workloads that a path preempts and its end does not, all of them, and its waves."""
         losses = path.end.losses
         beyond = sum(gpus_of(loss.held) for key, loss in losses.items() if key not in self._unavoidable)
         more = sum(key not in self._unavoidable for key in losses)
-        return beyond * 1_000_000 + more, path.end.gpus, len(losses), len(path.waves)
+        return beyond, more, path.end.gpus, len(losses), len(path.waves)
 
     def _rank(self, write: Write) -> tuple[int, str]:
         return self._ranks.get(write.change.team, _OTHER), write.name
@@ -278,10 +280,10 @@ def _ranks(player: Player) -> dict[str, int]:
     for name in world.cluster_queues():
         team = team_of_cluster_queue(name) or name
         view = world.quota(name)
-        if any(world.pending(name)):
-            ranks[team] = _WAITS
-        elif any(used > view.nominal.get(place, 0) for place, used in view.usage.items()):
+        if any(used > view.nominal.get(place, 0) for place, used in view.usage.items()):
             ranks[team] = _BORROWS
+        elif any(world.pending(name)):
+            ranks[team] = _WAITS
     return ranks
 
 

@@ -248,7 +248,7 @@ def _left_out(changes: Iterable[Change], capacities: Mapping[str, TypeCapacity])
         unknown = sorted(
             row.instance_type
             for row in getattr(change.after, "compute_quota_resources", ())
-            if capacities[row.instance_type].resources is None
+            if capacities[row.instance_type].resources is None and change.before is not None
         )
         code, why, remedy = "no-room", "there is no room for what it would take", "lower the quotas that hold it"
         if unknown:

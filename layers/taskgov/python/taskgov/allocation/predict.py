@@ -7,7 +7,7 @@ any order counts:
 | writes of a wave | are played |
 | --- | --- |
 | up to 6, where the budget allows | at once, and one after the other in every order |
-| more | at once, forward, and backward (in at most 12 portions) |
+| more | at once, forward, and backward, in 3 to 12 portions as the budget allows |
 
 What the cluster would do by itself is not the plan's doing: it is seen on a copy that is left alone, and left out.
 """
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 MODEL_STEPS: Final = 100_000
 """Heads of queues that a prediction looks at at most: a count, so that equal snapshots give equal bytes."""
 
-MODEL_WORK: Final = 1_500_000
-"""Heads times queues at most: with fair sharing a head takes longer the more queues compete (measured)."""
+MODEL_WORK: Final = 2_000_000
+"""Heads times queues at most under fair sharing: a head takes longer the more queues compete (measured)."""
 
 MOST_EXACT: Final = 6
 """Writes of a wave whose every order is played."""
@@ -44,7 +44,10 @@ MOST_EXACT: Final = 6
 MOST_PORTIONS: Final = 12
 """In so many portions a wave of more writes is played forward and backward."""
 
-MOST_STATES: Final = 3
+FEWEST_PORTIONS: Final = 3
+"""As few as the budget may make them."""
+
+MOST_STATES: Final = 8
 """States of the cluster that are followed from wave to wave, where the order within a wave made a difference."""
 
 EXACT_PART: Final = 8
@@ -71,10 +74,19 @@ Losses = dict[str, Loss]
 
 
 @dataclass(frozen=True, slots=True)
+class State:
+    """What the cluster may have come to."""
+
+    cluster: Projection
+    excused: frozenset[str] = frozenset()
+    """Workloads that the cluster preempts by itself, and has not yet: their first loss is not the plan's doing."""
+
+
+@dataclass(frozen=True, slots=True)
 class Stage:
     """The cluster after some waves: the states that it may be in, who was preempted, and what was not played."""
 
-    states: tuple[Projection, ...]
+    states: tuple[State, ...]
     """The first is the one in which the writes of each wave were rendered at once."""
     losses: Losses = field(default_factory=dict)
     not_played: tuple[str, ...] = ()
@@ -96,55 +108,62 @@ class Player:
         Raises `KeyError` or `ValueError` for objects that cannot be read, LoopError where the cluster never rests.
         """
         today = Projection.of(snapshot, changes, table)
-        queues = len(list(today.world.cluster_queues()))
-        self.steps = min(MODEL_STEPS, MODEL_WORK // max(queues, 1)) if steps is None else steps
+        self.steps = _budget(today) if steps is None else steps
         self.budget = scheduling.Budget(self.steps)
         self.calm = today.copy()
         rest = self.calm.settle(self.budget)
         self._most_steps = 1 + self.steps - self.budget.left
         if rest.loop:
             raise LoopError(f"workloads would preempt one another for ever: {', '.join(sorted(rest.loop))}")
-        self._anyway = frozenset(loss.workload for loss in rest.preempted)
         # The first wave may be rendered before the queues have come to rest by themselves.
         moved = bool(rest.admitted or rest.preempted)
         not_played = () if rest.settled else ("the cluster as it is",)
-        self.start = Stage((self.calm, today) if moved else (self.calm,), not_played=not_played)
+        anyway = frozenset(loss.workload for loss in rest.preempted)
+        states = (State(self.calm), State(today, anyway)) if moved else (State(self.calm),)
+        self.start = Stage(states, not_played=not_played)
 
     @property
     def is_idle(self) -> bool:
         """Whether nothing waits: then nobody can be preempted, and nothing can start, whatever is written."""
-        return not any(state.world.anybody_waits() for state in self.start.states)
+        return not any(state.cluster.world.anybody_waits() for state in self.start.states)
 
     def after(self, stage: Stage, wave: Sequence[Change], number: int, *, every_order: bool = True) -> Stage:
         """Return the cluster once a wave has settled; without `every_order` its writes are rendered at once only.
 
         Raises LoopError where it never settles.
         """
-        losses = dict(stage.losses)
+        losses, not_played, all_played = dict(stage.losses), stage.not_played, True
         ends = self._in_portions(stage.states, [wave], number, losses)
         if every_order and len(wave) > 1:
             if self._can_play_every_order(len(wave)):
-                ends += self._in_every_order(stage.states, wave, number, losses)
+                every = self._in_every_order(stage.states, wave, number, losses)
+                ends += every
+                all_played = bool(every)
             else:
-                size = -(-len(wave) // MOST_PORTIONS)
+                size = -(-len(wave) // self._portions(len(wave)))
                 portions = [wave[begin : begin + size] for begin in range(0, len(wave), size)]
                 backward = [portion[::-1] for portion in portions[::-1]]
                 # The likeliest state is played in both ways, each other one in one of them.
-                ends += self._in_portions(stage.states[:2], portions, number, losses)
-                ends += self._in_portions((*stage.states[:1], *stage.states[2:]), backward, number, losses)
-        not_played = stage.not_played
-        if self.budget.is_spent:
+                ends += self._in_portions((*stage.states[:1], *stage.states[1::2]), portions, number, losses)
+                ends += self._in_portions((*stage.states[:1], *stage.states[2::2]), backward, number, losses)
+        states = _distinct(ends or stage.states)
+        if self.budget.is_spent or not all_played or len(states) > MOST_STATES:
             not_played = (*not_played, f"every order of wave {number}" if ends else f"wave {number}")
-        return Stage(_distinct(ends or stage.states), losses, not_played)
+        return Stage(states[:MOST_STATES], losses, not_played)
+
+    def _portions(self, writes: int) -> int:
+        """Return in how many portions a wave is played forward and backward."""
+        affordable = self.budget.left // (EXACT_PART * self._most_steps)
+        return min(writes, MOST_PORTIONS, max(affordable, FEWEST_PORTIONS))
 
     def _can_play_every_order(self, writes: int) -> bool:
         plays = writes * 2 ** (writes - 1)
         return writes <= MOST_EXACT and plays * self._most_steps <= self.budget.left // EXACT_PART
 
     def _in_portions(
-        self, states: Iterable[Projection], portions: Sequence[Sequence[Change]], number: int, losses: Losses
-    ) -> list[Projection]:
-        ends: list[Projection] = []
+        self, states: Iterable[State], portions: Sequence[Sequence[Change]], number: int, losses: Losses
+    ) -> list[State]:
+        ends: list[State] = []
         for state in states:
             end = state
             for portion in portions:
@@ -155,12 +174,15 @@ class Player:
         return ends
 
     def _in_every_order(
-        self, states: Iterable[Projection], wave: Sequence[Change], number: int, losses: Losses
-    ) -> list[Projection]:
-        """Play every order of single writes, each set of writes once for each state that it leads to."""
-        reached: dict[frozenset[int], tuple[Projection, ...]] = {frozenset(): tuple(states)}
+        self, states: Iterable[State], wave: Sequence[Change], number: int, losses: Losses
+    ) -> list[State]:
+        """Play every order of single writes, each set of writes once for each state that it leads to.
+
+        Return nothing where these are too many to follow.
+        """
+        reached: dict[frozenset[int], tuple[State, ...]] = {frozenset(): tuple(states)}
         for _ in wave:
-            following: dict[frozenset[int], list[Projection]] = {}
+            following: dict[frozenset[int], list[State]] = {}
             for written, ends in reached.items():
                 for index in (index for index in range(len(wave)) if index not in written):
                     if self.budget.is_spent:
@@ -168,11 +190,13 @@ class Player:
                     after = (self._played(end, (wave[index],), number, losses) for end in ends)
                     following.setdefault(written | {index}, []).extend(after)
             reached = {written: _distinct(ends) for written, ends in following.items()}
+            if any(len(ends) > MOST_STATES for ends in reached.values()):
+                return []
         return list(reached[frozenset(range(len(wave)))])
 
-    def _played(self, before: Projection, changes: Sequence[Change], number: int, losses: Losses) -> Projection:
+    def _played(self, before: State, changes: Sequence[Change], number: int, losses: Losses) -> State:
         """Return the cluster once these changes were rendered at once and the queues have come to rest."""
-        end, left = before.copy(), self.budget.left
+        end, left, excused = before.cluster.copy(), self.budget.left, set(before.excused)
         end.write(changes)
         rest = end.settle(self.budget)
         self._most_steps = max(self._most_steps, left - self.budget.left)
@@ -181,29 +205,39 @@ class Player:
         if rest.preempted:
             admitted = {each.workload: each.admission for each in rest.admitted}
             for loss in rest.preempted:
-                held = before.world.admission(loss.workload) or admitted[loss.workload]
-                if loss.workload not in losses and loss.workload not in self._anyway:
+                held = before.cluster.world.admission(loss.workload) or admitted[loss.workload]
+                if loss.workload in excused:
+                    excused.remove(loss.workload)
+                elif loss.workload not in losses:
                     losses[loss.workload] = Loss(loss.workload, number, loss.reason, loss.preemptor, held)
-        return end
+        return State(end, frozenset(excused))
+
+
+def _budget(today: Projection) -> int:
+    if not today.world.config.fair_sharing:
+        return MODEL_STEPS
+    return min(MODEL_STEPS, MODEL_WORK // max(len(list(today.world.cluster_queues())), 1))
 
 
 def prediction_of(player: Player, end: Stage) -> Prediction:
     """Return what a path does to the workloads, in words: what differs from the cluster that is left alone."""
     why = f"the {player.steps:,} model steps of a prediction are used up"
+    if not player.budget.is_spent:
+        why = f"it leads to more than {MOST_STATES} states"
     not_predicted = tuple(f"{what} and what follows was not played: {why}" for what in end.not_played[:1])
     effects = tuple(_effects(player.calm, end))
     return Prediction(simulated=True, effects=effects, preempted_gpus=end.gpus, not_predicted=not_predicted)
 
 
-def _distinct(states: Iterable[Projection]) -> tuple[Projection, ...]:
-    by_signature: dict[object, Projection] = {}
+def _distinct(states: Iterable[State]) -> tuple[State, ...]:
+    by_signature: dict[object, State] = {}
     for state in states:
-        by_signature.setdefault(state.world.signature(), state)
-    return tuple(by_signature.values())[:MOST_STATES]
+        by_signature.setdefault((state.cluster.world.signature(), state.excused), state)
+    return tuple(by_signature.values())
 
 
 def _effects(calm: Projection, end: Stage) -> Iterable[WorkloadEffect]:
-    world, *others = (state.world for state in end.states)
+    world, *others = (state.cluster.world for state in end.states)
     for key in sorted(calm.world.workloads()):
         before, after = calm.world.admission(key), world.admission(key)
         waits = after is None or any(other.admission(key) is None for other in others)

@@ -20,10 +20,10 @@ def no_progress(snapshot: Snapshot, changes: Iterable[Change]) -> Finding | None
 
     Each quota is judged by its last write. A write stands when its version is the one that the write returned.
     """
-    last = {change.name: change for change in changes}
+    last = {change.resource_id or f"new {change.team or change.name}": change for change in changes}
     if not last or not all(_was_written(snapshot, change) for change in last.values()):
         return None
-    names = ", ".join(sorted(last))
+    names = ", ".join(sorted(change.name for change in last.values()))
     return Finding(
         code="no-progress",
         severity=Severity.ERROR,

@@ -99,8 +99,9 @@ def settle(
     On a type that has no nodes at all, nothing is granted beyond what stands today, unless over-commitment is
     declared: a quota on machines to come is a plan for them, not a promise to run.
     """
-    if not capacity.has_nodes:
-        grants = tuple(_planned_for(ask, overcommit=overcommit) for ask in asks)
+    if not capacity.has_nodes or not capacity.per_instance:
+        # Nodes that offer nothing (yet) are no ground to promise anything on, at basis `allocatable`.
+        grants = tuple(_planned_for(ask, overcommit=overcommit and not capacity.has_nodes) for ask in asks)
         return Settlement(grants)
     asks = [_at_basis(ask, capacity, basis) for ask in asks]
     needs = [need(ask.row, capacity.resources) for ask in asks]

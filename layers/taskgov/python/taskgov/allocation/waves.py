@@ -32,8 +32,13 @@ class Write:
 
     @property
     def name(self) -> str:
-        """The quota (or cluster policy) that is written; its writes follow one another."""
+        """What is written, as people call it; two quotas may have one name."""
         return self.change.name
+
+    @property
+    def key(self) -> str:
+        """What tells the quota (or cluster policy) apart that is written; its writes follow one another."""
+        return self.change.resource_id or f"new {self.change.team or self.change.name}"
 
     @property
     def both(self) -> bool:
@@ -102,17 +107,26 @@ class Writes:
     """Recovery and the cluster policy."""
     gives: Wave
     takes: Wave
+    """In an order in which there is room for each, once all that gives has settled."""
     room: Room
     """As it is before `gives`, when `first` has settled."""
     left_out: tuple[Change, ...] = field(default=())
     """What cannot be written now: parts of an unknown type that cannot be split, and what has no room without them."""
 
     def in_waves(self) -> tuple[Wave, ...]:
-        """Return the shortest path: everything is given at once, then taken in as few waves as there is room for."""
+        """Return the shortest path: everything is given at once, then taken in order, in as few waves as possible."""
         room = self.room.copy()
         room.after(self.gives)
-        taken, _ = _rounds(self.takes, room)
-        return self.numbered([self.gives, *taken])
+        left = room.copy()
+        waves: list[list[Write]] = [[]]
+        for write in self.takes:
+            if not left.fits([write]):
+                room.after(waves[-1])
+                left = room.copy()
+                waves.append([])
+            left.raise_by(write)
+            waves[-1].append(write)
+        return self.numbered([self.gives, *map(tuple, waves)])
 
     def numbered(self, waves: Iterable[Wave]) -> tuple[Wave, ...]:
         """Return the whole path with these waves after what comes first; empty waves are left out."""
@@ -134,16 +148,16 @@ def arrange(first: Iterable[Wave], writes: Iterable[Write], room: Room, split: S
         if not stuck:
             return Writes(waves, tuple(gives), tuple(takes), room, tuple(left))
         # What cannot take does not give either: whoever counted on it is looked at again.
-        left += [write.change for write in waiting if write.name in stuck]
-        waiting = [write for write in waiting if write.name not in stuck]
+        left += [write.change for write in waiting if write.key in stuck]
+        waiting = [write for write in waiting if write.key not in stuck]
 
 
-def _by_name(write: Write) -> tuple[str, int]:
-    return write.name, write.change.index
+def _by_name(write: Write) -> tuple[str, str]:
+    return write.name, write.key
 
 
 def _sorted_out(writes: Sequence[Write], room: Room, split: Split) -> tuple[list[Write], list[Write], set[str]]:
-    """Return what gives, what takes, and the names of what finds no room or cannot be split."""
+    """Return what gives, what takes, and the keys of what finds no room or cannot be split."""
     gives = [write for write in writes if write.gives and not write.takes]
     waiting = [write for write in writes if write.takes or not write.gives]
     now = room.copy()
@@ -164,7 +178,7 @@ def _sorted_out(writes: Sequence[Write], room: Room, split: Split) -> tuple[list
     for wave in last[MOST_ROUNDS:]:
         stuck += wave
     taken = (write for wave in last[:MOST_ROUNDS] for write in wave)
-    return gives, [*takes, *taken], {write.name for write in stuck}
+    return gives, [*takes, *taken], {write.key for write in stuck}
 
 
 def _fitting(writes: Iterable[Write], room: Room) -> tuple[list[Write], list[Write]]:

@@ -105,7 +105,9 @@ class WrittenCluster:
         """Take the write of a quota, and return what the team's queue is rendered from; None: there is no queue."""
         if change.kind in DELETIONS:
             gone = self._quotas.pop(change.resource_id or "")
-            held = change.before is not None and gone.status not in NEVER_IN_FORCE
+            team = gone.compute_quota_target.team_name
+            has_another = any(quota.compute_quota_target.team_name == team for quota in self._quotas.values())
+            held = change.before is not None and gone.status not in NEVER_IN_FORCE and not has_another
             # The queue stays as long as work runs in it, and has nothing to give.
             return gone.model_copy(update={"compute_quota_config": ComputeQuotaConfig()}) if held else None
         quota = quota_after(change, self._quotas)

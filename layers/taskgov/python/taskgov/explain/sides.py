@@ -98,7 +98,7 @@ def _supposed_side(supposed: Snapshot, changes: Sequence[Change], before: Side) 
         return _side(supposed, calm, at_once, lost | new, (*unsettled, *said))
     preempted = Counter(each.workload for each in rest.preempted) + Counter(played.losses.keys())
     told = tuple(f"{what}: not settled within {player.steps:,} model steps" for what in played.not_played[:1])
-    end = _side(supposed, played.states[0], rest, lost | _of_path(played.losses), (*unsettled, *told))
+    end = _side(supposed, played.states[0].cluster, rest, lost | _of_path(played.losses), (*unsettled, *told))
     return replace(end, preempted=preempted)
 
 

@@ -92,7 +92,7 @@ def settle(world: World, now: Now, max_cycles: int, budget: Budget | None = None
     results: list[CycleResult] = []
     preemptions: Counter[str] = Counter()
     seen: set[Any] = set()
-    idle_state: Any = None
+    idle_states: set[Any] = set()
     while True:
         if not world.has_heads() and not (world.requeue_inadmissible() and world.has_heads()):
             return Settlement(tuple(results), settled=True)
@@ -109,9 +109,10 @@ def settle(world: World, now: Now, max_cycles: int, budget: Budget | None = None
         # A head that left the line makes the state another one: to compare costs as much as there are workloads.
         stays = result.idle and all(each.in_line for each in result.waiting)
         state = world.signature() if stays else None
-        if state is not None and state == idle_state and not world.requeue_inadmissible():
+        # A flavor search that goes on where it stopped may come round to a state after several idle cycles.
+        if state in idle_states and not world.requeue_inadmissible():
             return Settlement(tuple(results), settled=True)
-        idle_state = state
+        idle_states = {*idle_states, state} if stays else set()
         if any(preemptions[p.workload] >= _SUSPICIOUS for p in result.preempted):
             state = world.signature()
             if state in seen:
