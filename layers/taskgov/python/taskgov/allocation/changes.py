@@ -1,17 +1,13 @@
-"""Turn what is to be into writes: what each quota that differs is to hold, and the room that there is for it."""
+"""One change for each quota that differs: what it is to hold, why, and which version it is made from."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 
 from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.desired import Desired
-from taskgov.allocation.low_write import low_config, queue_amounts
 from taskgov.allocation.parts import accelerators_of, add, need, row_key
-from taskgov.allocation.plan import DELETIONS, Change, ChangeKind, Prediction, Reason, TeamAllocation
-from taskgov.allocation.scheduler import NEEDS_RETRY, scheduler_changes
+from taskgov.allocation.plan import Change, ChangeKind, Reason, TeamAllocation
+from taskgov.allocation.scheduler import NEEDS_RETRY
 from taskgov.allocation.standing import TeamPromise
-from taskgov.allocation.waves import Amounts, Room, Wave, Write, Writes, arrange
 from taskgov.allocation.wording import said_setting
 from taskgov.allocation.written import NEVER_IN_FORCE
 from taskgov.hyperpod.equality import is_same_config, is_same_target
@@ -19,7 +15,6 @@ from taskgov.hyperpod.instance_types import InstanceResources
 from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig, ComputeQuotaResource
 from taskgov.hyperpod.ratio import complete
 from taskgov.quantities import CPU, GIBIBYTE, MEMORY
-from taskgov.snapshot.model import Snapshot
 
 MAX_SENTENCES = 3
 """Rows that a change's sentence tells; the allocations of the plan tell all."""
@@ -27,133 +22,36 @@ MAX_SENTENCES = 3
 Capacities = Mapping[str, TypeCapacity]
 
 
-def writes(
-    snapshot: Snapshot,
-    desired: Iterable[Desired],
-    capacities: Capacities,
-    stuck: Iterable[ComputeQuota] = (),
-    *,
-    overcommit: bool = False,
-) -> Writes:
-    """Return what has to be written so that every quota is as desired, and the cluster policy too.
+def change_of(desired: Desired, capacities: Capacities, names: set[str]) -> Change:
+    """Return the whole change of one quota, before it is split into two writes or placed in a wave.
 
-    What is `stuck` is deleted first. With `overcommit` promises on types without nodes are declared, and not bound.
+    `names` are those that quotas of the cluster have; the name of a new quota is added to them.
     """
-    failed, wanted = tuple(stuck), tuple(desired)
-    names = {quota.name for quota in snapshot.quotas}
-    made = [_write(_change(each, capacities, names), capacities) for each in wanted if _differs(each, capacities)]
-    policy = list(scheduler_changes(snapshot))
-    deleted = [change for change in policy if change.kind in DELETIONS]
-    deleted += [_deletion(quota, capacities) for quota in failed]
-    first: list[Wave] = [
-        tuple(_write(change, capacities) for change in changes)
-        for changes in (deleted, [change for change in policy if change.kind not in DELETIONS])
-        if changes
-    ]
-    room = _room(snapshot, failed, capacities, overcommit=overcommit)
-    for wave in first:
-        room.after(wave)
-    arranged = arrange(first, made, room, partial(_split, capacities=capacities))
-    # What cannot be created again is not deleted either.
-    lost = {change.team for change in arranged.left_out if change.kind is ChangeKind.CREATE_QUOTA}
-    kept = [each for each in wanted if each.promise.failed is None or each.promise.team not in lost]
-    if len(kept) == len(wanted):
-        return arranged
-    spared = {each.promise.failed.compute_quota_id for each in wanted if each.promise.failed and each not in kept}
-    left = [quota for quota in failed if quota.compute_quota_id not in spared]
-    again = writes(snapshot, kept, capacities, left, overcommit=overcommit)
-    return replace(again, left_out=(*(c for c in arranged.left_out if c.team in lost), *again.left_out))
-
-
-def in_order(waves: Iterable[Wave], prediction: Prediction) -> tuple[Change, ...]:
-    """Return the changes of a path, numbered, each with its wave and whom that preempts."""
-    lost: dict[int, list[str]] = {}
-    for effect in prediction.effects:
-        if effect.effect == "preempted":
-            lost.setdefault(effect.wave, []).append(f"{effect.namespace}/{effect.name}")
-    placed = [(number, write.change) for number, wave in enumerate(waves, 1) for write in wave]
-    return tuple(
-        replace(
-            change,
-            index=index,
-            wave=number,
-            preempts=tuple(lost.get(number, ())),
-            because=change.because + _preempts(number, lost.get(number, ())),
-        )
-        for index, (number, change) in enumerate(placed)
+    quota, promise = desired.promise.quota, desired.promise
+    moved = sorted((line for line in desired.lines if line.reason is not Reason.UNCHANGED), key=_weight)
+    return Change(
+        index=0,
+        kind=ChangeKind.CREATE_QUOTA if quota is None else ChangeKind.UPDATE_QUOTA,
+        team=promise.team,
+        resource_id=None if quota is None else quota.compute_quota_id,
+        name=_new_name(promise, names) if quota is None else quota.name,
+        target_version=None if quota is None else quota.compute_quota_version,
+        before=None if quota is None else quota.compute_quota_config,
+        after=desired.config,
+        target_before=None if quota is None else quota.compute_quota_target,
+        target_after=desired.target,
+        gpus_before=gpus_of(_before(desired), capacities),
+        gpus_after=gpus_of(desired.config, capacities),
+        reason=_reason(desired, moved),
+        because=_sentence(desired, moved),
+        promise=promise.digest,
+        adopted=promise.adopted,
+        leased=desired.leased,
+        demand=desired.demand,
     )
 
 
-def _preempts(wave: int, workloads: Sequence[str]) -> str:
-    if not workloads:
-        return ""
-    more = len(workloads) - MAX_SENTENCES
-    return f"; wave {wave} preempts {', '.join(workloads[:MAX_SENTENCES])}" + (f" and {more} more" if more > 0 else "")
-
-
-def _room(snapshot: Snapshot, failed: Iterable[ComputeQuota], capacities: Capacities, *, overcommit: bool) -> Room:
-    """Return the room for raises; a quota whose creation failed takes none, and leaves none when it is deleted."""
-    never = {quota.compute_quota_id for quota in failed if quota.status in NEVER_IN_FORCE}
-    standing = [quota for quota in snapshot.quotas if quota.compute_quota_id not in never]
-    sums = _flat(quota_sums(standing, capacities))
-    total = _flat({name: capacity.total for name, capacity in capacities.items()})
-    planned = (name for name, capacity in capacities.items() if overcommit and not capacity.has_nodes)
-    return Room(sums, total, planned)
-
-
-def _flat(by_type: Mapping[str, Mapping[str, int]]) -> Amounts:
-    return {(name, resource): amount for name, vector in by_type.items() for resource, amount in vector.items()}
-
-
-def _write(change: Change, capacities: Capacities) -> Write:
-    """Return a change with what it does to the sums, and whether anything falls or rises, in sums or in its queue."""
-    before = change.before if isinstance(change.before, ComputeQuotaConfig) else ComputeQuotaConfig()
-    after = change.after if isinstance(change.after, ComputeQuotaConfig) else ComputeQuotaConfig()
-    sums = _difference(*(_flat(_vectors(each.compute_quota_resources, capacities)) for each in (before, after)))
-    queue = _difference(*(queue_amounts(each, _resources_of(capacities)) for each in (before, after)))
-    moves = (*sums.values(), *queue.values())
-    return Write(change, sums, any(move < 0 for move in moves), any(move > 0 for move in moves))
-
-
-def _difference(before: Amounts, after: Amounts) -> Amounts:
-    moves = {place: after.get(place, 0) - before.get(place, 0) for place in sorted({*before, *after})}
-    return {place: move for place, move in moves.items() if move}
-
-
-def _resources_of(capacities: Capacities) -> Callable[[str], InstanceResources | None]:
-    return lambda name: capacities[name].resources
-
-
-def _split(write: Write, capacities: Capacities) -> tuple[Write, Write] | None:
-    """Return the two writes of a quota that gives and takes; None where parts of an unknown type would be split."""
-    whole = write.change
-    if not isinstance(whole.before, ComputeQuotaConfig) or not isinstance(whole.after, ComputeQuotaConfig):
-        return None
-    low = low_config(whole.before, whole.after, _resources_of(capacities))
-    if low is None or is_same_config(low, whole.before):
-        return None
-    gpus = _gpus(low, capacities)
-    first = replace(
-        whole,
-        after=low,
-        target_after=whole.target_before,
-        gpus_after=gpus,
-        is_low=True,
-        leased=None,
-        demand=None,
-        because=f"{whole.because}; first of two writes: what it gives",
-    )
-    second = replace(
-        whole,
-        before=low,
-        target_version=None,
-        gpus_before=gpus,
-        because=f"{whole.because}; second of two writes: what it takes",
-    )
-    return _write(first, capacities), _write(second, capacities)
-
-
-def _deletion(quota: ComputeQuota, capacities: Capacities) -> Change:
+def deletion_of(quota: ComputeQuota, capacities: Capacities) -> Change:
     """Return the deletion of a quota that failed. One whose creation failed never was in force: it takes nothing."""
     never_held = quota.status in NEVER_IN_FORCE
     why = f"status {quota.status}: {quota.failure_reason or 'no reason given'}"
@@ -168,41 +66,15 @@ def _deletion(quota: ComputeQuota, capacities: Capacities) -> Change:
         after=ComputeQuotaConfig(),
         target_before=quota.compute_quota_target,
         target_after=quota.compute_quota_target,
-        gpus_before=0 if never_held else _gpus(quota.compute_quota_config, capacities),
+        gpus_before=0 if never_held else gpus_of(quota.compute_quota_config, capacities),
         gpus_after=0,
         reason=Reason.RECOVERY,
         because=f"{why}; it is deleted, and created again once it is gone",
     )
 
 
-def quota_sums(quotas: Iterable[ComputeQuota], capacities: Capacities) -> dict[str, dict[str, int]]:
-    """Return what all quotas take together, by instance type; what cannot be compared is left out."""
-    by_type: dict[str, list[Mapping[str, int]]] = {}
-    for quota in quotas:
-        for name, vector in _vectors(quota.compute_quota_config.compute_quota_resources, capacities).items():
-            by_type.setdefault(name, []).append(vector)
-    return {name: add(vectors) for name, vectors in by_type.items()}
-
-
-def _vectors(rows: Iterable[ComputeQuotaResource], capacities: Capacities) -> dict[str, Mapping[str, int]]:
-    vectors: dict[str, Mapping[str, int]] = {}
-    for row in rows:
-        vector = need(row, capacities[row.instance_type].resources) or {}
-        earlier = vectors.get(row.instance_type)
-        vectors[row.instance_type] = vector if earlier is None else add((earlier, vector))
-    return vectors
-
-
-def _gpus(config: ComputeQuotaConfig, capacities: Capacities) -> float:
-    return accelerators_of(add(_vectors(config.compute_quota_resources, capacities).values()))
-
-
-def _before(desired: Desired) -> ComputeQuotaConfig:
-    quota = desired.promise.quota
-    return ComputeQuotaConfig() if quota is None else quota.compute_quota_config
-
-
-def _differs(desired: Desired, capacities: Capacities) -> bool:
+def differs(desired: Desired, capacities: Capacities) -> bool:
+    """Say whether a quota has to be written; values that HyperPod filled in by ratio are no difference."""
     quota = desired.promise.quota
     if quota is None:
         return bool(desired.config.compute_quota_resources)
@@ -212,6 +84,35 @@ def _differs(desired: Desired, capacities: Capacities) -> bool:
         or quota.status == NEEDS_RETRY
         or not is_same_config(_as_asked(quota.compute_quota_config, desired.config, capacities), desired.config)
     )
+
+
+def quota_sums(quotas: Iterable[ComputeQuota], capacities: Capacities) -> dict[str, dict[str, int]]:
+    """Return what all quotas take together, by instance type; what cannot be compared is left out."""
+    by_type: dict[str, list[Mapping[str, int]]] = {}
+    for quota in quotas:
+        for name, vector in vectors_of(quota.compute_quota_config.compute_quota_resources, capacities).items():
+            by_type.setdefault(name, []).append(vector)
+    return {name: add(vectors) for name, vectors in by_type.items()}
+
+
+def vectors_of(rows: Iterable[ComputeQuotaResource], capacities: Capacities) -> dict[str, Mapping[str, int]]:
+    """Return what rows take, by instance type, in the units of `taskgov.allocation.parts`."""
+    vectors: dict[str, Mapping[str, int]] = {}
+    for row in rows:
+        vector = need(row, capacities[row.instance_type].resources) or {}
+        earlier = vectors.get(row.instance_type)
+        vectors[row.instance_type] = vector if earlier is None else add((earlier, vector))
+    return vectors
+
+
+def gpus_of(config: ComputeQuotaConfig, capacities: Capacities) -> float:
+    """Return the accelerators that a quota takes, over all types; partitions in sevenths of a GPU."""
+    return accelerators_of(add(vectors_of(config.compute_quota_resources, capacities).values()))
+
+
+def _before(desired: Desired) -> ComputeQuotaConfig:
+    quota = desired.promise.quota
+    return ComputeQuotaConfig() if quota is None else quota.compute_quota_config
 
 
 def _as_asked(actual: ComputeQuotaConfig, asked: ComputeQuotaConfig, capacities: Capacities) -> ComputeQuotaConfig:
@@ -246,31 +147,6 @@ def _is_filled(
 ) -> bool:
     given = getattr(actual, name)
     return getattr(asked, name) is None and given is not None and any(abs(given - each) < 0.01 for each in by_ratio)
-
-
-def _change(desired: Desired, capacities: Capacities, names: set[str]) -> Change:
-    quota, promise = desired.promise.quota, desired.promise
-    moved = sorted((line for line in desired.lines if line.reason is not Reason.UNCHANGED), key=_weight)
-    return Change(
-        index=0,
-        kind=ChangeKind.CREATE_QUOTA if quota is None else ChangeKind.UPDATE_QUOTA,
-        team=promise.team,
-        resource_id=None if quota is None else quota.compute_quota_id,
-        name=_new_name(promise, names) if quota is None else quota.name,
-        target_version=None if quota is None else quota.compute_quota_version,
-        before=None if quota is None else quota.compute_quota_config,
-        after=desired.config,
-        target_before=None if quota is None else quota.compute_quota_target,
-        target_after=desired.target,
-        gpus_before=_gpus(_before(desired), capacities),
-        gpus_after=_gpus(desired.config, capacities),
-        reason=_reason(desired, moved),
-        because=_sentence(desired, moved),
-        promise=promise.digest,
-        adopted=promise.adopted,
-        leased=desired.leased,
-        demand=desired.demand,
-    )
 
 
 def _new_name(promise: TeamPromise, taken: set[str]) -> str:

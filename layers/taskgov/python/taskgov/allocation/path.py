@@ -41,7 +41,8 @@ MOST_WAVES: Final = 12
 SEARCH_STEPS: Final = 20_000
 """Model steps that the search for a better path may take, beside those that play the shortest one."""
 
-_Cost = tuple[int, int, int, int, int]
+_Harm = tuple[bool, int, int, int, int]
+_Cost = tuple[_Harm, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +181,7 @@ class _Choice:
         while steps and not self._is_tired():
             reached, waves, left = steps.pop()
             cost = self._cost(Path(waves, reached))
-            if best is not None and cost[:4] >= best[0][:4]:
+            if best is not None and cost[0] >= best[0][0]:
                 continue
             done = {id(wave[0]) for wave in waves}
             keys = {write.key for write in writes if id(write) not in done and write.change.is_low}
@@ -211,7 +212,7 @@ class _Choice:
         while at + 1 < len(waves):
             merged = (*waves[:at], (*waves[at], *waves[at + 1]), *waves[at + 2 :])
             trial = None if self._is_tired() else self._tried(merged, self._cost(path))
-            if trial is not None and self._cost(trial)[:4] <= self._cost(path)[:4]:
+            if trial is not None and self._cost(trial)[0] <= self._cost(path)[0]:
                 path, waves = trial, list(merged)
             else:
                 at += 1
@@ -235,7 +236,7 @@ class _Choice:
                 return None
             seen.update(keys)
         try:
-            if self._cost(self._played(path, every_order=False))[:4] > cost[:4]:
+            if self._cost(self._played(path, every_order=False))[0] > cost[0]:
                 return None
             played = self._played(path)
         except LoopError:
@@ -253,14 +254,19 @@ class _Choice:
 
     @staticmethod
     def _is_best(path: Path) -> bool:
-        return not path.end.losses
+        return not path.end.losses and not path.end.not_played
 
     def _cost(self, path: Path) -> _Cost:
-        """Return the GPUs and workloads that a path preempts and its end does not, all of them, and its waves."""
+        """Return the harm that a path does, the gravest first, and its waves.
+
+        Harm is that not all of it could be played; the GPUs and workloads that it preempts and its end does not; and
+        all that it preempts.
+        """
         losses = path.end.losses
         beyond = sum(gpus_of(loss.held) for key, loss in losses.items() if key not in self._unavoidable)
         more = sum(key not in self._unavoidable for key in losses)
-        return beyond, more, path.end.gpus, len(losses), len(path.waves)
+        harm = bool(path.end.not_played), beyond, more, path.end.gpus, len(losses)
+        return harm, len(path.waves)
 
     def _rank(self, write: Write) -> tuple[int, str]:
         return self._ranks.get(write.change.team, _OTHER), write.name

@@ -13,7 +13,7 @@ from typing import Literal
 from taskgov.allocation.allocate import TypeAllocation, allocate
 from taskgov.allocation.budgets import borrowing_resumes_at, budget_findings, out_of_budget
 from taskgov.allocation.capacity import TypeCapacity, count_capacity
-from taskgov.allocation.changes import in_order, quota_sums, writes
+from taskgov.allocation.changes import quota_sums
 from taskgov.allocation.codec import changes_sha256
 from taskgov.allocation.desired import Desired, Wishes
 from taskgov.allocation.goals import goals_of, wanted_goals
@@ -26,6 +26,7 @@ from taskgov.allocation.path import predicted_path
 from taskgov.allocation.plan import Change, Outcome, Plan, Prediction, TeamAllocation
 from taskgov.allocation.progress import no_progress
 from taskgov.allocation.standing import Standings, sort_out
+from taskgov.allocation.writes import in_order, writes
 from taskgov.findings import Finding, Severity
 from taskgov.hyperpod.instance_types import InstanceTypeTable, is_instance_type_name
 from taskgov.hyperpod.model import ComputeQuota

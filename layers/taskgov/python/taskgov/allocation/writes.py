@@ -1,0 +1,152 @@
+"""What has to be written so that every quota is as desired, and the room that there is for it on the way."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from taskgov.allocation.changes import (
+    MAX_SENTENCES,
+    Capacities,
+    change_of,
+    deletion_of,
+    differs,
+    gpus_of,
+    quota_sums,
+    vectors_of,
+)
+from taskgov.allocation.desired import Desired
+from taskgov.allocation.low_write import low_config, queue_amounts
+from taskgov.allocation.plan import DELETIONS, Change, ChangeKind, Prediction
+from taskgov.allocation.scheduler import scheduler_changes
+from taskgov.allocation.waves import Amounts, Room, Wave, Write, Writes, arrange
+from taskgov.allocation.written import NEVER_IN_FORCE
+from taskgov.hyperpod.equality import is_same_config
+from taskgov.hyperpod.instance_types import InstanceResources
+from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig
+from taskgov.snapshot.model import Snapshot
+
+
+def writes(
+    snapshot: Snapshot,
+    desired: Iterable[Desired],
+    capacities: Capacities,
+    stuck: Iterable[ComputeQuota] = (),
+    *,
+    overcommit: bool = False,
+) -> Writes:
+    """Return what has to be written so that every quota is as desired, and the cluster policy too.
+
+    What is `stuck` is deleted first. With `overcommit` promises on types without nodes are declared, and not bound.
+    """
+    failed, wanted = tuple(stuck), tuple(desired)
+    names = {quota.name for quota in snapshot.quotas}
+    made = [_write(change_of(each, capacities, names), capacities) for each in wanted if differs(each, capacities)]
+    policy = list(scheduler_changes(snapshot))
+    deleted = [change for change in policy if change.kind in DELETIONS]
+    deleted += [deletion_of(quota, capacities) for quota in failed]
+    first: list[Wave] = [
+        tuple(_write(change, capacities) for change in changes)
+        for changes in (deleted, [change for change in policy if change.kind not in DELETIONS])
+        if changes
+    ]
+    room = _room(snapshot, failed, capacities, overcommit=overcommit)
+    for wave in first:
+        room.after(wave)
+    arranged = arrange(first, made, room, partial(_split, capacities=capacities))
+    # What cannot be created again is not deleted either.
+    lost = {change.team for change in arranged.left_out if change.kind is ChangeKind.CREATE_QUOTA}
+    kept = [each for each in wanted if each.promise.failed is None or each.promise.team not in lost]
+    if len(kept) == len(wanted):
+        return arranged
+    spared = {each.promise.failed.compute_quota_id for each in wanted if each.promise.failed and each not in kept}
+    left = [quota for quota in failed if quota.compute_quota_id not in spared]
+    again = writes(snapshot, kept, capacities, left, overcommit=overcommit)
+    return replace(again, left_out=(*(c for c in arranged.left_out if c.team in lost), *again.left_out))
+
+
+def in_order(waves: Iterable[Wave], prediction: Prediction) -> tuple[Change, ...]:
+    """Return the changes of a path, numbered, each with its wave and whom that preempts."""
+    lost: dict[int, list[str]] = {}
+    for effect in prediction.effects:
+        if effect.effect == "preempted":
+            lost.setdefault(effect.wave, []).append(f"{effect.namespace}/{effect.name}")
+    placed = [(number, write.change) for number, wave in enumerate(waves, 1) for write in wave]
+    return tuple(
+        replace(
+            change,
+            index=index,
+            wave=number,
+            preempts=tuple(lost.get(number, ())),
+            because=change.because + _preempts(number, lost.get(number, ())),
+        )
+        for index, (number, change) in enumerate(placed)
+    )
+
+
+def _preempts(wave: int, workloads: Sequence[str]) -> str:
+    if not workloads:
+        return ""
+    more = len(workloads) - MAX_SENTENCES
+    return f"; wave {wave} preempts {', '.join(workloads[:MAX_SENTENCES])}" + (f" and {more} more" if more > 0 else "")
+
+
+def _room(snapshot: Snapshot, failed: Iterable[ComputeQuota], capacities: Capacities, *, overcommit: bool) -> Room:
+    """Return the room for raises; a quota whose creation failed takes none, and leaves none when it is deleted."""
+    never = {quota.compute_quota_id for quota in failed if quota.status in NEVER_IN_FORCE}
+    standing = [quota for quota in snapshot.quotas if quota.compute_quota_id not in never]
+    sums = _flat(quota_sums(standing, capacities))
+    total = _flat({name: capacity.total for name, capacity in capacities.items()})
+    planned = (name for name, capacity in capacities.items() if overcommit and not capacity.has_nodes)
+    return Room(sums, total, planned)
+
+
+def _flat(by_type: Mapping[str, Mapping[str, int]]) -> Amounts:
+    return {(name, resource): amount for name, vector in by_type.items() for resource, amount in vector.items()}
+
+
+def _write(change: Change, capacities: Capacities) -> Write:
+    """Return a change with what it does to the sums, and whether anything falls or rises, in sums or in its queue."""
+    before = change.before if isinstance(change.before, ComputeQuotaConfig) else ComputeQuotaConfig()
+    after = change.after if isinstance(change.after, ComputeQuotaConfig) else ComputeQuotaConfig()
+    sums = _difference(*(_flat(vectors_of(each.compute_quota_resources, capacities)) for each in (before, after)))
+    queue = _difference(*(queue_amounts(each, _resources_of(capacities)) for each in (before, after)))
+    moves = (*sums.values(), *queue.values())
+    return Write(change, sums, any(move < 0 for move in moves), any(move > 0 for move in moves))
+
+
+def _difference(before: Amounts, after: Amounts) -> Amounts:
+    moves = {place: after.get(place, 0) - before.get(place, 0) for place in sorted({*before, *after})}
+    return {place: move for place, move in moves.items() if move}
+
+
+def _resources_of(capacities: Capacities) -> Callable[[str], InstanceResources | None]:
+    return lambda name: capacities[name].resources
+
+
+def _split(write: Write, capacities: Capacities) -> tuple[Write, Write] | None:
+    """Return the two writes of a quota that gives and takes; None where parts of an unknown type would be split."""
+    whole = write.change
+    if not isinstance(whole.before, ComputeQuotaConfig) or not isinstance(whole.after, ComputeQuotaConfig):
+        return None
+    low = low_config(whole.before, whole.after, _resources_of(capacities))
+    if low is None or is_same_config(low, whole.before):
+        return None
+    gpus = gpus_of(low, capacities)
+    first = replace(
+        whole,
+        after=low,
+        target_after=whole.target_before,
+        gpus_after=gpus,
+        is_low=True,
+        leased=None,
+        demand=None,
+        because=f"{whole.because}; first of two writes: what it gives",
+    )
+    second = replace(
+        whole,
+        before=low,
+        target_version=None,
+        gpus_before=gpus,
+        because=f"{whole.because}; second of two writes: what it takes",
+    )
+    return _write(first, capacities), _write(second, capacities)
