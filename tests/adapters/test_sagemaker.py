@@ -150,6 +150,19 @@ def test_a_cluster_without_a_cluster_policy_has_none(stub: Stubber, sagemaker: S
     assert sagemaker.scheduler_config(CLUSTER_ARN) is None
 
 
+def test_a_cluster_policy_that_is_listed_and_gone_by_then_is_none(stub: Stubber, sagemaker: SageMaker) -> None:
+    summary = {
+        "ClusterSchedulerConfigArn": "arn:aws:sagemaker:us-east-1:111122223333:cluster-scheduler-config/config000001",
+        "ClusterSchedulerConfigId": "config000001",
+        "Name": "policy",
+        "CreationTime": datetime(2026, 11, 20, tzinfo=UTC),
+        "Status": "Deleting",
+    }
+    stub.add_response("list_cluster_scheduler_configs", {"ClusterSchedulerConfigSummaries": [summary]})
+    stub.add_client_error("describe_cluster_scheduler_config", "ResourceNotFound")
+    assert sagemaker.scheduler_config(CLUSTER_ARN) is None
+
+
 def test_the_cluster_policy_is_updated_at_its_version(stub: Stubber, sagemaker: SageMaker) -> None:
     arn = "arn:aws:sagemaker:us-east-1:111122223333:cluster-scheduler-config/config000001"
     stub.add_response(

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from taskgov.allocation import path
+from taskgov.allocation.codec import changes_sha256
 from taskgov.allocation.plan import ChangeKind, Outcome, Plan
 from taskgov.allocation.planner import plan_quotas
 from taskgov.hyperpod.model import ComputeQuota, SchedulerConfig
@@ -274,3 +275,39 @@ def test_a_world_at_rest_with_mixed_parts_reaches_every_promise() -> None:
         quota("shared-pool", row(G6, Accelerators=7, VCpu=44, MemoryInGiB=72), settings=lends),
     ]
     reaches_its_goal(snapshot(policy, nodes(3, G6), quotas))
+
+
+# What a person approves, and what is left in between
+
+
+def test_the_digest_of_the_changes_does_not_depend_on_the_jobs_that_run() -> None:
+    busy = plan_of(returned(job("bee", "bee-runs", 4, minute=1)))
+    calm = plan_of(returned(job("bee", "bee-runs", 2, minute=1)))
+    assert [change.wave for change in busy.changes] != [change.wave for change in calm.changes]
+    assert changes_sha256(busy) == changes_sha256(calm)
+
+
+def test_the_digest_of_the_changes_is_another_for_another_goal() -> None:
+    plans = [
+        plan_of(snapshot(document(fixed("a", row(Count=count)), pool=False), nodes(4), [quota("a", row(Count=1))]))
+        for count in (2, 3)
+    ]
+    assert changes_sha256(plans[0]) != changes_sha256(plans[1])
+
+
+def test_a_quota_between_its_two_writes_is_reported_and_judged_from_what_stood_before() -> None:
+    policy = document(fixed("a", row(Count=5)), pool=False, guardrails={"maxIncreasePercent": 30})
+    low = quota("a", row(Count=1), version=2)
+    written = AppliedQuota(
+        compute_quota_id=low.compute_quota_id,
+        version=2,
+        config=low.compute_quota_config,
+        target=low.compute_quota_target,
+        plan_id="plan-1",
+        at=NOW,
+        began_from=quota("a", row(Count=4)).compute_quota_config,
+    )
+    plan = plan_of(snapshot(policy, nodes(5), [low], applied=(written,)))
+    assert plan.outcome is Outcome.APPLY
+    assert [finding.code for finding in plan.findings] == ["between-writes"]
+    assert plan.changes[0].began_from == written.began_from

@@ -10,10 +10,13 @@ from taskgov.allocation.plan import Change
 from taskgov.allocation.standing import hand_edit
 from taskgov.contracts.steps import Direction
 from taskgov.errors import ConflictError, ThrottledError
-from taskgov.snapshot.model import AppliedQuota
+from taskgov.ports import Written
+from taskgov.services.plan_path import path_of
+from taskgov.services.write_records import WriteRecords
+from taskgov.snapshot.model import AppliedQuota, began_from
 from tests.services.test_apply_change import ForgetfulState, World
 from tests.support.memory import CLUSTER_ARN
-from tests.support.plans import instances, low_write, second_write, target, update
+from tests.support.plans import instances, low_write, plan_of, second_write, target, update
 
 
 @pytest.fixture
@@ -149,3 +152,49 @@ def test_a_record_that_was_kept_before_there_were_two_writes_is_read(world: Worl
     assert not kept.keys() & {"began_from", "leased"}
     read = APPLIED.validate_python(kept)
     assert (read.began_from, read.leased) == (None, None)
+
+
+def test_a_path_that_was_broken_off_stays_known_when_the_plan_after_it_is_taken_back(world: World) -> None:
+    """Plan 1 ends at its low write of 1; plan 2 writes 3 and is rolled back: limits still judge from 2."""
+    world.run(*both(world))
+    onward = replace(update(0, "team-a", world.a, 1, 3), target_version=2, began_from=instances(2))
+    world.run(onward)
+    assert record(world).began_from is None
+    world.run(onward, direction=Direction.RESTORE)
+    assert (record(world).config, record(world).began_from) == (instances(1), instances(2))
+
+
+def test_a_low_write_whose_record_was_lost_is_known_by_its_announcement(world: World) -> None:
+    world.run(replace(update(0, "team-a", world.a, 2, 4)))
+    low = replace(low_write(0, "team-a", world.a, 4, 1), target_version=2)
+    forgetful = ForgetfulState(lock=world.state.lock, applied=world.state.applied, owners=world.state.owners)
+    world.use_case = replace(world.use_case, state=forgetful)
+    with pytest.raises(ThrottledError):
+        world.run(low)
+    quota = world.hyperpod.quota(world.a)
+    assert (world.count_of(world.a), record(world).version) == (1, 2)
+    assert not hand_edit(quota, record(world))
+    assert began_from(record(world), quota.compute_quota_version) == instances(4)
+
+
+def test_a_restored_low_write_whose_record_was_lost_is_recorded_by_the_one_that_tries_again(world: World) -> None:
+    world.run(*both(world))
+    world.run(*both(world), index=1)
+    kept = world.use_case
+    forgetful = ForgetfulState(lock=world.state.lock, applied=world.state.applied, owners=world.state.owners)
+    world.use_case = replace(kept, state=forgetful)
+    with pytest.raises(ThrottledError):
+        world.run(*both(world), index=1, direction=Direction.RESTORE)
+    world.use_case = kept
+    world.run(*both(world), index=1, direction=Direction.RESTORE)
+    assert (record(world).config, record(world).began_from) == (instances(1), instances(2))
+
+
+def test_a_quota_that_is_made_anew_at_a_version_that_it_had_before_is_recorded(world: World) -> None:
+    """The `kueue` backend has one id for a team, and versions begin at 1 again."""
+    world.run(*both(world))
+    world.state.record_applied(CLUSTER_ARN, replace(record(world), version=2, plan_id="plan-0", config=instances(9)))
+    WriteRecords(world.state, world.clock).remember(
+        plan_of(*both(world)), both(world)[0], path_of(both(world), both(world)[0]), Written(world.a, 2)
+    )
+    assert record(world).config == instances(1)

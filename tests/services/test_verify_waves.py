@@ -246,3 +246,18 @@ def test_the_cluster_policy_is_deleted_and_created_again(world: World) -> None:
     world.hyperpod.create_scheduler_config(CLUSTER_ARN, "cluster-policy", policy(training=70))
     assert world.verify(*changes, following=2).matches
     assert world.verify(*changes, following=1).matches
+
+
+def test_a_weight_that_was_not_taken_over_is_a_problem(world: World) -> None:
+    heavier = replace(
+        update(0, "team-a", A, 2, 3), target_after=target("team-a").model_copy(update={"fair_share_weight": 50})
+    )
+    world.write(A, 3)
+    assert world.verify(heavier, following=1).problems == ("team-a holds 3 x ml.g5.8xlarge, and not what it should",)
+
+
+def test_a_quota_that_somebody_deleted_is_not_waited_for(world: World) -> None:
+    world.write(A, 3)
+    world.record(A, 2, 3)
+    world.hyperpod.stored.pop(A)
+    assert world.verify(update(0, "team-a", A, 2, 3), following=1).problems == ("team-a: it does not exist",)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from taskgov_cli.deployed import Deployed
 
-HELD_FOR: Final = 900
+HELD_FOR: Final = 1800
 """Seconds for each wave, after which runs may take the lock over, should the command die."""
 FREE_OR_EXPIRED: Final = "attribute_not_exists(lockOwner) OR lockExpires < :now"
 

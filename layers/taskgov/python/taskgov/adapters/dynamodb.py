@@ -6,7 +6,7 @@ machine; here it is only looked at.
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from boto3.dynamodb.conditions import Key
 from pydantic import TypeAdapter, ValidationError
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 APPLIED = TypeAdapter(AppliedQuota)
 POLICY = TypeAdapter(AppliedPolicy)
+Record = TypeVar("Record")
 RUN_DAYS = 400
 """Records of runs are kept a little longer than a year, for yearly reviews."""
 ONCE_DAYS = 30
@@ -106,8 +107,8 @@ class Table:
 
     def applied_policy(self, cluster_arn: str) -> AppliedPolicy | None:
         """Return what was last written to the cluster policy, or None."""
-        found = [POLICY.validate_json(item["record"]) for item in self._items(cluster_arn, "POLICY")]
-        return found[0] if found else None
+        items = self._items(cluster_arn, "POLICY")
+        return _record(POLICY, items[0]) if items else None
 
     def record_policy(self, cluster_arn: str, applied: AppliedPolicy) -> None:
         """Keep what was written to the cluster policy."""
@@ -226,9 +227,13 @@ def _moment(text: object) -> datetime:
 
 
 def _applied(item: Mapping[str, Any]) -> AppliedQuota:
+    return _record(APPLIED, item)
+
+
+def _record(form: TypeAdapter[Record], item: Mapping[str, Any]) -> Record:
     """Read a record; raises UpstreamError for one that cannot be read: no plan is made on half of the past."""
     try:
-        return APPLIED.validate_json(item["record"])
+        return form.validate_json(item["record"])
     except ValidationError as error:
         raise UpstreamError(f"the record {item['sk']} of {item['pk']} cannot be read: {error}") from error
 

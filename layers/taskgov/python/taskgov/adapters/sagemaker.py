@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from taskgov.adapters.errors import translated
+from taskgov.errors import NotFoundError
 from taskgov.hyperpod.model import (
     ClusterSchedulerConfig,
     ComputeQuota,
@@ -60,12 +61,21 @@ class SageMaker:
         return ComputeQuota.model_validate(answer)
 
     def scheduler_config(self, cluster_arn: str) -> ClusterSchedulerConfig | None:
-        """Return the cluster policy, or None. Summaries carry no SchedulerConfig, so it is described."""
+        """Return the cluster policy, or None. Summaries carry no SchedulerConfig, so it is described.
+
+        A list may still show one that is gone by then.
+        """
         summaries = self._pages(
             "list_cluster_scheduler_configs", "ClusterSchedulerConfigSummaries", ClusterArn=cluster_arn
         )
-        found = [summary["ClusterSchedulerConfigId"] for summary in summaries if summary["Status"] != GONE]
-        return self.scheduler_config_by_id(min(found)) if found else None
+        found = [summary for summary in summaries if summary["Status"] != GONE]
+        # What is being deleted comes last: another may have been created in its place.
+        for summary in sorted(found, key=lambda each: (each["Status"] == "Deleting", each["ClusterSchedulerConfigId"])):
+            try:
+                return self.scheduler_config_by_id(summary["ClusterSchedulerConfigId"])
+            except NotFoundError:
+                continue
+        return None
 
     def scheduler_config_by_id(self, scheduler_config_id: str) -> ClusterSchedulerConfig:
         """Return one cluster policy at its current version."""

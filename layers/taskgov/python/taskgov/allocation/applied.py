@@ -70,6 +70,9 @@ def _past(before: ComputeQuotaConfig, previous: AppliedQuota | None, now: dateti
 
 def _origin(change: Change, previous: AppliedQuota | None) -> ComputeQuotaConfig | None:
     """Return what the quota came from if this write leaves the low config of a path, else None."""
-    if previous is None or previous.began_from is None or not isinstance(change.before, ComputeQuotaConfig):
+    if previous is None or not isinstance(change.before, ComputeQuotaConfig):
         return None
-    return previous.began_from if is_same_config(previous.config, change.before) else None
+    for written in (previous, previous.announced):
+        if written is not None and written.began_from is not None and is_same_config(written.config, change.before):
+            return written.began_from
+    return None

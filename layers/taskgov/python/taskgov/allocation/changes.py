@@ -15,6 +15,7 @@ from taskgov.hyperpod.instance_types import InstanceResources
 from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig, ComputeQuotaResource
 from taskgov.hyperpod.ratio import complete
 from taskgov.quantities import CPU, GIBIBYTE, MEMORY
+from taskgov.snapshot.model import began_from
 
 MAX_SENTENCES = 3
 """Rows that a change's sentence tells; the allocations of the plan tell all."""
@@ -46,6 +47,7 @@ def change_of(desired: Desired, capacities: Capacities, names: set[str]) -> Chan
         because=_sentence(desired, moved),
         promise=promise.digest,
         adopted=promise.adopted,
+        began_from=began_from(promise.applied, None if quota is None else quota.compute_quota_version),
         leased=desired.leased,
         demand=desired.demand,
     )

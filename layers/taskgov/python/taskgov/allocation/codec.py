@@ -7,11 +7,11 @@ approval holds exactly as long as the changes stay the same, whatever else the w
 import hashlib
 import json
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from taskgov.allocation.plan import Change, Plan
+from taskgov.allocation.plan import POLICY_KINDS, Change, Plan
 
 
 def plan_to_json(plan: Plan) -> bytes:
@@ -25,12 +25,26 @@ def plan_from_json(text: bytes) -> Plan:
 
 
 def changes_sha256(plan: Plan) -> str:
-    """Return the digest of what the plan would write: kinds, resources, versions, values; no sentence, no verdict."""
-    data = _changes().dump_python(plan.changes, mode="json", by_alias=True, exclude=_NOT_WRITTEN)
+    """Return the digest of what the plan makes of each quota: kinds, resources, versions, values; no sentence.
+
+    The path there is left out (waves, low writes, order): it depends on the jobs that run, and changes with them.
+    """
+    paths: dict[str, list[Change]] = {}
+    for change in plan.changes:
+        paths.setdefault(f"{'policy' if change.kind in POLICY_KINDS else 'quota'} {change.name}", []).append(change)
+    ends = [(key, path[0], path[-1]) for key, path in sorted(paths.items())]
+    data = [(key, _written(first, _AFTER), _written(last, _BEFORE)) for key, first, last in ends]
     return hashlib.sha256(_canonical(data)).hexdigest()
 
 
-_NOT_WRITTEN: Any = {"__all__": {"because", "reason", "guardrails", "preempts", "leased", "demand"}}
+_SAID: Final = {"because", "reason", "guardrails", "preempts", "leased", "demand", "began_from"}
+_PATH: Final = {"index", "wave", "is_low"}
+_AFTER: Final = {"after", "target_after", "gpus_after"}
+_BEFORE: Final = {"before", "target_before", "gpus_before", "target_version"}
+
+
+def _written(change: Change, left_out: set[str]) -> Any:
+    return _change().dump_python(change, mode="json", by_alias=True, exclude=_SAID | _PATH | left_out)
 
 
 def _canonical(data: object) -> bytes:
@@ -43,5 +57,5 @@ def _plans() -> TypeAdapter[Plan]:
 
 
 @cache
-def _changes() -> TypeAdapter[tuple[Change, ...]]:
-    return TypeAdapter(tuple[Change, ...])
+def _change() -> TypeAdapter[Change]:
+    return TypeAdapter(Change)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from taskgov.allocation.plan import DELETIONS, POLICY_KINDS, Change
 from taskgov.allocation.standing import TeamPromise
 from taskgov.hyperpod.model import ComputeQuotaConfig
-from taskgov.snapshot.model import AppliedQuota, Snapshot
+from taskgov.snapshot.model import AppliedQuota, Snapshot, began_from
 
 NOTHING = ComputeQuotaConfig()
 
@@ -61,9 +61,7 @@ def starting_point(stands: ComputeQuotaConfig, version: int | None, applied: App
 
     While the low one of two writes stands, that is what it began from: the way back to it is no increase.
     """
-    if applied is not None and applied.began_from is not None and applied.version == version:
-        return applied.began_from
-    return stands
+    return began_from(applied, version) or stands
 
 
 class _Records:

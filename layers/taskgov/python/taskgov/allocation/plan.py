@@ -146,6 +146,8 @@ class Change:
     """Writes of one wave are sent together, and have settled before the next wave begins. From 1; 0 in old plans."""
     is_low: bool = False
     """The first of two writes of the quota: it gives, and takes nothing yet."""
+    began_from: ComputeQuotaConfig | None = None
+    """Where `before` is the low write of a path that was broken off: what stood before that path."""
     leased: Mapping[str, int] | None = None
     """Whole instances by type that leases bring (below zero: take) in `after`; None in old plans."""
     demand: Mapping[str, int] | None = None

@@ -109,7 +109,8 @@ def _work(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity], table: Ins
         *_left_out(to_write.left_out, capacities),
         *([stalled] if stalled else []),
     )
-    return _Work(lines, judged, prediction, findings, wanted.recheck_at)
+    # What has no effect is not tried again by itself.
+    return _Work(lines, judged, prediction, findings, None if stalled else wanted.recheck_at)
 
 
 @dataclass(frozen=True, slots=True)

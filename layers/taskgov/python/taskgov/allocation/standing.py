@@ -36,7 +36,7 @@ from taskgov.hyperpod.model import (
 )
 from taskgov.kueue.record import FOREIGN
 from taskgov.policy.document import EditPolicy, PolicyDocument, Share, TeamPolicy
-from taskgov.snapshot.model import AnnouncedWrite, AppliedQuota, QuotaEdit, Snapshot
+from taskgov.snapshot.model import AnnouncedWrite, AppliedQuota, QuotaEdit, Snapshot, began_from
 
 NO_UPDATE_MENDS: Final = {
     "Deleting": "wait until it is gone",
@@ -185,7 +185,15 @@ class _Sorting:
                 "team-frozen", Severity.INFO, quota, because, "take it out of guardrails.freeze when it may change"
             )
             return "the team is frozen"
+        self._note_between_writes(quota)
         return self._unmendable(quota) or self._hand_edited(quota)
+
+    def _note_between_writes(self, quota: ComputeQuota) -> None:
+        """Report a quota at its low write, whatever becomes of it in this plan."""
+        if began_from(self._applied.get(quota.compute_quota_id), quota.compute_quota_version) is not None:
+            because = f"a run was broken off after the first of the two writes of {quota.name}; it has less than before"
+            remedy = "let the plan be applied: it goes on from there"
+            self._note("between-writes", Severity.WARNING, quota, because, remedy)
 
     def _unmendable(self, quota: ComputeQuota) -> str | None:
         if quota.activation_state is ActivationState.DISABLED:

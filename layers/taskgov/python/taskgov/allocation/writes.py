@@ -70,7 +70,8 @@ def in_order(waves: Iterable[Wave], prediction: Prediction) -> tuple[Change, ...
     for effect in prediction.effects:
         if effect.effect == "preempted":
             lost.setdefault(effect.wave, []).append(f"{effect.namespace}/{effect.name}")
-    placed = [(number, write.change) for number, wave in enumerate(waves, 1) for write in wave]
+    by_name = (sorted(wave, key=lambda write: (write.name, write.key)) for wave in waves)
+    placed = [(number, write.change) for number, wave in enumerate(by_name, 1) for write in wave]
     return tuple(
         replace(
             change,

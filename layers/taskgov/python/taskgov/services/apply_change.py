@@ -78,7 +78,7 @@ class ApplyChange:
         if change.kind in DELETIONS:
             return self._delete(plan, change)
         if change.target_version is not None:
-            self._records.announce(plan, change, change.target_version + 1)
+            self._records.announce(plan, change, path, change.target_version + 1)
         try:
             return self._send(plan, change)
         except ConflictError:

@@ -106,6 +106,6 @@ def undone(change: Change, path: QuotaPath) -> Change:
         target_after=change.target_before,
         gpus_before=change.gpus_after,
         gpus_after=change.gpus_before,
-        is_low=earlier is not None and earlier.is_low,
+        is_low=earlier.is_low if earlier else change.began_from is not None,
         leased=earlier.leased if earlier else None,
     )

@@ -47,7 +47,9 @@ class RestoreChange:
         version = quota.compute_quota_version
         if not isinstance(change.before, ComputeQuotaConfig) or change.target_before is None:
             raise InvalidRequestError(f"change {change.index} does not say what stood before it")
+        back = undone(change, path)
         if holds(quota, change.before, change.target_before):
+            self.records.remember_announced(plan, back, path, Written(quota_id, version))
             return _untouched(change, quota_id, version)
         if not holds(quota, change.after, target_of(change)):
             raise ConflictError(
@@ -55,8 +57,7 @@ class RestoreChange:
             )
         if quota.status in IN_FLIGHT:
             return _in_flight(change, quota_id, version)
-        back = undone(change, path)
-        self.records.announce(plan, back, version + 1)
+        self.records.announce(plan, back, path, version + 1)
         written = self.hyperpod.update_quota(quota_id, version, change.before, change.target_before)
         self.records.remember(plan, back, path, written)
         return _restored(change, version, written)

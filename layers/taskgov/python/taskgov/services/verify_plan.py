@@ -7,10 +7,11 @@ the first). A write has settled when its version is to be seen and the status sa
 from dataclasses import dataclass
 
 from taskgov.allocation.codec import plan_from_json
-from taskgov.allocation.plan import DELETIONS, POLICY_KINDS, Change, Plan
+from taskgov.allocation.plan import DELETIONS, POLICY_KINDS, Change, ChangeKind, Plan
 from taskgov.allocation.wording import said_config
 from taskgov.contracts.steps import Direction, VerifyPlanRequest, VerifyPlanResult
 from taskgov.errors import NotFoundError
+from taskgov.hyperpod.equality import is_same_target
 from taskgov.hyperpod.model import (
     ClusterSchedulerConfig,
     ComputeQuota,
@@ -130,7 +131,9 @@ class _World:
 
     def is_unlisted(self, path: QuotaPath, target: ComputeQuotaTarget | None) -> bool:
         """Say whether this plan created a quota for the team that the list does not show yet."""
-        if path.is_policy or target is None:
+        if path.is_policy:
+            return path.last.kind is ChangeKind.CREATE_SCHEDULER_CONFIG or bool(path.deleted_ids)
+        if target is None or (path.first.kind is not ChangeKind.CREATE_QUOTA and not path.deleted_ids):
             return False
         listed = {quota.compute_quota_id for quota in self.quotas} | path.deleted_ids
         return any(
@@ -156,7 +159,7 @@ def _judged(
     if actual.status not in SETTLED:
         reason = actual.failure_reason or "no reason given"
         return f"{actual.name}: status {actual.status}: {reason}; {actual.name} holds {_content(actual)}"
-    return FINE if _holds(actual, wanted) else f"{actual.name} holds {_content(actual)}, and not what it should"
+    return FINE if _holds(actual, wanted, target) else f"{actual.name} holds {_content(actual)}, and not what it should"
 
 
 def _gone_over(plan: Plan, request: VerifyPlanRequest) -> tuple[QuotaPath, ...]:
@@ -179,7 +182,9 @@ def _stands(world: _World, path: QuotaPath) -> bool:
     actual = world.named(path)
     if actual is None:
         return bool(path.deleted_ids) and world.deleted(path.first) is None
-    return any(change.kind not in DELETIONS and _holds(actual, change.after) for change in path.changes)
+    return any(
+        change.kind not in DELETIONS and _holds(actual, change.after, change.target_after) for change in path.changes
+    )
 
 
 def _content(actual: Actual) -> str:
@@ -195,7 +200,11 @@ def _told(problems: list[str]) -> tuple[str, ...]:
     return (*shown[:MOST_PROBLEMS], *([f"and {more} more"] if more > 0 else ()))
 
 
-def _holds(actual: Actual, wanted: ComputeQuotaConfig | SchedulerConfig | None) -> bool:
+def _holds(
+    actual: Actual, wanted: ComputeQuotaConfig | SchedulerConfig | None, target: ComputeQuotaTarget | None
+) -> bool:
     if wanted is None:
+        return False
+    if isinstance(actual, ComputeQuota) and target and not is_same_target(actual.compute_quota_target, target):
         return False
     return is_same(actual.compute_quota_config if isinstance(actual, ComputeQuota) else actual.scheduler_config, wanted)

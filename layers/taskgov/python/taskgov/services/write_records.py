@@ -20,7 +20,7 @@ class WriteRecords:
     state: StateStore
     clock: Clock
 
-    def announce(self, plan: Plan, change: Change, version: int) -> None:
+    def announce(self, plan: Plan, change: Change, path: QuotaPath, version: int) -> None:
         """Keep what is about to be written: should the record of the write be lost, it is not taken for a person's.
 
         A quota without a record needs no announcement: it is nobody's edit.
@@ -28,7 +28,8 @@ class WriteRecords:
         if change.resource_id is None or not isinstance(change.after, ComputeQuotaConfig):
             return
         previous = self.state.applied_quota(plan.cluster_arn, change.resource_id)
-        announced = AnnouncedWrite(version, change.after, target_of(change))
+        origin = path_before(change, path) if change.is_low else None
+        announced = AnnouncedWrite(version, change.after, target_of(change), origin)
         if previous is not None and previous.version < version and previous.announced != announced:
             self.state.record_applied(plan.cluster_arn, replace(previous, announced=announced))
 
@@ -39,7 +40,7 @@ class WriteRecords:
         """
         quota_id = written.resource_id
         previous = self.state.applied_quota(plan.cluster_arn, quota_id)
-        if previous is not None and previous.version == written.version:
+        if previous is not None and _is_on_record(previous, plan, change, written):
             return
         applied = remember(
             change,
@@ -48,9 +49,15 @@ class WriteRecords:
             version=written.version,
             plan_id=plan.plan_id,
             now=self.clock.now(),
-            path_before=path.before if isinstance(path.before, ComputeQuotaConfig) else None,
+            path_before=path_before(change, path),
         )
         self.state.record_applied(plan.cluster_arn, applied)
+
+    def remember_announced(self, plan: Plan, change: Change, path: QuotaPath, written: Written) -> None:
+        """Keep a write that was announced and made, and whose record was lost."""
+        previous = self.state.applied_quota(plan.cluster_arn, written.resource_id)
+        if previous is not None and previous.announced is not None and previous.announced.version == written.version:
+            self.remember(plan, change, path, written)
 
     def remember_policy(self, plan: Plan, config: SchedulerConfig, written: Written) -> None:
         """Keep what was written to the cluster policy: a plan to come sees whether it had an effect."""
@@ -71,6 +78,18 @@ class WriteRecords:
         if _is(record, change.after, change.target_after):
             return replace(change, target_version=record.version - 1)
         raise ConflictError(f"the record of {change.name} holds neither the first nor the second of its two writes")
+
+
+def path_before(change: Change, path: QuotaPath) -> ComputeQuotaConfig | None:
+    """Return what stood before the path that the change is part of, or before one that was broken off before it."""
+    origin = change.began_from or path.before
+    return origin if isinstance(origin, ComputeQuotaConfig) else None
+
+
+def _is_on_record(previous: AppliedQuota, plan: Plan, change: Change, written: Written) -> bool:
+    """Say whether this very write is on record; a quota that is made anew may get a version that it had before."""
+    same = previous.version == written.version and previous.plan_id == plan.plan_id
+    return same and _is(previous, change.after, change.target_after)
 
 
 def _is(record: AppliedQuota, config: object, target: ComputeQuotaTarget | None) -> bool:

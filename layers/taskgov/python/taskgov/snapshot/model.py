@@ -115,6 +115,8 @@ class AnnouncedWrite:
     version: int
     config: ComputeQuotaConfig
     target: ComputeQuotaTarget
+    began_from: ComputeQuotaConfig | None = None
+    """As in `AppliedQuota`, for a low write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,19 @@ class AppliedQuota:
     """Whole instances by type that leases bring (below zero: take) in `config`; None when it was not recorded."""
     demand: Mapping[str, int] | None = None
     """Whole instances by type that demand left of the promise, whatever was granted; None when it was not recorded."""
+
+
+def began_from(applied: AppliedQuota | None, version: int | None) -> ComputeQuotaConfig | None:
+    """Return what stood before the path whose low write is the version that stands; None where that is no low write.
+
+    A low write whose record was lost is known by its announcement.
+    """
+    if applied is None or version is None:
+        return None
+    if applied.version == version:
+        return applied.began_from
+    announced = applied.announced
+    return announced.began_from if announced is not None and announced.version == version else None
 
 
 @dataclass(frozen=True, slots=True)
