@@ -8,9 +8,9 @@ import pytest
 from taskgov.allocation.codec import plan_to_json
 from taskgov.allocation.plan import Change, ChangeKind, Reason
 from taskgov.contracts.steps import Direction, VerifyPlanRequest, VerifyPlanResult
-from taskgov.hyperpod.model import ComputeQuota
+from taskgov.hyperpod.model import ComputeQuota, SchedulerConfig
 from taskgov.services.verify_plan import VerifyPlan
-from taskgov.snapshot.model import AppliedQuota
+from taskgov.snapshot.model import AppliedPolicy, AppliedQuota
 from tests.support.memory import CLUSTER_ARN, InMemoryDocuments, InMemoryHyperPod, InMemoryState
 from tests.support.plans import (
     creation,
@@ -261,3 +261,11 @@ def test_a_quota_that_somebody_deleted_is_not_waited_for(world: World) -> None:
     world.record(A, 2, 3)
     world.hyperpod.stored.pop(A)
     assert world.verify(update(0, "team-a", A, 2, 3), following=1).problems == ("team-a: it does not exist",)
+
+
+def test_a_cluster_policy_that_this_plan_created_and_the_list_does_not_show_yet_is_waited_for(world: World) -> None:
+    change = policy_change(0, None, policy(training=70))
+    assert world.verify(change, following=1).problems == (f"{change.name}: it does not exist",)
+    assert isinstance(change.after, SchedulerConfig)
+    world.state.record_policy(CLUSTER_ARN, AppliedPolicy("policy000001", 1, change.after, "plan-1", NOON))
+    assert world.verify(change, following=1).pending == 1

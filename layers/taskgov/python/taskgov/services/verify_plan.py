@@ -22,7 +22,7 @@ from taskgov.hyperpod.model import (
 from taskgov.ports import DocumentStore, HyperPodApi, StateStore
 from taskgov.services.plan_path import QuotaPath, paths
 from taskgov.services.written_already import IN_FLIGHT, is_same
-from taskgov.snapshot.model import AppliedQuota
+from taskgov.snapshot.model import AppliedPolicy, AppliedQuota
 
 SETTLED = frozenset({"Created", "Updated"})
 PENDING = "pending"
@@ -64,6 +64,7 @@ class VerifyPlan:
             quotas=self.hyperpod.quotas(plan.cluster_arn),
             policy=self.hyperpod.scheduler_config(plan.cluster_arn) if changes_policy else None,
             records={record.compute_quota_id: record for record in self.state.applied_quotas(plan.cluster_arn)},
+            applied_policy=self.state.applied_policy(plan.cluster_arn) if changes_policy else None,
         )
 
     def _verdict(self, world: "_World", path: QuotaPath, direction: Direction) -> str:
@@ -103,6 +104,7 @@ class _World:
     quotas: tuple[ComputeQuota, ...]
     policy: ClusterSchedulerConfig | None
     records: dict[str, AppliedQuota]
+    applied_policy: AppliedPolicy | None
 
     def named(self, path: QuotaPath) -> Actual | None:
         """Return what a path is about: the quota of its id, or of its name where it is created (again)."""
@@ -132,7 +134,7 @@ class _World:
     def is_unlisted(self, path: QuotaPath, target: ComputeQuotaTarget | None) -> bool:
         """Say whether this plan created a quota for the team that the list does not show yet."""
         if path.is_policy:
-            return path.last.kind is ChangeKind.CREATE_SCHEDULER_CONFIG or bool(path.deleted_ids)
+            return self.applied_policy is not None and self.applied_policy.plan_id == self.plan_id
         if target is None or (path.first.kind is not ChangeKind.CREATE_QUOTA and not path.deleted_ids):
             return False
         listed = {quota.compute_quota_id for quota in self.quotas} | path.deleted_ids
