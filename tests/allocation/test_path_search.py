@@ -1,13 +1,15 @@
 """The search for a path: who is raised first, in which groups, and what is not lost on the way."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from taskgov.allocation import path
-from taskgov.allocation.plan import ChangeKind, Outcome
+from taskgov.allocation.plan import Change, ChangeKind, Outcome
 from taskgov.allocation.planner import plan_quotas
+from taskgov.allocation.predict import LoopError, Player, Stage
 from taskgov.hyperpod.model import ComputeQuota
 from taskgov.snapshot.model import Snapshot
 from tests.allocation.work import SCHEDULER, job, queues
@@ -198,3 +200,17 @@ def test_a_failed_second_quota_leaves_the_queue_of_the_good_one() -> None:
     )
     assert [change.kind for change in plan.changes] == [ChangeKind.DELETE_QUOTA]
     assert [each.name for each in plan.prediction.effects if each.effect == "preempted"] == []
+
+
+def test_a_path_on_which_jobs_come_to_rest_is_taken_where_another_is_endless(monkeypatch: pytest.MonkeyPatch) -> None:
+    after = Player.after
+
+    def endless(player: Player, stage: Stage, wave: Sequence[Change], number: int, **options: bool) -> Stage:
+        if len(wave) > 1:
+            raise LoopError("a and b preempt one another for ever")
+        return after(player, stage, wave, number, **options)
+
+    monkeypatch.setattr(Player, "after", endless)
+    plan = plan_quotas(returned(1, 0, bees_wait=False), mode="apply")
+    assert plan.prediction.is_complete
+    assert [change.wave for change in plan.changes] == [1, 2]

@@ -90,26 +90,32 @@ class _Choice:
             self._begin = player.after(self._begin, _changes(wave), number)
         self._number = len(writes.first)
         last = {write.key: write for write in (*writes.gives, *writes.takes)}
-        at_once = player.after(self._begin, _changes(last.values()), self._number, every_order=False)
-        self._unavoidable = frozenset(at_once.losses)
+        try:
+            at_once = player.after(self._begin, _changes(last.values()), self._number, every_order=False)
+            self._unavoidable = frozenset(at_once.losses)
+        except LoopError:
+            self._unavoidable = frozenset()
         self._ranks = _ranks(player)
         self._stop_at = 0
 
     def made(self) -> Path:
-        shortest = self._writes.in_waves()[self._number :]
-        best = self._played(shortest)
-        if self._is_best(best):
-            return self._with_first(best)
+        shortest, best, endless = self._writes.in_waves()[self._number :], None, None
+        try:
+            best = self._played(shortest)
+        except LoopError as loop:
+            endless = loop
         self._stop_at = max(self._player.budget.left - SEARCH_STEPS, 0)
-        for waves in self._others():
+        for waves in () if best and self._is_best(best) else self._others():
             if self._is_tired():
                 break
-            path = self._tried(waves, self._cost(best))
-            if path is not None and self._cost(path) < self._cost(best):
+            path = self._tried(waves, best)
+            if path is not None and (best is None or self._cost(path) < self._cost(best)):
                 best = path
-            if self._is_best(best):
+            if best and self._is_best(best):
                 break
-        return self._with_first(self._merged(best))
+        if best is None:
+            raise endless or LoopError
+        return self._with_first(best if best.waves == shortest else self._merged(best))
 
     def _is_tired(self) -> bool:
         return self._player.budget.left <= self._stop_at
@@ -131,10 +137,13 @@ class _Choice:
                 yield found
 
     def _ordered_takes(self, given: tuple[Wave, ...]) -> Iterator[tuple[Wave, ...]]:
-        stage, room = self._begin, self._writes.room.copy()
-        for number, wave in enumerate(given, self._number + 1):
-            stage = self._player.after(stage, _changes(wave), number)
+        room = self._writes.room.copy()
+        for wave in given:
             room.after(wave)
+        try:
+            stage = self._played(given).end
+        except LoopError:
+            return
         found = self._best_order(stage, self._writes.takes, room)
         if found:
             yield (*given, *found)
@@ -211,17 +220,17 @@ class _Choice:
         at = 0
         while at + 1 < len(waves):
             merged = (*waves[:at], (*waves[at], *waves[at + 1]), *waves[at + 2 :])
-            trial = None if self._is_tired() else self._tried(merged, self._cost(path))
+            trial = None if self._is_tired() else self._tried(merged, path)
             if trial is not None and self._cost(trial)[0] <= self._cost(path)[0]:
                 path, waves = trial, list(merged)
             else:
                 at += 1
         return path
 
-    def _tried(self, waves: Iterable[Wave], cost: _Cost) -> Path | None:
+    def _tried(self, waves: Iterable[Wave], best: Path | None) -> Path | None:
         """Play a path, if there is room for it, it is short enough, and each low write comes before the rest.
 
-        Every order of its waves is played only if it would not cost more than `cost` already, all at once.
+        Every order of its waves is played only if, all at once, it would do no more harm than the best so far.
         """
         path = tuple(wave for wave in waves if wave)
         if len(path) + self._number > MOST_WAVES or not self._writes.room.allows(path):
@@ -236,7 +245,8 @@ class _Choice:
                 return None
             seen.update(keys)
         try:
-            if self._cost(self._played(path, every_order=False))[0] > cost[0]:
+            at_once = self._played(path, every_order=False)
+            if best is not None and self._cost(at_once)[0] > self._cost(best)[0]:
                 return None
             played = self._played(path)
         except LoopError:
