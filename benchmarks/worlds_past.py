@@ -9,7 +9,8 @@ from benchmarks.worlds_cluster import NOW
 from benchmarks.worlds_draw import Draw
 from benchmarks.worlds_quotas import POOL, Standing
 from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig
-from taskgov.policy.document import Lease, PolicyDocument
+from taskgov.policy.document import PolicyDocument
+from taskgov.policy.measured import Lease
 from taskgov.snapshot.model import AppliedQuota, BudgetUse, ObservedUse, PastQuota, QuotaEdit
 
 FAILURES: Final = (

@@ -7,10 +7,12 @@ from typing import Any, Final
 
 from taskgov.allocation.capacity import TypeCapacity, count_capacity
 from taskgov.allocation.goals import Goal
+from taskgov.allocation.leases import Given
 from taskgov.allocation.partial import HeldBack, hold_back
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ComputeQuotaConfig
-from taskgov.policy.document import CapacityRules, Lease
+from taskgov.policy.document import CapacityRules
+from taskgov.policy.measured import Lease
 from taskgov.snapshot.model import AppliedQuota, Snapshot
 from tests.allocation.world import NOW, config, document, fixed, nodes, quota, snapshot
 
@@ -78,7 +80,9 @@ class World:
     def held_back(self) -> HeldBack:
         world = self.snapshot
         assert world.policy is not None
-        return hold_back(world, world.policy, self.goals(), self.leases, self.capacities)
+        return hold_back(
+            world, world.policy, self.goals(), [Given(each, each.count) for each in self.leases], self.capacities
+        )
 
 
 def a_world(

@@ -70,25 +70,34 @@ def test_leases_move(each: Snapshot, want: dict[str, float]) -> None:
 
 NO_FLOOR = world(lease(source="team-b", count=5))
 REFUSED: Mapping[str, tuple[Snapshot, str]] = {
-    "a pool that has nothing left": (world(lease(count=3)), "the shared pool has no 3 ml.g5.8xlarge left"),
-    "a donor that has fewer": (NO_FLOOR, "the donor team-b has 4 ml.g5.8xlarge, and cannot give 5"),
+    "a pool that has nothing left": (
+        world(lease(count=3)),
+        "the shared pool has no 3 of ml.g5.8xlarge left; it can give 2 (partial: true takes that)",
+    ),
+    "a donor that has fewer": (
+        NO_FLOOR,
+        "the donor team-b has 4 ml.g5.8xlarge, and cannot give 5; it can give 4 (partial: true takes that)",
+    ),
     "a donor at its floor": (
         world(lease(source="team-b", count=2), guardrails={"minimumQuota": {"team-b": 3}}),
-        "the donor team-b has 4 ml.g5.8xlarge and a floor of 3, and cannot give 2",
+        (
+            "the donor team-b has 4 ml.g5.8xlarge and a floor of 3, and cannot give 2; "
+            "it can give 1 (partial: true takes that)"
+        ),
     ),
     "a donor without a quota": (
         world(lease(source="nobody")),
-        "the donor nobody has no governed quota on ml.g5.8xlarge",
+        "the quota of the donor nobody is left as it is (it is not governed by this plan)",
     ),
     "a borrower without a promise": (
         world(lease("nobody")),
-        "the borrower nobody has no governed promise on ml.g5.8xlarge",
+        "the quota of the borrower nobody is left as it is (it is not governed by this plan)",
     ),
     "a frozen donor": (
         replace(
             world(lease(source="team-b"), guardrails={"freeze": ["team-b"]}), quotas=(quota("team-b", row(Count=4)),)
         ),
-        "the donor team-b has no governed quota on ml.g5.8xlarge",
+        "the quota of the donor team-b is left as it is (the team is frozen)",
     ),
 }
 
@@ -97,14 +106,6 @@ REFUSED: Mapping[str, tuple[Snapshot, str]] = {
 def test_a_lease_is_refused_by(each: Snapshot, because: str) -> None:
     [finding] = [finding for finding in plan_of(each).findings if finding.code == "lease-refused"]
     assert finding.because.endswith(f"(paper deadline) is refused: {because}.")
-
-
-def test_a_donor_of_parts_cannot_give_whole_instances() -> None:
-    policy = document(
-        fixed("a", row(P5, Count=1)), fixed("b", row(P5, Accelerators=8)), leases=[lease("a", "b", instanceType=P5)]
-    )
-    [finding] = plan_of(snapshot(policy, nodes(2, P5))).findings
-    assert "the donor b has parts of instances and cannot give whole ones" in finding.because
 
 
 def test_a_borrower_of_parts_gets_the_parts_of_an_instance() -> None:

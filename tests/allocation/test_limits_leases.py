@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from taskgov.allocation.leases import Given
 from taskgov.allocation.plan import GuardrailVerdict
 from taskgov.allocation.planner import plan_quotas
 from taskgov.allocation.set_aside import leased_net
@@ -116,6 +117,7 @@ def test_a_period_sets_the_leases_of_its_past_aside() -> None:
 
 def test_what_leases_bring_is_counted_by_type() -> None:
     policy = document(leases=[lease(-1, 2), lease(-1, 2, 1), lease(-1, 2, 5, to="team-c")])
-    assert leased_net("team-a", policy.leases) == {G5: 3}
-    assert leased_net("team-b", policy.leases) == {G5: -8}
-    assert leased_net("team-d", policy.leases) == {}
+    given = [Given(each, each.count) for each in policy.leases]
+    assert leased_net("team-a", given) == {G5: 3}
+    assert leased_net("team-b", given) == {G5: -8}
+    assert leased_net("team-d", given) == {}

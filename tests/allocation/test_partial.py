@@ -11,7 +11,7 @@ from taskgov.allocation.goals import wanted_goals
 from taskgov.allocation.partial import hold_back
 from taskgov.allocation.standing import sort_out
 from taskgov.hyperpod.model import ComputeQuotaTarget
-from taskgov.policy.document import Lease
+from taskgov.policy.measured import Lease
 from taskgov.snapshot.model import AppliedQuota, PastQuota
 from tests.allocation.steps import DECREASES, POOL, STEP, Rows, a_world, as_config, counts_of, rows_of
 from tests.allocation.world import G5, NOW, P5, document, fixed, nodes, quota, row, snapshot

@@ -138,7 +138,7 @@ CASES = {
         document(share("a", 50, floor=6), share("b", 50, floor=3), pool=False),
         (*nodes(3), *broken(9)),
         {"a": 2, "b": 1},
-        want_words="floors do not fit and are scaled down",
+        want_words="floors of 9, 3 to give, floors are scaled down",
         want_findings={"floors-exceed-capacity"},
     ),
     "a broken node counts until its hold time ends": Case(

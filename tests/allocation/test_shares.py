@@ -5,10 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taskgov.allocation.settle import resolve_shares
-from taskgov.allocation.shares import Party, divide
-from taskgov.policy.document import Share
-from tests.allocation.world import G5
+from taskgov.allocation.shares import Party, divide, exact_parts
 
 
 def parties(*weights: int) -> list[Party]:
@@ -19,7 +16,7 @@ CASES = {
     "ten over three equal shares is 4, 3, 3 (KEP-12382)": (10, parties(1, 1, 1), [4, 3, 3]),
     "eleven over three equal shares serves the first two by name": (11, parties(1, 1, 1), [4, 4, 3]),
     "weights 10 and 5 split nine as 6 and 3": (9, parties(10, 5), [6, 3]),
-    "the largest remainder gets what is left over": (10, parties(45, 29, 26), [4, 3, 3]),
+    "what is left over goes to the strongest claims": (10, parties(45, 29, 26), [4, 3, 3]),
     "nothing to divide gives everybody nothing": (0, parties(3, 2), [0, 0]),
     "weights that are all zero count as equal": (4, parties(0, 0), [2, 2]),
     "a zero weight beside others gets nothing": (4, parties(1, 0), [4, 0]),
@@ -40,7 +37,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("total", "given_parties", "want"), CASES.values(), ids=CASES.keys())
-def test_the_largest_remainder_divides(total: int, given_parties: list[Party], want: list[int]) -> None:
+def test_units_go_to_the_strongest_claims(total: int, given_parties: list[Party], want: list[int]) -> None:
     assert list(divide(total, given_parties).values()) == want
 
 
@@ -106,31 +103,48 @@ def test_raising_a_weight_never_takes_from_its_team(total: int, weights: list[in
     assert divide(total, parties(weights[0] + more, *weights[1:]))["a"] >= before
 
 
-@given(st.integers(0, 200), st.lists(st.integers(1, 50), min_size=1, max_size=6))
-def test_everybody_is_within_one_of_the_exact_part(total: int, weights: list[int]) -> None:
-    shares = divide(total, parties(*weights))
-    exact = {each.key: Fraction(total * each.weight, sum(weights)) for each in parties(*weights)}
-    assert all(abs(shares[key] - exact[key]) < 1 for key in shares)
+def by_the_book(total: int, members: list[Party]) -> dict[str, int]:
+    """The method as Balinski and Young give it: one unit after another, to the strongest claim below its ceiling."""
+    units = {each.key: each.floor for each in members}
+    for weightless in (False, True):
+        for _ in range(total - sum(units.values())):
+            below = [
+                (Fraction(-1 if weightless else -each.weight, 2 * units[each.key] + 1), each.key)
+                for each in members
+                if (each.weight == 0) == weightless and (each.ceiling is None or units[each.key] < each.ceiling)
+            ]
+            if below:
+                units[min(below)[1]] += 1
+    return units
 
 
-def shares_of(*percents: float, **bounds: dict[str, int]) -> dict[str, Share]:
-    named = {f"team-{chr(97 + n)}": percent for n, percent in enumerate(percents)}
-    return {
-        team: Share(instance_type=G5, percent=percent, **bounds.get(team[-1], {})) for team, percent in named.items()
-    }
+@given(splits())
+def test_the_division_is_the_method_of_sainte_lague(split: tuple[int, list[Party]]) -> None:
+    total, members = split
+    assert divide(total, members) == by_the_book(total, members)
 
 
-SHARES = {
-    "three thirds written as 33.33 divide everything": (shares_of(33.33, 33.33, 33.33), 10, [4, 3, 3]),
-    "half of five is two, the rest is the pool's": (shares_of(50), 5, [2]),
-    "two halves of five divide all five": (shares_of(50, 50), 5, [3, 2]),
-    "a floor is lifted from the rest, not from the other shares": (shares_of(10, 50, a={"floor": 5}), 10, [5, 5]),
-    "a ceiling leaves its part to the other shares": (shares_of(50, 50, a={"ceiling": 2}), 10, [2, 8]),
-    "shares of nothing are nothing": (shares_of(60, 40), 0, [0, 0]),
-    "floors of nothing are still asked for": (shares_of(60, 40, b={"floor": 1}), 0, [0, 1]),
-}
+@given(splits(), st.integers(1, 30))
+def test_more_to_divide_never_takes_from_anybody(split: tuple[int, list[Party]], more: int) -> None:
+    total, members = split
+    less, greater = divide(total, members), divide(total + more, members)
+    assert all(less[key] <= greater[key] for key in less)
 
 
-@pytest.mark.parametrize(("shares", "usable", "want"), SHARES.values(), ids=SHARES.keys())
-def test_shares_of_capacity_come_to_whole_instances(shares: dict[str, Share], usable: int, want: list[int]) -> None:
-    assert list(resolve_shares(shares, usable).values()) == want
+def test_the_division_can_leave_the_quota_rule() -> None:
+    """The price of monotony: the exact part of e is 1, and it gets 2."""
+    assert divide(2, parties(1, 1, 1, 1, 4)) == {"a": 0, "b": 0, "c": 0, "d": 0, "e": 2}
+
+
+def test_millions_of_units_are_divided_at_once() -> None:
+    shares = divide(20_000_000, [Party(f"team-{n:03}", 1 + n * 7919 % 1000, n % 5) for n in range(300)])
+    assert sum(shares.values()) == 20_000_000
+
+
+@given(splits())
+def test_the_exact_parts_keep_the_bounds_and_the_sum(split: tuple[int, list[Party]]) -> None:
+    total, members = split
+    parts = exact_parts(Fraction(total), members)
+    ceilings = sum(total if each.ceiling is None else each.ceiling for each in members)
+    assert sum(parts.values()) == min(total, ceilings)
+    assert all(each.floor <= parts[each.key] <= (total if each.ceiling is None else each.ceiling) for each in members)

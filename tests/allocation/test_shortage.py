@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -65,7 +67,18 @@ def test_a_lower_tier_gives_only_when_the_higher_ones_stand_on_their_floors(aske
     assert all(cut.amounts[claim.key] == min(claim.floor, claim.amount) for claim in above)
 
 
+@given(claims, st.integers(0, 59), st.integers(1, 9))
+def test_easing_a_shortage_never_takes_from_anybody(asked: list[Claim], capacity: int, more: int) -> None:
+    less, greater = fit(asked, capacity).amounts, fit(asked, capacity + more).amounts
+    assert all(less[key] <= greater[key] for key in less)
+
+
 @given(claims, st.integers(0, 59))
-def test_more_capacity_never_makes_the_sum_smaller(asked: list[Claim], capacity: int) -> None:
-    less, more = fit(asked, capacity), fit(asked, capacity + 1)
-    assert sum(more.amounts.values()) >= sum(less.amounts.values())
+def test_a_share_that_grows_with_capacity_takes_from_nobody(asked: list[Claim], capacity: int) -> None:
+    """One instance more, and the promise of one share grows by it."""
+    for grower in asked:
+        grown = [replace(each, amount=each.amount + 1) if each is grower else each for each in asked]
+        less, greater = fit(asked, capacity).amounts, fit(grown, capacity + 1).amounts
+        floors = sum(min(each.floor, each.amount) for each in asked)
+        if floors <= capacity and grower.floor <= grower.amount:
+            assert all(less[key] <= greater[key] for key in less)

@@ -45,12 +45,12 @@ def test_a_fixed_promise_is_the_documents() -> None:
 
 
 def test_a_share_is_a_part_of_what_is_usable() -> None:
-    assert sources(explain_team(governed().snapshot(), "team-b")) == [(4, "40 % of 10 usable, floor 2")]
+    assert sources(explain_team(governed().snapshot(), "team-b")) == [(4, "40 % of 10 usable")]
 
 
 def test_the_pool_takes_what_the_others_leave() -> None:
     answer = explain_team(governed().snapshot(), "shared-pool")
-    assert sources(answer) == [(2, "what the others leave of the usable capacity")]
+    assert sources(answer) == [(2, "remainder of capacity 10 ml.g5.8xlarge")]
 
 
 def test_leases_move_units_and_say_until_when() -> None:
@@ -65,14 +65,14 @@ def test_leases_move_units_and_say_until_when() -> None:
     }
     snapshot = governed(leases=[lease]).snapshot()
     to, of = (sources(explain_team(snapshot, team)) for team in ("team-a", "team-b"))
-    assert to[1] == (1, "leased from team-b until 2026-11-27 18:00 UTC (paper deadline)")
-    assert of[1] == (-1, "leased to team-a until 2026-11-27 18:00 UTC (paper deadline)")
+    assert to[1] == (1, "1 leased from team-b until 2026-11-27 18:00 UTC (paper deadline)")
+    assert of[1] == (-1, "1 leased to team-a until 2026-11-27 18:00 UTC (paper deadline)")
 
 
 def test_a_shortage_is_what_was_taken() -> None:
     answer = explain_team(governed(nodes=5).snapshot(), "team-a")
     assert sources(answer)[0] == (4, "promised by the document")
-    assert sources(answer)[1] == (-1, "taken: capacity is short")
+    assert sources(answer)[1] == (-1, "capacity 5 ml.g5.8xlarge, promises of 6, 5 to give, tier 2 gives")
 
 
 @pytest.mark.parametrize("team", ["team-a", "team-b", "shared-pool"])
@@ -92,7 +92,7 @@ def test_without_a_document_todays_quota_is_the_promise() -> None:
     lab = Lab().team("team-a", 4).machines(4)
     answer = explain_team(lab.snapshot(), "team-a")
     assert answer.governed.startswith("There is no policy document")
-    assert sources(answer) == [(4, "today's quota, left as it is")]
+    assert sources(answer) == [(4, "left as it is: there is no policy document")]
 
 
 def test_an_unknown_team_is_answered_with_the_nearest() -> None:
@@ -113,7 +113,7 @@ def test_a_frozen_team_and_one_that_is_not_in_the_document_are_left_as_they_are(
     lab.policy = governed().policy
     answer = explain_team(lab.snapshot(), "newcomer")
     assert answer.governed.startswith("It is not in the policy document")
-    assert sources(answer) == [(1, "today's quota, left as it is")]
+    assert sources(answer) == [(1, "left as it is: it is not in the policy document")]
 
 
 def test_what_waits_is_counted() -> None:

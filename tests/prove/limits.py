@@ -13,7 +13,8 @@ from fractions import Fraction
 from itertools import product
 
 from taskgov.hyperpod.model import ComputeQuotaConfig
-from taskgov.policy.document import Guardrails, Lease
+from taskgov.policy.document import Guardrails
+from taskgov.policy.measured import Lease
 from taskgov.snapshot.model import AppliedQuota
 from tests.prove.amounts import CPU, MEMORY, MIG, Key, Vector, exact, resources_of, slices_of
 from tests.prove.facts import Facts

@@ -25,7 +25,8 @@ from taskgov_cli.output import NO, OK, console, print_json
 from taskgov_cli.snapshots import read
 
 if TYPE_CHECKING:
-    from taskgov.policy.document import Lease, PolicyDocument
+    from taskgov.policy.document import PolicyDocument
+    from taskgov.policy.measured import Lease
     from taskgov.snapshot.model import Snapshot
 
 app = typer.Typer(no_args_is_help=True, help="Temporary quota: which leases a policy document has, and if they hold.")

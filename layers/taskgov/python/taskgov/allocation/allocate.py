@@ -7,31 +7,31 @@ taken; promises are settled; leases move what was granted; the shared pool takes
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.demand import observed, trimmed
-from taskgov.allocation.leases import LeaseRefusedError, Lending, active_leases, lend, refused_as, until
-from taskgov.allocation.parts import ACCELERATOR, Vector, add, is_in_parts, need, row_key, subtract
+from taskgov.allocation.holding import Holding
+from taskgov.allocation.leases import Given, Lenders, Lending, active_leases
+from taskgov.allocation.lending import floor_vector, lend_all, with_leases
+from taskgov.allocation.parts import ACCELERATOR, RowKey, Vector, add, is_in_parts, need, row_key, subtract
 from taskgov.allocation.plan import Reason
-from taskgov.allocation.pool import pool_row
-from taskgov.allocation.settle import Ask, Settlement, resolve_shares, settle
+from taskgov.allocation.pool import pool_holding
+from taskgov.allocation.portions import portions
+from taskgov.allocation.set_aside import SettingAside
+from taskgov.allocation.settle import Ask, Settlement, in_instances, settle
+from taskgov.allocation.sources import Cause, Trail
 from taskgov.allocation.standing import Standings, TeamPromise, today_rows
 from taskgov.allocation.wording import said
 from taskgov.findings import Finding, Severity
+from taskgov.hyperpod.equality import is_same_config
 from taskgov.hyperpod.instance_types import unknown_type_finding
 from taskgov.hyperpod.model import ComputeQuotaResource
-from taskgov.policy.document import Lease, PolicyDocument, Share
+from taskgov.policy.document import PolicyDocument
 from taskgov.snapshot.model import ObservedUse, Snapshot
 
-
-@dataclass(frozen=True, slots=True)
-class Holding:
-    """What one team is to have in one row of its quota, and why."""
-
-    team: str
-    row: ComputeQuotaResource
-    reason: Reason
-    because: str
+if TYPE_CHECKING:
+    from taskgov.policy.measured import Lease, Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,8 @@ class TypeAllocation:
 
     instance_type: str
     holdings: tuple[Holding, ...]
-    given_leases: tuple[Lease, ...] = ()
+    given: tuple[Given, ...] = ()
+    """The leases that hold, and how much of each the donor gives."""
     demand: Mapping[str, int] = field(default_factory=dict)
     """Team -> whole instances that demand leaves of its promise."""
     findings: tuple[Finding, ...] = ()
@@ -67,7 +68,11 @@ class _Context:
         self.policy = policy
         self.now = snapshot.taken_at
         self.pool = standings.pool
-        self.today = {promise.team: today_rows(promise.holds) for promise in standings.promises}
+        self.capacities = capacities
+        aside = SettingAside(policy.leases, (), capacities)
+        self.today = {promise.team: _today(promise, aside) for promise in standings.promises}
+        self.governed = frozenset(promise.team for promise in standings.promises)
+        self.left_alone = {kept.team: kept.because for kept in standings.kept if kept.team not in self.governed}
         self.floors = {promise.team: _floor_part(policy, promise, capacities) for promise in standings.promises}
         self.uses: Mapping[tuple[str, str], ObservedUse] = observed(snapshot.observed_use)
         self.kept: dict[str, list[ComputeQuotaResource]] = {}
@@ -83,8 +88,24 @@ class _Context:
             for share in promise.shares:
                 self.shares.setdefault(share.instance_type, []).append((promise, share))
         self.demand: dict[str, dict[str, int]] = {}
+        self.nothing: dict[str, list[tuple[str, str]]] = {}
         for lease in active_leases(policy.leases, self.now):
             self.leases.setdefault(lease.instance_type, []).append(lease)
+
+
+def _today(promise: TeamPromise, aside: SettingAside) -> Mapping[RowKey, ComputeQuotaResource]:
+    """Return what the team's quota holds now, without what leases had moved when it was written."""
+    quota, applied = promise.holds, promise.applied
+    rows = today_rows(quota)
+    if (
+        quota is None
+        or applied is None
+        or not applied.leased
+        or not is_same_config(applied.config, quota.compute_quota_config)
+    ):
+        return rows
+    config = aside.without(quota.compute_quota_config, applied.leased)
+    return {row_key(row): row for row in config.compute_quota_resources}
 
 
 def _floor_part(policy: PolicyDocument, promise: TeamPromise, capacities: Mapping[str, TypeCapacity]) -> Fraction:
@@ -103,61 +124,89 @@ def _floor_part(policy: PolicyDocument, promise: TeamPromise, capacities: Mappin
 def _allocate_type(context: _Context, capacity: TypeCapacity) -> TypeAllocation:
     instance_type = capacity.line.instance_type
     taken = add(need(row, capacity.resources) or {} for row in context.kept.get(instance_type, ()))
-    asks = _asks(context, capacity)
+    asks = _asks(context, capacity, taken)
     rules = context.policy.capacity
     settled = settle(capacity, asks, taken, rules.basis, overcommit=rules.overcommit_percent > 0)
     rows = {grant.ask.key: grant.row for grant in settled.grants}
-    left = _left(capacity, taken, rows.values())
-    lending, given, refused = _lend_all(context, capacity, asks, Lending(rows, left))
+    before = Lending(rows, _left(capacity, taken, rows.values()))
+    lenders = Lenders(
+        capacity=capacity,
+        basis=rules.basis,
+        teams=context.governed,
+        pool=None if context.pool is None else context.pool.team,
+        floors={ask.key: floor_vector(ask, capacity) for ask in asks if ask.floor},
+        left_alone=context.left_alone,
+    )
+    lending, told = lend_all(context.leases.get(instance_type, ()), before, lenders)
     holdings = [
-        Holding(
-            team=grant.ask.team,
-            row=lending.rows[grant.ask.key],
-            reason=grant.reason,
-            because=grant.because + _lease_words(grant.ask.key, given),
+        with_leases(
+            Holding(grant.ask.team, grant.row, grant.reason, grant.because, grant.tell),
+            grant.ask.key,
+            lending,
+            capacity,
         )
         for grant in settled.grants
     ]
+    for key in sorted(lending.rows.keys() - rows.keys()):
+        nothing = Holding(
+            key.split(" ")[0],
+            ComputeQuotaResource(instance_type=instance_type),
+            Reason.LEASE_STARTED,
+            "nothing is promised",
+            Trail,
+        )
+        holdings.append(with_leases(nothing, key, lending, capacity))
     if context.pool is not None and capacity.has_nodes:
         others = (*context.kept.get(instance_type, ()), *lending.rows.values())
-        row, reason, because = pool_row(context.pool, capacity, lending.pool_left, others, rules.basis)
-        words = because + _lease_words(context.pool.team, given)
-        holdings.append(Holding(context.pool.team, row, reason, words))
-    findings = (*_findings(capacity, settled, asks), *refused)
+        holdings.append(pool_holding(context.pool, capacity, before.pool_left, lending, others, rules.basis))
+    findings = (
+        *_findings(capacity, settled, asks),
+        *_of_nothing(capacity, context.nothing.get(instance_type, ())),
+        *told,
+    )
     demand = context.demand.get(instance_type, {})
-    return TypeAllocation(instance_type, tuple(holdings), tuple(given), demand, findings)
+    return TypeAllocation(instance_type, tuple(holdings), lending.given, demand, findings)
 
 
-def _asks(context: _Context, capacity: TypeCapacity) -> list[Ask]:
+def _asks(context: _Context, capacity: TypeCapacity, taken: Vector) -> list[Ask]:
     """Return what every team asks of the type, by team: its fixed row and its share, whichever it has."""
-    instance_type, usable = capacity.line.instance_type, capacity.line.usable
+    instance_type = capacity.line.instance_type
+    fixed = context.fixed.get(instance_type, ())
+    asks = [_fixed(context, capacity, promise, row) for promise, row in fixed]
+    promised = add((taken, *(need(row, capacity.resources) or {} for _, row in fixed)))
     shares = {promise.team: (promise, share) for promise, share in context.shares.get(instance_type, ())}
-    counts = resolve_shares({team: share for team, (_, share) in shares.items()}, usable)
-    asks = [_fixed(context, capacity, promise, row) for promise, row in context.fixed.get(instance_type, ())]
-    for team, (promise, share) in shares.items():
-        row = ComputeQuotaResource(instance_type=instance_type, count=counts[team])
-        today = context.today[team].get(row_key(row))
-        words = _share_words(share, usable, counts[team])
-        asks.append(Ask(team, row, promise.tier, Fraction(share.floor), words, Reason.SHARE, today))
+    basis = context.policy.capacity.basis
+    found = portions({team: share for team, (_, share) in shares.items()}, capacity, promised, basis)
+    for team, portion in found.items():
+        if portion.nothing:
+            context.nothing.setdefault(instance_type, []).append((team, portion.nothing))
+        today = context.today[team].get(row_key(portion.row))
+        floor = portion.floor * in_instances(portion.row, capacity)
+        tier = shares[team][0].tier
+        asks.append(Ask(team, portion.row, tier, floor, portion.words, Reason.SHARE, today, portion.tell))
     return sorted(asks, key=lambda ask: ask.key)
 
 
 def _fixed(context: _Context, capacity: TypeCapacity, promise: TeamPromise, row: ComputeQuotaResource) -> Ask:
-    floor = context.floors[promise.team] * _in_instances(row, capacity)
+    floor = context.floors[promise.team] * in_instances(row, capacity)
     use = context.uses.get((promise.team, row.instance_type))
     left = trimmed(row, use, context.policy.demand, promise.applied, context.now, floor)
     if left.level is not None:
         context.demand.setdefault(row.instance_type, {})[promise.team] = left.level
+    adopted = promise.adopted is not None
     words = f"promised {said(row)}" + (f", {left.words}" if left.words else "")
     reason = Reason.DEMAND if left.words else Reason.PROMISE
     today = context.today[promise.team].get(row_key(row))
-    return Ask(promise.team, left.row, promise.tier, floor, words, reason, today)
 
+    def tell() -> Trail:
+        cause, because = (
+            (Cause.EDIT_ADOPTED, "the edit by hand that was taken as the promise")
+            if adopted
+            else (Cause.PROMISE, "promised by the document")
+        )
+        return Trail().to(row, cause, because).to(left.row, Cause.DEMAND, left.words)
 
-def _in_instances(row: ComputeQuotaResource, capacity: TypeCapacity) -> Fraction:
-    per_instance = capacity.per_instance
-    vector = need(row, capacity.resources) or {}
-    return max((Fraction(n, per_instance[r]) for r, n in vector.items() if per_instance.get(r)), default=Fraction(0))
+    return Ask(promise.team, left.row, promise.tier, floor, words, reason, today, tell)
 
 
 def _left(capacity: TypeCapacity, taken: Vector, rows: Iterable[ComputeQuotaResource]) -> Vector:
@@ -165,37 +214,6 @@ def _left(capacity: TypeCapacity, taken: Vector, rows: Iterable[ComputeQuotaReso
     granted = (need(row, capacity.resources) or {} for row in rows)
     left = subtract(capacity.usable, add((taken, *granted)))
     return {resource: max(amount, 0) for resource, amount in left.items()}
-
-
-def _lend_all(
-    context: _Context, capacity: TypeCapacity, asks: Sequence[Ask], lending: Lending
-) -> tuple[Lending, list[Lease], list[Finding]]:
-    floors = {ask.key: ask.floor for ask in asks}
-    pool_team = None if context.pool is None else context.pool.team
-    given: list[Lease] = []
-    refused: list[Finding] = []
-    for lease in context.leases.get(capacity.line.instance_type, ()):
-        floor = floors.get(lease.from_, Fraction(0))
-        try:
-            lending = lend(lease, lending, pool_team, capacity.per_instance, floor)
-        except LeaseRefusedError as refusal:
-            subject = f"{lease.from_} -> {lease.to}"
-            because = f"The lease of {lease.count} {lease.instance_type} ({lease.reason}) is refused: {refusal}."
-            remedy = "choose another donor or a smaller count, or end the lease"
-            refused.append(Finding("lease-refused", Severity.WARNING, subject, because, remedy, refused_as(lease)))
-        else:
-            given.append(lease)
-    return lending, given, refused
-
-
-def _lease_words(team: str, given: Iterable[Lease]) -> str:
-    words = []
-    for lease in given:
-        if lease.to == team:
-            words.append(f", +{lease.count} leased from {lease.from_} {until(lease)}")
-        elif lease.from_ == team:
-            words.append(f", -{lease.count} leased to {lease.to} {until(lease)}")
-    return "".join(words)
 
 
 def _findings(capacity: TypeCapacity, settled: Settlement, asks: Sequence[Ask]) -> Iterable[Finding]:
@@ -218,10 +236,11 @@ def _findings(capacity: TypeCapacity, settled: Settlement, asks: Sequence[Ask]) 
         yield unknown_type_finding(line.instance_type)
 
 
-def _share_words(share: Share, usable: int, count: int) -> str:
-    """Say where a share comes from; a bound is worth saying when it made the number."""
-    words = f"{share.percent:g} % of {usable} usable"
-    part = usable * share.percent / 100
-    if share.floor and count == share.floor and part < count:
-        return f"{words}, floor {share.floor}"
-    return f"{words}, ceiling {share.ceiling}" if count == share.ceiling and part > count else words
+def _of_nothing(capacity: TypeCapacity, shares: Iterable[tuple[str, str]]) -> Iterable[Finding]:
+    """Report shares that round to nothing, with the way out."""
+    line = capacity.line
+    for team, words in shares:
+        evidence: dict[str, str | int] = {"instanceType": line.instance_type, "usable": line.usable}
+        because = f"{team} has no {line.instance_type}: {words}."
+        remedy = "count the share in smaller parts (unit: accelerators), give it a floor, or a greater share"
+        yield Finding("share-rounds-to-nothing", Severity.WARNING, team, because, remedy, evidence)

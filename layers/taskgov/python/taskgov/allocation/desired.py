@@ -8,13 +8,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from taskgov.allocation.allocate import Holding, TypeAllocation
+from taskgov.allocation.allocate import TypeAllocation
 from taskgov.allocation.capacity import TypeCapacity
-from taskgov.allocation.leases import has_ended_since
+from taskgov.allocation.holding import Holding
+from taskgov.allocation.leases import Given, has_ended_since
 from taskgov.allocation.parts import RowKey, accelerators_of, need, row_key
 from taskgov.allocation.plan import Reason, TeamAllocation
 from taskgov.allocation.pool import largest_rows
 from taskgov.allocation.set_aside import leased_net
+from taskgov.allocation.sources import Cause, Tell, Trail
 from taskgov.allocation.standing import Kept, TeamPromise, today_rows
 from taskgov.allocation.wording import amounts_of, given_amounts, value_in
 from taskgov.hyperpod.model import (
@@ -24,7 +26,7 @@ from taskgov.hyperpod.model import (
     ResourceSharingConfig,
     SharingStrategy,
 )
-from taskgov.policy.document import Lease
+from taskgov.policy.measured import Lease
 
 MAX_ROWS = 15
 """Instance types in one quota (API reference, ComputeQuotaConfig)."""
@@ -48,6 +50,10 @@ class Desired:
     """Whole instances by type that leases bring (below zero: take)."""
     demand: Mapping[str, int] = field(default_factory=dict)
     """Whole instances by type that demand leaves of the promise."""
+    tells: Mapping[RowKey, Tell] = field(default_factory=dict)
+    """Where each row of the quota comes from."""
+    lost: tuple[str, ...] = ()
+    """Instance types that find no row in the quota."""
 
 
 class Wishes:
@@ -66,7 +72,7 @@ class Wishes:
         self._capacities, self._leases, self._now = capacities, leases, now
         self._no_borrowing = no_borrowing
         self._given: set[tuple[str, str]] = set()
-        self._given_leases: list[Lease] = []
+        self._given_leases: list[Given] = []
         self._demand: dict[str, dict[str, int]] = {}
         self._holdings: dict[str, dict[RowKey, Holding]] = {}
         for allocation in allocations:
@@ -74,8 +80,8 @@ class Wishes:
                 self._holdings.setdefault(holding.team, {})[row_key(holding.row)] = holding
             for team, level in allocation.demand.items():
                 self._demand.setdefault(team, {})[allocation.instance_type] = level
-            self._given_leases += allocation.given_leases
-            for lease in allocation.given_leases:
+            self._given_leases += allocation.given
+            for lease in (each.lease for each in allocation.given):
                 self._given |= {(lease.to, lease.instance_type), (lease.from_, lease.instance_type)}
 
     def of(self, promise: TeamPromise) -> Desired:
@@ -84,6 +90,8 @@ class Wishes:
         today = today_rows(promise.holds)
         kept = [holding.row for holding in holdings.values() if not _is_needless(holding.row, today)]
         rows = sorted(largest_rows(kept, MAX_ROWS), key=row_key)
+        lost = {row_key(row) for row in kept} - {row_key(row) for row in rows}
+        holdings = {key: self._without_row(each) if key in lost else each for key, each in holdings.items()}
         standing = promise.quota or promise.failed
         before = ComputeQuotaConfig() if standing is None else standing.compute_quota_config
         config = ComputeQuotaConfig(
@@ -105,6 +113,8 @@ class Wishes:
             borrowing_stopped=promise.team in self._no_borrowing,
             leased=leased_net(promise.team, self._given_leases),
             demand=self._demand.get(promise.team, {}),
+            tells={row_key(row): holdings[row_key(row)].tell for row in rows},
+            lost=tuple(sorted({row.instance_type for row in kept if row_key(row) in lost and _is_something(row)})),
         )
 
     def held_back(self, desired: Desired, config: ComputeQuotaConfig, note: str) -> Desired:
@@ -112,16 +122,26 @@ class Wishes:
         promise, holdings = desired.promise, self._holdings.get(desired.promise.team, {})
         today, now = today_rows(promise.holds), {row_key(row): row for row in config.compute_quota_resources}
         lines: list[TeamAllocation] = []
+        tells: dict[RowKey, Tell] = {}
         for key in sorted({*today, *now}):
             wish, row = holdings.get(key), now.get(key) or ComputeQuotaResource(instance_type=key[0])
-            told = wish or Holding(promise.team, row, Reason.POLICY_CHANGED, "the document promises none")
-            lines += self._lines(promise, key[0], today.get(key), replace(told, row=row))
-        return replace(desired, config=config, lines=tuple(lines), note=note)
+            told = wish or Holding(promise.team, row, Reason.POLICY_CHANGED, "the document promises none", Trail)
+            told = told.moved_to(row, Cause.LIMIT, "onLimit: partial", self._capacities[key[0]])
+            tells[key] = told.tell
+            lines += self._lines(promise, key[0], today.get(key), told)
+        return replace(desired, config=config, lines=tuple(lines), note=note, tells=tells)
 
     def lines_of_kept(self, kept: Kept) -> tuple[TeamAllocation, ...]:
         """Return the numbers of a quota that is left alone: before and after are the same."""
         rows = today_rows(kept.quota)
         return tuple(self._line(kept.team, row, row, Reason.UNCHANGED, kept.because) for _, row in sorted(rows.items()))
+
+    def _without_row(self, holding: Holding) -> Holding:
+        """Return a holding for which the quota has no row left: it becomes nothing."""
+        because = f"a quota has at most {MAX_ROWS} rows"
+        nothing = ComputeQuotaResource(instance_type=holding.row.instance_type)
+        moved = holding.moved_to(nothing, Cause.NO_ROW, because, self._capacities[nothing.instance_type])
+        return replace(moved, because=f"{holding.because}, {because}")
 
     def _sharing(self, promise: TeamPromise, today: ResourceSharingConfig | None) -> ResourceSharingConfig | None:
         wanted = promise.sharing or today
@@ -199,7 +219,11 @@ class Wishes:
 
 def _is_needless(row: ComputeQuotaResource, today: Mapping[RowKey, ComputeQuotaResource]) -> bool:
     """Say whether a row of nothing would be added where there is none."""
-    return row_key(row) not in today and not any(amount.value for amount in amounts_of(row))
+    return row_key(row) not in today and not _is_something(row)
+
+
+def _is_something(row: ComputeQuotaResource) -> bool:
+    return any(amount.value for amount in amounts_of(row))
 
 
 def _units(row: ComputeQuotaResource) -> tuple[bool, bool]:

@@ -32,9 +32,10 @@ from taskgov.allocation.exchange import exchange, gpus_by_type
 from taskgov.allocation.goals import Goal, goals_of
 from taskgov.allocation.limits import limits
 from taskgov.allocation.low_write import queue_amounts
-from taskgov.allocation.movements import Movement, said_number
+from taskgov.allocation.movements import Movement
 from taskgov.allocation.plan import POLICY_KINDS, Change, GuardrailVerdict, Prediction
 from taskgov.allocation.windows import Opening, opening
+from taskgov.allocation.wording import said_number
 from taskgov.policy.document import Guardrails
 from taskgov.snapshot.model import Snapshot
 

@@ -12,7 +12,7 @@ from taskgov.allocation.leases import LeaseState, refused_as, state_at
 from taskgov.allocation.plan import Plan
 from taskgov.allocation.planner import plan_quotas
 from taskgov.findings import Finding
-from taskgov.policy.document import Lease
+from taskgov.policy.measured import Lease
 from taskgov.snapshot.model import Snapshot
 
 

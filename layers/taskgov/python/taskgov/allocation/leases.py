@@ -1,25 +1,28 @@
-"""Temporary quota: who lends how many instances to whom, now.
+"""Temporary quota: who lends how much to whom, now.
 
-A lease has a donor, a borrower, a count, a start and an end. It holds from start (inclusive) to end (exclusive) by the
-clock of the snapshot alone, so that it starts and returns by itself and survives whatever restarts. It moves what the
-donor was granted; the sum stays the same. A donor that cannot give is never driven below its floor: then the lease is
-refused, and says so.
+A lease has a donor, a borrower, an amount in one unit, a start and an end. It holds from start (inclusive) to end
+(exclusive) by the clock of the snapshot alone, so that it starts and returns by itself and survives whatever restarts.
+It moves what the donor was granted; the sum stays the same. The donor is never driven below its floor: a lease that it
+cannot give is refused, or with `partial` gives what there is, and says so.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from fractions import Fraction
 
-from taskgov.allocation.parts import ACCELERATOR, Vector, fits, is_in_parts, subtract
-from taskgov.hyperpod.instance_types import MIG_SLICES_PER_GPU
+from taskgov.allocation.capacity import TypeCapacity
+from taskgov.allocation.parts import Vector, add, fits, subtract
+from taskgov.allocation.transfer import moved
+from taskgov.allocation.units import row_at_basis, row_of, vector_of
+from taskgov.allocation.wording import said, said_number
 from taskgov.hyperpod.model import ComputeQuotaResource
-from taskgov.policy.document import Lease
-from taskgov.quantities import CPU, GIBIBYTE, MEMORY
+from taskgov.policy.document import CapacityBasis
+from taskgov.policy.measured import Lease, Measured, Unit
 
 Rows = Mapping[str, ComputeQuotaResource]
-"""Team (or team and MIG profile, which no lease moves) -> what it has of one instance type."""
+"""Team (or team and MIG profile) -> what it has of one instance type."""
 
 
 class LeaseState(StrEnum):
@@ -40,11 +43,54 @@ class LeaseRefusedError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Given:
+    """A lease that holds, and how much of it the donor gives, in its unit."""
+
+    lease: Lease
+    amount: int
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether the donor gives less than the lease asks for."""
+        return self.amount < self.lease.count
+
+    def side_of(self, team: str) -> int:
+        """Return 1 for the borrower, -1 for the donor, 0 for everybody else."""
+        return (self.lease.to == team) - (self.lease.from_ == team)
+
+    def words(self, team: str) -> str:
+        """Return the lease as it stands beside a number of one of its two teams."""
+        lease = self.lease
+        way = f"leased from {lease.from_}" if lease.to == team else f"leased to {lease.to}"
+        of = f" of {lease.count}" if self.is_partial else ""
+        return f"{self.amount}{of}{unit_after(lease)} {way} {until(lease)}"
+
+
+@dataclass(frozen=True, slots=True)
 class Lending:
-    """What teams have of one instance type after a lease, and what the shared pool has left."""
+    """What teams have of one instance type after leases, and what the shared pool has left."""
 
     rows: Rows
     pool_left: Vector
+    given: tuple[Given, ...] = ()
+    after: tuple[Rows, ...] = ()
+    """What donor and borrower have after each lease in `given`, the shared pool aside."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lenders:
+    """Who may lend and borrow of one instance type, and what each keeps."""
+
+    capacity: TypeCapacity
+    basis: CapacityBasis
+    teams: frozenset[str]
+    """Teams whose quotas the plan governs; the shared pool aside."""
+    pool: str | None
+    """The team of the shared pool, where it is one of ours."""
+    floors: Mapping[str, Vector] = field(default_factory=dict)
+    """What each row (by its key) keeps; the shared pool keeps nothing."""
+    left_alone: Mapping[str, str] = field(default_factory=dict)
+    """Team -> why its quota is left alone."""
 
 
 def state_at(lease: Lease, now: datetime) -> LeaseState:
@@ -55,9 +101,15 @@ def state_at(lease: Lease, now: datetime) -> LeaseState:
 
 
 def refused_as(lease: Lease) -> dict[str, str | int]:
-    """Return what a finding about a refused lease carries, to tell the leases of the same two teams apart."""
+    """Return what a finding about a lease carries, to tell the leases of the same two teams apart."""
     moments = {"start": lease.start.isoformat(), "end": lease.end.isoformat()}
-    return {"instanceType": lease.instance_type, "count": lease.count, **moments}
+    unit = {} if lease.unit is Unit.INSTANCES else {"unit": lease.unit_name}
+    return {"instanceType": lease.instance_type, "count": lease.count, **unit, **moments}
+
+
+def unit_after(lease: Measured) -> str:
+    """Return a unit as it stands after a number; instances go without saying."""
+    return "" if lease.unit is Unit.INSTANCES else f" {lease.unit_name}"
 
 
 def active_leases(leases: Iterable[Lease], now: datetime) -> list[Lease]:
@@ -84,47 +136,82 @@ def has_ended_since(leases: Iterable[Lease], team: str, instance_type: str, sinc
     )
 
 
-def lend(lease: Lease, before: Lending, pool_team: str | None, per_instance: Vector, floor: Fraction) -> Lending:
-    """Return the holdings with the lease given; raise `LeaseRefusedError` when it cannot be.
-
-    `floor` is what the donor keeps, in instances; the shared pool keeps nothing.
-    """
-    if lease.to not in before.rows:
-        raise LeaseRefusedError(f"the borrower {lease.to} has no governed promise on {lease.instance_type}")
-    moved = {resource: amount * lease.count for resource, amount in per_instance.items()}
+def lend(lease: Lease, before: Lending, lenders: Lenders) -> Lending:
+    """Return the holdings with the lease given; raise `LeaseRefusedError` when it cannot be."""
+    _check_teams(lease, lenders)
+    profile = lease.accelerator_partition_type
+    donor, borrower = (" ".join(filter(None, (team, profile))) for team in (lease.from_, lease.to))
+    amount = _amount(lease, before, donor, lenders)
     rows, pool_left = dict(before.rows), before.pool_left
-    if lease.from_ == pool_team:
-        if not fits(moved, pool_left):
-            raise LeaseRefusedError(f"the shared pool has no {lease.count} {lease.instance_type} left")
-        pool_left = subtract(pool_left, moved)
+    moves = row_of(lease, amount)
+    takes = vector_of(moves, lenders.capacity) or {}
+    if lease.from_ == lenders.pool:
+        pool_left = subtract(pool_left, takes)
     else:
-        rows[lease.from_] = _given(lease, rows.get(lease.from_), floor)
-    rows[lease.to] = with_instances(rows[lease.to], lease.count, per_instance)
-    return Lending(rows, pool_left)
+        rows[donor] = moved(rows[donor], moves, lenders.capacity, out=True)
+    if lease.to == lenders.pool:
+        pool_left = {r: n for r, n in add((pool_left, takes)).items() if r in lenders.capacity.per_instance}
+    elif borrower in rows:
+        rows[borrower] = moved(rows[borrower], moves, lenders.capacity)
+    else:
+        rows[borrower] = row_at_basis(lease, amount, lenders.capacity, lenders.basis)
+    touched = {key: rows[key] for key in (donor, borrower) if key in rows}
+    return Lending(rows, pool_left, (*before.given, Given(lease, amount)), (*before.after, touched))
 
 
-def _given(lease: Lease, row: ComputeQuotaResource | None, floor: Fraction) -> ComputeQuotaResource:
-    if row is None:
-        raise LeaseRefusedError(f"the donor {lease.from_} has no governed quota on {lease.instance_type}")
-    if row.count is None or is_in_parts(row):
-        raise LeaseRefusedError(f"the donor {lease.from_} has parts of instances and cannot give whole ones")
-    if row.count - lease.count < floor:
-        has = f"{row.count} {lease.instance_type}" + (f" and a floor of {float(floor):g}" if floor else "")
-        raise LeaseRefusedError(f"the donor {lease.from_} has {has}, and cannot give {lease.count}")
-    return row.model_copy(update={"count": row.count - lease.count})
+def _check_teams(lease: Lease, lenders: Lenders) -> None:
+    for role, team in (("donor", lease.from_), ("borrower", lease.to)):
+        if team not in lenders.teams and team != lenders.pool:
+            why = lenders.left_alone.get(team, "it is not governed by this plan")
+            raise LeaseRefusedError(f"the quota of the {role} {team} is left as it is ({why})")
+    if lenders.pool in {lease.from_, lease.to} and not lenders.capacity.has_nodes:
+        raise LeaseRefusedError(f"the shared pool has nothing of {lease.instance_type}, of which there are no nodes")
 
 
-def with_instances(row: ComputeQuotaResource, count: int, per_instance: Vector) -> ComputeQuotaResource:
-    """Return the row with `count` instances more (below zero: fewer, down to nothing), in the units that it gives."""
-    if not is_in_parts(row):
-        return row.model_copy(update={"count": max((row.count or 0) + count, 0)})
-    numbers = {
-        "accelerators": count * (per_instance.get(ACCELERATOR, 0) // MIG_SLICES_PER_GPU),
-        "vcpu": count * per_instance.get(CPU, 0) / 1000,
-        "memory_in_gib": count * per_instance.get(MEMORY, 0) / GIBIBYTE,
-    }
-    given = {name: getattr(row, name) for name in numbers if getattr(row, name) is not None}
-    return row.model_copy(update={name: max(amount + numbers[name], 0) for name, amount in given.items()})
+def _amount(lease: Lease, before: Lending, donor: str, lenders: Lenders) -> int:
+    """Return how much of the lease the donor gives: all of it, or with `partial` the most that it can."""
+    row = before.rows.get(donor)
+    if lease.from_ != lenders.pool and row is None:
+        raise LeaseRefusedError(f"the donor {lease.from_} has no {lease.place}")
+    floor = lenders.floors.get(donor, {})
+
+    def can_give(amount: int) -> bool:
+        moves = row_of(lease, amount)
+        if lease.from_ == lenders.pool:
+            takes = vector_of(moves, lenders.capacity)
+            return takes is not None and fits(takes, before.pool_left)
+        return row is not None and _keeps_floor(row, moves, floor, lenders.capacity)
+
+    if can_give(lease.count):
+        return lease.count
+    most, beyond = 0, lease.count
+    while beyond - most > 1:
+        middle = (most + beyond) // 2
+        most, beyond = (middle, beyond) if can_give(middle) else (most, middle)
+    if lease.partial and most:
+        return most
+    raise LeaseRefusedError(_too_little(lease, row, most, floor, lenders))
+
+
+def _keeps_floor(row: ComputeQuotaResource, moves: ComputeQuotaResource, floor: Vector, capacity: TypeCapacity) -> bool:
+    """Say whether the row has what is to be moved, and keeps its floor in each resource of it."""
+    has, takes = vector_of(row, capacity), vector_of(moves, capacity)
+    if has is None or takes is None:
+        return False  # nobody knows what an instance of the type is
+    return fits(takes, has) and all(has[r] - n >= floor.get(r, 0) for r, n in takes.items() if n)
+
+
+def _too_little(lease: Lease, row: ComputeQuotaResource | None, most: int, floor: Vector, lenders: Lenders) -> str:
+    """Say what the donor has, and what it could give."""
+    unit, per_instance = unit_after(lease), lenders.capacity.per_instance
+    asked = f"{lease.count}{unit}"
+    could = f"it can give {most}{unit} (partial: true takes that)" if most else "it can give none"
+    if lease.from_ == lenders.pool:
+        return f"the shared pool has no {asked} of {lease.instance_type} left; {could}"
+    kept = max((Fraction(n, per_instance[r]) for r, n in floor.items() if per_instance.get(r)), default=Fraction(0))
+    floor_words = f" and a floor of {said_number(kept)}" if kept else ""
+    has = "nothing" if row is None else said(row)
+    return f"the donor {lease.from_} has {has} {lease.instance_type}{floor_words}, and cannot give {asked}; {could}"
 
 
 def _order(lease: Lease) -> tuple[datetime, str, str, str]:

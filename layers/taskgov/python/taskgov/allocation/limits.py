@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from taskgov.allocation.movements import Movement, said_number
+from taskgov.allocation.movements import Movement
 from taskgov.allocation.plan import GuardrailVerdict
+from taskgov.allocation.wording import said_number
 from taskgov.policy.document import GrowthLimit, Guardrails, OnLimit, PeriodLimit
 
 MOST_DECREASE: Final = 100

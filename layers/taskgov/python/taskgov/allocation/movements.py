@@ -14,12 +14,14 @@ from typing import Final
 
 from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.goals import NOTHING, Goal
+from taskgov.allocation.leases import Given
 from taskgov.allocation.low_write import queue_amounts
 from taskgov.allocation.set_aside import Net, SettingAside, said_leases
+from taskgov.allocation.wording import said_number
 from taskgov.hyperpod.equality import is_same_config
 from taskgov.hyperpod.instance_types import MIG_SLICES_PER_GPU, InstanceResources, mig_slices
 from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaResource
-from taskgov.policy.document import Guardrails, Lease, PolicyDocument
+from taskgov.policy.document import Guardrails, PolicyDocument
 from taskgov.quantities import CPU, GIBIBYTE, GPU, MEMORY, NEURON_DEVICE, is_mig
 from taskgov.snapshot.model import AppliedQuota, Snapshot
 
@@ -84,7 +86,7 @@ def movements(
     snapshot: Snapshot,
     policy: PolicyDocument,
     goals: Iterable[Goal],
-    given: Iterable[Lease],
+    given: Iterable[Given],
     capacities: Mapping[str, TypeCapacity],
 ) -> list[Movement]:
     """Return the numbers that move, of all quotas but the shared pool's; none where the document limits no movement.
@@ -107,7 +109,7 @@ class Reckoning:
         self,
         snapshot: Snapshot,
         policy: PolicyDocument,
-        given: Iterable[Lease],
+        given: Iterable[Given],
         capacities: Mapping[str, TypeCapacity],
     ) -> None:
         """Take the snapshot's document, the leases that the plan gives, and what there is of each type."""
@@ -181,7 +183,7 @@ class Reckoning:
                 leaves_at=leaves_at,
                 shown=shown,
                 is_lower=becomes.get(place, 0) < stands.get(place, 0),
-                set_aside=said_leases(goal.team, place[0], leases.given, net_before.get(place[0], 0)),
+                set_aside=said_leases(goal.team, place[0], leases.given, net_before),
             )
 
     def past_amounts(self, goal: Goal, since: datetime) -> list[tuple[Mapping[Place, int], datetime]] | None:
@@ -280,16 +282,3 @@ def _is_whole(config: ComputeQuotaConfig, instance_type: str) -> bool:
 def _order(place: Place) -> tuple[str, bool, str]:
     """Accelerators come first: they are what a person looks at."""
     return place[0], place[1] in {CPU, MEMORY}, place[1]
-
-
-def said_number(number: Fraction) -> str:
-    """Return a number in full where it is whole, else with up to three decimals.
-
-    Example:
-        >>> said_number(Fraction(1234567)), said_number(Fraction(1, 3)), said_number(Fraction(5, 2))
-        ('1234567', '0.333', '2.5')
-
-    """
-    if number.denominator == 1:
-        return str(number.numerator)
-    return f"{float(number):.3f}".rstrip("0").rstrip(".")

@@ -29,6 +29,7 @@ from taskgov.allocation.goals import NOTHING
 from taskgov.allocation.limits import limits
 from taskgov.allocation.movements import Reckoning
 from taskgov.allocation.parts import row_key
+from taskgov.allocation.set_aside import net_of_type
 from taskgov.allocation.wording import said
 from taskgov.allocation.written import NEVER_IN_FORCE
 
@@ -39,10 +40,10 @@ if TYPE_CHECKING:
     from taskgov.allocation.between import Rows
     from taskgov.allocation.capacity import TypeCapacity
     from taskgov.allocation.goals import Goal
+    from taskgov.allocation.leases import Given
     from taskgov.allocation.limits import Limit
     from taskgov.allocation.movements import Movement
-    from taskgov.allocation.set_aside import Net
-    from taskgov.policy.document import Lease, PolicyDocument
+    from taskgov.policy.document import PolicyDocument
     from taskgov.snapshot.model import Snapshot
 
 NEXT_STEP: Final = timedelta(minutes=5)
@@ -67,7 +68,7 @@ def hold_back(
     snapshot: Snapshot,
     policy: PolicyDocument,
     goals: Iterable[Goal],
-    given: Iterable[Lease],
+    given: Iterable[Given],
     capacities: Mapping[str, TypeCapacity],
 ) -> HeldBack:
     """Return the goals cut back to what the document's limits allow.
@@ -101,7 +102,7 @@ class _Cutting:
         snapshot: Snapshot,
         policy: PolicyDocument,
         goals: tuple[Goal, ...],
-        given: Iterable[Lease],
+        given: Iterable[Given],
         capacities: Mapping[str, TypeCapacity],
     ) -> None:
         self._now, self._goals, self._capacities = snapshot.taken_at, goals, capacities
@@ -171,7 +172,7 @@ class _Cutting:
         today, wanted = (rows_of_type(config, instance_type) for config in (goal.stands, goal.after))
         start = () if goal.is_deleted else today
         own = [
-            rows_of_type(leases.without(with_rows(NOTHING, rows), _only(net, instance_type)), instance_type)
+            rows_of_type(leases.without(with_rows(NOTHING, rows), net_of_type(net, instance_type)), instance_type)
             for rows, net in ((start, before), (wanted, after))
         ]
         rows = TypeRows(start, wanted, *own)
@@ -180,9 +181,10 @@ class _Cutting:
             return Slot(goal, rows, None, moving, today)
         # What leases brought is known of what a path began from, and not of its low write.
         half_way = not goal.is_deleted and not self._is_same(today, rows_of_type(goal.before, instance_type))
-        leased = before.get(instance_type) or after.get(instance_type)
+        before, after = net_of_type(before, instance_type), net_of_type(after, instance_type)
+        leased = before or after
         axes = None if half_way and leased else axes_between(rows, self._reckoning.resources_of(instance_type))
-        moves_leases = before.get(instance_type, 0) != after.get(instance_type, 0)
+        moves_leases = before != after
         return Slot(goal, rows, axes, moving, today, moves_leases=moves_leases)
 
     def _is_same(self, one: Rows, other: Rows) -> bool:
@@ -195,10 +197,6 @@ class _Cutting:
     def _moment(self, limit: Limit, movement: Movement) -> datetime:
         """Return when a limit allows more: a step later, or when what it measures from has left the period."""
         return self._now + NEXT_STEP if limit.hours is None else movement.leaves_at or self._now + NEXT_STEP
-
-
-def _only(net: Net, instance_type: str) -> Net:
-    return {name: count for name, count in net.items() if name == instance_type}
 
 
 def _not_deleted(goal: Goal) -> Goal:

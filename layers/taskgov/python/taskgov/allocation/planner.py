@@ -15,22 +15,24 @@ from taskgov.allocation.budgets import borrowing_resumes_at, budget_findings, ou
 from taskgov.allocation.capacity import TypeCapacity, count_capacity
 from taskgov.allocation.changes import quota_sums
 from taskgov.allocation.codec import changes_sha256
-from taskgov.allocation.desired import Desired, Wishes
+from taskgov.allocation.desired import MAX_ROWS, Desired, Wishes
 from taskgov.allocation.goals import goals_of, wanted_goals
 from taskgov.allocation.guardrails import Judged, judge
-from taskgov.allocation.leases import next_moment
+from taskgov.allocation.leases import Given, next_moment
 from taskgov.allocation.movements import movements
 from taskgov.allocation.overcommitment import overcommitment
 from taskgov.allocation.partial import hold_back
+from taskgov.allocation.parts import RowKey
 from taskgov.allocation.path import predicted_path
 from taskgov.allocation.plan import Change, Outcome, Plan, Prediction, TeamAllocation
 from taskgov.allocation.progress import no_progress
-from taskgov.allocation.standing import Standings, sort_out
+from taskgov.allocation.sources import Cause, Trail
+from taskgov.allocation.standing import Standings, sort_out, today_rows
 from taskgov.allocation.writes import in_order, writes
 from taskgov.findings import Finding, Severity
 from taskgov.hyperpod.instance_types import InstanceTypeTable, is_instance_type_name
 from taskgov.hyperpod.model import ComputeQuota
-from taskgov.policy.document import Backend, CapacityRules, Guardrails, Lease, OnLimit, PolicyDocument
+from taskgov.policy.document import Backend, CapacityRules, Guardrails, OnLimit, PolicyDocument
 from taskgov.snapshot.codec import snapshot_sha256
 from taskgov.snapshot.model import Snapshot
 
@@ -56,13 +58,17 @@ def plan_quotas(
     | is there | `plan` | `planned` when there are changes; guardrails are shown |
     | is there | `apply` | `apply`, `needs-approval`, `blocked` or `no-progress` when there are changes |
     """
-    table = instance_types or InstanceTypeTable()
-    if snapshot.policy is not None and (snapshot.policy.instance_types or instance_types is None):
-        table = snapshot.policy.instance_type_table()
+    table = _table(snapshot, instance_types)
     capacities = _capacities(snapshot, table)
     work = _work(snapshot, capacities, table)
     plan = _plan(snapshot, mode, capacities, work)
     return replace(plan, outcome=_outcome(plan, work.judged, approved_changes))
+
+
+def _table(snapshot: Snapshot, instance_types: InstanceTypeTable | None) -> InstanceTypeTable:
+    if snapshot.policy is not None and (snapshot.policy.instance_types or instance_types is None):
+        return snapshot.policy.instance_type_table()
+    return instance_types or InstanceTypeTable()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +83,60 @@ class _Work:
     """When the rest of a plan that limits cut back can go on."""
 
 
-def _work(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity], table: InstanceTypeTable) -> _Work:
-    standings = sort_out(snapshot)
-    policy = snapshot.policy
+def row_sources(
+    snapshot: Snapshot, *, instance_types: InstanceTypeTable | None = None
+) -> dict[str, dict[RowKey, Trail]]:
+    """Return where each number of each quota of the plan comes from: team -> row -> trail.
+
+    The sources of a row add up to what the plan makes of it. It is made anew here, because a plan does not carry it.
+    """
+    table = _table(snapshot, instance_types)
+    decided = _decided(snapshot, _capacities(snapshot, table))
+    found = {each.promise.team: {key: tell() for key, tell in each.tells.items()} for each in decided.wanted.desired}
+    for kept in decided.standings.kept:
+        rows = today_rows(kept.quota).items()
+        cause = Cause.EDIT_KEPT if kept.is_edited else Cause.LEFT_ALONE
+        found.setdefault(
+            kept.team, {key: Trail().to(row, cause, f"left as it is: {kept.because}") for key, row in rows}
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What every governed quota is to become now, which failed ones are deleted, and when the rest can go on."""
+
+    desired: tuple[Desired, ...]
+    stuck: tuple[ComputeQuota, ...]
+    recheck_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Decided:
+    """What quotas are to become, before it is known in which writes."""
+
+    standings: Standings
+    allocations: tuple[TypeAllocation, ...]
+    wishes: Wishes
+    given: tuple[Given, ...]
+    wanted: _Wanted
+
+
+def _decided(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity]) -> _Decided:
+    standings, policy = sort_out(snapshot), snapshot.policy
     allocations = [] if policy is None else allocate(snapshot, policy, standings, capacities)
     wishes = _wishes(snapshot, allocations, capacities)
     promises = (*standings.promises, *([standings.pool] if standings.pool else []))
-    given = [lease for allocation in allocations for lease in allocation.given_leases]
+    given = tuple(given for allocation in allocations for given in allocation.given)
     wanted = _Wanted(tuple(wishes.of(promise) for promise in promises), standings.stuck)
     if policy is not None and policy.guardrails.on_limit is OnLimit.PARTIAL:
         wanted = _held_back(snapshot, policy, wanted, wishes, given, capacities)
+    return _Decided(standings, tuple(allocations), wishes, given, wanted)
+
+
+def _work(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity], table: InstanceTypeTable) -> _Work:
+    policy, decided = snapshot.policy, _decided(snapshot, capacities)
+    standings, wishes, wanted = decided.standings, decided.wishes, decided.wanted
     overcommit = policy is not None and policy.capacity.overcommit_percent > 0
     to_write = writes(snapshot, wanted.desired, capacities, wanted.stuck, overcommit=overcommit)
     waves, prediction = predicted_path(snapshot, to_write, table)
@@ -100,12 +150,15 @@ def _work(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity], table: Ins
             key=lambda line: (line.instance_type, line.team, line.unit),
         )
     )
-    moving = [] if policy is None else movements(snapshot, policy, goals_of(snapshot, changes), given, capacities)
+    moving = (
+        [] if policy is None else movements(snapshot, policy, goals_of(snapshot, changes), decided.given, capacities)
+    )
     guardrails = Guardrails() if policy is None else policy.guardrails
     judged = judge(snapshot, guardrails, changes, moving, prediction, capacities)
     stalled = no_progress(snapshot, changes)
     findings = (
-        *_findings(snapshot, standings, allocations, capacities),
+        *_findings(snapshot, standings, decided.allocations, capacities),
+        *_without_row(wanted.desired),
         *_left_out(to_write.left_out, capacities),
         *([stalled] if stalled else []),
     )
@@ -113,21 +166,12 @@ def _work(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity], table: Ins
     return _Work(lines, judged, prediction, findings, None if stalled else wanted.recheck_at)
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """What every governed quota is to become now, which failed ones are deleted, and when the rest can go on."""
-
-    desired: tuple[Desired, ...]
-    stuck: tuple[ComputeQuota, ...]
-    recheck_at: datetime | None = None
-
-
 def _held_back(
     snapshot: Snapshot,
     policy: PolicyDocument,
     wanted: _Wanted,
     wishes: Wishes,
-    given: Iterable[Lease],
+    given: Iterable[Given],
     capacities: Mapping[str, TypeCapacity],
 ) -> _Wanted:
     """Return what the limits allow of what is wanted now; all of it, to be blocked, where they allow no step."""
@@ -242,6 +286,16 @@ def _findings(
     budgets = () if snapshot.policy is None else snapshot.policy.budgets
     spent = budget_findings(budgets, snapshot.budget_use)
     return (*violations, *snapshot.policy_findings, *standings.findings, *told, *over, *spent)
+
+
+def _without_row(desired: Iterable[Desired]) -> Iterable[Finding]:
+    """Report what a quota cannot hold because it has more instance types than the API takes."""
+    for each in desired:
+        if each.lost:
+            team, types = each.promise.team, ", ".join(each.lost)
+            because = f"{team} has more than {MAX_ROWS} instance types; its quota has nothing of {types}."
+            remedy = "promise these types to other teams, or split the team"
+            yield Finding("too-many-types", Severity.WARNING, team, because, remedy, {"instanceTypes": types})
 
 
 def _left_out(changes: Iterable[Change], capacities: Mapping[str, TypeCapacity]) -> Iterable[Finding]:

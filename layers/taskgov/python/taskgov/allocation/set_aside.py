@@ -10,49 +10,59 @@ numbers tell, type by type:
 | are something else | those that held when they were written, by the clock |
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
 from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.goals import NOTHING, Goal
-from taskgov.allocation.leases import active_leases, with_instances
+from taskgov.allocation.leases import Given, active_leases, unit_after
 from taskgov.allocation.low_write import queue_amounts
-from taskgov.allocation.parts import is_in_parts, row_key
+from taskgov.allocation.parts import row_key
+from taskgov.allocation.transfer import moved as transfer
+from taskgov.allocation.units import row_of
 from taskgov.hyperpod.equality import is_same_config
-from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaResource
-from taskgov.policy.document import Lease
+from taskgov.hyperpod.model import ComputeQuotaConfig
+from taskgov.policy.measured import Lease, Measured
 
 Net = Mapping[str, int]
-"""Instance type -> whole instances that leases bring a team; below zero: that they take from it."""
+"""Instance type (and unit, where that is not instances: `Lease.place`) -> whole units that leases bring a team; below
+zero: that they take from it."""
 
 
-def leased_net(team: str, leases: Iterable[Lease]) -> dict[str, int]:
-    """Return what leases bring a team, in whole instances by type; below zero: what they take."""
+def leased_net(team: str, given: Iterable[Given]) -> dict[str, int]:
+    """Return what leases bring a team, in whole units by place; below zero: what they take."""
     net: dict[str, int] = {}
-    for lease in leases:
-        side = (lease.to == team) - (lease.from_ == team)
-        if side:
-            net[lease.instance_type] = net.get(lease.instance_type, 0) + side * lease.count
+    for each in given:
+        if side := each.side_of(team):
+            net[each.lease.place] = net.get(each.lease.place, 0) + side * each.amount
     return net
 
 
-def said_leases(team: str, instance_type: str, given: Iterable[Lease], had: int) -> str:
-    """Return the leases of one number as words, empty without any; `had` is what was there by leases before."""
-    words, net = [], 0
-    for lease in given:
-        if lease.instance_type != instance_type or team not in {lease.to, lease.from_}:
-            continue
-        words.append(f"{lease.count} leased " + (f"from {lease.from_}" if lease.to == team else f"to {lease.to}"))
-        net += lease.count if lease.to == team else -lease.count
-    if had and had != net:
-        words.append(f"{abs(had)} leased {'from' if had > 0 else 'to'} others before")
+def net_of_type(net: Net, instance_type: str) -> dict[str, int]:
+    """Return what leases move of one instance type."""
+    return {place: n for place, n in net.items() if n and place.partition(" ")[0] == instance_type}
+
+
+def said_leases(team: str, instance_type: str, given: Iterable[Given], had: Net) -> str:
+    """Return the leases of one type as words, empty without any; `had` is what was there by leases before."""
+    here = [each for each in given if each.lease.instance_type == instance_type and each.side_of(team)]
+    words = [
+        f"{each.amount}{unit_after(each.lease)} leased "
+        + (f"from {each.lease.from_}" if each.lease.to == team else f"to {each.lease.to}")
+        for each in here
+    ]
+    net = leased_net(team, here)
+    for place, count in net_of_type(had, instance_type).items():
+        if count != net.get(place, 0):
+            unit = unit_after(Measured.at(place))
+            words.append(f"{abs(count)}{unit} leased {'from' if count > 0 else 'to'} others before")
     return ", ".join(words) + " set aside" if words else ""
 
 
 class SettingAside:
     """Takes leases out of configs: of the plan those it gives, of the past those that were in it."""
 
-    def __init__(self, leases: Iterable[Lease], given: Iterable[Lease], capacities: Mapping[str, TypeCapacity]) -> None:
+    def __init__(self, leases: Iterable[Lease], given: Iterable[Given], capacities: Mapping[str, TypeCapacity]) -> None:
         """Take all leases of the document, those that the plan gives, and what there is of each type."""
         self.given = tuple(given)
         self._leases, self._capacities = tuple(leases), capacities
@@ -63,11 +73,15 @@ class SettingAside:
         if not moved:
             return config
         rows = {row_key(row): row for row in config.compute_quota_resources}
-        for name, count in moved.items():
-            whole = ComputeQuotaResource(instance_type=name, count=0)
-            row = rows.get((name, ""), whole)
-            if count < 0 or row is not whole:
-                rows[name, ""] = self._less(row, count)
+        for place, count in moved.items():
+            measured = Measured.at(place)
+            amount = row_of(measured, abs(count))
+            row = rows.get(row_key(amount))
+            capacity = self._capacities.get(measured.instance_type)
+            if row is not None:
+                rows[row_key(amount)] = transfer(row, amount, capacity, out=count > 0)
+            elif count < 0:
+                rows[row_key(amount)] = amount
         return config.model_copy(update={"compute_quota_resources": tuple(rows.values())})
 
     def net_after(self, goal: Goal) -> Net:
@@ -90,15 +104,15 @@ class SettingAside:
         """Return what leases brought in an earlier config, by its record or else by the clock."""
         if recorded is not None or written is None:
             return recorded or {}
-        return leased_net(team, active_leases(self._leases, written))
+        return leased_net(team, self._by_clock(written))
 
     def _by_the_numbers(self, goal: Goal, written: datetime) -> Net:
         wanted = self.without(goal.after, self.net_after(goal))
-        by_clock = leased_net(goal.team, active_leases(self._leases, written))
+        by_clock = leased_net(goal.team, self._by_clock(written))
         return {
-            name: count
-            for name, count in by_clock.items()
-            if self._amounts(goal.before, name) != self._amounts(wanted, name)
+            place: count
+            for place, count in by_clock.items()
+            if self._amounts(goal.before, name := place.partition(" ")[0]) != self._amounts(wanted, name)
         }
 
     def _amounts(self, config: ComputeQuotaConfig, instance_type: str) -> Mapping[tuple[str, str], int]:
@@ -106,8 +120,5 @@ class SettingAside:
         only = NOTHING.model_copy(update={"compute_quota_resources": rows})
         return queue_amounts(only, lambda name: self._capacities[name].resources if name in self._capacities else None)
 
-    def _less(self, row: ComputeQuotaResource, count: int) -> ComputeQuotaResource:
-        capacity = self._capacities.get(row.instance_type)
-        if capacity is None and is_in_parts(row):
-            return row  # nobody knows what an instance of the type is
-        return with_instances(row, -count, capacity.per_instance if capacity else {})
+    def _by_clock(self, moment: datetime) -> Iterator[Given]:
+        return (Given(lease, lease.count) for lease in active_leases(self._leases, moment))

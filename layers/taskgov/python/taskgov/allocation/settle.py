@@ -13,9 +13,10 @@ A promise weighs by its largest resource: 2 of 4 GPUs with all 48 vCPUs weigh as
 by the largest resource fits by each.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.parts import (
@@ -31,11 +32,11 @@ from taskgov.allocation.parts import (
     subtract,
 )
 from taskgov.allocation.plan import Reason
-from taskgov.allocation.shares import Party, divide
-from taskgov.allocation.shortage import Claim, Cut, fit
-from taskgov.allocation.wording import capacity_words, given_amounts
+from taskgov.allocation.shortage import Claim, exact_cuts, fit, floor_of
+from taskgov.allocation.sources import Cause, Tell, Trail, amounts_in
+from taskgov.allocation.wording import capacity_words, said_number
 from taskgov.hyperpod.model import ComputeQuotaResource
-from taskgov.policy.document import CapacityBasis, Share
+from taskgov.policy.document import CapacityBasis
 from taskgov.quantities import CPU
 
 
@@ -50,6 +51,9 @@ class Ask:
     words: str = ""
     reason: Reason = Reason.PROMISE
     today: ComputeQuotaResource | None = None
+    """What stands today, without what leases have moved."""
+    tell: Tell = Trail
+    """Where the row comes from."""
 
     @property
     def key(self) -> str:
@@ -65,6 +69,7 @@ class Grant:
     row: ComputeQuotaResource
     reason: Reason
     because: str
+    tell: Tell
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,21 +79,6 @@ class Settlement:
     grants: tuple[Grant, ...]
     short: str = ""
     incident: bool = False
-
-
-def resolve_shares(shares: Mapping[str, Share], usable: int) -> dict[str, int]:
-    """Return the whole instances that each team's share comes to, of `usable` instances.
-
-    Shares divide their common part of the capacity by largest remainder, within floors and ceilings; the part grows
-    where floors demand more than the percentages give. Percentages are read as decimals, and a hundredth of an
-    instance is forgiven, so that three shares of 33.33 divide everything.
-    """
-    parties = [_party(team, share) for team, share in shares.items()]
-    percent = sum((_percent(share) for share in shares.values()), Fraction(0))
-    common = min(usable * percent / 100, Fraction(usable))
-    bounded = sum((_bounded(share, usable) for share in shares.values()), Fraction(0))
-    total = max(int(max(common, bounded) + Fraction(1, 100)), sum(party.floor for party in parties))
-    return divide(total, parties)
 
 
 def settle(
@@ -101,9 +91,9 @@ def settle(
     """
     if not capacity.has_nodes or not capacity.per_instance:
         # Nodes that offer nothing (yet) are no ground to promise anything on, at basis `allocatable`.
-        grants = tuple(_planned_for(ask, overcommit=overcommit and not capacity.has_nodes) for ask in asks)
-        return Settlement(grants)
-    asks = [_at_basis(ask, capacity, basis) for ask in asks]
+        declared = overcommit and not capacity.has_nodes
+        return Settlement(tuple(_planned_for(ask, capacity, overcommit=declared) for ask in asks))
+    asks = [_possible(_at_basis(ask, capacity, basis), capacity) for ask in asks]
     needs = [need(ask.row, capacity.resources) for ask in asks]
     known = [vector for vector in needs if vector is not None]
     left = subtract(capacity.total, taken)
@@ -112,23 +102,80 @@ def settle(
             _unbound(ask) if vector is None else _kept(ask, capacity) for ask, vector in zip(asks, needs, strict=True)
         )
         return Settlement(grants)
-    return _short(capacity, asks, left)
+    return _Shortage(capacity, asks, left).settlement()
 
 
-def _short(capacity: TypeCapacity, asks: Sequence[Ask], left: Vector) -> Settlement:
-    per_grain = _grains_per_instance(capacity, asks)
-    claims = [_claim(ask, capacity, per_grain) for ask in asks]
-    known = [claim for claim in claims if claim is not None]
-    room = min((max(left[r], 0) * per_grain // n for r, n in capacity.per_instance.items() if n), default=0)
-    cut = fit(known, room)
-    gives_first = max(claim.tier for claim in known) if len({claim.tier for claim in known}) > 1 else None
-    grants = tuple(
-        _unbound(ask) if claim is None else _granted(ask, claim, cut, capacity, first=ask.tier == gives_first)
-        for ask, claim in zip(asks, claims, strict=True)
-    )
-    promised, to_give = Fraction(sum(claim.amount for claim in known), per_grain), Fraction(room, per_grain)
-    words = f"promises of {_number(promised)}, {_number(to_give)} to give, {capacity_words(capacity.line)}"
-    return Settlement(grants, short=words, incident=cut.incident)
+def in_instances(row: ComputeQuotaResource, capacity: TypeCapacity) -> Fraction:
+    """Return how many instances a row takes, by its largest resource."""
+    per_instance = capacity.per_instance
+    vector = need(row, capacity.resources) or {}
+    return max((Fraction(n, per_instance[r]) for r, n in vector.items() if per_instance.get(r)), default=Fraction(0))
+
+
+class _Shortage:
+    """Cuts the promises on one type to what is left of it."""
+
+    def __init__(self, capacity: TypeCapacity, asks: Sequence[Ask], left: Vector) -> None:
+        self._capacity = capacity
+        self._per_grain = _grains_per_instance(capacity, asks)
+        self._claims = [(ask, _claim(ask, capacity, self._per_grain)) for ask in asks]
+        self._known = [claim for _, claim in self._claims if claim is not None]
+        per_instance = capacity.per_instance
+        self._room = min((max(left[r], 0) * self._per_grain // n for r, n in per_instance.items() if n), default=0)
+        self._cut = fit(self._known, self._room)
+        several = len({claim.tier for claim in self._known}) > 1
+        self._gives_first = max((claim.tier for claim in self._known), default=0) if several else None
+
+    def settlement(self) -> Settlement:
+        grants = tuple(_unbound(ask) if claim is None else self._granted(ask, claim) for ask, claim in self._claims)
+        return Settlement(grants, short=f"{self._numbers()}, {self._words()}", incident=self._cut.incident)
+
+    def _numbers(self) -> str:
+        """Say what does not fit into what, in instances."""
+        what = "floors" if self._cut.incident else "promises"
+        whole = sum(floor_of(claim) if self._cut.incident else claim.amount for claim in self._known)
+        return f"{what} of {self._number(whole)}, {self._number(self._room)} to give"
+
+    def _granted(self, ask: Ask, claim: Claim) -> Grant:
+        """Grant what the cut left of a claim."""
+        amount = self._cut.amounts[claim.key]
+        if amount == claim.amount:
+            return _kept(ask, self._capacity)
+        row, tell = scaled(ask.row, amount, claim.amount), partial(self._tell, ask, claim)
+        if self._cut.incident:
+            floor = floor_of(claim)
+            below = f", below its floor of {said_number(ask.floor)}" if amount < floor else ""
+            because = f"{self._words()}, {self._numbers()}, floors are scaled down, {ask.words}{below}"
+            return Grant(ask, row, Reason.INCIDENT, because, tell)
+        gives = f"tier {ask.tier} gives first" if ask.tier == self._gives_first else f"tier {ask.tier} gives"
+        floor_kept = f", floor {said_number(ask.floor)} kept" if ask.floor else ""
+        because = f"{self._words()}, {gives}, {ask.words}{floor_kept}"
+        return Grant(ask, row, Reason.SHORTAGE, because, tell)
+
+    def _tell(self, ask: Ask, claim: Claim) -> Trail:
+        """Tell how the promise became what the cut left of it: by proportion, by floors, by rounding."""
+        alone, within = exact_cuts(self._known, self._room)[claim.key]
+        promised, trail, numbers = amounts_in(ask.row), ask.tell(), f"{self._words()}, {self._numbers()}"
+
+        def part(of: Fraction) -> dict[str, Fraction]:
+            return {unit: value * of / claim.amount for unit, value in promised.items()}
+
+        if self._cut.incident:
+            trail = trail.to(part(Fraction(floor_of(claim))), Cause.SHORTAGE, f"{self._words()}: floors come first")
+            trail = trail.to(part(alone), Cause.INCIDENT, numbers)
+        else:
+            own = within == floor_of(claim) and within > alone
+            trail = trail.to(part(alone), Cause.SHORTAGE, f"{numbers}, tier {ask.tier} gives")
+            words = f"floor {said_number(ask.floor)}" if own else "floors and ceilings of other promises"
+            trail = trail.to(part(within), Cause.FLOOR if own else Cause.BOUNDS_OF_OTHERS, words)
+        row = scaled(ask.row, self._cut.amounts[claim.key], claim.amount)
+        return trail.to(row, Cause.ROUNDING, "division in whole units")
+
+    def _words(self) -> str:
+        return capacity_words(self._capacity.line)
+
+    def _number(self, grains: int) -> str:
+        return said_number(Fraction(grains, self._per_grain))
 
 
 def _grains_per_instance(capacity: TypeCapacity, asks: Sequence[Ask]) -> int:
@@ -153,42 +200,34 @@ def _claim(ask: Ask, capacity: TypeCapacity, per_grain: int) -> Claim | None:
 def _kept(ask: Ask, capacity: TypeCapacity) -> Grant:
     """Grant all that was asked; a share says which machines it is a share of, where some are missing."""
     missing = ask.reason is Reason.SHARE and capacity.line.nodes != capacity.line.usable
-    return Grant(ask, ask.row, ask.reason, f"{ask.words}, {capacity_words(capacity.line)}" if missing else ask.words)
-
-
-def _granted(ask: Ask, claim: Claim, cut: Cut, capacity: TypeCapacity, *, first: bool) -> Grant:
-    """Grant what the cut left of a claim."""
-    amount = cut.amounts[claim.key]
-    if amount == claim.amount:
-        return _kept(ask, capacity)
-    row, words = scaled(ask.row, amount, claim.amount), capacity_words(capacity.line)
-    if cut.incident:
-        return Grant(ask, row, Reason.INCIDENT, f"{words}, floors do not fit and are scaled down, {ask.words}")
-    gives = f"tier {ask.tier} gives first" if first else f"tier {ask.tier} gives"
-    floor = f", floor {_number(ask.floor)} kept" if ask.floor else ""
-    return Grant(ask, row, Reason.SHORTAGE, f"{words}, {gives}, {ask.words}{floor}")
+    words = f"{ask.words}, {capacity_words(capacity.line)}" if missing else ask.words
+    return Grant(ask, ask.row, ask.reason, words, ask.tell)
 
 
 def _unbound(ask: Ask) -> Grant:
     """Leave a promise alone whose resources cannot be compared."""
     row = ask.today or scaled(ask.row, 0, 1)
-    return Grant(ask, row, Reason.UNCHANGED, "the resources of the type are not known; left as it is")
+    because = "the resources of the type are not known; left as it is"
+    return Grant(ask, row, Reason.UNCHANGED, because, lambda: ask.tell().to(row, Cause.UNKNOWN_TYPE, because))
 
 
-def _planned_for(ask: Ask, *, overcommit: bool) -> Grant:
+def _planned_for(ask: Ask, capacity: TypeCapacity, *, overcommit: bool) -> Grant:
     if overcommit:
-        return Grant(ask, ask.row, ask.reason, f"{ask.words}, no nodes yet: declared over-commitment")
-    return Grant(ask, _lesser(ask.row, ask.today), Reason.UNCHANGED, "the type has no nodes; nothing is added")
+        because = f"{ask.words}, no nodes yet: declared over-commitment"
+        return Grant(ask, ask.row, ask.reason, because, ask.tell)
+    row = _lesser(ask.row, ask.today, capacity)
+    because = "the type has no nodes; nothing is added" if row != ask.row else f"{ask.words}, the type has no nodes"
+    return Grant(ask, row, ask.reason, because, lambda: ask.tell().to(row, Cause.NO_NODES, because))
 
 
-def _lesser(promised: ComputeQuotaResource, today: ComputeQuotaResource | None) -> ComputeQuotaResource:
-    """Return what is promised, but no more of anything than stands today; today's row where units differ."""
+def _lesser(
+    promised: ComputeQuotaResource, today: ComputeQuotaResource | None, capacity: TypeCapacity
+) -> ComputeQuotaResource:
+    """Return what is promised, but no more of anything than stands today; today's row where that cannot be told."""
     if today is None:
         return scaled(promised, 0, 1)
-    wanted, actual = given_amounts(promised), {amount.unit: amount.value for amount in given_amounts(today)}
-    if {amount.unit for amount in wanted} != actual.keys():
-        return today
-    return promised if all(amount.value <= actual[amount.unit] for amount in wanted) else today
+    wanted, stands = need(promised, capacity.resources), need(today, capacity.resources)
+    return promised if wanted is not None and stands is not None and fits(wanted, stands) else today
 
 
 def _at_basis(ask: Ask, capacity: TypeCapacity, basis: CapacityBasis) -> Ask:
@@ -196,21 +235,20 @@ def _at_basis(ask: Ask, capacity: TypeCapacity, basis: CapacityBasis) -> Ask:
     if basis is CapacityBasis.INSTANCES or not ask.row.count or not capacity.per_instance:
         return ask
     real = {resource: amount * ask.row.count for resource, amount in capacity.per_instance.items()}
-    return replace(ask, row=row_of_parts(ask.row.instance_type, real))
+    row = row_of_parts(ask.row.instance_type, real)
+    return replace(ask, row=row, tell=lambda: Trail().to(row, Cause.PROMISE, ask.words))
 
 
-def _party(team: str, share: Share) -> Party:
-    return Party(team, int(_percent(share) * 1_000_000), share.floor, share.ceiling)
+def _possible(ask: Ask, capacity: TypeCapacity) -> Ask:
+    """Take accelerators out of a promise on a type that has none: no number of machines can keep it."""
+    row, resources = ask.row, capacity.resources
+    if resources is None or resources.accelerators or not (row.accelerators or row.accelerator_partition):
+        return ask
+    because = f"{row.instance_type} has no accelerators"
+    kept = scaled(row, 0, 1) if row.accelerator_partition else row.model_copy(update={"accelerators": 0})
+    tell = partial(_without, ask, kept, because)
+    return replace(ask, row=kept, words=f"{ask.words}, {because}", tell=tell)
 
 
-def _percent(share: Share) -> Fraction:
-    return Fraction(str(share.percent))
-
-
-def _bounded(share: Share, usable: int) -> Fraction:
-    part = max(usable * _percent(share) / 100, Fraction(share.floor))
-    return part if share.ceiling is None else min(part, Fraction(share.ceiling))
-
-
-def _number(value: Fraction) -> str:
-    return f"{float(value):g}"
+def _without(ask: Ask, row: ComputeQuotaResource, because: str) -> Trail:
+    return ask.tell().to(row, Cause.CEILING, because)

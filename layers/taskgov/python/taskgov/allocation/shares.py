@@ -1,16 +1,23 @@
-"""Split a whole number of things by weight, within floors and ceilings.
+"""Divide a whole number of things by weight, within floors and ceilings.
 
 One rule for everything that is divided: shares of capacity, the cut in a shortage, floors that do not fit. Exact
 integers throughout; what the things are (instances, accelerators, vCPUs) is the caller's business.
+
+The rule is the divisor method of Sainte-Laguë (Webster), bounded: everybody starts at the floor, and each further unit
+goes to the party below its ceiling for which weight / (2 x units + 1) is greatest, ties by key. It is **house
+monotone** (Balinski and Young, Fair Representation, 1982): one unit more to divide never takes a unit from anybody. The
+price is the quota rule: a result can be a unit or more away from both whole numbers around the exact part.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from heapq import heapify, heappop, heappush
 
 
 @dataclass(frozen=True, slots=True)
 class Party:
-    """One who takes part in a split. The key breaks ties; a ceiling of None is no bound."""
+    """One who takes part in a division. The key breaks ties; a ceiling of None is no bound."""
 
     key: str
     weight: int
@@ -19,14 +26,13 @@ class Party:
 
 
 def divide(total: int, parties: Iterable[Party]) -> dict[str, int]:
-    """Split `total` by weight in whole units, within floors and ceilings, by the largest remainder.
+    """Divide `total` by weight in whole units, within floors and ceilings, by the bounded method of Sainte-Laguë.
 
-    Whoever's proportional part breaks a bound is put on it and the rest is split again among the others, until no
-    bound is broken; then everyone gets the whole part, and what is left over goes one by one to the largest
-    remainders, ties by key. Weights that are all 0 count as equal.
+    A weight of 0 gets no more than its floor, unless ceilings leave something: that is divided equally among the
+    parties of weight 0. The result sums to `total`, or to the sum of the ceilings when that is less.
 
-    The result sums to `total`, or to the sum of the ceilings when that is less. Raises `ValueError` when the floors
-    exceed `total` or a bound contradicts itself: what then is the caller's decision (see `shortage`).
+    Raises `ValueError` when the floors exceed `total` or a bound contradicts itself: what then is the caller's decision
+    (see `shortage`).
 
     Example: 10 over three equal shares (Kueue KEP-12382), and 12 where one may have 3 at most.
         >>> divide(10, [Party("a", 1), Party("b", 1), Party("c", 1)])
@@ -37,8 +43,25 @@ def divide(total: int, parties: Iterable[Party]) -> dict[str, int]:
     """
     ordered = sorted(parties, key=lambda party: party.key)
     _check(total, ordered)
-    bound, free = _settle_bounds(total, ordered)
-    return {party.key: amount for party, amount in zip(ordered, _round(total, ordered, bound, free), strict=True)}
+    units = {party.key: party.floor for party in ordered}
+    for group in _by_rank(ordered):
+        others = total - sum(units[party.key] for party in ordered) + sum(party.floor for party in group)
+        units |= _divide_by_weight(others, group)
+    return units
+
+
+def exact_parts(total: Fraction, parties: Iterable[Party]) -> dict[str, Fraction]:
+    """Return the exact parts of `total` by weight within floors and ceilings: what `divide` brings to whole units.
+
+    `total` need not be whole. Where it is less than the floors, everybody has the floor; where it is more than the
+    ceilings, everybody has the ceiling.
+    """
+    ordered = sorted(parties, key=lambda party: party.key)
+    parts = {party.key: Fraction(party.floor) for party in ordered}
+    for group in _by_rank(ordered):
+        others = total - sum(parts[party.key] for party in ordered) + sum(party.floor for party in group)
+        parts |= _settled(others, group)
+    return parts
 
 
 def _check(total: int, parties: Sequence[Party]) -> None:
@@ -50,46 +73,94 @@ def _check(total: int, parties: Sequence[Party]) -> None:
             raise ValueError(f"{party.key}: weight {party.weight}, floor {party.floor}, ceiling {party.ceiling}")
 
 
-def _settle_bounds(total: int, parties: Sequence[Party]) -> tuple[dict[str, int], list[Party]]:
-    """Return who stands on a bound, with its value, and who shares the rest.
+def _by_rank(parties: Sequence[Party]) -> tuple[list[Party], list[Party]]:
+    """Return those with a weight, and those without, who come after them and are equal among themselves."""
+    weightless = (Party(party.key, 1, party.floor, party.ceiling) for party in parties if not party.weight)
+    return [party for party in parties if party.weight], list(weightless)
+
+
+def _divide_by_weight(total: int, parties: Sequence[Party]) -> dict[str, int]:
+    """Divide among parties with a weight, from near the end: unit by unit from the floors would take too long.
+
+    The exact parts are weight / divisor within bounds. Rounded parts by that divisor are units that the method gives,
+    and their sum is at most a unit a party away from `total`; the rest is given or taken in the order of the method.
+    """
+    exact = _settled(Fraction(total), parties)
+    free = (party for party in parties if _bounded(party, exact[party.key] + 1) > exact[party.key] > party.floor)
+    inside = next(free, None)
+    if inside is None:
+        units = {party.key: int(exact[party.key]) for party in parties}
+    else:
+        divisor = inside.weight / exact[inside.key]
+        units = {party.key: int(_bounded(party, _rounded(party.weight / divisor))) for party in parties}
+    _give(total - sum(units.values()), parties, units)
+    _take(sum(units.values()) - total, parties, units)
+    return units
+
+
+def _give(missing: int, parties: Sequence[Party], units: dict[str, int]) -> None:
+    """Give one unit at a time to whoever is next by the method and below the ceiling."""
+    takers = [(-_claim(party, units[party.key]), party.key, party) for party in parties if _has_room(party, units)]
+    heapify(takers)
+    while missing > 0 and takers:
+        _, key, party = heappop(takers)
+        units[key] += 1
+        missing -= 1
+        if _has_room(party, units):
+            heappush(takers, (-_claim(party, units[key]), key, party))
+
+
+def _take(excess: int, parties: Sequence[Party], units: dict[str, int]) -> None:
+    """Take one unit at a time from whoever would have got it last by the method and is above the floor."""
+    order = {party.key: -place for place, party in enumerate(parties)}
+    givers = [
+        (_claim(party, units[party.key] - 1), order[party.key], party)
+        for party in parties
+        if units[party.key] > party.floor
+    ]
+    heapify(givers)
+    while excess > 0 and givers:
+        _, place, party = heappop(givers)
+        units[party.key] -= 1
+        excess -= 1
+        if units[party.key] > party.floor:
+            heappush(givers, (_claim(party, units[party.key] - 1), place, party))
+
+
+def _claim(party: Party, units: int) -> Fraction:
+    """Return how strong the claim of a party that has `units` is to one more."""
+    return Fraction(party.weight, 2 * units + 1)
+
+
+def _has_room(party: Party, units: Mapping[str, int]) -> bool:
+    return party.ceiling is None or units[party.key] < party.ceiling
+
+
+def _rounded(part: Fraction) -> int:
+    return int(part + Fraction(1, 2))
+
+
+def _bounded(party: Party, part: Fraction | int) -> Fraction | int:
+    part = max(part, party.floor)
+    return part if party.ceiling is None else min(part, party.ceiling)
+
+
+def _settled(total: Fraction, parties: Sequence[Party]) -> dict[str, Fraction]:
+    """Return the exact parts by weight, with everybody on the bound that the proportional part would break.
 
     Of the broken floors and the broken ceilings, the side that is broken by more is put right first: putting it right
     can only lessen the other (the rule by which CSS resolves flexible lengths). Nobody is put on a bound wrongly.
     """
-    bound: dict[str, int] = {}
+    bound: dict[str, Fraction] = {}
     free = list(parties)
     while free:
-        rest, weights = total - sum(bound.values()), _weights(free)
-        whole = sum(weights)
-        below = {
-            party.key: party.floor * whole - rest * weight
-            for party, weight in zip(free, weights, strict=True)
-            if rest * weight < party.floor * whole
-        }
-        above = {
-            party.key: rest * weight - party.ceiling * whole
-            for party, weight in zip(free, weights, strict=True)
-            if party.ceiling is not None and rest * weight > party.ceiling * whole
-        }
-        if not below and not above:
-            break
-        missing, excess = sum(below.values()), sum(above.values())
-        bound |= {party.key: party.floor for party in free if party.key in below and missing >= excess}
-        bound |= {party.key: party.ceiling or 0 for party in free if party.key in above and excess >= missing}
+        rest, whole = total - sum(bound.values()), sum(party.weight for party in free)
+        parts = {party.key: rest * party.weight / whole for party in free}
+        moves = {party.key: _bounded(party, parts[party.key]) - parts[party.key] for party in free}
+        balance = sum(moves.values())
+        if not any(moves.values()):
+            return bound | parts
+        broken = {key for key, move in moves.items() if (move > 0 and balance >= 0) or (move < 0 and balance <= 0)}
+        bound |= {key: parts[key] + moves[key] for key in broken}
         free = [party for party in free if party.key not in bound]
-    return bound, free
-
-
-def _round(total: int, parties: Sequence[Party], bound: dict[str, int], free: list[Party]) -> list[int]:
-    rest, weights = total - sum(bound.values()), _weights(free)
-    whole = sum(weights)
-    parts = {party.key: divmod(rest * weight, whole) for party, weight in zip(free, weights, strict=True)}
-    left_over = rest - sum(part for part, _ in parts.values()) if free else 0
-    # A stable sort of parties in key order: equal remainders are served by key.
-    lucky = {party.key for party in sorted(free, key=lambda party: -parts[party.key][1])[:left_over]}
-    return [bound[party.key] if party.key in bound else parts[party.key][0] + (party.key in lucky) for party in parties]
-
-
-def _weights(parties: Sequence[Party]) -> list[int]:
-    weights = [party.weight for party in parties]
-    return weights if any(weights) else [1] * len(weights)
+    return bound

@@ -35,7 +35,8 @@ from taskgov.hyperpod.model import (
     SharingStrategy,
 )
 from taskgov.kueue.record import FOREIGN
-from taskgov.policy.document import EditPolicy, PolicyDocument, Share, TeamPolicy
+from taskgov.policy.document import EditPolicy, PolicyDocument, TeamPolicy
+from taskgov.policy.measured import Share
 from taskgov.snapshot.model import AnnouncedWrite, AppliedQuota, QuotaEdit, Snapshot, began_from
 
 NO_UPDATE_MENDS: Final = {
@@ -50,6 +51,7 @@ NO_UPDATE_MENDS: Final = {
 """Status -> documented recovery (HyperPod developer guide, "Troubleshoot"); `UpdateFailed` is mended by an update."""
 TO_DELETE: Final = NO_UPDATE_MENDS.keys() - {"Deleting", FOREIGN}
 """What a plan deletes and creates again. What somebody else made is left to him."""
+EDITED: Final = "it was changed by hand"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,11 @@ class Kept:
 
     quota: ComputeQuota
     because: str
+
+    @property
+    def is_edited(self) -> bool:
+        """Whether it is left alone because a person changed it."""
+        return self.because == EDITED
 
     @property
     def team(self) -> str:
@@ -229,7 +236,7 @@ class _Sorting:
             EditPolicy.PUT_RIGHT: "change the policy document instead of the quota",
         }[rule]
         self._note("edited-by-hand", Severity.WARNING, quota, because, remedy)
-        return "it was changed by hand" if rule is EditPolicy.KEEP else None
+        return EDITED if rule is EditPolicy.KEEP else None
 
     def _who(self, quota: ComputeQuota) -> str:
         edit = self._edits.get(quota.compute_quota_id)

@@ -1,6 +1,7 @@
 """How amounts and capacities are said in a sentence: the same way in plans, findings and guardrails."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 from taskgov.allocation.plan import CapacityLine
 from taskgov.hyperpod.model import ApiModel, ComputeQuotaConfig, ComputeQuotaResource, SchedulerConfig
@@ -60,6 +61,19 @@ def said(row: ComputeQuotaResource) -> str:
         f"{amount.value:g}" if amount.unit == "Count" else f"{amount.value:g} {amount.unit}"
         for amount in amounts_of(row)
     )
+
+
+def said_number(number: Fraction) -> str:
+    """Return a number in full where it is whole, else with up to three decimals.
+
+    Example:
+        >>> said_number(Fraction(1234567)), said_number(Fraction(1, 3)), said_number(Fraction(5, 2))
+        ('1234567', '0.333', '2.5')
+
+    """
+    if number.denominator == 1:
+        return str(number.numerator)
+    return f"{float(number):.3f}".rstrip("0").rstrip(".")
 
 
 def capacity_words(line: CapacityLine) -> str:

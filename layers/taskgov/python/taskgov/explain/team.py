@@ -5,11 +5,14 @@ took), what the team uses, borrows and lends of it, and what fair sharing gives 
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
-from taskgov.allocation.leases import active_leases, until
+from taskgov.allocation.parts import RowKey
 from taskgov.allocation.plan import Plan, TeamAllocation
-from taskgov.allocation.planner import plan_quotas
+from taskgov.allocation.planner import plan_quotas, row_sources
+from taskgov.allocation.sources import Cause, Trail
+from taskgov.allocation.standing import today_rows
 from taskgov.allocation.wording import capacity_words, value_in
 from taskgov.audit.report_standing import Loan, Standing, TeamStanding, standing_of
 from taskgov.explain.amounts import words
@@ -23,15 +26,16 @@ from taskgov.snapshot.model import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where units of a quota came from: a promise, a lease; or what took them, as a negative number."""
+    """Where units of a quota came from (a promise, a lease), or what took them, as a negative number, and the cause."""
 
     amount: float
     origin: str
+    cause: Cause
 
 
 @dataclass(frozen=True, slots=True)
 class QuotaLine:
-    """One number of the team's quota: today, as planned, why, and where its units come from (their sum is `after`)."""
+    """One number of the quota: today, as planned, why, and where it comes from (the sum of `sources` is `after`)."""
 
     instance_type: str
     unit: str
@@ -85,7 +89,7 @@ def explain_team(snapshot: Snapshot, team: str) -> TeamExplanation:
         team=team,
         governed=_governed(snapshot, team),
         sharing=_sharing(snapshot, quota),
-        quotas=tuple(_quota_line(snapshot, plan, line) for line in lines),
+        quotas=tuple(_quota_lines(snapshot, plan, team)),
         shares=tuple(_share_line(each, standing.loans) for each in stands if each.leading),
         pending=_pending(standing, team),
         findings=tuple(each for each in plan.findings if team in each.subject.split("/")),
@@ -110,7 +114,24 @@ def _governed(snapshot: Snapshot, team: str) -> str:
     return f"The document promises it {' and '.join(kinds) or 'nothing'} (tier {promise.tier})."
 
 
-def _quota_line(snapshot: Snapshot, plan: Plan, line: TeamAllocation) -> QuotaLine:
+def _quota_lines(snapshot: Snapshot, plan: Plan, team: str) -> Iterator[QuotaLine]:
+    """Yield each number of the team's quota by itself, with where it comes from: one line for each unit of a row."""
+    trails = row_sources(snapshot).get(team, {})
+    told = [line for line in plan.allocations if line.team == team]
+    for (instance_type, profile), trail in sorted(trails.items()):
+        lines = [line for line in told if line.instance_type == instance_type]
+        for unit, after in trail.amounts.items():
+            line = next((each for each in lines if each.unit in {unit, profile}), lines[0])
+            before = line.before if line.unit == unit else _today(snapshot, team, (instance_type, profile), unit)
+            sources = tuple(_sources(trail, unit))
+            yield _quota_line(plan, replace(line, unit=unit, before=before, after=_number(after)), sources)
+    kept = {key[0] for key in trails}
+    for line in told:
+        if line.instance_type not in kept:
+            yield _quota_line(plan, line, ())
+
+
+def _quota_line(plan: Plan, line: TeamAllocation, sources: tuple[Source, ...]) -> QuotaLine:
     capacity = next((each for each in plan.capacity if each.instance_type == line.instance_type), None)
     return QuotaLine(
         instance_type=line.instance_type,
@@ -118,57 +139,25 @@ def _quota_line(snapshot: Snapshot, plan: Plan, line: TeamAllocation) -> QuotaLi
         before=line.before,
         after=line.after,
         because=line.because,
-        sources=tuple(_sources(snapshot, plan, line)),
+        sources=sources,
         capacity=capacity_words(capacity) if capacity else "",
     )
 
 
-def _sources(snapshot: Snapshot, plan: Plan, line: TeamAllocation) -> Iterator[Source]:
-    """Give where the units come from: what was promised, what leases moved, and what remains to explain."""
-    policy = snapshot.policy
-    base = None if policy is None else _promised(policy, plan, line)
-    if policy is None or base is None:
-        yield Source(line.after, _origin(policy, line))
-        return
-    leased = list(_leased(policy, snapshot, line))
-    yield base
-    yield from leased
-    rest = line.after - base.amount - sum(each.amount for each in leased)
-    if abs(rest) > 1e-9:
-        yield Source(rest, "what capacity, floors and rounding changed" if rest > 0 else "taken: capacity is short")
+def _sources(trail: Trail, unit: str) -> Iterator[Source]:
+    for source in trail.sources:
+        if amount := source.amounts.get(unit):
+            yield Source(_number(amount), source.because, source.cause)
 
 
-def _origin(policy: PolicyDocument | None, line: TeamAllocation) -> str:
-    if policy is not None and policy.shared_pool is not None and policy.shared_pool.team == line.team:
-        return "what the others leave of the usable capacity"
-    return "today's quota, left as it is"
+def _number(amount: Fraction) -> float:
+    return amount.numerator if amount.denominator == 1 else float(amount)
 
 
-def _promised(policy: PolicyDocument, plan: Plan, line: TeamAllocation) -> Source | None:
-    """Return what the document promises in the unit of the line; None where it promises nothing of it."""
-    promise = _promise(policy, line.team)
-    if promise is None or line.team in policy.guardrails.freeze:
-        return None
-    for share in promise.share:
-        if share.instance_type == line.instance_type:
-            usable = next(each.usable for each in plan.capacity if each.instance_type == line.instance_type)
-            bounds = f", floor {share.floor}" if share.floor else ""
-            bounds += f", ceiling {share.ceiling}" if share.ceiling is not None else ""
-            return Source(usable * share.percent / 100, f"{share.percent:g} % of {usable} usable{bounds}")
-    for row in promise.quota.compute_quota_resources if promise.quota else ():
-        if row.instance_type == line.instance_type and (amount := value_in(row, line.unit)):
-            return Source(float(amount), "promised by the document")
-    return None
-
-
-def _leased(policy: PolicyDocument, snapshot: Snapshot, line: TeamAllocation) -> Iterator[Source]:
-    if line.unit != "Count":
-        return
-    for lease in active_leases(policy.leases, snapshot.taken_at):
-        if lease.instance_type == line.instance_type and lease.to == line.team:
-            yield Source(lease.count, f"leased from {lease.from_} {until(lease)}")
-        elif lease.instance_type == line.instance_type and lease.from_ == line.team:
-            yield Source(-lease.count, f"leased to {lease.to} {until(lease)}")
+def _today(snapshot: Snapshot, team: str, key: RowKey, unit: str) -> float:
+    quota = next((each for each in snapshot.quotas if each.compute_quota_target.team_name == team), None)
+    row = today_rows(quota).get(key)
+    return 0 if row is None else value_in(row, unit)
 
 
 # Why this share

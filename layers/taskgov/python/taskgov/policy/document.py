@@ -7,43 +7,31 @@ all violations at once.
 from enum import StrEnum
 from typing import Annotated, Final, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
-from pydantic.alias_generators import to_camel
+from pydantic import AwareDatetime, Field
 
 from taskgov.findings import Severity
 from taskgov.hyperpod.instance_types import InstanceResources, InstanceTypeTable
-from taskgov.hyperpod.limits import ENTITY_NAME, TEAM_NAME, WEIGHT, InstanceTypeName, Length
+from taskgov.hyperpod.limits import ENTITY_NAME, WEIGHT, Length
 from taskgov.hyperpod.model import ComputeQuotaConfig, SchedulerConfig
+from taskgov.policy.base import (
+    Growth,
+    Hours,
+    InstanceType,
+    Minutes,
+    Pattern,
+    Percent,
+    PolicyModel,
+    TeamName,
+    Text,
+    Whole,
+)
+from taskgov.policy.measured import Lease, Share
 
-TeamName = Annotated[str, TEAM_NAME, Length(1, 51)]
-"""A team's name by the API's pattern; with `hyperpod-ns-` before it, it must fit a namespace (63 characters)."""
-InstanceType = Annotated[str, InstanceTypeName()]
-Percent = Annotated[float, Field(ge=0, le=100)]
-Growth = Annotated[float, Field(ge=0, le=100_000)]
-Minutes = Annotated[int, Field(ge=0, le=7 * 24 * 60)]
-Hours = Annotated[int, Field(ge=1, le=24 * 31)]
-Whole = Annotated[int, Field(ge=0)]
-Text = Annotated[str, Field(min_length=1, max_length=256)]
-Pattern = Annotated[str, Field(min_length=1, max_length=256)]
-"""Text in which `*` stands for anything, also for nothing; every other character stands for itself."""
 TOPIC_ARN: Final = r"^arn:aws[a-z\-]*:sns:[a-z0-9\-]+:[0-9]{12}:[A-Za-z0-9_\-]{1,256}$"
 """A standard SNS topic. Those of first-in-first-out order want a group for each message, and are not supported."""
 TEAM_TOPIC_RULE: Final = (
     r"^arn:aws[a-z\-]*:sns:[a-z0-9\-]+:[0-9]{12}:[A-Za-z0-9_\-]{0,200}\{team\}[A-Za-z0-9_\-]{0,200}$"
 )
-
-
-class PolicyModel(BaseModel):
-    """A part of the document: immutable, camelCase outside, unknown keys refused."""
-
-    model_config = ConfigDict(
-        frozen=True,
-        alias_generator=to_camel,
-        populate_by_name=True,
-        extra="forbid",
-        allow_inf_nan=False,
-        defer_build=True,
-    )
 
 
 class Backend(StrEnum):
@@ -57,15 +45,6 @@ class ClusterRef(PolicyModel):
     name: Annotated[str, ENTITY_NAME, Length(1, 63)]
     arn: Annotated[str, Field(max_length=256)]
     backend: Backend = Backend.SAGEMAKER
-
-
-class Share(PolicyModel):
-    """A share of the healthy capacity of one instance type, in percent, within floor and ceiling (whole instances)."""
-
-    instance_type: InstanceType
-    percent: Percent
-    floor: Whole = 0
-    ceiling: Whole | None = None
 
 
 class TeamPolicy(PolicyModel):
@@ -152,25 +131,13 @@ class Guardrails(PolicyModel):
     max_increase_per_period: GrowthLimit | None = None
     on_limit: OnLimit = OnLimit.BLOCK
     max_preempted_gpus: Whole | None = None
-    minimum_quota: dict[str, Whole] = {}
+    minimum_quota: dict[str, Whole] = {}  # noqa: RUF012 -- pydantic copies defaults
     """Team -> accelerators that no change goes below."""
     approve_above: ApprovalThreshold | None = None
     freeze: tuple[str, ...] = ()
     """Teams whose quotas no plan changes."""
     change_windows: tuple[ChangeWindow, ...] = ()
     """When changes may be applied; none means always."""
-
-
-class Lease(PolicyModel):
-    """Whole instances that one team has from another, from `start` until `end`; given back by itself."""
-
-    to: str
-    from_: str = Field(alias="from")
-    instance_type: InstanceType
-    count: Annotated[int, Field(ge=1, le=10_000_000)]
-    start: AwareDatetime
-    end: AwareDatetime
-    reason: Text
 
 
 class EditPolicy(StrEnum):
@@ -221,7 +188,7 @@ class TeamNotices(PolicyModel):
     """Where the owners of findings are told: one rule for every team, and topics of single teams that win over it."""
 
     every_team: Annotated[str, Field(pattern=TEAM_TOPIC_RULE)] | None = None
-    teams: dict[TeamName, Annotated[str, Field(pattern=TOPIC_ARN)]] = {}
+    teams: dict[TeamName, Annotated[str, Field(pattern=TOPIC_ARN)]] = {}  # noqa: RUF012 -- pydantic copies defaults
     from_: Severity = Field(default=Severity.WARNING, alias="from")
 
     def topic_of(self, team: str) -> str | None:
@@ -268,7 +235,7 @@ class PolicyDocument(PolicyModel):
     demand: DemandRules = DemandRules()
     hand_edits: EditPolicy = EditPolicy.KEEP
     audit: AuditRules = AuditRules()
-    instance_types: dict[InstanceType, InstanceTypeNumbers] = {}
+    instance_types: dict[InstanceType, InstanceTypeNumbers] = {}  # noqa: RUF012 -- pydantic copies defaults
     """Numbers of instance types that are not known, or known differently."""
 
     def instance_type_table(self) -> InstanceTypeTable:

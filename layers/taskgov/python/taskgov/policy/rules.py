@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 from taskgov.hyperpod.model import ComputeQuotaResource, Switch
 from taskgov.policy.cron import is_time_zone, parse_cron
 from taskgov.policy.document import Backend, CapacityBasis, PolicyDocument, TeamPolicy
+from taskgov.policy.measured import WHOLE_WITHIN, Measured, Unit
 from taskgov.policy.violations import Location
 
 Key = TypeVar("Key", bound=Hashable)
@@ -42,6 +43,14 @@ class Draft:
         """Return who may give or take a lease: the teams, and the shared pool where it is one of ours."""
         pool = self.document.shared_pool
         return self.team_names | ({pool.team} if pool and not pool.native else set())
+
+    def measured(self) -> Iterator[tuple[Location, Measured]]:
+        """Yield each share and each lease with its place."""
+        for index, team in enumerate(self.document.teams):
+            for entry, share in enumerate(team.share):
+                yield ("teams", index, "share", entry), share
+        for index, lease in enumerate(self.document.leases):
+            yield ("leases", index), lease
 
     def promises(self) -> Iterator[tuple[Location, TeamPolicy, ComputeQuotaResource]]:
         """Yield each entry of each fixed quota with its place."""
@@ -117,14 +126,36 @@ def quotas_fit_the_api(draft: Draft) -> Iterator[Broken]:
             )
 
 
+def shares_are_percentages_or_weights(draft: Draft) -> Iterator[Broken]:
+    """Refuse a share that is both: a percentage is of the whole, a weight of what is left."""
+    for index, team in enumerate(draft.document.teams):
+        for entry, share in enumerate(team.share):
+            if share.percent is not None and share.weight is not None:
+                rule = "cannot stand beside percent: a share is one or the other"
+                yield Broken(("teams", index, "share", entry, "weight"), share.weight, rule)
+
+
+def partitions_have_a_profile(draft: Draft) -> Iterator[Broken]:
+    """Ask for the MIG profile whose slices the unit `acceleratorPartition` counts; no other unit has one."""
+    for place, measured in draft.measured():
+        profile = measured.accelerator_partition_type
+        if measured.unit is Unit.PARTITION and profile is None:
+            rule = "needs acceleratorPartitionType beside it, such as mig-1g.5gb"
+            yield Broken((*place, "unit"), measured.unit.value, rule)
+        elif measured.unit is not Unit.PARTITION and profile is not None:
+            rule = "has a meaning only with unit: acceleratorPartition"
+            yield Broken((*place, "acceleratorPartitionType"), profile, rule)
+
+
 def shares_add_up_to_the_whole_at_most(draft: Draft) -> Iterator[Broken]:
-    """Shares of one instance type are parts of the same capacity."""
+    """Shares of one instance type are parts of the same capacity. A tenth of a percent more is the whole."""
     totals: dict[str, Fraction] = {}
+    most = 100 + WHOLE_WITHIN
     for index, team in enumerate(draft.document.teams):
         for entry, share in enumerate(team.share):
             before = totals.get(share.instance_type, Fraction(0))
-            total = totals[share.instance_type] = before + Fraction(str(share.percent))
-            if before <= 100 < total:
+            total = totals[share.instance_type] = before + Fraction(str(share.percent or 0))
+            if before <= most < total:
                 rule = f"brings the shares of {share.instance_type} to {float(total):g} percent; 100 is all"
                 yield Broken(("teams", index, "share", entry, "percent"), share.percent, rule)
 
@@ -248,6 +279,8 @@ _RULES: Final = (
     promises_say_how_much,
     whole_instances_need_the_instances_basis,
     quotas_fit_the_api,
+    shares_are_percentages_or_weights,
+    partitions_have_a_profile,
     shares_add_up_to_the_whole_at_most,
     floors_are_below_ceilings,
     leases_are_between_two_teams,

@@ -1,12 +1,15 @@
 """What a policy document may say and probably does not mean, as findings with their remedy."""
 
 from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
+from math import ceil
 
 from taskgov.findings import Finding, Severity
 from taskgov.hyperpod.borrowing import borrow_limit_findings, sharing_of
 from taskgov.hyperpod.instance_types import InstanceTypeTable, unknown_type_finding
 from taskgov.hyperpod.model import SharingStrategy, Switch
 from taskgov.policy.document import PolicyDocument
+from taskgov.policy.measured import WHOLE_WITHIN, Unit
 from taskgov.policy.rules import Draft
 from taskgov.policy.violations import Location, path_of
 
@@ -21,6 +24,9 @@ def policy_warnings(draft: Draft, place: Place = path_of) -> tuple[Finding, ...]
     return (
         *_unknown_types(draft, table, place),
         *_promises_a_type_cannot_keep(draft, table, place),
+        *_units_a_type_does_not_have(draft, table, place),
+        *_shares_of_less_than_an_instance(draft, table, place),
+        *_promises_beside_the_whole(draft, place),
         *_limits_without_borrowing(draft.document, place),
         *_limits_that_round_to_nothing(draft.document, table),
         *_teams_without_promise(draft.document, place),
@@ -66,6 +72,63 @@ def _promises_a_type_cannot_keep(draft: Draft, table: InstanceTypeTable, place: 
             place_of_type = place((*location, "AcceleratorPartition", "Type"))
             evidence = {"instanceType": one.instance_type, "profile": partition.type, "profiles": profiles}
             yield _warning("unsupported-partition", place_of_type, because, "Choose a profile of the type.", evidence)
+
+
+def _units_a_type_does_not_have(draft: Draft, table: InstanceTypeTable, place: Place) -> Iterator[Finding]:
+    """Shares and leases of accelerators of a type that has none, or of slices that its GPUs do not have."""
+    for location, measured in draft.measured():
+        resources = table.resources_of(measured.instance_type)
+        if resources is None:
+            continue
+        name, profile = measured.instance_type, measured.accelerator_partition_type
+        evidence: Evidence = {"instanceType": name, "unit": measured.unit.value}
+        if measured.unit is Unit.ACCELERATORS and not resources.accelerators:
+            where, because = place((*location, "unit")), f"{name} has no accelerators to count in."
+            yield _warning("no-accelerators", where, because, "Count in vcpu, memoryInGiB or instances.", evidence)
+        elif measured.unit is Unit.PARTITION and profile not in resources.mig_profiles:
+            where = place((*location, "acceleratorPartitionType"))
+            because = f"{name} has no partitions of {profile} (it has: {', '.join(resources.mig_profiles) or 'none'})."
+            yield _warning("unsupported-partition", where, because, "Choose a profile of the type.", evidence)
+
+
+def _shares_of_less_than_an_instance(draft: Draft, table: InstanceTypeTable, place: Place) -> Iterator[Finding]:
+    """Warn of small shares in whole instances of large machines: few machines leave them nothing."""
+    for index, team in enumerate(draft.document.teams):
+        for entry, share in enumerate(team.share):
+            resources = table.resources_of(share.instance_type)
+            if share.unit is not Unit.INSTANCES or share.floor or not share.percent:
+                continue
+            if resources is None or resources.accelerators < 2 or (least := ceil(100 / share.percent)) <= 2:
+                continue
+            where = place(("teams", index, "share", entry, "percent"))
+            because = (
+                f"{share.percent:g} % of {share.instance_type} is less than one instance while fewer than {least} are "
+                f"usable: {team.name} can be left with nothing."
+            )
+            remedy = "Count it in parts (unit: accelerators), or give it a floor."
+            evidence: Evidence = {"team": team.name, "instanceType": share.instance_type, "instances": least}
+            yield _warning("share-may-be-nothing", where, because, remedy, evidence)
+
+
+def _promises_beside_the_whole(draft: Draft, place: Place) -> Iterator[Finding]:
+    """Warn where percentages divide all of a type, and somebody is promised some of it besides."""
+    percents: dict[str, Fraction] = {}
+    besides: dict[str, list[tuple[Location, str]]] = {}
+    for index, team in enumerate(draft.document.teams):
+        for entry, share in enumerate(team.share):
+            percents[share.instance_type] = percents.get(share.instance_type, 0) + Fraction(str(share.percent or 0))
+            if share.weight is not None:
+                where: Location = ("teams", index, "share", entry, "weight")
+                besides.setdefault(share.instance_type, []).append((where, f"a weight of {share.weight}"))
+    for location, _, one in draft.promises():
+        besides.setdefault(one.instance_type, []).append((location, "a fixed quota"))
+    for name, whole in percents.items():
+        for location, what in besides.get(name, ()) if abs(whole - 100) <= WHOLE_WITHIN else ():
+            because = f"Percentages divide all of {name}, and {what} stands beside them: together they never fit."
+            remedy = (
+                "Write weight instead of percent (weights divide what fixed quotas leave), or lower the percentages."
+            )
+            yield _warning("promise-beside-the-whole", place(location), because, remedy, {"instanceType": name})
 
 
 def _limits_without_borrowing(document: PolicyDocument, place: Place) -> Iterator[Finding]:

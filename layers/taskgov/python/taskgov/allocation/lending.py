@@ -1,0 +1,56 @@
+"""Give the leases of one instance type, one after another, and tell of them."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from fractions import Fraction
+
+from taskgov.allocation.capacity import TypeCapacity
+from taskgov.allocation.holding import Holding
+from taskgov.allocation.leases import LeaseRefusedError, Lenders, Lending, lend, refused_as, unit_after
+from taskgov.allocation.parts import Vector
+from taskgov.allocation.settle import Ask, in_instances
+from taskgov.allocation.sources import Cause
+from taskgov.allocation.units import vector_of
+from taskgov.findings import Finding, Severity
+from taskgov.policy.measured import Lease
+
+
+def lend_all(leases: Iterable[Lease], lending: Lending, lenders: Lenders) -> tuple[Lending, list[Finding]]:
+    """Return the holdings after all leases, and what is to be said of those that are refused or given in part."""
+    findings: list[Finding] = []
+    for lease in leases:
+        try:
+            lending = lend(lease, lending, lenders)
+        except LeaseRefusedError as refusal:
+            remedy = "choose another donor or a smaller count, write partial: true, or end the lease"
+            findings.append(_lease_finding("lease-refused", lease, f"is refused: {refusal}", remedy))
+        else:
+            given = lending.given[-1]
+            if given.is_partial:
+                told = f"is given in part: {lease.from_} can give {given.amount}"
+                findings.append(_lease_finding("lease-partial", lease, told, "choose another donor for the rest"))
+    return lending, findings
+
+
+def _lease_finding(code: str, lease: Lease, told: str, remedy: str) -> Finding:
+    subject, what = f"{lease.from_} -> {lease.to}", f"{lease.count}{unit_after(lease)} {lease.instance_type}"
+    because = f"The lease of {what} ({lease.reason}) {told}."
+    return Finding(code, Severity.WARNING, subject, because, remedy, refused_as(lease))
+
+
+def floor_vector(ask: Ask, capacity: TypeCapacity) -> Vector:
+    """Return what the floor keeps of each resource: the part of the promise that it is."""
+    whole = in_instances(ask.row, capacity)
+    part = min(ask.floor / whole, Fraction(1)) if whole else Fraction(0)
+    return {resource: -int(-amount * part // 1) for resource, amount in (vector_of(ask.row, capacity) or {}).items()}
+
+
+def with_leases(holding: Holding, key: str, lending: Lending, capacity: TypeCapacity) -> Holding:
+    """Return the holding with what leases moved of it, its sentence and its sources."""
+    told = ""
+    for given, after in zip(lending.given, lending.after, strict=True):
+        if key in after and given.side_of(holding.team):
+            words = given.words(holding.team)
+            told += f", {'+' if given.lease.to == holding.team else '-'}{words}"
+            holding = holding.moved_to(after[key], Cause.LEASE, words, capacity)
+    return replace(holding, because=holding.because + told) if told else holding

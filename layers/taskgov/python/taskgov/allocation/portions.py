@@ -1,0 +1,168 @@
+"""What the shares of one instance type come to, in whole units.
+
+| shares | divide |
+| --- | --- |
+| percentages | their part of the usable capacity; all of it where they sum to within 0.1 of 100 |
+| weights | what fixed promises, percentages and quotas that are left alone leave of the usable capacity |
+
+Both are divided by `taskgov.allocation.shares`, within floors and ceilings, unit by unit: instances among those who
+count in instances, accelerators among those who count in accelerators. Where floors need more than the percentages
+give, the others of the unit give way to them once the capacity is used up.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Final
+
+from taskgov.allocation.capacity import TypeCapacity
+from taskgov.allocation.parts import Vector, add, subtract
+from taskgov.allocation.shares import Party, divide, exact_parts
+from taskgov.allocation.sources import Cause, Tell, Trail, amounts_in
+from taskgov.allocation.units import most_units, row_at_basis, vector_of
+from taskgov.hyperpod.model import ComputeQuotaResource
+from taskgov.policy.document import CapacityBasis
+from taskgov.policy.measured import WHOLE_WITHIN, Share, Unit
+
+MILLIONTHS: Final = 1_000_000
+"""Percentages as weights: a person writes no more decimals."""
+
+Steps = tuple[tuple[Fraction, Cause, str], ...]
+"""What a share comes to after each cause, in its unit."""
+Shares = Mapping[str, Share]
+"""Team -> its share of the instance type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """What one share comes to, and how."""
+
+    row: ComputeQuotaResource
+    floor: Fraction
+    """The share's floor as a part of the row, 0 to 1."""
+    words: str
+    tell: Tell
+    nothing: str = ""
+    """Why there is nothing although the share is more than nothing; empty otherwise."""
+
+
+def portions(shares: Shares, capacity: TypeCapacity, taken: Vector, basis: CapacityBasis) -> dict[str, Portion]:
+    """Return what the shares of a type come to; `taken` is what fixed promises and quotas left alone have of it.
+
+    More capacity never makes a portion smaller where all shares of the type are counted in instances.
+    """
+    return _Portions(capacity, basis).of(shares, taken)
+
+
+@dataclass(frozen=True, slots=True)
+class _Portions:
+    capacity: TypeCapacity
+    basis: CapacityBasis
+
+    def of(self, shares: Shares, taken: Vector) -> dict[str, Portion]:
+        percents = {team: share for team, share in shares.items() if share.percent is not None}
+        weights = {team: share for team, share in shares.items() if share.weight is not None}
+        whole = sum(map(percent_of, percents.values()), Fraction(0))
+        scale = 100 / whole if abs(whole - 100) <= WHOLE_WITHIN else Fraction(1)
+        found: dict[str, Portion] = {}
+        for group in _by_unit(percents):
+            found |= self._percentages(group, scale)
+        served = (vector_of(portion.row, self.capacity) or {} for portion in found.values())
+        left = subtract(self.capacity.usable, add((taken, *served)))
+        all_weights = sum(share.weight or 0 for share in weights.values())
+        for group in _by_unit(weights):
+            found |= self._weights(group, left, all_weights)
+        return found
+
+    def _percentages(self, shares: Shares, scale: Fraction) -> dict[str, Portion]:
+        one = next(iter(shares.values()))
+        usable = self._usable(one)
+        own = {team: usable * percent_of(share) * scale / 100 for team, share in shares.items()}
+        within = sum((_bounded(share, own[team]) for team, share in shares.items()), Fraction(0))
+        common = min(max(sum(own.values(), Fraction(0)), within), Fraction(usable))
+        parties = {team: _party(team, share, int(percent_of(share) * MILLIONTHS)) for team, share in shares.items()}
+        words = {team: f"{share.percent:g} % of {usable} usable{_unit(share)}" for team, share in shares.items()}
+        return self._divided(shares, parties, common, own, words)
+
+    def _weights(self, shares: Shares, left: Vector, all_weights: int) -> dict[str, Portion]:
+        one = next(iter(shares.values()))
+        weights = sum(share.weight or 0 for share in shares.values())
+        part = {resource: amount * weights // all_weights for resource, amount in left.items()}
+        common = Fraction(most_units(one, self.capacity, part, self.basis))
+        own = {team: common * (share.weight or 0) / weights for team, share in shares.items()}
+        parties = {team: _party(team, share, share.weight or 0) for team, share in shares.items()}
+        there = f"the {common}{_unit(one)} that promises leave"
+        words = {team: f"weight {share.weight} of {weights} in {there}" for team, share in shares.items()}
+        return self._divided(shares, parties, common, own, words)
+
+    def _divided(
+        self,
+        shares: Shares,
+        parties: Mapping[str, Party],
+        common: Fraction,
+        own: Mapping[str, Fraction],
+        words: Mapping[str, str],
+    ) -> dict[str, Portion]:
+        total = max(int(common), sum(party.floor for party in parties.values()))
+        amounts, exact = divide(total, parties.values()), exact_parts(common, parties.values())
+        return {
+            team: self._portion(share, amounts[team], own[team], exact[team], words[team])
+            for team, share in shares.items()
+        }
+
+    def _portion(self, share: Share, amount: int, own: Fraction, exact: Fraction, words: str) -> Portion:
+        row = row_at_basis(share, amount, self.capacity, self.basis)
+        bounded = _bounded(share, own)
+        bound = f"floor {share.floor}" if bounded > own else f"ceiling {share.ceiling}"
+        told = f"{words}, {bound}" if bounded != own and bounded == amount else words
+        steps = (
+            (own, Cause.SHARE, words),
+            (bounded, Cause.FLOOR if bounded > own else Cause.CEILING, bound),
+            (exact, Cause.BOUNDS_OF_OTHERS, "floors and ceilings of other shares"),
+            (Fraction(amount), Cause.ROUNDING, f"division in whole {share.unit_name}"),
+        )
+        floor = min(Fraction(share.floor, amount), Fraction(1)) if amount else Fraction(0)
+        nothing = f"{words} is less than one of {share.unit_name}" if own and not amount and share.ceiling != 0 else ""
+        return Portion(row, floor, told, partial(self._trail, share, row, amount, steps), nothing)
+
+    def _trail(self, share: Share, row: ComputeQuotaResource, amount: int, steps: Steps) -> Trail:
+        """Tell the numbers of a share in the units of its row."""
+        # What one unit is: the row says it, unless it is a row of nothing.
+        whole, units = (row, amount) if amount else (row_at_basis(share, 1, self.capacity, self.basis), 1)
+        each = {name: value / units for name, value in amounts_in(whole).items()}
+        trail = Trail()
+        for number, cause, because in steps:
+            trail = trail.to({name: value * number for name, value in each.items()}, cause, because)
+        return trail.to(row, Cause.ROUNDING, "division in whole vCPUs and GiB")
+
+    def _usable(self, share: Share) -> int:
+        if share.unit is Unit.INSTANCES:
+            return self.capacity.line.usable
+        return most_units(share, self.capacity, self.capacity.usable, self.basis)
+
+
+def percent_of(share: Share) -> Fraction:
+    """Return a share's percentage as the decimal that a person wrote; 0 for a weight."""
+    return Fraction(str(share.percent or 0))
+
+
+def _by_unit(shares: Shares) -> Iterator[dict[str, Share]]:
+    groups: dict[str, dict[str, Share]] = {}
+    for team, share in sorted(shares.items()):
+        groups.setdefault(share.place, {})[team] = share
+    yield from groups.values()
+
+
+def _party(team: str, share: Share, weight: int) -> Party:
+    return Party(team, weight, share.floor, share.ceiling)
+
+
+def _bounded(share: Share, amount: Fraction) -> Fraction:
+    amount = max(amount, Fraction(share.floor))
+    return amount if share.ceiling is None else min(amount, Fraction(share.ceiling))
+
+
+def _unit(share: Share) -> str:
+    """Return the unit after a number; instances go without saying."""
+    return "" if share.unit is Unit.INSTANCES else f" {share.unit_name}"

@@ -1,0 +1,101 @@
+"""Where the numbers of a quota come from: what gave them, and what took from them, one cause at a time.
+
+The allocation keeps a `Trail` for each row that it makes. Each step adds the difference to the row before it, with its
+cause, so that the sources of a row always add up to it, unit by unit. `taskgov explain --team` shows them.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+
+from taskgov.allocation.wording import given_amounts
+from taskgov.hyperpod.model import ComputeQuotaResource
+
+Amounts = Mapping[str, Fraction]
+"""Unit of a row (`Count`, `Accelerators`, `VCpu`, `MemoryInGiB` or a MIG profile) -> amount; may be a fraction."""
+
+
+class Cause(StrEnum):
+    """What gives to a quota or takes from it: stable tokens."""
+
+    PROMISE = "promise"
+    SHARE = "share"
+    FLOOR = "floor"
+    CEILING = "ceiling"
+    BOUNDS_OF_OTHERS = "bounds-of-others"
+    """Floors and ceilings of other teams."""
+    ROUNDING = "rounding"
+    SHORTAGE = "shortage"
+    INCIDENT = "incident"
+    DEMAND = "demand"
+    LEASE = "lease"
+    EDIT_KEPT = "edit-kept"
+    EDIT_ADOPTED = "edit-adopted"
+    LEFT_ALONE = "left-alone"
+    NO_NODES = "no-nodes"
+    UNKNOWN_TYPE = "unknown-type"
+    POOL = "shared-pool"
+    LIMIT = "limit"
+    """What `onLimit: partial` holds back."""
+    NO_ROW = "no-row"
+    """A quota has no more than 15 rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What one cause gives (or takes: negative amounts), in the units of the row."""
+
+    cause: Cause
+    amounts: Amounts
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trail:
+    """The way to a row: its sources, in the order in which they were applied."""
+
+    sources: tuple[Source, ...] = ()
+
+    @property
+    def amounts(self) -> Amounts:
+        """What the sources come to."""
+        total: dict[str, Fraction] = {}
+        for source in self.sources:
+            for unit, amount in source.amounts.items():
+                total[unit] = total.get(unit, Fraction(0)) + amount
+        return total
+
+    def to(self, end: ComputeQuotaResource | Amounts, cause: Cause, because: str) -> "Trail":
+        """Return the trail that goes on to a row (or amounts) because of a cause; the same trail when nothing moves."""
+        stands, becomes = self.amounts, amounts_in(end) if isinstance(end, ComputeQuotaResource) else end
+        moved = {
+            unit: difference
+            for unit in (*becomes, *(unit for unit in stands if unit not in becomes))
+            if (difference := becomes.get(unit, Fraction(0)) - stands.get(unit, Fraction(0)))
+        }
+        return Trail((*self.sources, Source(cause, moved, because))) if moved else self
+
+    def restated(self, end: Amounts) -> "Trail":
+        """Return the same sources in the units of `end`, which says the same as they do, in other units."""
+        stands = self.amounts
+        main = next((unit for unit, amount in stands.items() if amount), None)
+        if main is None:
+            return Trail()
+        parts = ((source, source.amounts.get(main, Fraction(0)) / stands[main]) for source in self.sources)
+        return Trail(
+            tuple(
+                Source(source.cause, {unit: amount * part for unit, amount in end.items()}, source.because)
+                for source, part in parts
+                if part
+            )
+        )
+
+
+Tell = Callable[[], Trail]
+"""Tells where a row comes from; asked for one team at a time, while every plan makes all rows."""
+
+
+def amounts_in(row: ComputeQuotaResource) -> dict[str, Fraction]:
+    """Return the amounts that a row gives, by unit, as the decimals that a person wrote."""
+    return {amount.unit: Fraction(str(amount.value)) for amount in given_amounts(row)}

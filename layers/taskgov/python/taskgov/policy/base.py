@@ -1,0 +1,33 @@
+"""What all parts of the policy document are made of: the base of its models, and the kinds of values."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from taskgov.hyperpod.limits import TEAM_NAME, InstanceTypeName, Length
+
+TeamName = Annotated[str, TEAM_NAME, Length(1, 51)]
+"""A team's name by the API's pattern; with `hyperpod-ns-` before it, it must fit a namespace (63 characters)."""
+InstanceType = Annotated[str, InstanceTypeName()]
+Percent = Annotated[float, Field(ge=0, le=100)]
+Growth = Annotated[float, Field(ge=0, le=100_000)]
+Minutes = Annotated[int, Field(ge=0, le=7 * 24 * 60)]
+Hours = Annotated[int, Field(ge=1, le=24 * 31)]
+Whole = Annotated[int, Field(ge=0)]
+Text = Annotated[str, Field(min_length=1, max_length=256)]
+Pattern = Annotated[str, Field(min_length=1, max_length=256)]
+"""Text in which `*` stands for anything, also for nothing; every other character stands for itself."""
+
+
+class PolicyModel(BaseModel):
+    """A part of the document: immutable, camelCase outside, unknown keys refused."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="forbid",
+        allow_inf_nan=False,
+        defer_build=True,
+    )
