@@ -13,7 +13,7 @@ from taskgov.kueue.render import render
 from taskgov.scheduling import Budget, World
 from taskgov.snapshot.model import Snapshot
 from tests.allocation.work import SCHEDULER, job, queues
-from tests.allocation.world import G5, quota, row, snapshot
+from tests.allocation.world import G5, document, quota, row, snapshot
 from tests.support.plans import creation, deletion, low_write, policy, policy_change, second_write, update
 
 SHARING = {"ResourceSharingConfig": {"Strategy": "LendAndBorrow", "BorrowLimit": 100}}
@@ -102,14 +102,48 @@ def test_who_was_told_to_leave_has_left() -> None:
     assert world_of(told).admission("hyperpod-ns-a/told") is not None
 
 
-def test_queues_that_changes_will_touch_are_as_rendered_and_the_others_as_the_cluster_has_them() -> None:
+def on_hold() -> Snapshot:
     before = world()
     edited = tuple({**each, "spec": {**each["spec"], "stopPolicy": "Hold"}} for each in before.kueue.cluster_queues)
-    before = replace(before, kueue=replace(before.kueue, cluster_queues=edited))
+    return replace(before, kueue=replace(before.kueue, cluster_queues=edited))
+
+
+def test_queues_are_as_the_cluster_has_them_but_for_supposed_ones() -> None:
+    before = on_hold()
     assert _held(Projection.of(before)) == ["a", "b"]
-    assert _held(Projection.of(before, [update(0, "a", "id-a", 2, 1)])) == ["b"]
+    assert _held(Projection.of(before, [update(0, "a", "id-a", 2, 1)])) == ["a", "b"]
     assert _held(Projection.of(before, teams=["b"])) == ["a"]
     assert Projection.of(before, [update(0, "a", "id-a", 2, 1)]).snapshot() == before
+
+
+def test_a_write_leaves_what_no_quota_says_or_puts_it_back() -> None:
+    changes = [update(0, "a", "id-a", 2, 1)]
+    projection = Projection.of(on_hold())
+    assert projection.may_put_back(changes)
+    leaves, puts_back = (projection.copy(puts_back=puts_back) for puts_back in (False, True))
+    for each in (leaves, puts_back):
+        each.write(changes)
+        assert nominal(each.world, "a") == 1
+    assert (_held(leaves), _held(puts_back)) == (["a", "b"], ["b"])
+    assert not Projection.of(world()).may_put_back(changes)
+
+
+def test_on_a_cluster_without_hyperpod_a_write_is_the_whole_queue() -> None:
+    eks = "arn:aws:eks:us-east-1:111122223333:cluster/ml"
+    cluster = {"name": "ml", "arn": eks, "backend": "kueue"}
+    governed = replace(on_hold(), policy=document(pool=False, cluster=cluster))
+    projection = Projection.of(governed)
+    projection.write([update(0, "a", "id-a", 2, 1)])
+    assert _held(projection) == ["b"]
+    assert not projection.may_put_back([update(0, "b", "id-b", 2, 1)])
+
+
+def test_what_is_created_has_a_queue_of_its_own() -> None:
+    projection = Projection.of(on_hold())
+    projection.write([deletion(0, "a", "id-a", 2)])
+    assert _held(projection) == ["a", "b"]
+    projection.write([creation(1, "a", 2)])
+    assert _held(projection) == ["b"]
 
 
 def test_a_quota_without_a_queue_gets_one_unless_it_never_was_in_force_or_its_type_is_unknown() -> None:

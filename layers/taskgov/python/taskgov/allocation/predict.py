@@ -10,6 +10,8 @@ any order counts:
 | more | at once, forward, and backward, in 3 to 12 portions as the budget allows |
 
 What the cluster would do by itself is not the plan's doing: it is seen on a copy that is left alone, and left out.
+Where somebody changed a queue beside its numbers (put it on hold, say), HyperPod may leave that or put it back: both
+are played.
 """
 
 from __future__ import annotations
@@ -107,7 +109,8 @@ class Player:
 
         Raises `KeyError` or `ValueError` for objects that cannot be read, LoopError where the cluster never rests.
         """
-        today = Projection.of(snapshot, changes, table)
+        may_be_made = tuple(changes)
+        today = Projection.of(snapshot, may_be_made, table)
         self.steps = _budget(today) if steps is None else steps
         self.budget = scheduling.Budget(self.steps)
         self.calm = today.copy()
@@ -119,7 +122,9 @@ class Player:
         moved = bool(rest.admitted or rest.preempted)
         not_played = () if rest.settled else ("the cluster as it is",)
         anyway = frozenset(loss.workload for loss in rest.preempted)
-        states = (State(self.calm), State(today, anyway)) if moved else (State(self.calm),)
+        states: tuple[State, ...] = (State(self.calm), State(today, anyway)) if moved else (State(self.calm),)
+        if today.may_put_back(may_be_made):
+            states += tuple(State(each.cluster.copy(puts_back=True), each.excused) for each in states)
         self.start = Stage(states, not_played=not_played)
 
     @property
@@ -232,7 +237,8 @@ def prediction_of(player: Player, end: Stage) -> Prediction:
 def _distinct(states: Iterable[State]) -> tuple[State, ...]:
     by_signature: dict[object, State] = {}
     for state in states:
-        by_signature.setdefault((state.cluster.world.signature(), state.excused), state)
+        key = state.cluster.world.signature(), state.excused, state.cluster.puts_back
+        by_signature.setdefault(key, state)
     return tuple(by_signature.values())
 
 

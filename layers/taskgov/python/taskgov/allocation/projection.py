@@ -19,20 +19,27 @@ from typing import TYPE_CHECKING
 
 from taskgov import scheduling
 from taskgov.allocation.plan import POLICY_KINDS
-from taskgov.allocation.written import NEVER_IN_FORCE, WrittenCluster, over, policy_in_force, table_of
+from taskgov.allocation.written import (
+    NEVER_IN_FORCE,
+    WrittenCluster,
+    over,
+    policy_in_force,
+    table_of,
+    writes_whole_objects,
+)
 from taskgov.kueue.render import manager_configuration, render
 from taskgov.kueue.usage import team_of
-from taskgov.scheduling.reading import read_conditions
+from taskgov.scheduling.reading import read_cluster_queue, read_conditions, read_flavor, read_local_queue
 from taskgov.snapshot.scheduler_objects import scheduler_objects
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from datetime import datetime
 
     from taskgov.allocation.plan import Change
     from taskgov.hyperpod.instance_types import InstanceTypeTable
     from taskgov.hyperpod.model import ComputeQuota, SchedulerConfig
-    from taskgov.kueue.render import RenderedObjects
+    from taskgov.kueue.render import Manifest, RenderedObjects
     from taskgov.scheduling import Budget, Settlement, World
     from taskgov.snapshot.model import KubernetesObject, Snapshot
 
@@ -61,14 +68,16 @@ class Projection:
     ) -> Projection:
         """Return the cluster as the snapshot has it, once those have left who were told to.
 
-        The queues of the teams that `changes` will touch, and those of `teams`, are as rendered from today's quotas:
-        what the changes make of them then differs in the numbers only. Quotas of which the cluster has no queue are
-        rendered too, except what never was in force, and quotas on types that nobody knows: no queue can be made of
-        those. Raises `KeyError` or `ValueError` for objects that cannot be read.
+        A queue that is not as its quota says (a failed update, an edit by hand) stays as it is until `write` writes the
+        quota: what comes of that is the doing of the write. Only the queues of `teams` are as rendered from today's
+        quotas: what is supposed of them then differs in the numbers only. Quotas of which the cluster has no queue are
+        rendered, except what never was in force, and quotas on types that nobody knows: no queue can be made of those,
+        and where `changes` will touch them this raises. Raises `KeyError` or `ValueError` for objects that cannot be
+        read.
         """
         table = table or table_of(snapshot)
-        touched = {*teams, *(change.team for change in changes if change.kind not in POLICY_KINDS)}
-        world, rendered = _loaded(snapshot, touched, table)
+        touched = {change.team for change in changes if change.kind not in POLICY_KINDS}
+        world, rendered = _loaded(snapshot, table, touched, frozenset(teams))
         finish_evictions(world, snapshot.taken_at)
         return cls(snapshot, world, WrittenCluster(snapshot, table), rendered)
 
@@ -89,9 +98,28 @@ class Projection:
         known = over(self._base.kueue.cluster_queues, {**made, **self._written.made("ClusterQueue")})
         return {each["metadata"]["name"]: each for each in known}
 
-    def copy(self) -> Projection:
-        """Return a projection of its own in the same state."""
-        return Projection(self._base, self.world.copy(), self._written.copy(), self._rendered)
+    @property
+    def puts_back(self) -> bool:
+        """Whether a write also puts back what was changed by hand beside the numbers of a queue."""
+        return self._written.puts_back
+
+    def copy(self, *, puts_back: bool | None = None) -> Projection:
+        """Return a projection of its own in the same state; its writes put back what `puts_back` says, if given."""
+        written = self._written.copy()
+        if puts_back is not None:
+            written.puts_back = puts_back
+        return Projection(self._base, self.world.copy(), written, self._rendered)
+
+    def may_put_back(self, changes: Iterable[Change]) -> bool:
+        """Say whether it makes a difference to the scheduler that HyperPod may put back what was changed by hand."""
+        if writes_whole_objects(self._base):
+            return False
+        all_changes, either = tuple(changes), []
+        for puts_back in (False, True):
+            written = self._written.copy()
+            written.puts_back = puts_back
+            either.append([_as_read(each) for each in written.write(all_changes)])
+        return either[0] != either[1]
 
     def write(self, changes: Iterable[Change]) -> None:
         """Let changes take effect, all at once, as HyperPod has rendered them when they have settled.
@@ -119,15 +147,18 @@ class Projection:
 
 def world_of(snapshot: Snapshot) -> World:
     """Return the scheduler as the snapshot has it; who was told to leave is still there. Errors as `Projection.of`."""
-    return _loaded(snapshot, frozenset(), table_of(snapshot))[0]
+    return _loaded(snapshot, table_of(snapshot))[0]
 
 
 def _loaded(
-    snapshot: Snapshot, touched: set[str] | frozenset[str], table: InstanceTypeTable
+    snapshot: Snapshot,
+    table: InstanceTypeTable,
+    touched: Collection[str] = frozenset(),
+    anew: Collection[str] = frozenset(),
 ) -> tuple[World, RenderedObjects]:
     config = policy_in_force(snapshot.scheduler_config)
     world = scheduling.World(scheduling.ManagerConfig(fair_sharing=manager_configuration(config).fair_sharing))
-    rendered = render(_to_render(snapshot, touched, table), config, table)
+    rendered = render(_to_render(snapshot, table, touched, anew), config, table)
     world.load([*scheduler_objects(snapshot.kueue), *rendered.namespaces, *rendered.priority_classes])
     # Applied after what is there: the rendered queue takes the place of the one it is made from.
     for manifest in (*rendered.resource_flavors, *rendered.cluster_queues, *rendered.local_queues):
@@ -136,19 +167,32 @@ def _loaded(
 
 
 def _to_render(
-    snapshot: Snapshot, touched: set[str] | frozenset[str], table: InstanceTypeTable
+    snapshot: Snapshot, table: InstanceTypeTable, touched: Collection[str], anew: Collection[str]
 ) -> Iterator[ComputeQuota]:
-    """Give today's quotas of the touched teams, and those of which the cluster has no queue."""
+    """Give the quotas of `anew`, and those without a queue; of these only touched ones if nobody knows their type."""
     seen = {team_of(queue) for queue in snapshot.kueue.cluster_queues}
     for quota in snapshot.quotas:
         team = quota.compute_quota_target.team_name
-        missing = team not in seen and _is_known(quota, table)
-        if (team in touched or missing) and quota.status not in NEVER_IN_FORCE:
+        missing = team not in seen and (team in touched or _is_known(quota, table))
+        if (team in anew or missing) and quota.status not in NEVER_IN_FORCE:
             yield quota
 
 
 def _is_known(quota: ComputeQuota, table: InstanceTypeTable) -> bool:
     return all(row.instance_type in table for row in quota.compute_quota_config.compute_quota_resources)
+
+
+def _as_read(manifest: Manifest) -> object:
+    """Return what the scheduler takes of a queue."""
+    match manifest["kind"]:
+        case "ClusterQueue":
+            return read_cluster_queue(manifest)
+        case "LocalQueue":
+            return read_local_queue(manifest)
+        case "ResourceFlavor":
+            return read_flavor(manifest)
+        case _:
+            return manifest
 
 
 def finish_evictions(world: World, now: datetime) -> None:

@@ -1,8 +1,7 @@
 """What has to be written so that every quota is as desired, and the room that there is for it on the way."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 
 from taskgov.allocation.changes import (
     MAX_SENTENCES,
@@ -15,13 +14,13 @@ from taskgov.allocation.changes import (
     vectors_of,
 )
 from taskgov.allocation.desired import Desired
-from taskgov.allocation.low_write import low_config, queue_amounts
+from taskgov.allocation.drift import beside, drifts_of
+from taskgov.allocation.low_write import ResourcesOf, low_config, queue_amounts
 from taskgov.allocation.plan import DELETIONS, Change, ChangeKind, Prediction
 from taskgov.allocation.scheduler import scheduler_changes
-from taskgov.allocation.waves import Amounts, Room, Wave, Write, Writes, arrange
+from taskgov.allocation.waves import Amounts, Place, Room, Wave, Write, Writes, arrange
 from taskgov.allocation.written import NEVER_IN_FORCE
 from taskgov.hyperpod.equality import is_same_config
-from taskgov.hyperpod.instance_types import InstanceResources
 from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig
 from taskgov.snapshot.model import Snapshot
 
@@ -40,19 +39,20 @@ def writes(
     """
     failed, wanted = tuple(stuck), tuple(desired)
     names = {quota.name for quota in snapshot.quotas}
-    made = [_write(change_of(each, capacities, names), capacities) for each in wanted if differs(each, capacities)]
+    sums = _Sums(capacities, drifts_of(snapshot, _resources_of(capacities)))
+    made = [sums.write(change_of(each, capacities, names)) for each in wanted if differs(each, capacities)]
     policy = list(scheduler_changes(snapshot))
     deleted = [change for change in policy if change.kind in DELETIONS]
     deleted += [deletion_of(quota, capacities) for quota in failed]
     first: list[Wave] = [
-        tuple(_write(change, capacities) for change in changes)
+        tuple(map(sums.write, changes))
         for changes in (deleted, [change for change in policy if change.kind not in DELETIONS])
         if changes
     ]
-    room = _room(snapshot, failed, capacities, overcommit=overcommit)
+    room = sums.room(snapshot, failed, overcommit=overcommit)
     for wave in first:
         room.after(wave)
-    arranged = arrange(first, made, room, partial(_split, capacities=capacities))
+    arranged = arrange(first, made, room, sums.split)
     # What cannot be created again is not deleted either.
     lost = {change.team for change in arranged.left_out if change.kind is ChangeKind.CREATE_QUOTA}
     kept = [each for each in wanted if each.promise.failed is None or each.promise.team not in lost]
@@ -91,28 +91,84 @@ def _preempts(wave: int, workloads: Sequence[str]) -> str:
     return f"; wave {wave} preempts {', '.join(workloads[:MAX_SENTENCES])}" + (f" and {more} more" if more > 0 else "")
 
 
-def _room(snapshot: Snapshot, failed: Iterable[ComputeQuota], capacities: Capacities, *, overcommit: bool) -> Room:
-    """Return the room for raises; a quota whose creation failed takes none, and leaves none when it is deleted."""
-    never = {quota.compute_quota_id for quota in failed if quota.status in NEVER_IN_FORCE}
-    standing = [quota for quota in snapshot.quotas if quota.compute_quota_id not in never]
-    sums = _flat(quota_sums(standing, capacities))
-    total = _flat({name: capacity.total for name, capacity in capacities.items()})
-    planned = (name for name, capacity in capacities.items() if overcommit and not capacity.has_nodes)
-    return Room(sums, total, planned)
+class _Sums:
+    """The sums that writes move: of the quotas, and of their queues on the types where those hold something else."""
+
+    def __init__(self, capacities: Capacities, drifts: Mapping[str, Amounts]) -> None:
+        self._capacities, self._drifts = capacities, drifts
+        self._types = frozenset(name for drift in drifts.values() for name, _ in drift if name in capacities)
+
+    def room(self, snapshot: Snapshot, failed: Iterable[ComputeQuota], *, overcommit: bool) -> Room:
+        """Return the room for raises; a quota whose creation failed takes none, and leaves none when it is deleted."""
+        never = {quota.compute_quota_id for quota in failed if quota.status in NEVER_IN_FORCE}
+        standing = [quota for quota in snapshot.quotas if quota.compute_quota_id not in never]
+        drift = _sum(self._drifts.values())
+        sums = beside(_flat(quota_sums(standing, self._capacities)), drift, self._types)
+        total = _flat({name: capacity.total for name, capacity in self._capacities.items()})
+        planned = (name for name, capacity in self._capacities.items() if overcommit and not capacity.has_nodes)
+        return Room(sums, beside(total, {}, self._types), planned)
+
+    def write(self, change: Change) -> Write:
+        """Return a change with what it does to the sums, and whether anything falls or rises, in sums or in its queue.
+
+        The first write of a quota also brings its queue from what it holds.
+        """
+        before, after = (
+            each if isinstance(each, ComputeQuotaConfig) else ComputeQuotaConfig()
+            for each in (change.before, change.after)
+        )
+        is_first = change.target_version is not None
+        drift = self._drifts.get(change.resource_id or "", {}) if is_first else {}
+        quotas = (_flat(vectors_of(each.compute_quota_resources, self._capacities)) for each in (before, after))
+        sums = beside(_difference(*quotas), drift, self._types, -1)
+        stood, stands = (queue_amounts(each, _resources_of(self._capacities)) for each in (before, after))
+        moves = (*sums.values(), *_difference(stood, stands).values())
+        moves += tuple(_difference(_sum((stood, drift)), stands).values()) if drift else ()
+        return Write(change, sums, any(move < 0 for move in moves), any(move > 0 for move in moves))
+
+    def split(self, write: Write) -> tuple[Write, Write] | None:
+        """Return the two writes of a quota that gives and takes; None where it cannot be written so.
+
+        Parts of an unknown type cannot be split, and a low write has to give, and to take nothing.
+        """
+        whole = write.change
+        if not isinstance(whole.before, ComputeQuotaConfig) or not isinstance(whole.after, ComputeQuotaConfig):
+            return None
+        low = low_config(whole.before, whole.after, _resources_of(self._capacities))
+        if low is None or is_same_config(low, whole.before) or is_same_config(low, whole.after):
+            return None
+        gpus = gpus_of(low, self._capacities)
+        first = replace(
+            whole,
+            after=low,
+            target_after=whole.target_before,
+            gpus_after=gpus,
+            is_low=True,
+            leased=None,
+            demand=None,
+            because=f"{whole.because}; first of two writes: what it gives",
+        )
+        second = replace(
+            whole,
+            before=low,
+            target_version=None,
+            gpus_before=gpus,
+            because=f"{whole.because}; second of two writes: what it takes",
+        )
+        gives = self.write(first)
+        return None if any(amount > 0 for amount in gives.delta.values()) else (gives, self.write(second))
 
 
 def _flat(by_type: Mapping[str, Mapping[str, int]]) -> Amounts:
     return {(name, resource): amount for name, vector in by_type.items() for resource, amount in vector.items()}
 
 
-def _write(change: Change, capacities: Capacities) -> Write:
-    """Return a change with what it does to the sums, and whether anything falls or rises, in sums or in its queue."""
-    before = change.before if isinstance(change.before, ComputeQuotaConfig) else ComputeQuotaConfig()
-    after = change.after if isinstance(change.after, ComputeQuotaConfig) else ComputeQuotaConfig()
-    sums = _difference(*(_flat(vectors_of(each.compute_quota_resources, capacities)) for each in (before, after)))
-    queue = _difference(*(queue_amounts(each, _resources_of(capacities)) for each in (before, after)))
-    moves = (*sums.values(), *queue.values())
-    return Write(change, sums, any(move < 0 for move in moves), any(move > 0 for move in moves))
+def _sum(parts: Iterable[Amounts]) -> Amounts:
+    total: dict[Place, int] = {}
+    for part in parts:
+        for place, amount in part.items():
+            total[place] = total.get(place, 0) + amount
+    return total
 
 
 def _difference(before: Amounts, after: Amounts) -> Amounts:
@@ -120,34 +176,5 @@ def _difference(before: Amounts, after: Amounts) -> Amounts:
     return {place: move for place, move in moves.items() if move}
 
 
-def _resources_of(capacities: Capacities) -> Callable[[str], InstanceResources | None]:
-    return lambda name: capacities[name].resources
-
-
-def _split(write: Write, capacities: Capacities) -> tuple[Write, Write] | None:
-    """Return the two writes of a quota that gives and takes; None where parts of an unknown type would be split."""
-    whole = write.change
-    if not isinstance(whole.before, ComputeQuotaConfig) or not isinstance(whole.after, ComputeQuotaConfig):
-        return None
-    low = low_config(whole.before, whole.after, _resources_of(capacities))
-    if low is None or is_same_config(low, whole.before):
-        return None
-    gpus = gpus_of(low, capacities)
-    first = replace(
-        whole,
-        after=low,
-        target_after=whole.target_before,
-        gpus_after=gpus,
-        is_low=True,
-        leased=None,
-        demand=None,
-        because=f"{whole.because}; first of two writes: what it gives",
-    )
-    second = replace(
-        whole,
-        before=low,
-        target_version=None,
-        gpus_before=gpus,
-        because=f"{whole.because}; second of two writes: what it takes",
-    )
-    return _write(first, capacities), _write(second, capacities)
+def _resources_of(capacities: Capacities) -> ResourcesOf:
+    return lambda name: capacities[name].resources if name in capacities else None

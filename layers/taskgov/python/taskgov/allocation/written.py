@@ -20,6 +20,7 @@ from taskgov.hyperpod.model import (
     SchedulerConfig,
 )
 from taskgov.kueue.render import render
+from taskgov.policy.document import Backend
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,22 +29,35 @@ if TYPE_CHECKING:
     from taskgov.kueue.render import Manifest
     from taskgov.snapshot.model import KubernetesObject, KueueObjects, Snapshot
 
+_Key = tuple[str, str, str]
+"""Kind, namespace and name of an object."""
+
 NEVER_IN_FORCE: Final = frozenset({"CreateFailed", "CreateRollbackFailed"})
 """Statuses of a quota or cluster policy that HyperPod never made: it has no queue, no class and no effect."""
 
 _CONTENT: Final = frozenset({"spec", "value"})
+_COHORT: Final = frozenset({"cohort", "cohortName"})
 
 
 class WrittenCluster:
-    """A snapshot's quotas, cluster policy and queues, and what changes make of them, step by step."""
+    """A snapshot's quotas, cluster policy and queues, and what changes make of them, step by step.
 
-    __slots__ = ("_base", "_made", "_policy", "_quotas", "_table")
+    `puts_back` says that a write of a quota also puts back what somebody changed on its objects beside the numbers: a
+    queue on hold, its order, its preference of flavors. The `kueue` backend does so; whether HyperPod does is not
+    documented. What nobody renders stays either way.
+    """
 
-    def __init__(self, snapshot: Snapshot, table: InstanceTypeTable | None = None) -> None:
+    __slots__ = ("_base", "_made", "_policy", "_quotas", "_table", "_there", "puts_back")
+
+    def __init__(
+        self, snapshot: Snapshot, table: InstanceTypeTable | None = None, *, puts_back: bool | None = None
+    ) -> None:
         self._base, self._table = snapshot, table or table_of(snapshot)
         self._quotas = {quota.compute_quota_id: quota for quota in snapshot.quotas}
         self._policy = snapshot.scheduler_config
         self._made: dict[tuple[str, str], Manifest] = {}
+        self._there: Mapping[_Key, KubernetesObject] | None = None
+        self.puts_back = writes_whole_objects(snapshot) if puts_back is None else puts_back
 
     @property
     def quotas(self) -> Mapping[str, ComputeQuota]:
@@ -57,8 +71,9 @@ class WrittenCluster:
 
     def copy(self) -> WrittenCluster:
         """Return a cluster of its own in the same state."""
-        twin = WrittenCluster(self._base, self._table)
+        twin = WrittenCluster(self._base, self._table, puts_back=self.puts_back)
         twin._quotas, twin._policy, twin._made = dict(self._quotas), self._policy, dict(self._made)
+        twin._there = self._there
         return twin
 
     def write(self, changes: Iterable[Change]) -> tuple[Manifest, ...]:
@@ -70,13 +85,18 @@ class WrittenCluster:
         """
         classes: tuple[Manifest, ...] = ()
         renewed: dict[str, ComputeQuota] = {}
+        created = set[str]()
         for change in changes:
+            if change.kind is ChangeKind.CREATE_QUOTA:
+                created.add(change.team)
             if change.kind in POLICY_KINDS:
                 self._policy = _policy_after(change, self._policy)
                 classes = render((), self.scheduler_config, self._table).priority_classes
             elif (quota := self._set_quota(change)) is not None:
                 renewed[change.team] = quota
-        made = tuple(chain(classes, render(renewed.values(), None, self._table).in_order()))
+        old = [quota for team, quota in renewed.items() if team not in created]
+        new = [quota for team, quota in renewed.items() if team in created]
+        made = tuple(chain(classes, self._rendered_over(old), render(new, None, self._table).in_order()))
         self._keep(made)
         return made
 
@@ -97,6 +117,16 @@ class WrittenCluster:
         """
         quotas = tuple(self._quotas.values())
         return replace(self._base, quotas=quotas, scheduler_config=self._policy, kueue=self._kueue())
+
+    def _rendered_over(self, quotas: Iterable[ComputeQuota]) -> tuple[Manifest, ...]:
+        """Return the objects of quotas over those that are there, in order."""
+        if self._there is None:
+            self._there = _by_key(self._base.kueue)
+        rendered = render(quotas, None, self._table).in_order()
+        return tuple(
+            made if (there := self._there.get(_key(made))) is None else _written_over(there, made, self.puts_back)
+            for made in rendered
+        )
 
     def _keep(self, made: Iterable[Manifest]) -> None:
         self._made |= {(each["kind"], each["metadata"]["name"]): each for each in made}
@@ -179,6 +209,11 @@ def policy_in_force(policy: ClusterSchedulerConfig | None) -> SchedulerConfig | 
     return None if policy is None or policy.status in NEVER_IN_FORCE else policy.scheduler_config
 
 
+def writes_whole_objects(snapshot: Snapshot) -> bool:
+    """Say whether the automation writes the Kueue objects themselves, whole: on a cluster without HyperPod."""
+    return snapshot.policy is not None and snapshot.policy.cluster.backend is Backend.KUEUE
+
+
 def over(objects: Iterable[KubernetesObject], made: Mapping[str, Manifest]) -> tuple[KubernetesObject, ...]:
     """Return objects with the content of what was made under their names (and their own status), then what is new."""
     before = {each["metadata"]["name"]: each for each in objects}
@@ -190,6 +225,47 @@ def _renewed(before: KubernetesObject, made: Manifest | None) -> KubernetesObjec
     if made is None:
         return before
     return {**before, **{key: value for key, value in made.items() if key in _CONTENT}}
+
+
+def _key(item: KubernetesObject) -> _Key:
+    metadata = item["metadata"]
+    return item["kind"], metadata.get("namespace", ""), metadata["name"]
+
+
+def _by_key(kueue: KueueObjects) -> dict[_Key, KubernetesObject]:
+    kinds = {
+        "ResourceFlavor": kueue.resource_flavors,
+        "ClusterQueue": kueue.cluster_queues,
+        "LocalQueue": kueue.local_queues,
+    }
+    objects = ({**each, "kind": kind} for kind, items in kinds.items() for each in items)
+    return {_key(each): each for each in objects}
+
+
+def _written_over(there: KubernetesObject, made: Manifest, puts_back: bool) -> Manifest:  # noqa: FBT001
+    """Return an object as it is once what was rendered is written over it."""
+    spec: dict[str, Any] = dict(there.get("spec") or {})
+    wanted = made["spec"]
+    if made["kind"] == "ClusterQueue":
+        spec = {name: value for name, value in spec.items() if name not in _COHORT}
+        if not puts_back:
+            wanted = _of_the_quota(wanted, spec.get("preemption") or {})
+    elif not puts_back:
+        wanted = _stopped(wanted)
+    return {**made, "spec": {**spec, **wanted}}
+
+
+def _of_the_quota(rendered: Mapping[str, Any], preemption: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those fields of a rendered ClusterQueue that say what its quota says."""
+    own = rendered["preemption"]["withinClusterQueue"]
+    fields = {name: value for name, value in rendered.items() if name in _COHORT | {"fairSharing", "resourceGroups"}}
+    return {**fields, **_stopped(rendered), "preemption": {**preemption, "withinClusterQueue": own}}
+
+
+def _stopped(rendered: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the stop of a quota that is switched off; one that is switched on does not say who else stopped it."""
+    policy = rendered.get("stopPolicy", "None")
+    return {} if policy == "None" else {"stopPolicy": policy}
 
 
 def _policy_after(change: Change, before: ClusterSchedulerConfig | None) -> ClusterSchedulerConfig | None:
