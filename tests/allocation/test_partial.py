@@ -29,7 +29,7 @@ def test_a_decrease_is_cut_back_in_whole_instances() -> None:
     held = a_world({"a": [row(Count=12)]}, {"a": [row(Count=6)]}, {G5: 6}).held_back()
     assert counts_of(held) == {"a": 9}
     assert held.notes == {
-        "a-quota": "held back by guardrails.maxDecreasePercent: ml.g5.8xlarge 12 -> 9 of 6 wanted; the rest follows"
+        "a/a-quota": "held back by guardrails.maxDecreasePercent: ml.g5.8xlarge 12 -> 9 of 6 wanted; the rest follows"
     }
     assert held.recheck_at == NOW + timedelta(minutes=5)
 
@@ -38,7 +38,7 @@ def test_what_is_not_given_is_not_taken() -> None:
     stands = {"a": [row(Count=12)], "b": [row(Count=12)]}
     held = a_world(stands, {"a": [row(Count=6)], "b": [row(Count=18)]}, {G5: 24}).held_back()
     assert counts_of(held) == {"a": 9, "b": 15}
-    assert held.notes["b-quota"] == (
+    assert held.notes["b/b-quota"] == (
         "held back by what others do not give yet: ml.g5.8xlarge 12 -> 15 of 18 wanted; the rest follows"
     )
 
@@ -67,7 +67,7 @@ def test_the_shared_pool_keeps_what_nobody_can_take_yet() -> None:
     stands = {"a": [row(Count=4)], POOL: [row(Count=12)]}
     held = a_world(stands, {"a": [row(Count=12)], POOL: [row(Count=4)]}, {G5: 16}).held_back()
     assert counts_of(held) == {"a": 6, POOL: 10}
-    assert held.notes["shared-pool-quota"] == (
+    assert held.notes["shared-pool/shared-pool-quota"] == (
         "held back by what nobody can take yet: ml.g5.8xlarge 12 -> 10 of 4 wanted; the rest follows"
     )
 
@@ -140,7 +140,7 @@ def test_a_new_type_waits_for_a_row_of_its_own() -> None:
     stands, wanted = ([row(name, Count=8) for name in half] for half in (types[:15], types[15:]))
     held = a_world({"a": stands}, {"a": wanted}, dict.fromkeys(types, 8)).held_back()
     assert rows_of(held)["a"] == sorted((row(name, Count=6) for name in types[:15]), key=str)
-    assert "the 15 rows that a quota can have" in held.notes["a-quota"]
+    assert "the 15 rows that a quota can have" in held.notes["a/a-quota"]
 
 
 def a_lease(count: int, *, to: str = "a", source: str = "b") -> Lease:
@@ -183,7 +183,7 @@ def test_a_period_goes_on_when_what_blocks_has_left_it() -> None:
     ).held_back()
     assert counts_of(held) == {"a": 6}
     assert held.recheck_at == NOW + timedelta(hours=4)
-    assert "guardrails.maxDecreasePerPeriod" in held.notes["a-quota"]
+    assert "guardrails.maxDecreasePerPeriod" in held.notes["a/a-quota"]
 
 
 def test_a_step_that_is_a_period_long_goes_on_a_period_later() -> None:
@@ -206,7 +206,7 @@ def test_a_failed_quota_is_deleted_as_a_whole_or_not_at_all() -> None:
     assert policy is not None
     held = hold_back(world.snapshot, policy, goals, [], world.capacities)
     assert (counts_of(held), [goal.is_deleted for goal in held.goals]) == ({"a": 8, "b": 8}, [False, False])
-    assert held.notes["a-quota"] == (
+    assert held.notes["a/a-quota"] == (
         "held back by guardrails.maxDecreasePercent: it failed, and is not deleted with what it holds"
     )
 

@@ -18,7 +18,7 @@ from taskgov.allocation.codec import plan_from_json
 from taskgov.contracts.steps import Cause, Pointer
 from taskgov.errors import GovernanceError
 from taskgov.ports import RunRecord
-from taskgov.services.plan_path import paths, subject_of, wave_ends
+from taskgov.services.plan_path import paths, wave_ends
 from taskgov_cli.deployed import (
     DEFAULT_STACK,
     AsJson,
@@ -85,7 +85,7 @@ class Rollback:
             error = writes.restore(self.plan, {each.change.index for each in to_restore}, written)
         except GovernanceError as problem:
             error = f"{type(problem).__name__}: {problem}"
-        return len({subject_of(self.plan.changes[index]) for index in written}), error
+        return len({self.plan.changes[index].subject for index in written}), error
 
     def _record(self, held: Held, started: datetime, written: int, error: str | None) -> RunRecord:
         run_id = f"rollback-{held.token}"

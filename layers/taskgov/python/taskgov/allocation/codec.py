@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from taskgov.allocation.plan import POLICY_KINDS, Change, Plan
+from taskgov.allocation.plan import Change, Plan
 
 
 def plan_to_json(plan: Plan) -> bytes:
@@ -31,7 +31,7 @@ def changes_sha256(plan: Plan) -> str:
     """
     paths: dict[str, list[Change]] = {}
     for change in plan.changes:
-        paths.setdefault(f"{'policy' if change.kind in POLICY_KINDS else 'quota'} {change.name}", []).append(change)
+        paths.setdefault(change.subject, []).append(change)
     ends = [(key, path[0], path[-1]) for key, path in sorted(paths.items())]
     data = [(key, _written(first, _AFTER), _written(last, _BEFORE)) for key, first, last in ends]
     return hashlib.sha256(_canonical(data)).hexdigest()

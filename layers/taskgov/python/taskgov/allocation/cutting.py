@@ -220,8 +220,8 @@ def with_rows(config: ComputeQuotaConfig, rows: Rows) -> ComputeQuotaConfig:
 
 
 def _takes_less_first(slot: Slot) -> tuple[bool, int, tuple[int, ...]]:
-    """Sort the shared pool first, then the highest tier, within a tier the last by name."""
-    letters = (-ord(letter) for letter in slot.goal.name)
+    """Sort the shared pool first, then the highest tier, within a tier the last by team and name."""
+    letters = (-ord(letter) for letter in slot.goal.key)
     return not slot.goal.is_pool, -slot.goal.tier, (*letters, 1)
 
 

@@ -7,7 +7,7 @@ A quota may be written twice on the path of a plan, or deleted and created again
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from taskgov.allocation.plan import DELETIONS, POLICY_KINDS, Change
+from taskgov.allocation.plan import DELETIONS, POLICY_KINDS, Change, quota_key
 from taskgov.allocation.standing import TeamPromise
 from taskgov.hyperpod.model import ComputeQuotaConfig
 from taskgov.snapshot.model import AppliedQuota, Snapshot, began_from
@@ -20,7 +20,7 @@ class Goal:
     """One quota of a team, as it is and as it is to be. What does not exist is a quota without rows."""
 
     name: str
-    """The quota's name, which tells goals apart; one that is deleted and created again keeps it."""
+    """The quota's name; one that is deleted and created again keeps it."""
     team: str
     before: ComputeQuotaConfig
     """From where limits judge: what stands, or what a path that was broken off after its low write began from."""
@@ -35,6 +35,11 @@ class Goal:
     """Who gives back first, where what was to be taken is not given: the highest number."""
 
     @property
+    def key(self) -> str:
+        """What tells goals apart: team and name."""
+        return quota_key(self.team, self.name)
+
+    @property
     def lowest(self) -> ComputeQuotaConfig:
         """What the quota comes down to where it falls: nothing when it is deleted on the way."""
         return NOTHING if self.is_deleted else self.after
@@ -45,9 +50,9 @@ def goals_of(snapshot: Snapshot, changes: Iterable[Change]) -> tuple[Goal, ...]:
     paths: dict[str, list[Change]] = {}
     for change in changes:
         if change.kind not in POLICY_KINDS:
-            paths.setdefault(change.name, []).append(change)
+            paths.setdefault(change.subject, []).append(change)
     records = _Records(snapshot)
-    return tuple(_goal(name, path, records) for name, path in paths.items())
+    return tuple(_goal(path, records) for path in paths.values())
 
 
 def wanted_goals(snapshot: Snapshot, wanted: Iterable[tuple[TeamPromise, ComputeQuotaConfig]]) -> tuple[Goal, ...]:
@@ -76,15 +81,16 @@ class _Records:
         self.tiers = {team.name: team.tier for team in policy.teams} if policy else {}
 
     def of(self, quota_id: str | None, team: str) -> AppliedQuota | None:
-        return self._by_id.get(quota_id or "") or self._by_team.get(team)
+        """Return the record of a quota; only what does not exist yet has that of the team's quota before it."""
+        return self._by_team.get(team) if quota_id is None else self._by_id.get(quota_id)
 
 
-def _goal(name: str, path: list[Change], records: _Records) -> Goal:
+def _goal(path: list[Change], records: _Records) -> Goal:
     first, last = path[0], path[-1]
     stands = first.before if isinstance(first.before, ComputeQuotaConfig) else NOTHING
     applied = records.of(first.resource_id, first.team)
     return Goal(
-        name=name,
+        name=first.name,
         team=first.team,
         before=starting_point(stands, first.target_version, applied),
         stands=stands,

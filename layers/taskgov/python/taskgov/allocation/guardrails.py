@@ -77,9 +77,9 @@ def judge(
         return Judged((), (), Opening(is_open=True))
     goals = goals_of(snapshot, changes)
     by_quota = _of_quotas(goals, movements, guardrails, capacities)
-    last = {change.name: change.index for change in changes if change.kind not in POLICY_KINDS}
+    last = {change.subject: change.index for change in changes if change.kind not in POLICY_KINDS}
     judged = tuple(
-        replace(change, guardrails=by_quota[change.name] if last.get(change.name) == change.index else ())
+        replace(change, guardrails=by_quota[change.subject] if last.get(change.subject) == change.index else ())
         for change in changes
     )
     window, window_verdicts = _window(snapshot, guardrails)
@@ -144,14 +144,14 @@ def _of_quotas(
     guardrails: Guardrails,
     capacities: Mapping[str, TypeCapacity],
 ) -> dict[str, tuple[GuardrailVerdict, ...]]:
-    """Return what the limits say of each quota, by its name."""
+    """Return what the limits say of each quota, by its key."""
     moving: dict[str, list[Movement]] = {}
     for movement in movements:
         moving.setdefault(movement.quota, []).append(movement)
     bounds = limits(guardrails)
     return {
-        goal.name: (
-            *(verdict for limit in bounds for verdict in limit.verdicts(moving.get(goal.name, []))),
+        goal.key: (
+            *(verdict for limit in bounds for verdict in limit.verdicts(moving.get(goal.key, []))),
             *_minimum(goal, guardrails, capacities),
         )
         for goal in goals

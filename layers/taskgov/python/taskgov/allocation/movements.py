@@ -50,6 +50,7 @@ class Movement:
     """
 
     quota: str
+    """What tells it apart (`Goal.key`)."""
     team: str
     place: Place
     words: str
@@ -172,7 +173,7 @@ class Reckoning:
             words = f"{goal.team} {place[0]} {' -> '.join(numbers)}{unit}"
             farthest, leaves_at = past.farthest(place, self._hours(falls=other < one), falls=other < one)
             yield Movement(
-                quota=goal.name,
+                quota=goal.key,
                 team=goal.team,
                 place=place,
                 words=words,

@@ -29,6 +29,7 @@ from taskgov.allocation.goals import NOTHING
 from taskgov.allocation.limits import limits
 from taskgov.allocation.movements import Reckoning
 from taskgov.allocation.parts import row_key
+from taskgov.allocation.plan import quota_key
 from taskgov.allocation.set_aside import net_of_type
 from taskgov.allocation.wording import said
 from taskgov.allocation.written import NEVER_IN_FORCE
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from taskgov.allocation.leases import Given
     from taskgov.allocation.limits import Limit
     from taskgov.allocation.movements import Movement
+    from taskgov.hyperpod.model import ComputeQuota
     from taskgov.policy.document import PolicyDocument
     from taskgov.snapshot.model import Snapshot
 
@@ -57,7 +59,7 @@ class HeldBack:
     goals: tuple[Goal, ...]
     """In the order given; `after` is cut back. A failed quota that is not to be deleted is no longer `is_deleted`."""
     notes: Mapping[str, str] = field(default_factory=dict)
-    """The quota's name -> a sentence on what of it was held back, and by what."""
+    """Key of the quota (`Goal.key`) -> a sentence on what of it was held back, and by what."""
     recheck_at: datetime | None = None
     """When the rest can go on; None when nothing was held back, or nothing moves."""
     moves: bool = True
@@ -109,29 +111,31 @@ class _Cutting:
         self._reckoning = Reckoning(snapshot, policy, given, capacities)
         self._limits = limits(policy.guardrails)
         self._overcommit = policy.capacity.overcommit_percent > 0
-        self._movements = {goal.name: tuple(self._reckoning.of(goal)) for goal in goals}
+        self._movements = {goal.key: tuple(self._reckoning.of(goal)) for goal in goals}
         leases = self._reckoning.leases
-        self._leased = {goal.name: (leases.net_before(goal), leases.net_after(goal)) for goal in goals}
-        names = {goal.name for goal in goals}
-        others = (quota for quota in snapshot.quotas if quota.name not in names and quota.status not in NEVER_IN_FORCE)
+        self._leased = {goal.key: (leases.net_before(goal), leases.net_after(goal)) for goal in goals}
+        keys = {goal.key for goal in goals}
+        others = (
+            quota for quota in snapshot.quotas if _key_of(quota) not in keys and quota.status not in NEVER_IN_FORCE
+        )
         self._others = tuple(row for quota in others for row in quota.compute_quota_config.compute_quota_resources)
 
     def made(self, left: frozenset[str]) -> HeldBack:
         """Return what is left of the goals. All quotas stay as they are on the types in `left`: they lack rows."""
-        kept = {goal.name: found for goal in self._goals if (found := self._too_much_in_it(goal))}
+        kept = {goal.key: found for goal in self._goals if (found := self._too_much_in_it(goal))}
         types = {movement.place[0] for _, movement in self._beyond()} | left
         if not types and not kept:
             return HeldBack(self._goals)
-        goals = [_not_deleted(goal) if goal.name in kept else goal for goal in self._goals]
+        goals = [_not_deleted(goal) if goal.key in kept else goal for goal in self._goals]
         types |= {
-            row.instance_type for goal in goals if goal.name in kept for row in goal.stands.compute_quota_resources
+            row.instance_type for goal in goals if goal.key in kept for row in goal.stands.compute_quota_resources
         }
         slots: dict[str, list[Slot]] = {}
         for name in sorted(types):
             for slot in self._cut(name, goals, stays=name in left):
-                slots.setdefault(slot.goal.name, []).append(slot)
-        cut = tuple(_with_slots(goal, slots[goal.name], types) for goal in goals)
-        notes = {goal.name: _note(slots[goal.name], kept.get(goal.name, ())) for goal in goals}
+                slots.setdefault(slot.goal.key, []).append(slot)
+        cut = tuple(_with_slots(goal, slots[goal.key], types) for goal in goals)
+        notes = {goal.key: _note(slots[goal.key], kept.get(goal.key, ())) for goal in goals}
         binding = [each for found in kept.values() for each in found]
         binding += [each for found in slots.values() for slot in found for each in slot.binding]
         moves = any(map(self._differs, cut))
@@ -145,14 +149,14 @@ class _Cutting:
         moving = (
             movement
             for goal in self._goals
-            for movement in self._movements[goal.name]
+            for movement in self._movements[goal.key]
             if not (goal.is_deleted and movement.falls)
         )
         return [(limit, each) for each in moving for limit in self._limits if limit.stops(each)]
 
     def _too_much_in_it(self, goal: Goal) -> list[tuple[Limit, Movement]]:
         """Return the limits that keep a failed quota from being deleted, each with the number that is beyond it."""
-        falling = [movement for movement in self._movements[goal.name] if goal.is_deleted and movement.falls]
+        falling = [movement for movement in self._movements[goal.key] if goal.is_deleted and movement.falls]
         return [(limit, movement) for movement in falling for limit in self._limits if limit.stops(movement)]
 
     def _cut(self, instance_type: str, goals: Iterable[Goal], *, stays: bool) -> list[Slot]:
@@ -168,7 +172,7 @@ class _Cutting:
         return slots
 
     def _slot(self, goal: Goal, instance_type: str) -> Slot:
-        leases, (before, after) = self._reckoning.leases, self._leased[goal.name]
+        leases, (before, after) = self._reckoning.leases, self._leased[goal.key]
         today, wanted = (rows_of_type(config, instance_type) for config in (goal.stands, goal.after))
         start = () if goal.is_deleted else today
         own = [
@@ -176,7 +180,7 @@ class _Cutting:
             for rows, net in ((start, before), (wanted, after))
         ]
         rows = TypeRows(start, wanted, *own)
-        moving = [movement for movement in self._movements[goal.name] if movement.place[0] == instance_type]
+        moving = [movement for movement in self._movements[goal.key] if movement.place[0] == instance_type]
         if self._is_same(start, wanted):
             return Slot(goal, rows, None, moving, today)
         # What leases brought is known of what a path began from, and not of its low write.
@@ -197,6 +201,10 @@ class _Cutting:
     def _moment(self, limit: Limit, movement: Movement) -> datetime:
         """Return when a limit allows more: a step later, or when what it measures from has left the period."""
         return self._now + NEXT_STEP if limit.hours is None else movement.leaves_at or self._now + NEXT_STEP
+
+
+def _key_of(quota: ComputeQuota) -> str:
+    return quota_key(quota.compute_quota_target.team_name, quota.name)
 
 
 def _not_deleted(goal: Goal) -> Goal:

@@ -113,6 +113,17 @@ class TeamAllocation:
     because: str
 
 
+def quota_key(team: str, name: str) -> str:
+    """Return what tells a quota apart: quotas of two teams may have one name.
+
+    Example:
+        >>> quota_key("team-a", "gpus")
+        'team-a/gpus'
+
+    """
+    return f"{team}/{name}"
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """One write, with all that is needed to make it, to undo it and to explain it.
@@ -154,6 +165,11 @@ class Change:
     """Whole instances by type that demand leaves of the promise, to be kept with what is applied."""
     preempts: tuple[str, ...] = ()
     """Workloads (`namespace/name`) that the wave of this change is predicted to preempt."""
+
+    @property
+    def subject(self) -> str:
+        """What it writes: the policy, or a quota by team and name; a deleted one keeps both when created again."""
+        return "cluster policy" if self.kind in POLICY_KINDS else quota_key(self.team, self.name)
 
     def __post_init__(self) -> None:
         """Refuse a write that changes nothing."""

@@ -184,8 +184,8 @@ def _held_back(
         failed = each.promise.failed
         if failed is not None and each.promise.holds is not None and not goal.is_deleted:
             stuck = [quota for quota in stuck if quota.compute_quota_id != failed.compute_quota_id]
-        elif goal.name in held.notes:
-            desired.append(wishes.held_back(each, goal.after, held.notes[goal.name]))
+        elif goal.key in held.notes:
+            desired.append(wishes.held_back(each, goal.after, held.notes[goal.key]))
         else:
             desired.append(each)
     return _Wanted(tuple(desired), tuple(stuck), held.recheck_at)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
-from taskgov.allocation.plan import DELETIONS, POLICY_KINDS, ChangeKind
+from taskgov.allocation.plan import DELETIONS, POLICY_KINDS, ChangeKind, quota_key
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import (
     ClusterSchedulerConfig,
@@ -193,7 +193,10 @@ def quota_id_of(change: Change, quotas: Mapping[str, ComputeQuota]) -> str:
         return f"new-{change.team}"
     if change.resource_id is not None:
         return change.resource_id
-    found = (quota_id for quota_id, quota in quotas.items() if quota.name == change.name)
+    subject = change.subject
+    found = (
+        key for key, each in quotas.items() if quota_key(each.compute_quota_target.team_name, each.name) == subject
+    )
     if (quota_id := next(found, None)) is None:
         raise KeyError(change.name)
     return quota_id

@@ -59,18 +59,13 @@ def paths(changes: Iterable[Change]) -> tuple[QuotaPath, ...]:
     """Return one path for each quota that the changes concern, in the order of their first writes."""
     found: dict[str, list[Change]] = {}
     for change in changes:
-        found.setdefault(subject_of(change), []).append(change)
+        found.setdefault(change.subject, []).append(change)
     return tuple(QuotaPath(tuple(mine)) for mine in found.values())
 
 
 def path_of(changes: Iterable[Change], change: Change) -> QuotaPath:
     """Return the path that this change is part of."""
-    return QuotaPath(tuple(other for other in changes if subject_of(other) == subject_of(change)))
-
-
-def subject_of(change: Change) -> str:
-    """Return what the change writes: a quota by its name (a deleted one keeps it when created again), or the policy."""
-    return "cluster policy" if change.kind in POLICY_KINDS else f"quota {change.name}"
+    return QuotaPath(tuple(other for other in changes if other.subject == change.subject))
 
 
 def first_writes(changes: Iterable[Change]) -> frozenset[int]:

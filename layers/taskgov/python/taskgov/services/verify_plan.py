@@ -114,8 +114,9 @@ class _World:
         quota_id = path.first.resource_id
         if quota_id and not path.deleted_ids:
             return next((quota for quota in self.quotas if quota.compute_quota_id == quota_id), None)
-        others = (quota for quota in self.quotas if quota.compute_quota_id not in path.deleted_ids)
-        return next((quota for quota in others if quota.name == path.first.name), None)
+        others = [quota for quota in self.quotas if quota.compute_quota_id not in path.deleted_ids]
+        found = (quota for quota in others if quota.name == path.first.name)
+        return next((quota for quota in found if quota.compute_quota_target.team_name == path.first.team), None)
 
     def deleted(self, change: Change) -> Actual | None:
         """Return what a change deletes, if it is still there."""

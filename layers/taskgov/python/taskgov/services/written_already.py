@@ -39,10 +39,10 @@ class WrittenAlready:
                 return None
 
     def named(self, plan: Plan, name: str, path: QuotaPath) -> ComputeQuota | None:
-        """Return the quota of this name, unless it is the one that the path deletes."""
+        """Return the team's quota of this name, unless it is the one that the path deletes."""
         quotas = self.hyperpod.quotas(plan.cluster_arn)
         found = [quota for quota in quotas if quota.name == name and quota.compute_quota_id not in path.deleted_ids]
-        return found[0] if found else None
+        return next((quota for quota in found if quota.compute_quota_target.team_name == path.first.team), None)
 
 
 def known(change: Change) -> tuple[str, int]:
