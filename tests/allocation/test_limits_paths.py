@@ -92,7 +92,47 @@ def test_whole_instances_of_an_unknown_type_are_no_zero_gpus() -> None:
     before, after = (ComputeQuotaConfig.model_validate(config(row(UNKNOWN, Count=count))) for count in (8, 5))
     assert exchange([Goal("a-quota", "a", before, before, after)], {}) == Exchange(Fraction(0), (UNKNOWN,))
     named = ComputeQuotaConfig.model_validate(config(row(UNKNOWN, Count=8, Accelerators=3)))
-    assert exchange([Goal("a-quota", "a", before, before, named)], {}) == Exchange(Fraction(3))
+    assert exchange([Goal("a-quota", "a", before, before, named)], {}) == Exchange(Fraction(3), (UNKNOWN,))
+
+
+UNCOUNTED = {
+    "instances become vCPUs": (row(UNKNOWN, VCpu=96), row(UNKNOWN, VCpu=48)),
+    "memory falls": (row(UNKNOWN, VCpu=96, MemoryInGiB=512), row(UNKNOWN, VCpu=96, MemoryInGiB=1)),
+    "named accelerators become whole instances": (row(UNKNOWN, Accelerators=1), row(UNKNOWN, Count=1)),
+    "what an instance has is overruled": (row(UNKNOWN, Count=8), row(UNKNOWN, Count=8, Accelerators=1)),
+}
+
+
+@pytest.mark.parametrize("case", UNCOUNTED)
+def test_whatever_moves_of_an_unknown_type_is_not_known_to_be_no_gpus(case: str) -> None:
+    before, after = UNCOUNTED[case]
+    plan = plan_quotas(unknown_type(before, after, approveAbove={"changedGpus": 500}), mode="apply")
+    assert plan.outcome is Outcome.NEEDS_APPROVAL
+    assert failed(plan)[0].because.endswith(f"How many {UNKNOWN} has is not known.")
+
+
+def test_accelerators_that_rows_of_an_unknown_type_name_are_known() -> None:
+    rows = row(UNKNOWN, Accelerators=4, VCpu=96), row(UNKNOWN, Accelerators=2, VCpu=48)
+    plan = plan_quotas(unknown_type(*rows, approveAbove={"changedGpus": 2}, minimumQuota={"a": 2}), mode="apply")
+    assert plan.outcome is Outcome.APPLY
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [(row(UNKNOWN, Count=8), row(UNKNOWN, Count=2)), UNCOUNTED["instances become vCPUs"]]
+)
+def test_a_minimum_says_no_when_an_unknown_type_falls(before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+    world = unknown_type(before, after, minimumQuota={"a": 1})
+    assert stopped_by(world) == ["minimum-quota"]
+    assert stopped_by(unknown_type(after, before, minimumQuota={"a": 1})) == []
+    safe = quota("a", before, row(P5, Count=2))
+    assert world.policy is not None
+    promise = document(fixed("a", after, row(P5, Count=2)), guardrails={"minimumQuota": {"a": 16}}, pool=False)
+    assert stopped_by(replace(world, policy=promise, quotas=(safe,), nodes=nodes(2, P5))) == []
+
+
+def unknown_type(before: Mapping[str, Any], after: Mapping[str, Any], **guardrails: Any) -> Snapshot:
+    policy = document(fixed("a", after), guardrails=guardrails, capacity={"overcommitPercent": 10}, pool=False)
+    return snapshot(policy, nodes(1), [quota("a", before)])
 
 
 def test_an_empty_node_list_is_a_failed_reading_for_vcpus_too() -> None:

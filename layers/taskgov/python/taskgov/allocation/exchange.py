@@ -42,7 +42,7 @@ def exchange(goals: Iterable[Goal], capacities: Capacities) -> Exchange:
             moves = [has.get(name, Fraction(0)) - had.get(name, Fraction(0)) for name in {*had, *has}]
             given -= sum(move for move in moves if move < 0)
             taken += sum(move for move in moves if move > 0)
-            unknown |= _uncounted(before, after, capacities)
+            unknown |= uncounted(before, after, capacities)
     return Exchange(max(given, taken), tuple(sorted(unknown)))
 
 
@@ -63,15 +63,23 @@ def _named(row: ComputeQuotaResource) -> int:
     return (row.accelerators or 0) * MIG_SLICES_PER_GPU + slices
 
 
-def _uncounted(before: ComputeQuotaConfig, after: ComputeQuotaConfig, capacities: Capacities) -> set[str]:
-    """Return the unknown types of which whole instances change hands: nobody can say how many GPUs those are."""
-    had, has = _instances(before), _instances(after)
-    moved = {name for name in {*had, *has} if had.get(name, 0) != has.get(name, 0)}
-    return {name for name in moved if name not in capacities or capacities[name].resources is None}
+def uncounted(before: ComputeQuotaConfig, after: ComputeQuotaConfig, capacities: Capacities) -> set[str]:
+    """Return the unknown types whose rows change by something of which nobody can say how many GPUs it is.
+
+    Accelerators that a row names count as they are, and so does a row of partitions; whole instances, vCPUs and memory
+    may stand for any number.
+    """
+    had, has = (_parts_of_unknown(config, capacities) for config in (before, after))
+    return {name for name in {*had, *has} if had.get(name) != has.get(name)}
 
 
-def _instances(config: ComputeQuotaConfig) -> dict[str, int]:
-    counts: dict[str, int] = {}
+def _parts_of_unknown(config: ComputeQuotaConfig, capacities: Capacities) -> dict[str, list[tuple[float, ...]]]:
+    """Return what rows of unknown types give without naming accelerators, in an order of its own."""
+    parts: dict[str, list[tuple[float, ...]]] = {}
     for row in config.compute_quota_resources:
-        counts[row.instance_type] = counts.get(row.instance_type, 0) + (row.count or 0)
-    return counts
+        known = row.instance_type in capacities and capacities[row.instance_type].resources is not None
+        given = row.count or 0, row.vcpu or 0.0, row.memory_in_gib or 0.0
+        is_named = row.accelerators is not None or (row.accelerator_partition is not None and not row.count)
+        if not known and not is_named and any(given):
+            parts.setdefault(row.instance_type, []).append(given)
+    return {name: sorted(each) for name, each in parts.items()}

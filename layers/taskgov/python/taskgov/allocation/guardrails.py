@@ -13,7 +13,7 @@ guardrail stops the whole plan, because its changes belong together: what one te
 | `max-decrease-per-period` | the same, against the most in the period | it falls by more than a percentage |
 | `max-increase` | every resource of every type of a quota | it rises by more than a percentage in one step |
 | `max-increase-per-period` | the same, against the least in the period | it rises by more than a percentage |
-| `minimum-quota` | a quota's accelerators | they fall below the minimum |
+| `minimum-quota` | a quota's accelerators | they fall below the minimum, or may: their number is not known |
 | `max-preempted-gpus` | the prediction | more would be preempted, or not everything could be predicted |
 | `approval` | moved and preempted GPUs | they exceed what goes without a person, or are not known |
 
@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from taskgov.allocation.capacity import TypeCapacity
-from taskgov.allocation.exchange import exchange, gpus_by_type
+from taskgov.allocation.exchange import exchange, gpus_by_type, uncounted
 from taskgov.allocation.goals import Goal, goals_of
 from taskgov.allocation.limits import limits
 from taskgov.allocation.low_write import queue_amounts
@@ -161,10 +161,14 @@ def _of_quotas(
 def _minimum(goal: Goal, guardrails: Guardrails, capacities: Mapping[str, TypeCapacity]) -> Iterable[GuardrailVerdict]:
     minimum = guardrails.minimum_quota.get(goal.team)
     before, after = (sum(gpus_by_type(each, capacities).values()) for each in (goal.stands, goal.lowest))
-    if minimum is None or after >= before:
+    unknown = ", ".join(sorted(uncounted(goal.stands, goal.lowest, capacities)))
+    if minimum is None or (after >= before and not (unknown and _is_lowered(goal, capacities))):
         return
     because = f"{goal.team} would have {said_number(Fraction(after))} accelerators, {minimum} is its minimum."
     remedy = f"lower guardrails.minimumQuota.{goal.team}, or bring nodes back"
+    if unknown:
+        because = f"{because} How many {unknown} has is not known, and counts as none."
+        remedy = f"add {unknown} to instanceTypes in the policy document, or lower guardrails.minimumQuota.{goal.team}"
     yield _verdict("minimum-quota", because, remedy, passed=after >= minimum)
 
 
