@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from taskgov.allocation.plan import DELETIONS, POLICY_KINDS, Change, quota_key
 from taskgov.allocation.standing import TeamPromise
-from taskgov.hyperpod.model import ComputeQuotaConfig
+from taskgov.allocation.written import NEVER_IN_FORCE
+from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig
 from taskgov.snapshot.model import AppliedQuota, Snapshot, began_from
 
 NOTHING = ComputeQuotaConfig()
@@ -69,6 +70,12 @@ def starting_point(stands: ComputeQuotaConfig, version: int | None, applied: App
     return began_from(applied, version) or stands
 
 
+def deletion_goals(snapshot: Snapshot, failed: Iterable[ComputeQuota]) -> tuple[Goal, ...]:
+    """Return one goal for each failed quota that is deleted, and not created again."""
+    records = _Records(snapshot)
+    return tuple(_of_deletion(quota, records) for quota in failed)
+
+
 class _Records:
     """What is known of past writes, by quota; by team for a quota that was created anew."""
 
@@ -99,6 +106,23 @@ def _goal(path: list[Change], records: _Records) -> Goal:
         is_deleted=any(change.kind in DELETIONS and change.before is not None for change in path),
         is_pool=first.team == records.pool,
         tier=records.tiers.get(first.team, 1),
+    )
+
+
+def _of_deletion(quota: ComputeQuota, records: _Records) -> Goal:
+    team, is_held = quota.compute_quota_target.team_name, quota.status not in NEVER_IN_FORCE
+    stands = quota.compute_quota_config if is_held else NOTHING
+    applied = records.of(quota.compute_quota_id, team)
+    return Goal(
+        name=quota.name,
+        team=team,
+        before=starting_point(stands, quota.compute_quota_version, applied) if is_held else NOTHING,
+        stands=stands,
+        after=NOTHING,
+        applied=applied,
+        is_deleted=is_held,
+        is_pool=team == records.pool,
+        tier=records.tiers.get(team, 1),
     )
 
 

@@ -32,7 +32,6 @@ from taskgov.allocation.parts import row_key
 from taskgov.allocation.plan import quota_key
 from taskgov.allocation.set_aside import net_of_type
 from taskgov.allocation.wording import said
-from taskgov.allocation.written import NEVER_IN_FORCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -75,8 +74,8 @@ def hold_back(
 ) -> HeldBack:
     """Return the goals cut back to what the document's limits allow.
 
-    `goals` are all quotas that the plan governs, those that do not change too; every other quota of the snapshot counts
-    as it stands. `given` are the leases that hold in the plan.
+    `goals` are all quotas that the plan governs or deletes, those that do not change too; every other quota of the
+    snapshot counts as it stands. `given` are the leases that hold in the plan.
     """
     wanted = tuple(goals)
     cutting = _Cutting(snapshot, policy, wanted, given, capacities)
@@ -115,9 +114,8 @@ class _Cutting:
         leases = self._reckoning.leases
         self._leased = {goal.key: (leases.net_before(goal), leases.net_after(goal)) for goal in goals}
         keys = {goal.key for goal in goals}
-        others = (
-            quota for quota in snapshot.quotas if _key_of(quota) not in keys and quota.status not in NEVER_IN_FORCE
-        )
+        # A quota whose creation failed counts where the plan leaves it alone: allocation and waves keep its room, too.
+        others = (quota for quota in snapshot.quotas if _key_of(quota) not in keys)
         self._others = tuple(row for quota in others for row in quota.compute_quota_config.compute_quota_resources)
 
     def made(self, left: frozenset[str]) -> HeldBack:

@@ -16,19 +16,20 @@ from taskgov.allocation.capacity import TypeCapacity, count_capacity
 from taskgov.allocation.changes import quota_sums
 from taskgov.allocation.codec import changes_sha256
 from taskgov.allocation.desired import MAX_ROWS, Desired, Wishes
-from taskgov.allocation.goals import goals_of, wanted_goals
+from taskgov.allocation.goals import deletion_goals, goals_of, wanted_goals
 from taskgov.allocation.guardrails import Judged, judge
 from taskgov.allocation.leases import Given, next_moment
 from taskgov.allocation.movements import movements
 from taskgov.allocation.overcommitment import overcommitment
-from taskgov.allocation.partial import hold_back
+from taskgov.allocation.partial import NEXT_STEP, hold_back
 from taskgov.allocation.parts import RowKey
 from taskgov.allocation.path import predicted_path
 from taskgov.allocation.plan import Change, Outcome, Plan, Prediction, TeamAllocation
 from taskgov.allocation.progress import no_progress
 from taskgov.allocation.sources import Cause, Trail
-from taskgov.allocation.standing import Standings, sort_out, today_rows
+from taskgov.allocation.standing import IN_FLIGHT, Kept, Standings, sort_out, today_rows
 from taskgov.allocation.writes import in_order, writes
+from taskgov.allocation.written import NEVER_IN_FORCE
 from taskgov.findings import Finding, Severity
 from taskgov.hyperpod.instance_types import InstanceTypeTable, is_instance_type_name
 from taskgov.hyperpod.model import ComputeQuota
@@ -93,7 +94,7 @@ def row_sources(
     table = _table(snapshot, instance_types)
     decided = _decided(snapshot, _capacities(snapshot, table))
     found = {each.promise.team: {key: tell() for key, tell in each.tells.items()} for each in decided.wanted.desired}
-    for kept in decided.standings.kept:
+    for kept in (*decided.standings.kept, *decided.wanted.kept):
         rows = today_rows(kept.quota).items()
         cause = Cause.EDIT_KEPT if kept.is_edited else Cause.LEFT_ALONE
         found.setdefault(
@@ -109,6 +110,8 @@ class _Wanted:
     desired: tuple[Desired, ...]
     stuck: tuple[ComputeQuota, ...]
     recheck_at: datetime | None = None
+    kept: tuple[Kept, ...] = ()
+    """Failed quotas that limits do not let go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +148,7 @@ def _work(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity], table: Ins
         sorted(
             (
                 *(line for each in wanted.desired for line in each.lines),
-                *(line for kept in standings.kept for line in wishes.lines_of_kept(kept)),
+                *(line for kept in (*standings.kept, *wanted.kept) for line in wishes.lines_of_kept(kept)),
             ),
             key=lambda line: (line.instance_type, line.team, line.unit),
         )
@@ -159,6 +162,7 @@ def _work(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity], table: Ins
     findings = (
         *_findings(snapshot, standings, decided.allocations, capacities),
         *_without_row(wanted.desired),
+        *map(_failed_and_kept, wanted.kept),
         *_left_out(to_write.left_out, capacities),
         *([stalled] if stalled else []),
     )
@@ -176,19 +180,26 @@ def _held_back(
 ) -> _Wanted:
     """Return what the limits allow of what is wanted now; all of it, to be blocked, where they allow no step."""
     goals = wanted_goals(snapshot, [(each.promise, each.config) for each in wanted.desired])
-    held = hold_back(snapshot, policy, goals, given, capacities)
+    created_again = {each.promise.failed.compute_quota_id for each in wanted.desired if each.promise.failed}
+    seconds = [quota for quota in wanted.stuck if quota.compute_quota_id not in created_again]
+    held = hold_back(snapshot, policy, (*goals, *deletion_goals(snapshot, seconds)), given, capacities)
     if not held.moves:
         return wanted
-    desired, stuck = [], list(wanted.stuck)
-    for each, goal in zip(wanted.desired, held.goals, strict=True):
+    desired, kept = [], []
+    for quota, goal in zip(seconds, held.goals[len(goals) :], strict=True):
+        if quota.status not in NEVER_IN_FORCE and not goal.is_deleted:
+            kept.append(Kept(quota, held.notes[goal.key]))
+    for each, goal in zip(wanted.desired, held.goals, strict=False):
         failed = each.promise.failed
         if failed is not None and each.promise.holds is not None and not goal.is_deleted:
-            stuck = [quota for quota in stuck if quota.compute_quota_id != failed.compute_quota_id]
+            kept.append(Kept(failed, held.notes[goal.key]))
         elif goal.key in held.notes:
             desired.append(wishes.held_back(each, goal.after, held.notes[goal.key]))
         else:
             desired.append(each)
-    return _Wanted(tuple(desired), tuple(stuck), held.recheck_at)
+    spared = {each.quota.compute_quota_id for each in kept}
+    stuck = tuple(quota for quota in wanted.stuck if quota.compute_quota_id not in spared)
+    return _Wanted(tuple(desired), stuck, held.recheck_at, tuple(kept))
 
 
 def _wishes(
@@ -298,6 +309,14 @@ def _without_row(desired: Iterable[Desired]) -> Iterable[Finding]:
             yield Finding("too-many-types", Severity.WARNING, team, because, remedy, {"instanceTypes": types})
 
 
+def _failed_and_kept(kept: Kept) -> Finding:
+    """Report a failed quota that limits keep from being deleted and created again."""
+    quota = kept.quota
+    because = f"The quota {quota.name} with status {quota.status} is left as it is: {kept.because}."
+    remedy = "raise the limit, or delete the quota by hand"
+    return Finding("held-back", Severity.WARNING, kept.team, because, remedy, {"quota": quota.name})
+
+
 def _left_out(changes: Iterable[Change], capacities: Mapping[str, TypeCapacity]) -> Iterable[Finding]:
     """Report the quotas that no wave can write: they stay as they are, with all that they hold."""
     for change in changes:
@@ -322,4 +341,6 @@ def _recheck_at(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity], work
         moments.append(borrowing_resumes_at(snapshot.policy.budgets, snapshot.budget_use))
     moments.append(work.judged.opens_at.next_at)
     moments.append(work.recheck_at)
+    if any(finding.code == IN_FLIGHT for finding in work.findings):
+        moments.append(snapshot.taken_at + NEXT_STEP)
     return min((moment for moment in moments if moment is not None), default=None)

@@ -9,6 +9,7 @@ The first step of a plan. What is left alone counts as taken, so that others are
 | of a frozen team | left alone |
 | changed by hand since the last write of ours | by `handEdits`: left alone, taken as the promise, or put right |
 | switched off, or being deleted | left alone |
+| being created or updated by HyperPod | left alone until it has settled: it refuses a write |
 | stuck in a status that no update fixes | deleted, as documented, and created again in a later wave |
 | a second one of the same team (by name) | left alone |
 
@@ -22,7 +23,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from taskgov.allocation.parts import RowKey, row_key
-from taskgov.allocation.written import NEVER_IN_FORCE
+from taskgov.allocation.written import NEVER_IN_FORCE, writes_whole_objects
 from taskgov.findings import Finding, Severity
 from taskgov.hyperpod.equality import is_same_config, is_same_target
 from taskgov.hyperpod.model import (
@@ -52,6 +53,11 @@ NO_UPDATE_MENDS: Final = {
 TO_DELETE: Final = NO_UPDATE_MENDS.keys() - {"Deleting", FOREIGN}
 """What a plan deletes and creates again. What somebody else made is left to him."""
 EDITED: Final = "it was changed by hand"
+SETTLING: Final = frozenset({"Creating", "Updating", "Pending"})
+"""Statuses of a write that HyperPod is carrying out; the quota refuses the next one."""
+
+IN_FLIGHT: Final = "quota-in-flight"
+"""The finding on such a quota."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +154,8 @@ class _Sorting:
         self._applied: Mapping[str, AppliedQuota] = {each.compute_quota_id: each for each in snapshot.applied}
         self._edits: Mapping[str, QuotaEdit] = {each.compute_quota_id: each for each in snapshot.edits}
         self._teams: Mapping[str, TeamPolicy] = {team.name: team for team in policy.teams}
+        # Kueue's objects take a write at any time; a queue that Kueue does not take in is "Updating" for long.
+        self._is_kueue = writes_whole_objects(snapshot)
         pool = policy.shared_pool
         self._pool_team = None if pool is None or _keeps_native_pool(snapshot, policy) else pool.team
         self._findings: list[Finding] = []
@@ -213,6 +221,10 @@ class _Sorting:
         if quota.status in NO_UPDATE_MENDS:
             because = f"the quota {quota.name} has status {quota.status}: {quota.failure_reason or 'no reason given'}"
             self._note("quota-status-stuck", Severity.ERROR, quota, because, NO_UPDATE_MENDS[quota.status])
+            return f"its status is {quota.status}"
+        if quota.status in SETTLING and not self._is_kueue:
+            because = f"the quota {quota.name} has status {quota.status}; left as it is until it has settled"
+            self._note(IN_FLIGHT, Severity.INFO, quota, because, "wait until it has settled; the next run plans it")
             return f"its status is {quota.status}"
         return None
 
