@@ -6,6 +6,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from taskgov.allocation.plan import CapacityLine, Change, ChangeKind, Outcome, Plan, WorkloadEffect
+from taskgov.allocation.wording import said_number
 from taskgov_cli.output import findings_table, table
 
 OUTCOME_STYLE = {
@@ -71,7 +72,7 @@ def _apart(line: CapacityLine) -> str:
 
 def _allocations(plan: Plan) -> RenderableType:
     rows = [
-        (each.team, each.instance_type, each.unit, f"{each.before:g}", f"{each.after:g}", each.because)
+        (each.team, each.instance_type, each.unit, said_number(each.before), said_number(each.after), each.because)
         for each in plan.allocations
     ]
     return table("Teams", ("team", "instance type", "unit", "before #", "after #", "because"), rows)
@@ -84,8 +85,8 @@ def _changes(plan: Plan) -> RenderableType:
             said_wave(each),
             each.team or each.name,
             said_kind(each),
-            f"{each.gpus_before:g}",
-            f"{each.gpus_after:g}",
+            said_number(each.gpus_before),
+            said_number(each.gpus_after),
             each.because,
         )
         for each in plan.changes

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from taskgov.adapters.clock import SystemClock
 from taskgov.allocation.codec import plan_from_json
+from taskgov.allocation.wording import said_number
 from taskgov.contracts.steps import Cause, Pointer
 from taskgov.errors import GovernanceError
 from taskgov.ports import RunRecord
@@ -202,8 +203,8 @@ def _show(
             said_wave(each.change),
             each.change.team or each.change.name,
             said_kind(each.change),
-            f"{each.change.gpus_after:g}",
-            f"{each.change.gpus_before:g}",
+            said_number(each.change.gpus_after),
+            said_number(each.change.gpus_before),
             _words(each.standing, done=done, error=error),
         )
         for each in changes

@@ -6,6 +6,7 @@ The guarantee is never touched: a team over its budget keeps its quota and loses
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
+from taskgov.allocation.wording import said_number
 from taskgov.findings import Finding, Severity
 from taskgov.policy.document import Budget
 from taskgov.snapshot.model import BudgetUse
@@ -18,7 +19,8 @@ def budget_findings(budgets: Iterable[Budget], uses: Iterable[BudgetUse]) -> Ite
         use = used.get(_key(budget))
         if use is None:
             because = (
-                f"The budget of {budget.team} ({budget.gpu_hours:g} GPU-hours a {budget.period}) is not measured yet."
+                f"The budget of {budget.team} ({said_number(budget.gpu_hours)} GPU-hours a {budget.period}) "
+                "is not measured yet."
             )
             remedy = "wait for the first measurement, or see that the schedule of publish_usage runs"
             evidence: dict[str, str | float] = {"budget": budget.gpu_hours, "period": budget.period}
@@ -68,8 +70,9 @@ def _passed(budget: Budget, use: BudgetUse, percent: float, threshold: int) -> F
         code="budget-threshold",
         severity=Severity.ERROR if percent >= 100 else Severity.WARNING,
         subject=budget.team,
-        because=f"{budget.team} used {use.gpu_hours:g} of {budget.gpu_hours:g} GPU-hours a {budget.period} since "
-        f"{use.period_start:%Y-%m-%d %H:%M} UTC ({percent:.0f} %, threshold {threshold} %){stopped}.",
+        because=f"{budget.team} used {said_number(use.gpu_hours)} of {said_number(budget.gpu_hours)} GPU-hours a "
+        f"{budget.period} since {use.period_start:%Y-%m-%d %H:%M} UTC "
+        f"({percent:.0f} %, threshold {threshold} %){stopped}.",
         remedy="use less, or raise the budget in the policy document",
         evidence={
             "used": use.gpu_hours,

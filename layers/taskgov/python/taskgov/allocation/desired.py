@@ -18,7 +18,7 @@ from taskgov.allocation.pool import largest_rows
 from taskgov.allocation.set_aside import leased_net
 from taskgov.allocation.sources import Cause, Tell, Trail
 from taskgov.allocation.standing import Kept, TeamPromise, today_rows
-from taskgov.allocation.wording import amounts_of, given_amounts, value_in
+from taskgov.allocation.wording import amounts_of, given_amounts, said_number, value_in
 from taskgov.hyperpod.model import (
     ComputeQuotaConfig,
     ComputeQuotaResource,
@@ -186,7 +186,7 @@ class Wishes:
             gpus_before=self._gpus(before),
             gpus_after=self._gpus(after),
             reason=Reason.UNCHANGED if was == becomes else reason,
-            because=f"{team} {was:g} -> {becomes:g}{words}{name}: {because}",
+            because=f"{team} {said_number(was)} -> {said_number(becomes)}{words}{name}: {because}",
         )
 
     def _reason(self, promise: TeamPromise, name: str, before: ComputeQuotaResource | None, holding: Holding) -> Reason:

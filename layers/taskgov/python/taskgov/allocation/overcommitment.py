@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.parts import ACCELERATOR, Vector
-from taskgov.allocation.wording import capacity_words
+from taskgov.allocation.wording import capacity_words, said_number
 from taskgov.findings import Finding, Severity
 from taskgov.quantities import CPU, MEMORY
 
@@ -38,7 +38,7 @@ def _finding(capacity: TypeCapacity, taken: Vector, over: set[str]) -> Finding:
         code="over-commitment",
         severity=Severity.WARNING,
         subject=line.instance_type,
-        because=f"Quotas promise {promised:g} {line.instance_type}{by}, {line.usable} are usable{share}: "
+        because=f"Quotas promise {said_number(promised)} {line.instance_type}{by}, {line.usable} are usable{share}: "
         f"{capacity_words(line)}.",
         remedy="lower quotas, bring nodes back, or declare capacity.overcommitPercent",
         evidence={

@@ -2,9 +2,13 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Final
 
 from taskgov.allocation.plan import CapacityLine
 from taskgov.hyperpod.model import ApiModel, ComputeQuotaConfig, ComputeQuotaResource, SchedulerConfig
+
+_MOST_DECIMALS: Final = 6
+_FEWER_DECIMALS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,21 @@ def value_in(row: ComputeQuotaResource, unit: str) -> float:
     return next((amount.value for amount in amounts_of(row) if amount.unit == unit), 0)
 
 
+def said_number(number: Fraction | float) -> str:
+    """Return a number in full where it has up to six decimals, else with three; never with an exponent.
+
+    Example:
+        >>> said_number(1234567.0), said_number(0.0625), said_number(Fraction(1, 3)), said_number(Fraction(5, 2))
+        ('1234567', '0.0625', '0.333', '2.5')
+
+    """
+    exact = number if isinstance(number, Fraction) else Fraction(str(number))
+    if exact.denominator == 1:
+        return str(exact.numerator)
+    decimals = _MOST_DECIMALS if 10**_MOST_DECIMALS % exact.denominator == 0 else _FEWER_DECIMALS
+    return f"{float(exact):.{decimals}f}".rstrip("0").rstrip(".")
+
+
 def said(row: ComputeQuotaResource) -> str:
     """Return a row's amounts as words.
 
@@ -58,22 +77,9 @@ def said(row: ComputeQuotaResource) -> str:
 
     """
     return ", ".join(
-        f"{amount.value:g}" if amount.unit == "Count" else f"{amount.value:g} {amount.unit}"
+        said_number(amount.value) if amount.unit == "Count" else f"{said_number(amount.value)} {amount.unit}"
         for amount in amounts_of(row)
     )
-
-
-def said_number(number: Fraction) -> str:
-    """Return a number in full where it is whole, else with up to three decimals.
-
-    Example:
-        >>> said_number(Fraction(1234567)), said_number(Fraction(1, 3)), said_number(Fraction(5, 2))
-        ('1234567', '0.333', '2.5')
-
-    """
-    if number.denominator == 1:
-        return str(number.numerator)
-    return f"{float(number):.3f}".rstrip("0").rstrip(".")
 
 
 def capacity_words(line: CapacityLine) -> str:
