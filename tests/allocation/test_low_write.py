@@ -144,3 +144,12 @@ def test_the_low_write_is_within_both_ends_and_the_api_takes_it_and_returns_it_u
                 assert struct.unpack("f", struct.pack("f", number))[0] == number
     sent = {"ComputeQuotaId": "abcdefghijkl", "TargetVersion": 1, "ComputeQuotaConfig": found.to_api()}
     assert not check_request("UpdateComputeQuota", sent)
+
+
+def test_rows_that_list_a_type_twice_become_one() -> None:
+    """The API refuses a type that is listed twice; what they come to together is kept."""
+    twice = quota_of(row(G6, Accelerators=2, VCpu=10), row(G6, Accelerators=1, VCpu=20))
+    (only,) = low(twice, quota_of(row(G6, Accelerators=1, VCpu=40, MemoryInGiB=96)))
+    assert (only["Accelerators"], only["VCpu"]) == (1, 30.0)
+    counted = quota_of(row(G6, Count=2), row(G6, Count=3))
+    assert low(counted, quota_of(row(G6, Count=4))) == [row(G6, Count=4)]

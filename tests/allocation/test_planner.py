@@ -611,3 +611,10 @@ def test_recheck_is_when_a_lease_starts() -> None:
 
 def test_nothing_to_come_means_no_recheck() -> None:
     assert recheck(document(share("a", 50)), (*nodes(3), *broken(2))) is None
+
+
+def test_rows_that_list_a_type_twice_are_added_up_and_become_one() -> None:
+    policy = document(fixed("a", row(Count=4)), pool=False)
+    plan = plan_quotas(snapshot(policy, nodes(4), [quota("a", row(Count=2), row(Count=3))]), mode="apply")
+    assert [(line.before, line.after) for line in plan.allocations] == [(5, 4)]
+    assert [change.after.to_api()["ComputeQuotaResources"] for change in plan.changes] == [[row(Count=4)]]

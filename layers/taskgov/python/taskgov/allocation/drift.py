@@ -11,15 +11,12 @@ from typing import Final
 from taskgov.allocation.low_write import ResourcesOf, queue_amounts
 from taskgov.allocation.parts import offered
 from taskgov.allocation.waves import Amounts, Place
-from taskgov.allocation.written import NEVER_IN_FORCE
+from taskgov.allocation.written import NEVER_IN_FORCE, UNREADABLE
 from taskgov.hyperpod import names
 from taskgov.quantities import EFA
 from taskgov.scheduling.objects import split
 from taskgov.scheduling.reading import read_cluster_queue
 from taskgov.snapshot.model import KubernetesObject, Snapshot
-
-UNREADABLE: Final = (KeyError, ValueError, TypeError, AttributeError, ArithmeticError)
-"""What the readers of the scheduler's objects raise for one that is not as Kueue writes it."""
 
 _IN_QUEUES: Final = " in queues"
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Final
 
-from taskgov.allocation.parts import need, row_key
+from taskgov.allocation.parts import RowKey, need, row_key
 from taskgov.hyperpod.instance_types import InstanceResources
 from taskgov.hyperpod.model import AcceleratorPartition, ComputeQuotaConfig, ComputeQuotaResource
 from taskgov.hyperpod.ratio import complete
@@ -49,7 +49,7 @@ def low_config(
         if low is None:
             return None
         lower[name] = low
-    in_order = tuple(lower[row.instance_type].pop(0) for row in before.compute_quota_resources)
+    in_order = tuple(lower[name].pop(0) for name, _ in _keys(before.compute_quota_resources))
     return before.model_copy(update={"compute_quota_resources": in_order})
 
 
@@ -60,10 +60,15 @@ def _by_type(rows: Iterable[ComputeQuotaResource]) -> dict[str, list[ComputeQuot
     return by_type
 
 
+def _keys(rows: Rows) -> list[RowKey]:
+    """Return type and profile of the rows, each once: the API takes no row twice."""
+    return list(dict.fromkeys(map(row_key, rows)))
+
+
 def _low_rows(before: Rows, after: Rows, resources: InstanceResources | None) -> list[ComputeQuotaResource] | None:
     if sorted(before, key=repr) == sorted(after, key=repr):
         return list(before)
-    if len(before) == 1 and all(_is_count_only(row) for row in (*before, *after)):
+    if len(_keys(before)) == 1 and all(_is_count_only(row) for row in (*before, *after)):
         counts = [sum(row.count or 0 for row in rows) for rows in (before, after)]
         return [before[0].model_copy(update={"count": min(counts)})]
     return None if resources is None else _written_out(before, after, resources)
@@ -82,12 +87,11 @@ def _written_out(before: Rows, after: Rows, resources: InstanceResources) -> lis
     left[CPU] = min(left.get(CPU, 0), *counted)
     given = (*before, *after)
     written = []
-    for row in before:
-        profile = row_key(row)[1]
+    for name, profile in _keys(before):
         has_devices = resources.accelerators and not profile
         written.append(
             ComputeQuotaResource(
-                instance_type=row.instance_type,
+                instance_type=name,
                 accelerators=left.pop(resources.accelerator_resource, 0) if has_devices else None,
                 vcpu=_returned_unchanged(left.pop(CPU, 0), _MILLI, (each.vcpu for each in given)),
                 memory_in_gib=_returned_unchanged(

@@ -91,6 +91,25 @@ def accelerators_of(vector: Vector) -> float:
     return sevenths // 7 if sevenths % 7 == 0 else sevenths / 7
 
 
+def together(one: ComputeQuotaResource, other: ComputeQuotaResource) -> ComputeQuotaResource:
+    """Return two rows of one type and profile as one: each amount that either gives, added up.
+
+    Example:
+        >>> rows = [ComputeQuotaResource(instance_type="ml.p5.48xlarge", count=count) for count in (2, 3)]
+        >>> together(*rows).count
+        5
+
+    """
+    fields = ("count", "accelerators", "vcpu", "memory_in_gib")
+    given = {name: [amount for row in (one, other) if (amount := getattr(row, name)) is not None] for name in fields}
+    update: dict[str, object] = {name: sum(amounts) for name, amounts in given.items() if amounts}
+    partitions = [row.accelerator_partition for row in (one, other) if row.accelerator_partition is not None]
+    if partitions:
+        count = sum(partition.count for partition in partitions)
+        update["accelerator_partition"] = AcceleratorPartition(type=partitions[0].type, count=count)
+    return one.model_copy(update=update)
+
+
 def scaled(row: ComputeQuotaResource, part: int, whole: int) -> ComputeQuotaResource:
     """Return the row with every given amount times part/whole, rounded down to whole units."""
     partition = row.accelerator_partition

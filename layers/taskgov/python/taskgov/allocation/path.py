@@ -20,8 +20,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from taskgov.allocation.plan import Prediction
-from taskgov.allocation.predict import LoopError, Player, Stage, gpus_of, prediction_of
+from taskgov.allocation.predict import LoopError, Player, Stage, gpus_of, not_read, prediction_of
 from taskgov.allocation.waves import Wave
+from taskgov.allocation.written import UNREADABLE
 from taskgov.hyperpod.names import team_of_cluster_queue
 
 if TYPE_CHECKING:
@@ -65,11 +66,11 @@ def predicted_path(snapshot: Snapshot, writes: Writes, table: InstanceTypeTable)
     try:
         player = Player(snapshot, (write.change for wave in shortest for write in wave), table)
         if player.is_idle:
-            return shortest, Prediction(simulated=True)
+            return shortest, Prediction(simulated=True, not_predicted=not_read(player))
         path = choose_path(writes, player)
     except LoopError as loop:
         return shortest, Prediction(simulated=False, not_modelled=(str(loop),))
-    except (KeyError, ValueError) as error:
+    except UNREADABLE as error:
         return shortest, Prediction(simulated=False, not_modelled=(f"the scheduler's objects cannot be read: {error}",))
     return path.waves, prediction_of(player, path.end)
 

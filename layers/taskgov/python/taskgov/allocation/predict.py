@@ -52,6 +52,9 @@ FEWEST_PORTIONS: Final = 3
 MOST_STATES: Final = 8
 """States of the cluster that are followed from wave to wave, where the order within a wave made a difference."""
 
+MOST_NAMED: Final = 3
+"""Workloads that a sentence names."""
+
 EXACT_PART: Final = 8
 """Every order of a wave is played if that is expected to take at most one in so many of the steps that are left."""
 
@@ -229,9 +232,20 @@ def prediction_of(player: Player, end: Stage) -> Prediction:
     why = f"the {player.steps:,} model steps of a prediction are used up"
     if not player.budget.is_spent:
         why = f"it leads to more than {MOST_STATES} states"
-    not_predicted = tuple(f"{what} and what follows was not played: {why}" for what in end.not_played[:1])
+    not_played = tuple(f"{what} and what follows was not played: {why}" for what in end.not_played[:1])
     effects = tuple(_effects(player.calm, end))
-    return Prediction(simulated=True, effects=effects, preempted_gpus=end.gpus, not_predicted=not_predicted)
+    return Prediction(
+        simulated=True, effects=effects, preempted_gpus=end.gpus, not_predicted=(*not_played, *not_read(player))
+    )
+
+
+def not_read(player: Player) -> tuple[str, ...]:
+    """Return the workloads that could not be read, as a sentence; nothing where all could."""
+    unread = player.calm.unread
+    if not unread:
+        return ()
+    more = f" and {len(unread) - MOST_NAMED} more" if len(unread) > MOST_NAMED else ""
+    return (f"workloads that cannot be read were left out: {', '.join(unread[:MOST_NAMED])}{more}",)
 
 
 def _distinct(states: Iterable[State]) -> tuple[State, ...]:

@@ -14,26 +14,29 @@ plans change nothing.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from taskgov import scheduling
 from taskgov.allocation.plan import POLICY_KINDS
 from taskgov.allocation.written import (
     NEVER_IN_FORCE,
+    UNREADABLE,
     WrittenCluster,
     over,
     policy_in_force,
     table_of,
     writes_whole_objects,
 )
+from taskgov.hyperpod.names import NAMESPACE_NAME_LABEL
 from taskgov.kueue.render import manager_configuration, render
 from taskgov.kueue.usage import team_of
 from taskgov.scheduling.reading import read_cluster_queue, read_conditions, read_flavor, read_local_queue
 from taskgov.snapshot.scheduler_objects import scheduler_objects
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator
     from datetime import datetime
 
     from taskgov.allocation.plan import Change
@@ -50,12 +53,19 @@ class Projection:
     `world` may be asked and copied; only `write` and `settle` change it.
     """
 
-    __slots__ = ("_base", "_rendered", "_written", "world")
+    __slots__ = ("_base", "_rendered", "_written", "unread", "world")
 
-    def __init__(self, base: Snapshot, world: World, written: WrittenCluster, rendered: RenderedObjects) -> None:
-        """Take a world that was loaded from `base` with `rendered` over it; `of` does so."""
+    def __init__(
+        self,
+        base: Snapshot,
+        world: World,
+        written: WrittenCluster,
+        rendered: RenderedObjects,
+        unread: tuple[str, ...] = (),
+    ) -> None:
+        """Take a world that was loaded from `base` with `rendered` over it, `unread` workloads aside; `of` does so."""
         self._base, self._rendered, self._written = base, rendered, written
-        self.world = world
+        self.world, self.unread = world, unread
 
     @classmethod
     def of(
@@ -77,9 +87,9 @@ class Projection:
         """
         table = table or table_of(snapshot)
         touched = {change.team for change in changes if change.kind not in POLICY_KINDS}
-        world, rendered = _loaded(snapshot, table, touched, frozenset(teams))
+        world, rendered, unread = _loaded(snapshot, table, touched, frozenset(teams))
         finish_evictions(world, snapshot.taken_at)
-        return cls(snapshot, world, WrittenCluster(snapshot, table), rendered)
+        return cls(snapshot, world, WrittenCluster(snapshot, table), rendered, unread)
 
     @property
     def quotas(self) -> Mapping[str, ComputeQuota]:
@@ -108,7 +118,7 @@ class Projection:
         written = self._written.copy()
         if puts_back is not None:
             written.puts_back = puts_back
-        return Projection(self._base, self.world.copy(), written, self._rendered)
+        return Projection(self._base, self.world.copy(), written, self._rendered, self.unread)
 
     def may_put_back(self, changes: Iterable[Change]) -> bool:
         """Say whether it makes a difference to the scheduler that HyperPod may put back what was changed by hand."""
@@ -155,15 +165,39 @@ def _loaded(
     table: InstanceTypeTable,
     touched: Collection[str] = frozenset(),
     anew: Collection[str] = frozenset(),
-) -> tuple[World, RenderedObjects]:
+) -> tuple[World, RenderedObjects, tuple[str, ...]]:
+    """Return the scheduler, the objects that were rendered for it, and the names of workloads that cannot be read."""
     config = policy_in_force(snapshot.scheduler_config)
     world = scheduling.World(scheduling.ManagerConfig(fair_sharing=manager_configuration(config).fair_sharing))
     rendered = render(_to_render(snapshot, table, touched, anew), config, table)
-    world.load([*scheduler_objects(snapshot.kueue), *rendered.namespaces, *rendered.priority_classes])
+    others = scheduler_objects(replace(snapshot.kueue, workloads=()))
+    world.load([*others, *_namespaces(snapshot), *rendered.namespaces, *rendered.priority_classes])
+    unread = tuple(_not_applied(world, snapshot.kueue.workloads))
     # Applied after what is there: the rendered queue takes the place of the one it is made from.
     for manifest in (*rendered.resource_flavors, *rendered.cluster_queues, *rendered.local_queues):
         world.apply(manifest)
-    return world, rendered
+    return world, rendered, unread
+
+
+def _namespaces(snapshot: Snapshot) -> Iterator[Manifest]:
+    """Give the namespaces that workloads name."""
+    named = (_metadata(workload).get("namespace") for workload in snapshot.kueue.workloads)
+    for name in sorted({name for name in named if isinstance(name, str)}):
+        yield {"kind": "Namespace", "metadata": {"name": name, "labels": {NAMESPACE_NAME_LABEL: name}}}
+
+
+def _not_applied(world: World, workloads: Iterable[KubernetesObject]) -> Iterator[str]:
+    """Apply the workloads, and give the names of those that cannot be read."""
+    for number, workload in enumerate(workloads, 1):
+        try:
+            world.apply({**workload, "kind": "Workload"})
+        except UNREADABLE:
+            yield str(_metadata(workload).get("name") or f"number {number}")
+
+
+def _metadata(item: object) -> Mapping[str, Any]:
+    metadata = item.get("metadata") if isinstance(item, Mapping) else None
+    return metadata if isinstance(metadata, Mapping) else {}
 
 
 def _to_render(

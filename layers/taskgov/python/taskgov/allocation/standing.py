@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from taskgov.allocation.parts import RowKey, row_key
+from taskgov.allocation.parts import RowKey, row_key, together
 from taskgov.allocation.written import NEVER_IN_FORCE, writes_whole_objects
 from taskgov.findings import Finding, Severity
 from taskgov.hyperpod.equality import is_same_config, is_same_target
@@ -143,9 +143,12 @@ def _holds(quota: ComputeQuota, written: AppliedQuota | AnnouncedWrite) -> bool:
 
 
 def today_rows(quota: ComputeQuota | None) -> dict[RowKey, ComputeQuotaResource]:
-    """Return what a quota holds now, row by row (the first, if a type and profile were listed twice)."""
-    rows = () if quota is None else quota.compute_quota_config.compute_quota_resources
-    return {row_key(row): row for row in reversed(rows)}
+    """Return what a quota holds now, row by row; rows that list a type and profile again are added up."""
+    rows: dict[RowKey, ComputeQuotaResource] = {}
+    for row in () if quota is None else quota.compute_quota_config.compute_quota_resources:
+        held = rows.get(row_key(row))
+        rows[row_key(row)] = row if held is None else together(held, row)
+    return rows
 
 
 class _Sorting:

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 _Key = tuple[str, str, str]
 """Kind, namespace and name of an object."""
 
+UNREADABLE: Final = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError)
+"""What the readers of the scheduler's objects raise for one that is not as Kueue writes it."""
+
 NEVER_IN_FORCE: Final = frozenset({"CreateFailed", "CreateRollbackFailed"})
 """Statuses of a quota or cluster policy that HyperPod never made: it has no queue, no class and no effect."""
 

@@ -186,8 +186,8 @@ class Store:
         record = self._new_record(workload)
         record.conditions = reading.read_conditions(status)
         record.requeue_count, record.requeue_at = reading.read_requeue_state(status)
-        self.records[record.key] = record
         admission = reading.read_admission(status)
+        self.records[record.key] = record
         reserved = record.conditions.get(QUOTA_RESERVED)
         if record.finished:
             return record
