@@ -12,6 +12,8 @@ The same seed gives the same bytes. `python -m tests.prove OUT` proves the plans
 | `mixed` | everything at once: MIG, several types, leases, budgets, demand, edits by hand, jobs |
 | `recover` | quotas and cluster policies that failed |
 | `limits` | guardrails of every kind, and the history that they look at |
+| `drift` | queues that are not as their quotas say: updates that failed, queues edited by hand or put on hold |
+| `doubles` | second quotas of teams, quotas of one name, failed creations and unsettled writes, under limits |
 | `machines` | unknown types, basis allocatable, one thread per core, over-commitment, headroom, sick nodes |
 """
 

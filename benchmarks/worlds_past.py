@@ -7,6 +7,7 @@ from typing import Final
 
 from benchmarks.worlds_cluster import NOW
 from benchmarks.worlds_draw import Draw
+from benchmarks.worlds_odd import with_doubles, with_failed_updates
 from benchmarks.worlds_quotas import POOL, Standing
 from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig
 from taskgov.policy.document import PolicyDocument
@@ -39,6 +40,7 @@ class Past:
 def draw_past(draw: Draw, standing: Standing, document: PolicyDocument) -> tuple[Standing, Past]:
     """Return what stands with its failures, and what is remembered of it."""
     standing = _with_failures(draw, standing) if draw.chance(draw.mix.stuck) else standing
+    standing = with_failed_updates(draw, with_doubles(draw, standing))
     quotas: list[ComputeQuota] = []
     applied: list[AppliedQuota] = []
     edits: list[QuotaEdit] = []
@@ -93,6 +95,7 @@ def _applied(draw: Draw, quota: ComputeQuota, leases: tuple[Lease, ...], *, edit
         at=at,
         history=history,
         leased=leased,
+        began_from=_moved(draw, config) if draw.mix.doubles and not edited and draw.chance(0.2) else None,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from benchmarks.worlds_cluster import Machines
 from benchmarks.worlds_draw import Draw
+from benchmarks.worlds_odd import drifts, one_a_team, put_on_hold
 from benchmarks.worlds_past import NEVER_IN_FORCE
 from benchmarks.worlds_quotas import POOL, Standing
 from taskgov.hyperpod.model import ComputeQuota
@@ -24,7 +25,7 @@ def draw_work(draw: Draw, machines: Machines, standing: Standing) -> KueueObject
     """Return the queues and the work on them; nothing where the world has no jobs."""
     if not draw.chance(draw.mix.jobs):
         return KueueObjects()
-    in_force = [quota for quota in standing.quotas if quota.status not in NEVER_IN_FORCE]
+    in_force = one_a_team([quota for quota in standing.quotas if quota.status not in NEVER_IN_FORCE])
     held = standing.scheduler
     policy = None if held is None or held.status in NEVER_IN_FORCE else held.scheduler_config
     rendered = render(in_force, policy, machines.table)
@@ -39,16 +40,18 @@ def draw_work(draw: Draw, machines: Machines, standing: Standing) -> KueueObject
             for number in range(draw.number(0, 5)):
                 world.apply(_job(draw, machines, team, number))
     world.settle(BEFORE)
-    for queue in rendered.cluster_queues if earlier else ():
+    held_now = [_earlier(draw, quota) if drifts(draw, quota) else quota for quota in in_force]
+    cluster_queues = put_on_hold(draw, render(held_now, policy, machines.table).cluster_queues)
+    local_queues = put_on_hold(draw, rendered.local_queues)
+    for queue in (*cluster_queues, *local_queues) if earlier or draw.mix.drifted else ():
         world.apply(queue)
     _leavings(draw, machines, world, in_force)
     return KueueObjects(
         resource_flavors=rendered.resource_flavors,
         cluster_queues=tuple(
-            {**queue, "status": world.cluster_queue(queue["metadata"]["name"])["status"]}
-            for queue in rendered.cluster_queues
+            {**queue, "status": world.cluster_queue(queue["metadata"]["name"])["status"]} for queue in cluster_queues
         ),
-        local_queues=rendered.local_queues,
+        local_queues=local_queues,
         priority_classes=rendered.priority_classes,
         workloads=tuple(world.workload(key) for key in sorted(world.workloads())),
     )

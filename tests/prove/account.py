@@ -6,6 +6,7 @@ not settled refuses the next one; a name is free again once the deletion has set
 
 import hashlib
 import struct
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -54,6 +55,8 @@ class Account:
     plan_id: str = ""
     began: dict[str, ComputeQuotaConfig] = field(default_factory=dict)
     """Quota id -> what stood before the low write of this plan."""
+    doubled: frozenset[str] = frozenset()
+    """Names that quotas of two teams have in the snapshot: only these may be given again."""
     touched: set[str] = field(default_factory=set)
     """Ids of quotas whose writes are in flight; a deletion that somebody began takes its own time."""
 
@@ -62,7 +65,9 @@ class Account:
         """Return the account of a snapshot."""
         quotas = {quota.compute_quota_id: quota for quota in snapshot.quotas}
         applied = {item.compute_quota_id: item for item in snapshot.applied}
-        return cls(quotas, snapshot.scheduler_config, applied, snapshot.taken_at, plan_id)
+        names = Counter(quota.name for quota in snapshot.quotas)
+        doubled = frozenset(name for name, count in names.items() if count > 1)
+        return cls(quotas, snapshot.scheduler_config, applied, snapshot.taken_at, plan_id, doubled=doubled)
 
     def copy(self) -> "Account":
         """Return an account of its own in the same state."""
@@ -84,7 +89,8 @@ class Account:
         """Return the quota that a change is about: by its id, or by its name where the plan creates it."""
         if change.resource_id is not None:
             return self.quotas.get(change.resource_id)
-        return next((quota for quota in self.quotas.values() if quota.name == change.name), None)
+        found = (quota for quota in self.quotas.values() if quota.name == change.name)
+        return next((quota for quota in found if quota.compute_quota_target.team_name == change.team), None)
 
     def write(self, change: Change) -> None:
         """Accept a change, which settles later. Raises `RefusedError`."""
@@ -134,7 +140,8 @@ class Account:
 
     def make(self, name: str, config: ComputeQuotaConfig, target: ComputeQuotaTarget) -> ComputeQuota:
         """Create a quota. Raises `RefusedError`."""
-        if any(quota.name == name for quota in self.quotas.values()):
+        same = [quota for quota in self.quotas.values() if quota.name == name]
+        if any(name not in self.doubled or quota.compute_quota_target.team_name == target.team_name for quota in same):
             raise RefusedError(f"{name} exists")
         if not 0 < len(name) <= 63:
             raise RefusedError(f"the name {name!r} has {len(name)} characters")

@@ -206,6 +206,19 @@ def sevenths_by_type(config: ComputeQuotaConfig | None, book: Book) -> dict[str,
     """Return the accelerators of a config, of every kind, in sevenths by instance type."""
     found: dict[str, int] = {}
     for (instance_type, resource), amount in resources_of(config, book).items():
-        if is_accelerator(resource):
+        if is_accelerator(resource) or resource == "Accelerators" or resource.startswith("mig-"):
             found[instance_type] = found.get(instance_type, 0) + amount * slices_of(resource)
     return found
+
+
+def unnamed_by_type(config: ComputeQuotaConfig | None, book: Book) -> dict[str, list[tuple[float, ...]]]:
+    """Return what rows of unknown types promise without a word on accelerators: nobody can say how many those are."""
+    found: dict[str, list[tuple[float, ...]]] = {}
+    for row in () if config is None else config.compute_quota_resources:
+        whole, vcpu, memory = row.count or 0, row.vcpu or 0.0, row.memory_in_gib or 0.0
+        only_partitions = row.accelerator_partition is not None and not whole
+        if row.instance_type in book or row.accelerators is not None or only_partitions:
+            continue
+        if whole or vcpu or memory:
+            found.setdefault(row.instance_type, []).append((whole, vcpu, memory))
+    return {name: sorted(rows) for name, rows in found.items()}

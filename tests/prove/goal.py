@@ -15,7 +15,7 @@ from tests.prove.amounts import Vector, resources_of
 from tests.prove.facts import Facts, facts_of
 from tests.prove.path import waves_of
 from tests.prove.sameness import config_key
-from tests.prove.writing import Written, write_path
+from tests.prove.writing import Written, team_and_name, write_path
 
 Planner = Callable[[Snapshot], Plan]
 MOST_STEPS = 80
@@ -91,11 +91,11 @@ def _goal(snapshot: Snapshot, planner: Planner) -> dict[str, ComputeQuotaConfig]
     free_snapshot = replace(snapshot, policy=free)
     plan = planner(free_snapshot)
     written = write_path(facts_of(free_snapshot, plan), waves_of(plan))
-    return {quota.name: quota.compute_quota_config for quota in written.account.quotas.values()}
+    return {team_and_name(quota): quota.compute_quota_config for quota in written.account.quotas.values()}
 
 
 def _differences(snapshot: Snapshot, goal: dict[str, ComputeQuotaConfig]) -> set[str]:
-    held = {quota.name: quota.compute_quota_config for quota in snapshot.quotas}
+    held = {team_and_name(quota): quota.compute_quota_config for quota in snapshot.quotas}
     names = {*held, *goal}
     return {name for name in names if config_key(held.get(name)) != config_key(goal.get(name))}
 
@@ -105,9 +105,10 @@ def _overshoots(facts: Facts, goal: dict[str, ComputeQuotaConfig]) -> Iterator[s
     for change in facts.plan.changes:
         if change.is_low or not isinstance(change.after, ComputeQuotaConfig):
             continue
-        standing = next((quota for quota in facts.snapshot.quotas if quota.name == change.name), None)
+        key = f"{change.team} {change.name}"
+        standing = next((quota for quota in facts.snapshot.quotas if team_and_name(quota) == key), None)
         before = resources_of(standing.compute_quota_config if standing else None, facts.book)
-        end, wanted = resources_of(change.after, facts.book), resources_of(goal.get(change.name), facts.book)
+        end, wanted = resources_of(change.after, facts.book), resources_of(goal.get(key), facts.book)
         if not _between(before, end, wanted):
             yield f"{change.name} goes beyond its goal, or away from it"
 

@@ -7,10 +7,10 @@ from typing import Any
 from taskgov.allocation.plan import Outcome, WorkloadEffect
 from taskgov.quantities import parse
 from tests.prove.account import is_policy
-from tests.prove.amounts import is_accelerator, resources_of, sevenths_by_type, slices_of
+from tests.prove.amounts import is_accelerator, resources_of, sevenths_by_type, slices_of, unnamed_by_type
 from tests.prove.facts import Facts
 from tests.prove.limits import Broken, change_limits
-from tests.prove.path import paths_of
+from tests.prove.path import QuotaPath, paths_of
 from tests.prove.play import Played
 
 APPROVAL = "approval"
@@ -69,6 +69,10 @@ def _other_limits(facts: Facts, played: Played | None) -> Iterator[Broken]:
         gross, net = changed_gpus(facts)
         if gross > threshold:
             yield Broken(APPROVAL, f"{float(gross):g} GPUs change hands, {threshold} go without", net > threshold)
+        unknown = sorted({name for path in paths_of(facts) for name in _uncounted(facts, path)})
+        if unknown:
+            words = f"quotas on {', '.join(unknown)} change, and nobody knows by how many GPUs"
+            yield Broken(APPROVAL, words, surely=not any(path.deleted for path in paths_of(facts)))
 
 
 def _frozen(facts: Facts, frozen: Iterable[str]) -> Iterator[Broken]:
@@ -90,9 +94,21 @@ def _minimum(facts: Facts, minima: Mapping[str, int]) -> Iterator[Broken]:
     for path in paths_of(facts):
         if path.team in minima:
             before, after = (sum(sevenths_by_type(config, facts.book).values()) for config in (path.before, path.after))
-            if after < before and after < 7 * minima[path.team]:
+            if (after < before or _unknown_falls(facts, path)) and after < 7 * minima[path.team]:
                 words = f"{path.team} falls to {after / 7:g} accelerators, {minima[path.team]} is its minimum"
                 yield Broken("minimum-quota", words, surely=not path.deleted)
+
+
+def _unknown_falls(facts: Facts, path: QuotaPath) -> bool:
+    """Say whether anything falls on a type of which nobody knows how many accelerators that is."""
+    moved = _uncounted(facts, path)
+    before, after = (resources_of(config, facts.book) for config in (path.before, path.after))
+    return bool(moved) and any(after.get(key, 0) < amount for key, amount in before.items())
+
+
+def _uncounted(facts: Facts, path: QuotaPath) -> set[str]:
+    had, has = (unnamed_by_type(config, facts.book) for config in (path.before, path.after))
+    return {name for name in {*had, *has} if had.get(name) != has.get(name)}
 
 
 def changed_gpus(facts: Facts) -> tuple[Fraction, Fraction]:

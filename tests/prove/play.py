@@ -3,6 +3,8 @@
 HyperPod renders the writes of a wave in an order that nobody knows, so a wave is played forward, backward, shuffled,
 and at once. The queues settle after every write (or once, for a wave at once). Evictions that have begun end first, and
 what the cluster does by itself before the first wave is not the plan's doing.
+What somebody changed on a queue beside its numbers, HyperPod may leave or put back when it renders the quota: each
+order is played in both ways.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -42,6 +44,8 @@ class Cluster:
     def __init__(self, scheduler: SchedulerConfig | None) -> None:
         self.world = World(ManagerConfig(fair_sharing=is_fair(scheduler)))
         self.objects: dict[tuple[str, str, str], Object] = {}
+        self.leaves = False
+        """Whether an update leaves what no quota says of a queue; what is created has a queue of its own."""
 
     @classmethod
     def of(cls, snapshot: Snapshot, book: Book) -> "Cluster":
@@ -71,7 +75,7 @@ class Cluster:
     def copy(self) -> "Cluster":
         """Return a cluster of its own in the same state."""
         twin = Cluster(None)
-        twin.world, twin.objects = self.world.copy(), dict(self.objects)
+        twin.world, twin.objects, twin.leaves = self.world.copy(), dict(self.objects), self.leaves
         return twin
 
     def apply(self, item: Object) -> None:
@@ -81,9 +85,19 @@ class Cluster:
             metadata = item["metadata"]
             self.objects[item["kind"], metadata.get("namespace", ""), metadata["name"]] = item
 
-    def render(self, quota: ComputeQuota, book: Book) -> None:
+    @property
+    def is_edited(self) -> bool:
+        """Whether any queue is on hold."""
+        return any((item.get("spec") or {}).get("stopPolicy", "None") != "None" for item in self.objects.values())
+
+    def render(self, quota: ComputeQuota, book: Book, *, is_new: bool = False) -> None:
         """Make the objects of a quota, as the add-on does. Raises `UnknownTypeError`."""
-        for item in objects_of(quota, book):
+        for rendered in objects_of(quota, book):
+            item = rendered
+            metadata = item["metadata"]
+            there = self.objects.get((item["kind"], metadata.get("namespace", ""), metadata["name"]))
+            if self.leaves and there is not None and not is_new:
+                item = left_as_it_was(there, item)
             if item["kind"] == "Namespace":
                 labels = {**item["metadata"]["labels"], "kubernetes.io/metadata.name": item["metadata"]["name"]}
                 item["metadata"]["labels"] = labels
@@ -136,6 +150,21 @@ class Cluster:
         )
 
 
+def left_as_it_was(there: Object, rendered: Object) -> Object:
+    """Return an object with the numbers that were rendered, and everything else as it was."""
+    if rendered["kind"] == "LocalQueue":
+        return {**rendered, "spec": there["spec"]}
+    if rendered["kind"] != "ClusterQueue":
+        return rendered
+    spec = {name: value for name, value in there["spec"].items() if name not in {"cohort", "cohortName"}}
+    numbers = {
+        name: rendered["spec"][name]
+        for name in ("cohort", "resourceGroups", "fairSharing", "preemption")
+        if name in rendered["spec"]
+    }
+    return {**rendered, "spec": {**spec, **numbers}}
+
+
 def policy_in_force(held: ClusterSchedulerConfig | None) -> SchedulerConfig | None:
     """Return the cluster policy that Kueue runs under; one whose creation failed is none."""
     return None if held is None or held.status in NEVER_IN_FORCE else held.scheduler_config
@@ -152,11 +181,13 @@ def play(facts: Facts, waves: Sequence[Wave], orders: int) -> Played | None:
         start.end_evictions(snapshot.taken_at)
         # Whom the cluster preempts by itself is not counted; who runs again elsewhere counts from then on.
         list(start.settle(snapshot))
-        for name, order, at_once in _orders(orders):
-            cluster = start.copy()
-            _play_one(facts, waves, cluster, played, (name, order, at_once))
-            if at_once:
-                played.kueue = cluster.kueue(snapshot.kueue)
+        for leaves in (True, False) if start.is_edited else (False,):
+            for name, order, at_once in _orders(orders):
+                cluster = start.copy()
+                cluster.leaves = leaves
+                _play_one(facts, waves, cluster, played, (name, order, at_once))
+                if at_once:
+                    played.kueue = cluster.kueue(snapshot.kueue)
     except UnknownTypeError:
         return None
     except RestlessError:
@@ -202,7 +233,7 @@ def _take_effect(account: Account, cluster: Cluster, change: Change, book: Book)
         return
     made = account.find(change)
     if made is not None and made.status != "Deleting":
-        cluster.render(made, book)
+        cluster.render(made, book, is_new=held is None)
     elif held is not None and held.status not in NEVER_IN_FORCE:
         cluster.render(held.model_copy(update={"compute_quota_config": ComputeQuotaConfig()}), book)
 

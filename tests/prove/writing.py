@@ -132,6 +132,11 @@ def _go_back(account: Account, wave: Wave) -> None:
             account.put(quota, change.before, change.target_before, quota.compute_quota_version)
 
 
+def team_and_name(quota: ComputeQuota) -> str:
+    """Return what tells quotas apart, also where one is deleted and created again: two teams may use one name."""
+    return f"{quota.compute_quota_target.team_name} {quota.name}"
+
+
 def _policy_back(account: Account, change: Change) -> None:
     held = account.scheduler
     if change.kind is ChangeKind.CREATE_SCHEDULER_CONFIG:
@@ -148,9 +153,9 @@ def _policy_back(account: Account, change: Change) -> None:
 
 def _difference(wanted: Account, got: Account) -> str:
     """Return what is not as it was, by the names of quotas: what is created again has another id."""
-    held = {quota.name: quota for quota in got.quotas.values()}
+    held = {team_and_name(quota): quota for quota in got.quotas.values()}
     for quota in wanted.quotas.values():
-        now = held.pop(quota.name, None)
+        now = held.pop(team_and_name(quota), None)
         if now is None and quota.status in NEVER_IN_FORCE:
             continue
         if now is None:
@@ -172,14 +177,14 @@ def _sums_on_the_way_back(facts: Facts, states: Sequence[Account]) -> Iterator[s
     """Yield states between two waves whose sums are too high; on the way back each write swaps the same two amounts."""
     bound = greater(dict(facts.capacity), _sum(states[0], facts))
     for number, (low, high) in enumerate(pairwise(states), start=1):
-        names = {quota.name for state in (low, high) for quota in state.quotas.values()}
+        names = {team_and_name(quota) for state in (low, high) for quota in state.quotas.values()}
         total: Vector = {}
         for name in names:
             ends = [
                 taken(quota, facts.book)
                 for state in (low, high)
                 for quota in state.quotas.values()
-                if quota.name == name
+                if team_and_name(quota) == name
             ]
             amounts = ends[0] if len(ends) == 1 else greater(ends[0], ends[1])
             for key, amount in amounts.items():
