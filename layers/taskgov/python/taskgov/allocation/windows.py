@@ -1,6 +1,7 @@
 """When changes may be written: the change windows of the guardrails.
 
-A window opens at each match of its cron expression, by the clock of its time zone, and stays open for its minutes.
+A window opens at each minute at which the clock of its time zone shows a match of its cron expression, and stays open
+for its minutes. Where clocks are set back, a time that comes twice opens it twice; a time that is skipped never does.
 """
 
 from collections.abc import Iterable

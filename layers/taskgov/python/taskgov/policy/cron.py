@@ -2,16 +2,18 @@
 
 `parse_policy` checks the expressions of a document, guardrails ask when they match. Fields and their meaning are those
 of crontab(5): minute, hour, day of month, month, day of week (0 and 7 are Sunday); `*`, lists, ranges, steps and
-English names; when both days are restricted, either may match.
+English names; when both days are restricted, either may match. Programs that run crontabs differ about clock changes;
+here the clock of the zone decides, minute by minute.
 """
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
 HORIZON: Final = timedelta(days=366 * 4 + 1)
-"""How far ahead the next match is looked for: 29 February comes at least once."""
+"""How far ahead the next match is looked for: 29 February comes at least once, but for the years around 2100."""
+MINUTE: Final = timedelta(minutes=1)
 
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
@@ -47,18 +49,42 @@ class Cron:
         return day and local.month in self.months
 
     def next_match(self, after: datetime) -> datetime | None:
-        """Return the first minute later than `after` that matches, by the clock on its wall; None when none does."""
-        minute = after.replace(second=0, microsecond=0) + timedelta(minutes=1)
-        while minute - after < HORIZON:
-            if not self.matches_day(minute):
-                minute = (minute + timedelta(days=1)).replace(hour=0, minute=0)
-            elif minute.hour not in self.hours:
-                minute = (minute + timedelta(hours=1)).replace(minute=0)
-            elif minute.minute not in self.minutes:
-                minute += timedelta(minutes=1)
+        """Return the first minute of UTC later than `after` at which a clock in its zone shows a match; None for none.
+
+        A time that a clock change skips is never shown; one that it repeats is shown, and matches, twice. The answer
+        is in the zone of `after`, and is found within `HORIZON`.
+
+        Example: 02:30 on the night on which 03:00 becomes 02:00 again.
+            >>> midnight = datetime(2026, 10, 25, tzinfo=ZoneInfo("Europe/Berlin"))
+            >>> first = parse_cron("30 2 * * *").next_match(midnight)
+            >>> second = parse_cron("30 2 * * *").next_match(first)
+            >>> f"{first:%H:%M %Z}, {second:%H:%M %Z}"
+            '02:30 CEST, 02:30 CET'
+
+        """
+        start = after.astimezone(UTC)
+        minute = start.replace(second=0, microsecond=0) + MINUTE
+        while minute - start < HORIZON:
+            local = minute.astimezone(after.tzinfo)
+            clock = local.replace(tzinfo=None, second=0)
+            if not self.matches_day(local):
+                minute = _passed(local, minute, clock.replace(hour=0, minute=0) + timedelta(days=1) - clock)
+            elif local.hour not in self.hours:
+                minute = _passed(local, minute, clock.replace(minute=0) + timedelta(hours=1) - clock)
+            elif local.minute not in self.minutes:
+                minute += MINUTE
             else:
-                return minute
+                return local
         return None
+
+
+def _passed(local: datetime, minute: datetime, span: timedelta) -> datetime:
+    """Return the moment when `span` has passed on the clock, or one minute later where the clock is changed in it.
+
+    No zone changed its clocks twice within a day since 1970: the same offset at both ends is the offset in between.
+    """
+    later = minute + span
+    return later if later.astimezone(local.tzinfo).utcoffset() == local.utcoffset() else minute + MINUTE
 
 
 def parse_cron(text: str) -> Cron:
