@@ -12,7 +12,13 @@ from moto import mock_aws
 from taskgov.adapters.dynamodb import Table
 from taskgov.contracts.steps import Cause, Pointer
 from taskgov.errors import LockLostError
-from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaResource, ComputeQuotaTarget, SchedulerConfig
+from taskgov.hyperpod.model import (
+    ComputeQuotaConfig,
+    ComputeQuotaResource,
+    ComputeQuotaTarget,
+    ResourceSharingConfig,
+    SchedulerConfig,
+)
 from taskgov.ports import RunRecord, StateStore
 from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, PastQuota, QuotaEdit
 from tests.support.memory import CLUSTER_ARN, NOON, InMemoryState
@@ -30,6 +36,7 @@ APPLIED = AppliedQuota(
     history=(PastQuota(NOON - timedelta(days=1), ComputeQuotaConfig()),),
     adopted=ComputeQuotaConfig(),
     promise="digest",
+    sharing_within_budget=ResourceSharingConfig(),
 )
 EDIT = QuotaEdit("quota0000001", "arn:aws:iam::111122223333:user/ana", NOON, "UpdateComputeQuota")
 

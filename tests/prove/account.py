@@ -18,6 +18,7 @@ from taskgov.hyperpod.model import (
     ComputeQuotaConfig,
     ComputeQuotaResource,
     ComputeQuotaTarget,
+    ResourceSharingConfig,
     SchedulerConfig,
 )
 from taskgov.snapshot.model import AppliedQuota, PastQuota, Snapshot
@@ -203,6 +204,7 @@ class Account:
             history = (*recent, PastQuota(until=self.now, config=before, leased=leased, demand=demand))
         if change.is_low and before is not None:
             self.began[key] = before
+        shares = _written(change)[0].resource_sharing_config or ResourceSharingConfig()
         self.applied[key] = AppliedQuota(
             compute_quota_id=key,
             version=quota.compute_quota_version,
@@ -216,6 +218,7 @@ class Account:
             began_from=self.began.get(key) if change.is_low else None,
             leased=change.leased,
             demand=change.demand,
+            sharing_within_budget=change.sharing_within_budget if _borrows_nothing(_written(change)[0]) else shares,
         )
 
     def _write_policy(self, change: Change) -> None:
@@ -296,6 +299,13 @@ def _written(change: Change) -> tuple[ComputeQuotaConfig, ComputeQuotaTarget]:
     if not isinstance(change.after, ComputeQuotaConfig) or change.target_after is None:
         raise RefusedError(f"{change.kind} of {change.name} has no configuration or no team to write")
     return change.after, change.target_after
+
+
+def _borrows_nothing(config: ComputeQuotaConfig) -> bool:
+    sharing = config.resource_sharing_config
+    if sharing is None or sharing.strategy != "LendAndBorrow":
+        return False
+    return sharing.borrow_limit == 0 and not sharing.absolute_borrow_limits
 
 
 def _policy(after: object) -> SchedulerConfig:

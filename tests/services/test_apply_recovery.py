@@ -7,6 +7,7 @@ import pytest
 from taskgov.allocation.plan import Change, ChangeKind, Reason
 from taskgov.contracts.steps import Direction
 from taskgov.errors import ConflictError
+from taskgov.hyperpod.model import ResourceSharingConfig
 from tests.services.test_apply_change import World
 from tests.support.memory import CLUSTER_ARN
 from tests.support.plans import creation, deletion, instances, policy, policy_change, target, update
@@ -67,6 +68,20 @@ def test_restoring_makes_again_once_what_was_deleted_and_held_something(world: W
     assert world.state.cluster_of(first.resource_id) == CLUSTER_ARN
     (applied,) = world.state.applied_quotas(CLUSTER_ARN)
     assert (applied.compute_quota_id, applied.version, applied.config) == (first.resource_id, 1, instances(2))
+
+
+def test_what_is_made_again_keeps_what_borrowing_returns_to(world: World) -> None:
+    stop = ResourceSharingConfig(borrow_limit=0)
+    stopped = instances(2).model_copy(update={"resource_sharing_config": stop})
+    within = ResourceSharingConfig(borrow_limit=200)
+    world.run(replace(update(0, "team-a", world.a, 2, 2), after=stopped, sharing_within_budget=within))
+    failed(world, world.a, "UpdateRollbackFailed")
+    change = replace(deletion(0, "team-a", world.a, 2, version=2), before=stopped)
+    world.run(change)
+    made = world.run(change, direction=Direction.RESTORE)
+    record = world.state.applied_quota(CLUSTER_ARN, made.resource_id)
+    assert record is not None
+    assert record.sharing_within_budget == within
 
 
 def test_restoring_waits_for_what_is_still_being_deleted(world: World) -> None:

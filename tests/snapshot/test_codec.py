@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from taskgov.findings import Finding, Severity
+from taskgov.hyperpod.model import ResourceSharingConfig
 from taskgov.policy.violations import Violation
 from taskgov.snapshot.codec import snapshot_from_json, snapshot_sha256, snapshot_to_json
 from taskgov.snapshot.model import (
@@ -35,6 +36,7 @@ def full() -> Snapshot:
         history=(PastQuota(NOW, held.compute_quota_config),),
         adopted=held.compute_quota_config,
         promise="digest",
+        sharing_within_budget=ResourceSharingConfig(borrow_limit=200),
     )
     lease = {
         "to": "a",

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from taskgov.allocation.plan import Change
+from taskgov.allocation.sharing import within_budget
 from taskgov.hyperpod.equality import is_same_config
 from taskgov.hyperpod.model import ComputeQuotaConfig
 from taskgov.snapshot.model import AppliedQuota, PastQuota
@@ -56,6 +57,7 @@ def remember(
         began_from=(origin or path_before or before) if change.is_low else None,
         leased=change.leased,
         demand=change.demand,
+        sharing_within_budget=within_budget(change.after, change.sharing_within_budget),
     )
 
 

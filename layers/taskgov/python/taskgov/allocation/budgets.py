@@ -3,17 +3,28 @@
 The guarantee is never touched: a team over its budget keeps its quota and loses, at most, what it borrows.
 """
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping
 from datetime import datetime, timedelta
 
-from taskgov.allocation.wording import said_number
+from taskgov.allocation.desired import Desired
+from taskgov.allocation.plan import Change
+from taskgov.allocation.sharing import is_stop, sharing_before
+from taskgov.allocation.standing import Kept
+from taskgov.allocation.wording import said_number, said_setting
 from taskgov.findings import Finding, Severity
+from taskgov.hyperpod.borrowing import sharing_of
+from taskgov.hyperpod.model import ComputeQuotaConfig, ResourceSharingConfig, SharingStrategy
 from taskgov.policy.document import Budget
-from taskgov.snapshot.model import BudgetUse
+from taskgov.snapshot.model import AppliedQuota, BudgetUse, Snapshot
 
 
-def budget_findings(budgets: Iterable[Budget], uses: Iterable[BudgetUse]) -> Iterable[Finding]:
-    """Return a finding for each budget that passed a threshold, and for each that is not measured."""
+def budget_findings(
+    budgets: Iterable[Budget], uses: Iterable[BudgetUse], borrowing: Mapping[str, str]
+) -> Iterable[Finding]:
+    """Return a finding for each budget that passed a threshold, and for each that is not measured.
+
+    `borrowing` says, by team, what becomes of borrowing where a used-up budget stops it (`said_borrowing`).
+    """
     used = {(use.team, use.period): use for use in uses}
     for budget in sorted(budgets, key=_key):
         use = used.get(_key(budget))
@@ -29,7 +40,7 @@ def budget_findings(budgets: Iterable[Budget], uses: Iterable[BudgetUse]) -> Ite
         percent = use.gpu_hours * 100 / budget.gpu_hours
         passed = [threshold for threshold in budget.warn_percent if percent >= threshold]
         if passed:
-            yield _passed(budget, use, percent, max(passed))
+            yield _passed(budget, use, percent, max(passed), borrowing)
 
 
 def out_of_budget(budgets: Iterable[Budget], uses: Iterable[BudgetUse]) -> frozenset[str]:
@@ -53,6 +64,80 @@ def borrowing_resumes_at(budgets: Iterable[Budget], uses: Iterable[BudgetUse]) -
     return min(ends, default=None)
 
 
+def said_borrowing(desired: Iterable[Desired], kept: Iterable[Kept], left_out: Iterable[Change]) -> dict[str, str]:
+    """Return in words, by team, what a used-up budget makes of its borrowing; nothing of teams that never borrow."""
+    unwritten = {change.team for change in left_out}
+    said = {quota.team: _said_of_kept(quota) for quota in kept}
+    for each in desired:
+        team, is_there = each.promise.team, each.promise.holds is not None or bool(each.config.compute_quota_resources)
+        match each.borrowing:
+            case "stopped" if each.within_budget is None:
+                said[team] = "borrowing is stopped"
+            case "stopped":
+                said[team] = "borrowing is stopped until the period ends"
+            case "stops" if team in unwritten:
+                said[team] = "borrowing goes on: there is no room to write the quota"
+            case "stops" if is_there:
+                said[team] = "this plan stops its borrowing until the period ends"
+            case _:
+                said[team] = ""
+    return said
+
+
+def unresumed(
+    snapshot: Snapshot, desired: Iterable[Desired], kept: Iterable[Kept], stopped: Container[str]
+) -> Iterable[Finding]:
+    """Return a finding for each borrow limit of a stop that does not go by itself when the period ends.
+
+    Either it is not known what was before (records of an earlier version), or the quota is left alone.
+    """
+    applied = {each.compute_quota_id: each for each in snapshot.applied}
+    budgets = () if snapshot.policy is None else snapshot.policy.budgets
+    stopping = {budget.team for budget in budgets if budget.lower_borrow_limit}
+    for each in desired:
+        quota = each.promise.quota
+        if quota is not None and each.within_budget is None and each.promise.team in stopping:
+            yield _unknown(each.promise.team, applied[quota.compute_quota_id])
+    for left in kept:
+        before = sharing_before(left.quota, applied.get(left.quota.compute_quota_id))
+        if before.is_stopped and before.within_budget is not None and before.is_known and left.team not in stopped:
+            yield _left_alone(left, before.within_budget)
+
+
+def _said_of_kept(kept: Kept) -> str:
+    sharing = sharing_of(kept.quota.compute_quota_config)
+    if sharing.strategy is not SharingStrategy.LEND_AND_BORROW:
+        return ""
+    goes_on = f"borrowing goes on: the quota is left alone, because {kept.because}"
+    return "borrowing is stopped" if is_stop(sharing) else goes_on
+
+
+def _unknown(team: str, applied: AppliedQuota) -> Finding:
+    because = (
+        f"The borrow limit of {team} is 0. Its record is of an earlier version: it does not say whether a budget set "
+        "that, and what to return to."
+    )
+    others = (each for each in reversed(applied.history or ()) if not is_stop(_sharing(each.config)))
+    last = next(others, None)
+    if last is not None:
+        because += f" Until {last.until:%Y-%m-%d %H:%M} UTC it was {said_setting(_sharing(last.config))}."
+    remedy = f"state ResourceSharingConfig of {team} in the policy document"
+    return Finding("borrowing-not-resumed", Severity.WARNING, team, because, remedy, {"borrowLimit": 0})
+
+
+def _left_alone(kept: Kept, within: ResourceSharingConfig) -> Finding:
+    because = (
+        f"{kept.team} is within its budget again, and its quota still has the borrow limit 0 of before: "
+        f"it is left alone, because {kept.because}."
+    )
+    remedy = f"set {said_setting(within)} by hand, or let the quota be governed"
+    return Finding("borrowing-not-resumed", Severity.WARNING, kept.team, because, remedy, {"borrowLimit": 0})
+
+
+def _sharing(config: ComputeQuotaConfig) -> ResourceSharingConfig | None:
+    return config.resource_sharing_config
+
+
 def _end(use: BudgetUse) -> datetime:
     """Return when the period ends: days are days in UTC, which has no summer time."""
     match use.period:
@@ -64,8 +149,10 @@ def _end(use: BudgetUse) -> datetime:
             return (use.period_start.replace(day=28) + timedelta(days=4)).replace(day=1)
 
 
-def _passed(budget: Budget, use: BudgetUse, percent: float, threshold: int) -> Finding:
-    stopped = "; borrowing is stopped until the period ends" if budget.lower_borrow_limit and percent >= 100 else ""
+def _passed(budget: Budget, use: BudgetUse, percent: float, threshold: int, borrowing: Mapping[str, str]) -> Finding:
+    stops = budget.lower_borrow_limit and use.gpu_hours >= budget.gpu_hours
+    told = borrowing.get(budget.team, "") if stops else ""
+    stopped = f"; {told}" if told else ""
     return Finding(
         code="budget-threshold",
         severity=Severity.ERROR if percent >= 100 else Severity.WARNING,

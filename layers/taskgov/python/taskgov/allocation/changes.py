@@ -1,6 +1,7 @@
 """One change for each quota that differs: what it is to hold, why, and which version it is made from."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.desired import Desired
@@ -19,6 +20,10 @@ from taskgov.snapshot.model import began_from
 
 MAX_SENTENCES = 3
 """Rows that a change's sentence tells; the allocations of the plan tell all."""
+_BORROWING: Final[Mapping[str, str]] = {
+    "stops": "the budget is used up: borrowing stops",
+    "resumes": "within its budget the team borrows again",
+}
 
 Capacities = Mapping[str, TypeCapacity]
 
@@ -50,6 +55,7 @@ def change_of(desired: Desired, capacities: Capacities, names: set[str]) -> Chan
         began_from=began_from(promise.applied, None if quota is None else quota.compute_quota_version),
         leased=desired.leased,
         demand=desired.demand,
+        sharing_within_budget=desired.within_budget,
     )
 
 
@@ -185,7 +191,7 @@ def _reason(desired: Desired, moved: Sequence[TeamAllocation]) -> Reason:
         return Reason.RECOVERY
     if promise.put_right:
         return Reason.HAND_EDIT_PUT_RIGHT
-    return Reason.BUDGET if desired.borrowing_stopped else Reason.POLICY_CHANGED
+    return Reason.BUDGET if desired.borrowing in _BORROWING else Reason.POLICY_CHANGED
 
 
 def _settings(desired: Desired) -> Iterable[str]:
@@ -195,8 +201,8 @@ def _settings(desired: Desired) -> Iterable[str]:
         yield f"created again, its status was {failed.status}"
     if quota is None:
         return
-    if desired.borrowing_stopped:
-        yield "the budget is used up: borrowing stops"
+    if desired.borrowing in _BORROWING:
+        yield _BORROWING[desired.borrowing]
     if quota.status == NEEDS_RETRY:
         why = f" ({quota.failure_reason})" if quota.failure_reason else ""
         yield f"status {quota.status}{why}: the update is tried again"

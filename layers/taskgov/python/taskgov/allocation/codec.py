@@ -37,14 +37,15 @@ def changes_sha256(plan: Plan) -> str:
     return hashlib.sha256(_canonical(data)).hexdigest()
 
 
-_SAID: Final = {"because", "reason", "guardrails", "preempts", "leased", "demand", "began_from"}
+_SAID: Final = {"because", "reason", "guardrails", "preempts"}
+_KEPT: Final = {"leased", "demand", "began_from", "sharing_within_budget"}
 _PATH: Final = {"index", "wave", "is_low"}
 _AFTER: Final = {"after", "target_after", "gpus_after"}
 _BEFORE: Final = {"before", "target_before", "gpus_before", "target_version"}
 
 
 def _written(change: Change, left_out: set[str]) -> Any:
-    return _change().dump_python(change, mode="json", by_alias=True, exclude=_SAID | _PATH | left_out)
+    return _change().dump_python(change, mode="json", by_alias=True, exclude=_SAID | _KEPT | _PATH | left_out)
 
 
 def _canonical(data: object) -> bytes:

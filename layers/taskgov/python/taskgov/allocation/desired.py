@@ -16,6 +16,7 @@ from taskgov.allocation.parts import RowKey, accelerators_of, need, row_key
 from taskgov.allocation.plan import Reason, TeamAllocation
 from taskgov.allocation.pool import largest_rows
 from taskgov.allocation.set_aside import leased_net
+from taskgov.allocation.sharing import Borrowing, sharing_after
 from taskgov.allocation.sources import Cause, Tell, Trail
 from taskgov.allocation.standing import Kept, TeamPromise, today_rows
 from taskgov.allocation.wording import amounts_of, given_amounts, said_number, value_in
@@ -24,7 +25,6 @@ from taskgov.hyperpod.model import (
     ComputeQuotaResource,
     ComputeQuotaTarget,
     ResourceSharingConfig,
-    SharingStrategy,
 )
 from taskgov.policy.measured import Lease
 
@@ -44,8 +44,10 @@ class Desired:
     lines: tuple[TeamAllocation, ...]
     note: str = ""
     """What limits hold back of it."""
-    borrowing_stopped: bool = False
-    """The team's budget is used up, and the document stops its borrowing then."""
+    borrowing: Borrowing = ""
+    """What the team's budget makes of its borrowing."""
+    within_budget: ResourceSharingConfig | None = None
+    """How the team shares within its budget; None where it is not known."""
     leased: Mapping[str, int] = field(default_factory=dict)
     """Whole instances by type that leases bring (below zero: take)."""
     demand: Mapping[str, int] = field(default_factory=dict)
@@ -94,9 +96,11 @@ class Wishes:
         holdings = {key: self._without_row(each) if key in lost else each for key, each in holdings.items()}
         standing = promise.quota or promise.failed
         before = ComputeQuotaConfig() if standing is None else standing.compute_quota_config
+        in_budget = promise.team not in self._no_borrowing
+        sharing = sharing_after(promise.sharing, promise.sharing_before, in_budget=in_budget)
         config = ComputeQuotaConfig(
             compute_quota_resources=tuple(rows),
-            resource_sharing_config=self._sharing(promise, before.resource_sharing_config),
+            resource_sharing_config=sharing.config,
             preempt_team_tasks=promise.preempt or before.preempt_team_tasks,
         )
         target = ComputeQuotaTarget(team_name=promise.team, fair_share_weight=promise.weight)
@@ -110,7 +114,8 @@ class Wishes:
             config,
             target,
             tuple(lines),
-            borrowing_stopped=promise.team in self._no_borrowing,
+            borrowing=sharing.borrowing,
+            within_budget=sharing.within_budget,
             leased=leased_net(promise.team, self._given_leases),
             demand=self._demand.get(promise.team, {}),
             tells={row_key(row): holdings[row_key(row)].tell for row in rows},
@@ -142,17 +147,6 @@ class Wishes:
         nothing = ComputeQuotaResource(instance_type=holding.row.instance_type)
         moved = holding.moved_to(nothing, Cause.NO_ROW, because, self._capacities[nothing.instance_type])
         return replace(moved, because=f"{holding.because}, {because}")
-
-    def _sharing(self, promise: TeamPromise, today: ResourceSharingConfig | None) -> ResourceSharingConfig | None:
-        wanted = promise.sharing or today
-        if wanted is None:
-            return None
-        unsaid = wanted.borrow_limit is None and wanted.absolute_borrow_limits is None
-        if today is not None and unsaid and wanted.strategy is today.strategy:
-            wanted = today
-        if promise.team in self._no_borrowing and wanted.strategy is SharingStrategy.LEND_AND_BORROW:
-            return ResourceSharingConfig(strategy=wanted.strategy, borrow_limit=0)
-        return wanted
 
     def _lines(
         self, promise: TeamPromise, name: str, before: ComputeQuotaResource | None, holding: Holding | None

@@ -12,7 +12,7 @@ from typing import Final
 
 from taskgov.findings import Finding
 from taskgov.hyperpod.equality import is_same_config, is_same_scheduler_config, is_same_target
-from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaTarget, SchedulerConfig
+from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaTarget, ResourceSharingConfig, SchedulerConfig
 
 
 class Outcome(StrEnum):
@@ -163,6 +163,8 @@ class Change:
     """Whole instances by type that leases bring (below zero: take) in `after`; None in old plans."""
     demand: Mapping[str, int] | None = None
     """Whole instances by type that demand leaves of the promise, to be kept with what is applied."""
+    sharing_within_budget: ResourceSharingConfig | None = None
+    """How the team shares within its budget, to be kept with what is applied; None in old plans, and if not known."""
     preempts: tuple[str, ...] = ()
     """Workloads (`namespace/name`) that the wave of this change is predicted to preempt."""
 

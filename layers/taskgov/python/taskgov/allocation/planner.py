@@ -11,7 +11,13 @@ from datetime import datetime
 from typing import Literal
 
 from taskgov.allocation.allocate import TypeAllocation, allocate
-from taskgov.allocation.budgets import borrowing_resumes_at, budget_findings, out_of_budget
+from taskgov.allocation.budgets import (
+    borrowing_resumes_at,
+    budget_findings,
+    out_of_budget,
+    said_borrowing,
+    unresumed,
+)
 from taskgov.allocation.capacity import TypeCapacity, count_capacity
 from taskgov.allocation.changes import quota_sums
 from taskgov.allocation.codec import changes_sha256
@@ -163,6 +169,7 @@ def _work(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity], table: Ins
         *_findings(snapshot, standings, decided.allocations, capacities),
         *_without_row(wanted.desired),
         *map(_failed_and_kept, wanted.kept),
+        *_budgets(snapshot, wanted.desired, standings.kept, to_write.left_out),
         *_left_out(to_write.left_out, capacities),
         *([stalled] if stalled else []),
     )
@@ -294,9 +301,16 @@ def _findings(
     ]
     told = [finding for allocation in allocations for finding in allocation.findings]
     over = overcommitment(quota_sums(snapshot.quotas, capacities), capacities)
-    budgets = () if snapshot.policy is None else snapshot.policy.budgets
-    spent = budget_findings(budgets, snapshot.budget_use)
-    return (*violations, *snapshot.policy_findings, *standings.findings, *told, *over, *spent)
+    return (*violations, *snapshot.policy_findings, *standings.findings, *told, *over)
+
+
+def _budgets(
+    snapshot: Snapshot, desired: tuple[Desired, ...], kept: tuple[Kept, ...], left_out: Iterable[Change]
+) -> Iterable[Finding]:
+    if snapshot.policy is not None:
+        budgets, uses = snapshot.policy.budgets, snapshot.budget_use
+        yield from budget_findings(budgets, uses, said_borrowing(desired, kept, left_out))
+        yield from unresumed(snapshot, desired, kept, out_of_budget(budgets, uses))
 
 
 def _without_row(desired: Iterable[Desired]) -> Iterable[Finding]:

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from taskgov.allocation.parts import RowKey, row_key, together
+from taskgov.allocation.sharing import NOTHING_SAID, SharingBefore, sharing_before
 from taskgov.allocation.written import NEVER_IN_FORCE, writes_whole_objects
 from taskgov.findings import Finding, Severity
 from taskgov.hyperpod.equality import is_same_config, is_same_target
@@ -80,6 +81,8 @@ class TeamPromise:
     """The quota was changed by hand, and the policy is to undo that."""
     failed: ComputeQuota | None = None
     """The quota that failed, is deleted, and is created again; `quota` is None then."""
+    sharing_before: SharingBefore = NOTHING_SAID
+    """How the team shares today, or returns to where a budget stopped its borrowing."""
 
     @property
     def holds(self) -> ComputeQuota | None:
@@ -262,6 +265,7 @@ class _Sorting:
         failed = None if quota is not None else self._failed.get(team.name)
         digest = hashlib.sha256(team.model_dump_json().encode()).hexdigest()[:16]
         edited = quota is not None and hand_edit(quota, applied)
+        put_right = edited and self._policy.hand_edits is EditPolicy.PUT_RIGHT
         adopted = self._adopted(quota, applied, digest, edited=edited)
         config = adopted or team.quota or ComputeQuotaConfig()
         return TeamPromise(
@@ -276,8 +280,9 @@ class _Sorting:
             applied=applied,
             digest=digest,
             adopted=adopted,
-            put_right=edited and self._policy.hand_edits is EditPolicy.PUT_RIGHT,
+            put_right=put_right,
             failed=failed,
+            sharing_before=self._sharing_before(quota or failed, put_right=put_right),
         )
 
     def _adopted(
@@ -288,7 +293,16 @@ class _Sorting:
             return None
         if applied.promise not in {"", digest}:
             return None
-        return quota.compute_quota_config if edited else applied.adopted
+        if not edited:
+            return applied.adopted
+        config = quota.compute_quota_config
+        # The limit that a budget set is nobody's edit: how the team shares is left unsaid.
+        stopped = self._sharing_before(quota).is_stopped
+        return config.model_copy(update={"resource_sharing_config": None}) if stopped else config
+
+    def _sharing_before(self, quota: ComputeQuota | None, *, put_right: bool = False) -> SharingBefore:
+        applied = None if quota is None else self._applied.get(quota.compute_quota_id)
+        return sharing_before(quota, applied, put_right=put_right)
 
     @staticmethod
     def _weight(team: TeamPolicy, quota: ComputeQuota | None, *, adopted: bool) -> int | None:
@@ -317,6 +331,7 @@ class _Sorting:
             weight=self._weight(told, quota or failed, adopted=False),
             applied=None if quota is None else self._applied.get(quota.compute_quota_id),
             failed=failed,
+            sharing_before=self._sharing_before(quota or failed),
         )
 
     def _note(self, code: str, severity: Severity, quota: ComputeQuota, because: str, remedy: str) -> None:

@@ -122,7 +122,16 @@ class RestoreChange:
             raise ConflictError(f"somebody else created a quota {change.name} since; it is left as it is")
         else:
             written = Written(there.compute_quota_id, there.compute_quota_version)
-        creation = replace(change, kind=ChangeKind.CREATE_QUOTA, before=None, after=config, target_after=target)
+        deleted = self.state.applied_quota(plan.cluster_arn, quota_id)
+        sharing = None if deleted is None else deleted.sharing_within_budget
+        creation = replace(
+            change,
+            kind=ChangeKind.CREATE_QUOTA,
+            before=None,
+            after=config,
+            target_after=target,
+            sharing_within_budget=sharing,
+        )
         self.state.remember_resources(plan.cluster_arn, [written.resource_id])
         self.records.remember(plan, creation, path, written)
         return _restored(change, None, written)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 from taskgov.allocation.applied import remember
 from taskgov.allocation.plan import Change, Plan
+from taskgov.allocation.sharing import within_budget
 from taskgov.errors import ConflictError
 from taskgov.hyperpod.equality import is_same_config, is_same_target
 from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaTarget, SchedulerConfig
@@ -29,7 +30,8 @@ class WriteRecords:
             return
         previous = self.state.applied_quota(plan.cluster_arn, change.resource_id)
         origin = path_before(change, path) if change.is_low else None
-        announced = AnnouncedWrite(version, change.after, target_of(change), origin)
+        sharing = within_budget(change.after, change.sharing_within_budget)
+        announced = AnnouncedWrite(version, change.after, target_of(change), origin, sharing)
         if previous is not None and previous.version < version and previous.announced != announced:
             self.state.record_applied(plan.cluster_arn, replace(previous, announced=announced))
 

@@ -15,6 +15,7 @@ from taskgov.hyperpod.model import (
     ComputeQuota,
     ComputeQuotaConfig,
     ComputeQuotaTarget,
+    ResourceSharingConfig,
     SchedulerConfig,
 )
 from taskgov.policy.document import PolicyDocument
@@ -117,6 +118,8 @@ class AnnouncedWrite:
     target: ComputeQuotaTarget
     began_from: ComputeQuotaConfig | None = None
     """As in `AppliedQuota`, for a low write."""
+    sharing_within_budget: ResourceSharingConfig | None = None
+    """As in `AppliedQuota`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +146,8 @@ class AppliedQuota:
     """Whole instances by type that leases bring (below zero: take) in `config`; None when it was not recorded."""
     demand: Mapping[str, int] | None = None
     """Whole instances by type that demand left of the promise, whatever was granted; None when it was not recorded."""
+    sharing_within_budget: ResourceSharingConfig | None = None
+    """How the team shares when no budget stops its borrowing; None when it was not recorded."""
 
 
 def began_from(applied: AppliedQuota | None, version: int | None) -> ComputeQuotaConfig | None:
