@@ -69,7 +69,7 @@ GOOD: dict[str, Any] = {
         }
     ],
     "budgets": [{"team": "team-a", "gpuHours": 500.5, "warnPercent": [80, 100]}],
-    "demand": {"enabled": True},
+    "demand": {"enabled": True, "maxMovePercent": 50},
     "handEdits": "putRight",
     "instanceTypes": {"ml.x9.large": {"vcpu": 2, "memoryGiB": 7.5, "gpu": 1}},
 }

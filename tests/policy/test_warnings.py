@@ -93,3 +93,24 @@ def test_a_native_pool_that_hyperpod_does_not_keep_is_found() -> None:
         "nobody-keeps-remainder"
     ]
     assert warnings(G5, sharedPool={"native": True}) == []
+
+
+def test_a_promise_that_demand_can_never_move_is_found() -> None:
+    demand = {"enabled": True, "maxMovePercent": 49.9}
+    big, parts = {"InstanceType": "ml.g5.8xlarge", "Count": 3}, {"InstanceType": "ml.p5.48xlarge", "Accelerators": 1}
+
+    small = {"InstanceType": "ml.g6.8xlarge", "Count": 2}
+    [found] = warnings(small, big, parts, sharing={"Strategy": "DontLend"}, demand=demand)
+
+    assert (found.code, found.subject) == ("demand-never-moves", "teams[0].quota.ComputeQuotaResources[0].Count")
+    assert found.because == "Demand never moves any of 2 ml.g6.8xlarge: 49.9 % is less than one."
+    assert found.remedy == "Set demand.maxMovePercent to 50 or more."
+    assert found.evidence == {"instanceType": "ml.g6.8xlarge", "promised": 2}
+
+
+@pytest.mark.parametrize(
+    "demand", [{"enabled": False}, {"enabled": True, "maxMovePercent": 0}, {"enabled": True, "maxMovePercent": 50}]
+)
+def test_where_demand_is_not_to_move_anything_or_can_it_is_quiet(demand: dict[str, Any]) -> None:
+    small = [{"InstanceType": "ml.g6.8xlarge", "Count": 1}, {"InstanceType": "ml.g6e.8xlarge", "Count": 0}]
+    assert warnings(G5, *small, sharing={"Strategy": "DontLend"}, demand=demand) == []

@@ -198,9 +198,12 @@ class Account:
         second = key in self.began
         if history is not None and before is not None and not second:
             recent = (item for item in history if item.until > self.now - KEPT_FOR)
-            known: dict[str, int] | None = None if previous is None else {}
+            rows = before.compute_quota_resources
+            held = {row.instance_type: row.count for row in rows if row.count is not None}
             same = previous is not None and previous.config == before
-            leased, demand = (previous.leased, previous.demand or {}) if previous and same else (None, known)
+            leased = previous.leased if previous and same else None
+            recorded = previous.demand if previous and same else None
+            demand = None if previous is None else held if recorded is None else recorded
             history = (*recent, PastQuota(until=self.now, config=before, leased=leased, demand=demand))
         if change.is_low and before is not None:
             self.began[key] = before

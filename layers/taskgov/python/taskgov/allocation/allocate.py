@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from taskgov.allocation.capacity import TypeCapacity
-from taskgov.allocation.demand import observed, trimmed
+from taskgov.allocation.demand import Lent, never_moves, observed, trimmed
 from taskgov.allocation.holding import Holding
 from taskgov.allocation.leases import Given, Lenders, Lending, active_leases
 from taskgov.allocation.lending import floor_vector, lend_all, with_leases
@@ -19,9 +19,10 @@ from taskgov.allocation.plan import Reason
 from taskgov.allocation.pool import pool_holding
 from taskgov.allocation.portions import portions
 from taskgov.allocation.set_aside import SettingAside
-from taskgov.allocation.settle import Ask, Settlement, in_instances, settle
+from taskgov.allocation.settle import Ask, Settlement, settle
 from taskgov.allocation.sources import Cause, Trail
 from taskgov.allocation.standing import Standings, TeamPromise, today_rows
+from taskgov.allocation.units import in_instances
 from taskgov.allocation.wording import said
 from taskgov.findings import Finding, Severity
 from taskgov.hyperpod.equality import is_same_config
@@ -89,6 +90,7 @@ class _Context:
                 self.shares.setdefault(share.instance_type, []).append((promise, share))
         self.demand: dict[str, dict[str, int]] = {}
         self.nothing: dict[str, list[tuple[str, str]]] = {}
+        self.unmoved: dict[str, list[Finding]] = {}
         for lease in active_leases(policy.leases, self.now):
             self.leases.setdefault(lease.instance_type, []).append(lease)
 
@@ -163,6 +165,7 @@ def _allocate_type(context: _Context, capacity: TypeCapacity) -> TypeAllocation:
         *_findings(capacity, settled, asks),
         *_of_nothing(capacity, context.nothing.get(instance_type, ())),
         *told,
+        *context.unmoved.get(instance_type, ()),
     )
     demand = context.demand.get(instance_type, {})
     return TypeAllocation(instance_type, tuple(holdings), lending.given, demand, findings)
@@ -190,7 +193,10 @@ def _asks(context: _Context, capacity: TypeCapacity, taken: Vector) -> list[Ask]
 def _fixed(context: _Context, capacity: TypeCapacity, promise: TeamPromise, row: ComputeQuotaResource) -> Ask:
     floor = context.floors[promise.team] * in_instances(row, capacity)
     use = context.uses.get((promise.team, row.instance_type))
-    left = trimmed(row, use, context.policy.demand, promise.applied, context.now, floor)
+    lent = Lent(promise.team, capacity, context.policy.leases)
+    left = trimmed(row, use, context.policy.demand, promise.applied, context.now, floor, lent)
+    if left.never_moves:
+        context.unmoved.setdefault(row.instance_type, []).append(never_moves(promise.team, row, context.policy.demand))
     if left.level is not None:
         context.demand.setdefault(row.instance_type, {})[promise.team] = left.level
     adopted = promise.adopted is not None

@@ -4,6 +4,7 @@
 to know edits by hand, how far a quota moved in a period, and which edit was adopted.
 """
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -56,18 +57,34 @@ def remember(
         promise=change.promise,
         began_from=(origin or path_before or before) if change.is_low else None,
         leased=change.leased,
-        demand=change.demand,
+        demand=_demand_before(change, previous) if change.demand is None else change.demand,
         sharing_within_budget=within_budget(change.after, change.sharing_within_budget),
     )
 
 
 def _past(before: ComputeQuotaConfig, previous: AppliedQuota | None, now: datetime) -> PastQuota:
-    """Return what the quota was until now, with what the record of its last write says of it."""
+    """Return what the quota was until now, with what the record of its last write says of it.
+
+    Where that says nothing of demand, or a person changed the quota since, what it held is taken for what demand left.
+    """
     if previous is None:
         return PastQuota(until=now, config=before)
     if not is_same_config(previous.config, before):
-        return PastQuota(until=now, config=before, demand={})
-    return PastQuota(until=now, config=before, leased=previous.leased, demand=previous.demand or {})
+        return PastQuota(until=now, config=before, demand=_counts(before))
+    demand = _counts(before) if previous.demand is None else previous.demand
+    return PastQuota(until=now, config=before, leased=previous.leased, demand=demand)
+
+
+def _counts(config: ComputeQuotaConfig) -> dict[str, int]:
+    return {row.instance_type: row.count for row in config.compute_quota_resources if row.count is not None}
+
+
+def _demand_before(change: Change, previous: AppliedQuota | None) -> Mapping[str, int] | None:
+    """Return what demand left of the promise when the config that a roll back writes stood before; None if unknown."""
+    past = () if previous is None else (previous.history or ())
+    if not past or not isinstance(change.after, ComputeQuotaConfig):
+        return None
+    return past[-1].demand if is_same_config(past[-1].config, change.after) else None
 
 
 def _origin(change: Change, previous: AppliedQuota | None) -> ComputeQuotaConfig | None:

@@ -1,23 +1,45 @@
 """Demand-aware rebalancing: what a team has not used for a whole window goes to the shared pool, and comes back.
 
 Off by default. A fixed promise is lowered towards the most that the team used at any moment of the window and half as
-much again, at most `maxMovePercent` of the promise a day, never below its floor. What the team grows into is its own
-again; when work of it waits, the whole promise is back at once.
+much again, at most `maxMovePercent` of the promise a day, never below its floor. What leases lend to others comes on
+top: it is neither used nor idle. What the team grows into is its own again; when work of it waits, the whole promise is
+back at once.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fractions import Fraction
 from math import ceil
 from typing import Final
 
+from taskgov.allocation.capacity import TypeCapacity
+from taskgov.allocation.leases import active_leases
+from taskgov.allocation.units import in_instances, row_of
+from taskgov.findings import Finding, Severity
 from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaResource
 from taskgov.policy.document import DemandRules
+from taskgov.policy.measured import Lease
+from taskgov.policy.moves import most_moved, smallest_percent
 from taskgov.snapshot.model import AppliedQuota, ObservedUse
 
 RATE_PERIOD: Final = timedelta(days=1)
 """The period for which `maxMovePercent` is the most that may be moved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lent:
+    """What leases take from one team of one instance type, by the clock."""
+
+    team: str
+    capacity: TypeCapacity
+    leases: tuple[Lease, ...] = ()
+
+    def at(self, moment: datetime) -> int:
+        """Return how many instances the team lends to others at a moment; parts of one count as a whole."""
+        mine = (each for each in active_leases(self.leases, moment) if each.from_ == self.team)
+        here = (each for each in mine if each.instance_type == self.capacity.line.instance_type)
+        return ceil(sum(in_instances(row_of(each, each.count), self.capacity) for each in here))
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +50,8 @@ class Trimmed:
     words: str = ""
     level: int | None = None
     """Whole instances that demand leaves; None where it has no say."""
+    never_moves: bool = False
+    """It would be lowered, and `maxMovePercent` of it is less than one instance."""
 
 
 def trimmed(
@@ -37,17 +61,40 @@ def trimmed(
     applied: AppliedQuota | None,
     now: datetime,
     floor: Fraction,
+    lent: Lent,
 ) -> Trimmed:
-    """Return the promise that remains for a team. Promises in parts, and unobserved ones, are left alone."""
+    """Return the promise that remains for a team. Promises in parts, and unobserved ones, are left alone.
+
+    What is lent stays part of the promise beyond what the team itself needs, or the lease could not be given.
+    """
     if not rules.enabled or row.count is None or use is None or use.hours < rules.window_hours or use.pending:
         return Trimmed(row)
-    used = ceil(use.peak_instances)
-    step = int(row.count * Fraction(str(rules.max_move_percent)) / 100)
-    least = max(used + _spare(used), ceil(floor), _most_left(row, applied, now) - step)
+    used, away = ceil(use.peak_instances), lent.at(now)
+    needed = max(used + _spare(used), ceil(floor)) + away
+    step = most_moved(row.count, rules.max_move_percent)
+    least = max(needed, _most_left(row, applied, now, lent) - step)
     if least >= row.count:
-        return Trimmed(row, level=row.count)
+        never = needed < row.count and step == 0 and rules.max_move_percent > 0
+        return Trimmed(row, level=row.count, never_moves=never)
     words = f"used {used} at most in {rules.window_hours} h, {row.count - least} of {row.count} lent to the shared pool"
     return Trimmed(row.model_copy(update={"count": least}), words, least)
+
+
+def never_moves(team: str, row: ComputeQuotaResource, rules: DemandRules) -> Finding:
+    """Return the finding about an idle promise too small for `maxMovePercent` to move an instance of it."""
+    count, percent = row.count or 0, smallest_percent(row.count or 0)
+    because = (
+        f"{team} does not use all of its {count} {row.instance_type}, and demand never moves any: "
+        f"{rules.max_move_percent:g} % of {count} is less than one instance."
+    )
+    remedy = f"set demand.maxMovePercent to {percent:g} or more, or lower the promise"
+    evidence: dict[str, str | float] = {
+        "instanceType": row.instance_type,
+        "promised": count,
+        "maxMovePercent": rules.max_move_percent,
+        "smallestPercent": percent,
+    }
+    return Finding("demand-never-moves", Severity.INFO, team, because, remedy, evidence)
 
 
 def observed(uses: Iterable[ObservedUse]) -> dict[tuple[str, str], ObservedUse]:
@@ -60,23 +107,25 @@ def _spare(used: int) -> int:
     return max(1, ceil(used / 2))
 
 
-def _most_left(row: ComputeQuotaResource, applied: AppliedQuota | None, now: datetime) -> int:
+def _most_left(row: ComputeQuotaResource, applied: AppliedQuota | None, now: datetime, lent: Lent) -> int:
     """Return the most that demand left of the promise within the rate period, whatever was granted of it.
 
-    A shortage, a lease or an edit makes a quota smaller, and is no step of demand. Where a write did not record what
-    demand left, its quota is taken for that; before the first write, and where the past cannot be read, the promise.
+    A shortage, a lease or an edit makes a quota smaller, and is no step of demand: a write whose record names no level
+    of the type left the whole promise. Where a write recorded no level at all, its quota is taken for that, with what
+    it lent; before the first write, and where the past cannot be read, the promise.
     """
     promised = row.count or 0
     if applied is None or applied.history is None:
         return promised
-    levels = [_level(row, applied.config, applied.demand)]
+    if applied.demand is None:
+        levels = [_held(row, applied.config) + lent.at(applied.at)]
+    else:
+        levels = [applied.demand.get(row.instance_type, promised)]
     recent = (past for past in applied.history if past.until > now - RATE_PERIOD)
-    levels += (promised if past.demand is None else _level(row, past.config, past.demand) for past in recent)
+    levels += (promised if past.demand is None else past.demand.get(row.instance_type, promised) for past in recent)
     return max(levels)
 
 
-def _level(row: ComputeQuotaResource, config: ComputeQuotaConfig, demand: Mapping[str, int] | None) -> int:
-    if demand is not None and row.instance_type in demand:
-        return demand[row.instance_type]
+def _held(row: ComputeQuotaResource, config: ComputeQuotaConfig) -> int:
     held = [each.count or 0 for each in config.compute_quota_resources if each.instance_type == row.instance_type]
     return max(held, default=row.count or 0)

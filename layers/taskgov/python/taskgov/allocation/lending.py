@@ -8,9 +8,9 @@ from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.holding import Holding
 from taskgov.allocation.leases import LeaseRefusedError, Lenders, Lending, lend, refused_as, unit_after
 from taskgov.allocation.parts import Vector
-from taskgov.allocation.settle import Ask, in_instances
+from taskgov.allocation.settle import Ask
 from taskgov.allocation.sources import Cause
-from taskgov.allocation.units import vector_of
+from taskgov.allocation.units import in_instances, vector_of
 from taskgov.findings import Finding, Severity
 from taskgov.policy.measured import Lease
 

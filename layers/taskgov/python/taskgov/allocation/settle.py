@@ -105,13 +105,6 @@ def settle(
     return _Shortage(capacity, asks, left).settlement()
 
 
-def in_instances(row: ComputeQuotaResource, capacity: TypeCapacity) -> Fraction:
-    """Return how many instances a row takes, by its largest resource."""
-    per_instance = capacity.per_instance
-    vector = need(row, capacity.resources) or {}
-    return max((Fraction(n, per_instance[r]) for r, n in vector.items() if per_instance.get(r)), default=Fraction(0))
-
-
 class _Shortage:
     """Cuts the promises on one type to what is left of it."""
 

@@ -62,6 +62,13 @@ def vector_of(row: ComputeQuotaResource, capacity: TypeCapacity | None) -> Vecto
     return need(row, capacity.resources)
 
 
+def in_instances(row: ComputeQuotaResource, capacity: TypeCapacity) -> Fraction:
+    """Return how many instances a row takes, by its largest resource."""
+    per_instance = capacity.per_instance
+    vector = vector_of(row, capacity) or {}
+    return max((Fraction(n, per_instance[r]) for r, n in vector.items() if per_instance.get(r)), default=Fraction(0))
+
+
 def most_units(measured: Measured, capacity: TypeCapacity, vector: Vector, basis: CapacityBasis) -> int:
     """Return the most whole units for which a vector has room, each with all that it brings by ratio."""
     resource, size = _main_resource(measured)

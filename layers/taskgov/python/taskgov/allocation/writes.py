@@ -145,7 +145,6 @@ class _Sums:
             gpus_after=gpus,
             is_low=True,
             leased=None,
-            demand=None,
             because=f"{whole.because}; first of two writes: what it gives",
         )
         second = replace(

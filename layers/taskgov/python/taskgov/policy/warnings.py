@@ -10,6 +10,7 @@ from taskgov.hyperpod.instance_types import InstanceTypeTable, unknown_type_find
 from taskgov.hyperpod.model import SharingStrategy, Switch
 from taskgov.policy.document import PolicyDocument
 from taskgov.policy.measured import WHOLE_WITHIN, Unit
+from taskgov.policy.moves import most_moved, smallest_percent
 from taskgov.policy.rules import Draft
 from taskgov.policy.violations import Location, path_of
 
@@ -31,6 +32,7 @@ def policy_warnings(draft: Draft, place: Place = path_of) -> tuple[Finding, ...]
         *_limits_that_round_to_nothing(draft.document, table),
         *_teams_without_promise(draft.document, place),
         *_nobody_keeps_the_remainder(draft.document),
+        *_promises_that_demand_never_moves(draft, place),
     )
 
 
@@ -168,6 +170,22 @@ def _nobody_keeps_the_remainder(document: PolicyDocument) -> Iterator[Finding]:
         remedy = "Set schedulerConfig.IdleResourceSharing to Enabled, or name a team of your own as the pool."
         evidence = {"IdleResourceSharing": str(scheduler.idle_resource_sharing or "not set")}
         yield _warning("nobody-keeps-remainder", "sharedPool.native", because, remedy, evidence)
+
+
+def _promises_that_demand_never_moves(draft: Draft, place: Place) -> Iterator[Finding]:
+    """Warn of fixed promises of which `maxMovePercent` is less than one instance: demand leaves them as they are.
+
+    A team always keeps one instance, so that a promise of one has nothing to move.
+    """
+    rules = draft.document.demand
+    percent = rules.max_move_percent
+    for location, _, promised in draft.promises() if rules.enabled and percent else ():
+        count = promised.count or 0
+        if count > 1 and not most_moved(count, percent):
+            because = f"Demand never moves any of {count} {promised.instance_type}: {percent:g} % is less than one."
+            evidence: Evidence = {"instanceType": promised.instance_type, "promised": count}
+            remedy = f"Set demand.maxMovePercent to {smallest_percent(count):g} or more."
+            yield _warning("demand-never-moves", place((*location, "Count")), because, remedy, evidence)
 
 
 def _warning(code: str, subject: str, because: str, remedy: str, evidence: Evidence) -> Finding:

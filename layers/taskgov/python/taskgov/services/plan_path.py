@@ -103,4 +103,5 @@ def undone(change: Change, path: QuotaPath) -> Change:
         gpus_after=change.gpus_before,
         is_low=earlier.is_low if earlier else change.began_from is not None,
         leased=earlier.leased if earlier else None,
+        demand=earlier.demand if earlier else None,
     )
