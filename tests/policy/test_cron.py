@@ -47,6 +47,7 @@ def test_sunday_is_nought_and_seven() -> None:
         ("60 9 * * *", "minute: '60' is not from 0 to 59"),
         ("0 24 * * *", "hour"),
         ("0 9 0 * *", "day of month"),
+        ("0 9 32 * *", "day of month: '32' is not from 1 to 31"),
         ("0 9 * 13 *", "month"),
         ("0 9 * * 8", "day of week"),
         ("0 9 * * friday", "day of week: 'friday'"),
