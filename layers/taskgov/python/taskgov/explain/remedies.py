@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 from taskgov.explain.amounts import accelerators, words
 from taskgov.explain.case import Case
+from taskgov.explain.more_quota import least, least_more_quota
 from taskgov.explain.nodes import offered_by_nodes
 from taskgov.explain.trial import Trial
 from taskgov.kueue.usage import usage_of
@@ -100,27 +101,28 @@ def _enough(trial: Trial, holders: list[str]) -> tuple[str, ...]:
 
 
 def _more_quota(trial: Trial) -> Iterator[Remedy]:
-    for added, world in _enlarged(trial, trial.with_quota):
-        runs, victims = trial.runs(world)
-        if runs:
-            preempts = tuple(map(trial.case.shown, victims))
-            because = f"the quota of {trial.case.named.team} rises by {_told(added)}{_preempting(preempts)}"
-            yield Remedy("quota", because + _machines(trial.case, added), (), added, preempts)
-            return
+    added = least_more_quota(trial)
+    if added is None:
+        return
+    preempts = tuple(map(trial.case.shown, trial.runs(trial.with_quota(added))[1]))
+    because = f"the quota of {trial.case.named.team} rises by {_amounts(added)}{_preempting(preempts)}"
+    yield Remedy("quota", because + _machines(trial.case, added), (), added, preempts)
 
 
 def _higher_borrow_limit(trial: Trial) -> Iterator[Remedy]:
     limits = {key: quota.borrowing_limit for key, quota in trial.queue.quotas.items()}
     if trial.queue.cohort is None:
         return
-    for added, world in _enlarged(trial, trial.with_borrow_limit):
-        runs, victims = trial.runs(world)
+    for enough, world in _enlarged(trial, trial.with_borrow_limit):
+        if not trial.runs(world)[0]:
+            continue
+        added = least(enough, lambda more: trial.runs(trial.with_borrow_limit(more))[0])
         reached = {key: limit + more for key, more in added.items() if (limit := limits.get(key)) is not None}
-        if runs and reached:
-            preempts = tuple(map(trial.case.shown, victims))
+        if reached:
+            preempts = tuple(map(trial.case.shown, trial.runs(trial.with_borrow_limit(added))[1]))
             because = f"the borrow limit of {trial.case.named.team} is {_told(reached)}{_percent(trial, reached)}"
             yield Remedy("borrow-limit", because + _preempting(preempts), (), reached, preempts)
-            return
+        return
 
 
 def _enlarged(
@@ -138,6 +140,12 @@ def _enlarged(
 
 
 # Words
+
+
+def _amounts(amounts: Mapping[FlavorResource, int]) -> str:
+    """Say every amount, accelerators first."""
+    some = sorted(amounts.items(), key=lambda each: (not is_accelerator(split(each[0])[1]), each))
+    return ", ".join(f"{words(split(key)[1], amount)} of {split(key)[0]}" for key, amount in some)
 
 
 def _told(amounts: Mapping[FlavorResource, int]) -> str:

@@ -2,8 +2,16 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from taskgov.allocation.written import NEVER_IN_FORCE, table_of
+from taskgov.explain.raised import raised
+from taskgov.hyperpod.borrowing import flavor_quotas
+from taskgov.hyperpod.instance_types import InstanceTypeTable
+from taskgov.hyperpod.model import ComputeQuota
+from taskgov.hyperpod.names import cluster_queue_of
+from taskgov.kueue.render import render
 from taskgov.quantities import format_quantity, is_accelerator
 from taskgov.scheduling import World
 from taskgov.scheduling.assignment import FIT
@@ -18,13 +26,35 @@ Entry = Mapping[str, Any]
 """One resource of one flavor in a ClusterQueue: name, nominalQuota, borrowingLimit."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Trial:
-    """A waiting workload, its queue, and the scheduler that is asked."""
+    """A waiting workload, its queue, and the scheduler that is asked.
+
+    The worlds with another queue are one and the same copy: look at one before the next is asked for.
+    """
 
     case: "Case"
     queue: ClusterQueue
     queue_object: "KubernetesObject"
+
+    @cached_property
+    def table(self) -> InstanceTypeTable:
+        """The instance types as the policy document knows them."""
+        return table_of(self.case.snapshot)
+
+    @cached_property
+    def quota(self) -> ComputeQuota | None:
+        """The compute quota that the queue is rendered from; None for a queue that has none, or an unknown type."""
+        for quota in self.case.snapshot.quotas:
+            team = quota.compute_quota_target.team_name
+            if cluster_queue_of(team) == self.queue.name and quota.status not in NEVER_IN_FORCE:
+                rows = quota.compute_quota_config.compute_quota_resources
+                return quota if all(row.instance_type in self.table for row in rows) else None
+        return None
+
+    @cached_property
+    def _copy(self) -> World:
+        return self.case.world.copy()
 
     def runs(self, world: World) -> tuple[bool, tuple[str, ...]]:
         """Say whether the workload, were it the next, would run in a world, and whom it would preempt for that."""
@@ -42,6 +72,11 @@ class Trial:
 
     def missing(self, world: World) -> dict[FlavorResource, int]:
         """Return what it lacks in a world, on the instance type that lacks the fewest accelerators."""
+        by_flavor = self.missing_by_flavor(world)
+        return by_flavor.get(fewest_accelerators(by_flavor) or "", {})
+
+    def missing_by_flavor(self, world: World) -> dict[str, dict[FlavorResource, int]]:
+        """Return what it lacks in a world, by instance type."""
         by_flavor: dict[str, dict[FlavorResource, int]] = {}
         assignment = world.assign(self.case.item, self.queue.name)
         for attempt in (attempt for pods in assignment.pod_sets for group in pods.attempts for attempt in group):
@@ -49,16 +84,39 @@ class Trial:
                 if isinstance(reason, InsufficientQuota | InsufficientUnusedQuota):
                     lacks, key = by_flavor.setdefault(attempt.flavor, {}), f"{attempt.flavor}/{reason.resource}"
                     lacks[key] = max(lacks.get(key, 0), _missing(reason))
-        return min(by_flavor.values(), key=lambda lacks: (_accelerators(lacks), sorted(lacks)), default={})
+        return by_flavor
 
     def with_quota(self, added: Mapping[FlavorResource, int]) -> World:
-        """Return the world in which the team's queue has so much more quota."""
+        """Return the world in which the team has so much more quota, in base units.
+
+        The queue is rendered from the raised quota as HyperPod would: what is not promised follows by ratio, a borrow
+        limit in percent rises with the quota. A queue without a compute quota gets the amounts and keeps its limits.
+        """
+        if self.quota is not None:
+            config = raised(self.quota.compute_quota_config, added, self.table)
+            [queue] = render(
+                (self.quota.model_copy(update={"compute_quota_config": config}),), None, self.table
+            ).cluster_queues
+            self._copy.apply(queue)
+            return self._copy
 
         def more(key: FlavorResource, resource: str, entry: Entry) -> Entry:
             nominal = self.queue.quotas[key].nominal + added.get(key, 0)
             return {**entry, "nominalQuota": format_quantity(resource, nominal)}
 
         return self._with(more)
+
+    def risen(self, added: Mapping[FlavorResource, int], key: FlavorResource) -> int:
+        """Return how much more of one resource the raised quota has, with what follows by ratio; in base units."""
+        return self._nominal(added, key) - self._nominal({}, key)
+
+    def _nominal(self, added: Mapping[FlavorResource, int], key: FlavorResource) -> int:
+        if self.quota is None:
+            return added.get(key, 0)
+        instance_type, resource = split(key)
+        config = raised(self.quota.compute_quota_config, added, self.table)
+        flavors = flavor_quotas(config, self.table)
+        return sum(one.nominal.get(resource, 0) for one in flavors if one.instance_type == instance_type)
 
     def with_borrow_limit(self, added: Mapping[FlavorResource, int]) -> World:
         """Return the world in which the team may borrow so much more, where its borrowing is limited."""
@@ -79,7 +137,7 @@ class Trial:
 
         spec = self.queue_object["spec"]
         groups = [{**group, "flavors": [changed(one) for one in group["flavors"]]} for group in spec["resourceGroups"]]
-        world = self.case.world.copy()
+        world = self._copy
         world.apply({**self.queue_object, "kind": "ClusterQueue", "spec": {**spec, "resourceGroups": groups}})
         return world
 
@@ -90,5 +148,11 @@ def _missing(reason: InsufficientQuota | InsufficientUnusedQuota) -> int:
     return reason.before + reason.request - reason.capacity
 
 
-def _accelerators(lacks: Mapping[FlavorResource, int]) -> int:
-    return sum(amount for key, amount in lacks.items() if is_accelerator(split(key)[1]))
+def fewest_accelerators(by_flavor: Mapping[str, Mapping[FlavorResource, int]]) -> str | None:
+    """Return the instance type on which the fewest accelerators are meant; None where there is none."""
+    return min(by_flavor, key=lambda name: (accelerators_in(by_flavor[name]), sorted(by_flavor[name])), default=None)
+
+
+def accelerators_in(amounts: Mapping[FlavorResource, int]) -> int:
+    """Return how many accelerators these are; a partition of one counts as one."""
+    return sum(amount for key, amount in amounts.items() if is_accelerator(split(key)[1]))
