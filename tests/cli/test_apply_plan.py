@@ -64,7 +64,19 @@ def test_a_plan_whose_second_write_fails_is_taken_back(planned: World, plan: str
     answer = data("apply", plan, "--yes")
     assert (answer["ended"]["outcome"], planned.quotas()) == ("rolled-back", {})
     assert "no more quotas" in answer["ended"]["error"]
-    assert data("history", "ml-cluster")[0]["outcome"] == "rolled-back"
+    last = data("history", "ml-cluster")[0]
+    assert (last["outcome"], last["planId"], answer["ended"]["plan_id"]) == ("rolled-back", plan, plan)
+
+
+def test_a_plan_has_one_id_wherever_it_is_shown(planned: World, plan: str, tmp_path: Path) -> None:
+    file = str(tmp_path / "s.json")
+    taskgov("snapshot", "ml-cluster", "--stack", "taskgov", "-o", file)
+    shown = taskgov("apply", plan).stdout
+    assert f"Plan {plan} for cluster ml-cluster" in shown
+    assert f"Plan {plan} for cluster ml-cluster" in taskgov("plan", "--snapshot", file).stdout
+    assert data("audit", "--snapshot", file)["header"]["planId"] == plan
+    assert data("what-if", "--snapshot", file)["plan"]["plan_id"] == plan
+    assert planned.quotas() == {}
 
 
 def test_a_plan_is_not_written_when_the_world_moved(planned: World, plan: str) -> None:
@@ -80,9 +92,8 @@ def test_a_plan_that_another_person_has_to_approve_is_left_to_the_runs_that_ask_
     planned: World, plan: str, tmp_path: Path
 ) -> None:
     taskgov("apply", "--policy", file_of(planned, tmp_path, guardrails={"approveAbove": {"changedGpus": 0}}), "--yes")
-    asks = last_plan()
-    assert asks != plan
-    result = taskgov("apply", asks, "--yes")
+    assert last_plan() == plan  # who has to be asked is no part of what it changes
+    result = taskgov("apply", plan, "--yes")
     assert (result.exit_code, "ApplyMode=apply" in result.stderr, planned.quotas()) == (1, True, {})
 
 
@@ -101,8 +112,19 @@ def test_a_plan_that_was_left_unwritten_is_written_under_the_lock_and_recorded(p
     assert (answer["ended"]["outcome"], counts(planned)) == ("applied", AFTER)
     run = next(run for run in data("history", "ml-cluster") if run["outcome"] == "applied")
     assert (run["applied"], run["cause"]["what"]) == (2, f"plan {plan} applied by hand")
+    assert (run["planId"], answer["ended"]["plan_id"], answer["plan"]["plan_id"]) == (plan, plan, plan)
     assert run["cause"]["by"] == "arn:aws:iam::111122223333:user/operator"
     planned.stack.run_until_quiet()
     assert data("history", "ml-cluster")[0]["outcome"] == "nothing-to-do"  # the stack sees what it would have done
-    rolled = data("rollback", run["planId"], "--yes")
+    rolled = data("rollback", plan, "--yes")
     assert (rolled["written"], rolled["error"]) == (2, None)
+
+
+def test_a_plan_that_was_taken_back_is_written_again_under_the_same_name(planned: World) -> None:
+    """Nobody is promised anything now, as before the plan, so that it is the same plan."""
+    taken_back = last_plan()
+    again = data("apply", taken_back, "--yes")
+    assert (again["ended"], counts(planned)) == (
+        {"outcome": "applied", "plan_id": taken_back, "error": None},
+        AFTER,
+    )

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from taskgov.allocation.codec import plan_to_json
 from taskgov.allocation.planner import plan_quotas
-from taskgov.services.plan_quotas import KEY
+from taskgov.services.plan_quotas import keep_plan
 from taskgov_cli.applying import document
 from taskgov_cli.applying.document import Ended, Written, wait_for_run
 from tests.support.lab import Lab
@@ -32,13 +31,14 @@ def run(outcome: str, plan: str | None, began: int, ended: int) -> dict[str, Any
 
 def ended(monkeypatch: pytest.MonkeyPatch, *newest_first: dict[str, Any]) -> Ended | None:
     """Return what is told of these runs, without waiting for others."""
-    documents = InMemoryDocuments()
+    documents, places = InMemoryDocuments(), dict[str, dict[str, str]]()
     plan = plan_quotas(Lab().team("team-a", 2).machines(2).snapshot(), mode="apply")
     for plan_id, version in ((OURS, "version-2"), (OLDER, "version-1")):
-        body = plan_to_json(replace(plan, plan_id=plan_id, policy_version=version))
-        documents.put(KEY.format(cluster="ml-cluster", plan=plan_id), body, "application/json")
+        kept = keep_plan(documents, replace(plan, plan_id=plan_id, policy_version=version))
+        places[plan_id] = {"plan": kept.model_dump_json()}
     table = SimpleNamespace(get_item=lambda **_: {})
-    monkeypatch.setattr(document, "runs", lambda *_: iter(newest_first))
+    known = [each | places.get(each.get("planId", ""), {}) for each in newest_first]
+    monkeypatch.setattr(document, "runs", lambda *_: iter(known))
     return wait_for_run(cast("Deployed", SimpleNamespace(documents=documents, table=table)), WRITTEN, 0, print)
 
 

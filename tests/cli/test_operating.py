@@ -30,12 +30,13 @@ def asking() -> Iterator[World]:
 
 
 def test_an_approved_plan_is_applied_and_the_approver_is_on_record(asking: World) -> None:
-    result = taskgov("approve", pending_plan(asking))
+    plan = pending_plan(asking)
+    result = taskgov("approve", plan)
     asking.stack.run_until_quiet()
     assert (result.exit_code, counts(asking)) == (0, BEFORE)
     (run,) = data("history", "ml-cluster")
-    assert run["outcome"] == "applied"
-    assert "approved by arn:aws:iam::111122223333:user/operator" in run["cause"]["what"]
+    assert (run["outcome"], run["planId"]) == ("applied", plan)
+    assert f"plan {plan} approved by arn:aws:iam::111122223333:user/operator" in run["cause"]["what"]
 
 
 def test_a_rejected_plan_is_not_applied_and_says_by_whom(asking: World) -> None:

@@ -27,7 +27,7 @@ def test_the_plan_is_stored_and_the_same_snapshot_gives_the_same_bytes() -> None
     request = request_for(documents, Snapshot(ClusterFacts("ml-cluster", CLUSTER_ARN), NOON))
     first, again = (PlanQuotas(documents)(request) for _ in range(2))
     assert first == again
-    assert first.plan.key == f"plans/ml-cluster/{first.plan_id}.json"
+    assert first.plan.key == f"plans/ml-cluster/{first.plan_id}/{first.plan.sha256[:16]}.json"
     assert plan_from_json(documents.get(first.plan)).plan_id == first.plan_id
 
 

@@ -162,10 +162,7 @@ def _job(place: Deployed, plan_id: str, cluster: str | None) -> Rollback:
             if run.get("planId") == plan_id:
                 pointer = Pointer.model_validate_json(run["plan"])
                 return Rollback(place, plan_from_json(place.documents.get(pointer)), pointer, caller())
-    raise RefusedError(
-        f"no run on record ended with plan {plan_id} (an approved plan is made anew, with an id of its own); "
-        "runs and their plans: taskgov history CLUSTER"
-    )
+    raise RefusedError(f"no run on record ended with plan {plan_id}; runs and their plans: taskgov history CLUSTER")
 
 
 def _as_data(

@@ -17,10 +17,10 @@ from botocore.exceptions import ClientError
 from taskgov.adapters.clock import SystemClock
 from taskgov.adapters.errors import translated
 from taskgov.adapters.s3 import POLICY_KEY
-from taskgov.allocation.codec import changes_sha256, plan_from_json
+from taskgov.allocation.codec import plan_from_json
 from taskgov.bootstrap.aws import CONFIG
+from taskgov.contracts.steps import Pointer
 from taskgov.errors import NotFoundError
-from taskgov.services.plan_quotas import KEY
 from taskgov_cli.deployed import RefusedError
 from taskgov_cli.history import runs
 
@@ -110,7 +110,7 @@ def _run_of(place: Deployed, written: Written) -> Ended | None:
     for run in runs(place, written.cluster_arn):  # newest first
         if datetime.fromisoformat(str(run["endedAt"])) < written.at:
             break
-        plan = _plan(place, written, run.get("planId"))
+        plan = _plan(place, run.get("plan"))
         if plan is None and datetime.fromisoformat(str(run["startedAt"])) < written.at:
             continue  # it failed before it had planned, and had begun before
         if plan is not None and plan.policy_version != written.version:
@@ -128,15 +128,14 @@ def _asked(place: Deployed, written: Written, unasked: Ended | None) -> Ended | 
     with translated(f"see what is asked for on {written.cluster_name}"):
         key = {"pk": f"CLUSTER#{written.cluster_arn}", "sk": "STATE"}
         state = place.table.get_item(Key=key, ConsistentRead=True).get("Item", {})
-    asked = _plan(place, written, state.get("askedPlan"))
+    asked = _plan(place, state.get("askedDocument"))
     if asked is None:
         return None
-    own = None if unasked is None else _plan(place, written, unasked.plan_id)
-    is_same = own is not None and changes_sha256(own) == changes_sha256(asked)
+    is_same = unasked is not None and unasked.plan_id == asked.plan_id
     return Ended(NEEDS_APPROVAL, asked.plan_id) if is_same or asked.policy_version == written.version else None
 
 
-def _plan(place: Deployed, written: Written, plan_id: object) -> Plan | None:
-    """Return a stored plan of the cluster; None without an id, and for a plan that is not kept any more."""
-    body = None if plan_id is None else place.documents.find(KEY.format(cluster=written.cluster_name, plan=plan_id))
+def _plan(place: Deployed, pointer: object) -> Plan | None:
+    """Return a stored plan; None where no place is on record, and for a plan that is not kept any more."""
+    body = None if pointer is None else place.documents.find(Pointer.model_validate_json(str(pointer)).key)
     return None if body is None else plan_from_json(body)

@@ -7,18 +7,18 @@ through, and nobody has to be asked. A write that fails, or does not take effect
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from taskgov.adapters.clock import SystemClock
-from taskgov.allocation.codec import changes_sha256, plan_from_json, plan_to_json
+from taskgov.allocation.codec import changes_sha256, plan_from_json
 from taskgov.allocation.plan import Outcome
 from taskgov.allocation.planner import plan_quotas
 from taskgov.contracts.steps import Cause, Direction, Pointer
 from taskgov.errors import GovernanceError
 from taskgov.ports import RunRecord
 from taskgov.services.plan_path import first_writes, wave_ends
-from taskgov.services.plan_quotas import KEY
+from taskgov.services.plan_quotas import keep_plan
 from taskgov_cli import snapshots
 from taskgov_cli.applying.document import Ended
 from taskgov_cli.deployed import RefusedError
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from taskgov_cli.deployed import Deployed
     from taskgov_cli.manual_lock import Held
 
-LEFT_UNWRITTEN: Final = frozenset({"planned"})
-"""Outcomes of runs whose plan was written by nobody, and stopped by nobody."""
+LEFT_UNWRITTEN: Final = frozenset({"planned", "rolled-back"})
+"""Outcomes of runs whose plan is not in force, and was stopped by nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,11 @@ class OnePlan:
     by: str
 
     def again(self) -> Plan:
-        """Return the plan made anew, as `apply` mode judges it. Raises RefusedError unless it has the same changes."""
+        """Return the plan made anew, as `apply` mode judges it.
+
+        It keeps the id of the plan that was named, also when nothing is left to change. Raises RefusedError when it has
+        other changes.
+        """
         snapshot = snapshots.live(self.plan.cluster_arn, self.stack, self.context)
         fresh = plan_quotas(snapshot, mode="apply")
         if fresh.changes and changes_sha256(fresh) != changes_sha256(self.plan):
@@ -56,7 +60,7 @@ class OnePlan:
                 f"the changes of plan {self.plan.plan_id} are not what would be changed now: the cluster or the "
                 f"document moved. Ask for a new plan: taskgov reconcile {self.plan.cluster_name}"
             )
-        return fresh
+        return replace(fresh, plan_id=self.plan.plan_id)
 
     def run(self) -> Ended:
         """Write it. Raises RefusedError, GovernanceError."""
@@ -72,8 +76,7 @@ class OnePlan:
                 )
             if fresh.outcome is not Outcome.APPLY:
                 return Ended(fresh.outcome.value, fresh.plan_id)
-            key = KEY.format(cluster=fresh.cluster_name, plan=fresh.plan_id)
-            pointer = self.place.documents.put(key, plan_to_json(fresh), "application/json")
+            pointer = keep_plan(self.place.documents, fresh)
             ended, written = _write(ManualWrites(self.place, fresh.cluster_arn, pointer, held), fresh)
             self.place.state.record_run(self._record(held, started, pointer, ended, written))
         return ended

@@ -1,7 +1,8 @@
-"""A plan as bytes and back, and the digest of its changes alone.
+"""A plan as bytes and back, the digest of its changes alone, and the id that follows from it.
 
 Services store plans and read them back change by change; a person approves the digest of the changes, so that an
-approval holds exactly as long as the changes stay the same, whatever else the world does.
+approval holds exactly as long as the changes stay the same, whatever else the world does. The id does the same: a plan
+that is made again, in another mode or on a newer snapshot, keeps its id as long as it changes the same.
 """
 
 import hashlib
@@ -35,6 +36,12 @@ def changes_sha256(plan: Plan) -> str:
     ends = [(key, path[0], path[-1]) for key, path in sorted(paths.items())]
     data = [(key, _written(first, _AFTER), _written(last, _BEFORE)) for key, first, last in ends]
     return hashlib.sha256(_canonical(data)).hexdigest()
+
+
+def plan_id_of(plan: Plan) -> str:
+    """Return what a plan is called: by its cluster and its changes; one that changes nothing, by its snapshot."""
+    what = f"{plan.cluster_arn} {changes_sha256(plan)}" if plan.changes else plan.snapshot_sha256
+    return f"plan-{hashlib.sha256(what.encode()).hexdigest()[:16]}"
 
 
 _SAID: Final = {"because", "reason", "guardrails", "preempts"}

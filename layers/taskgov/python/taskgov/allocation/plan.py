@@ -229,7 +229,11 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The answer of one planning run. `plan_id` and the byte form depend on the snapshot and the mode only."""
+    """The answer of one planning run. The byte form depends on the snapshot, the mode and the approval only.
+
+    `plan_id` depends on the cluster and on what becomes of each quota, and on nothing else: the plan that was shown,
+    the one that was approved and the one that was written are one plan as long as they change the same.
+    """
 
     plan_id: str
     cluster_name: str

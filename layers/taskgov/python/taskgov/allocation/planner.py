@@ -4,7 +4,6 @@
 in which a plan was applied has no changes.
 """
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -20,7 +19,7 @@ from taskgov.allocation.budgets import (
 )
 from taskgov.allocation.capacity import TypeCapacity, count_capacity
 from taskgov.allocation.changes import quota_sums
-from taskgov.allocation.codec import changes_sha256
+from taskgov.allocation.codec import changes_sha256, plan_id_of
 from taskgov.allocation.desired import MAX_ROWS, Desired, Wishes
 from taskgov.allocation.goals import deletion_goals, goals_of, wanted_goals
 from taskgov.allocation.guardrails import Judged, judge
@@ -69,7 +68,7 @@ def plan_quotas(
     capacities = _capacities(snapshot, table)
     work = _work(snapshot, capacities, table)
     plan = _plan(snapshot, mode, capacities, work)
-    return replace(plan, outcome=_outcome(plan, work.judged, approved_changes))
+    return replace(plan, plan_id=plan_id_of(plan), outcome=_outcome(plan, work.judged, approved_changes))
 
 
 def _table(snapshot: Snapshot, instance_types: InstanceTypeTable | None) -> InstanceTypeTable:
@@ -219,12 +218,11 @@ def _wishes(
 
 
 def _plan(snapshot: Snapshot, mode: Mode, capacities: Mapping[str, TypeCapacity], work: _Work) -> Plan:
-    digest = snapshot_sha256(snapshot)
     return Plan(
-        plan_id=f"plan-{hashlib.sha256(f'{digest} {mode}'.encode()).hexdigest()[:16]}",
+        plan_id="",
         cluster_name=snapshot.cluster.name,
         cluster_arn=snapshot.cluster.arn,
-        snapshot_sha256=digest,
+        snapshot_sha256=snapshot_sha256(snapshot),
         policy_version=snapshot.policy_version,
         mode=mode,
         outcome=Outcome.NOTHING_TO_DO,

@@ -1,16 +1,18 @@
 """Plan a cluster's quotas from a stored snapshot, and store the plan."""
 
 from dataclasses import dataclass
+from hashlib import sha256
 
 from taskgov.allocation.codec import changes_sha256, plan_to_json
 from taskgov.allocation.plan import Outcome, Plan
 from taskgov.allocation.planner import plan_quotas
-from taskgov.contracts.steps import PlanQuotasRequest, PlanQuotasResult
+from taskgov.contracts.steps import PlanQuotasRequest, PlanQuotasResult, Pointer
 from taskgov.ports import DocumentStore
 from taskgov.services.plan_path import paths, wave_ends
 from taskgov.snapshot.codec import snapshot_from_json
 
-KEY = "plans/{cluster}/{plan}.json"
+KEY = "plans/{cluster}/{plan}/{digest}.json"
+"""Plans of one id change the same; they are made on different snapshots and are kept each by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +25,10 @@ class PlanQuotas:
         """Return the outcome and where the plan is. The same snapshot gives the same plan, byte for byte."""
         snapshot = snapshot_from_json(self.documents.get(request.snapshot))
         plan = plan_quotas(snapshot, mode=request.apply_mode, approved_changes=request.approved_changes)
-        key = KEY.format(cluster=plan.cluster_name, plan=plan.plan_id)
         return PlanQuotasResult(
             outcome=plan.outcome,
             plan_id=plan.plan_id,
-            plan=self.documents.put(key, plan_to_json(plan), "application/json"),
+            plan=keep_plan(self.documents, plan),
             change_count=len(plan.changes),
             wave_count=len(wave_ends(plan.changes)),
             waves=wave_ends(plan.changes),
@@ -35,6 +36,13 @@ class PlanQuotas:
             summary=summary(plan),
             recheck_at=plan.recheck_at,
         )
+
+
+def keep_plan(documents: DocumentStore, plan: Plan) -> Pointer:
+    """Store a plan where no other plan is stored."""
+    body = plan_to_json(plan)
+    key = KEY.format(cluster=plan.cluster_name, plan=plan.plan_id, digest=sha256(body).hexdigest()[:16])
+    return documents.put(key, body, "application/json")
 
 
 def summary(plan: Plan) -> str:
