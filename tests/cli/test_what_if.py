@@ -84,6 +84,15 @@ def test_nodes_lost_and_added_are_counted(runner: CliRunner, snapshot: str) -> N
     [
         (["--lose-nodes", "four"], "'four' is not of the form 4xml.p5.48xlarge"),
         (["--set", "team-a=4"], "not of the form team-a.ml.p5.48xlarge=6"),
+        (
+            ["--set", "team-a.ml.g5.8xlarge:gpus=4"],
+            "'team-a.ml.g5.8xlarge:gpus=4': 'gpus' is none of accelerators, vcpu",
+        ),
+        (["--set", "team-a.ml.g5.8xlarge=four"], "'four' is not a number such as 6"),
+        (["--set", "team-a.ml.g5.8xlarge=-1"], "--set 'team-a.ml.g5.8xlarge=-1': must be from 0 to 10,000,000"),
+        (["--set", "team-a.ml.g5.8xlarge:accelerators=0.5"], "must be a whole number"),
+        (["--set", "team-a.ml.g5.9xlarge=1"], "no instance type is called ml.g5.9xlarge; did you mean ml.g5"),
+        (["--weight", "team-a=101"], "--weight 'team-a=101': must be from 0 to 100"),
         (["--weight", "team-a"], "not of the form team-b=50"),
         (["--weight", "team-c=4"], "no team is called team-c"),
         (["--lose-nodes", "9xml.g5.8xlarge"], "8 are healthy"),
@@ -94,6 +103,21 @@ def test_what_is_not_understood_says_the_form(
 ) -> None:
     result = runner.invoke(app, ["what-if", "-s", snapshot, *arguments])
     assert (result.exit_code, said in " ".join(result.output.replace("│", " ").split())) == (2, True), result.output
+
+
+def test_all_that_is_wrong_is_said_at_once(runner: CliRunner, snapshot: str) -> None:
+    wrong = ["--set", "team-x.ml.g5.8xlarge=1", "--set", "team-a=2", "--weight", "team-y=5", "--lose-nodes", "2"]
+    result = runner.invoke(app, ["what-if", "-s", snapshot, *wrong])
+    words = " ".join(result.output.replace("│", " ").split())
+    assert result.exit_code == 2
+    for said in ("no team is called team-x", "'team-a=2' is not of the form", "team-y", "'2' is not of the form"):
+        assert said in words
+
+
+def test_a_quota_is_supposed_in_parts(runner: CliRunner, snapshot: str) -> None:
+    arguments = ["--set", "team-b.ml.g5.8xlarge:accelerators=6", "--set", "team-b.ml.g5.8xlarge:vcpu=64", "--json"]
+    data = json.loads(runner.invoke(app, ["what-if", "-s", snapshot, *arguments]).output)
+    assert {each["team"]: each["after"]["quota"] for each in data["teams"]} == {"team-a": 4, "team-b": 6}
 
 
 def test_a_manifest_that_cannot_be_used_is_named(runner: CliRunner, snapshot: str, tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from taskgov.allocation import predict
 from taskgov.allocation.predict import LoopError, Stage
 from taskgov.explain import sides
 from taskgov.explain.find import UnknownNameError
-from taskgov.explain.suppose import Hypothesis, QuotaSetting, suppose
+from taskgov.explain.quota_settings import QuotaSetting
+from taskgov.explain.suppose import Hypothesis, suppose
 from taskgov.explain.what_if import WhatIf, what_if
 from taskgov.policy.document import PolicyDocument
 from taskgov.snapshot.model import Snapshot

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path  # noqa: TC003 -- typer reads the annotations
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-import yaml
 from pydantic_core import to_jsonable_python
 from rich.text import Text
 
@@ -16,11 +14,10 @@ from taskgov.allocation.codec import plan_to_json
 from taskgov.audit.report_text import counted
 from taskgov.explain.amounts import words
 from taskgov.explain.find import UnknownNameError
-from taskgov.explain.manifests import workload_of
-from taskgov.explain.suppose import Hypothesis, QuotaSetting, suppose
+from taskgov.explain.suppose import suppose
 from taskgov.explain.what_if import what_if
 from taskgov.quantities import format_quantity
-from taskgov_cli import documents, durations, snapshots
+from taskgov_cli import documents, durations, snapshots, supposing
 from taskgov_cli.lease_table import leases_table
 from taskgov_cli.output import console, findings_table, print_json, table
 
@@ -33,11 +30,6 @@ if TYPE_CHECKING:
     from taskgov.explain.courses import Course
     from taskgov.explain.risk import Risk
     from taskgov.explain.what_if import TeamDifference, WhatIf, WorkloadDifference
-    from taskgov.snapshot.model import KubernetesObject, Snapshot
-
-_NODES: Final = re.compile(r"(\d+)x(.+)")
-_SETTING: Final = re.compile(r"([^.=]+)\.([^=]+)=(\d+)")
-_WEIGHT: Final = re.compile(r"([^=]+)=(\d+)")
 
 
 def what_if_command(  # noqa: PLR0913, PLR0917 -- options are named by whoever types them
@@ -49,7 +41,12 @@ def what_if_command(  # noqa: PLR0913, PLR0917 -- options are named by whoever t
         list[str] | None, typer.Option("--add-nodes", metavar="NxTYPE", help="Healthy nodes that join. Repeat.")
     ] = None,
     set_quota: Annotated[
-        list[str] | None, typer.Option("--set", metavar="TEAM.TYPE=N", help="A quota of N whole instances. Repeat.")
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="TEAM.TYPE[:PART]=N",
+            help="A quota of N whole instances, or of a part: accelerators, vcpu, memoryInGiB, mig-PROFILE. Repeat.",
+        ),
     ] = None,
     weight: Annotated[
         list[str] | None, typer.Option("--weight", metavar="TEAM=N", help="A fair-share weight, 0 to 100. Repeat.")
@@ -74,13 +71,8 @@ def what_if_command(  # noqa: PLR0913, PLR0917 -- options are named by whoever t
     now = snapshots.known(snapshot, cluster, None, stack, context)
     wanted = now if policy is None else documents.in_force(now, policy)
     try:
-        hypothesis = Hypothesis(
-            lost_nodes=_counts(lose_nodes, _NODES, "4xml.p5.48xlarge"),
-            added_nodes=_counts(add_nodes, _NODES, "4xml.p5.48xlarge"),
-            quotas=tuple(_settings(set_quota)),
-            weights=dict(_pairs(weight, _WEIGHT, "team-b=50")),
-            submitted=tuple(_submitted(submit or [], now, as_team)),
-        )
+        typed = supposing.Typed(lose_nodes or [], add_nodes or [], set_quota or [], weight or [])
+        hypothesis = supposing.hypothesis(wanted, typed, supposing.submitted(submit or [], now, as_team))
         supposed = suppose(wanted, hypothesis)
         answer = what_if(now, supposed, durations.run_times(supposed, runs))
     except (UnknownNameError, ValueError) as error:
@@ -198,49 +190,3 @@ def _risks(risks: tuple[Risk, ...]) -> RenderableType:
 
 def _time(at: datetime | None) -> str:
     return f"{at:%m-%d %H:%M}" if at else "never"
-
-
-# Options
-
-
-def _pairs(values: list[str] | None, form: re.Pattern[str], example: str) -> Iterator[tuple[str, int]]:
-    for value in values or ():
-        found = form.fullmatch(value)
-        if found is None:
-            raise ValueError(f"{value!r} is not of the form {example}")
-        first, second = found.groups()
-        yield (second, int(first)) if form is _NODES else (first, int(second))
-
-
-def _counts(values: list[str] | None, form: re.Pattern[str], example: str) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for name, count in _pairs(values, form, example):
-        counts[name] = counts.get(name, 0) + count
-    return counts
-
-
-def _settings(values: list[str] | None) -> Iterator[QuotaSetting]:
-    for value in values or ():
-        found = _SETTING.fullmatch(value)
-        if found is None:
-            raise ValueError(f"{value!r} is not of the form team-a.ml.p5.48xlarge=6")
-        yield QuotaSetting(found[1], found[2], int(found[3]))
-
-
-def _submitted(files: list[Path], snapshot: Snapshot, team: str | None) -> Iterator[KubernetesObject]:
-    for file in files:
-        for manifest in _manifests(file):
-            try:
-                yield workload_of(manifest, snapshot, team)
-            except (KeyError, ValueError) as error:
-                raise ValueError(f"{file}: {error}") from error
-
-
-def _manifests(file: Path) -> list[dict[str, Any]]:
-    try:
-        found = [each for each in yaml.safe_load_all(file.read_text()) if each]
-    except yaml.YAMLError as error:
-        raise ValueError(f"{file} is no YAML: {error}") from error
-    if not found or not all(isinstance(each, dict) for each in found):
-        raise ValueError(f"{file} holds no manifest")
-    return found

@@ -1,22 +1,15 @@
 """What if the cluster were otherwise? A snapshot with nodes lost or added, quotas and weights set, work submitted."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from taskgov.allocation.written import table_of
 from taskgov.explain.find import UnknownNameError, nearest
+from taskgov.explain.quota_settings import COUNT, QuotaSetting, broken_rules, rows_of
 from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig, ComputeQuotaResource
-from taskgov.policy.document import PolicyDocument, TeamPolicy
+from taskgov.policy.document import CapacityBasis, TeamPolicy
 from taskgov.snapshot.health import node_fault
 from taskgov.snapshot.model import KubernetesObject, Node, Snapshot
-
-
-@dataclass(frozen=True, slots=True)
-class QuotaSetting:
-    """A team's quota of one instance type, in whole instances."""
-
-    team: str
-    instance_type: str
-    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +32,25 @@ def suppose(snapshot: Snapshot, hypothesis: Hypothesis) -> Snapshot:
 
     Quotas and weights of teams in the policy document change the document; of others, the quota itself.
     Raises `UnknownNameError` for a team or an instance type that is not there, `ValueError` for more nodes lost than
-    there are.
+    there are, and for settings of quotas that break rules: all of them, each with its rule.
     """
+    if problems := [f"{setting}: {rule}" for setting, rule in setting_problems(snapshot, hypothesis.quotas)]:
+        raise ValueError("; ".join(problems))
     changed = replace(snapshot, nodes=_nodes(snapshot.nodes, hypothesis))
-    for setting in hypothesis.quotas:
-        changed = _set_quota(changed, setting)
+    changed = _set_quotas(changed, hypothesis.quotas)
     for team, weight in sorted(hypothesis.weights.items()):
         changed = _set_weight(changed, team, weight)
     workloads = (*changed.kueue.workloads, *hypothesis.submitted)
     return replace(changed, kueue=replace(changed.kueue, workloads=workloads))
+
+
+def setting_problems(snapshot: Snapshot, settings: Iterable[QuotaSetting]) -> Iterator[tuple[QuotaSetting, str]]:
+    """Give every setting of a quota that breaks a rule in this cluster, with the rule."""
+    settings = tuple(settings)
+    yield from broken_rules(settings, teams_of(snapshot), table_of(snapshot))
+    if snapshot.policy is not None and snapshot.policy.capacity.basis is CapacityBasis.ALLOCATABLE:
+        rule = "must be set in parts where capacity.basis is allocatable"
+        yield from ((setting, rule) for setting in settings if setting.part == COUNT)
 
 
 # Nodes
@@ -78,17 +81,26 @@ def _new(nodes: Iterable[Node], instance_type: str, count: int) -> Iterable[Node
 # Quotas and weights
 
 
-def _set_quota(snapshot: Snapshot, setting: QuotaSetting) -> Snapshot:
-    row = ComputeQuotaResource(instance_type=setting.instance_type, count=setting.count)
+def _set_quotas(snapshot: Snapshot, settings: Iterable[QuotaSetting]) -> Snapshot:
+    together: dict[tuple[str, str], list[QuotaSetting]] = {}
+    for setting in settings:
+        together.setdefault((setting.team, setting.instance_type), []).append(setting)
+    for (team, _), some in together.items():
+        snapshot = _set_quota(snapshot, team, rows_of(some))
+    return snapshot
 
-    def promised(team: TeamPolicy) -> TeamPolicy:
-        share = tuple(each for each in team.share if each.instance_type != setting.instance_type)
-        return team.model_copy(update={"share": share, "quota": _with_row(team.quota or ComputeQuotaConfig(), row)})
+
+def _set_quota(snapshot: Snapshot, team: str, rows: tuple[ComputeQuotaResource, ...]) -> Snapshot:
+    instance_type = rows[0].instance_type
+
+    def promised(each: TeamPolicy) -> TeamPolicy:
+        share = tuple(one for one in each.share if one.instance_type != instance_type)
+        return each.model_copy(update={"share": share, "quota": _with_rows(each.quota or ComputeQuotaConfig(), rows)})
 
     def written(quota: ComputeQuota) -> ComputeQuota:
-        return quota.model_copy(update={"compute_quota_config": _with_row(quota.compute_quota_config, row)})
+        return quota.model_copy(update={"compute_quota_config": _with_rows(quota.compute_quota_config, rows)})
 
-    return _change_team(snapshot, setting.team, promised, written)
+    return _change_team(snapshot, team, promised, written)
 
 
 def _set_weight(snapshot: Snapshot, team: str, weight: int) -> Snapshot:
@@ -113,18 +125,21 @@ def _change_team(
     if policy is not None and any(each.name == team for each in policy.teams):
         teams = tuple(promised(each) if each.name == team else each for each in policy.teams)
         return replace(snapshot, policy=policy.model_copy(update={"teams": teams}))
-    owners = {each.compute_quota_target.team_name for each in quotas}
-    if team not in owners:
-        raise UnknownNameError(f"no team is called {team}; {nearest(team, owners | _teams(policy))}")
+    if team not in (known := teams_of(snapshot)):
+        raise UnknownNameError(f"no team is called {team}; {nearest(team, known)}")
     changed = (written(each) if each.compute_quota_target.team_name == team else each for each in quotas)
     return replace(snapshot, quotas=tuple(changed))
 
 
-def _teams(policy: PolicyDocument | None) -> set[str]:
-    return set() if policy is None else {each.name for each in policy.teams}
+def teams_of(snapshot: Snapshot) -> set[str]:
+    """Return the teams that the policy document names or that have a quota."""
+    named = () if snapshot.policy is None else snapshot.policy.teams
+    owners = {each.compute_quota_target.team_name for each in snapshot.quotas}
+    return owners | {each.name for each in named}
 
 
-def _with_row(config: ComputeQuotaConfig, row: ComputeQuotaResource) -> ComputeQuotaConfig:
-    others = (each for each in config.compute_quota_resources if each.instance_type != row.instance_type)
-    rows = tuple(sorted((*others, row), key=lambda each: each.instance_type))
-    return config.model_copy(update={"compute_quota_resources": rows})
+def _with_rows(config: ComputeQuotaConfig, rows: tuple[ComputeQuotaResource, ...]) -> ComputeQuotaConfig:
+    """Let these rows take the place of all rows of their type."""
+    others = (each for each in config.compute_quota_resources if each.instance_type != rows[0].instance_type)
+    in_order = tuple(sorted((*others, *rows), key=lambda each: each.instance_type))
+    return config.model_copy(update={"compute_quota_resources": in_order})

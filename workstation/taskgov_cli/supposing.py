@@ -1,0 +1,118 @@
+"""What the options of `taskgov what-if` suppose: read all of them, and name everything that is wrong at once."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
+
+from taskgov.explain.find import nearest
+from taskgov.explain.manifests import workload_of
+from taskgov.explain.quota_settings import COUNT, QuotaSetting, part_named
+from taskgov.explain.suppose import Hypothesis, setting_problems, teams_of
+from taskgov.hyperpod.limits import WEIGHT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from taskgov.snapshot.model import KubernetesObject, Snapshot
+
+_NODES: Final = re.compile(r"(\d+)x(.+)")
+_SETTING: Final = re.compile(r"([^.=:]+)\.([^=:]+)(?::([^=]*))?=(.*)")
+_WEIGHT: Final = re.compile(r"([^=]+)=(\d+)")
+_NUMBER: Final = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,6})?")
+
+PARTS_TOLD: Final = (
+    "accelerators, vcpu, memoryInGiB or a MIG profile such as mig-1g.10gb; without a part, whole instances"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """The values of the repeated options, as they were typed."""
+
+    lose_nodes: list[str]
+    add_nodes: list[str]
+    settings: list[str]
+    weights: list[str]
+
+
+def hypothesis(snapshot: Snapshot, typed: Typed, work: Iterable[KubernetesObject] = ()) -> Hypothesis:
+    """Return what is supposed of a cluster. Raises `ValueError` that names every value that breaks a rule, by lines."""
+    problems: list[str] = []
+    lost = _nodes("--lose-nodes", typed.lose_nodes, problems)
+    added = _nodes("--add-nodes", typed.add_nodes, problems)
+    quotas = _settings(snapshot, typed.settings, problems)
+    weights = _weights(snapshot, typed.weights, problems)
+    if problems:
+        raise ValueError("\n".join(problems))
+    return Hypothesis(lost, added, quotas, weights, tuple(work))
+
+
+def _nodes(option: str, values: Iterable[str], problems: list[str]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for value in values:
+        if (found := _NODES.fullmatch(value)) is None:
+            problems.append(f"{option} {value!r} is not of the form 4xml.p5.48xlarge")
+        else:
+            counts[found[2]] = counts.get(found[2], 0) + int(found[1])
+    return counts
+
+
+def _settings(snapshot: Snapshot, values: Iterable[str], problems: list[str]) -> tuple[QuotaSetting, ...]:
+    read: list[tuple[str, QuotaSetting]] = []
+    for value in values:
+        if (found := _SETTING.fullmatch(value)) is None:
+            forms = "team-a.ml.p5.48xlarge=6 or team-a.ml.p5.48xlarge:accelerators=2"
+            problems.append(f"--set {value!r} is not of the form {forms}")
+            continue
+        team, instance_type, given, number = found.groups()
+        part = COUNT if given is None else part_named(given)
+        if part is None:
+            problems.append(f"--set {value!r}: {given!r} is none of {PARTS_TOLD}")
+        if _NUMBER.fullmatch(number) is None:
+            problems.append(f"--set {value!r}: {number!r} is not a number such as 6")
+        elif part is not None:
+            read.append((value, QuotaSetting(team, instance_type, float(number), part)))
+    settings = tuple(setting for _, setting in read)
+    typed = {id(setting): value for value, setting in read}
+    problems += [f"--set {typed[id(one)]!r}: {rule}" for one, rule in setting_problems(snapshot, settings)]
+    return settings
+
+
+def _weights(snapshot: Snapshot, values: Iterable[str], problems: list[str]) -> dict[str, int]:
+    weights: dict[str, int] = {}
+    for value in values:
+        if (found := _WEIGHT.fullmatch(value)) is None:
+            problems.append(f"--weight {value!r} is not of the form team-b=50")
+            continue
+        team, weight = found[1], int(found[2])
+        if team not in (known := teams_of(snapshot)):
+            problems.append(f"--weight {value!r}: no team is called {team}; {nearest(team, known)}")
+        if (rule := WEIGHT.broken_rule(weight)) is not None:
+            problems.append(f"--weight {value!r}: {rule}")
+        weights[team] = weight
+    return weights
+
+
+def submitted(files: list[Path], snapshot: Snapshot, team: str | None) -> Iterator[KubernetesObject]:
+    """Give the workloads of the manifests in these files. Raises `ValueError` for one that cannot be used."""
+    for file in files:
+        for manifest in _manifests(file):
+            try:
+                yield workload_of(manifest, snapshot, team)
+            except (KeyError, ValueError) as error:
+                raise ValueError(f"{file}: {error}") from error
+
+
+def _manifests(file: Path) -> list[dict[str, Any]]:
+    try:
+        found = [each for each in yaml.safe_load_all(file.read_text()) if each]
+    except yaml.YAMLError as error:
+        raise ValueError(f"{file} is no YAML: {error}") from error
+    if not found or not all(isinstance(each, dict) for each in found):
+        raise ValueError(f"{file} holds no manifest")
+    return found
