@@ -138,7 +138,8 @@ def _waiting_for_quota(case: Case) -> str | None:
     if not case.is_pending or _victims_on_the_way(case) or case.rested.admission(case.named.key) is not None:
         return None
     if case.assignment is not None and case.assignment.mode == FIT:
-        ahead = _taking(case)
+        if not (ahead := _taking(case)):
+            return "There is room for it now, but those before it take it from one another and do not come to rest."
         return f"There is room for it now, but those before it take it: {', '.join(ahead)}."
     if case.victims:
         return f"It could preempt {len(case.victims)} workload(s), but others are before it in line."
