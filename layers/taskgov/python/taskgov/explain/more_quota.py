@@ -51,6 +51,15 @@ def least(enough: Mapping[FlavorResource, int], suffices: Callable[[Amounts], bo
         {'t/nvidia.com/gpu': 3}
 
     """
+    added = _lowered(enough, suffices)
+    # Several amounts: each was tried beside the others as they were then, so all are tried again beside the last.
+    while len(added) > 1 and (lower := _lowered(added, suffices)) != added:
+        added = lower
+    return added
+
+
+def _lowered(enough: Mapping[FlavorResource, int], suffices: Callable[[Amounts], bool]) -> Amounts:
+    """Halve each amount in turn back to the least that suffices beside the others; 0 is left out."""
     added = dict(enough)
     for key in sorted(added, key=lambda key: (not is_accelerator(split(key)[1]), key)):
         unit = unit_of(key)
