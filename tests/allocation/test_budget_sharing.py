@@ -1,92 +1,31 @@
 """What a team borrows when its budget stops that, and what it returns to when the period ends."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from taskgov.allocation.applied import remember
-from taskgov.allocation.plan import Plan, Reason
-from taskgov.allocation.planner import plan_quotas
-from taskgov.findings import Finding
+from taskgov.allocation.plan import Reason
 from taskgov.hyperpod.borrowing import borrow_percent, sharing_of
-from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig, ResourceSharingConfig
+from taskgov.hyperpod.model import ComputeQuotaConfig, ResourceSharingConfig
 from taskgov.services.plan_path import path_of, undone
-from taskgov.snapshot.model import AnnouncedWrite, AppliedQuota, BudgetUse, Snapshot
-from tests.allocation.world import C5, G5, G6, NOW, applied, document, fixed, nodes, quota, row, snapshot
-
-STOP = {"Strategy": "LendAndBorrow", "BorrowLimit": 0}
-
-
-def sharing(limit: int | None = None, strategy: str = "LendAndBorrow", **absolute: int) -> dict[str, Any]:
-    stated: dict[str, Any] = {"Strategy": strategy}
-    if limit is not None:
-        stated["BorrowLimit"] = limit
-    if absolute:
-        stated["AbsoluteBorrowLimits"] = [{"InstanceType": G5, **absolute}]
-    return stated
-
-
-def config(stated: dict[str, Any] | None) -> dict[str, Any]:
-    return {} if stated is None else {"ResourceSharingConfig": stated}
-
-
-def world(
-    today: dict[str, Any] | None, said: dict[str, Any] | None = None, *, used: float = 0, **more: Any
-) -> Snapshot:
-    """team-a has 2, may use 100 GPU-hours a month, and shares as `today`; the document says `said` of that."""
-    budgets = more.pop("budgets", [{"team": "team-a", "gpuHours": 100, "lowerBorrowLimit": True}])
-    count, status = more.pop("count", 2), more.pop("status", "Created")
-    policy = document(fixed("team-a", row(Count=count), **config(said)), budgets=budgets, pool=False, **more)
-    held = quota("team-a", row(Count=2), settings=config(today), status=status)
-    return spent(snapshot(policy, nodes(4), [held]), used)
-
-
-def spent(each: Snapshot, used: float) -> Snapshot:
-    return replace(each, budget_use=(BudgetUse("team-a", NOW.replace(day=1, hour=0), used),))
-
-
-def planned(each: Snapshot) -> Plan:
-    return plan_quotas(each, mode="apply")
-
-
-def written(each: Snapshot, used: float) -> Snapshot:
-    """The world after a run, with the record of each write, when so many hours are used."""
-    now = spent(each, used)
-    plan = planned(now)
-    records = {record.compute_quota_id: record for record in each.applied}
-    after = applied(now, plan)
-    version = {held.compute_quota_id: held.compute_quota_version for held in after.quotas}
-    for change in plan.changes:
-        key = change.resource_id or f"id-{change.team}"
-        if key in version:
-            records[key] = remember(
-                change, records.get(key), quota_id=key, version=version[key], plan_id=plan.plan_id, now=NOW
-            )
-    return replace(after, applied=tuple(records.values()))
-
-
-def edited(each: Snapshot, stated: dict[str, Any], count: int = 2) -> Snapshot:
-    """A person writes the quota of team-a."""
-    (held,) = each.quotas
-    version = held.compute_quota_version + 1
-    return replace(each, quotas=(quota("team-a", row(Count=count), version=version, settings=config(stated)),))
-
-
-def the_quota(each: Snapshot) -> ComputeQuota:
-    (held,) = each.quotas
-    return held
-
-
-def shares(each: Snapshot) -> dict[str, Any] | None:
-    stated = the_quota(each).compute_quota_config.resource_sharing_config
-    return None if stated is None else stated.to_api()
-
-
-def found(each: Snapshot, code: str) -> list[Finding]:
-    return [finding for finding in planned(each).findings if finding.code == code]
-
+from taskgov.snapshot.model import AnnouncedWrite, AppliedQuota, Snapshot
+from tests.allocation.budget_world import (
+    NOT_RESUMED,
+    STOP,
+    config,
+    edited,
+    found,
+    planned,
+    shares,
+    sharing,
+    spent,
+    the_quota,
+    world,
+    written,
+)
+from tests.allocation.world import C5, G6, NOW, document, fixed, nodes, quota, row, snapshot
 
 TODAY: dict[str, dict[str, Any] | None] = {
     "a percentage": sharing(200),
@@ -136,19 +75,46 @@ def test_what_the_document_states_holds_when_borrowing_resumes() -> None:
     assert shares(written(stopped, 0)) == sharing(30)
 
 
+STATED: dict[str, tuple[dict[str, Any] | None, dict[str, Any], dict[str, Any] | None]] = {
+    "a strategy without limits leaves today's": (sharing(200), sharing(), sharing(200)),
+    "a strategy without limits leaves today's absolute ones": (
+        sharing(30, Accelerators=1),
+        sharing(),
+        sharing(30, Accelerators=1),
+    ),
+    "another strategy has no limits of today's": (sharing(200), sharing(strategy="Lend"), sharing(strategy="Lend")),
+    "absolute limits are stated limits": (sharing(200), sharing(Accelerators=1), sharing(Accelerators=1)),
+    "a strategy where nothing stands": (None, sharing(), None),
+}
+
+
+@pytest.mark.parametrize(("today", "said", "want"), STATED.values(), ids=STATED.keys())
+def test_limits_that_the_document_leaves_unsaid_stay(
+    today: dict[str, Any] | None, said: dict[str, Any], want: dict[str, Any] | None
+) -> None:
+    assert shares(written(world(today, said), 0)) == want
+
+
 def test_a_limit_of_nothing_that_the_document_states_is_no_stop_of_a_budget() -> None:
     stands = written(world(sharing(200), STOP), 0)
     assert stands.policy is not None
     unsaid = document(fixed("team-a", row(Count=2)), pool=False).teams
     later = replace(stands, policy=stands.policy.model_copy(update={"teams": unsaid}))
     assert planned(later).changes == ()
-    assert found(later, "borrowing-not-resumed") == []
+    assert found(later, NOT_RESUMED) == []
+
+
+def test_a_limit_of_nothing_that_the_document_stated_needs_nobody_when_the_quota_is_left_alone() -> None:
+    stands = written(world(sharing(200), STOP), 0)
+    assert stands.policy is not None
+    frozen = stands.policy.guardrails.model_copy(update={"freeze": ("team-a",)})
+    assert found(replace(stands, policy=stands.policy.model_copy(update={"guardrails": frozen})), NOT_RESUMED) == []
 
 
 def test_a_limit_of_nothing_that_a_person_set_stays() -> None:
     never_written = world(STOP)
     assert planned(never_written).changes == ()
-    assert found(never_written, "borrowing-not-resumed") == []
+    assert found(never_written, NOT_RESUMED) == []
     adopted = edited(written(world(sharing(200), handEdits="adopt", count=3), 0), STOP)
     assert shares(written(adopted, 0)) == STOP
 
@@ -248,12 +214,13 @@ class TestEditsByHand:
 
     def test_a_quota_that_is_kept_with_the_stop_in_it_is_reported_when_the_period_ends(self) -> None:
         kept = edited(self.stopped("keep"), STOP, count=1)
-        assert found(kept, "borrowing-not-resumed") == []
-        [finding] = found(spent(kept, 0), "borrowing-not-resumed")
+        assert found(kept, NOT_RESUMED) == []
+        [finding] = found(spent(kept, 0), NOT_RESUMED)
         assert finding.because == (
             "team-a is within its budget again, and its quota still has the borrow limit 0 of before: "
             "it is left alone, because it was changed by hand."
         )
+        assert finding.evidence == {"borrowLimit": 0}
         assert finding.remedy == "set Strategy LendAndBorrow, BorrowLimit 200 by hand, or let the quota be governed"
 
 
@@ -266,98 +233,6 @@ def test_a_quota_that_is_created_again_returns_to_what_it_shared_before_the_stop
     assert creation.sharing_within_budget == ResourceSharingConfig(borrow_limit=200)
     within = planned(spent(replace(stopped, quotas=(failed,)), 0)).changes[-1]
     assert within.after.to_api()["ResourceSharingConfig"] == sharing(200)
-
-
-class TestRecordsOfEarlierVersions:
-    """A record that does not say how the team shares within its budget."""
-
-    def stopped(self, said: dict[str, Any] | None = None) -> Snapshot:
-        each = written(world(sharing(200), said), 100)
-        return replace(each, applied=tuple(self.old(each.applied)))
-
-    def old(self, records: Iterable[AppliedQuota]) -> Iterable[AppliedQuota]:
-        return [replace(record, sharing_within_budget=None) for record in records]
-
-    def test_what_cannot_be_known_is_said_and_nothing_is_guessed(self) -> None:
-        each = spent(self.stopped(), 0)
-        assert planned(each).changes == ()
-        [finding] = found(each, "borrowing-not-resumed")
-        assert finding.because == (
-            "The borrow limit of team-a is 0. Its record is of an earlier version: it does not say whether a budget set"
-            " that, and what to return to. Until 2026-11-20 12:00 UTC it was Strategy LendAndBorrow, BorrowLimit 200."
-        )
-        assert finding.remedy == "state ResourceSharingConfig of team-a in the policy document"
-
-    def test_it_is_said_as_long_as_it_is_not_known_whatever_else_is_written(self) -> None:
-        each = self.stopped()
-        assert each.policy is not None
-        teams = document(fixed("team-a", row(Count=3)), pool=False).teams
-        later = written(replace(each, policy=each.policy.model_copy(update={"teams": teams})), 0)
-        assert the_quota(later).compute_quota_version == 3
-        assert len(found(later, "borrowing-not-resumed")) == 1
-
-    def test_what_the_document_states_is_known(self) -> None:
-        each = self.stopped(sharing(30))
-        assert found(each, "borrowing-not-resumed") == []
-        assert shares(written(each, 0)) == sharing(30)
-
-    def test_without_a_budget_that_stops_borrowing_nobody_is_asked(self) -> None:
-        each = self.stopped()
-        assert each.policy is not None
-        without = replace(each, policy=each.policy.model_copy(update={"budgets": ()}))
-        assert found(without, "borrowing-not-resumed") == []
-
-
-SAID = {
-    "the plan stops it": (world(sharing(200), used=100), "; this plan stops its borrowing until the period ends."),
-    "it is stopped": (written(world(sharing(200)), 100), "; borrowing is stopped until the period ends."),
-    "a quota that says nothing borrows": (
-        world(None, used=100),
-        "; this plan stops its borrowing until the period ends.",
-    ),
-    "a team that never borrows": (world(sharing(strategy="Lend"), used=100), "threshold 100 %)."),
-    "a limit of nothing all the time": (world(STOP, used=100), "threshold 100 %)."),
-    "a frozen team": (
-        world(sharing(200), used=100, guardrails={"freeze": ["team-a"]}),
-        "; borrowing goes on: the quota is left alone, because the team is frozen.",
-    ),
-    "a budget that only warns": (
-        world(sharing(200), used=100, budgets=[{"team": "team-a", "gpuHours": 100}]),
-        "threshold 100 %).",
-    ),
-    "within the budget": (world(sharing(200), used=99), "threshold 80 %)."),
-}
-
-
-@pytest.mark.parametrize(("each", "want"), SAID.values(), ids=SAID.keys())
-def test_the_finding_says_what_becomes_of_borrowing(each: Snapshot, want: str) -> None:
-    [finding] = found(each, "budget-threshold")
-    assert finding.because.endswith(want)
-
-
-def test_a_team_without_a_quota_of_its_own_has_no_borrowing_to_stop() -> None:
-    each = replace(world(None, used=100), quotas=())
-    policy = document({"name": "team-a"}, budgets=[{"team": "team-a", "gpuHours": 100, "lowerBorrowLimit": True}])
-    [finding] = found(replace(each, policy=policy), "budget-threshold")
-    assert finding.because.endswith("threshold 100 %).")
-
-
-def test_the_changes_say_why() -> None:
-    (stop,) = planned(world(None, used=100)).changes
-    (resume,) = planned(spent(written(world(None), 100), 0)).changes
-    setting, stopped = "resource sharing config", "Strategy LendAndBorrow, BorrowLimit 0"
-    assert stop.because == f"the budget is used up: borrowing stops; {setting} default -> {stopped}"
-    assert resume.because == (
-        f"within its budget the team borrows again; {setting} {stopped} -> Strategy LendAndBorrow, BorrowLimit 50"
-    )
-    assert stop.reason is resume.reason is Reason.BUDGET
-
-
-def test_a_team_that_never_borrows_has_no_change_for_its_budget() -> None:
-    each = world(sharing(strategy="Lend"), used=100, count=3)
-    (change,) = planned(each).changes
-    assert change.reason is not Reason.BUDGET
-    assert "borrowing" not in change.because
 
 
 def test_a_type_that_may_only_be_borrowed_is_no_longer_borrowed() -> None:

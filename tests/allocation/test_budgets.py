@@ -10,6 +10,7 @@ from taskgov.findings import Severity
 from taskgov.snapshot.model import BudgetUse, Snapshot
 from tests.allocation.world import NOW, document, fixed, nodes, quota, row, snapshot
 
+PERIODS = ("day", "month")
 SHARING = {"ResourceSharingConfig": {"Strategy": "LendAndBorrow", "BorrowLimit": 50}}
 
 
@@ -93,3 +94,17 @@ def test_when_the_period_ends_the_plan_is_due_again_and_borrowing_resumes(
 def test_a_budget_that_is_not_used_up_makes_no_plan_due() -> None:
     assert plan_of(world(99, lowerBorrowLimit=True)).recheck_at is None
     assert plan_of(world(100)).recheck_at is None
+
+
+def test_of_two_budgets_that_are_used_up_the_first_period_to_end_makes_the_plan_due() -> None:
+    day, month = ({"team": "team-a", "gpuHours": 10, "period": name, "lowerBorrowLimit": True} for name in PERIODS)
+    each = world(100)
+    policy = document(fixed("team-a", row(Count=2), **SHARING), budgets=[day, month], pool=False)
+    uses = (*each.budget_use, BudgetUse("team-a", NOW.replace(hour=0), 11, period="day"))
+    due = plan_of(replace(each, policy=policy, budget_use=uses)).recheck_at
+    assert due == datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def test_the_percentage_of_the_evidence_is_rounded_to_a_tenth() -> None:
+    [finding] = plan_of(world(85.26)).findings
+    assert finding.evidence == {"used": 85.26, "budget": 100, "percent": 85.3, "period": "month"}

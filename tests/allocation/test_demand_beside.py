@@ -201,6 +201,18 @@ class TestBoundaries:
             world = snapshot(teams, nodes(24), [was], observed_use=(use(0),), applied=(known,))
             assert counts(planned(world))["b"] == want
 
+    @pytest.mark.parametrize(
+        ("rows", "want"), [([row(P5, Count=1)], 18), ([row(Count=12), row(Count=3)], 10)], ids=["none", "two rows"]
+    )
+    def test_a_record_that_knows_no_demand_left_what_it_held_of_the_type(
+        self, rows: list[dict[str, Any]], want: int
+    ) -> None:
+        was = quota("b", *rows)
+        record = AppliedQuota("id-b", 1, was.compute_quota_config, was.compute_quota_target, "p", NOW)
+        teams = document(fixed("b", row(Count=20)), demand=DEMAND)
+        world = snapshot(teams, nodes(24), [was], observed_use=(use(0),), applied=(record,))
+        assert counts_of_g5(planned(world))["b"] == want
+
     def test_a_promise_that_is_just_used_has_nothing_to_lend(self) -> None:
         teams = document(fixed("b", row(Count=20)), demand=DEMAND, pool=False)
         world = snapshot(teams, nodes(20), [quota("b", row(Count=19))], observed_use=(use(13),))
