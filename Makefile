@@ -137,6 +137,17 @@ prove: $(READY) ## Prove the plans of stored snapshots: goal, limits, sums, pree
 	@test -n "$(WORLDS)" || { echo "Say where the snapshots are: make prove WORLDS=DIR" >&2; exit 2; }
 	@$(BIN)/python -m tests.prove --jobs 2 $(WORLDS) $(ARGS)
 
+COSMIC_RAY := .venv-mutants
+$(COSMIC_RAY)/.ready: requirements/cosmic-ray.txt
+	@echo "Making the environment of Cosmic Ray in $(COSMIC_RAY) (pinned packages, once) ..."
+	@$(PYTHON) -m venv --clear $(COSMIC_RAY)
+	@$(COSMIC_RAY)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement requirements/cosmic-ray.txt
+	@touch $@
+
+.PHONY: mutants
+mutants: $(READY) $(COSMIC_RAY)/.ready ## Change the allocation in 300 places, one at a time: do its tests notice? (ARGS="--count 40 --seed 2")
+	@$(BIN)/python -m tests.mutants --tool $(COSMIC_RAY)/bin/python $(ARGS)
+
 .PHONY: bench-engine
 bench-engine: $(READY) ## Measure the scheduling model on Kueue's performance scenario (ARGS="--scenario FILE")
 	@$(BIN)/python -m benchmarks.engine $(ARGS)
@@ -163,6 +174,8 @@ lock: $(READY) ## Write requirements/ anew from pyproject.toml (needs uv)
 		--no-emit-index-url --no-header --quiet --output-file requirements/checkov.txt
 	@echo 'awscli==1.46.2' | uv pip compile - --universal --python-version 3.11 --generate-hashes --no-annotate \
 		--no-emit-index-url --no-header --quiet --output-file requirements/awscli.txt
+	@echo 'cosmic-ray==8.7.0' | uv pip compile - --universal --python-version 3.11 --generate-hashes --no-annotate \
+		--no-emit-index-url --no-header --quiet --output-file requirements/cosmic-ray.txt
 	@uv pip compile pyproject.toml --extra embedded --extra plots --group dev --universal --python-version 3.11 \
 		--generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements/dev.txt
 	@uv pip compile --group browser --universal --python-version 3.11 --constraint requirements/dev.txt \
@@ -170,4 +183,4 @@ lock: $(READY) ## Write requirements/ anew from pyproject.toml (needs uv)
 
 .PHONY: clean
 clean: ## Remove the environment and what tools left behind
-	@rm -rf $(VENV) $(CHECKOV) $(AWSCLI) .aws-sam build .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage
+	@rm -rf $(VENV) $(CHECKOV) $(AWSCLI) $(COSMIC_RAY) .aws-sam build .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage

@@ -99,7 +99,7 @@ def test_every_check_that_checkov_skips_has_its_reason() -> None:
     assert yaml.safe_load(text)["file"] == ["template.yaml"]
 
 
-@pytest.mark.parametrize("tool", ["checkov", "awscli"])
+@pytest.mark.parametrize("tool", ["checkov", "awscli", "cosmic-ray"])
 def test_a_tool_is_pinned_by_hash_in_an_environment_of_its_own(tool: str) -> None:
     text = (ROOT / "requirements" / f"{tool}.txt").read_text()
     versions = re.findall(r"^(\S+)==\S+", text, re.MULTILINE)
