@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = Path("layers/taskgov/python/taskgov/allocation")
 TESTS = ("tests/allocation", str(PACKAGE))
 """The tests of the allocation, and the examples in its docstrings."""
-COPIED = ("pyproject.toml", "layers/taskgov/python", "tests", "workstation")
+COPIED = ("pyproject.toml", "layers/taskgov/python", "tests", "workstation", "benchmarks")
 LOG = "mutants.log"
 
 

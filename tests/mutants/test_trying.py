@@ -52,7 +52,8 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
     root = tmp_path_factory.mktemp("root")
     (root / PACKAGE).mkdir(parents=True)
     (root / "tests" / "allocation").mkdir(parents=True)
-    (root / "workstation").mkdir()
+    for name in ("workstation", "benchmarks"):
+        (root / name).mkdir()
     (root / PACKAGE / "toy.py").write_text(SOURCE)
     (root / PACKAGE / "__init__.py").touch()
     (root / PACKAGE.parent / "__init__.py").touch()

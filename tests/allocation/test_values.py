@@ -1,0 +1,67 @@
+"""Values never change once they are made, and names are compared by what they say."""
+
+import importlib
+import pkgutil
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
+from enum import Enum
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+import taskgov.allocation
+from benchmarks.worlds import world
+from benchmarks.worlds_draw import FAMILIES
+from taskgov.allocation.codec import plan_to_json
+from taskgov.allocation.planner import plan_quotas
+
+FILLED_UP = {"Axis", "Slot"}
+"""What a plan fills up while it is worked out, within one function."""
+
+
+def dataclasses() -> Iterator[Any]:
+    for module in pkgutil.iter_modules(taskgov.allocation.__path__, "taskgov.allocation."):
+        for value in vars(importlib.import_module(module.name)).values():
+            if isinstance(value, type) and is_dataclass(value) and value.__module__ == module.name:
+                yield value
+
+
+def test_a_value_of_a_plan_is_frozen_and_takes_no_other_field() -> None:
+    found = list(dataclasses())
+    assert len(found) > 40
+    assert {each.__name__ for each in found if "__slots__" not in vars(each)} == set()
+    assert {each.__name__ for each in found if not each.__dataclass_params__.frozen} == FILLED_UP
+
+
+def apart(value: Any) -> Any:
+    """Return the same value in which no two strings are one object, as far as Python can tell them apart."""
+    made = value
+    match value:
+        case Enum():
+            pass
+        case str():
+            made = "".join(list(value))
+        case BaseModel():
+            made = value.model_copy(update={name: apart(getattr(value, name)) for name in type(value).model_fields})
+        case Mapping():
+            made = {apart(key): apart(entry) for key, entry in value.items()}
+        case tuple() | list() | frozenset() | set():
+            made = type(value)(apart(entry) for entry in value)
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            made = replace(
+                value, **{each.name: apart(getattr(value, each.name)) for each in fields(value) if each.init}
+            )
+        case _:
+            pass
+    return made
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_plan_compares_names_by_what_they_say(family: str) -> None:
+    for number in (0, 1):
+        drawn = world(family, 2026, number)
+        other = apart(drawn)
+        assert other == drawn
+        assert len({id(node.instance_type) for node in other.nodes}) == len(other.nodes)
+        assert plan_to_json(plan_quotas(other, mode="apply")) == plan_to_json(plan_quotas(drawn, mode="apply"))
