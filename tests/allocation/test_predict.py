@@ -10,6 +10,7 @@ from taskgov.allocation.plan import Outcome, Plan, Prediction, WorkloadEffect
 from taskgov.allocation.planner import plan_quotas
 from taskgov.allocation.projection import Projection
 from taskgov.scheduling import Settlement
+from taskgov.scheduling.objects import Admission
 from taskgov.snapshot.model import Snapshot
 from tests.allocation.work import SCHEDULER, job, queues
 from tests.allocation.world import G5, NOW, document, fixed, nodes, quota, row, snapshot
@@ -134,3 +135,16 @@ def test_a_prediction_whose_budget_is_used_up_says_at_least_these_and_lets_nothi
     assert plan.prediction.not_predicted == (f"wave 1 and what follows was not played: {why}",)
     assert plan.outcome is Outcome.BLOCKED
     assert any("2 model steps" in verdict.because for verdict in plan.guardrails if not verdict.passed)
+
+
+@pytest.mark.parametrize(
+    ("namespace", "queue", "want"),
+    [
+        ("hyperpod-ns-team-a", "hyperpod-ns-team-b-clusterqueue", "team-b"),
+        ("research", "hyperpod-ns-team-b-clusterqueue", "team-b"),
+        ("hyperpod-ns-team-a", "research-queue", "team-a"),
+        ("research", "research-queue", "research-queue"),
+    ],
+)
+def test_a_job_is_its_queue_s_team_s_or_else_its_namespace_s(namespace: str, queue: str, want: str) -> None:
+    assert predict._effect(f"{namespace}/big", "starts", Admission(queue, ()), "").team == want

@@ -3,9 +3,11 @@
 from fractions import Fraction
 from typing import Any
 
-from taskgov.allocation.use import use_now
+from taskgov.allocation.use import use_now, waiting_places
 from taskgov.snapshot.model import ClusterFacts, GroupInstanceType, InstanceGroup, KueueObjects, Node, Snapshot
 from taskgov.snapshot.use_memory import UseNow
+from tests.allocation.work import job, queues
+from tests.allocation.world import G5, quota, row, snapshot
 from tests.support.memory import CLUSTER_ARN, NOON
 
 P4 = "ml.p4d.24xlarge"
@@ -59,3 +61,9 @@ def test_a_team_with_quota_that_uses_nothing_is_watched_and_has_no_accelerators(
     idle["spec"] = {"resourceGroups": [{"coveredResources": ["nvidia.com/gpu"], "flavors": [flavor]}]}
     use = use_of(idle)
     assert use == UseNow({("team-a", P4): Fraction(0)}, {})
+
+
+def test_work_that_names_no_instance_type_waits_for_all_of_its_team_s_and_nobody_else_s() -> None:
+    quotas = [quota("team-a", row(Count=1), row(P4, Count=1)), quota("team-b", row(Count=1))]
+    each = snapshot(None, (), quotas, kueue=queues(quotas, job("team-a", "too-big", 99)))
+    assert waiting_places(each, use_now(each)) == {("team-a", G5), ("team-a", P4)}

@@ -1,0 +1,76 @@
+"""Limits, steps, rows and the shared pool at one and at nothing."""
+
+from fractions import Fraction
+
+import pytest
+
+from taskgov.allocation.movements import said_number
+from taskgov.allocation.planner import plan_quotas
+from taskgov.allocation.writes import _difference
+from taskgov.hyperpod.model import ComputeQuota
+from taskgov.policy.document import PolicyDocument
+from tests.allocation.limits_world import failed, moving, stopped_by
+from tests.allocation.steps import a_world, counts_of, rows_of
+from tests.allocation.world import G5, P5, document, fixed, nodes, quota, row, snapshot
+
+REST = {"VCpu": 192, "MemoryInGiB": 2048}
+
+
+def test_the_last_gpu_falls_by_100_percent() -> None:
+    world = moving(row(P5, Accelerators=1, **REST), row(P5, Accelerators=0, **REST), maxDecreasePercent=25)
+    [verdict] = failed(plan_quotas(world, mode="apply"))
+    assert verdict.because == ("team-a ml.p5.48xlarge 1 -> 0 GPUs falls by 100 % in one step, 25 % is the most.")
+
+
+def test_one_gpu_is_something_to_measure_an_increase_from() -> None:
+    before, after = row(P5, Accelerators=1, **REST), row(P5, Accelerators=2, **REST)
+    assert stopped_by(moving(before, after, maxIncreasePercent=99)) == ["max-increase"]
+    assert stopped_by(moving(before, after, maxIncreasePercent=100)) == []
+
+
+def test_on_a_type_without_nodes_nobody_takes_what_is_not_given() -> None:
+    held = a_world({"a": [row(Count=12)]}, {"a": [row(Count=6)], "b": [row(Count=6)]}, {}).held_back()
+    assert counts_of(held) == {"a": 9, "b": 3}
+
+
+def test_who_can_take_nothing_yet_gets_no_row_of_nothing() -> None:
+    stands = {"b": [row(P5, Accelerators=8, **REST)]}
+    wanted = {
+        "a": [row(P5, Accelerators=4, VCpu=48, MemoryInGiB=1024)],
+        "b": [row(P5, Accelerators=4, VCpu=144, MemoryInGiB=1024)],
+    }
+    held = a_world(stands, wanted, {P5: 1}, guardrails={"maxDecreasePercent": 0, "onLimit": "partial"}).held_back()
+    assert rows_of(held) == {"a": [], "b": stands["b"]}
+
+
+POLICY = document(fixed("team-a", row(Count=2)))
+FROZEN = document(fixed("team-a", row(Count=2)), guardrails={"freeze": ["shared-pool"]})
+OFF = quota("shared-pool", row(Count=1), activation_state="Disabled")
+
+
+@pytest.mark.parametrize(
+    ("policy", "quotas"),
+    [(FROZEN, []), (FROZEN, [quota("shared-pool", row(Count=1))]), (POLICY, [OFF])],
+    ids=["frozen before there is a quota", "frozen with its quota", "switched off"],
+)
+def test_a_shared_pool_that_is_closed_is_neither_written_nor_made_anew(
+    policy: PolicyDocument, quotas: list[ComputeQuota]
+) -> None:
+    plan = plan_quotas(snapshot(policy, nodes(8), quotas), mode="apply")
+    assert [change.team for change in plan.changes] == ["team-a"]
+
+
+def test_what_a_write_moves_is_what_is_there_after_it_less_what_was_there() -> None:
+    gpu, cpu, memory = (G5, "gpu"), (G5, "cpu"), (G5, "memory")
+    assert _difference({cpu: 4, memory: 2}, {gpu: 1, memory: 2}) == {gpu: 1, cpu: -4}
+
+
+def test_names_of_new_quotas_are_numbered_one_after_another() -> None:
+    taken = [quota(team, row(Count=1), name=name) for team, name in (("b", "a-quota"), ("c", "a-quota-2"))]
+    policy = document(*(fixed(team, row(Count=1)) for team in "abc"), pool=False)
+    [change] = plan_quotas(snapshot(policy, nodes(3), taken), mode="apply").changes
+    assert (change.team, change.name) == ("a", "a-quota-3")
+
+
+def test_a_number_is_said_in_full_however_large_it_is() -> None:
+    assert said_number(Fraction(10**17 + 1)) == "100000000000000001"
