@@ -5,9 +5,11 @@ Exit codes are pytest's; `WRONG_TREE` when the product that was tested is not th
 
 import builtins
 import json
+import os
 import resource
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,15 +19,20 @@ import pytest
 from tests.mutants.source import TOUCHED
 
 WRONG_TREE = 70
+TIMED_OUT = 71
 MEMORY = 3 * 2**30
 """Bytes of address space: a mutant that fills the memory ends before the machine does."""
+AT_LEAST = 10.0
+TIMES = 10
+"""Seconds of processor time that a test may take: so many, and so many times what it takes without a mutant."""
 PACKAGE = "taskgov.allocation"
 
 
 class Chosen:
     """Run the chosen tests in the order given, or one part of all tests; note what each touches and how long."""
 
-    def __init__(self, tests: Sequence[str], part: int, parts: int) -> None:
+    def __init__(self, tests: Mapping[str, float], part: int, parts: int) -> None:
+        self._tests = tests
         self._ranks = {test: rank for rank, test in enumerate(tests)}
         self._part, self._parts = part, parts
         self.touched: dict[str, list[str]] = {}
@@ -51,6 +58,8 @@ class Chosen:
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Forget what was touched and cached before: a value from a cache hides who needs the function."""
+        if self._tests:
+            _end_after(AT_LEAST + TIMES * self._tests[item.nodeid])
         getattr(builtins, TOUCHED).clear()
         for name, module in list(sys.modules.items()):
             if self._parts and name.startswith(PACKAGE):
@@ -64,11 +73,19 @@ class Chosen:
         self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
 
 
+def _end_after(seconds: float) -> None:
+    """End this process when it takes more processor time from now on. A busy machine is no endless loop."""
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+
+
 def main(choice: dict[str, Any]) -> int:
     """Run the tests of a choice; write what they touched where it says so."""
     with suppress(ValueError, OSError):  # not every system limits it
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     setattr(builtins, TOUCHED, set())
+    signal.signal(signal.SIGPROF, lambda *_: os._exit(TIMED_OUT))
+    if choice["tests"]:
+        _end_after(TIMES * AT_LEAST)  # for what runs on import
     chosen = Chosen(choice["tests"], choice["part"], choice["parts"])
     options = ["-x", "-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:cov", "-p", "no:xdist", *choice["paths"]]
     code = int(pytest.main(options, plugins=[chosen]))

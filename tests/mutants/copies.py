@@ -6,12 +6,12 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from tests.mutants.child import WRONG_TREE
+from tests.mutants.child import TIMED_OUT, WRONG_TREE
 from tests.mutants.mutation import Mutant
 from tests.mutants.source import instrumented
 
@@ -43,16 +43,16 @@ class Reach:
     always: frozenset[str]
     seconds: dict[str, float]
 
-    def tests_of(self, mutant: Mutant) -> tuple[str, ...]:
-        """Return the tests that a mutant can fail, quick ones first.
+    def tests_of(self, mutant: Mutant) -> dict[str, float]:
+        """Return the tests that a mutant can fail, and their seconds without it; quick ones first.
 
         All of them for what runs when a module is imported; the quickest for what no test calls: it imports the module.
         """
         name = f"{mutant.mutation.file}::{mutant.mutation.function}"
         everything = sorted(self.seconds, key=lambda test: (self.seconds[test], test))
-        if mutant.is_imported or name in self.always:
-            return tuple(everything)
-        return tuple(test for test in everything if name in self.touched[test]) or tuple(everything[:1])
+        if not mutant.is_imported and name not in self.always:
+            everything = [test for test in everything if name in self.touched[test]] or everything[:1]
+        return {test: self.seconds[test] for test in everything}
 
 
 class Copy:
@@ -76,7 +76,7 @@ class Copy:
             path.write_text(instrumented(path.read_text(encoding="utf-8"), path.name), encoding="utf-8")
         report = self._folder / "report.json"
         try:
-            code = self._run([], list(TESTS), part=part, parts=parts, report=report, timeout=None)
+            code = self._run({}, list(TESTS), part=part, parts=parts, report=report, timeout=None)
         finally:
             for path, (content, status) in originals.items():
                 _restore(path, content, status)
@@ -89,7 +89,7 @@ class Copy:
         touched = {test: frozenset(names) for test, names in found["touched"].items()}
         return Reach(touched, always, found["seconds"])
 
-    def try_mutant(self, mutant: Mutant, tests: Sequence[str], timeout: float) -> Outcome:
+    def try_mutant(self, mutant: Mutant, tests: Mapping[str, float], timeout: float) -> Outcome:
         """Put a mutant in place of its file, run the tests, and take it out again."""
         path = self._folder / PACKAGE / mutant.mutation.file
         content, status = path.read_bytes(), path.stat()
@@ -101,13 +101,15 @@ class Copy:
             return Outcome.TIMED_OUT
         finally:
             _restore(path, content, status)
+        if code == TIMED_OUT:
+            return Outcome.TIMED_OUT
         if code in {4, 5, WRONG_TREE}:  # pytest: called wrongly, no tests
             raise BrokenRunError(f"exit code {code} for {mutant.mutation}:\n{self._log()}")
         return Outcome.SURVIVED if code == 0 else Outcome.KILLED
 
     def _run(
         self,
-        tests: Sequence[str],
+        tests: Mapping[str, float],
         paths: Sequence[str],
         *,
         part: int,
@@ -115,7 +117,7 @@ class Copy:
         report: Path | None,
         timeout: float | None,
     ) -> int:
-        choice = {"tests": list(tests), "paths": paths, "part": part, "parts": parts, "report": str(report or "")}
+        choice = {"tests": dict(tests), "paths": paths, "part": part, "parts": parts, "report": str(report or "")}
         chosen = self._folder / "choice.json"
         chosen.write_text(json.dumps(choice), encoding="utf-8")
         command = [str(self._python), "-m", "tests.mutants.child", str(chosen)]

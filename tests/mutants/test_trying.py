@@ -81,26 +81,28 @@ def test_the_tests_of_a_mutant_are_those_that_touch_its_function(copy: Copy) -> 
 
 def test_a_mutant_is_killed_by_a_test_or_an_example_that_fails(copy: Copy) -> None:
     mutant = changed("count + START", "count - START")
-    assert copy.try_mutant(mutant, [ONE], timeout=60) is Outcome.KILLED
-    assert copy.try_mutant(mutant, [MANY], timeout=60) is Outcome.KILLED
-    assert copy.try_mutant(mutant, [EXAMPLE], timeout=60) is Outcome.KILLED
-    assert copy.try_mutant(changed("START = 1", "START = 1 / 0"), [ONE], timeout=60) is Outcome.KILLED
+    assert copy.try_mutant(mutant, {ONE: 1}, timeout=60) is Outcome.KILLED
+    assert copy.try_mutant(mutant, {MANY: 1}, timeout=60) is Outcome.KILLED
+    assert copy.try_mutant(mutant, {EXAMPLE: 1}, timeout=60) is Outcome.KILLED
+    assert copy.try_mutant(changed("START = 1", "START = 1 / 0"), {ONE: 1}, timeout=60) is Outcome.KILLED
 
 
 def test_a_mutant_survives_what_passes_and_the_copy_is_whole_again(copy: Copy) -> None:
     mutant = changed("count + START", "count - START")
-    assert copy.try_mutant(mutant, [NOTHING], timeout=60) is Outcome.SURVIVED
-    assert copy.try_mutant(Mutant(NAME, SOURCE), [ONE, MANY, EXAMPLE], timeout=60) is Outcome.SURVIVED
+    assert copy.try_mutant(mutant, {NOTHING: 1}, timeout=60) is Outcome.SURVIVED
+    assert copy.try_mutant(Mutant(NAME, SOURCE), {ONE: 1, MANY: 1, EXAMPLE: 1}, timeout=60) is Outcome.SURVIVED
 
 
 def test_an_endless_loop_ends(copy: Copy) -> None:
-    assert copy.try_mutant(changed("while count < 0", "while count < 9**9"), [ONE], timeout=2) is Outcome.TIMED_OUT
-    assert copy.try_mutant(Mutant(NAME, SOURCE), [ONE], timeout=60) is Outcome.SURVIVED
+    endless = changed("while count < 0", "while count < 9**19")
+    assert copy.try_mutant(endless, {ONE: -0.9}, timeout=60) is Outcome.TIMED_OUT  # after a second
+    assert copy.try_mutant(endless, {ONE: 100}, timeout=2) is Outcome.TIMED_OUT
+    assert copy.try_mutant(Mutant(NAME, SOURCE), {ONE: 1}, timeout=60) is Outcome.SURVIVED
 
 
 def test_a_run_without_tests_says_nothing_about_a_mutant(copy: Copy) -> None:
     with pytest.raises(BrokenRunError):
-        copy.try_mutant(Mutant(NAME, SOURCE), ["tests/allocation/test_toy.py::test_gone"], timeout=60)
+        copy.try_mutant(Mutant(NAME, SOURCE), {"tests/allocation/test_toy.py::test_gone": 1}, timeout=60)
 
 
 @pytest.mark.parametrize(
