@@ -15,6 +15,8 @@ from benchmarks.worlds import world
 from benchmarks.worlds_draw import FAMILIES
 from taskgov.allocation.codec import plan_to_json
 from taskgov.allocation.planner import plan_quotas
+from taskgov.snapshot.model import Snapshot
+from tests.allocation.world import document, fixed, nodes, quota, row, snapshot
 
 FILLED_UP = {"Axis", "Slot"}
 """What a plan fills up while it is worked out, within one function."""
@@ -57,10 +59,19 @@ def apart(value: Any) -> Any:
     return made
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_a_plan_compares_names_by_what_they_say(family: str) -> None:
-    for number in (0, 1):
-        drawn = world(family, 2026, number)
+CUT_BACK = snapshot(
+    document(
+        fixed("a", row(Count=6)), fixed("b", row(Count=16)), guardrails={"maxDecreasePercent": 25, "onLimit": "partial"}
+    ),
+    nodes(24),
+    [quota("a", row(Count=12)), quota("b", row(Count=10)), quota("left-alone", row(Count=2))],
+)
+WORLDS = {family: [world(family, 2026, number) for number in (0, 1)] for family in FAMILIES} | {"partial": [CUT_BACK]}
+
+
+@pytest.mark.parametrize("worlds", WORLDS.values(), ids=WORLDS.keys())
+def test_a_plan_compares_names_by_what_they_say(worlds: list[Snapshot]) -> None:
+    for drawn in worlds:
         other = apart(drawn)
         assert other == drawn
         assert len({id(node.instance_type) for node in other.nodes}) == len(other.nodes)

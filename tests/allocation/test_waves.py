@@ -117,3 +117,52 @@ def test_no_state_exceeds_its_bound_and_every_goal_is_reached(
     assert done.keys() == {each.name for each in changing}
     assert all([each.change.is_low for each in path] in ([False], [True, False]) for path in done.values())
     assert all(len({each.name for each in wave}) == len(wave) for wave in writes.in_waves())
+
+
+G, P = ("g5", "gpu"), ("p5", "gpu")
+
+
+def test_the_last_that_is_free_is_room_for_one_and_not_for_two() -> None:
+    room = Room({G: 3}, {G: 4})
+    assert room.fits([write("a", g5=1)])
+    assert room.lacks([write("a", g5=1), write("b", g5=1)]) == {G}
+    assert Room({G: 4}, {G: 4}).lacks([write("a", g5=1)]) == {G}
+
+
+def test_what_others_of_a_wave_give_is_no_room_before_they_have_settled() -> None:
+    room = Room({G: 4, P: 4}, {G: 4, P: 4})
+    assert room.lacks([write("a", g5=-2), write("b", g5=2)]) == {G}
+    assert room.lacks([write("a", g5=-2, p5=1)]) == {P}
+    room.raise_by(write("a", g5=-2))
+    assert not room.fits([write("b", g5=2)])
+    room.after([write("a", g5=-2)])
+    assert room.fits([write("b", g5=2)])
+    assert not room.fits([write("b", g5=3)])
+
+
+def test_above_capacity_the_bound_is_the_sum_that_stands() -> None:
+    room = Room({G: 6}, {G: 4})
+    assert room.lacks([write("a", g5=1)]) == {G}
+    room.after([write("b", g5=-1)])
+    assert room.fits([write("a", g5=1)])
+
+
+def test_waves_are_allowed_where_each_fits_after_those_before_it() -> None:
+    room = Room({G: 4}, {G: 4})
+    given, taken = (write("a", g5=-2),), (write("b", g5=2),)
+    assert room.allows([given, taken])
+    assert not room.allows([taken, given])
+    assert not room.fits(taken)
+
+
+def test_declared_over_commitment_is_bound_by_nothing() -> None:
+    room = Room({G: 4, P: 4}, {G: 4, P: 4}, ["g5"])
+    assert room.lacks([write("a", g5=9, p5=1)]) == {P}
+    assert room.copy().lacks([write("a", g5=9, p5=1)]) == {P}
+
+
+def test_what_only_takes_is_written_once_also_where_it_waits_for_low_writes_of_others() -> None:
+    plan = arranged(write("a", p5=1), write("b", p5=-3, g5=2), write("c", p5=2, g5=-2))
+    assert [each.name for each in plan.gives] == ["b", "c"]
+    assert sorted(each.name for each in plan.takes) == ["a", "b", "c"]
+    assert plan.left_out == ()
