@@ -16,7 +16,8 @@ from benchmarks.worlds_draw import FAMILIES
 from taskgov.allocation.codec import plan_to_json
 from taskgov.allocation.planner import plan_quotas
 from taskgov.snapshot.model import Snapshot
-from tests.allocation.world import document, fixed, nodes, quota, row, snapshot
+from tests.allocation.limits_world import moving
+from tests.allocation.world import P5, document, fixed, nodes, quota, row, snapshot
 
 FILLED_UP = {"Axis", "Slot"}
 """What a plan fills up while it is worked out, within one function."""
@@ -66,7 +67,10 @@ CUT_BACK = snapshot(
     nodes(24),
     [quota("a", row(Count=12)), quota("b", row(Count=10)), quota("left-alone", row(Count=2))],
 )
-WORLDS = {family: [world(family, 2026, number) for number in (0, 1)] for family in FAMILIES} | {"partial": [CUT_BACK]}
+WORLDS = {family: [world(family, 2026, number) for number in (0, 1)] for family in FAMILIES} | {
+    "partial": [CUT_BACK],
+    "limits of parts": [moving(row(P5, Accelerators=8), row(P5, Accelerators=4), maxDecreasePercent=25)],
+}
 
 
 @pytest.mark.parametrize("worlds", WORLDS.values(), ids=WORLDS.keys())

@@ -127,6 +127,7 @@ def test_the_last_that_is_free_is_room_for_one_and_not_for_two() -> None:
     assert room.fits([write("a", g5=1)])
     assert room.lacks([write("a", g5=1), write("b", g5=1)]) == {G}
     assert Room({G: 4}, {G: 4}).lacks([write("a", g5=1)]) == {G}
+    assert Room({}, {}).lacks([write("a", g5=1)]) == {G}
 
 
 def test_what_others_of_a_wave_give_is_no_room_before_they_have_settled() -> None:

@@ -1,6 +1,6 @@
 """Reasons and sentences that say where a number comes from."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,10 +11,10 @@ from taskgov.allocation.budgets import budget_findings
 from taskgov.allocation.plan import Plan, Reason
 from taskgov.allocation.planner import plan_quotas
 from taskgov.policy.document import Budget
-from taskgov.snapshot.model import BudgetUse, Snapshot
-from tests.allocation.limits_world import failed, moving, record
+from taskgov.snapshot.model import BudgetUse, Node, Snapshot
+from tests.allocation.limits_world import failed, moving, record, stopped_by
 from tests.allocation.test_path_search import returned
-from tests.allocation.world import C5, G5, NOW, P5, document, fixed, nodes, quota, row, share, snapshot
+from tests.allocation.world import C5, G5, NOW, P5, broken, document, fixed, nodes, quota, row, share, snapshot
 
 
 def plan_of(world: Snapshot) -> Plan:
@@ -84,3 +84,24 @@ def test_a_prediction_takes_fewer_steps_where_many_queues_share_fairly(queues: i
     world = SimpleNamespace(config=SimpleNamespace(fair_sharing=fair), cluster_queues=lambda: range(queues))
     today: Any = SimpleNamespace(world=world)
     assert predict._budget(today) == want
+
+
+def test_whole_instances_that_become_parts_are_said_in_gpus() -> None:
+    [verdict] = failed(plan_of(moving(row(P5, Count=2), row(P5, Accelerators=8), maxDecreasePercent=25)))
+    assert verdict.because.startswith("team-a ml.p5.48xlarge 16 -> 8 GPUs falls by 50 %")
+
+
+@pytest.mark.parametrize(
+    ("there", "said", "percent"),
+    [(nodes(3), "5 ml.g5.8xlarge, 3 are usable (167 %): ", 167), (broken(1), "5 ml.g5.8xlarge, 0 are usable: ", 0)],
+)
+def test_over_commitment_is_said_in_percent_of_what_is_usable(there: Sequence[Node], said: str, percent: int) -> None:
+    world = snapshot(document(pool=False), there, [quota("left-alone", row(Count=5))])
+    [finding] = [each for each in plan_of(world).findings if each.code == "over-commitment"]
+    assert finding.because.startswith(f"Quotas promise {said}")
+    assert finding.evidence["percent"] == percent
+
+
+@pytest.mark.parametrize(("before", "after", "want"), [(2, 4, []), (4, 2, ["minimum-quota"]), (9, 8, [])])
+def test_a_quota_below_its_minimum_may_rise(before: int, after: int, want: list[str]) -> None:
+    assert stopped_by(moving(row(Count=before), row(Count=after), minimumQuota={"team-a": 8})) == want
