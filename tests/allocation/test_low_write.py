@@ -51,6 +51,11 @@ CASES = {
         [row(P5, Accelerators=4)],
         [row(P5, Accelerators=4, VCpu=96.0, MemoryInGiB=1024.0)],
     ),
+    "whole instances with more vCPUs than they bring are written out": (
+        [row(P5, Count=2, VCpu=300)],
+        [row(P5, Count=1)],
+        [row(P5, Accelerators=8, VCpu=192.0, MemoryInGiB=2048.0)],
+    ),
     "partitions that become larger ones are equal in sevenths, and not in the queue": (
         [mig(MIG_1G, 7)],
         [mig(MIG_7G, 1)],

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from taskgov.allocation import path, predict
+from taskgov.allocation.waves import Room, Wave
 from tests.allocation.test_waves import change, write
 
 
@@ -40,3 +41,14 @@ def test_what_gives_comes_before_what_takes_then_by_rank() -> None:
     choice: Any = SimpleNamespace(_rank=lambda each: (0, each.name))
     found = path._Choice._in_rank(choice, [write("c", g5=1), low, write("a", g5=1), write("m", g5=-1)])
     assert [each.name for each in found] == ["m", "z", "a", "c"]
+
+
+@pytest.mark.parametrize("found", [None, ((write("b", g5=1),), (write("c", g5=1),))])
+def test_the_best_order_of_what_takes_follows_what_was_given(found: tuple[Wave, ...] | None) -> None:
+    given = ((write("a", g5=-1),),)
+    choice: Any = SimpleNamespace(
+        _writes=SimpleNamespace(room=Room({}, {}), takes=()),
+        _played=lambda waves: SimpleNamespace(end=waves),
+        _best_order=lambda stage, takes, _: found if (stage, takes) == (given, ()) else None,
+    )
+    assert list(path._Choice._ordered_takes(choice, given)) == ([(*given, *found)] if found else [])

@@ -1,18 +1,25 @@
 """Limits, steps, rows and the shared pool at one and at nothing."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
+from taskgov.allocation.capacity import count_capacity
 from taskgov.allocation.movements import said_number
 from taskgov.allocation.planner import plan_quotas
-from taskgov.allocation.writes import _difference
-from taskgov.hyperpod.model import ComputeQuota
-from taskgov.policy.document import PolicyDocument
-from tests.allocation.limits_world import failed, moving, stopped_by
+from taskgov.allocation.writes import _difference, _write
+from taskgov.hyperpod.instance_types import InstanceTypeTable
+from taskgov.hyperpod.model import ClusterSchedulerConfig, ComputeQuota
+from taskgov.policy.document import CapacityRules, PolicyDocument
+from tests.allocation.limits_world import UNKNOWN, failed, moving, stopped_by
 from tests.allocation.steps import a_world, counts_of, rows_of
-from tests.allocation.world import G5, P5, document, fixed, nodes, quota, row, snapshot
+from tests.allocation.work import SCHEDULER
+from tests.allocation.world import C5, G5, NOW, P5, document, fixed, nodes, quota, row, snapshot
+from tests.support.plans import update
 
+M5 = "ml.m5.xlarge"
+"""No accelerator, 4 vCPU, 16 GiB."""
 REST = {"VCpu": 192, "MemoryInGiB": 2048}
 
 
@@ -74,3 +81,45 @@ def test_names_of_new_quotas_are_numbered_one_after_another() -> None:
 
 def test_a_number_is_said_in_full_however_large_it_is() -> None:
     assert said_number(Fraction(10**17 + 1)) == "100000000000000001"
+
+
+WANTED = {"FairShare": "Enabled"}
+
+
+@pytest.mark.parametrize("status", [None, "Created", "CreateFailed"])
+def test_a_write_of_the_cluster_policy_is_a_write_of_no_gpus(status: str | None) -> None:
+    held = None if status is None else replace_status(status)
+    world = replace(snapshot(document(pool=False, schedulerConfig=WANTED)), scheduler_config=held)
+    changes = plan_quotas(world, mode="apply").changes
+    assert len(changes) == (2 if status == "CreateFailed" else 1)
+    assert {(change.team, change.gpus_before, change.gpus_after) for change in changes} == {("", 0, 0)}
+
+
+def replace_status(status: str) -> ClusterSchedulerConfig:
+    return SCHEDULER.model_copy(update={"status": status})
+
+
+def test_a_new_cluster_policy_has_a_name_that_the_api_takes() -> None:
+    world = snapshot(document(pool=False, schedulerConfig=WANTED))
+    named = {}
+    for name in ("ml", "a" * 63, "b" * 55 + "-" + "c" * 7):
+        [change] = plan_quotas(replace(world, cluster=replace(world.cluster, name=name)), mode="apply").changes
+        named[name] = change.name
+    assert list(named.values()) == ["ml-policy", "a" * 56 + "-policy", "b" * 55 + "-policy"]
+
+
+def test_the_type_that_moves_most_speaks_for_a_quota() -> None:
+    stands = quota("team-a", row(C5, Count=5), row(M5, Count=5))
+    policy = document(fixed("team-a", row(C5, Count=6), row(M5, Count=9)), pool=False)
+    machines = [*nodes(9, C5), *nodes(9, M5)]
+    [change] = plan_quotas(snapshot(policy, machines, [stands]), mode="apply").changes
+    assert change.because.startswith(f"5 -> 9 {M5}: ")
+
+
+@pytest.mark.parametrize(("before", "after"), [(2, 1), (1, 2)])
+def test_one_instance_of_an_unknown_type_is_given_or_taken(before: int, after: int) -> None:
+    config = [quota("a", row(UNKNOWN, Count=count)).compute_quota_config for count in (before, after)]
+    change = replace(update(0, "a", "id-a", before, after), before=config[0], after=config[1])
+    capacities = count_capacity(nodes(2, UNKNOWN), CapacityRules(), NOW, InstanceTypeTable())
+    made = _write(change, capacities)
+    assert (made.gives, made.takes) == (after < before, after > before)

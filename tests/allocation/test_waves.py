@@ -167,3 +167,11 @@ def test_what_only_takes_is_written_once_also_where_it_waits_for_low_writes_of_o
     assert [each.name for each in plan.gives] == ["b", "c"]
     assert sorted(each.name for each in plan.takes) == ["a", "b", "c"]
     assert plan.left_out == ()
+
+
+def test_after_three_waves_of_quotas_that_give_and_take_the_next_is_written_twice() -> None:
+    places = {(name, "gpu"): 1 for name in ("t0", "t1", "t2", "t3", "t4")}
+    chain = [write("d", t0=1, t1=-1), write("c", t1=1, t2=-1), write("b", t2=1, t3=-1), write("a", t3=1, t4=-1)]
+    plan = arranged(*chain, sums={**places, ("t0", "gpu"): 0}, limits=places)
+    assert [each.name for each in plan.takes] == ["d", "c", "b", "a"]
+    assert [(each.name, each.change.is_low) for each in plan.gives] == [("a", True)]
