@@ -204,3 +204,9 @@ def test_each_node_that_is_left_out_says_since_when() -> None:
         "ml-g5-8xlarge-0000: Unschedulable since 2026-11-20 09:12 UTC",
         "new-0000: healthy since 2026-11-20 11:59 UTC, not yet long enough to count",
     )
+
+
+def test_nothing_of_the_memory_is_reserved_unless_it_is_said() -> None:
+    rules = CapacityRules.model_validate({"basis": "allocatable"})
+    counted = count_capacity(nodes(1, allocatable={"memory": 1000}), rules, NOW, InstanceTypeTable())
+    assert counted[G5].line.resources == {"memory": 1000}

@@ -10,6 +10,8 @@ from taskgov.allocation import predict
 from taskgov.allocation.budgets import budget_findings
 from taskgov.allocation.plan import Plan, Reason
 from taskgov.allocation.planner import plan_quotas
+from taskgov.allocation.wording import amounts_of, value_in
+from taskgov.hyperpod.model import ComputeQuotaResource
 from taskgov.policy.document import Budget
 from taskgov.snapshot.model import BudgetUse, Node, Snapshot
 from tests.allocation.limits_world import failed, moving, record, stopped_by
@@ -105,3 +107,11 @@ def test_over_commitment_is_said_in_percent_of_what_is_usable(there: Sequence[No
 @pytest.mark.parametrize(("before", "after", "want"), [(2, 4, []), (4, 2, ["minimum-quota"]), (9, 8, [])])
 def test_a_quota_below_its_minimum_may_rise(before: int, after: int, want: list[str]) -> None:
     assert stopped_by(moving(row(Count=before), row(Count=after), minimumQuota={"team-a": 8})) == want
+
+
+def test_the_number_of_a_unit_is_that_of_no_other() -> None:
+    held = ComputeQuotaResource.model_validate(row(P5, Accelerators=2, VCpu=48, MemoryInGiB=512))
+    units = [amount.unit for amount in amounts_of(held)]
+    assert [value_in(held, unit) for unit in units] == [amount.value for amount in amounts_of(held)]
+    assert sorted(amount.value for amount in amounts_of(held)) == [2, 48, 512]
+    assert value_in(held, "Count") == 0
