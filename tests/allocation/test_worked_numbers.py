@@ -1,12 +1,14 @@
 """Numbers worked out by hand, each for a rule that rounder numbers do not tell from another rule."""
 
+from datetime import timedelta
+
 import pytest
 
 from taskgov.allocation.parts import ACCELERATOR, accelerators_of
-from taskgov.allocation.plan import Plan
+from taskgov.allocation.plan import Outcome, Plan
 from taskgov.allocation.planner import plan_quotas
 from taskgov.snapshot.model import ObservedUse, Snapshot
-from tests.allocation.world import G5, counts, document, fixed, nodes, row, share, snapshot
+from tests.allocation.world import G5, NOW, P5, counts, document, fixed, nodes, quota, row, share, snapshot
 
 
 def plan_of(world: Snapshot) -> Plan:
@@ -33,3 +35,24 @@ def test_accelerators_are_whole_where_they_are_and_partitions_are_sevenths(seven
     number = accelerators_of({ACCELERATOR: sevenths})
     assert f"{number:g}" == said
     assert isinstance(number, int) is (sevenths % 7 == 0)
+
+
+def test_a_lease_to_a_team_that_has_parts_is_no_increase_of_its_own() -> None:
+    day = timedelta(days=1)
+    lease = {"to": "team-a", "from": "shared-pool", "instanceType": P5, "count": 1, "reason": "deadline"}
+    policy = document(
+        fixed("team-a", row(P5, Accelerators=8)),
+        leases=[{**lease, "start": NOW - day, "end": NOW + day}],
+        guardrails={"maxIncreasePercent": 10},
+    )
+    held = [quota("team-a", row(P5, Accelerators=8)), quota("shared-pool", row(P5, Count=2))]
+    plan = plan_of(snapshot(policy, nodes(3, P5), held))
+    assert plan.outcome is Outcome.APPLY
+    assert {line.team: line.after for line in plan.allocations if line.unit == "Accelerators"}["team-a"] == 16
+
+
+def test_halves_of_instances_add_up_where_a_floor_asks_for_more_than_its_part() -> None:
+    """45 % and 25 % of 10 are 4.5 and 2.5; the floor of 3 is more than 10 %: together they come to 10."""
+    policy = document(share("a", 45), share("b", 10, floor=3), share("c", 25), pool=False)
+    given = counts(plan_of(snapshot(policy, nodes(10))))
+    assert (given["b"], given["a"] + given["c"]) == (3, 7)

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -125,14 +124,12 @@ class Copy:
         kept = {} if report else {"PYTHONDONTWRITEBYTECODE": "1"}
         environment = {**_environment(), **kept, "PYTHONHASHSEED": "0"}
         with (self._folder / LOG).open("wb") as log:
-            child = subprocess.Popen(  # noqa: S603
-                command, cwd=self._folder, env=environment, stdout=log, stderr=log, start_new_session=True
-            )
+            child = subprocess.Popen(command, cwd=self._folder, env=environment, stdout=log, stderr=log)  # noqa: S603
             try:
                 return child.wait(timeout)
             finally:
                 if child.poll() is None:
-                    os.killpg(child.pid, signal.SIGKILL)
+                    child.kill()
                     child.wait()
 
     def _log(self) -> str:
