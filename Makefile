@@ -148,6 +148,10 @@ $(COSMIC_RAY)/.ready: requirements/cosmic-ray.txt
 mutants: $(READY) $(COSMIC_RAY)/.ready ## Change the allocation in 300 places, one at a time: do its tests notice? (ARGS="--count 40 --seed 2")
 	@$(BIN)/python -m tests.mutants --tool $(COSMIC_RAY)/bin/python $(ARGS)
 
+.PHONY: weeks
+weeks: $(READY) ## Play weeks of events with a run after each: what holds for plans holds always (ARGS="--examples 400 --steps 25 --seed 1")
+	@$(BIN)/python -m tests.weeks $(ARGS)
+
 .PHONY: bench-engine
 bench-engine: $(READY) ## Measure the scheduling model on Kueue's performance scenario (ARGS="--scenario FILE")
 	@$(BIN)/python -m benchmarks.engine $(ARGS)

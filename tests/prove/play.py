@@ -240,7 +240,11 @@ def _take_effect(account: Account, cluster: Cluster, change: Change, book: Book)
 
 def _names_unknown_types(facts: Facts) -> bool:
     """Say whether a quota on the path is on a type whose numbers nobody knows: its queue can be read, not rendered."""
-    configs = (config for change in facts.plan.changes for config in (change.before, change.after))
+    teams = {change.team for change in facts.plan.changes}
+    held = (
+        quota.compute_quota_config for quota in facts.snapshot.quotas if quota.compute_quota_target.team_name in teams
+    )
+    configs = (*held, *(config for change in facts.plan.changes for config in (change.before, change.after)))
     rows = (
         row for config in configs if isinstance(config, ComputeQuotaConfig) for row in config.compute_quota_resources
     )

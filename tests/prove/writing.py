@@ -23,9 +23,12 @@ class Written:
     failures: list[str] = field(default_factory=list)
 
 
-def write_path(facts: Facts, waves: Sequence[Wave]) -> Written:
-    """Write all waves, each settled before the next; stop at the first write that the API refuses."""
-    account = Account.of(facts.snapshot, facts.plan.plan_id)
+def write_path(facts: Facts, waves: Sequence[Wave], account: Account | None = None) -> Written:
+    """Write all waves, each settled before the next; stop at the first write that the API refuses.
+
+    `account` is what is written to: by default that of the snapshot.
+    """
+    account = account or Account.of(facts.snapshot, facts.plan.plan_id)
     written = Written(account)
     bound = greater(dict(facts.capacity), _sum(account, facts))
     for number, wave in enumerate(waves, start=1):
