@@ -227,7 +227,7 @@ def test_goals_are_made_of_promises_and_what_they_come_to() -> None:
         "id-a", 1, quotas[0].compute_quota_config, quotas[0].compute_quota_target, "plan-1", NOW, began_from=began
     )
     world = snapshot(policy, nodes(20), quotas, applied=(applied,))
-    standings = sort_out(world)
+    standings = sort_out(world, {})
     assert standings.pool is not None
     wanted = as_config([row(Count=2)])
     goals = wanted_goals(world, [(promise, wanted) for promise in (*standings.promises, standings.pool)])

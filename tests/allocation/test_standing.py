@@ -4,10 +4,13 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from taskgov.allocation.applied import remember
 from taskgov.allocation.plan import Plan, Reason
 from taskgov.allocation.planner import plan_quotas
 from taskgov.findings import Finding
+from taskgov.hyperpod.model import ComputeQuotaTarget
 from taskgov.snapshot.model import AnnouncedWrite, AppliedQuota, QuotaEdit, Snapshot
 from tests.allocation.world import NOW, applied, broken, counts, document, fixed, nodes, quota, row, snapshot
 
@@ -88,6 +91,40 @@ def test_an_adopted_edit_is_cut_in_a_shortage_and_comes_back_after_it() -> None:
     plan = plan_of(well)
     assert counts(plan) == {"team-a": 5, "shared-pool": 3}
     assert plan_of(run(well)).changes == ()
+
+
+def lent(count: int) -> tuple[Snapshot, Snapshot]:
+    """A team that has `count` machines by a lease (below zero: lends them), then edited by hand; and after the lease."""
+    to, giver = ("team-a", "team-b") if count > 0 else ("team-b", "team-a")
+    lease = {
+        "to": to,
+        "from": giver,
+        "instanceType": row()["InstanceType"],
+        "count": abs(count),
+        "start": NOW - timedelta(hours=1),
+        "end": NOW + timedelta(hours=1),
+        "reason": "a deadline",
+    }
+    teams = fixed("team-a", row(Count=2)), fixed("team-b", row(Count=4))
+    world = run(snapshot(document(*teams, handEdits="adopt", leases=[lease]), nodes(8)))
+    during = edited(world, Count=2 + count)
+    heavier = [
+        each.model_copy(update={"compute_quota_target": ComputeQuotaTarget(team_name="team-a", fair_share_weight=7)})
+        if each.compute_quota_target.team_name == "team-a"
+        else each
+        for each in during.quotas
+    ]
+    during = replace(during, quotas=tuple(heavier))
+    return during, replace(run(during), taken_at=NOW + timedelta(hours=2))
+
+
+@pytest.mark.parametrize("count", [1, -1])
+def test_adopted_an_edit_does_not_promise_what_a_lease_moved(count: int) -> None:
+    """Somebody changes only the weight: the lease is still given once, and goes back when it ends."""
+    during, after = lent(count)
+    assert counts(plan_of(during)) == {"team-a": 2 + count, "team-b": 4 - count, "shared-pool": 2}
+    assert counts(plan_of(after)) == {"team-a": 2, "team-b": 4, "shared-pool": 2}
+    assert plan_of(run(after)).changes == ()
 
 
 def test_a_document_that_changes_its_mind_about_the_team_ends_an_adoption() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from fractions import Fraction
+from typing import Final
 
 from taskgov.allocation.codec import plan_to_json
 from taskgov.allocation.plan import Plan
@@ -22,6 +23,11 @@ from tests.prove.goal import UNLIMITED, Planner
 from tests.prove.path import waves_of
 from tests.prove.sameness import config_key, target_key
 from tests.prove.writing import write_path
+
+TO_DELETE: Final = frozenset(
+    {"CreateFailed", "CreateRollbackFailed", "UpdateRollbackFailed", "DeleteFailed", "DeleteRollbackFailed"}
+)
+"""Statuses that only deletion mends; a governed quota is deleted and created again, whoever edited it."""
 
 
 def byte_failures(snapshot: Snapshot, plan: Plan, planner: Planner) -> Iterator[str]:
@@ -60,7 +66,7 @@ def left_alone(snapshot: Snapshot) -> Iterator[str]:
             or team in policy.guardrails.freeze
             or quota.activation_state is ActivationState.DISABLED
             or quota.status == "Deleting"
-            or (edited and policy.hand_edits == "keep" and "Failed" not in quota.status)
+            or (edited and policy.hand_edits == "keep" and quota.status not in TO_DELETE)
         ):
             yield quota.compute_quota_id
 

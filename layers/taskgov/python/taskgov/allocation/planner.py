@@ -131,7 +131,7 @@ class _Decided:
 
 
 def _decided(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity]) -> _Decided:
-    standings, policy = sort_out(snapshot), snapshot.policy
+    standings, policy = sort_out(snapshot, capacities), snapshot.policy
     allocations = [] if policy is None else allocate(snapshot, policy, standings, capacities)
     wishes = _wishes(snapshot, allocations, capacities)
     promises = (*standings.promises, *([standings.pool] if standings.pool else []))

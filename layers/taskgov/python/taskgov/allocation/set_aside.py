@@ -17,16 +17,10 @@ from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.goals import NOTHING, Goal
 from taskgov.allocation.leases import Given, active_leases, unit_after
 from taskgov.allocation.low_write import queue_amounts
-from taskgov.allocation.parts import row_key
-from taskgov.allocation.transfer import moved as transfer
-from taskgov.allocation.units import row_of
+from taskgov.allocation.transfer import Net, without_leases
 from taskgov.hyperpod.equality import is_same_config
 from taskgov.hyperpod.model import ComputeQuotaConfig
 from taskgov.policy.measured import Lease, Measured
-
-Net = Mapping[str, int]
-"""Instance type (and unit, where that is not instances: `Lease.place`) -> whole units that leases bring a team; below
-zero: that they take from it."""
 
 
 def leased_net(team: str, given: Iterable[Given]) -> dict[str, int]:
@@ -69,20 +63,7 @@ class SettingAside:
 
     def without(self, config: ComputeQuotaConfig, net: Net) -> ComputeQuotaConfig:
         """Return the config as it is without leases: what they bring is taken off, what they take put back."""
-        moved = {name: count for name, count in net.items() if count}
-        if not moved:
-            return config
-        rows = {row_key(row): row for row in config.compute_quota_resources}
-        for place, count in moved.items():
-            measured = Measured.at(place)
-            amount = row_of(measured, abs(count))
-            row = rows.get(row_key(amount))
-            capacity = self._capacities.get(measured.instance_type)
-            if row is not None:
-                rows[row_key(amount)] = transfer(row, amount, capacity, out=count > 0)
-            elif count < 0:
-                rows[row_key(amount)] = amount
-        return config.model_copy(update={"compute_quota_resources": tuple(rows.values())})
+        return without_leases(config, net, self._capacities)
 
     def net_after(self, goal: Goal) -> Net:
         """Return what leases bring in the goal."""

@@ -22,8 +22,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.parts import RowKey, row_key, together
 from taskgov.allocation.sharing import NOTHING_SAID, SharingBefore, sharing_before
+from taskgov.allocation.transfer import without_leases
 from taskgov.allocation.written import NEVER_IN_FORCE, writes_whole_objects
 from taskgov.findings import Finding, Severity
 from taskgov.hyperpod.equality import is_same_config, is_same_target
@@ -122,12 +124,12 @@ class Standings:
     """Governed quotas that have failed, and are deleted before they can be created again."""
 
 
-def sort_out(snapshot: Snapshot) -> Standings:
+def sort_out(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity]) -> Standings:
     """Sort the quotas of a cluster. Without a policy document everything is left alone."""
     quotas = sorted(snapshot.quotas, key=lambda quota: (quota.compute_quota_target.team_name, quota.name))
     if snapshot.policy is None:
         return Standings((), None, tuple(Kept(quota, "there is no policy document") for quota in quotas), ())
-    return _Sorting(snapshot, snapshot.policy).of(quotas)
+    return _Sorting(snapshot, snapshot.policy, capacities).of(quotas)
 
 
 def hand_edit(quota: ComputeQuota, applied: AppliedQuota | None) -> bool:
@@ -155,8 +157,8 @@ def today_rows(quota: ComputeQuota | None) -> dict[RowKey, ComputeQuotaResource]
 
 
 class _Sorting:
-    def __init__(self, snapshot: Snapshot, policy: PolicyDocument) -> None:
-        self._policy = policy
+    def __init__(self, snapshot: Snapshot, policy: PolicyDocument, capacities: Mapping[str, TypeCapacity]) -> None:
+        self._policy, self._capacities = policy, capacities
         self._applied: Mapping[str, AppliedQuota] = {each.compute_quota_id: each for each in snapshot.applied}
         self._edits: Mapping[str, QuotaEdit] = {each.compute_quota_id: each for each in snapshot.edits}
         self._teams: Mapping[str, TeamPolicy] = {team.name: team for team in policy.teams}
@@ -295,7 +297,8 @@ class _Sorting:
             return None
         if not edited:
             return applied.adopted
-        config = quota.compute_quota_config
+        # What leases moved when the quota was last written is still in the numbers that the person found.
+        config = without_leases(quota.compute_quota_config, applied.leased or {}, self._capacities)
         # The limit that a budget set is nobody's edit: how the team shares is left unsaid.
         stopped = self._sharing_before(quota).is_stopped
         return config.model_copy(update={"resource_sharing_config": None}) if stopped else config

@@ -4,14 +4,36 @@ The row stays in its units where they say exactly what is left; otherwise every 
 GiB: 3 instances of 8 GPUs less 2 accelerators are 22 accelerators, with their vCPUs and memory.
 """
 
+from collections.abc import Mapping
 from fractions import Fraction
 
 from taskgov.allocation.capacity import TypeCapacity
-from taskgov.allocation.parts import ACCELERATOR, Vector, add, is_in_parts, row_of_parts
-from taskgov.allocation.units import vector_of
+from taskgov.allocation.parts import ACCELERATOR, Vector, add, is_in_parts, row_key, row_of_parts
+from taskgov.allocation.units import row_of, vector_of
 from taskgov.hyperpod.instance_types import MIG_SLICES_PER_GPU
-from taskgov.hyperpod.model import AcceleratorPartition, ComputeQuotaResource
+from taskgov.hyperpod.model import AcceleratorPartition, ComputeQuotaConfig, ComputeQuotaResource
+from taskgov.policy.measured import Measured
 from taskgov.quantities import CPU, GIBIBYTE, MEMORY
+
+Net = Mapping[str, int]
+"""Instance type (and unit, where that is not instances: `Lease.place`) -> whole units that leases bring a team; below
+zero: that they take from it."""
+
+
+def without_leases(config: ComputeQuotaConfig, net: Net, capacities: Mapping[str, TypeCapacity]) -> ComputeQuotaConfig:
+    """Return a config as it is without leases: what they bring is taken off, what they take put back."""
+    rows = {row_key(row): row for row in config.compute_quota_resources}
+    for place, count in net.items():
+        measured = Measured.at(place)
+        amount = row_of(measured, abs(count))
+        row = rows.get(row_key(amount))
+        if row is not None:
+            capacity = capacities.get(measured.instance_type)
+            rows[row_key(amount)] = moved(row, amount, capacity, out=count > 0)
+        elif count < 0:
+            rows[row_key(amount)] = amount
+    unchanged = not any(net.values())
+    return config if unchanged else config.model_copy(update={"compute_quota_resources": tuple(rows.values())})
 
 
 def moved(
