@@ -203,7 +203,10 @@ def is_accelerator(resource: str) -> bool:
 
 
 def sevenths_by_type(config: ComputeQuotaConfig | None, book: Book) -> dict[str, int]:
-    """Return the accelerators of a config, of every kind, in sevenths by instance type."""
+    """Return the accelerators of a config, of every kind, in sevenths by instance type.
+
+    Of an unknown type those that were written count, by the names of their fields.
+    """
     found: dict[str, int] = {}
     for (instance_type, resource), amount in resources_of(config, book).items():
         if is_accelerator(resource) or resource == "Accelerators" or resource.startswith("mig-"):

@@ -82,9 +82,12 @@ def pool_of(snapshot: Snapshot) -> set[str]:
 
 
 def floor_failures(facts: Facts, after: Snapshot) -> Iterator[str]:
-    """Nobody goes below the floor of his share where he stood on it, unless not even the floors fit."""
+    """Nobody goes below the floor of his share where he stood on it, unless not even the floors fit.
+
+    An adopted edit takes the place of a share, and has no floor.
+    """
     policy = facts.snapshot.policy
-    if policy is None or policy.capacity.basis != "instances":
+    if policy is None or policy.capacity.basis != "instances" or policy.hand_edits == "adopt":
         return
     scaled = {str(finding.subject) for finding in facts.plan.findings if finding.code == "floors-exceed-capacity"} | {
         line.instance_type for line in facts.plan.capacity if not line.nodes
