@@ -31,6 +31,10 @@ def test_the_first_window_to_open_counts() -> None:
     assert at == Opening(is_open=False, next_at=FRIDAY + timedelta(hours=8))
 
 
+def test_one_open_window_is_enough() -> None:
+    assert opening([window("0 3 * * *"), window("0 12 * * *")], FRIDAY) == Opening(is_open=True)
+
+
 def test_a_window_that_never_opens_is_closed_for_ever() -> None:
     assert opening([window("0 0 31 2 *")], FRIDAY) == Opening(is_open=False, next_at=None)
 
