@@ -6,9 +6,9 @@ from fractions import Fraction
 import pytest
 
 from taskgov.allocation.capacity import count_capacity
-from taskgov.allocation.movements import said_number
 from taskgov.allocation.planner import plan_quotas
-from taskgov.allocation.writes import _difference, _write
+from taskgov.allocation.wording import said_number
+from taskgov.allocation.writes import _difference, _Sums
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ClusterSchedulerConfig, ComputeQuota
 from taskgov.policy.document import CapacityRules, PolicyDocument
@@ -121,5 +121,5 @@ def test_one_instance_of_an_unknown_type_is_given_or_taken(before: int, after: i
     config = [quota("a", row(UNKNOWN, Count=count)).compute_quota_config for count in (before, after)]
     change = replace(update(0, "a", "id-a", before, after), before=config[0], after=config[1])
     capacities = count_capacity(nodes(2, UNKNOWN), CapacityRules(), NOW, InstanceTypeTable())
-    made = _write(change, capacities)
+    made = _Sums(capacities, {}).write(change)
     assert (made.gives, made.takes) == (after < before, after > before)

@@ -94,7 +94,7 @@ def test_an_adopted_edit_is_cut_in_a_shortage_and_comes_back_after_it() -> None:
 
 
 def lent(count: int) -> tuple[Snapshot, Snapshot]:
-    """A team that has `count` machines by a lease (below zero: lends them) and is edited by hand; and after the lease."""
+    """A team that has `count` machines by a lease (below zero: lends them) and is edited; and after the lease."""
     to, giver = ("team-a", "team-b") if count > 0 else ("team-b", "team-a")
     lease = {
         "to": to,

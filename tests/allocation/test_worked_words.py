@@ -7,16 +7,14 @@ from typing import Any
 import pytest
 
 from taskgov.allocation import predict
-from taskgov.allocation.budgets import budget_findings
 from taskgov.allocation.plan import Plan, Reason
 from taskgov.allocation.planner import plan_quotas
 from taskgov.allocation.wording import amounts_of, value_in
 from taskgov.hyperpod.model import ComputeQuotaResource
-from taskgov.policy.document import Budget
-from taskgov.snapshot.model import BudgetUse, Node, Snapshot
+from taskgov.snapshot.model import Node, Snapshot
 from tests.allocation.limits_world import failed, moving, record, stopped_by
 from tests.allocation.test_path_search import returned
-from tests.allocation.world import C5, G5, NOW, P5, broken, document, fixed, nodes, quota, row, share, snapshot
+from tests.allocation.world import C5, G5, P5, broken, document, fixed, nodes, quota, row, share, snapshot
 
 
 def plan_of(world: Snapshot) -> Plan:
@@ -58,15 +56,6 @@ def test_a_bound_of_a_share_is_said_where_it_made_the_number(team: dict[str, Any
     [line] = plan_of(snapshot(document(team, pool=False), nodes(10))).allocations
     assert line.after == 3
     assert line.because.endswith(words)
-
-
-@pytest.mark.parametrize(
-    ("used", "lowers", "stops"), [(99.5, True, False), (100, True, True), (120, True, True), (100, False, False)]
-)
-def test_a_budget_says_that_borrowing_stops_where_it_does(used: float, lowers: bool, stops: bool) -> None:
-    budget = Budget.model_validate({"team": "a", "gpuHours": 100, "lowerBorrowLimit": lowers})
-    [finding] = budget_findings([budget], [BudgetUse("a", NOW.replace(day=1, hour=0), used)])
-    assert ("borrowing is stopped" in finding.because) is stops
 
 
 def test_of_numbers_that_fall_alike_a_verdict_names_the_accelerators() -> None:

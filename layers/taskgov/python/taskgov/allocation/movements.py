@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fractions import Fraction
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.goals import NOTHING, Goal
 from taskgov.allocation.leases import Given
 from taskgov.allocation.low_write import queue_amounts
-from taskgov.allocation.set_aside import Net, SettingAside, said_leases
+from taskgov.allocation.set_aside import SettingAside, said_leases
 from taskgov.allocation.wording import said_number
 from taskgov.hyperpod.equality import is_same_config
 from taskgov.hyperpod.instance_types import MIG_SLICES_PER_GPU, InstanceResources, mig_slices
@@ -24,6 +24,9 @@ from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaResource
 from taskgov.policy.document import Guardrails, PolicyDocument
 from taskgov.quantities import CPU, GIBIBYTE, GPU, MEMORY, NEURON_DEVICE, is_mig
 from taskgov.snapshot.model import AppliedQuota, Snapshot
+
+if TYPE_CHECKING:
+    from taskgov.allocation.transfer import Net
 
 Place = tuple[str, str]
 """Instance type and resource."""
