@@ -80,14 +80,15 @@ def test_outside_a_cohort_nothing_is_borrowed_or_lent() -> None:
 @pytest.mark.parametrize(
     ("total", "weights", "want"),
     [
-        (10, {"a": 1, "b": 1, "c": 1}, {"a": 4, "b": 3, "c": 3}),
+        (10, {"a": 4, "b": 4, "c": 4}, {"a": 4, "b": 3, "c": 3}),
         (1, {"b": 5, "a": 5}, {"b": 0, "a": 1}),
         (0, {"a": 3}, {"a": 0}),
         (0, {"a": 0}, {"a": 0}),
         (7, {"a": 5, "b": 2}, {"a": 5, "b": 2}),
+        (9, {"a": 5, "b": 2}, {"a": 5, "b": 2}),
     ],
 )
-def test_a_loan_is_split_by_largest_remainder_with_ties_by_name(
+def test_a_loan_is_divided_in_proportion_and_nobody_lends_more_than_it_has(
     total: int, weights: dict[str, int], want: dict[str, int]
 ) -> None:
     assert apportion(total, weights) == want

@@ -5,7 +5,7 @@
 | percentages | their part of the usable capacity; all of it where they sum to within 0.1 of 100 |
 | weights | what fixed promises, percentages and quotas that are left alone leave of the usable capacity |
 
-Both are divided by `taskgov.allocation.shares`, within floors and ceilings, unit by unit: instances among those who
+Both are divided by `taskgov.division`, within floors and ceilings, unit by unit: instances among those who
 count in instances, accelerators among those who count in accelerators. Where floors need more than the percentages
 give, the others of the unit give way to them once the capacity is used up.
 """
@@ -18,9 +18,9 @@ from typing import Final
 
 from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.parts import Vector, add, subtract
-from taskgov.allocation.shares import Party, divide, exact_parts
 from taskgov.allocation.sources import Cause, Tell, Trail, amounts_in
 from taskgov.allocation.units import most_units, row_at_basis, vector_of
+from taskgov.division import Party, divide, exact_parts
 from taskgov.hyperpod.model import ComputeQuotaResource
 from taskgov.policy.document import CapacityBasis
 from taskgov.policy.measured import WHOLE_WITHIN, Share, Unit

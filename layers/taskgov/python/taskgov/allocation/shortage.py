@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
 
-from taskgov.allocation.shares import Party, divide, exact_parts
+from taskgov.division import Party, divide, exact_parts
 
 
 @dataclass(frozen=True, slots=True)

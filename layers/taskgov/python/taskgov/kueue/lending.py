@@ -1,7 +1,7 @@
 """Who lends what to whom, where nobody wrote it down: one flavor and resource of one cohort.
 
 A cohort is a common pool: Kueue knows who holds more than its quota, and has no record of whose quota that is. So loans
-are **attributed**: to everybody with idle quota, in proportion to it (largest remainder, ties by name). What is held
+are **attributed**: to everybody with idle quota, in proportion to it (`taskgov.division`, ties by name). What is held
 above the quota and cannot be a loan is over quota:
 
 * beyond the borrowing limit, or outside a cohort, nothing can have been borrowed;
@@ -13,6 +13,8 @@ idle *is* borrowing, however it came about: Kueue treats it so, and may reclaim 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+from taskgov.division import Party, divide
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,23 +80,16 @@ def settle_alone(account: Account) -> Settlement:
 
 
 def apportion(total: int, weights: Mapping[str, int]) -> dict[str, int]:
-    """Split `total` in proportion to `weights`: largest remainder, ties by name.
+    """Divide `total` in proportion to `weights`, nobody more than its weight: by `taskgov.division`, ties by name.
 
-    Nobody gets more than its weight as long as `total` does not exceed their sum.
+    What exceeds the sum of the weights is not divided.
 
     Example:
-        >>> apportion(10, {"b": 1, "a": 1, "c": 1})
-        {'b': 3, 'a': 4, 'c': 3}
+        >>> apportion(10, {"b": 4, "a": 4, "c": 4})
+        {'a': 4, 'b': 3, 'c': 3}
 
     """
-    whole = sum(weights.values())
-    if whole == 0:
-        return dict.fromkeys(weights, 0)
-    parts = {name: total * weight // whole for name, weight in weights.items()}
-    left = total - sum(parts.values())
-    for name in sorted(weights, key=lambda name: (-(total * weights[name] % whole), name))[:left]:
-        parts[name] += 1
-    return parts
+    return divide(total, [Party(name, weight, ceiling=weight) for name, weight in weights.items()])
 
 
 def _settled(account: Account, borrowed: int, lent: int) -> Settlement:

@@ -68,8 +68,8 @@ LENT: Final = Metric(
     "Lent",
     COUNT,
     PER_QUOTA,
-    "The team's idle quota that others hold. An attribution: in proportion to idle quota, largest remainder, ties by "
-    "name, since a flat cohort has no counterparties. Over all teams it is the same sum as `Borrowed`.",
+    "The team's idle quota that others hold. An attribution: in proportion to idle quota, ties by name, since a flat cohort "
+    "has no counterparties. Over all teams it is the same sum as `Borrowed`.",
     "attributed from the borrowers' `Borrowed`",
 )
 IDLE: Final = Metric(

@@ -60,7 +60,7 @@ def exact_parts(total: Fraction, parties: Iterable[Party]) -> dict[str, Fraction
     parts = {party.key: Fraction(party.floor) for party in ordered}
     for group in _by_rank(ordered):
         others = total - sum(parts[party.key] for party in ordered) + sum(party.floor for party in group)
-        parts |= _settled(others, group)
+        parts |= _exact(others, group)
     return parts
 
 
@@ -85,16 +85,17 @@ def _divide_by_weight(total: int, parties: Sequence[Party]) -> dict[str, int]:
     The exact parts are weight / divisor within bounds. Rounded parts by that divisor are units that the method gives,
     and their sum is at most a unit a party away from `total`; the rest is given or taken in the order of the method.
     """
-    exact = _settled(Fraction(total), parties)
-    free = (party for party in parties if _bounded(party, exact[party.key] + 1) > exact[party.key] > party.floor)
-    inside = next(free, None)
-    if inside is None:
-        units = {party.key: int(exact[party.key]) for party in parties}
-    else:
-        divisor = inside.weight / exact[inside.key]
-        units = {party.key: int(_bounded(party, _rounded(party.weight / divisor))) for party in parties}
-    _give(total - sum(units.values()), parties, units)
-    _take(sum(units.values()) - total, parties, units)
+    bound, free = _on_bounds(total, parties)
+    units = dict(bound)
+    if free:
+        rest, whole = total - sum(bound.values()), sum(party.weight for party in free)
+        for party in parties:
+            units[party.key] = _bounded(party, (2 * party.weight * rest + whole) // (2 * whole))
+    missing = total - sum(units.values())
+    if missing > 0:
+        _give(missing, parties, units)
+    elif missing < 0:
+        _take(-missing, parties, units)
     return units
 
 
@@ -136,31 +137,35 @@ def _has_room(party: Party, units: Mapping[str, int]) -> bool:
     return party.ceiling is None or units[party.key] < party.ceiling
 
 
-def _rounded(part: Fraction) -> int:
-    return int(part + Fraction(1, 2))
-
-
-def _bounded(party: Party, part: Fraction | int) -> Fraction | int:
+def _bounded(party: Party, part: int) -> int:
     part = max(part, party.floor)
     return part if party.ceiling is None else min(part, party.ceiling)
 
 
-def _settled(total: Fraction, parties: Sequence[Party]) -> dict[str, Fraction]:
-    """Return the exact parts by weight, with everybody on the bound that the proportional part would break.
+def _exact(total: Fraction, parties: Sequence[Party]) -> dict[str, Fraction]:
+    bound, free = _on_bounds(total, parties)
+    rest, whole = total - sum(bound.values()), sum(party.weight for party in free)
+    parts = {party.key: Fraction(rest * party.weight, whole) for party in free}
+    return parts | {key: Fraction(bounds) for key, bounds in bound.items()}
+
+
+def _on_bounds(total: int | Fraction, parties: Sequence[Party]) -> tuple[dict[str, int], list[Party]]:
+    """Return who stands on a bound, with its value, and who shares the rest by weight.
 
     Of the broken floors and the broken ceilings, the side that is broken by more is put right first: putting it right
     can only lessen the other (the rule by which CSS resolves flexible lengths). Nobody is put on a bound wrongly.
     """
-    bound: dict[str, Fraction] = {}
+    bound: dict[str, int] = {}
     free = list(parties)
     while free:
         rest, whole = total - sum(bound.values()), sum(party.weight for party in free)
-        parts = {party.key: rest * party.weight / whole for party in free}
-        moves = {party.key: _bounded(party, parts[party.key]) - parts[party.key] for party in free}
-        balance = sum(moves.values())
-        if not any(moves.values()):
-            return bound | parts
-        broken = {key for key, move in moves.items() if (move > 0 and balance >= 0) or (move < 0 and balance <= 0)}
-        bound |= {key: parts[key] + moves[key] for key in broken}
+        below = [party for party in free if rest * party.weight < party.floor * whole]
+        above = [party for party in free if party.ceiling is not None and rest * party.weight > party.ceiling * whole]
+        if not below and not above:
+            break
+        missing = sum(party.floor * whole - rest * party.weight for party in below)
+        excess = sum(rest * party.weight - (party.ceiling or 0) * whole for party in above)
+        bound |= {party.key: party.floor for party in below if missing >= excess}
+        bound |= {party.key: party.ceiling or 0 for party in above if excess >= missing}
         free = [party for party in free if party.key not in bound]
-    return bound
+    return bound, free

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taskgov.allocation.shares import Party, divide, exact_parts
+from taskgov.division import Party, divide, exact_parts
 
 
 def parties(*weights: int) -> list[Party]:
