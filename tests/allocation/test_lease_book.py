@@ -43,15 +43,19 @@ def test_a_lease_is_due_before_its_start_and_gone_from_its_end() -> None:
 def test_a_lease_that_is_in_the_quotas_is_active_and_counts_for_both_teams() -> None:
     book = lease_book(world(HOLDS))
     assert states(book) == [LeaseState.ACTIVE]
-    assert [leased(book, team, G5) for team in ("team-a", "shared-pool", "team-b")] == [2, -2, 0]
-    assert leased(book, "team-a", "ml.p5.48xlarge") == 0
+    assert [leased(book, team, G5) for team in ("team-a", "shared-pool", "team-b")] == [
+        {"instances": 2},
+        {"instances": -2},
+        {},
+    ]
+    assert leased(book, "team-a", "ml.p5.48xlarge") == {}
 
 
 def test_a_lease_that_nobody_has_written_yet_is_planned_and_in_no_quota() -> None:
     before = world(DUE)
     book = lease_book(replace(before, taken_at=NOW + minutes(1)))
     assert states(book) == [LeaseState.PLANNED]
-    assert leased(book, "team-a", G5) == 0
+    assert leased(book, "team-a", G5) == {}
 
 
 def test_of_two_leases_of_the_same_teams_the_refused_one_is_told_with_its_reason() -> None:
@@ -78,3 +82,12 @@ def test_moments_are_told_in_utc(hours: int) -> None:
     assert entry.said_to("shared-pool") == "2 leased to team-a until 2026-11-20 12:09"
     planned = plan_quotas(world(HOLDS | {"end": (NOW + minutes(9)).astimezone(zone)}), mode="plan")
     assert any("until 2026-11-20 12:09 UTC" in line.because for line in planned.allocations)
+
+
+def test_a_lease_in_parts_that_is_given_in_part_says_how_much() -> None:
+    wide = HOLDS | {"unit": "accelerators", "count": 9, "partial": True}
+    [planned] = lease_book(replace(world(), policy=world(wide).policy))
+    assert (planned.state, planned.given, planned.count_words) == (LeaseState.PLANNED, 3, "3 of 9 accelerators")
+    [active] = lease_book(world(wide))
+    assert active.said_to("team-a").startswith("3 of 9 accelerators leased from shared-pool until")
+    assert leased([active], "team-a", G5) == {"accelerators": 3}

@@ -27,4 +27,4 @@ def leases_table(leases: Iterable[LeaseEntry]) -> Table:
 def _row(each: LeaseEntry) -> tuple[str | Text, ...]:
     start, end = (f"{moment:%Y-%m-%d %H:%M}" for moment in (each.start, each.end))
     state, refused = Text(each.state, style=STYLES[each.state]), Text(each.because, style="red")
-    return (state, each.borrower, each.donor, str(each.count), each.instance_type, start, end, each.reason, refused)
+    return (state, each.borrower, each.donor, each.count_words, each.instance_type, start, end, each.reason, refused)

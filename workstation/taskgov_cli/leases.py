@@ -72,12 +72,13 @@ def checked_in(snapshot: Snapshot, lease: Lease, now: datetime) -> LeaseEntry:
     if entry.state is LeaseState.ENDED:
         return entry
     then = replace(snapshot, taken_at=max(now, lease.start))
-    because = next((each.because for each in lease_book(then) if _same(each, entry)), "")
-    return replace(entry, because=because)
+    planned = next((each for each in lease_book(then) if _same(each, entry)), entry)
+    because, given = planned.because, planned.given
+    return replace(entry, because=because, given=given)
 
 
 def _same(one: LeaseEntry, other: LeaseEntry) -> bool:
-    return replace(one, state=other.state, because=other.because) == other
+    return replace(one, state=other.state, because=other.because, given=other.given) == other
 
 
 def _document(file: Path) -> PolicyDocument:
@@ -111,6 +112,8 @@ def _as_data(each: LeaseEntry) -> dict[str, Any]:
         "from": each.donor,
         "instanceType": each.instance_type,
         "count": each.count,
+        "unit": each.unit,
+        "given": each.amount if each.state in {LeaseState.ACTIVE, LeaseState.PLANNED} else None,
         "start": f"{each.start:%Y-%m-%dT%H:%M:%SZ}",
         "end": f"{each.end:%Y-%m-%dT%H:%M:%SZ}",
         "reason": each.reason,

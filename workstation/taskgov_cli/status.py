@@ -8,7 +8,7 @@ import typer
 from pydantic_core import to_jsonable_python
 from rich.text import Text
 
-from taskgov.allocation.lease_book import lease_book, leased
+from taskgov.allocation.lease_book import lease_book, leased, leased_words
 from taskgov.audit.report_standing import standing_of
 from taskgov.quantities import format_quantity
 from taskgov.snapshot.health import node_fault
@@ -98,9 +98,8 @@ def _teams(standing: Standing, leases: tuple[LeaseEntry, ...]) -> RenderableType
 
 
 def _leased(each: TeamStanding, leases: tuple[LeaseEntry, ...]) -> str:
-    """Return how many instances of the quota are leased, as `+2` from others or `-2` to others."""
-    count = leased(leases, each.usage.team, each.usage.instance_type)
-    return f"{count:+}" if count else ""
+    """Return what of the quota is leased: `+2` from others, `-2 accelerators` to others."""
+    return leased_words(leased(leases, each.usage.team, each.usage.instance_type))
 
 
 def _amounts(each: TeamStanding) -> Iterator[str]:

@@ -4,11 +4,11 @@ A quota with a lease in it is more (or less) than what was promised, for a time;
 that. `status`, `explain`, `what-if`, the audit report and the metrics take the book from here.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from taskgov.allocation.leases import LeaseState, refused_as, state_at
+from taskgov.allocation.leases import LeaseState, state_at, told_as
 from taskgov.allocation.plan import Plan
 from taskgov.allocation.planner import plan_quotas
 from taskgov.findings import Finding
@@ -18,7 +18,7 @@ from taskgov.snapshot.model import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class LeaseEntry:
-    """One lease of whole instances, from `start` (inclusive) to `end` (exclusive)."""
+    """One lease, from `start` (inclusive) to `end` (exclusive); `count` is in whole units."""
 
     borrower: str
     donor: str
@@ -30,11 +30,26 @@ class LeaseEntry:
     state: LeaseState
     because: str = ""
     """Why it is refused; empty for any other state."""
+    unit: str = "instances"
+    """`instances`, `accelerators`, `vCPUs`, `GiB`, or a MIG profile."""
+    given: int | None = None
+    """How much the donor gives of a lease that it cannot give in full; None for all of it."""
+
+    @property
+    def amount(self) -> int:
+        """What the donor gives, in whole units."""
+        return self.count if self.given is None else self.given
+
+    @property
+    def count_words(self) -> str:
+        """The count as a table shows it: `2`, `3 of 5`, `2 accelerators`."""
+        of = "" if self.given is None else f"{self.given} of "
+        return f"{of}{self.count}" + ("" if self.unit == "instances" else f" {self.unit}")
 
     def said_to(self, team: str) -> str:
         """Return the lease as a note beside the quota of one of its two teams."""
         way = f"from {self.donor}" if team == self.borrower else f"to {self.borrower}"
-        return f"{self.count} leased {way} until {self.end:%Y-%m-%d %H:%M}"
+        return f"{self.count_words} leased {way} until {self.end:%Y-%m-%d %H:%M}"
 
 
 def lease_book(snapshot: Snapshot, plan: Plan | None = None) -> tuple[LeaseEntry, ...]:
@@ -50,10 +65,25 @@ def lease_book(snapshot: Snapshot, plan: Plan | None = None) -> tuple[LeaseEntry
     return tuple(sorted((_as_planned(lease, made) for lease in leases), key=_order))
 
 
-def leased(book: Iterable[LeaseEntry], team: str, instance_type: str) -> int:
-    """Return how many instances of its quota a team has from others now; below zero: how many it gave to others."""
-    held = (each for each in book if each.state is LeaseState.ACTIVE and each.instance_type == instance_type)
-    return sum(each.count * ((each.borrower == team) - (each.donor == team)) for each in held)
+def leased(book: Iterable[LeaseEntry], team: str, instance_type: str) -> dict[str, int]:
+    """Return what of its quota a team has from others now, by unit; below zero: what it gave to others."""
+    moved: dict[str, int] = {}
+    for each in book:
+        side = (each.borrower == team) - (each.donor == team)
+        if side and each.state is LeaseState.ACTIVE and each.instance_type == instance_type:
+            moved[each.unit] = moved.get(each.unit, 0) + side * each.amount
+    return {unit: amount for unit, amount in moved.items() if amount}
+
+
+def leased_words(moved: Mapping[str, int]) -> str:
+    """Return what is leased as a table shows it.
+
+    Example:
+        >>> leased_words({"instances": 2, "accelerators": -3})
+        '+2, -3 accelerators'
+
+    """
+    return ", ".join(f"{amount:+}" + ("" if unit == "instances" else f" {unit}") for unit, amount in moved.items())
 
 
 def entry_of(lease: Lease, now: datetime) -> LeaseEntry:
@@ -67,6 +97,7 @@ def entry_of(lease: Lease, now: datetime) -> LeaseEntry:
         end=lease.end.astimezone(UTC),
         reason=lease.reason,
         state=state_at(lease, now),
+        unit=lease.unit_name,
     )
 
 
@@ -74,16 +105,20 @@ def _as_planned(lease: Lease, plan: Plan) -> LeaseEntry:
     entry = entry_of(lease, plan.taken_at)
     if entry.state is not LeaseState.ACTIVE:
         return entry
-    refusal = _refusal(lease, plan.findings)
+    refusal = _told("lease-refused", lease, plan.findings)
     if refusal is not None:
         return replace(entry, state=LeaseState.REFUSED, because=refusal.because)
+    part = _told("lease-partial", lease, plan.findings)
+    if part is not None:
+        entry = replace(entry, given=int(part.evidence["given"]))
     return replace(entry, state=LeaseState.PLANNED) if _is_unwritten(lease, plan) else entry
 
 
-def _refusal(lease: Lease, findings: Iterable[Finding]) -> Finding | None:
-    subject, carried = f"{lease.from_} -> {lease.to}", refused_as(lease)
-    told = (each for each in findings if each.code == "lease-refused" and each.subject == subject)
-    return next((each for each in told if each.evidence == carried), None)
+def _told(code: str, lease: Lease, findings: Iterable[Finding]) -> Finding | None:
+    """Return what the plan found about a lease."""
+    subject, carried = f"{lease.from_} -> {lease.to}", told_as(lease).items()
+    about = (each for each in findings if each.code == code and each.subject == subject)
+    return next((each for each in about if carried <= each.evidence.items()), None)
 
 
 def _is_unwritten(lease: Lease, plan: Plan) -> bool:

@@ -100,7 +100,7 @@ def state_at(lease: Lease, now: datetime) -> LeaseState:
     return LeaseState.ACTIVE if now < lease.end else LeaseState.ENDED
 
 
-def refused_as(lease: Lease) -> dict[str, str | int]:
+def told_as(lease: Lease) -> dict[str, str | int]:
     """Return what a finding about a lease carries, to tell the leases of the same two teams apart."""
     moments = {"start": lease.start.isoformat(), "end": lease.end.isoformat()}
     unit = {} if lease.unit is Unit.INSTANCES else {"unit": lease.unit_name}

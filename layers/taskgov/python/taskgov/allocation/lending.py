@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.holding import Holding
-from taskgov.allocation.leases import LeaseRefusedError, Lenders, Lending, lend, refused_as, unit_after
+from taskgov.allocation.leases import LeaseRefusedError, Lenders, Lending, lend, told_as, unit_after
 from taskgov.allocation.parts import Vector
 from taskgov.allocation.settle import Ask
 from taskgov.allocation.sources import Cause
@@ -28,14 +28,15 @@ def lend_all(leases: Iterable[Lease], lending: Lending, lenders: Lenders) -> tup
             given = lending.given[-1]
             if given.is_partial:
                 told = f"is given in part: {lease.from_} can give {given.amount}"
-                findings.append(_lease_finding("lease-partial", lease, told, "choose another donor for the rest"))
+                remedy, amount = "choose another donor for the rest", given.amount
+                findings.append(_lease_finding("lease-partial", lease, told, remedy, given=amount))
     return lending, findings
 
 
-def _lease_finding(code: str, lease: Lease, told: str, remedy: str) -> Finding:
+def _lease_finding(code: str, lease: Lease, told: str, remedy: str, **evidence: int) -> Finding:
     subject, what = f"{lease.from_} -> {lease.to}", f"{lease.count}{unit_after(lease)} {lease.instance_type}"
     because = f"The lease of {what} ({lease.reason}) {told}."
-    return Finding(code, Severity.WARNING, subject, because, remedy, refused_as(lease))
+    return Finding(code, Severity.WARNING, subject, because, remedy, {**told_as(lease), **evidence})
 
 
 def floor_vector(ask: Ask, capacity: TypeCapacity) -> Vector:

@@ -114,6 +114,8 @@ class UsageLine:
     """The team has weight zero and borrows: whoever has a weight comes before it."""
     leased: int = 0
     """Whole instances of the quota that are leased from others now; below zero: that are leased to others."""
+    leased_words: str = ""
+    """All that is leased, parts of instances too: `+2, -3 accelerators`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Final
 
-from taskgov.allocation.lease_book import LeaseEntry, lease_book, leased
+from taskgov.allocation.lease_book import LeaseEntry, lease_book, leased, leased_words
 from taskgov.allocation.plan import Change, Plan
 from taskgov.allocation.planner import plan_quotas
 from taskgov.audit.findings import audit
@@ -139,6 +139,7 @@ def _usage(team: TeamStanding, leases: Iterable[LeaseEntry] = ()) -> UsageLine:
         return readable(line.resource, base)
 
     limit, entitled = line.borrow_limit, team.entitlement
+    moved = leased(leases, line.team, line.instance_type)
     utilization = line.borrow_limit_utilisation
     return UsageLine(
         team=line.team,
@@ -157,7 +158,8 @@ def _usage(team: TeamStanding, leases: Iterable[LeaseEntry] = ()) -> UsageLine:
         entitlement=None if entitled is None else amount(entitled),
         deviation=None if entitled is None else amount(line.used - entitled),
         infinite_share=team.infinite_share,
-        leased=leased(leases, line.team, line.instance_type),
+        leased=moved.get("instances", 0),
+        leased_words=leased_words(moved),
     )
 
 

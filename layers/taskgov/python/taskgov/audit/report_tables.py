@@ -85,8 +85,8 @@ USAGE: Final[Sheet[UsageLine]] = Sheet(
         name("Resource", lambda line: ", ".join(filter(None, (short_resource(line.resource), line.unit)))),
         amount("Guaranteed", lambda line: line.guaranteed, "Nominal quota"),
         Field(
-            Column("Leased", "number", "Whole instances of it that are leased from others (+) or to others (-) now"),
-            lambda line: (signed(line.leased) if line.leased else NOTHING, line.leased),
+            Column("Leased", "number", "Instances, or parts, that are leased from others (+) or to others (-) now"),
+            lambda line: (line.leased_words or (signed(line.leased) if line.leased else NOTHING), line.leased),
         ),
         amount("Used", lambda line: line.used, "Reserved by admitted workloads"),
         amount("Borrowed", lambda line: line.borrowed, "Used above the guarantee, from what others leave idle"),
@@ -106,14 +106,14 @@ USAGE: Final[Sheet[UsageLine]] = Sheet(
 LEASES: Final[Sheet[LeaseEntry]] = Sheet(
     "leases",
     "Leases",
-    "Quota for a time, by the policy document: whole instances of the donor's guarantee. Planned: it is to hold, and "
+    "Quota for a time, by the policy document: a part of the donor's guarantee. Planned: it is to hold, and "
     "the quotas are not yet as planned.",
     "The policy document has no lease that holds or is due.",
     (
         name("Borrower", lambda line: line.borrower),
         name("Donor", lambda line: line.donor),
         name("Instance type", lambda line: line.instance_type),
-        amount("Instances", lambda line: line.count),
+        Field(Column("Amount", "number", "Instances, or parts of them"), lambda line: (line.count_words, line.count)),
         when("From", lambda line: line.start),
         when("Until", lambda line: line.end),
         name("State", lambda line: line.state),

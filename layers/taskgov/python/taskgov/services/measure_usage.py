@@ -5,11 +5,11 @@ the others travel with it as properties, which cost nothing.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Final
 
-from taskgov.allocation.lease_book import LeaseEntry, leased
+from taskgov.allocation.lease_book import LeaseEntry, leased, leased_words
 from taskgov.audit.report_capacity import Capacity
 from taskgov.audit.report_lost import LostWork
 from taskgov.audit.report_standing import Standing, TeamStanding
@@ -59,13 +59,15 @@ def _quotas(standing: Standing, leases: tuple[LeaseEntry, ...]) -> Iterator[Meas
             yield from _quota(team, along, leased(leases, team.usage.team, team.usage.instance_type))
 
 
-def _quota(team: TeamStanding, others: list[QuotaUsage], leased_instances: int) -> Iterator[Measurement]:
+def _quota(team: TeamStanding, others: list[QuotaUsage], moved: Mapping[str, int]) -> Iterator[Measurement]:
     line = team.usage
     place = (line.team, line.instance_type, line.resource)
     for each, amount in _amounts(line):
         along = {f"{each.name}_{_short(other.resource)}": _metered(other, each) for other in others if _is_there(other)}
-        if each is metric.QUOTA_GUARANTEED and leased_instances:
-            along["leasedInstances"] = leased_instances
+        if each is metric.QUOTA_GUARANTEED and "instances" in moved:
+            along["leasedInstances"] = moved["instances"]
+        if each is metric.QUOTA_GUARANTEED and moved.keys() - {"instances"}:
+            along["leasedParts"] = leased_words({unit: n for unit, n in moved.items() if unit != "instances"})
         yield each.of(_in_units(line.resource, amount), *place, **along)
     if (utilization := line.borrow_limit_utilisation) is not None:
         yield metric.BORROW_LIMIT_UTILIZATION.of(float(100 * utilization), *place)

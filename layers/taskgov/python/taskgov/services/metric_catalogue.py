@@ -47,7 +47,7 @@ QUOTA_GUARANTEED: Final = Metric(
     COUNT,
     PER_QUOTA,
     "The team's nominal quota, leases included. Where one holds, the property `leasedInstances` says how many whole "
-    "instances of it are leased from others (above zero) or to others (below).",
+    "instances of it are leased from others (above zero) or to others (below); `leasedParts` says the same of parts.",
     "ClusterQueue `spec.resourceGroups`; leases by the policy document and its plan",
 )
 QUOTA_USED: Final = Metric(
@@ -68,8 +68,8 @@ LENT: Final = Metric(
     "Lent",
     COUNT,
     PER_QUOTA,
-    "The team's idle quota that others hold. An attribution: in proportion to idle quota, ties by name, since a flat cohort "
-    "has no counterparties. Over all teams it is the same sum as `Borrowed`.",
+    "The team's idle quota that others hold. An attribution: in proportion to idle quota, ties by name, since a flat "
+    "cohort has no counterparties. Over all teams it is the same sum as `Borrowed`.",
     "attributed from the borrowers' `Borrowed`",
 )
 IDLE: Final = Metric(
