@@ -115,3 +115,25 @@ def test_settings_that_no_quota_has_may_stay_or_be_put_back(field: str) -> None:
     plan = planned(replace(world, kueue=edited(world.kueue, "bee", **{field: odd[field]})))
     assert plan.prediction.is_complete
     assert plan.outcome is Outcome.APPLY
+
+
+def test_a_queue_that_nobody_writes_holds_nothing_up() -> None:
+    """Somebody raised the queue of yak by hand; its quota is not governed."""
+    quotas = [lending("ant", 2), lending("bee", 2), lending("yak", 2)]
+    kueue = queues([lending("ant", 2), lending("bee", 2), lending("yak", 6)])
+    policy = document(
+        *(fixed(team, row(Count=count), **SHARING) for team, count in (("ant", 1), ("bee", 3))), pool=False
+    )
+    plan = planned(snapshot(policy, nodes(6), quotas, kueue=kueue, scheduler_config=SCHEDULER))
+    assert [(change.team, change.wave) for change in plan.changes] == [("ant", 1), ("bee", 2)]
+
+
+def test_an_update_that_failed_is_tried_again_where_quotas_promise_more_than_there_is() -> None:
+    quotas = [lending("ant", 4), lending("bee", 4, status="UpdateFailed")]
+    kueue = queues([lending("ant", 4), lending("bee", 2)])
+    policy = document(*(fixed(team, row(Count=4), **SHARING) for team in ("ant", "bee")), pool=False)
+    capacity = {"overcommitPercent": 50}
+    world = snapshot(policy, nodes(6), quotas, kueue=kueue, scheduler_config=SCHEDULER)
+    over = document(*(fixed(team, row(Count=4), **SHARING) for team in ("ant", "bee")), pool=False, capacity=capacity)
+    plan = planned(replace(world, policy=over))
+    assert [change.team for change in plan.changes] == ["bee"]

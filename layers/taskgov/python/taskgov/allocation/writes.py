@@ -39,8 +39,12 @@ def writes(
     """
     failed, wanted = tuple(stuck), tuple(desired)
     names = {quota.name for quota in snapshot.quotas}
-    sums = _Sums(capacities, drifts_of(snapshot, _resources_of(capacities)))
-    made = [sums.write(change_of(each, capacities, names)) for each in wanted if differs(each, capacities)]
+    changed = [each for each in wanted if differs(each, capacities)]
+    written = {quota.compute_quota_id for quota in (*failed, *(each.promise.quota for each in changed)) if quota}
+    # A queue that nobody writes stays as it is: no order of the writes makes room for it.
+    drifts = drifts_of(snapshot, _resources_of(capacities))
+    sums = _Sums(capacities, {key: drift for key, drift in drifts.items() if key in written})
+    made = [sums.write(change_of(each, capacities, names)) for each in changed]
     policy = list(scheduler_changes(snapshot))
     deleted = [change for change in policy if change.kind in DELETIONS]
     deleted += [deletion_of(quota, capacities) for quota in failed]
@@ -103,10 +107,11 @@ class _Sums:
         never = {quota.compute_quota_id for quota in failed if quota.status in NEVER_IN_FORCE}
         standing = [quota for quota in snapshot.quotas if quota.compute_quota_id not in never]
         drift = _sum(self._drifts.values())
-        sums = beside(_flat(quota_sums(standing, self._capacities)), drift, self._types)
+        quotas = _flat(quota_sums(standing, self._capacities))
         total = _flat({name: capacity.total for name, capacity in self._capacities.items()})
+        sums, bound = beside(quotas, drift, self._types), beside(_greater(quotas, total), {}, self._types)
         planned = (name for name, capacity in self._capacities.items() if overcommit and not capacity.has_nodes)
-        return Room(sums, beside(total, {}, self._types), planned)
+        return Room(sums, bound, planned)
 
     def write(self, change: Change) -> Write:
         """Return a change with what it does to the sums, and whether anything falls or rises, in sums or in its queue.
@@ -168,6 +173,10 @@ def _sum(parts: Iterable[Amounts]) -> Amounts:
         for place, amount in part.items():
             total[place] = total.get(place, 0) + amount
     return total
+
+
+def _greater(one: Amounts, other: Amounts) -> Amounts:
+    return {place: max(one.get(place, 0), other.get(place, 0)) for place in {*one, *other}}
 
 
 def _difference(before: Amounts, after: Amounts) -> Amounts:
