@@ -70,7 +70,7 @@ def draw_machines(draw: Draw) -> Machines:
     if odd and draw.chance(0.3):
         rules["headroomPercent"] = draw.pick([5, 10, 25, 50])
     stated = {}
-    if UNKNOWN in types and draw.chance(0.6):
+    if UNKNOWN in types and draw.chance(0.2 if draw.mix.doubles else 0.6):
         stated[UNKNOWN] = {"vcpu": 16, "memoryGiB": 64, "gpu": 2, "efa": 1}
     single = odd and draw.chance(0.4)
     nodes = [node for name in types for node in _nodes(draw, name, single=single, odd=odd)]
@@ -90,7 +90,9 @@ def _nodes(draw: Draw, instance_type: str, *, single: bool, odd: bool) -> list[N
         fields: dict[str, Any] = {"instance_group": group}
         if draw.chance(0.3 * draw.mix.sick):
             fields |= _sickness(draw)
-        if odd or draw.chance(0.3):
+        # Where nobody is to know a type, its nodes do not tell either.
+        untold = instance_type == UNKNOWN and draw.mix.doubles
+        if odd or draw.chance(0.0 if untold else 0.3):
             fields["allocatable"] = _allocatable(draw, instance_type, one_thread=group == "single")
         nodes.append(Node(name=f"{instance_type}-n-{number:03}", instance_type=instance_type, **fields))
     return nodes

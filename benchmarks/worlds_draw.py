@@ -62,7 +62,7 @@ FAMILIES: Final[Mapping[str, Mix]] = {
     "recover": Mix(jobs=0.4, stuck=1.0, applied=0.6, limits=0.2),
     "limits": Mix(jobs=0.3, limits=1.0, leases=0.4, applied=0.8, edited=0.1, mig=0.2, sick=0.3, parts=0.5),
     "drift": Mix(types=(1, 1, 2), parts=0.3, jobs=1.0, borrowing=0.9, limits=0.6, sick=0.2, drifted=0.6, on_hold=0.3),
-    "doubles": Mix(jobs=0.4, limits=1.0, applied=0.7, stuck=0.3, strangers=0.5, unknown=0.3, parts=0.4, doubles=0.7),
+    "doubles": Mix(jobs=0.4, limits=1.0, applied=0.7, stuck=0.3, strangers=0.5, unknown=0.7, parts=0.6, doubles=0.7),
     "machines": Mix(types=(1, 2, 3), jobs=0.3, odd_machines=1.0, unknown=0.5, sick=0.6, mig=0.1),
 }
 

@@ -9,6 +9,8 @@ from benchmarks.worlds_quotas import POOL, STRANGER, Standing
 from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig
 
 Object = dict[str, Any]
+SECOND: Final = "second"
+"""How the ids of second quotas begin."""
 FAILED: Final = {"failure_reason": "the add-on did not answer"}
 
 
@@ -23,7 +25,7 @@ def with_doubles(draw: Draw, standing: Standing) -> Standing:
         if one is not other:
             rows = one.compute_quota_config.compute_quota_resources[:1]
             update: Object = {
-                "compute_quota_id": f"second{one.compute_quota_id}"[:12],
+                "compute_quota_id": f"{SECOND}{one.compute_quota_id}"[:12],
                 "name": other.name,
                 "compute_quota_config": ComputeQuotaConfig(compute_quota_resources=rows),
             }
@@ -45,6 +47,15 @@ def with_failed_updates(draw: Draw, standing: Standing) -> Standing:
     failed = {"status": "UpdateFailed", **FAILED}
     quotas = [quota.model_copy(update=failed) if draw.chance(0.4) else quota for quota in standing.quotas]
     return replace(standing, quotas=tuple(quotas))
+
+
+def recorded_how_often(quota: ComputeQuota, standing: Standing, usually: float) -> float:
+    """Return how likely the last write of a quota is known; of two quotas of a team mostly that of the second."""
+    team, second = quota.compute_quota_target.team_name, quota.compute_quota_id.startswith(SECOND)
+    seconds = (each for each in standing.quotas if each.compute_quota_id.startswith(SECOND))
+    if not second and all(each.compute_quota_target.team_name != team for each in seconds):
+        return usually
+    return 0.9 if second else 0.3
 
 
 def one_a_team(quotas: Sequence[ComputeQuota]) -> list[ComputeQuota]:

@@ -7,7 +7,7 @@ from typing import Final
 
 from benchmarks.worlds_cluster import NOW
 from benchmarks.worlds_draw import Draw
-from benchmarks.worlds_odd import with_doubles, with_failed_updates
+from benchmarks.worlds_odd import recorded_how_often, with_doubles, with_failed_updates
 from benchmarks.worlds_quotas import POOL, Standing
 from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig
 from taskgov.policy.document import PolicyDocument
@@ -51,7 +51,8 @@ def draw_past(draw: Draw, standing: Standing, document: PolicyDocument) -> tuple
             held = quota.model_copy(update={"compute_quota_version": quota.compute_quota_version + 1})
             edits.append(QuotaEdit(quota.compute_quota_id, "alice", NOW - timedelta(hours=1), "UpdateComputeQuota"))
         quotas.append(held)
-        if (edited or draw.chance(draw.mix.applied)) and quota.status not in NEVER_IN_FORCE:
+        recorded = edited or draw.chance(recorded_how_often(quota, standing, draw.mix.applied))
+        if recorded and quota.status not in NEVER_IN_FORCE:
             applied.append(_applied(draw, quota, document.leases, edited=edited))
     stopped = draw.pick([True, None]) if draw.chance(0.05 * draw.mix.limits) else False
     past = Past(tuple(applied), tuple(edits), tuple(_use(draw, document)), tuple(_budgets(draw, document)), stopped)
@@ -95,7 +96,7 @@ def _applied(draw: Draw, quota: ComputeQuota, leases: tuple[Lease, ...], *, edit
         at=at,
         history=history,
         leased=leased,
-        began_from=_moved(draw, config) if draw.mix.doubles and not edited and draw.chance(0.2) else None,
+        began_from=_moved(draw, config) if draw.mix.doubles and not edited and draw.chance(0.6) else None,
     )
 
 
