@@ -8,7 +8,10 @@ import pytest
 from taskgov.allocation import predict
 from taskgov.allocation.plan import Outcome, Plan, Prediction, WorkloadEffect
 from taskgov.allocation.planner import plan_quotas
+from taskgov.allocation.predict import Player
 from taskgov.allocation.projection import Projection
+from taskgov.hyperpod.instance_types import InstanceTypeTable
+from taskgov.hyperpod.model import SchedulerConfig
 from taskgov.scheduling import Settlement
 from taskgov.scheduling.objects import Admission
 from taskgov.snapshot.model import Snapshot
@@ -148,3 +151,14 @@ def test_a_prediction_whose_budget_is_used_up_says_at_least_these_and_lets_nothi
 )
 def test_a_job_is_its_queue_s_team_s_or_else_its_namespace_s(namespace: str, queue: str, want: str) -> None:
     assert predict._effect(f"{namespace}/big", "starts", Admission(queue, ()), "").team == want
+
+
+@pytest.mark.parametrize(("fair", "few", "many"), [("Disabled", 100_000, 40_000), ("Enabled", 100_000, 20_000)])
+def test_the_budget_goes_by_the_number_of_queues_with_and_without_fair_sharing(fair: str, few: int, many: int) -> None:
+    scheduler = SCHEDULER.model_copy(update={"scheduler_config": SchedulerConfig.model_validate({"FairShare": fair})})
+
+    def steps(teams: int) -> int:
+        quotas = [quota(f"t{number}", row(Count=1)) for number in range(teams)]
+        return Player(snapshot(None, (), quotas, scheduler_config=scheduler), (), InstanceTypeTable()).steps
+
+    assert (steps(20), steps(100)) == (few, many)
