@@ -4,8 +4,8 @@ What a service keeps between two runs is kept here by the product's own pure fun
 `remember_use`, `remember`). The SageMaker API is the emulation of `tests.prove.account`.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from taskgov.policy.parse import ParsedPolicy
 from taskgov.services.use_history import with_use
 from taskgov.snapshot.memory import NodeMemory, remember_nodes
 from taskgov.snapshot.model import (
+    AnnouncedWrite,
     AppliedPolicy,
     AppliedQuota,
     ClusterFacts,
@@ -125,6 +126,18 @@ class LivingCluster:
         for change in changes:
             if is_policy(change) and change.kind not in DELETIONS and self.scheduler is not None:
                 self._keep_policy(plan, change, self.scheduler)
+
+    def lose_record(self, change: Change, before: Mapping[str, AppliedQuota]) -> None:
+        """Let the record of the last write be lost: it was announced, and made, and what was on record before stands.
+
+        A quota that had no record has none now: it is nobody's edit.
+        """
+        key = change.resource_id or ""
+        made, previous = self.applied.get(key), before.get(key)
+        if made is None or previous is None or change.target_version is None:
+            return
+        announced = AnnouncedWrite(made.version, made.config, made.target, made.began_from)
+        self.applied[key] = replace(previous, announced=announced)
 
     def _keep_policy(self, plan: Plan, change: Change, held: ClusterSchedulerConfig) -> None:
         if isinstance(change.after, SchedulerConfig):

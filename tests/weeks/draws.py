@@ -23,9 +23,9 @@ RARELY: Final = st.sampled_from([False, False, False, True])
 @st.composite
 def rows_of_type(draw: Draw, instance_type: str) -> list[Row]:
     """Whole instances, parts, or a partition alone or beside parts."""
-    number = draw(st.integers(0, 4))
+    number = draw(st.sampled_from([1, 2, 3, 4, 0]))
     gpus, vcpus, memory = GPUS[instance_type], VCPUS[instance_type], MEMORIES[instance_type]
-    kinds: list[list[Row]] = [[{"Count": number}]] * 3
+    kinds: list[list[Row]] = [[{"Count": number}]] * 6
     kinds += [[{"VCpu": number * vcpus // 2}], [{"MemoryInGiB": number * memory // 2}]]
     if gpus:
         parts = {"Accelerators": number, "VCpu": draw(st.sampled_from([1, 7.25, vcpus]))}
@@ -91,9 +91,9 @@ def team(draw: Draw, name: str, types: Types) -> dict[str, Any]:
 
 
 @st.composite
-def lease(draw: Draw, types: Types, now: datetime) -> dict[str, Any]:
+def lease(draw: Draw, types: Types, now: datetime, teams: Sequence[str] = TEAMS) -> dict[str, Any]:
     """A lease that began, begins now, or is to begin. Units, parts and other receivers of leases go here."""
-    to, giver = draw(st.sampled_from([(a, b) for a in TEAMS for b in (POOL, *TEAMS) if a != b]))
+    to, giver = draw(st.sampled_from([(a, b) for a in teams for b in (POOL, *teams) if a != b]))
     start = now + timedelta(hours=draw(st.sampled_from([0, -1, 6, 48])))
     return {
         "to": to,
@@ -165,7 +165,7 @@ def budgets(draw: Draw, types: Types, now: datetime) -> list[dict[str, Any]]:
 @st.composite
 def demand(draw: Draw, types: Types, now: datetime) -> dict[str, Any]:
     moves = draw(st.sampled_from([25, 50]))
-    return {"enabled": draw(st.booleans()), "windowHours": 24, "maxMovePercent": moves}
+    return {"enabled": draw(MOSTLY), "windowHours": 24, "maxMovePercent": moves}
 
 
 @st.composite

@@ -1,19 +1,22 @@
-"""What happens to a cluster within weeks: to machines, quotas, the document, work, and time. Each rule is one event."""
+"""What happens to a cluster within weeks: to machines, quotas, the document, work, and time."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
+from inspect import signature
 from typing import Any, Final
 
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from taskgov.hyperpod.model import ActivationState, ComputeQuota, ComputeQuotaConfig, ComputeQuotaTarget
 from taskgov.snapshot.model import GroupInstanceType, InstanceGroup, QuotaEdit
 from tests.weeks import draws
 from tests.weeks.cluster import LivingCluster
+from tests.weeks.kinds import EVENTS, BrokenOff, Resting, event
 from tests.weeks.machines import (
     BEGIN,
     G5,
+    MIXES,
     POOL,
     SICKNESSES,
     STRANGER,
@@ -36,14 +39,6 @@ FAILURES: Final = (
 )
 MOST_NODES: Final = 8
 Index = st.integers(0, 7)
-data = st.data
-
-
-@dataclass(frozen=True)
-class Resting:
-    """A cluster on which nothing is to be done, until a moment is worth another look."""
-
-    recheck_at: datetime | None
 
 
 class Events(RuleBasedStateMachine):
@@ -54,18 +49,22 @@ class Events(RuleBasedStateMachine):
         self.cluster = LivingCluster(BEGIN)
         self.types: tuple[str, ...] = (G5,)
         self.submitted = 0
-        self.broken_off_after: int | None = None
-        """After how many waves the next run is broken off; None where it comes to its end."""
+        self.next_look: datetime | None = None
+        """`recheckAt` of the last plan."""
+        self.broken_off: BrokenOff | None = None
+        """Where the next run is broken off; None where it comes to its end."""
         self.resting: Resting | None = None
         """What the last run left to do, while nothing but time has changed since; None where it left something."""
 
     @initialize(
-        types=st.lists(st.sampled_from(TYPES), unique=True, min_size=1, max_size=3).map(tuple),
-        counts=st.lists(st.integers(0, 6), min_size=3, max_size=3),
+        types=st.sampled_from(MIXES),
+        counts=st.tuples(*[st.sampled_from([4, 6, 3, 2, 8, 0])] * 2),
         single=st.sampled_from([False, False, False, True]),
         drawn=st.data(),
     )
-    def a_cluster_is_built(self, types: tuple[str, ...], counts: list[int], single: bool, drawn: st.DataObject) -> None:
+    def a_cluster_is_built(
+        self, types: tuple[str, ...], counts: tuple[int, ...], single: bool, drawn: st.DataObject
+    ) -> None:
         self.types = types
         group = "single" if single else None
         if single:
@@ -80,18 +79,33 @@ class Events(RuleBasedStateMachine):
         self.cluster.told = told if document_of(told, types).document else plain
         self.cluster.written = 1
 
+    @rule(drawn=st.data())
+    def something_happens(self, drawn: st.DataObject) -> None:
+        """Draw an event, the frequent ones more often, and let it happen."""
+        names = [name for name, each in EVENTS.items() if each.possible(self) for _ in range(each.often)]
+        name = drawn.draw(st.sampled_from(names), label="event")
+        arguments = {key: drawn.draw(values, label=key) for key, values in EVENTS[name].arguments.items()}
+        method = getattr(self, name)
+        if "drawn" in signature(method).parameters:
+            arguments["drawn"] = drawn
+        method(**arguments)
+
     # Machines
 
-    @precondition(lambda self: bool(self.cluster.nodes))
-    @rule(number=Index, sickness=st.sampled_from(SICKNESSES), count=st.sampled_from([1, 1, 2]))
+    @event(
+        number=Index,
+        sickness=st.sampled_from(SICKNESSES),
+        count=st.sampled_from([1, 1, 2]),
+        possible=lambda self: bool(self.cluster.nodes),
+        often=3,
+    )
     def nodes_fail(self, number: int, sickness: dict[str, Any], count: int) -> None:
         names = sorted(self.cluster.nodes)
         for name in (names[number:] + names[:number])[:count]:
             self.cluster.nodes[name] = replace(self.cluster.nodes[name], **sickness)
         self._happened()
 
-    @precondition(lambda self: bool(self._sick()))
-    @rule(number=Index, all_of_them=st.booleans())
+    @event(number=Index, all_of_them=st.booleans(), possible=lambda self: bool(self._sick()), often=3)
     def nodes_return(self, number: int, all_of_them: bool) -> None:
         sick = self._sick()
         for name in sick if all_of_them else [sick[number % len(sick)]]:
@@ -101,7 +115,7 @@ class Events(RuleBasedStateMachine):
     def _sick(self) -> list[str]:
         return [name for name, each in sorted(self.cluster.nodes.items()) if replace(each, **WELL) != each]
 
-    @rule(instance_type=st.sampled_from(TYPES), count=st.integers(1, 3))
+    @event(instance_type=st.sampled_from(TYPES), count=st.integers(1, 3), often=2)
     def nodes_come(self, instance_type: str, count: int) -> None:
         if instance_type not in self.types:
             instance_type = self.types[0]
@@ -113,7 +127,7 @@ class Events(RuleBasedStateMachine):
                 count -= 1
         self._happened()
 
-    @rule(number=Index, count=st.sampled_from([1, 1, 2, 9]))
+    @event(number=Index, count=st.sampled_from([1, 1, 2, 9]))
     def nodes_go(self, number: int, count: int) -> None:
         names = sorted(self.cluster.nodes)
         for name in (names[number:] + names[:number])[:count]:
@@ -122,40 +136,38 @@ class Events(RuleBasedStateMachine):
 
     # The document
 
-    @rule(name=st.sampled_from(TEAMS), drawn=st.data())
+    @event(name=st.sampled_from(TEAMS), often=3)
     def a_team_is_promised_something_else(self, name: str, drawn: st.DataObject) -> None:
         others = [each for each in self.cluster.told["teams"] if each["name"] != name]
         teams = sorted([*others, drawn.draw(draws.team(name, self.types))], key=lambda each: str(each["name"]))
         self._write_document({**self.cluster.told, "teams": teams})
 
-    @rule(name=st.sampled_from(TEAMS))
+    @event(name=st.sampled_from(TEAMS))
     def a_team_is_taken_out(self, name: str) -> None:
         teams = [each for each in self.cluster.told["teams"] if each["name"] != name]
         self._write_document({**self.cluster.told, "teams": teams})
 
-    @rule(section=st.sampled_from(sorted(draws.SECTIONS)), drawn=st.data())
+    @event(section=st.sampled_from(sorted(draws.SECTIONS)), often=4)
     def a_section_is_written(self, section: str, drawn: st.DataObject) -> None:
         content = drawn.draw(draws.SECTIONS[section](self.types, self.cluster.now))
         told = {name: each for name, each in self.cluster.told.items() if name != section}
         self._write_document(told if content is None else {**told, section: content})
 
-    @precondition(lambda self: bool(self.cluster.told.get("guardrails")))
-    @rule()
+    @event(possible=lambda self: bool(self.cluster.told.get("guardrails")))
     def limits_are_lifted(self) -> None:
         self._write_document({**self.cluster.told, "guardrails": {}})
 
-    @precondition(lambda self: bool(self.cluster.told.get("leases")))
-    @rule()
+    @event(possible=lambda self: bool(self.cluster.told.get("leases")))
     def leases_are_taken_out(self) -> None:
         self._write_document({**self.cluster.told, "leases": []})
 
-    @rule(drawn=st.data())
+    @event(possible=lambda self: bool(self.cluster.told.get("teams")), often=4)
     def a_lease_is_made(self, drawn: st.DataObject) -> None:
-        told = self.cluster.told.get("leases", [])
-        made = drawn.draw(draws.lease(self.types, self.cluster.now))
+        told, teams = self.cluster.told.get("leases", []), [each["name"] for each in self.cluster.told["teams"]]
+        made = drawn.draw(draws.lease(self.types, self.cluster.now, teams))
         self._write_document({**self.cluster.told, "leases": [*told, made][-3:]})
 
-    @rule()
+    @event()
     def a_mistake_is_written(self) -> None:
         """Nobody can use the document at the next run; after it the mistake is mended."""
         self.cluster.mistaken = True
@@ -171,33 +183,33 @@ class Events(RuleBasedStateMachine):
 
     # Quotas
 
-    @rule(number=Index, drawn=st.data())
+    @event(number=Index, often=2)
     def a_person_edits_a_quota(self, number: int, drawn: st.DataObject) -> None:
         quota = self._any(number)
         if quota is not None and quota.status in {"Created", "Updated", "UpdateFailed"}:
             config = ComputeQuotaConfig.model_validate(drawn.draw(draws.config(self.types)))
             self._edit(quota, compute_quota_config=config, status="Updated")
 
-    @rule(number=Index, weight=st.sampled_from([0, 50]))
+    @event(number=Index, weight=st.sampled_from([0, 50]))
     def a_person_sets_a_weight(self, number: int, weight: int) -> None:
         quota = self._any(number)
         if quota is not None and quota.status in {"Created", "Updated"}:
             team = quota.compute_quota_target.team_name
             self._edit(quota, compute_quota_target=ComputeQuotaTarget(team_name=team, fair_share_weight=weight))
 
-    @rule(number=Index)
+    @event(number=Index)
     def a_person_switches_a_quota(self, number: int) -> None:
         quota = self._any(number)
         if quota is not None and quota.status in {"Created", "Updated"}:
             on = quota.activation_state is ActivationState.ENABLED
             self._edit(quota, activation_state=ActivationState.DISABLED if on else ActivationState.ENABLED)
 
-    @rule(name=st.sampled_from((STRANGER, *TEAMS)), drawn=st.data())
+    @event(name=st.sampled_from((STRANGER, *TEAMS)))
     def a_person_creates_a_quota(self, name: str, drawn: st.DataObject) -> None:
         self._make(name, drawn.draw(draws.config(self.types)))
         self._happened()
 
-    @rule(number=Index)
+    @event(number=Index)
     def a_person_deletes_a_quota(self, number: int) -> None:
         quota = self._any(number)
         if quota is not None:
@@ -205,15 +217,14 @@ class Events(RuleBasedStateMachine):
             self.cluster.applied.pop(quota.compute_quota_id, None)
             self._happened()
 
-    @rule(number=Index, status=st.sampled_from(FAILURES))
+    @event(number=Index, status=st.sampled_from(FAILURES), often=2)
     def a_quota_fails(self, number: int, status: str) -> None:
         quota = self._any(number)
         if quota is not None:
             self.cluster.quotas[quota.compute_quota_id] = quota.model_copy(update={"status": status})
             self._happened()
 
-    @precondition(lambda self: self.cluster.scheduler is not None)
-    @rule(status=st.sampled_from(FAILURES[:-1]))
+    @event(status=st.sampled_from(FAILURES[:-1]), possible=lambda self: self.cluster.scheduler is not None)
     def the_cluster_policy_fails(self, status: str) -> None:
         assert self.cluster.scheduler is not None
         self.cluster.scheduler = self.cluster.scheduler.model_copy(update={"status": status})
@@ -244,7 +255,7 @@ class Events(RuleBasedStateMachine):
 
     # Work, time, runs
 
-    @rule(team=st.sampled_from(TEAMS), jobs=draws.jobs())
+    @event(team=st.sampled_from(TEAMS), jobs=draws.jobs(), often=4)
     def jobs_come(self, team: str, jobs: list[tuple[int, int, int]]) -> None:
         for pods, number, priority in jobs:
             self.submitted += 1
@@ -253,18 +264,23 @@ class Events(RuleBasedStateMachine):
             self.cluster.jobs[f"{made['metadata']['namespace']}/{made['metadata']['name']}"] = made
         self._happened()
 
-    @precondition(lambda self: bool(self.cluster.jobs))
-    @rule(number=Index)
+    @event(number=Index, possible=lambda self: bool(self.cluster.jobs))
     def a_job_ends(self, number: int) -> None:
         keys = sorted(self.cluster.jobs)
         del self.cluster.jobs[keys[number % len(keys)]]
         self._happened()
 
-    @rule(waves=st.integers(0, 2))
-    def the_next_run_is_broken_off(self, waves: int) -> None:
-        self.broken_off_after = waves
+    @event(waves=st.integers(0, 2), writes=st.integers(0, 1), lost=st.booleans(), often=2)
+    def a_run_is_broken_off(self, waves: int, writes: int, lost: bool) -> None:
+        self.broken_off = BrokenOff(waves, writes, lost)
 
-    @rule(time=st.sampled_from(TIMES))
+    @event(possible=lambda self: self.next_look is not None and self.next_look > self.cluster.now, often=4)
+    def the_next_moment_comes(self) -> None:
+        """Let it be the moment at which the last plan wanted to be made again."""
+        if self.next_look is not None:
+            self._pass(self.next_look - self.cluster.now)
+
+    @event(time=st.sampled_from(TIMES), often=6)
     def time_passes(self, time: timedelta) -> None:
         self._pass(time)
 

@@ -12,10 +12,10 @@ from typing import Final
 
 from taskgov.allocation.codec import plan_to_json
 from taskgov.allocation.plan import Plan
-from taskgov.hyperpod.model import ActivationState, ComputeQuotaConfig, ComputeQuotaResource
+from taskgov.hyperpod.model import ActivationState, ComputeQuota, ComputeQuotaConfig, ComputeQuotaResource
 from taskgov.policy.document import PolicyDocument
 from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_json
-from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.model import AnnouncedWrite, AppliedQuota, Snapshot
 from tests.prove.account import is_policy
 from tests.prove.amounts import EFA, Book, in_parts, resources_of
 from tests.prove.facts import NEVER_IN_FORCE, Facts, facts_of
@@ -53,14 +53,7 @@ def left_alone(snapshot: Snapshot) -> Iterator[str]:
     named = {team.name for team in policy.teams} | pool_of(snapshot)
     applied = {item.compute_quota_id: item for item in snapshot.applied}
     for quota in snapshot.quotas:
-        team, record = quota.compute_quota_target.team_name, applied.get(quota.compute_quota_id)
-        edited = record is not None and (
-            quota.compute_quota_version > record.version
-            and (
-                config_key(quota.compute_quota_config) != config_key(record.config)
-                or target_key(quota.compute_quota_target) != target_key(record.target)
-            )
-        )
+        team, edited = quota.compute_quota_target.team_name, _edited(quota, applied.get(quota.compute_quota_id))
         if (
             team not in named
             or team in policy.guardrails.freeze
@@ -69,6 +62,17 @@ def left_alone(snapshot: Snapshot) -> Iterator[str]:
             or (edited and policy.hand_edits == "keep" and quota.status not in TO_DELETE)
         ):
             yield quota.compute_quota_id
+
+
+def _edited(quota: ComputeQuota, record: AppliedQuota | None) -> bool:
+    """Say whether somebody changed a quota after the last write of ours, be it recorded or only announced."""
+    if record is None or quota.compute_quota_version <= record.version:
+        return False
+    announced = record.announced
+    ours: list[AppliedQuota | AnnouncedWrite] = [record]
+    ours += [announced] if announced is not None and announced.version == quota.compute_quota_version else []
+    stands = config_key(quota.compute_quota_config), target_key(quota.compute_quota_target)
+    return all(stands != (config_key(each.config), target_key(each.target)) for each in ours)
 
 
 def pool_of(snapshot: Snapshot) -> set[str]:
@@ -219,3 +223,56 @@ def resting_failures(
     if later.changes:
         names = ", ".join(f"{change.kind.value} {change.name}: {change.because}" for change in later.changes)
         yield f"at {last} time alone brings changes, and {recheck_at} was to be looked at: {names}"
+
+
+def lease_failures(snapshot: Snapshot, planner: Planner) -> Iterator[str]:
+    """What leases move is all that they change: without them, each team has so many machines less, or more.
+
+    Told where all is in whole instances of known types that have nodes, and limits are out of the way.
+    """
+    policy = snapshot.policy
+    if (
+        policy is None
+        or policy.demand.enabled
+        or not any(lease.start <= snapshot.taken_at < lease.end for lease in policy.leases)
+    ):
+        return
+    free = policy.model_copy(update={"guardrails": policy.guardrails.model_copy(update=UNLIMITED)})
+    here = replace(snapshot, policy=free)
+    plan = planner(here)
+    refused = {
+        (finding.subject, finding.evidence.get("start"), finding.evidence.get("instanceType"))
+        for finding in plan.findings
+        if finding.code == "lease-refused"
+    }
+    moved: dict[tuple[str, str], int] = {}
+    for lease in policy.leases:
+        told = f"{lease.from_} -> {lease.to}", lease.start.isoformat(), lease.instance_type
+        if lease.start <= snapshot.taken_at < lease.end and told not in refused:
+            for team, count in ((lease.to, lease.count), (lease.from_, -lease.count)):
+                moved[team, lease.instance_type] = moved.get((team, lease.instance_type), 0) + count
+    without = replace(here, policy=free.model_copy(update={"leases": ()}))
+    ends = [_counts(replace(each), planner) for each in (here, without)]
+    for team, name in sorted({*ends[0], *ends[1]}):
+        one, other = ends[0].get((team, name), 0), ends[1].get((team, name), 0)
+        if one is not None and other is not None and one - other != moved.get((team, name), 0):
+            yield f"{team} has {one} {name}, without leases {other}: {moved.get((team, name), 0)} are leased"
+
+
+def _counts(snapshot: Snapshot, planner: Planner) -> dict[tuple[str, str], int | None]:
+    """Return the instances of each team and type when the plan was written; None for a type that has parts too."""
+    facts = facts_of(snapshot, planner(snapshot))
+    written = write_path(facts, waves_of(facts.plan))
+    rows = [
+        (quota.compute_quota_target.team_name, row)
+        for quota in written.account.quotas.values()
+        for row in quota.compute_quota_config.compute_quota_resources
+    ]
+    partly = {row.instance_type for _, row in rows if in_parts(row)}
+    empty = {line.instance_type for line in facts.plan.capacity if not line.nodes or line.one_thread}
+    found: dict[tuple[str, str], int | None] = {}
+    for team, row in rows:
+        key = team, row.instance_type
+        odd = row.instance_type in partly | empty or row.instance_type not in facts.book
+        found[key] = None if odd else (found.get(key) or 0) + (row.count or 0)
+    return found

@@ -21,6 +21,8 @@ C5: Final = "ml.c5.2xlarge"
 UNKNOWN_TYPE: Final = "ml.z9.4xlarge"
 """A type that no table has: 2 GPUs, 16 vCPU, 64 GiB."""
 TYPES: Final = (G5, P4D, C5, UNKNOWN_TYPE)
+MIXES: Final = ((G5,), (G5, C5), (P4D,), (G5, P4D), (P4D, C5), (G5, UNKNOWN_TYPE))
+"""The types of a cluster."""
 PROFILES: Final = ("mig-1g.5gb", "mig-3g.20gb")
 TEAMS: Final = ("ant", "bee", "cat")
 STRANGER: Final = "yak"

@@ -21,15 +21,17 @@ from tests.prove.path import form_failures, waves_of
 from tests.prove.play import play, preemption_failures
 from tests.prove.proof import plan_to_apply
 from tests.prove.writing import way_back_failures, write_path
-from tests.weeks.events import Events, Resting
+from tests.weeks.events import Events
 from tests.weeks.invariants import (
     byte_failures,
     floor_failures,
+    lease_failures,
     left_alone_failures,
     memory_failures,
     pool_failures,
     resting_failures,
 )
+from tests.weeks.kinds import Resting
 
 REST: Final = timedelta(days=9)
 """Longer than every hold, lease and period that is drawn."""
@@ -53,6 +55,7 @@ class Weeks(Events):
         plan = plan_to_apply(snapshot)
         nothing_wrong(snapshot, byte_failures(snapshot, plan, plan_to_apply))
         nothing_wrong(snapshot, left_alone_failures(snapshot, plan))
+        nothing_wrong(snapshot, lease_failures(snapshot, plan_to_apply))
         self._judge(snapshot, plan)
         if plan.outcome is Outcome.NEEDS_APPROVAL:
             plan = plan_quotas(snapshot, mode="apply", approved_changes=changes_sha256(plan))
@@ -61,8 +64,8 @@ class Weeks(Events):
             self._write(snapshot, plan)
         elif plan.outcome is Outcome.NOTHING_TO_DO:
             nothing_wrong(snapshot, pool_failures(facts_of(snapshot, plan), snapshot))
-        self.resting = None if plan.changes else Resting(plan.recheck_at)
-        self.broken_off_after, self.cluster.mistaken = None, False
+        self.resting = None if plan.changes or self.cluster.mistaken else Resting(plan.recheck_at)
+        self.broken_off, self.cluster.mistaken, self.next_look = None, False, plan.recheck_at
 
     def _judge(self, snapshot: Snapshot, plan: Plan) -> None:
         """Judge the path of a plan, whether it is to be applied or not."""
@@ -83,9 +86,16 @@ class Weeks(Events):
 
     def _write(self, snapshot: Snapshot, plan: Plan) -> None:
         """Carry the plan out, as far as it is not broken off."""
-        waves = waves_of(plan)[: self.broken_off_after]
+        waves, broken = waves_of(plan), self.broken_off
+        if broken is not None:
+            begun = waves[broken.waves][: broken.writes] if broken.waves < len(waves) else ()
+            waves = [*waves[: broken.waves], *([begun] if begun else [])]
         written = write_path(facts_of(snapshot, plan), waves, self.cluster.ledger(plan))
-        self.cluster.take(written.account, plan, (change for wave in waves for change in wave))
+        changes = [change for wave in waves for change in wave]
+        before = self.cluster.applied
+        self.cluster.take(written.account, plan, changes)
+        if broken is not None and broken.lost and changes:
+            self.cluster.lose_record(changes[-1], before)
         self.cluster.settle_queues()
 
     def _pass(self, time: timedelta) -> None:
