@@ -234,7 +234,7 @@ def lease_failures(snapshot: Snapshot, planner: Planner) -> Iterator[str]:
     if (
         policy is None
         or policy.demand.enabled
-        or not any(lease.start <= snapshot.taken_at < lease.end for lease in policy.leases)
+        or not any(lease.start <= snapshot.taken_at <= lease.end for lease in policy.leases)
     ):
         return
     free = policy.model_copy(update={"guardrails": policy.guardrails.model_copy(update=UNLIMITED)})
