@@ -210,3 +210,12 @@ def test_nothing_of_the_memory_is_reserved_unless_it_is_said() -> None:
     rules = CapacityRules.model_validate({"basis": "allocatable"})
     counted = count_capacity(nodes(1, allocatable={"memory": 1000}), rules, NOW, InstanceTypeTable())
     assert counted[G5].line.resources == {"memory": 1000}
+
+
+def test_one_instance_has_what_each_node_offers_at_the_basis_allocatable() -> None:
+    """The device plugin of the second node does not run."""
+    whole = nodes(1, prefix="a", allocatable={"cpu": 32_000, "nvidia.com/gpu": 1})
+    lacking = nodes(1, prefix="b", allocatable={"cpu": 31_000})
+    capacity = count(*whole, *lacking, basis="allocatable")
+    assert capacity.per_instance == {"accelerator": 0, "cpu": 31_000}
+    assert capacity.line.resources == {"accelerator": 7, "cpu": 63_000}

@@ -56,6 +56,11 @@ CASES = {
         [row(P5, Count=1)],
         [row(P5, Accelerators=8, VCpu=192.0, MemoryInGiB=2048.0)],
     ),
+    "no partition stays none while its vCPUs fall": (
+        [mig(MIG_1G, 0, VCpu=24, MemoryInGiB=256)],
+        [mig(MIG_1G, 7, VCpu=12, MemoryInGiB=256)],
+        [mig(MIG_1G, 0, VCpu=12.0, MemoryInGiB=256.0)],
+    ),
     "partitions that become larger ones are equal in sevenths, and not in the queue": (
         [mig(MIG_1G, 7)],
         [mig(MIG_7G, 1)],

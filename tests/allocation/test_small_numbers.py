@@ -1,7 +1,9 @@
 """Limits, steps, rows and the shared pool at one and at nothing."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -116,10 +118,18 @@ def test_the_type_that_moves_most_speaks_for_a_quota() -> None:
     assert change.because.startswith(f"5 -> 9 {M5}: ")
 
 
-@pytest.mark.parametrize(("before", "after"), [(2, 1), (1, 2)])
-def test_one_instance_of_an_unknown_type_is_given_or_taken(before: int, after: int) -> None:
-    config = [quota("a", row(UNKNOWN, Count=count)).compute_quota_config for count in (before, after)]
-    change = replace(update(0, "a", "id-a", before, after), before=config[0], after=config[1])
-    capacities = count_capacity(nodes(2, UNKNOWN), CapacityRules(), NOW, InstanceTypeTable())
-    made = _Sums(capacities, {}).write(change)
-    assert (made.gives, made.takes) == (after < before, after > before)
+FEW: Mapping[str, tuple[dict[str, Any], dict[str, Any], bool]] = {
+    "an instance of an unknown type less": (row(UNKNOWN, Count=2), row(UNKNOWN, Count=1), True),
+    "an instance of an unknown type more": (row(UNKNOWN, Count=1), row(UNKNOWN, Count=2), False),
+    "a thousandth of a vCPU less": (row(C5, VCpu=4.001, MemoryInGiB=8), row(C5, VCpu=4, MemoryInGiB=8), True),
+    "a thousandth of a vCPU more": (row(C5, VCpu=4, MemoryInGiB=8), row(C5, VCpu=4.001, MemoryInGiB=8), False),
+}
+
+
+@pytest.mark.parametrize(("before", "after", "gives"), FEW.values(), ids=FEW.keys())
+def test_however_little_moves_it_is_given_or_taken(before: dict[str, Any], after: dict[str, Any], gives: bool) -> None:
+    config = [quota("a", each).compute_quota_config for each in (before, after)]
+    change = replace(update(0, "a", "id-a", 0, 0), before=config[0], after=config[1])
+    machines = nodes(2, before["InstanceType"])
+    made = _Sums(count_capacity(machines, CapacityRules(), NOW, InstanceTypeTable()), {}).write(change)
+    assert (made.gives, made.takes) == (gives, not gives)

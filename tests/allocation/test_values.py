@@ -16,8 +16,8 @@ from benchmarks.worlds_draw import FAMILIES
 from taskgov.allocation.codec import plan_to_json
 from taskgov.allocation.planner import plan_quotas
 from taskgov.snapshot.model import Snapshot
-from tests.allocation.limits_world import moving
-from tests.allocation.world import P5, document, fixed, nodes, quota, row, snapshot
+from tests.allocation.limits_world import HOUR, moving, record
+from tests.allocation.world import G5, NOW, P5, document, fixed, nodes, quota, row, snapshot
 
 FILLED_UP = {"Axis", "Slot"}
 """What a plan fills up while it is worked out, within one function."""
@@ -67,9 +67,25 @@ CUT_BACK = snapshot(
     nodes(24),
     [quota("a", row(Count=12)), quota("b", row(Count=10)), quota("left-alone", row(Count=2))],
 )
+HELD = quota("a", row(Count=3))
+LEASE = {"to": "a", "from": "shared-pool", "instanceType": G5, "count": 1, "reason": "deadline"}
+ENDED = snapshot(
+    document(fixed("a", row(Count=2)), leases=[{**LEASE, "start": NOW - 9 * HOUR, "end": NOW - HOUR}]),
+    nodes(4),
+    [HELD],
+    applied=(record(HELD, leased={G5: 1}),),
+)
 WORLDS = {family: [world(family, 2026, number) for number in (0, 1)] for family in FAMILIES} | {
     "partial": [CUT_BACK],
-    "limits of parts": [moving(row(P5, Accelerators=8), row(P5, Accelerators=4), maxDecreasePercent=25)],
+    "a lease that has ended": [ENDED],
+    "limits of parts": [
+        moving(before, after, maxDecreasePercent=25)
+        for before, after in (
+            (row(P5, Accelerators=8), row(P5, Accelerators=4)),
+            (row(P5, Count=2), row(P5, Accelerators=8)),
+            (row(P5, Accelerators=16), row(P5, Count=1)),
+        )
+    ],
 }
 
 

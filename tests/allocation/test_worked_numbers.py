@@ -56,3 +56,8 @@ def test_halves_of_instances_add_up_where_a_floor_asks_for_more_than_its_part() 
     policy = document(share("a", 45), share("b", 10, floor=3), share("c", 25), pool=False)
     given = counts(plan_of(snapshot(policy, nodes(10))))
     assert (given["b"], given["a"] + given["c"]) == (3, 7)
+
+
+def test_shares_are_read_with_their_decimals() -> None:
+    policy = document(share("a", 1.5), share("b", 0.5), pool=False)
+    assert counts(plan_of(snapshot(policy, nodes(200)))) == {"a": 3, "b": 1}

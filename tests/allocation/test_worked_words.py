@@ -104,3 +104,9 @@ def test_the_number_of_a_unit_is_that_of_no_other() -> None:
     assert [value_in(held, unit) for unit in units] == [amount.value for amount in amounts_of(held)]
     assert sorted(amount.value for amount in amounts_of(held)) == [2, 48, 512]
     assert value_in(held, "Count") == 0
+
+
+def test_a_row_is_shown_by_the_number_that_changes() -> None:
+    before, after = (row(P5, Accelerators=8, VCpu=vcpu, MemoryInGiB=2048) for vcpu in (192, 96))
+    [line] = plan_of(moving(before, after)).allocations
+    assert (line.unit, line.before, line.after) == ("VCpu", 192, 96)

@@ -1,0 +1,37 @@
+"""What is kept of a write: what the quota was until then, and what a path came from."""
+
+from dataclasses import replace
+
+from taskgov.allocation.applied import remember
+from taskgov.snapshot.model import AppliedQuota, PastQuota
+from tests.allocation.world import NOW, minutes
+from tests.support.plans import instances, low_write, second_write, target, update
+
+LEASED, DEMAND = {"ml.g5.8xlarge": 1}, {"ml.g5.8xlarge": 3}
+
+
+def written(count: int) -> AppliedQuota:
+    config = instances(count)
+    return AppliedQuota("id-a", 1, config, target("a"), "p", NOW - minutes(9), (), leased=LEASED, demand=DEMAND)
+
+
+def test_what_was_written_last_is_past_with_its_leases_and_what_demand_left() -> None:
+    kept = remember(update(0, "a", "id-a", 4, 2), written(4), quota_id="id-a", version=2, plan_id="p2", now=NOW)
+    assert kept.history == (PastQuota(until=NOW, config=instances(4), leased=LEASED, demand=DEMAND),)
+
+
+def test_what_somebody_else_wrote_is_past_without_leases_and_demand() -> None:
+    kept = remember(update(0, "a", "id-a", 5, 2), written(4), quota_id="id-a", version=3, plan_id="p2", now=NOW)
+    assert kept.history == (PastQuota(until=NOW, config=instances(5), leased=None, demand={}),)
+
+
+def test_a_low_write_began_from_what_stood_before_the_plan() -> None:
+    low = low_write(0, "a", "id-a", 4, 1)
+    kept = remember(low, None, quota_id="id-a", version=2, plan_id="p", now=NOW)
+    assert kept.began_from == instances(4)
+    later = replace(low, before=instances(3))
+    named = remember(later, None, quota_id="id-a", version=2, plan_id="p", now=NOW, path_before=instances(4))
+    assert named.began_from == instances(4)
+    last = remember(second_write(1, "a", "id-a", 1, 3), kept, quota_id="id-a", version=3, plan_id="p", now=NOW)
+    assert last.began_from is None
+    assert [past.config for past in last.history or ()] == [instances(4)]
