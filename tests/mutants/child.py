@@ -61,11 +61,10 @@ class Chosen:
         if self._tests:
             _end_after(AT_LEAST + TIMES * self._tests[item.nodeid])
         getattr(builtins, TOUCHED).clear()
-        for name, module in list(sys.modules.items()):
-            if self._parts and name.startswith(PACKAGE):
-                for value in list(vars(module).values()):
-                    if hasattr(value, "cache_clear"):
-                        value.cache_clear()
+        modules = [module for name, module in sys.modules.items() if name.startswith(PACKAGE)] if self._parts else []
+        for value in [value for module in modules for value in vars(module).values()]:
+            if hasattr(value, "cache_clear"):
+                value.cache_clear()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note what was touched up to the end of each phase, and add up the time."""
