@@ -20,9 +20,9 @@ def test_what_was_written_last_is_past_with_its_leases_and_what_demand_left() ->
     assert kept.history == (PastQuota(until=NOW, config=instances(4), leased=LEASED, demand=DEMAND),)
 
 
-def test_what_somebody_else_wrote_is_past_without_leases_and_demand() -> None:
+def test_what_somebody_else_wrote_is_past_without_leases_and_with_what_it_held() -> None:
     kept = remember(update(0, "a", "id-a", 5, 2), written(4), quota_id="id-a", version=3, plan_id="p2", now=NOW)
-    assert kept.history == (PastQuota(until=NOW, config=instances(5), leased=None, demand={}),)
+    assert kept.history == (PastQuota(until=NOW, config=instances(5), leased=None, demand={"ml.g5.8xlarge": 5}),)
 
 
 def test_a_low_write_began_from_what_stood_before_the_plan() -> None:
