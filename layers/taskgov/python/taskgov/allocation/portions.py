@@ -123,7 +123,11 @@ class _Portions:
             (Fraction(amount), Cause.ROUNDING, f"division in whole {share.unit_name}"),
         )
         floor = min(Fraction(share.floor, amount), Fraction(1)) if amount else Fraction(0)
-        nothing = f"{words} is less than one of {share.unit_name}" if own and not amount and share.ceiling != 0 else ""
+        nothing = (
+            f"{words} is less than one {share.unit_name.removesuffix('s')}"
+            if own and not amount and share.ceiling != 0
+            else ""
+        )
         return Portion(row, floor, told, partial(self._trail, share, row, amount, steps), nothing)
 
     def _trail(self, share: Share, row: ComputeQuotaResource, amount: int, steps: Steps) -> Trail:
