@@ -8,6 +8,7 @@ import typer
 from pydantic_core import to_jsonable_python
 from rich.text import Text
 
+from taskgov.allocation.wording import said_number
 from taskgov.explain.amounts import all_words
 from taskgov.explain.find import UnknownNameError
 from taskgov.explain.reasons import Reason
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from taskgov.explain.team import TeamExplanation
+    from taskgov.explain.team import QuotaLine, TeamExplanation
     from taskgov.explain.workload import WorkloadExplanation
 
 RUNNING, STUCK = frozenset({Reason.ADMITTED, Reason.FINISHED}), frozenset(list(Reason)[1:7])
@@ -116,14 +117,14 @@ def team_shown(answer: TeamExplanation) -> Iterator[RenderableType]:
     yield Text.assemble((answer.team, "bold"), ": ", answer.governed)
     yield Text(f"  {answer.sharing}. {answer.pending}")
     if answer.quotas:
-        rows = [(each.instance_type, f"{each.before:g}", f"{each.after:g}", each.because) for each in answer.quotas]
-        yield table("Why this quota", ("instance type", "today #", "planned #", "because"), rows)
+        columns = ("instance type", "unit", "today #", "planned #", "because")
+        yield table("Why this quota", columns, _why_quota(answer.quotas))
         sources = [
-            (line.instance_type, f"{source.amount:+g} {line.unit}", source.origin)
+            (line.instance_type, line.unit, _signed(source.amount), source.origin)
             for line in answer.quotas
             for source in line.sources
         ]
-        yield table("Where each unit comes from", ("instance type", "units #", "from"), sources)
+        yield table("Where each unit comes from", ("instance type", "unit", "amount #", "from"), sources)
     if answer.shares:
         yield table(
             "Why this share",
@@ -132,3 +133,16 @@ def team_shown(answer: TeamExplanation) -> Iterator[RenderableType]:
         )
     if answer.findings:
         yield findings_table(answer.findings)
+
+
+def _why_quota(lines: Iterable[QuotaLine]) -> Iterator[tuple[str, ...]]:
+    """Give the rows of the table; a sentence that holds for several units of a row is said once."""
+    said = ""
+    for each in lines:
+        numbers = (said_number(each.before), said_number(each.after))
+        yield (each.instance_type, each.unit, *numbers, "" if each.because == said else each.because)
+        said = each.because
+
+
+def _signed(amount: float) -> str:
+    return ("+" if amount > 0 else "") + said_number(amount)

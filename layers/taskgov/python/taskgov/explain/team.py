@@ -110,7 +110,8 @@ def _governed(snapshot: Snapshot, team: str) -> str:
     promise = _promise(policy, team)
     if promise is None:
         return "It is not in the policy document: its quota is left as it is, and counts as taken."
-    kinds = [kind for kind, given in (("a fixed quota", promise.quota), ("a share", promise.share)) if given]
+    fixed = promise.quota is not None and promise.quota.compute_quota_resources
+    kinds = [kind for kind, given in (("a fixed quota", fixed), ("a share", promise.share)) if given]
     return f"The document promises it {' and '.join(kinds) or 'nothing'} (tier {promise.tier})."
 
 
