@@ -181,6 +181,10 @@ REFUSED = {
         world(lease("a", "b", 1, **SLICES), a=slices(1), b={"Count": 1}),
         f"the donor b has no ml.p5.48xlarge {MIG}",
     ),
+    "a profile that the type does not have": (
+        world(lease("a", "b", 1, **SLICES | {"acceleratorPartitionType": "mig-1g.5gb"}), a=slices(1), b=slices(7)),
+        "ml.p5.48xlarge has no partitions of mig-1g.5gb",
+    ),
     "a pool that has less": (
         world(lease("a", "shared-pool", 17, **GPUS), a={"Count": 1}, b={"Count": 1}),
         (

@@ -113,7 +113,7 @@ class LivingCluster:
     def document(self) -> ParsedPolicy:
         """Return the document as a run reads it."""
         told = {**self.told, "teams": "none"} if self.mistaken else self.told
-        return document_of(told, {node.instance_type for node in self.nodes.values()})
+        return document_of(told)
 
     def ledger(self, plan: Plan) -> Ledger:
         """Return the account to which a run writes."""

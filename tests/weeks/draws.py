@@ -44,9 +44,21 @@ def rows(draw: Draw, types: Types) -> list[Row]:
 
 
 @st.composite
+def unit(draw: Draw) -> dict[str, Any]:
+    """In what a share or a lease is counted."""
+    drawn = draw(st.sampled_from([None, None, None, "accelerators", "vcpu", "memoryInGiB", "acceleratorPartition"]))
+    if drawn is None:
+        return {}
+    profile = {"acceleratorPartitionType": draw(st.sampled_from(PROFILES))}
+    return {"unit": drawn, **(profile if drawn == "acceleratorPartition" else {})}
+
+
+@st.composite
 def share(draw: Draw, instance_type: str) -> dict[str, Any]:
     """A share of the usable instances of a type."""
-    drawn: dict[str, Any] = {"instanceType": instance_type, "percent": draw(st.sampled_from([50, 25, 33.33, 10]))}
+    kind = draw(st.sampled_from(["percent", "percent", "weight"]))
+    part = draw(st.sampled_from([50, 25, 33.33, 10])) if kind == "percent" else draw(st.integers(1, 3))
+    drawn: dict[str, Any] = {"instanceType": instance_type, kind: part, **draw(unit())}
     floor = draw(st.integers(0, 2))
     if floor:
         drawn["floor"] = floor
@@ -92,14 +104,16 @@ def team(draw: Draw, name: str, types: Types) -> dict[str, Any]:
 
 @st.composite
 def lease(draw: Draw, types: Types, now: datetime, teams: Sequence[str] = TEAMS) -> dict[str, Any]:
-    """A lease that began, begins now, or is to begin. Units, parts and other receivers of leases go here."""
-    to, giver = draw(st.sampled_from([(a, b) for a in teams for b in (POOL, *teams) if a != b]))
+    """A lease that began, begins now, or is to begin."""
+    to, giver = draw(st.sampled_from([(a, b) for a in (POOL, *teams) for b in (POOL, *teams) if a != b]))
     start = now + timedelta(hours=draw(st.sampled_from([0, -1, 6, 48])))
     return {
         "to": to,
         "from": giver,
         "instanceType": draw(st.sampled_from(types)),
         "count": draw(st.integers(1, 2)),
+        **draw(unit()),
+        **({"partial": True} if draw(RARELY) else {}),
         "start": start.isoformat(),
         "end": (start + timedelta(hours=draw(st.sampled_from([2, 24, 96])))).isoformat(),
         "reason": "a deadline",

@@ -76,7 +76,7 @@ class Events(RuleBasedStateMachine):
             self._make(team, drawn.draw(draws.config(types)))
         told = drawn.draw(draws.document(types, BEGIN))
         plain = {name: each for name, each in told.items() if name in {"apiVersion", "cluster", "teams"}}
-        self.cluster.told = told if document_of(told, types).document else plain
+        self.cluster.told = told if document_of(told).document else plain
         self.cluster.written = 1
 
     @rule(drawn=st.data())
@@ -175,7 +175,7 @@ class Events(RuleBasedStateMachine):
     def _write_document(self, told: dict[str, Any]) -> None:
         """Write a document that keeps the rules; any other is not written."""
         told = draws.fitting(told)
-        if document_of(told, self.types).document is None:
+        if document_of(told).document is None:
             return
         self.cluster.told = told
         self.cluster.written += 1

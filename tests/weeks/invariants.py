@@ -14,6 +14,7 @@ from taskgov.allocation.codec import plan_to_json
 from taskgov.allocation.plan import Plan
 from taskgov.hyperpod.model import ActivationState, ComputeQuota, ComputeQuotaConfig, ComputeQuotaResource
 from taskgov.policy.document import PolicyDocument
+from taskgov.policy.measured import Unit
 from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_json
 from taskgov.snapshot.model import AnnouncedWrite, AppliedQuota, Snapshot
 from tests.prove.account import is_policy
@@ -103,7 +104,7 @@ def floor_failures(facts: Facts, after: Snapshot) -> Iterator[str]:
             if name in scaled or name not in facts.book:
                 continue
             stood, stands = (_instances(held.get(team.name), name, facts.book) for held in (before, now))
-            if stood >= share.floor > stands:
+            if share.unit is Unit.INSTANCES and stood >= share.floor > stands:
                 yield f"{team.name} falls below its floor of {share.floor} {name}: {stood} -> {stands}"
 
 
@@ -240,16 +241,19 @@ def lease_failures(snapshot: Snapshot, planner: Planner) -> Iterator[str]:
     free = policy.model_copy(update={"guardrails": policy.guardrails.model_copy(update=UNLIMITED)})
     here = replace(snapshot, policy=free)
     plan = planner(here)
-    refused = {
-        (finding.subject, finding.evidence.get("start"), finding.evidence.get("instanceType"))
+    given = {
+        (*(finding.evidence.get(name) for name in ("instanceType", "count", "start", "end")), finding.subject): (
+            finding.evidence.get("given", 0)
+        )
         for finding in plan.findings
-        if finding.code == "lease-refused"
+        if finding.code in {"lease-refused", "lease-partial"}
     }
     moved: dict[tuple[str, str], int] = {}
     for lease in policy.leases:
-        told = f"{lease.from_} -> {lease.to}", lease.start.isoformat(), lease.instance_type
-        if lease.start <= snapshot.taken_at < lease.end and told not in refused:
-            for team, count in ((lease.to, lease.count), (lease.from_, -lease.count)):
+        told = (lease.start.isoformat(), lease.end.isoformat(), f"{lease.from_} -> {lease.to}")
+        amount = int(given.get((lease.instance_type, lease.count, *told), lease.count))
+        if lease.start <= snapshot.taken_at < lease.end:
+            for team, count in ((lease.to, amount), (lease.from_, -amount)):
                 moved[team, lease.instance_type] = moved.get((team, lease.instance_type), 0) + count
     without = replace(here, policy=free.model_copy(update={"leases": ()}))
     ends = [_counts(replace(each), planner) for each in (here, without)]

@@ -1,7 +1,7 @@
 """The small alphabets of the weeks: instance types, teams, machines; and how the document of a cluster is read."""
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Final
@@ -93,22 +93,13 @@ def arn_of(told: Mapping[str, Any]) -> str:
     return "arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghijkl"
 
 
-def document_of(told: Mapping[str, Any], types_with_nodes: Collection[str]) -> ParsedPolicy:
+def document_of(told: Mapping[str, Any]) -> ParsedPolicy:
     """Return the document as a run reads it; none where nothing is written."""
     if not told:
         return ParsedPolicy(document=None, violations=(), warnings=())
-    return _parsed(json.dumps(without_known_defects(told, types_with_nodes)))
+    return _parsed(json.dumps(told))
 
 
 @lru_cache(maxsize=64)
 def _parsed(text: str) -> ParsedPolicy:
     return parse_policy(text)
-
-
-def without_known_defects(told: Mapping[str, Any], types_with_nodes: Collection[str]) -> dict[str, Any]:
-    """Leave out what is known to be wrong and not mended yet. To be emptied.
-
-    A lease of a type of which there are no nodes takes again with each run.
-    """
-    leases = [lease for lease in told.get("leases", ()) if lease["instanceType"] in types_with_nodes]
-    return {**told, "leases": leases}

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import invariant
 
 from taskgov.allocation.codec import changes_sha256
-from taskgov.allocation.plan import ChangeKind, Outcome, Plan
+from taskgov.allocation.plan import Outcome, Plan
 from taskgov.allocation.planner import plan_quotas
 from taskgov.snapshot.model import Snapshot
 from tests.prove.facts import facts_of
@@ -80,7 +80,7 @@ class Weeks(Events):
         nothing_wrong(snapshot, way_back_failures(facts, waves, written))
         after = written.account.snapshot(snapshot)
         nothing_wrong(snapshot, floor_failures(facts, after))
-        if not is_partial(snapshot) and not moves_twice(plan):
+        if not is_partial(snapshot):
             nothing_wrong(snapshot, pool_failures(facts, after))
             nothing_wrong(snapshot, goal_failures(facts, written, played.kueue if played else None, plan_to_apply))
 
@@ -115,14 +115,8 @@ class Weeks(Events):
         facts = facts_of(snapshot, plan)
         written = write_path(facts, waves_of(plan), self.cluster.ledger(plan))
         nothing_wrong(snapshot, written.failures)
-        if not moves_twice(plan):
-            nothing_wrong(snapshot, goal_failures(facts, written, None, plan_to_apply))
+        nothing_wrong(snapshot, goal_failures(facts, written, None, plan_to_apply))
         nothing_wrong(snapshot, memory_failures(snapshot, plan_to_apply))
-
-
-def moves_twice(plan: Plan) -> bool:
-    """Say whether a known defect shows: demand moves once more after a plan that creates a quota it has lowered."""
-    return any(change.kind is ChangeKind.CREATE_QUOTA and change.demand for change in plan.changes)
 
 
 def nothing_wrong(snapshot: Snapshot | None, failures: Iterable[str]) -> None:

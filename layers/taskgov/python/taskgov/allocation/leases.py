@@ -138,7 +138,7 @@ def has_ended_since(leases: Iterable[Lease], team: str, instance_type: str, sinc
 
 def lend(lease: Lease, before: Lending, lenders: Lenders) -> Lending:
     """Return the holdings with the lease given; raise `LeaseRefusedError` when it cannot be."""
-    _check_teams(lease, lenders)
+    _check(lease, lenders)
     profile = lease.accelerator_partition_type
     donor, borrower = (" ".join(filter(None, (team, profile))) for team in (lease.from_, lease.to))
     amount = _amount(lease, before, donor, lenders)
@@ -159,11 +159,14 @@ def lend(lease: Lease, before: Lending, lenders: Lenders) -> Lending:
     return Lending(rows, pool_left, (*before.given, Given(lease, amount)), (*before.after, touched))
 
 
-def _check_teams(lease: Lease, lenders: Lenders) -> None:
+def _check(lease: Lease, lenders: Lenders) -> None:
     for role, team in (("donor", lease.from_), ("borrower", lease.to)):
         if team not in lenders.teams and team != lenders.pool:
             why = lenders.left_alone.get(team, "it is not governed by this plan")
             raise LeaseRefusedError(f"the quota of the {role} {team} is left as it is ({why})")
+    resources, profile = lenders.capacity.resources, lease.accelerator_partition_type
+    if profile is not None and resources is not None and profile not in resources.mig_profiles:
+        raise LeaseRefusedError(f"{lease.instance_type} has no partitions of {profile}")
     if lenders.pool in {lease.from_, lease.to} and not lenders.capacity.has_nodes:
         raise LeaseRefusedError(f"the shared pool has nothing of {lease.instance_type}, of which there are no nodes")
 
