@@ -70,6 +70,18 @@ def test_what_demand_left_is_kept_with_the_write_and_the_plan_after_it_is_empty(
     assert plan_quotas(replace(applied(each, plan), applied=(record,)), mode="apply").changes == ()
 
 
+def test_a_quota_that_the_plan_creates_is_lowered_once_a_day() -> None:
+    each = replace(world(use(0)), quotas=(), applied=())
+    plan = plan_quotas(each, mode="apply")
+    assert counts(plan) == {"team-a": 18, "shared-pool": 6}
+    (change,) = [change for change in plan.changes if change.team == "team-a"]
+    record = remember(change, None, quota_id="id-team-a", version=1, plan_id=plan.plan_id, now=NOW)
+    after = replace(applied(each, plan), applied=(record,))
+    assert plan_quotas(after, mode="apply").changes == ()
+    later = plan_quotas(replace(after, taken_at=NOW + timedelta(hours=25)), mode="apply")
+    assert counts(later)["team-a"] == 16
+
+
 def test_what_is_moved_says_why() -> None:
     [line] = [line for line in plan_quotas(world(use(2)), mode="plan").allocations if line.team == "team-a"]
     assert line.because.endswith("promised 20, used 2 at most in 168 h, 2 of 20 lent to the shared pool")
