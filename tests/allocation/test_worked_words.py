@@ -26,6 +26,7 @@ MOVES: Mapping[str, tuple[dict[str, Any], dict[str, Any], Reason]] = {
     "fewer instances": (row(Count=3), row(Count=2), Reason.CAPACITY_SHRANK),
     "more instances without accelerators": (row(C5, Count=2), row(C5, Count=3), Reason.CAPACITY_GREW),
     "fewer instances without accelerators": (row(C5, Count=3), row(C5, Count=2), Reason.CAPACITY_SHRANK),
+    "a greater number that is fewer GPUs": (row(P5, Count=2), row(P5, Accelerators=8), Reason.CAPACITY_SHRANK),
     "a smaller number that is more GPUs": (row(P5, Accelerators=8), row(P5, Count=2), Reason.CAPACITY_GREW),
     "a type that was not there": (row(P5, Count=1), row(Count=2), Reason.CAPACITY_GREW),
 }

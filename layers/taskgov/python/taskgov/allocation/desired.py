@@ -232,4 +232,6 @@ def _shown_unit(before: ComputeQuotaResource, after: ComputeQuotaResource) -> st
 
 
 def _more(one: ComputeQuotaResource, other: ComputeQuotaResource) -> bool:
-    return amounts_of(one)[0].value > amounts_of(other)[0].value
+    """Say whether a row gives more than another one by the number that it is shown by; no, where units differ."""
+    had, has = amounts_of(other)[0], amounts_of(one)[0]
+    return has.unit == had.unit and has.value > had.value
