@@ -14,6 +14,7 @@ The same seed gives the same bytes. `python -m tests.prove OUT` proves the plans
 | `limits` | guardrails of every kind, and the history that they look at |
 | `drift` | queues that are not as their quotas say: updates that failed, queues edited by hand or put on hold |
 | `doubles` | second quotas of teams, quotas of one name, failed creations and unsettled writes, under limits |
+| `portions` | shares and leases in every unit, to and from the pool, on types without nodes, and given in part |
 | `machines` | unknown types, basis allocatable, one thread per core, over-commitment, headroom, sick nodes |
 """
 

@@ -82,10 +82,10 @@ def draw_machines(draw: Draw) -> Machines:
 
 
 def _nodes(draw: Draw, instance_type: str, *, single: bool, odd: bool) -> list[Node]:
-    if odd and draw.chance(0.1):
+    if draw.chance(max(0.1 * odd, draw.mix.no_nodes)):
         return []
     nodes = []
-    for number in range(draw.number(1, 6)):
+    for number in range(draw.number(1, draw.mix.nodes)):
         group = "single" if single and draw.chance(0.6) else "workers"
         fields: dict[str, Any] = {"instance_group": group}
         if draw.chance(0.3 * draw.mix.sick):

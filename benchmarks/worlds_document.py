@@ -1,11 +1,12 @@
 """The policy document of a world: what the teams are to have from now on, and the rules beside it."""
 
 import json
-from datetime import timedelta
+from collections.abc import Mapping
 from typing import Any
 
-from benchmarks.worlds_cluster import ARN, NOW, Machines
+from benchmarks.worlds_cluster import ARN, Machines
 from benchmarks.worlds_draw import Draw
+from benchmarks.worlds_measured import Share, draw_leases, draw_shares
 from benchmarks.worlds_quotas import POOL, TEAMS, Row, Standing, draw_row, draw_rows, draw_sharing, room_of
 
 ALWAYS_OPEN, HARDLY_OPEN = "* * * * *", "0 3 1 1 *"
@@ -16,10 +17,11 @@ def draw_document(draw: Draw, machines: Machines, standing: Standing) -> str:
     present = [team for team in TEAMS if standing.rows(team)]
     teams = sorted({*present, *draw.some(TEAMS, 1, 3)})
     with_pool = draw.chance(0.75)
+    shares = draw_shares(draw, machines, teams)
     document: dict[str, Any] = {
         "apiVersion": "taskgov/v1",
         "cluster": {"name": "ml-cluster", "arn": ARN},
-        "teams": [_team(draw, machines, standing, team) for team in teams],
+        "teams": [_team(draw, machines, standing.rows(team), shares, team) for team in teams],
         "capacity": dict(machines.capacity_rules),
         "instanceTypes": dict(machines.stated_types),
     }
@@ -29,9 +31,9 @@ def draw_document(draw: Draw, machines: Machines, standing: Standing) -> str:
         document["schedulerConfig"] = _scheduler(draw)
     if draw.chance(draw.mix.edited):
         document["handEdits"] = draw.pick(["keep", "adopt", "putRight"])
-    givers = [*teams, *([POOL] if with_pool else [])]
-    if draw.chance(draw.mix.leases) and len(teams) > 1:
-        document["leases"] = [_lease(draw, machines, teams, givers) for _ in range(draw.number(1, 2))]
+    pool = [POOL] if with_pool else []
+    if draw.chance(draw.mix.leases) and len([*teams, *pool]) > 1:
+        document["leases"] = draw_leases(draw, machines, document["teams"], pool)
     if draw.chance(draw.mix.budgets):
         names = draw.some(teams, 1, 2)
         lower = {name: draw.chance(0.5) for name in names}
@@ -44,16 +46,19 @@ def draw_document(draw: Draw, machines: Machines, standing: Standing) -> str:
     return json.dumps(document)
 
 
-def _team(draw: Draw, machines: Machines, standing: Standing, team: str) -> dict[str, Any]:
+def _team(
+    draw: Draw, machines: Machines, held: list[Row], shares: Mapping[tuple[str, str], Share], team: str
+) -> dict[str, Any]:
     """Promise what stands, something near it, something new, or shares."""
     told: dict[str, Any] = {"name": team}
     if draw.chance(0.4):
         told["tier"] = draw.number(1, 3)
     if draw.chance(0.3):
         told["fairShareWeight"] = draw.pick([0, 5, 20, 50])
-    rows, shares = _promises(draw, machines, standing.rows(team))
-    if shares:
-        told["share"] = shares
+    mine = {instance_type: share for (name, instance_type), share in shares.items() if name == team}
+    rows = _promises(draw, machines, held, mine)
+    if mine:
+        told["share"] = list(mine.values())
     quota: dict[str, Any] = {"ComputeQuotaResources": rows} if rows else {}
     if draw.chance(draw.mix.settings):
         quota["ResourceSharingConfig"] = draw_sharing(draw, sorted({row["InstanceType"] for row in rows}))
@@ -64,15 +69,15 @@ def _team(draw: Draw, machines: Machines, standing: Standing, team: str) -> dict
     return told
 
 
-def _promises(draw: Draw, machines: Machines, held: list[Row]) -> tuple[list[Row], list[dict[str, Any]]]:
+def _promises(draw: Draw, machines: Machines, held: list[Row], shares: Mapping[str, Share]) -> list[Row]:
+    """Return fixed promises on the types of which the team has no share."""
     rows: list[Row] = []
-    shares = []
     for instance_type in machines.types:
         today = [row for row in held if row["InstanceType"] == instance_type]
         way = draw.number(1, 10)
-        if draw.chance(draw.mix.shares):
-            shares.append(_share(draw, instance_type))
-        elif today and way <= 3:
+        if instance_type in shares:
+            continue
+        if today and way <= 3:
             rows += today
         elif today and way <= 7:
             rows += [_near(draw, row) for row in today]
@@ -80,15 +85,16 @@ def _promises(draw: Draw, machines: Machines, held: list[Row]) -> tuple[list[Row
             rows += _new(draw, machines, instance_type)
     if machines.capacity_rules.get("basis") == "allocatable":
         rows = [row for row in rows if "Count" not in row]
-    return rows, shares
+    return rows
 
 
 def _new(draw: Draw, machines: Machines, instance_type: str) -> list[Row]:
     """Promise something new: mostly what would fit, sometimes more than there is."""
     count = max(machines.healthy(instance_type), 1)
-    if draw.chance(0.3):
+    if draw.chance(0.3 / draw.mix.modest):
         return [draw_row(draw, instance_type, machines.table.require(instance_type), count + 1)]
-    return draw_rows(draw, machines, instance_type, room_of(machines, instance_type, draw.number(1, count)))
+    most = max(count // draw.mix.modest, 1)
+    return draw_rows(draw, machines, instance_type, room_of(machines, instance_type, draw.number(1, most)))
 
 
 def _near(draw: Draw, row: Row) -> Row:
@@ -105,15 +111,6 @@ def _near(draw: Draw, row: Row) -> Row:
     return near if len(near) > 1 else row
 
 
-def _share(draw: Draw, instance_type: str) -> dict[str, Any]:
-    share: dict[str, Any] = {"instanceType": instance_type, "percent": draw.pick([10, 12.5, 20, 25, 33.33])}
-    if draw.chance(0.4):
-        share["floor"] = draw.number(0, 2)
-    if draw.chance(0.3):
-        share["ceiling"] = draw.number(2, 4)
-    return share
-
-
 def _scheduler(draw: Draw) -> dict[str, Any]:
     config: dict[str, Any] = {"FairShare": draw.pick(["Enabled", "Disabled"])}
     if draw.chance(0.4):
@@ -122,21 +119,6 @@ def _scheduler(draw: Draw) -> dict[str, Any]:
             {"Name": "inference", "Weight": 90},
         ]
     return config
-
-
-def _lease(draw: Draw, machines: Machines, teams: list[str], givers: list[str]) -> dict[str, Any]:
-    """Draw a lease that is due, active since long or just now, or ended."""
-    begun, length = draw.pick([(-48, 96), (-2, 24), (-0.5, 24), (0, 24), (6, 24), (-30, 29), (-10, 10)])
-    start = NOW + timedelta(hours=begun)
-    return {
-        "to": draw.pick(teams),
-        "from": draw.pick(givers),
-        "instanceType": draw.pick(machines.types),
-        "count": draw.number(1, 2),
-        "start": start.isoformat(),
-        "end": (start + timedelta(hours=length)).isoformat(),
-        "reason": "a deadline",
-    }
 
 
 def _guardrails(draw: Draw, teams: list[str]) -> dict[str, Any]:

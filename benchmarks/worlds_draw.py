@@ -14,11 +14,19 @@ class Mix:
 
     types: tuple[int, ...] = (1, 1, 2)
     """How many instance types, drawn from these."""
+    nodes: int = 6
+    """The most nodes of a type."""
+    modest: int = 1
+    """New fixed promises are at most so small a part of the machines that are there: 3 is a third of them."""
     parts: float = 0.6
     mig: float = 0.0
     fractions: float = 0.2
     jobs: float = 0.0
     shares: float = 0.2
+    weights: float = 0.4
+    """Types on which shares may be weights."""
+    units: float = 0.3
+    """Shares and leases that are counted in parts of instances."""
     settings: float = 0.2
     borrowing: float = 0.4
     """Teams that borrow freely, where it is drawn how they share."""
@@ -31,6 +39,8 @@ class Mix:
     demand: float = 0.0
     limits: float = 0.0
     odd_machines: float = 0.0
+    no_nodes: float = 0.0
+    """Types of which there is a quota and no node."""
     unknown: float = 0.0
     sick: float = 0.1
     strangers: float = 0.05
@@ -63,7 +73,23 @@ FAMILIES: Final[Mapping[str, Mix]] = {
     "limits": Mix(jobs=0.3, limits=1.0, leases=0.4, applied=0.8, edited=0.1, mig=0.2, sick=0.3, parts=0.5),
     "drift": Mix(types=(1, 1, 2), parts=0.3, jobs=1.0, borrowing=0.9, limits=0.6, sick=0.2, drifted=0.6, on_hold=0.3),
     "doubles": Mix(jobs=0.4, limits=1.0, applied=0.7, stuck=0.3, strangers=0.5, unknown=0.7, parts=0.6, doubles=0.7),
-    "machines": Mix(types=(1, 2, 3), jobs=0.3, odd_machines=1.0, unknown=0.5, sick=0.6, mig=0.1),
+    "portions": Mix(
+        types=(1, 1, 2),
+        nodes=16,
+        modest=4,
+        parts=0.4,
+        mig=0.1,
+        shares=0.45,
+        units=0.5,
+        leases=0.9,
+        over_committed=0.0,
+        demand=0.15,
+        edited=0.03,
+        limits=0.15,
+        no_nodes=0.15,
+        strangers=0.05,
+    ),
+    "machines": Mix(types=(1, 2, 3), jobs=0.3, leases=0.4, odd_machines=1.0, unknown=0.5, sick=0.6, mig=0.1),
 }
 
 

@@ -123,7 +123,7 @@ def _net(leases: tuple[Lease, ...], team: str, at: datetime) -> dict[str, int]:
     net: dict[str, int] = {}
     for lease in leases:
         if lease.start <= at < lease.end and team in {lease.to, lease.from_}:
-            net[lease.instance_type] = net.get(lease.instance_type, 0) + lease.count * (1 if lease.to == team else -1)
+            net[lease.place] = net.get(lease.place, 0) + lease.count * (1 if lease.to == team else -1)
     return net
 
 

@@ -123,7 +123,8 @@ def room_of(machines: Machines, instance_type: str, instances: int) -> dict[str,
 
 def _room(draw: Draw, machines: Machines, instance_type: str) -> dict[str, int]:
     count = machines.healthy(instance_type)
-    more = draw.number(1, 2 + count) if draw.chance(draw.mix.over_committed) else 0
+    planned_ahead = count == 0 and draw.chance(0.8 * bool(draw.mix.no_nodes))
+    more = draw.number(1, 2 + count) if planned_ahead or draw.chance(draw.mix.over_committed) else 0
     return room_of(machines, instance_type, count + more)
 
 
