@@ -19,6 +19,9 @@ from tests.prove.writing import Written, team_and_name, write_path
 
 Planner = Callable[[Snapshot], Plan]
 MOST_STEPS = 80
+IN_FLIGHT = frozenset({"Creating", "Updating", "Pending"})
+WAIT = timedelta(hours=12)
+"""How far time goes on while a quota of the snapshot never settles: the plan then looks again every few minutes."""
 UNLIMITED = {
     "max_decrease_percent": None,
     "max_decrease_per_period": None,
@@ -73,7 +76,9 @@ def _partial(facts: Facts, after: Snapshot, planner: Planner) -> Iterator[str]:
             if plan.recheck_at is None:
                 yield f"{', '.join(sorted(left))} has not reached the goal, and no plan is due"
                 return
-            snapshot = replace(snapshot, taken_at=max(plan.recheck_at, snapshot.taken_at + timedelta(minutes=1)))
+            unsettled = any(quota.status in IN_FLIGHT for quota in snapshot.quotas)
+            least = snapshot.taken_at + (WAIT if unsettled else timedelta(minutes=1))
+            snapshot = replace(snapshot, taken_at=max(plan.recheck_at, least))
             continue
         step = facts_of(snapshot, plan)
         yield from _overshoots(step, goal)

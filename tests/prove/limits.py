@@ -6,7 +6,7 @@ two places only: whether vCPUs that nobody wrote count as the type's or as the m
 whether what leases move is set aside (it is, but which leases were in an old write is not always recorded).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from fractions import Fraction
@@ -14,16 +14,16 @@ from itertools import product
 
 from taskgov.hyperpod.model import ComputeQuotaConfig
 from taskgov.policy.document import Guardrails
-from taskgov.policy.measured import Lease
 from taskgov.snapshot.model import AppliedQuota
-from tests.prove.amounts import CPU, MEMORY, MIG, Key, Vector, exact, resources_of, slices_of
+from tests.prove.amounts import CPU, GIB, MEMORY, MIG, Key, Vector, exact, resources_of, slices_of
 from tests.prove.facts import Facts
+from tests.prove.lent import Leased, brings, is_in_parts, lent_now, net_at, net_of
 from tests.prove.path import QuotaPath, paths_of
 
-Leased = Mapping[str, int]
-"""Instance type -> whole instances that leases bring; below zero: take."""
 SLACK = {CPU: 2, MEMORY: 2}
 """Base units by which completion may round: a limit that is missed by less is neither surely kept nor surely broken."""
+WHOLE = {CPU: 1000, MEMORY: GIB}
+"""What leases in parts may round: what they move out of whole instances is written in whole vCPUs and GiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,22 +76,10 @@ def _judged_paths(facts: Facts) -> Iterator[tuple[QuotaPath, bool]]:
 def _readings(facts: Facts, path: QuotaPath, record: AppliedQuota | None) -> Iterator[Reading]:
     policy = facts.snapshot.policy
     leases = () if policy is None else policy.leases
-    now = facts.snapshot.taken_at
-    refused = [finding for finding in facts.plan.findings if finding.code == "lease-refused"]
-    given = [
-        lease
-        for lease in leases
-        if not any(
-            finding.subject == f"{lease.from_} -> {lease.to}"
-            and finding.evidence.get("start") == lease.start.isoformat()
-            and finding.evidence.get("instanceType") == lease.instance_type
-            for finding in refused
-        )
-    ]
-    after = net_leases(given, path.team, now)
+    after = net_of(lent_now(facts.snapshot, facts.plan), path.team)
     befores: list[Leased] = [{}]
     if record is not None:
-        befores = [net_leases(leases, path.team, record.at), {}] if record.leased is None else [record.leased]
+        befores = [net_at(leases, path.team, record.at), {}] if record.leased is None else [record.leased]
     halves = any(numbers.running != numbers.vcpu for numbers in facts.book.values())
     moved = bool(after) or any(befores)
     pairs = [(before, after) for before in befores] + ([({}, {})] if moved else [])
@@ -99,26 +87,19 @@ def _readings(facts: Facts, path: QuotaPath, record: AppliedQuota | None) -> Ite
         yield Reading(running, before, later)
 
 
-def net_leases(leases: tuple[Lease, ...] | list[Lease], team: str, at: datetime) -> dict[str, int]:
-    """Return what the leases that hold at a moment bring a team, by instance type; types without are left out."""
-    net: dict[str, int] = {}
-    for lease in leases:
-        if lease.start <= at < lease.end and team in {lease.to, lease.from_}:
-            net[lease.instance_type] = net.get(lease.instance_type, 0) + lease.count * (1 if lease.to == team else -1)
-    return {name: count for name, count in net.items() if count}
-
-
 def _vector(facts: Facts, config: ComputeQuotaConfig | None, reading: Reading, leased: Leased) -> Vector:
     """Return what a config promises without what leases bring to it."""
     vector = resources_of(config, facts.book, running=reading.running)
-    for name, count in leased.items():
+    for place, count in leased.items():
+        name = place.partition(" ")[0]
         numbers = facts.book.get(name)
         if numbers is not None and config is not None:
-            whole = {**numbers.whole(), CPU: (numbers.running if reading.running else numbers.vcpu) * 1000}
+            moved = brings(place, abs(count), numbers, running=reading.running)
+            sign = 1 if count > 0 else -1
             # What a team lends is put back also where nothing is left to it.
             held = {key[1] for key in vector if key[0] == name}
-            for resource in whole.keys() if count < 0 else held & whole.keys():
-                vector[name, resource] = vector.get((name, resource), 0) - count * whole[resource]
+            for resource in moved.keys() if count < 0 else held & moved.keys():
+                vector[name, resource] = vector.get((name, resource), 0) - sign * moved[resource]
     return vector
 
 
@@ -131,12 +112,13 @@ def _judged(
         stood = record.began_from
     before = _vector(facts, stood, reading, reading.leased_before)
     after = _vector(facts, path.after, reading, reading.leased_after)
+    rounds = sum(map(is_in_parts, (*reading.leased_before, *reading.leased_after)))
     stands, written = (resources_of(each, facts.book, running=reading.running) for each in (path.before, path.after))
     for key in sorted({*before, *after}):
         if stands.get(key, 0) == written.get(key, 0):
             continue  # nothing is written of it: whoever wrote what stands was judged then
         was, becomes = before.get(key, 0), after.get(key, 0)
-        slack = SLACK.get(key[1], 0)
+        slack = SLACK.get(key[1], 0) + rounds * WHOLE.get(key[1], 0)
         words = f"{path.team} {key[0]} {key[1]} {was} -> {becomes}"
         if becomes < was:
             falls = was - becomes
@@ -192,7 +174,7 @@ def _past(facts: Facts, record: AppliedQuota | None, reading: Reading, key: Key,
     written: datetime | None = None
     for past in record.history:
         if past.until > began:
-            net = {} if written is None else net_leases(leases, record.target.team_name, written)
+            net = {} if written is None else net_at(leases, record.target.team_name, written)
             set_aside = bool(reading.leased_before) or bool(reading.leased_after)
             vector = _vector(facts, past.config, reading, net if set_aside else {})
             surely.append(vector.get(key, 0))

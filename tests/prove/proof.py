@@ -4,20 +4,24 @@ It shares nothing with the product but the scheduling model, the planner that it
 instance types, and the readers.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from taskgov.allocation.plan import Plan
-from taskgov.allocation.planner import plan_quotas
+from taskgov.allocation.planner import plan_quotas, row_sources
 from taskgov.snapshot.codec import snapshot_from_json
 from taskgov.snapshot.model import Snapshot
+from tests.prove.causes import Sources
 from tests.prove.facts import facts_of
 from tests.prove.goal import Planner, goal_failures
 from tests.prove.judging import judging_failures
 from tests.prove.path import form_failures, waves_of
 from tests.prove.play import play, preemption_failures
+from tests.prove.reasons import reason_failures
 from tests.prove.writing import way_back_failures, write_path
 
+Explaining = Callable[[Snapshot], Sources]
+"""Tells where each number of each quota of the plan comes from."""
 ORDERS = 2
 """Shuffled orders in which each path is played, beside forward, backward and at once."""
 
@@ -27,14 +31,16 @@ def plan_to_apply(snapshot: Snapshot) -> Plan:
     return plan_quotas(snapshot, mode="apply")
 
 
-def prove(snapshot: Snapshot, planner: Planner = plan_to_apply, orders: int = ORDERS) -> tuple[str, ...]:
+def prove(
+    snapshot: Snapshot, planner: Planner = plan_to_apply, orders: int = ORDERS, explaining: Explaining = row_sources
+) -> tuple[str, ...]:
     """Return everything that is wrong with the plan of a snapshot; nothing when it is proven.
 
     A plan that waits for a person, or that a limit stops, is gone along as if it were applied: its path has to be right
     all the same.
     """
     plan = planner(snapshot)
-    return tuple(dict.fromkeys(_failures(snapshot, plan, planner, orders)))
+    return tuple(dict.fromkeys(_failures(snapshot, plan, planner, orders, explaining)))
 
 
 def prove_file(path: Path, orders: int = ORDERS) -> tuple[str, ...]:
@@ -49,7 +55,7 @@ def prove_file(path: Path, orders: int = ORDERS) -> tuple[str, ...]:
         return (f"{type(error).__name__}: {_one_line(error)}",)
 
 
-def _failures(snapshot: Snapshot, plan: Plan, planner: Planner, orders: int) -> Iterator[str]:
+def _failures(snapshot: Snapshot, plan: Plan, planner: Planner, orders: int, explaining: Explaining) -> Iterator[str]:
     facts = facts_of(snapshot, plan)
     waves = waves_of(plan)
     yield from form_failures(facts)
@@ -61,6 +67,7 @@ def _failures(snapshot: Snapshot, plan: Plan, planner: Planner, orders: int) -> 
         yield from preemption_failures(facts, played)
     yield from judging_failures(facts, played)
     if complete:
+        yield from reason_failures(facts, written.account, explaining(snapshot))
         yield from way_back_failures(facts, waves, written)
         yield from goal_failures(facts, written, played.kueue if played else None, planner)
 

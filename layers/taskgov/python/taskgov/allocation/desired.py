@@ -124,17 +124,43 @@ class Wishes:
 
     def held_back(self, desired: Desired, config: ComputeQuotaConfig, note: str) -> Desired:
         """Return what limits allow of a quota now; `note` says what they hold back."""
-        promise, holdings = desired.promise, self._holdings.get(desired.promise.team, {})
-        today, now = today_rows(promise.holds), {row_key(row): row for row in config.compute_quota_resources}
+        rows = {row_key(row): row for row in config.compute_quota_resources}
+        held = self._ending_at(desired, rows, self._wished(desired), Cause.LIMIT, "onLimit: partial")
+        return replace(held, config=config, note=note)
+
+    def not_written(self, desired: Desired) -> Desired:
+        """Return the numbers of a quota that no wave can write: they are as they stand."""
+        stands, because = today_rows(desired.promise.holds), "left as it is: no wave of the plan can write it"
+        wished = {
+            key: replace(each, because=f"{each.because}, {because}") for key, each in self._wished(desired).items()
+        }
+        nothing = {key: ComputeQuotaResource(instance_type=key[0]) for key in wished}
+        return self._ending_at(desired, nothing | stands, wished, Cause.NOT_WRITTEN, because)
+
+    def _wished(self, desired: Desired) -> Mapping[RowKey, Holding]:
+        return self._holdings.get(desired.promise.team, {})
+
+    def _ending_at(
+        self,
+        desired: Desired,
+        now: Mapping[RowKey, ComputeQuotaResource],
+        wished: Mapping[RowKey, Holding],
+        cause: Cause,
+        because: str,
+    ) -> Desired:
+        """Return a quota that is to have the rows of `now`, whatever was wished, and the cause of the difference."""
+        promise, today = desired.promise, today_rows(desired.promise.holds)
         lines: list[TeamAllocation] = []
         tells: dict[RowKey, Tell] = {}
         for key in sorted({*today, *now}):
-            wish, row = holdings.get(key), now.get(key) or ComputeQuotaResource(instance_type=key[0])
-            told = wish or Holding(promise.team, row, Reason.POLICY_CHANGED, "the document promises none", Trail)
-            told = told.moved_to(row, Cause.LIMIT, "onLimit: partial", self._capacities[key[0]])
+            row = now.get(key) or ComputeQuotaResource(instance_type=key[0])
+            told = wished.get(key)
+            if told is None:
+                told = Holding(promise.team, row, Reason.POLICY_CHANGED, "the document promises none", Trail)
+            told = told.moved_to(row, cause, because, self._capacities[key[0]])
             tells[key] = told.tell
             lines += self._lines(promise, key[0], today.get(key), told)
-        return replace(desired, config=config, lines=tuple(lines), note=note, tells=tells)
+        return replace(desired, lines=tuple(lines), tells=tells)
 
     def lines_of_kept(self, kept: Kept) -> tuple[TeamAllocation, ...]:
         """Return the numbers of a quota that is left alone: before and after are the same."""
@@ -155,19 +181,26 @@ class Wishes:
         if holding is None:
             because = "the document promises none"
             yield self._line(promise.team, before or zero, zero, Reason.POLICY_CHANGED, because)
-        elif before is None or _units(before) == _units(holding.row):
+        elif before is None or (ended := _ended_unit(before, holding.row)) is None:
             reason = self._reason(promise, name, before, holding)
             yield self._line(promise.team, before or zero, holding.row, reason, holding.because)
         else:
             # The unit changes: one number ends and another begins.
             reason = self._reason(promise, name, before, holding)
-            yield self._line(promise.team, before, zero, reason, "the promise is written in another unit")
-            yield self._line(promise.team, zero, holding.row, reason, holding.because)
+            yield self._line(promise.team, before, zero, reason, "the promise is written in another unit", ended)
+            line = self._line(promise.team, before, holding.row, reason, holding.because)
+            yield replace(line, gpus_before=0)
 
     def _line(
-        self, team: str, before: ComputeQuotaResource, after: ComputeQuotaResource, reason: Reason, because: str
+        self,
+        team: str,
+        before: ComputeQuotaResource,
+        after: ComputeQuotaResource,
+        reason: Reason,
+        because: str,
+        unit: str = "",
     ) -> TeamAllocation:
-        unit = _shown_unit(before, after)
+        unit = unit or _shown_unit(before, after)
         was, becomes = value_in(before, unit), value_in(after, unit)
         words = "" if unit == "Count" else f" {unit}"
         name = "" if before.instance_type in because else f" {before.instance_type}"
@@ -220,9 +253,13 @@ def _is_something(row: ComputeQuotaResource) -> bool:
     return any(amount.value for amount in amounts_of(row))
 
 
-def _units(row: ComputeQuotaResource) -> tuple[bool, bool]:
-    """Return which kinds of amounts a row gives; what HyperPod may have filled in does not count."""
-    return row.count is not None, row.accelerators is not None
+def _ended_unit(before: ComputeQuotaResource, after: ComputeQuotaResource) -> str | None:
+    """Return the unit by which a row was shown, where the row that follows gives other units and not that one.
+
+    What HyperPod may have filled in is never shown first, and does not count.
+    """
+    unit, given = amounts_of(before)[0].unit, {amount.unit for amount in given_amounts(after)}
+    return unit if given and unit not in given else None
 
 
 def _shown_unit(before: ComputeQuotaResource, after: ComputeQuotaResource) -> str:

@@ -25,9 +25,9 @@ class Holding:
         return replace(self, row=row, tell=lambda: self._told(row, cause, because, capacity))
 
     def _told(self, row: ComputeQuotaResource, cause: Cause, because: str, capacity: TypeCapacity) -> Trail:
-        trail, before = self.tell(), amounts_in(self.row)
-        if before and before.keys() != amounts_in(row).keys():
-            # The units change: what was said before is said again in parts.
+        trail, before, after = self.tell(), amounts_in(self.row), amounts_in(row)
+        if before and after and before.keys() != after.keys():
+            # The units change: what was said before is said again in parts. A row of nothing has no units.
             spelled = row_of_parts(row.instance_type, vector_of(self.row, capacity) or {})
             trail = trail.restated(amounts_in(spelled))
         return trail.to(row, cause, because)

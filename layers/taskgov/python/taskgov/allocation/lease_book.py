@@ -123,8 +123,15 @@ def _told(code: str, lease: Lease, findings: Iterable[Finding]) -> Finding | Non
 
 def _is_unwritten(lease: Lease, plan: Plan) -> bool:
     teams = {lease.to, lease.from_}
+    if any(finding.subject in teams and "quota" in finding.evidence for finding in plan.findings if _stops(finding)):
+        return True
     lines = (line for line in plan.allocations if line.instance_type == lease.instance_type and line.team in teams)
     return any(line.before != line.after for line in lines)
+
+
+def _stops(finding: Finding) -> bool:
+    """Say whether a finding is that of a quota which no wave can write."""
+    return finding.code in {"no-room", "unknown-instance-type"}
 
 
 def _order(entry: LeaseEntry) -> tuple[datetime, str, str, str]:

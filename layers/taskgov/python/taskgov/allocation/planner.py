@@ -33,6 +33,7 @@ from taskgov.allocation.plan import Change, Outcome, Plan, Prediction, TeamAlloc
 from taskgov.allocation.progress import no_progress
 from taskgov.allocation.sources import Cause, Trail
 from taskgov.allocation.standing import IN_FLIGHT, Kept, Standings, sort_out, today_rows
+from taskgov.allocation.waves import Writes
 from taskgov.allocation.writes import in_order, writes
 from taskgov.allocation.written import NEVER_IN_FORCE
 from taskgov.findings import Finding, Severity
@@ -97,8 +98,12 @@ def row_sources(
     The sources of a row add up to what the plan makes of it. It is made anew here, because a plan does not carry it.
     """
     table = _table(snapshot, instance_types)
-    decided = _decided(snapshot, _capacities(snapshot, table))
-    found = {each.promise.team: {key: tell() for key, tell in each.tells.items()} for each in decided.wanted.desired}
+    capacities = _capacities(snapshot, table)
+    decided = _decided(snapshot, capacities)
+    left_out = _to_write(snapshot, decided, capacities).left_out
+    found = {
+        each.promise.team: {key: tell() for key, tell in each.tells.items()} for each in _as_written(decided, left_out)
+    }
     for kept in (*decided.standings.kept, *decided.wanted.kept):
         rows = today_rows(kept.quota).items()
         cause = Cause.EDIT_KEPT if kept.is_edited else Cause.LEFT_ALONE
@@ -145,14 +150,13 @@ def _decided(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity]) -> _Dec
 def _work(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity], table: InstanceTypeTable) -> _Work:
     policy, decided = snapshot.policy, _decided(snapshot, capacities)
     standings, wishes, wanted = decided.standings, decided.wishes, decided.wanted
-    overcommit = policy is not None and policy.capacity.overcommit_percent > 0
-    to_write = writes(snapshot, wanted.desired, capacities, wanted.stuck, overcommit=overcommit)
+    to_write = _to_write(snapshot, decided, capacities)
     waves, prediction = predicted_path(snapshot, to_write, table)
     changes = in_order(waves, prediction)
     lines = tuple(
         sorted(
             (
-                *(line for each in wanted.desired for line in each.lines),
+                *(line for each in _as_written(decided, to_write.left_out) for line in each.lines),
                 *(line for kept in (*standings.kept, *wanted.kept) for line in wishes.lines_of_kept(kept)),
             ),
             key=lambda line: (line.instance_type, line.team, line.unit),
@@ -174,6 +178,17 @@ def _work(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity], table: Ins
     )
     # What has no effect is not tried again by itself.
     return _Work(lines, judged, prediction, findings, None if stalled else wanted.recheck_at)
+
+
+def _to_write(snapshot: Snapshot, decided: _Decided, capacities: Mapping[str, TypeCapacity]) -> Writes:
+    overcommit = snapshot.policy is not None and snapshot.policy.capacity.overcommit_percent > 0
+    return writes(snapshot, decided.wanted.desired, capacities, decided.wanted.stuck, overcommit=overcommit)
+
+
+def _as_written(decided: _Decided, left_out: Iterable[Change]) -> list[Desired]:
+    """Return what quotas are to be; those that no wave can write are as they stand."""
+    teams = {change.team for change in left_out}
+    return [decided.wishes.not_written(each) if each.promise.team in teams else each for each in decided.wanted.desired]
 
 
 def _held_back(

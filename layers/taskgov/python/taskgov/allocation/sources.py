@@ -38,6 +38,8 @@ class Cause(StrEnum):
     POOL = "shared-pool"
     LIMIT = "limit"
     """What `onLimit: partial` holds back."""
+    NOT_WRITTEN = "not-written"
+    """No wave of the plan can write the quota (`no-room`, `unknown-instance-type`): it stays as it is."""
     NO_ROW = "no-row"
     """A quota has no more than 15 rows."""
 
