@@ -16,6 +16,7 @@ from tests.allocation.world import G5, NOW, P5, applied, document, fixed, nodes,
 
 HOUR = timedelta(hours=1)
 MIG = "mig-1g.10gb"
+UNKNOWN = "ml.z9.48xlarge"
 SLICES = {"unit": "acceleratorPartition", "acceleratorPartitionType": MIG}
 
 
@@ -195,6 +196,16 @@ REFUSED = {
     "a partial lease of nothing": (
         world(lease("a", "b", 1, partial=True), a={"Count": 1}, b={"Count": 1}, guardrails={"minimumQuota": {"b": 8}}),
         "the donor b has 1 ml.p5.48xlarge and a floor of 1, and cannot give 1; it can give none",
+    ),
+    "a borrower in parts of a type that nobody knows": (
+        snapshot(
+            document(
+                share("a", 50, UNKNOWN, unit="accelerators"), share("b", 50, UNKNOWN), pool=False,
+                leases=[lease("a", "b", 1, UNKNOWN)],
+            ),
+            nodes(4, UNKNOWN),
+        ),
+        f"the borrower a has 0 Accelerators {UNKNOWN}, of which the resources are not known",
     ),
 }  # fmt: skip
 

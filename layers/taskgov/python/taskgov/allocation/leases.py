@@ -13,7 +13,7 @@ from enum import StrEnum
 from fractions import Fraction
 
 from taskgov.allocation.capacity import TypeCapacity
-from taskgov.allocation.parts import Vector, add, fits, subtract
+from taskgov.allocation.parts import Vector, add, fits, is_in_parts, subtract
 from taskgov.allocation.transfer import moved
 from taskgov.allocation.units import row_at_basis, row_of, vector_of
 from taskgov.allocation.wording import said, said_number
@@ -145,6 +145,7 @@ def lend(lease: Lease, before: Lending, lenders: Lenders) -> Lending:
     rows, pool_left = dict(before.rows), before.pool_left
     moves = row_of(lease, amount)
     takes = vector_of(moves, lenders.capacity) or {}
+    _check_borrower(lease, rows.get(borrower), moves, lenders.capacity)
     if lease.from_ == lenders.pool:
         pool_left = subtract(pool_left, takes)
     else:
@@ -169,6 +170,16 @@ def _check(lease: Lease, lenders: Lenders) -> None:
         raise LeaseRefusedError(f"{lease.instance_type} has no partitions of {profile}")
     if lenders.pool in {lease.from_, lease.to} and not lenders.capacity.has_nodes:
         raise LeaseRefusedError(f"the shared pool has nothing of {lease.instance_type}, of which there are no nodes")
+
+
+def _check_borrower(
+    lease: Lease, row: ComputeQuotaResource | None, moves: ComputeQuotaResource, capacity: TypeCapacity
+) -> None:
+    """Refuse what cannot be added to the borrower's row: the donor would lose what nobody gets."""
+    in_parts = row is not None and (is_in_parts(row) or is_in_parts(moves))
+    if row is not None and in_parts and vector_of(row, capacity) is None:
+        has = f"{said(row)} {lease.instance_type}"
+        raise LeaseRefusedError(f"the borrower {lease.to} has {has}, of which the resources are not known")
 
 
 def _amount(lease: Lease, before: Lending, donor: str, lenders: Lenders) -> int:
