@@ -207,6 +207,16 @@ REFUSED = {
         ),
         f"the borrower a has 0 Accelerators {UNKNOWN}, of which the resources are not known",
     ),
+    "to a pool that stays as it is, because nobody knows the type": (
+        snapshot(
+            document(
+                fixed("a", row(UNKNOWN, Accelerators=2)), fixed("b", row(UNKNOWN, Count=2)),
+                leases=[lease("shared-pool", "b", 1, UNKNOWN)],
+            ),
+            nodes(4, UNKNOWN),
+        ),
+        "the quota of the borrower shared-pool is left as it is (the resources of the type are not known)",
+    ),
 }  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from taskgov.allocation.leases import Given, Lenders, Lending, active_leases
 from taskgov.allocation.lending import floor_vector, lend_all, with_leases
 from taskgov.allocation.parts import ACCELERATOR, RowKey, Vector, add, is_in_parts, need, row_key, subtract
 from taskgov.allocation.plan import Reason
-from taskgov.allocation.pool import pool_holding
+from taskgov.allocation.pool import UNKNOWN_PARTS, has_unknown, pool_holding
 from taskgov.allocation.portions import portions
 from taskgov.allocation.set_aside import SettingAside
 from taskgov.allocation.settle import Ask, Settlement, settle
@@ -131,13 +131,15 @@ def _allocate_type(context: _Context, capacity: TypeCapacity) -> TypeAllocation:
     settled = settle(capacity, asks, taken, rules.basis, overcommit=rules.overcommit_percent > 0)
     rows = {grant.ask.key: grant.row for grant in settled.grants}
     before = Lending(rows, _left(capacity, taken, rows.values()))
+    pool = None if context.pool is None else context.pool.team
+    compared = not has_unknown((*context.kept.get(instance_type, ()), *rows.values()), capacity)
     lenders = Lenders(
         capacity=capacity,
         basis=rules.basis,
         teams=context.governed,
-        pool=None if context.pool is None else context.pool.team,
+        pool=pool if compared else None,
         floors={ask.key: floor_vector(ask, capacity) for ask in asks if ask.floor},
-        left_alone=context.left_alone,
+        left_alone=context.left_alone if compared or pool is None else {**context.left_alone, pool: UNKNOWN_PARTS},
     )
     lending, told = lend_all(context.leases.get(instance_type, ()), before, lenders)
     holdings = [

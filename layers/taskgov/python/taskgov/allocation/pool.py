@@ -6,6 +6,7 @@ It makes the sum of quotas equal to the usable capacity, and never more: what is
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import partial
+from typing import Final
 
 from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.holding import Holding
@@ -20,6 +21,13 @@ from taskgov.hyperpod.instance_types import MIG_SLICES_PER_GPU
 from taskgov.hyperpod.model import ComputeQuotaResource
 from taskgov.policy.document import CapacityBasis
 from taskgov.quantities import CPU, GIBIBYTE, MEMORY
+
+UNKNOWN_PARTS: Final = "the resources of the type are not known"
+
+
+def has_unknown(rows: Iterable[ComputeQuotaResource], capacity: TypeCapacity) -> bool:
+    """Say whether any row holds what cannot be compared: then what is left for the pool is not known either."""
+    return any(need(row, capacity.resources) is None for row in rows)
 
 
 def pool_holding(
@@ -36,11 +44,11 @@ def pool_holding(
     cannot be compared, the remainder is not known, and the pool stays as it is.
     """
     instance_type, rows = capacity.line.instance_type, list(others)
-    if any(need(row, capacity.resources) is None for row in rows):
+    if has_unknown(rows, capacity):
         row = today_rows(pool.holds).get((instance_type, "")) or ComputeQuotaResource(
             instance_type=instance_type, count=0
         )
-        because = "the resources of the type are not known; left as it is"
+        because = f"{UNKNOWN_PARTS}; left as it is"
         return Holding(pool.team, row, Reason.UNCHANGED, because, lambda: Trail().to(row, Cause.UNKNOWN_TYPE, because))
     words = f"remainder of {capacity_words(capacity.line)}"
     if basis is CapacityBasis.ALLOCATABLE or any(map(is_in_parts, rows)):
