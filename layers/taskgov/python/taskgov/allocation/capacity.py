@@ -152,11 +152,17 @@ class _Count:
         return [] if since is None else [since + (grow if fault is None else hold)]
 
     def _per_instance(self, counted: Sequence[Node], resources: InstanceResources | None) -> Vector:
-        """Return what one instance gives: its nominal numbers, or the least that a counted node offers."""
+        """Return what one instance gives: its nominal numbers, or the least that a counted node offers.
+
+        A node that offers nothing of a resource (its device plugin is not up yet) says nothing of an instance: it is
+        missing in what all of them offer together.
+        """
         if self.rules.basis is CapacityBasis.INSTANCES or not counted:
             return whole_instance(resources)
-        offers = [self._offer(node) for node in counted]
-        return {resource: min(offer.get(resource, 0) for offer in offers) for resource in sorted(offers[0])}
+        least: dict[str, int] = {}
+        for resource, amount in ((r, n) for node in counted for r, n in self._offer(node).items() if n):
+            least[resource] = min(amount, least.get(resource, amount))
+        return dict(sorted(least.items()))
 
     def _usable(
         self, counted: Sequence[Node], each: Sequence[InstanceResources], headroom: int, per_instance: Vector
