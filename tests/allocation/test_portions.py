@@ -56,6 +56,10 @@ WHOLE = {
         ["3", "3", "3"],
     ),
     "percentages that sum to less leave the rest": (percents(33.3, 33.3), 300, ["100", "99"]),
+    "a third written as 33.33 is one of three": (percents(33.33), 3, ["1"]),
+    "two thirds written as 33.33 each are one of three each": (percents(33.33, 33.33), 3, ["1", "1"]),
+    "a sixth written as 16.66 is 50 of 300": (percents(16.66), 300, ["50"]),
+    "less than a hundredth of a percent is not much of many": (percents(33.33), 6000, ["1999"]),
     "half of five is two, the rest is the pool's": (percents(50), 5, ["2"]),
     "two halves of five divide all five": (percents(50, 50), 5, ["3", "2"]),
     "a floor is lifted from the rest, not from the other shares": (percents(10, 50, a={"floor": 5}), 10, ["5", "5"]),
@@ -176,3 +180,30 @@ def test_a_node_whose_device_plugin_does_not_run_takes_only_its_own_accelerators
     plan = plan_quotas(snapshot(policy, machines), mode="apply")
     assert counts(plan) == {"a": 12, "b": 12}
     assert plan.outcome.value == "apply"
+
+
+NOTHING = {
+    "a percentage of too little": (percents(30), 3, 0, "30 % of 3 usable is less than one of instances"),
+    "floors of others": (
+        percents(50, 50, b={"floor": 10}),
+        10,
+        0,
+        "floors of other shares leave nothing of 50 % of 10 usable",
+    ),
+    "a weight in nothing": (
+        [{"weight": 1}],
+        2,
+        2,
+        "weight 1 of 1 in the 0 that promises leave is less than one of instances",
+    ),
+    "a weight on no instances": ([{"weight": 1}], 0, 0, ""),
+    "no percent": (percents(0), 3, 0, ""),
+    "a percentage of no instances": (percents(50), 0, 0, ""),
+    "a ceiling of nothing": (percents(50, a={"ceiling": 0}), 3, 0, ""),
+}
+
+
+@pytest.mark.parametrize(("drawn", "machines", "taken", "why"), NOTHING.values(), ids=NOTHING.keys())
+def test_why_a_share_comes_to_nothing(drawn: list[dict[str, Any]], machines: int, taken: int, why: str) -> None:
+    found = of(machines, *drawn, taken=instances(taken))["team-a"]
+    assert (said(found.row), found.nothing) == ("0", why)

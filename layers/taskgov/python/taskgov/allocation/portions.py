@@ -25,6 +25,10 @@ from taskgov.hyperpod.model import ComputeQuotaResource
 from taskgov.policy.document import CapacityBasis
 from taskgov.policy.measured import WHOLE_WITHIN, Share, Unit
 
+HUNDREDTH: Final = Fraction(1, 100)
+"""How exactly a person writes a percentage: a third is 33.33, and 33.33 % of 3 is one."""
+MOST_ADDED: Final = Fraction(1, 10)
+"""How much of a unit the rounding of percentages may add, on types of which there are many."""
 MILLIONTHS: Final = 1_000_000
 """Percentages as weights: a person writes no more decimals."""
 
@@ -81,9 +85,11 @@ class _Portions:
         own = {team: usable * percent_of(share) * scale / 100 for team, share in shares.items()}
         within = sum((_bounded(share, own[team]) for team, share in shares.items()), Fraction(0))
         common = min(max(sum(own.values(), Fraction(0)), within), Fraction(usable))
+        # What a person rounded off is no unit less: up to a hundredth of a percent for each share makes a unit whole.
+        rounded_off = min(usable * len(shares) * HUNDREDTH / 100, MOST_ADDED)
         parties = {team: _party(team, share, int(percent_of(share) * MILLIONTHS)) for team, share in shares.items()}
         words = {team: f"{share.percent:g} % of {usable} usable{_unit(share)}" for team, share in shares.items()}
-        return self._divided(shares, parties, common, own, words)
+        return self._divided(shares, parties, common, own, words, rounded_off)
 
     def _weights(self, shares: Shares, left: Vector, all_weights: int) -> dict[str, Portion]:
         one = next(iter(shares.values()))
@@ -103,8 +109,9 @@ class _Portions:
         common: Fraction,
         own: Mapping[str, Fraction],
         words: Mapping[str, str],
+        rounded_off: Fraction = Fraction(0),
     ) -> dict[str, Portion]:
-        total = max(int(common), sum(party.floor for party in parties.values()))
+        total = max(int(common + rounded_off), sum(party.floor for party in parties.values()))
         amounts, exact = divide(total, parties.values()), exact_parts(common, parties.values())
         return {
             team: self._portion(share, amounts[team], own[team], exact[team], words[team])
@@ -123,11 +130,7 @@ class _Portions:
             (Fraction(amount), Cause.ROUNDING, f"division in whole {share.unit_name}"),
         )
         floor = min(Fraction(share.floor, amount), Fraction(1)) if amount else Fraction(0)
-        nothing = (
-            f"{words} is less than one {share.unit_name.removesuffix('s')}"
-            if own and not amount and share.ceiling != 0
-            else ""
-        )
+        nothing = "" if amount or share.ceiling == 0 else self._why_nothing(share, own, words)
         return Portion(row, floor, told, partial(self._trail, share, row, amount, steps), nothing)
 
     def _trail(self, share: Share, row: ComputeQuotaResource, amount: int, steps: Steps) -> Trail:
@@ -139,6 +142,13 @@ class _Portions:
         for number, cause, because in steps:
             trail = trail.to({name: value * number for name, value in each.items()}, cause, because)
         return trail.to(row, Cause.ROUNDING, "division in whole vCPUs and GiB")
+
+    def _why_nothing(self, share: Share, own: Fraction, words: str) -> str:
+        """Say why a share comes to nothing; 0 percent, and a share of no instances, need no word."""
+        if own >= 1:
+            return f"floors of other shares leave nothing of {words}"
+        is_share_of_some = own or (share.weight and self.capacity.line.usable)
+        return f"{words} is less than one of {share.unit_name}" if is_share_of_some else ""
 
     def _usable(self, share: Share) -> int:
         if share.unit is Unit.INSTANCES:
