@@ -65,6 +65,8 @@ WHOLE = {
     "a floor is lifted from the rest, not from the other shares": (percents(10, 50, a={"floor": 5}), 10, ["5", "5"]),
     "a floor takes from the other shares where nothing is left": (percents(50, 50, a={"floor": 8}), 10, ["8", "2"]),
     "a ceiling leaves its part to the other shares": (percents(50, 50, a={"ceiling": 2}), 10, ["2", "8"]),
+    "no percent is none of what a ceiling leaves": (percents(100, 0, a={"ceiling": 2}), 10, ["2", "0"]),
+    "no percent is its floor": (percents(60, 0, b={"floor": 1}), 10, ["6", "1"]),
     "shares of nothing are nothing": (percents(60, 40), 0, ["0", "0"]),
     "floors of nothing are still asked for": (percents(60, 40, b={"floor": 1}), 0, ["0", "1"]),
 }

@@ -169,7 +169,8 @@ def _by_unit(shares: Shares) -> Iterator[dict[str, Share]]:
 
 
 def _party(team: str, share: Share, weight: int) -> Party:
-    return Party(team, weight, share.floor, share.ceiling)
+    """Return who takes part in a division; 0 percent is the floor, and nothing of what ceilings leave."""
+    return Party(team, weight, share.floor, share.ceiling if weight else share.floor)
 
 
 def _bounded(share: Share, amount: Fraction) -> Fraction:
