@@ -91,3 +91,14 @@ def test_a_lease_in_parts_that_is_given_in_part_says_how_much() -> None:
     [active] = lease_book(world(wide))
     assert active.said_to("team-a").startswith("3 of 9 accelerators leased from shared-pool until")
     assert leased([active], "team-a", G5) == {"accelerators": 3}
+
+
+@pytest.mark.parametrize("other", [{"unit": "accelerators"}, {"reason": "another"}])
+def test_a_refused_lease_is_told_from_one_that_holds_between_the_same_teams(other: dict[str, Any]) -> None:
+    """As many of the same type, at the same time: only the unit or the reason is another."""
+    first = lease(NOW - minutes(2), NOW + minutes(9), donor="team-b", count=1)
+    policy = document(fixed("team-a"), fixed("team-b", row(Count=1)), leases=[first, first | other])
+    unwritten = snapshot(policy, nodes(6))
+    book = lease_book(applied(unwritten, plan_quotas(unwritten, mode="apply")))
+    assert states(book) == [LeaseState.ACTIVE, LeaseState.REFUSED]
+    assert leased(book, "team-a", G5) == {"instances": 1}

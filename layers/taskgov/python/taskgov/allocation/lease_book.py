@@ -116,9 +116,11 @@ def _as_planned(lease: Lease, plan: Plan) -> LeaseEntry:
 
 def _told(code: str, lease: Lease, findings: Iterable[Finding]) -> Finding | None:
     """Return what the plan found about a lease."""
-    subject, carried = f"{lease.from_} -> {lease.to}", told_as(lease).items()
+    subject, carried = f"{lease.from_} -> {lease.to}", told_as(lease)
     about = (each for each in findings if each.code == code and each.subject == subject)
-    return next((each for each in about if carried <= each.evidence.items()), None)
+    # Whole instances carry no unit: a lease of as many accelerators is another one.
+    said = (each for each in about if each.evidence.get("unit") == carried.get("unit"))
+    return next((each for each in said if carried.items() <= each.evidence.items()), None)
 
 
 def _is_unwritten(lease: Lease, plan: Plan) -> bool:

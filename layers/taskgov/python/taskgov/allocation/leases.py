@@ -104,7 +104,7 @@ def told_as(lease: Lease) -> dict[str, str | int]:
     """Return what a finding about a lease carries, to tell the leases of the same two teams apart."""
     moments = {"start": lease.start.isoformat(), "end": lease.end.isoformat()}
     unit = {} if lease.unit is Unit.INSTANCES else {"unit": lease.unit_name}
-    return {"instanceType": lease.instance_type, "count": lease.count, **unit, **moments}
+    return {"instanceType": lease.instance_type, "count": lease.count, **unit, **moments, "reason": lease.reason}
 
 
 def unit_after(lease: Measured) -> str:
