@@ -17,7 +17,7 @@ from queue import SimpleQueue
 from rich.console import Console
 from rich.progress import track
 
-from tests.mutants.copies import PACKAGE, ROOT, BrokenRunError, Copy, Outcome, Reach, this_python
+from tests.mutants.copies import ROOT, BrokenRunError, Copy, Outcome, Reach, mutated_files, this_python
 from tests.mutants.listed import listed_survivors
 from tests.mutants.mutation import Mutant, Mutation
 
@@ -35,8 +35,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=COUNT, help="mutants to try")
     parser.add_argument("--seed", type=int, default=SEED, help="another seed is another sample")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
-    parser.add_argument("--only", nargs="*", default=[], metavar="FILE", help="files of the package, such as limits.py")
+    parser.add_argument("--only", nargs="*", default=[], metavar="FILE", help="such as limits.py")
     given = parser.parse_args(arguments)
+    if unknown := set(given.only) - {path.name for path in mutated_files()}:
+        parser.error(f"not among the files that are mutated: {', '.join(sorted(unknown))}")
     listed = listed_survivors()
     mutants = make_mutants(given.tool, given.count, given.seed, given.only)
     survivors = []
@@ -53,17 +55,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def make_mutants(tool: Path, count: int, seed: int, only: Sequence[str]) -> list[Mutant]:
-    """Return a sample of what the tool can make of the package."""
-    command = [
-        str(tool),
-        "-m",
-        "tests.mutants.tool",
-        str(PACKAGE),
-        f"--count={count}",
-        f"--seed={seed}",
-        "--only",
-        *only,
-    ]
+    """Return a sample of what the tool can make of the allocation and the division, or of some of their files."""
+    files = [str(path) for path in mutated_files() if not only or path.name in only]
+    command = [str(tool), "-m", "tests.mutants.tool", f"--count={count}", f"--seed={seed}", *files]
     made = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE)  # noqa: S603
     found = json.loads(made.stdout)
     mutants = [Mutant(**{**each, "mutation": Mutation(**each["mutation"])}) for each in found["mutants"]]

@@ -88,7 +88,7 @@ def main(choice: dict[str, Any]) -> int:
     chosen = Chosen(choice["tests"], choice["part"], choice["parts"])
     options = ["-x", "-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:cov", "-p", "no:xdist", *choice["paths"]]
     code = int(pytest.main(options, plugins=[chosen]))
-    product = sys.modules.get(PACKAGE)
+    product = sys.modules.get("taskgov")
     if product is not None and Path.cwd() not in Path(product.__file__ or "").parents:
         return WRONG_TREE
     if choice["report"]:

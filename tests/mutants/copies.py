@@ -15,9 +15,12 @@ from tests.mutants.mutation import Mutant
 from tests.mutants.source import instrumented
 
 ROOT = Path(__file__).parents[2]
-PACKAGE = Path("layers/taskgov/python/taskgov/allocation")
-TESTS = ("tests/allocation", str(PACKAGE))
-"""The tests of the allocation, and the examples in its docstrings."""
+PRODUCT = Path("layers/taskgov/python/taskgov")
+PACKAGE = PRODUCT / "allocation"
+DIVISION = PRODUCT / "division.py"
+"""The rule by which the allocation divides; it is beside the package because others use it, too."""
+TESTS = ("tests/allocation", "tests/test_division.py", str(PACKAGE), str(DIVISION))
+"""The tests of the allocation and of the division, and the examples in their docstrings."""
 COPIED = ("pyproject.toml", "layers/taskgov/python", "tests", "workstation", "benchmarks")
 LOG = "mutants.log"
 
@@ -69,19 +72,20 @@ class Copy:
 
     def measure(self, part: int, parts: int) -> Reach:
         """Run one part of the tests without a mutant; each has to pass."""
-        files = sorted((self._folder / PACKAGE).glob("*.py"))
+        files = [self._folder / path for path in mutated_files(self._folder)]
         originals = {path: (path.read_bytes(), path.stat()) for path in files}
         for path in files:
             path.write_text(instrumented(path.read_text(encoding="utf-8"), path.name), encoding="utf-8")
         report = self._folder / "report.json"
         try:
-            code = self._run({}, list(TESTS), part=part, parts=parts, report=report, timeout=None)
+            tests = [path for path in TESTS if (self._folder / path).exists()]
+            code = self._run({}, tests, part=part, parts=parts, report=report, timeout=None)
         finally:
             for path, (content, status) in originals.items():
                 _restore(path, content, status)
         if code != 0:
             raise BrokenRunError(f"the tests fail without any mutant:\n{self._log()}")
-        compiling = [str(self._python), "-m", "compileall", "-q", str(PACKAGE)]
+        compiling = [str(self._python), "-m", "compileall", "-q", str(PRODUCT)]
         subprocess.run(compiling, cwd=self._folder, check=True)  # noqa: S603
         found = json.loads(report.read_text(encoding="utf-8"))
         always = frozenset(found["touched"].pop(""))
@@ -90,7 +94,7 @@ class Copy:
 
     def try_mutant(self, mutant: Mutant, tests: Mapping[str, float], timeout: float) -> Outcome:
         """Put a mutant in place of its file, run the tests, and take it out again."""
-        path = self._folder / PACKAGE / mutant.mutation.file
+        path = self._folder / place_of(mutant.mutation.file)
         content, status = path.read_bytes(), path.stat()
         path.write_text(mutant.source, encoding="utf-8")
         paths = list(dict.fromkeys(test.partition("::")[0] for test in tests))
@@ -149,6 +153,17 @@ def _restore(path: Path, content: bytes, status: os.stat_result) -> None:
     """Write a file as it was, with its time, so that its bytecode is valid again."""
     path.write_bytes(content)
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def place_of(name: str) -> Path:
+    """Return where a mutated file is, from the root of the tree. Names are unique."""
+    return DIVISION if name == DIVISION.name else PACKAGE / name
+
+
+def mutated_files(root: Path = ROOT) -> list[Path]:
+    """Return the files that are mutated, from the root of the tree, by name."""
+    names = {path.name for path in (root / PACKAGE).glob("*.py")} | {DIVISION.name}
+    return [place for place in map(place_of, sorted(names)) if (root / place).exists()]
 
 
 def this_python() -> Path:

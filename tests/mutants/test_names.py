@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutants.copies import PACKAGE, ROOT
+from tests.mutants.copies import DIVISION, PACKAGE, ROOT, mutated_files, place_of
 from tests.mutants.listed import END, START, listed_survivors
 from tests.mutants.mutation import Mutation
 from tests.mutants.sample import Spot, drawn
@@ -133,10 +133,16 @@ def test_an_entry_without_function_or_reason_is_refused(tmp_path: Path, lines: s
         listed_survivors(page)
 
 
+def test_the_allocation_and_the_division_are_mutated() -> None:
+    files = mutated_files()
+    assert {DIVISION, PACKAGE / "settle.py", PACKAGE / "planner.py"} <= set(files)
+    assert [place_of(path.name) for path in files] == files
+
+
 def test_every_listed_survivor_is_about_code_that_exists() -> None:
     gone = []
     for mutation in listed_survivors():
-        path = ROOT / PACKAGE / mutation.file
+        path = ROOT / place_of(mutation.file)
         source = Source(path.read_text(encoding="utf-8") if path.exists() else "")
         spans = [span for span in source.spans if span.name == mutation.function]
         if mutation.function == MODULE:

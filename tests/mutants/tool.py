@@ -1,4 +1,4 @@
-"""Make the mutants with Cosmic Ray, in the tool's own environment: `python -m tests.mutants.tool FOLDER`.
+"""Make the mutants with Cosmic Ray, in the tool's own environment: `python -m tests.mutants.tool FILE...`.
 
 Prints JSON: how many mutations the tool can make of how many functions, and the sample with its source texts. Nothing
 here, or in what it imports, needs the product's packages; and as pytest looks for examples here, nothing needs the tool
@@ -21,15 +21,13 @@ from tests.mutants.source import Source
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the sample of the folder's files."""
+    """Print the sample of the files."""
     parser = ArgumentParser(prog="python -m tests.mutants.tool")
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("files", type=Path, nargs="+", help="their names without folders are unique")
     parser.add_argument("--count", type=int, required=True)
     parser.add_argument("--seed", type=int, required=True)
-    parser.add_argument("--only", nargs="*", default=[], help="names of files")
     given = parser.parse_args(arguments)
-    names = given.only or sorted(path.name for path in given.folder.glob("*.py"))
-    texts = {name: (given.folder / name).read_text(encoding="utf-8") for name in names}
+    texts = {path.name: path.read_text(encoding="utf-8") for path in given.files}
     spots = [spot for name, text in texts.items() for spot in _spots(name, text)]
     mutants = list(_mutants(texts, drawn(spots, given.seed), given.count))
     found = {
