@@ -62,6 +62,8 @@ WHOLE = {
     "less than a hundredth of a percent is not much of many": (percents(33.33), 6000, ["1999"]),
     "half of five is two, the rest is the pool's": (percents(50), 5, ["2"]),
     "two halves of five divide all five": (percents(50, 50), 5, ["3", "2"]),
+    "unequal shares divide unequally": (percents(60, 20, 20), 10, ["6", "2", "2"]),
+    "parts of a percent count, and equal claims go by name": (percents(2.5, 7.5), 20, ["1", "1"]),
     "a floor is lifted from the rest, not from the other shares": (percents(10, 50, a={"floor": 5}), 10, ["5", "5"]),
     "a floor takes from the other shares where nothing is left": (percents(50, 50, a={"floor": 8}), 10, ["8", "2"]),
     "a ceiling leaves its part to the other shares": (percents(50, 50, a={"ceiling": 2}), 10, ["2", "8"]),

@@ -148,7 +148,7 @@ class _Portions:
         if own >= 1:
             return f"floors of other shares leave nothing of {words}"
         is_share_of_some = own or (share.weight and self.capacity.line.usable)
-        return f"{words} is less than one of {share.unit_name}" if is_share_of_some else ""
+        return f"{words} is less than one {share.unit_name.removesuffix('s')}" if is_share_of_some else ""
 
     def _usable(self, share: Share) -> int:
         if share.unit is Unit.INSTANCES:
