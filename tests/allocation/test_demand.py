@@ -7,6 +7,8 @@ import pytest
 from taskgov.allocation.applied import remember
 from taskgov.allocation.plan import Reason
 from taskgov.allocation.planner import plan_quotas
+from taskgov.policy.document import Guardrails
+from taskgov.policy.measured import Lease
 from taskgov.snapshot.model import AppliedQuota, ObservedUse, PastQuota, Snapshot
 from tests.allocation.world import G5, NOW, P5, applied, counts, document, fixed, nodes, quota, row, snapshot
 
@@ -52,6 +54,30 @@ def test_demand(each: Snapshot, want: int) -> None:
     plan = plan_quotas(each, mode="apply")
     assert counts(plan) == {"team-a": want, "shared-pool": 24 - want}
     assert plan_quotas(applied(each, plan), mode="apply").changes == ()
+
+
+@pytest.mark.parametrize(("used", "left"), [(0, 1), (0.5, 2), (1, 2), (2, 3), (3, 5), (4, 6), (12, 18), (13, 20)])
+def test_a_team_keeps_half_as_much_again_as_it_used_and_one_at_least(used: float, left: int) -> None:
+    each = world(use(used), maxMovePercent=100)
+    assert each.policy is not None
+    without_floor = each.policy.model_copy(update={"guardrails": Guardrails()})
+    assert counts(plan_quotas(replace(each, policy=without_floor), mode="apply"))["team-a"] == left
+
+
+def test_where_a_write_recorded_no_level_what_it_held_and_lent_is_the_level() -> None:
+    """All was lent at the last write, and has come back since: ten a day are the most that move, and two per step."""
+    until = NOW - timedelta(hours=1)
+    given = {"to": "b", "from": "team-a", "instanceType": G5, "count": 10, "reason": "deadline"}
+    each = world(use(0), today=0)
+    (record,) = each.applied
+    assert each.policy is not None
+    leases = (Lease.model_validate({**given, "start": NOW - timedelta(days=9), "end": until}),)
+    lent = replace(
+        each,
+        policy=each.policy.model_copy(update={"leases": leases}),
+        applied=(replace(record, at=NOW - timedelta(days=2)),),
+    )
+    assert counts(plan_quotas(lent, mode="apply"))["team-a"] == 8
 
 
 def test_a_quota_that_a_shortage_made_smaller_is_no_step_of_demand() -> None:

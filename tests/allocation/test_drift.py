@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from taskgov.allocation.drift import beside
 from taskgov.allocation.plan import Outcome, Plan
 from taskgov.allocation.planner import plan_quotas
 from taskgov.hyperpod.model import ComputeQuota
@@ -137,3 +138,13 @@ def test_an_update_that_failed_is_tried_again_where_quotas_promise_more_than_the
     over = document(*(fixed(team, row(Count=4), **SHARING) for team in ("ant", "bee")), pool=False, capacity=capacity)
     plan = planned(replace(world, policy=over))
     assert [change.team for change in plan.changes] == ["bee"]
+
+
+def test_beside_the_sums_of_quotas_stand_those_of_their_queues() -> None:
+    """One accelerator is seven sevenths; where the queues hold nothing, there is no sum."""
+    sums = {("p5", "cpu"): 3, ("p5", "memory"): 8, ("g5", "cpu"): 2}
+    drift = {("p5", "cpu"): 1, ("p5", "memory"): -8, ("p5", "nvidia.com/gpu"): 2}
+    queues = {("p5", "cpu in queues"): 4, ("p5", "accelerator in queues"): 14}
+    assert beside(sums, drift, ["p5"]) == {**sums, **queues}
+    back = {("p5", "cpu in queues"): 2, ("p5", "memory in queues"): 16, ("p5", "accelerator in queues"): -14}
+    assert beside(sums, drift, ["p5"], sign=-1) == {**sums, **back}

@@ -58,6 +58,19 @@ def test_a_lease_that_nobody_has_written_yet_is_planned_and_in_no_quota() -> Non
     assert leased(book, "team-a", G5) == {}
 
 
+@pytest.mark.parametrize("other", ["ml.c5.2xlarge", "ml.p5.48xlarge"])
+def test_a_lease_holds_while_other_types_of_its_teams_are_still_to_be_written(other: str) -> None:
+    wrote = world(HOLDS)
+    assert wrote.policy is not None
+    teams = fixed("team-a", row(Count=2), row(other, Count=1)), fixed("team-b", row(Count=1))
+    policy = document(*teams, leases=[HOLDS])
+    more = replace(wrote, policy=policy, nodes=(*wrote.nodes, *nodes(2, other)))
+    assert {
+        line.instance_type for line in plan_quotas(more, mode="apply").allocations if line.after != line.before
+    } == {other}
+    assert states(lease_book(more)) == [LeaseState.ACTIVE]
+
+
 def test_of_two_leases_of_the_same_teams_the_refused_one_is_told_with_its_reason() -> None:
     book = lease_book(world(TOO_MUCH, TOO_MUCH | {"count": 1}))
     assert {each.count: each.state for each in book} == {3: LeaseState.REFUSED, 1: LeaseState.ACTIVE}

@@ -146,6 +146,19 @@ def test_the_sources_of_a_share_add_up_to_it(drawn: list[dict[str, Any]], instan
         }
 
 
+def test_a_bound_is_named_where_it_makes_the_number_and_nowhere_else() -> None:
+    below_its_ceiling = of(10, *percents(80, 20, a={"ceiling": 6}, b={"floor": 7}))
+    above_its_floor = of(10, *percents(10, 90, a={"floor": 3}, b={"ceiling": 4}))
+    assert [(said(each.row), each.words) for each in below_its_ceiling.values()] == [
+        ("3", "80 % of 10 usable"),
+        ("7", "20 % of 10 usable, floor 7"),
+    ]
+    assert [(said(each.row), each.words) for each in above_its_floor.values()] == [
+        ("6", "10 % of 10 usable"),
+        ("4", "90 % of 10 usable, ceiling 4"),
+    ]
+
+
 def test_each_source_of_a_share_names_its_cause() -> None:
     found = of(10, *percents(50, 50, a={"floor": 8}))
     told = {
@@ -164,6 +177,13 @@ def test_each_source_of_a_share_names_its_cause() -> None:
     assert [each.words for each in of(10, *percents(10, 50, a={"floor": 5})).values()] == [
         "10 % of 10 usable, floor 5",
         "50 % of 10 usable",
+    ]
+    assert [each.words for each in of(10, *percents(50, 50, a={"ceiling": 3})).values()] == [
+        "50 % of 10 usable, ceiling 3",
+        "50 % of 10 usable",
+    ]
+    assert [each.words for each in of(1, {"percent": 12.5, "unit": "vcpu"}, instance_type=P5).values()] == [
+        "12.5 % of 192 usable vCPUs"
     ]
     assert [each.words for each in of(10, {"weight": 2}, {"weight": 1}, taken=instances(4)).values()] == [
         "weight 2 of 3 in the 6 that promises leave",

@@ -43,6 +43,11 @@ claims = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20), st.integers(
 )
 
 
+def test_of_less_than_nothing_nobody_gets_anything() -> None:
+    assert fit([Claim("a", 4, 0, 1), Claim("b", 4, 2, 1)], -3).amounts == {"a": 0, "b": 0}
+    assert fit([Claim("a", 4, 0, 1)], -3).amounts == {"a": 0}
+
+
 @given(claims, st.integers(0, 60))
 def test_all_capacity_is_given_but_never_more(asked: list[Claim], capacity: int) -> None:
     cut = fit(asked, capacity)

@@ -92,6 +92,16 @@ CASES: dict[str, tuple[Snapshot, dict[str, list[str]]]] = {
             ],
         },
     ),
+    "machines that tell no memory": (
+        snapshot(
+            document(fixed("a", row(P5, Count=1)), capacity={"basis": "allocatable"}),
+            nodes(3, P5, allocatable={"nvidia.com/gpu": 8, "cpu": 180_000}),
+        ),
+        {
+            "a": ["promise 8 Accelerators, 180 VCpu: promised 1"],
+            "shared-pool": ["shared-pool 16 Accelerators, 360 VCpu: remainder of capacity 3 ml.p5.48xlarge"],
+        },
+    ),
     "a shortage takes in proportion": (
         alone(fixed("a", row(Count=6)), fixed("b", row(Count=10)), machines=8),
         {
@@ -107,7 +117,10 @@ CASES: dict[str, tuple[Snapshot, dict[str, list[str]]]] = {
     ),
     "a floor in a shortage is paid by the others": (
         alone(
-            fixed("a", row(Count=6)), fixed("b", row(Count=6)), machines=8, guardrails={"minimumQuota": {"a": 5}}
+            fixed("a", row(Count=6)),
+            fixed("b", row(Count=6)),
+            machines=8,
+            guardrails={"minimumQuota": {"a": 5, "b": 3}},
         ),
         {
             "a": [

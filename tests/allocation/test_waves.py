@@ -68,6 +68,14 @@ def test_a_chain_goes_link_by_link() -> None:
     assert names(arranged(second, first, sums=sums, limits=limits)) == [["a"], ["b"]]
 
 
+def test_where_there_is_too_much_already_only_a_raise_lacks_room() -> None:
+    room = Room({("p5", "gpu"): 4}, {("p5", "gpu"): 4})
+    room.raise_by(write("a", p5=1))
+    moves = Write(change("b"), {("p5", "gpu"): 0, ("g5", "gpu"): 0}, gives=False, takes=False)
+    assert room.fits([moves])
+    assert room.lacks([write("c", p5=1)]) == {("p5", "gpu")}
+
+
 def test_two_that_wait_for_each_other_are_written_twice() -> None:
     swap = write("a", g5=-4, p5=4), write("b", p5=-4, g5=4)
     assert names(arranged(*swap)) == [["a-low", "b-low"], ["a", "b"]]
