@@ -207,7 +207,7 @@ def test_a_node_whose_device_plugin_does_not_run_takes_only_its_own_accelerators
 
 
 NOTHING = {
-    "a percentage of too little": (percents(30), 3, 0, "30 % of 3 usable is less than one of instances"),
+    "a percentage of too little": (percents(30), 3, 0, "30 % of 3 usable is less than one instance"),
     "floors of others": (
         percents(50, 50, b={"floor": 10}),
         10,
@@ -218,7 +218,7 @@ NOTHING = {
         [{"weight": 1}],
         2,
         2,
-        "weight 1 of 1 in the 0 that promises leave is less than one of instances",
+        "weight 1 of 1 in the 0 that promises leave is less than one instance",
     ),
     "a weight on no instances": ([{"weight": 1}], 0, 0, ""),
     "no percent": (percents(0), 3, 0, ""),

@@ -59,7 +59,7 @@ def _is_about(finding: Finding, lease: Lease) -> bool:
     names = {"vcpu": "vCPUs", "memoryInGiB": "GiB", "acceleratorPartition": lease.accelerator_partition_type or ""}
     unit = {} if lease.unit == "instances" else {"unit": names.get(lease.unit, str(lease.unit))}
     moments = {"start": lease.start.isoformat(), "end": lease.end.isoformat()}
-    wanted = {"instanceType": lease.instance_type, "count": lease.count, **unit, **moments}
+    wanted = {"instanceType": lease.instance_type, "count": lease.count, **unit, **moments, "reason": lease.reason}
     return {name: value for name, value in finding.evidence.items() if name != "given"} == wanted
 
 

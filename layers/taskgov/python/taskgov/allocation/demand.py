@@ -121,9 +121,9 @@ def _most_left(row: ComputeQuotaResource, applied: AppliedQuota | None, now: dat
         levels = [_held(row, applied.config) + lent.at(applied.at)]
     else:
         levels = [applied.demand.get(row.instance_type, promised)]
+        if not applied.history and applied.at > now - RATE_PERIOD:
+            levels.append(promised)  # a quota that the automation created: nothing was taken of its promise before
     recent = (past for past in applied.history if past.until > now - RATE_PERIOD)
-    if not applied.history and applied.at > now - RATE_PERIOD:
-        levels.append(promised)  # a quota that the automation created: nothing was taken of its promise before
     levels += (promised if past.demand is None else past.demand.get(row.instance_type, promised) for past in recent)
     return max(levels)
 
