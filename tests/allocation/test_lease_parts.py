@@ -258,3 +258,29 @@ def test_a_share_in_accelerators_lends_accelerators() -> None:
         leases=[lease("b", "a", 6, **GPUS)], pool=False,
     )  # fmt: skip
     assert planned(snapshot(policy, nodes(2, P5)))[1] == {"a": "2 Accelerators", "b": "14 Accelerators"}
+
+
+@pytest.mark.parametrize(
+    ("instance_type", "rows", "unit", "count"),
+    [
+        ("ml.c5n.9xlarge", {"VCpu": 36, "MemoryInGiB": 85}, {"unit": "vcpu"}, 2),
+        (P5, {"VCpu": 33.3}, {"unit": "memoryInGiB"}, 7),
+        (P5, {**slices(9), "VCpu": 20, "MemoryInGiB": 100}, SLICES, 2),
+    ],
+    ids=str,
+)
+def test_a_lease_leaves_numbers_that_the_api_keeps(
+    instance_type: str, rows: dict[str, Any], unit: dict[str, Any], count: int
+) -> None:
+    """The API holds 32-bit floats: 85 GiB less the 5.33 of two vCPUs would come back as another number each time."""
+    teams = fixed("a"), fixed("b", row(instance_type, **rows))
+    leases = [lease("a", "b", count, instance_type, **unit)]
+    each = snapshot(document(*teams, leases=leases), nodes(4, instance_type))
+    plan, _ = planned(each)
+    configs = {change.team: change.after for change in plan.changes if isinstance(change.after, ComputeQuotaConfig)}
+    assert {"a", "b"} <= configs.keys()
+    for config in configs.values():
+        for after in config.compute_quota_resources:
+            fractions = [number for number in (after.vcpu, after.memory_in_gib) if number is not None]
+            assert fractions == [float(f"{number:.6g}") for number in fractions]
+    assert plan_quotas(applied(each, plan), mode="apply").changes == ()

@@ -75,7 +75,7 @@ def _in_its_units(
     given = {name: getattr(row, name) for name in numbers if getattr(row, name) is not None}
     becomes = {name: max(Fraction(str(value)) + sign * numbers[name], Fraction(0)) for name, value in given.items()}
     whole = {"count", "accelerators"} & becomes.keys()
-    if any(becomes[name].denominator != 1 for name in whole):
+    if any(number.denominator != 1 if name in whole else not _is_kept(number) for name, number in becomes.items()):
         return None
     return row.model_copy(
         update={name: int(value) if name in whole else float(value) for name, value in becomes.items()}
@@ -93,12 +93,22 @@ def _partitions_moved(
     brings = vector_of(alone, capacity) or {}
     stated = {"vcpu": Fraction(brings.get(CPU, 0), 1000), "memory_in_gib": Fraction(brings.get(MEMORY, 0), GIBIBYTE)}
     parts = {
-        name: float(max(Fraction(str(getattr(row, name))) + sign * number, Fraction(0)))
+        name: _as_kept(max(Fraction(str(getattr(row, name))) + sign * number, Fraction(0)))
         for name, number in stated.items()
         if getattr(row, name) is not None
     }
     becomes = AcceleratorPartition(type=partition.type, count=slices)
     return row.model_copy(update={"accelerator_partition": becomes, **parts})
+
+
+def _is_kept(number: Fraction) -> bool:
+    """Say whether the API gives a number back as it was written: it keeps 32-bit floats, which hold six digits."""
+    return number.denominator == 1 or Fraction(f"{float(number):.6g}") == number
+
+
+def _as_kept(number: Fraction) -> float:
+    """Return a number that the API gives back as it is written: rounded down to a whole one where it has to be."""
+    return float(number) if _is_kept(number) else float(int(number))
 
 
 def _nonzero(vector: Vector) -> dict[str, int]:
