@@ -15,6 +15,7 @@ from tests.prove.causes import Sources
 from tests.prove.facts import facts_of
 from tests.prove.goal import Planner, goal_failures
 from tests.prove.judging import judging_failures
+from tests.prove.monotone import monotone_failures
 from tests.prove.path import form_failures, waves_of
 from tests.prove.play import play, preemption_failures
 from tests.prove.reasons import reason_failures
@@ -66,6 +67,7 @@ def _failures(snapshot: Snapshot, plan: Plan, planner: Planner, orders: int, exp
     if played is not None:
         yield from preemption_failures(facts, played)
     yield from judging_failures(facts, played)
+    yield from monotone_failures(snapshot, planner)
     if complete:
         yield from reason_failures(facts, written.account, explaining(snapshot))
         yield from way_back_failures(facts, waves, written)
