@@ -6,11 +6,15 @@ from typing import Any
 
 import pytest
 
+from taskgov.allocation.capacity import count_capacity
 from taskgov.allocation.plan import Plan
 from taskgov.allocation.planner import plan_quotas, row_sources
 from taskgov.allocation.sources import amounts_in
+from taskgov.allocation.transfer import without_leases
 from taskgov.allocation.wording import said
+from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ComputeQuotaConfig
+from taskgov.policy.document import CapacityRules
 from taskgov.snapshot.model import AppliedQuota, Snapshot
 from tests.allocation.world import G5, NOW, P5, applied, document, fixed, nodes, row, share, snapshot
 
@@ -86,6 +90,14 @@ CASES: dict[str, tuple[Snapshot, dict[str, str]]] = {
             "a": "11 Accelerators, 264 VCpu, 2816 MemoryInGiB",
             "shared-pool": "13 Accelerators, 312 VCpu, 3328 MemoryInGiB",
         },
+    ),
+    "an instance that is leased itself, by a lease that comes later by name": (
+        world(lease("b", "shared-pool", 2), lease("a", "b", 1), a={}, b={"Count": 0}),
+        {"a": "1", "b": "1", "shared-pool": "2"},
+    ),
+    "GiB of an instance that is leased itself": (
+        world(lease("b", "shared-pool", 1), lease("a", "b", 2048, unit="memoryInGiB"), a={}, b={"Count": 0}),
+        {"a": "2048 MemoryInGiB", "b": "8 Accelerators, 0 VCpu, 0 MemoryInGiB"},
     ),
     "to the shared pool": (
         world(lease("shared-pool", "b", 2), a={"Count": 1}, b={"Count": 3}),
@@ -284,3 +296,13 @@ def test_a_lease_leaves_numbers_that_the_api_keeps(
             fractions = [number for number in (after.vcpu, after.memory_in_gib) if number is not None]
             assert fractions == [float(f"{number:.6g}") for number in fractions]
     assert plan_quotas(applied(each, plan), mode="apply").changes == ()
+
+
+@pytest.mark.parametrize("net", [{P5: 1, f"{P5} memoryInGiB": -2048}, {f"{P5} memoryInGiB": -2048, P5: 1}])
+def test_what_was_lent_of_a_leased_instance_is_put_back_before_the_instance_is_taken_off(net: dict[str, int]) -> None:
+    left = ComputeQuotaConfig.model_validate(
+        {"ComputeQuotaResources": [row(P5, Accelerators=8, VCpu=0, MemoryInGiB=0)]}
+    )
+    machines = count_capacity(nodes(2, P5), CapacityRules(), NOW, InstanceTypeTable())
+    [before] = without_leases(left, net, machines).compute_quota_resources
+    assert said(before) == "0 Accelerators, 0 VCpu, 0 MemoryInGiB"

@@ -1,12 +1,12 @@
 """Give the leases of one instance type, one after another, and tell of them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 
 from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.holding import Holding
-from taskgov.allocation.leases import LeaseRefusedError, Lenders, Lending, lend, told_as, unit_after
+from taskgov.allocation.leases import Given, LeaseRefusedError, Lenders, Lending, lend, told_as, unit_after
 from taskgov.allocation.parts import Vector
 from taskgov.allocation.settle import Ask
 from taskgov.allocation.sources import Cause
@@ -16,21 +16,34 @@ from taskgov.policy.measured import Lease
 
 
 def lend_all(leases: Iterable[Lease], lending: Lending, lenders: Lenders) -> tuple[Lending, list[Finding]]:
-    """Return the holdings after all leases, and what is to be said of those that are refused or given in part."""
+    """Return the holdings after all leases, and what is to be said of those that are refused or given in part.
+
+    A lease that cannot be given is tried again once others were: what its donor is to lend may be leased itself.
+    """
+    waiting, tried = list(enumerate(leases)), -1
+    refusals: dict[int, LeaseRefusedError] = {}
     findings: list[Finding] = []
-    for lease in leases:
-        try:
-            lending = lend(lease, lending, lenders)
-        except LeaseRefusedError as refusal:
-            remedy = "choose another donor or a smaller count, write partial: true, or end the lease"
-            findings.append(_lease_finding("lease-refused", lease, f"is refused: {refusal}", remedy))
-        else:
-            given = lending.given[-1]
-            if given.is_partial:
-                told = f"is given in part: {lease.from_} can give {given.amount}"
-                remedy, amount = "choose another donor for the rest", given.amount
-                findings.append(_lease_finding("lease-partial", lease, told, remedy, given=amount))
-    return lending, findings
+    while len(waiting) != tried:
+        tried, again = len(waiting), waiting
+        waiting = []
+        for place, lease in again:
+            try:
+                lending = lend(lease, lending, lenders)
+            except LeaseRefusedError as refusal:
+                refusals.setdefault(place, refusal)  # what stood when its turn came
+                waiting.append((place, lease))
+            else:
+                findings += _given_in_part(lending.given[-1])
+    remedy = "choose another donor or a smaller count, write partial: true, or end the lease"
+    told = (_lease_finding("lease-refused", lease, f"is refused: {refusals[n]}", remedy) for n, lease in waiting)
+    return lending, [*findings, *told]
+
+
+def _given_in_part(given: Given) -> Iterator[Finding]:
+    if given.is_partial:
+        told = f"is given in part: {given.lease.from_} can give {given.amount}"
+        remedy = "choose another donor for the rest"
+        yield _lease_finding("lease-partial", given.lease, told, remedy, given=given.amount)
 
 
 def _lease_finding(code: str, lease: Lease, told: str, remedy: str, **evidence: int) -> Finding:

@@ -23,7 +23,8 @@ zero: that they take from it."""
 def without_leases(config: ComputeQuotaConfig, net: Net, capacities: Mapping[str, TypeCapacity]) -> ComputeQuotaConfig:
     """Return a config as it is without leases: what they bring is taken off, what they take put back."""
     rows = {row_key(row): row for row in config.compute_quota_resources}
-    for place, count in net.items():
+    # What was lent is put back first: a row that lent all that it had borrowed has nothing left to take off.
+    for place, count in sorted(net.items(), key=lambda item: item[1] > 0):
         measured = Measured.at(place)
         amount = row_of(measured, abs(count))
         row = rows.get(row_key(amount))
