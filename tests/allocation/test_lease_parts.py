@@ -306,3 +306,25 @@ def test_what_was_lent_of_a_leased_instance_is_put_back_before_the_instance_is_t
     machines = count_capacity(nodes(2, P5), CapacityRules(), NOW, InstanceTypeTable())
     [before] = without_leases(left, net, machines).compute_quota_resources
     assert said(before) == "0 Accelerators, 0 VCpu, 0 MemoryInGiB"
+
+
+OFFER = {"cpu": 188_160, "memory": 1945 * 2**30, "nvidia.com/gpu": 8}
+"""Less than an instance has: what the node keeps for itself is no pod's."""
+
+
+@pytest.mark.parametrize("unit", ["instances", "accelerators"])
+@pytest.mark.parametrize("donor", ["b", "shared-pool"])
+def test_a_donor_can_lend_all_that_it_has_at_the_basis_allocatable(unit: str, donor: str) -> None:
+    count = 16 if unit == "accelerators" else 2
+    teams = [share(name, 50, P5, unit=unit) for name in ("a", "b") if name == "a" or name == donor]
+    policy = document(*teams, leases=[lease("a", donor, count, unit=unit)], capacity={"basis": "allocatable"})
+    each = snapshot(policy, nodes(4, P5, allocatable=OFFER))
+    plan, found = planned(each)
+    assert found["a"] == "32 Accelerators, 752 VCpu, 7780 MemoryInGiB"
+    assert plan_quotas(applied(each, plan), mode="apply").changes == ()
+
+
+def test_nodes_that_offer_nothing_yet_are_no_pool_to_lease_from() -> None:
+    policy = document(share("a", 10, P5), leases=[lease("a", "shared-pool", 1)], capacity={"basis": "allocatable"})
+    [refused] = [each for each in planned(snapshot(policy, nodes(3, P5)))[0].findings if each.code == "lease-refused"]
+    assert refused.because.endswith("the shared pool has no 1 of ml.p5.48xlarge left; it can give none.")

@@ -37,6 +37,7 @@ class TypeCapacity:
     """What all promises may take together: the usable amounts, with declared over-commitment."""
     recheck_at: datetime | None
     """When the passing of time alone changes the count."""
+    basis: CapacityBasis = CapacityBasis.INSTANCES
 
     @property
     def has_nodes(self) -> bool:
@@ -140,7 +141,8 @@ class _Count:
             resources=total,
             one_thread=sum(numbers.running_vcpu is not None for numbers in each),
         )
-        return TypeCapacity(line, resources, per_instance, usable, total, min(moments, default=None))
+        recheck_at = min(moments, default=None)
+        return TypeCapacity(line, resources, per_instance, usable, total, recheck_at, self.rules.basis)
 
     def _held(self, node: Node, fault: str) -> str:
         until = "".join(f"; counts until {_clock(moment)}" for moment in self._ends(node, fault))

@@ -15,7 +15,7 @@ from fractions import Fraction
 from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.parts import Vector, add, fits, is_in_parts, subtract
 from taskgov.allocation.transfer import moved
-from taskgov.allocation.units import row_at_basis, row_of, vector_of
+from taskgov.allocation.units import row_at_basis, vector_of
 from taskgov.allocation.wording import said, said_number
 from taskgov.hyperpod.model import ComputeQuotaResource
 from taskgov.policy.document import CapacityBasis
@@ -143,7 +143,7 @@ def lend(lease: Lease, before: Lending, lenders: Lenders) -> Lending:
     donor, borrower = (" ".join(filter(None, (team, profile))) for team in (lease.from_, lease.to))
     amount = _amount(lease, before, donor, lenders)
     rows, pool_left = dict(before.rows), before.pool_left
-    moves = row_of(lease, amount)
+    moves = row_at_basis(lease, amount, lenders.capacity, lenders.basis)
     takes = vector_of(moves, lenders.capacity) or {}
     _check_borrower(lease, rows.get(borrower), moves, lenders.capacity)
     if lease.from_ == lenders.pool:
@@ -155,7 +155,7 @@ def lend(lease: Lease, before: Lending, lenders: Lenders) -> Lending:
     elif borrower in rows:
         rows[borrower] = moved(rows[borrower], moves, lenders.capacity)
     else:
-        rows[borrower] = row_at_basis(lease, amount, lenders.capacity, lenders.basis)
+        rows[borrower] = moves
     touched = {key: rows[key] for key in (donor, borrower) if key in rows}
     return Lending(rows, pool_left, (*before.given, Given(lease, amount)), (*before.after, touched))
 
@@ -190,10 +190,10 @@ def _amount(lease: Lease, before: Lending, donor: str, lenders: Lenders) -> int:
     floor = lenders.floors.get(donor, {})
 
     def can_give(amount: int) -> bool:
-        moves = row_of(lease, amount)
+        moves = row_at_basis(lease, amount, lenders.capacity, lenders.basis)
         if lease.from_ == lenders.pool:
             takes = vector_of(moves, lenders.capacity)
-            return takes is not None and fits(takes, before.pool_left)
+            return bool(takes) and fits(takes or {}, before.pool_left)
         return row is not None and _keeps_floor(row, moves, floor, lenders.capacity)
 
     if can_give(lease.count):
@@ -210,7 +210,7 @@ def _amount(lease: Lease, before: Lending, donor: str, lenders: Lenders) -> int:
 def _keeps_floor(row: ComputeQuotaResource, moves: ComputeQuotaResource, floor: Vector, capacity: TypeCapacity) -> bool:
     """Say whether the row has what is to be moved, and keeps its floor in each resource of it."""
     has, takes = vector_of(row, capacity), vector_of(moves, capacity)
-    if has is None or takes is None:
+    if has is None or not takes:
         return False  # nobody knows what an instance of the type is
     return fits(takes, has) and all(has[r] - n >= floor.get(r, 0) for r, n in takes.items() if n)
 

@@ -15,7 +15,7 @@ from taskgov.allocation.parts import ACCELERATOR, Vector, is_in_parts, need, row
 from taskgov.allocation.plan import Reason
 from taskgov.allocation.sources import Amounts, Cause, Trail, amounts_in
 from taskgov.allocation.standing import TeamPromise, today_rows
-from taskgov.allocation.units import row_of, vector_of
+from taskgov.allocation.units import row_at_basis, vector_of
 from taskgov.allocation.wording import capacity_words
 from taskgov.hyperpod.instance_types import MIG_SLICES_PER_GPU
 from taskgov.hyperpod.model import ComputeQuotaResource
@@ -70,7 +70,7 @@ def _tell(
     """Tell what promises leave, what leases moved of it, and what is no whole unit."""
     trail, stands = Trail().to(_amounts(left, row, capacity), Cause.POOL, words), dict(left)
     for given in lending.given:
-        takes = vector_of(row_of(given.lease, given.amount), capacity) or {}
+        takes = vector_of(row_at_basis(given.lease, given.amount, capacity, capacity.basis), capacity) or {}
         for resource in stands:
             stands[resource] += given.side_of(team) * takes.get(resource, 0)
         trail = trail.to(_amounts(stands, row, capacity), Cause.LEASE, given.words(team))

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.parts import ACCELERATOR, Vector, add, is_in_parts, row_key, row_of_parts
-from taskgov.allocation.units import row_of, vector_of
+from taskgov.allocation.units import row_at_basis, row_of, vector_of
 from taskgov.hyperpod.instance_types import MIG_SLICES_PER_GPU
 from taskgov.hyperpod.model import AcceleratorPartition, ComputeQuotaConfig, ComputeQuotaResource
 from taskgov.policy.measured import Measured
@@ -26,10 +26,12 @@ def without_leases(config: ComputeQuotaConfig, net: Net, capacities: Mapping[str
     # What was lent is put back first: a row that lent all that it had borrowed has nothing left to take off.
     for place, count in sorted(net.items(), key=lambda item: item[1] > 0):
         measured = Measured.at(place)
-        amount = row_of(measured, abs(count))
+        capacity = capacities.get(measured.instance_type)
+        amount = (
+            row_at_basis(measured, abs(count), capacity, capacity.basis) if capacity else row_of(measured, abs(count))
+        )
         row = rows.get(row_key(amount))
         if row is not None:
-            capacity = capacities.get(measured.instance_type)
             rows[row_key(amount)] = moved(row, amount, capacity, out=count > 0)
         elif count < 0:
             rows[row_key(amount)] = amount
@@ -42,14 +44,14 @@ def moved(
 ) -> ComputeQuotaResource:
     """Return the row with `amount` more, or, with `out`, with so much less; nothing falls below zero.
 
-    `amount` is in one unit (see `taskgov.allocation.units.row_of`). Where the numbers of the type are not known, only
-    whole instances can be moved: other rows are returned as they are.
+    `amount` is in one unit (see `taskgov.allocation.units.row_at_basis`). Where the numbers of the type are not known,
+    only whole instances can be moved: other rows are returned as they are.
     """
     sign = -1 if out else 1
     if not is_in_parts(row) and not is_in_parts(amount):
         return row.model_copy(update={"count": max((row.count or 0) + sign * (amount.count or 0), 0)})
     if row.accelerator_partition is not None and amount.accelerator_partition is not None:
-        return _partitions_moved(row, amount.accelerator_partition, capacity, sign)
+        return _partitions_moved(row, amount, amount.accelerator_partition, capacity, sign)
     had, more = vector_of(row, capacity), vector_of(amount, capacity)
     if had is None or more is None:
         return row
@@ -84,14 +86,17 @@ def _in_its_units(
 
 
 def _partitions_moved(
-    row: ComputeQuotaResource, partition: AcceleratorPartition, capacity: TypeCapacity | None, sign: int
+    row: ComputeQuotaResource,
+    amount: ComputeQuotaResource,
+    partition: AcceleratorPartition,
+    capacity: TypeCapacity | None,
+    sign: int,
 ) -> ComputeQuotaResource:
     """Move slices of the row's own profile, with their part of the vCPUs and the memory that the row states."""
     has = row.accelerator_partition
     count = 0 if has is None else has.count
     slices = max(count + sign * partition.count, 0)
-    alone = ComputeQuotaResource(instance_type=row.instance_type, accelerator_partition=partition)
-    brings = vector_of(alone, capacity) or {}
+    brings = vector_of(amount, capacity) or {}
     stated = {"vcpu": Fraction(brings.get(CPU, 0), 1000), "memory_in_gib": Fraction(brings.get(MEMORY, 0), GIBIBYTE)}
     parts = {
         name: _as_kept(max(Fraction(str(getattr(row, name))) + sign * number, Fraction(0)))
