@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from taskgov.allocation.goals import wanted_goals
+from taskgov.allocation.leases import Given
 from taskgov.allocation.partial import hold_back
 from taskgov.allocation.standing import sort_out
 from taskgov.hyperpod.model import ComputeQuotaTarget
@@ -162,6 +163,24 @@ def test_a_lease_moves_in_full_beside_what_is_cut() -> None:
     applied = {team: record(team, rows, leased={}) for team, rows in stands.items()}
     held = a_world(stands, wanted, {G5: 16}, leases=[a_lease(4)], applied=applied).held_back()
     assert counts_of(held) == {"a": 8, "b": 5}
+
+
+@pytest.mark.parametrize("began", ["before", "now"])
+def test_half_way_a_quota_with_a_lease_is_written_as_a_whole_or_not_at_all(began: str) -> None:
+    """A path from 12 to 2 was broken off at 10; a lease of 4 to b was there before it, or begins with it."""
+    lends = began == "before"
+    stands = {"a": [row(Count=10)], "b": [row(Count=4)]}
+    wanted = {"a": [row(Count=2)], "b": [row(Count=4 if lends else 8)]}
+    applied = {
+        team: record(team, rows, leased={G5: -4} if lends and team == "a" else {}) for team, rows in stands.items()
+    }
+    world = a_world(stands, wanted, {G5: 20}, leases=[] if lends else [a_lease(4, to="b", source="a")], applied=applied)
+    goals = [replace(each, before=as_config([row(Count=12)])) if each.team == "a" else each for each in world.goals()]
+    given = [Given(each, each.count) for each in world.leases]
+    there = world.snapshot
+    assert there.policy is not None
+    held = hold_back(there, there.policy, goals, given, world.capacities)
+    assert counts_of(held)["a"] == 10
 
 
 def test_a_lease_alone_is_not_limited() -> None:
