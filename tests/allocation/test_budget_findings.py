@@ -66,6 +66,10 @@ class TestRecordsOfEarlierVersions:
 
 SAID = {
     "the plan stops it": (world(sharing(200), used=100), "; this plan stops its borrowing until the period ends."),
+    "the plan stops it when more than the budget is used": (
+        world(sharing(200), used=130),
+        "(130 %, threshold 100 %); this plan stops its borrowing until the period ends.",
+    ),
     "it is stopped": (written(world(sharing(200)), 100), "; borrowing is stopped until the period ends."),
     "a quota that says nothing borrows": (
         world(None, used=100),
