@@ -316,7 +316,7 @@ OFFER = {"cpu": 188_160, "memory": 1945 * 2**30, "nvidia.com/gpu": 8}
 @pytest.mark.parametrize("donor", ["b", "shared-pool"])
 def test_a_donor_can_lend_all_that_it_has_at_the_basis_allocatable(unit: str, donor: str) -> None:
     count = 16 if unit == "accelerators" else 2
-    teams = [share(name, 50, P5, unit=unit) for name in ("a", "b") if name == "a" or name == donor]
+    teams = [share(name, 50, P5, unit=unit) for name in ("a", "b") if name in {"a", donor}]
     policy = document(*teams, leases=[lease("a", donor, count, unit=unit)], capacity={"basis": "allocatable"})
     each = snapshot(policy, nodes(4, P5, allocatable=OFFER))
     plan, found = planned(each)

@@ -101,7 +101,8 @@ def _one_team(facts: Facts, team: str, name: str, rows: Mapping[RowKey, Trail], 
         return
     left = list(lent)
     for key, source in told:
-        found = next((each for each in left if _is_of(team, key, dict(source.amounts), each, numbers)), None)
+        moved = _comparable(facts, source.amounts)
+        found = next((each for each in left if _is_of(team, key, moved, each, numbers)), None)
         if found is None:
             yield f"{team} {name}: the source {source.because!r} moves {_said(source.amounts)}, which no lease does"
         else:
@@ -110,6 +111,13 @@ def _one_team(facts: Facts, team: str, name: str, rows: Mapping[RowKey, Trail], 
     for each in left:
         if team != facts.pool and not unwritten:
             yield f"{team} {name}: the lease of {each.amount} at {place_of(each.lease)} is not among its sources"
+
+
+def _comparable(facts: Facts, moved: Mapping[str, Fraction]) -> dict[str, Fraction]:
+    """Leave out vCPUs and memory at basis `allocatable`: what machines offer differs."""
+    policy = facts.snapshot.policy
+    offered = policy is not None and policy.capacity.basis == "allocatable"
+    return {unit: amount for unit, amount in moved.items() if not (offered and unit in {"VCpu", "MemoryInGiB"})}
 
 
 def _is_of(team: str, key: RowKey, moved: Given, lent: Lent, numbers: Numbers) -> bool:
