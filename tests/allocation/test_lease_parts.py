@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from taskgov.allocation.capacity import count_capacity
 from taskgov.allocation.plan import Plan
 from taskgov.allocation.planner import plan_quotas, row_sources
-from taskgov.allocation.sources import amounts_in
+from taskgov.allocation.sources import Cause, amounts_in
 from taskgov.allocation.transfer import without_leases
 from taskgov.allocation.wording import said
 from taskgov.hyperpod.instance_types import InstanceTypeTable
@@ -328,3 +329,14 @@ def test_nodes_that_offer_nothing_yet_are_no_pool_to_lease_from() -> None:
     policy = document(share("a", 10, P5), leases=[lease("a", "shared-pool", 1)], capacity={"basis": "allocatable"})
     [refused] = [each for each in planned(snapshot(policy, nodes(3, P5)))[0].findings if each.code == "lease-refused"]
     assert refused.because.endswith("the shared pool has no 1 of ml.p5.48xlarge left; it can give none.")
+
+
+def test_what_was_lent_before_parts_are_borrowed_is_told() -> None:
+    """The only instance is lent, and then vCPUs come: the promise and the first lease are told in parts."""
+    each = world(lease("a", "b", 1), lease("b", "a", 48, unit="vcpu", start=NOW), a={"Count": 1}, b={"Count": 1})
+    [trail] = row_sources(each)["b"].values()
+    assert [(source.cause, source.amounts["VCpu"]) for source in trail.sources] == [
+        (Cause.PROMISE, Fraction(192)),
+        (Cause.LEASE, Fraction(-192)),
+        (Cause.LEASE, Fraction(48)),
+    ]

@@ -5,13 +5,19 @@ from typing import Any
 
 import pytest
 
+from taskgov.allocation.capacity import count_capacity
+from taskgov.allocation.holding import Holding
 from taskgov.allocation.lease_book import lease_book
 from taskgov.allocation.leases import LeaseState
+from taskgov.allocation.plan import Reason
 from taskgov.allocation.planner import plan_quotas, row_sources
-from taskgov.allocation.sources import Cause
+from taskgov.allocation.sources import Cause, Trail, amounts_in
+from taskgov.hyperpod.instance_types import InstanceTypeTable
+from taskgov.hyperpod.model import AcceleratorPartition, ComputeQuotaResource
+from taskgov.policy.document import CapacityRules
 from taskgov.snapshot.model import Snapshot
 from tests.allocation.test_lease_parts import lease
-from tests.allocation.world import P5, document, fixed, nodes, quota, row, snapshot
+from tests.allocation.world import NOW, P5, document, fixed, nodes, quota, row, snapshot
 
 UNKNOWN = "ml.z9.4xlarge"
 Shown = list[tuple[str, float, float]]
@@ -71,3 +77,22 @@ def test_a_lease_is_not_active_while_no_wave_can_write_it() -> None:
     world = without_room(leases=[lease("cat", "ant", 1, UNKNOWN)])
     [entry] = lease_book(world)
     assert entry.state is LeaseState.PLANNED
+
+
+def test_slices_stay_slices_where_a_row_is_spelled_out() -> None:
+    """A limit may write a row of slices with its vCPUs and memory: the share in it is told in slices, too."""
+    profile = "mig-1g.10gb"
+
+    def slices(count: int, **parts: float) -> ComputeQuotaResource:
+        partition = AcceleratorPartition(type=profile, count=count)
+        return ComputeQuotaResource(instance_type=P5, accelerator_partition=partition).model_copy(update=parts)
+
+    capacity = count_capacity(nodes(1, P5), CapacityRules(), NOW, InstanceTypeTable())[P5]
+    share = Holding("ant", slices(8), Reason.SHARE, "", lambda: Trail().to(slices(8), Cause.SHARE, ""))
+    limited = slices(6, vcpu=20.0, memory_in_gib=200.0)
+    trail = share.moved_to(limited, Cause.LIMIT, "", capacity).tell()
+    assert [(source.cause, source.amounts[profile]) for source in trail.sources] == [
+        (Cause.SHARE, Fraction(8)),
+        (Cause.LIMIT, Fraction(-2)),
+    ]
+    assert trail.amounts == amounts_in(limited)

@@ -102,7 +102,9 @@ def _one_team(facts: Facts, team: str, name: str, rows: Mapping[RowKey, Trail], 
     left = list(lent)
     for key, source in told:
         moved = _comparable(facts, source.amounts)
-        found = next((each for each in left if _is_of(team, key, moved, each, numbers)), None)
+        # Whole vCPUs and GiB are made of fractions again where a limit changes the units of the row again.
+        rounded = 1 + any(each.cause is Cause.LIMIT for each in rows[key].sources)
+        found = next((each for each in left if _is_of(team, key, moved, each, numbers, rounded)), None)
         if found is None:
             yield f"{team} {name}: the source {source.because!r} moves {_said(source.amounts)}, which no lease does"
         else:
@@ -120,14 +122,14 @@ def _comparable(facts: Facts, moved: Mapping[str, Fraction]) -> dict[str, Fracti
     return {unit: amount for unit, amount in moved.items() if not (offered and unit in {"VCpu", "MemoryInGiB"})}
 
 
-def _is_of(team: str, key: RowKey, moved: Given, lent: Lent, numbers: Numbers) -> bool:
+def _is_of(team: str, key: RowKey, moved: Given, lent: Lent, numbers: Numbers, rounded: int) -> bool:
     """Say whether amounts of a row can be what a lease moves: each as the lease brings it, rounded to whole units."""
     sign = 1 if lent.lease.to == team else -1
     # At one thread per core vCPUs count as the machines run them, or as the type has them.
     readings = [brings(place_of(lent.lease), lent.amount, numbers, running=running) for running in (True, False)]
     return any(
         all(
-            abs(sign * amount - _wanted(unit, key, lent, numbers, brought)) <= _rounding(unit)
+            abs(sign * amount - _wanted(unit, key, lent, numbers, brought)) <= rounded * _rounding(unit)
             for unit, amount in moved.items()
         )
         for brought in readings

@@ -56,7 +56,12 @@ def table_failures(facts: Facts, account: Account) -> Iterator[str]:
         for quota in quotas:
             for (instance_type, _), row in rows_of(quota).items():
                 held.setdefault((team, instance_type), []).append(row)
-    single = {team for team, quotas in quotas_by_team(account.quotas.values()).items() if len(quotas) == 1}
+    # A line may also be about a row that ends beside others, or about another quota of the team.
+    single = {
+        team
+        for team, quotas in quotas_by_team(account.quotas.values()).items()
+        if len(quotas) == 1 and not _ended(facts, team, rows_of(quotas[0]))
+    }
     lines: dict[tuple[str, str], list[tuple[str, Fraction]]] = {}
     for line in facts.plan.allocations:
         after = line.unit, exact(line.after)
@@ -72,6 +77,12 @@ def table_failures(facts: Facts, account: Account) -> Iterator[str]:
         for row in rows:
             if not any(row.get(unit, Fraction(0)) == after for unit, after in told):
                 yield f"{team} {instance_type}: no line of the table is about {_said(row)}"
+
+
+def _ended(facts: Facts, team: str, rows: Mapping[RowKey, Given]) -> set[RowKey]:
+    """Return the rows that a team had and that it has no longer."""
+    standing = quotas_by_team(facts.snapshot.quotas).get(team, [])
+    return {key for quota in standing for key in rows_of(quota)} - rows.keys()
 
 
 def _said(row: Given) -> str:

@@ -1,13 +1,18 @@
 """What one team is to have in one row of its quota: what the allocation says, before it becomes a quota."""
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Final
 
 from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.parts import row_of_parts
 from taskgov.allocation.plan import Reason
-from taskgov.allocation.sources import Cause, Tell, Trail, amounts_in
+from taskgov.allocation.sources import Amounts, Cause, Tell, Trail, amounts_in
 from taskgov.allocation.units import vector_of
 from taskgov.hyperpod.model import ComputeQuotaResource
+
+FIELDS: Final = {"Count": "count", "Accelerators": "accelerators", "VCpu": "vcpu", "MemoryInGiB": "memory_in_gib"}
+"""Unit of a row -> its field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +33,25 @@ class Holding:
         trail, before, after = self.tell(), amounts_in(self.row), amounts_in(row)
         if before and after and before.keys() != after.keys():
             # The units change: what was said before is said again in parts. A row of nothing has no units.
-            spelled = row_of_parts(row.instance_type, vector_of(self.row, capacity) or {})
-            trail = trail.restated(amounts_in(spelled))
+            trail = _in_parts(trail, self.row, capacity)
         return trail.to(row, cause, because)
+
+
+def _in_parts(trail: Trail, row: ComputeQuotaResource, capacity: TypeCapacity) -> Trail:
+    """Return the trail of a row in parts; where it comes to nothing, by what one of its units is."""
+    unit = next((unit for unit, amount in trail.amounts.items() if amount), None)
+    if unit is not None:
+        return trail.restated(unit, trail.amounts[unit], _parts_of(row, capacity))
+    unit = next((unit for source in trail.sources for unit in source.amounts if unit in FIELDS), None)
+    if unit is None:
+        return Trail()
+    one = ComputeQuotaResource(instance_type=row.instance_type).model_copy(update={FIELDS[unit]: 1})
+    return trail.restated(unit, Fraction(1), _parts_of(one, capacity))
+
+
+def _parts_of(row: ComputeQuotaResource, capacity: TypeCapacity) -> Amounts:
+    """Return what a row gives, every part spelled out; slices of GPUs stay slices."""
+    spelled = row_of_parts(row.instance_type, vector_of(row, capacity) or {})
+    if row.accelerator_partition is not None:
+        spelled = spelled.model_copy(update={"accelerators": None, "accelerator_partition": row.accelerator_partition})
+    return amounts_in(spelled)

@@ -78,16 +78,12 @@ class Trail:
         }
         return Trail((*self.sources, Source(cause, moved, because))) if moved else self
 
-    def restated(self, end: Amounts) -> "Trail":
-        """Return the same sources in the units of `end`, which says the same as they do, in other units."""
-        stands = self.amounts
-        main = next((unit for unit, amount in stands.items() if amount), None)
-        if main is None:
-            return Trail()
-        parts = ((source, source.amounts.get(main, Fraction(0)) / stands[main]) for source in self.sources)
+    def restated(self, unit: str, amount: Fraction, end: Amounts) -> "Trail":
+        """Return the same sources in other units: `amount` of `unit`, which is not 0, is `end` in them."""
+        parts = ((source, source.amounts.get(unit, Fraction(0)) / amount) for source in self.sources)
         return Trail(
             tuple(
-                Source(source.cause, {unit: amount * part for unit, amount in end.items()}, source.because)
+                Source(source.cause, {name: value * part for name, value in end.items()}, source.because)
                 for source, part in parts
                 if part
             )
