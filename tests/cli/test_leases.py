@@ -64,6 +64,13 @@ def test_a_lease_that_the_donor_could_not_give_is_refused_with_the_reason(policy
     assert "the donor team-b has 1 ml.g5.8xlarge, and cannot give 2" in refused["refused"]
 
 
+def test_a_lease_that_is_refused_at_the_moment_gives_nothing(policy: str, snapshot: str) -> None:
+    at = f"{NOON + timedelta(hours=2):%Y-%m-%dT%H:%M:%S}"
+    result = CliRunner().invoke(app, ["lease", "check", "-p", policy, "-s", snapshot, "--at", at, "--json"])
+    found = [(each["state"], each["given"]) for each in json.loads(result.stdout)]
+    assert found == [("ended", None), ("refused", None)]
+
+
 def test_leases_that_can_all_be_given_are_well(policy: str, snapshot: str) -> None:
     Path(policy).write_text(DOCUMENT.replace("from: team-b", "from: shared-pool"))
     result = CliRunner().invoke(app, ["lease", "check", "--policy", policy, "--snapshot", snapshot])

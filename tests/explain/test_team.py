@@ -9,6 +9,7 @@ from pydantic_core import to_json
 from taskgov.explain.find import UnknownNameError
 from taskgov.explain.team import TeamExplanation, explain_team
 from taskgov.policy.document import PolicyDocument
+from tests.allocation.world import P5, document, fixed, nodes, row, snapshot
 from tests.support.golden import assert_golden
 from tests.support.lab import G5, Lab
 from tests.support.memory import CLUSTER_ARN
@@ -32,6 +33,24 @@ def governed(*, nodes: int = 10, **sections: Any) -> Lab:
         }
     )
     return lab.submit("team-a", "a-own", pods=5).submit("team-b", "b-own", pods=2)
+
+
+def test_each_unit_of_a_row_has_a_sentence_with_its_own_numbers() -> None:
+    lease = {
+        "to": "team-a",
+        "from": "shared-pool",
+        "instanceType": P5,
+        "count": 2,
+        "unit": "accelerators",
+        "start": "2026-11-20T09:00Z",
+        "end": "2026-11-21T09:00Z",
+        "reason": "deadline",
+    }
+    policy = document(fixed("team-a", row(P5, Count=1)), leases=[lease])
+    told = [line.because.partition(",")[0] for line in explain_team(snapshot(policy, nodes(4, P5)), "team-a").quotas]
+    assert told == [
+        f"team-a 0 -> {number} {P5}: promised 1" for number in ("10 Accelerators", "240 VCpu", "2560 MemoryInGiB")
+    ]
 
 
 def sources(answer: TeamExplanation) -> list[tuple[float, str]]:

@@ -136,12 +136,8 @@ def team_shown(answer: TeamExplanation) -> Iterator[RenderableType]:
 
 
 def _why_quota(lines: Iterable[QuotaLine]) -> Iterator[tuple[str, ...]]:
-    """Give the rows of the table; a sentence that holds for several units of a row is said once."""
-    said = ""
     for each in lines:
-        numbers = (said_number(each.before), said_number(each.after))
-        yield (each.instance_type, each.unit, *numbers, "" if each.because == said else each.because)
-        said = each.because
+        yield each.instance_type, each.unit, said_number(each.before), said_number(each.after), each.because
 
 
 def _signed(amount: float) -> str:

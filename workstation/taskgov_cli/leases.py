@@ -73,8 +73,9 @@ def checked_in(snapshot: Snapshot, lease: Lease, now: datetime) -> LeaseEntry:
         return entry
     then = replace(snapshot, taken_at=max(now, lease.start))
     planned = next((each for each in lease_book(then) if _same(each, entry)), entry)
-    because, given = planned.because, planned.given
-    return replace(entry, because=because, given=given)
+    is_refused = entry.state is LeaseState.ACTIVE and planned.state is LeaseState.REFUSED
+    state = LeaseState.REFUSED if is_refused else entry.state
+    return replace(entry, state=state, because=planned.because, given=planned.given)
 
 
 def _same(one: LeaseEntry, other: LeaseEntry) -> bool:

@@ -13,7 +13,7 @@ from taskgov.allocation.plan import Plan, TeamAllocation
 from taskgov.allocation.planner import plan_quotas, row_sources
 from taskgov.allocation.sources import Cause, Trail
 from taskgov.allocation.standing import today_rows
-from taskgov.allocation.wording import capacity_words, value_in
+from taskgov.allocation.wording import capacity_words, said_number, value_in
 from taskgov.audit.report_standing import Loan, Standing, TeamStanding, standing_of
 from taskgov.explain.amounts import words
 from taskgov.explain.find import UnknownNameError, nearest
@@ -124,12 +124,19 @@ def _quota_lines(snapshot: Snapshot, plan: Plan, team: str) -> Iterator[QuotaLin
         for unit, after in trail.amounts.items():
             line = next((each for each in lines if each.unit in {unit, profile}), lines[0])
             before = line.before if line.unit == unit else _today(snapshot, team, (instance_type, profile), unit)
-            sources = tuple(_sources(trail, unit))
-            yield _quota_line(plan, replace(line, unit=unit, before=before, after=_number(after)), sources)
+            because = line.because if line.unit == unit else _in_unit(line, unit, before, _number(after))
+            in_unit = replace(line, unit=unit, before=before, after=_number(after), because=because)
+            yield _quota_line(plan, in_unit, tuple(_sources(trail, unit)))
     kept = {key[0] for key in trails}
     for line in told:
         if line.instance_type not in kept:
             yield _quota_line(plan, line, ())
+
+
+def _in_unit(line: TeamAllocation, unit: str, before: float, after: float) -> str:
+    """Return the sentence of a row with the numbers of another unit of it."""
+    _, _, why = line.because.partition(": ")
+    return f"{line.team} {said_number(before)} -> {said_number(after)} {unit} {line.instance_type}: {why}"
 
 
 def _quota_line(plan: Plan, line: TeamAllocation, sources: tuple[Source, ...]) -> QuotaLine:
