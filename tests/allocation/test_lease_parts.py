@@ -17,7 +17,7 @@ from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ComputeQuotaConfig
 from taskgov.policy.document import CapacityRules
 from taskgov.snapshot.model import AppliedQuota, Snapshot
-from tests.allocation.world import G5, NOW, P5, applied, document, fixed, nodes, row, share, snapshot
+from tests.allocation.world import C5, G5, NOW, P5, applied, document, fixed, nodes, quota, row, share, snapshot
 
 HOUR = timedelta(hours=1)
 MIG = "mig-1g.10gb"
@@ -340,3 +340,12 @@ def test_what_was_lent_before_parts_are_borrowed_is_told() -> None:
         (Cause.LEASE, Fraction(-192)),
         (Cause.LEASE, Fraction(48)),
     ]
+
+
+def test_what_a_lease_left_written_out_is_no_other_number_when_it_is_over() -> None:
+    """A row of vCPUs that lent and got back stays written out; nothing is written, and no number changes."""
+    policy = document({"name": "a", "share": [{"instanceType": C5, "weight": 1, "unit": "vcpu"}]}, pool=False)
+    stands = quota("a", row(C5, Accelerators=0, VCpu=16, MemoryInGiB=32))
+    plan = plan_quotas(snapshot(policy, nodes(2, C5), [stands]), mode="apply")
+    assert plan.changes == ()
+    assert [(line.unit, line.before, line.after) for line in plan.allocations] == [("VCpu", 16, 16)]

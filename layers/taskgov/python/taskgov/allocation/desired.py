@@ -181,7 +181,11 @@ class Wishes:
         if holding is None:
             because = "the document promises none"
             yield self._line(promise.team, before or zero, zero, Reason.POLICY_CHANGED, because)
-        elif before is None or (ended := _ended_unit(before, holding.row)) is None:
+        elif (
+            before is None
+            or self._is_spelled_out(before, holding.row)
+            or (ended := _ended_unit(before, holding.row)) is None
+        ):
             reason = self._reason(promise, name, before, holding)
             yield self._line(promise.team, before or zero, holding.row, reason, holding.because)
         else:
@@ -190,6 +194,13 @@ class Wishes:
             yield self._line(promise.team, before, zero, reason, "the promise is written in another unit", ended)
             line = self._line(promise.team, before, holding.row, reason, holding.because)
             yield replace(line, gpus_before=0)
+
+    def _is_spelled_out(self, before: ComputeQuotaResource, row: ComputeQuotaResource) -> bool:
+        """Say whether `before` holds what the row does, with more of it written out: that is no other unit."""
+        capacity = self._capacities.get(row.instance_type)
+        taken = [need(each, capacity.resources) for each in (before, row)] if capacity else [None]
+        same = all(value_in(before, amount.unit) == amount.value for amount in given_amounts(row))
+        return same and taken[0] is not None and taken[0] == taken[-1]
 
     def _line(
         self,
