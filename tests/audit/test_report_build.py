@@ -16,7 +16,7 @@ from taskgov.audit.trend import Earlier
 from taskgov.findings import Finding, Severity
 from taskgov.hyperpod.model import Switch
 from taskgov.snapshot.model import QuotaEdit, Snapshot
-from tests.allocation.world import document, fixed, row
+from tests.allocation.world import applied, document, fixed, row
 from tests.support.clusters import G5, GPU, GovernedCluster
 from tests.support.memory import NOON
 from tests.support.plans import plan_of, update
@@ -149,6 +149,18 @@ def test_leases_that_hold_are_told_beside_the_quotas_that_they_are_part_of() -> 
     assert line(report, "team-a").leased == 1
     assert report_from_json(report_json(report)) == report
     assert "+1 leased" in report_html(report).decode()
+
+
+def test_a_lease_of_a_part_is_told_in_its_unit_beside_the_bar_too() -> None:
+    named = {"to": "team-a", "from": "team-b", "instanceType": G5, "count": 1, "unit": "accelerators"}
+    lease = named | {"reason": "deadline", "start": NOON - timedelta(hours=1), "end": NOON + timedelta(hours=1)}
+    teams = (fixed("team-a", row(G5, Accelerators=1)), fixed("team-b", row(G5, Accelerators=1)))
+    policy = document(*teams, pool=False, leases=[lease])
+    written = GovernedCluster().with_nodes(2).with_team("team-a", 2).with_team("team-b", 0)
+    snapshot = replace(written.snapshot(), policy=policy)
+    report = report_of(applied(snapshot, plan_quotas(snapshot, mode="apply")))
+    assert line(report, "team-a").leased_words == "+1 accelerators"
+    assert "+1 accelerators leased</span>" in report_html(report).decode()
 
 
 def test_a_report_of_before_leases_were_told_can_still_be_read() -> None:
