@@ -1,3 +1,4 @@
+from dataclasses import FrozenInstanceError
 from fractions import Fraction
 from itertools import permutations
 
@@ -50,6 +51,12 @@ def test_floors_beyond_the_total_are_refused_with_the_numbers() -> None:
 def test_a_party_that_contradicts_itself_is_refused(party: Party) -> None:
     with pytest.raises(ValueError, match=r"^a: weight"):
         divide(9, [party])
+
+
+def test_a_party_does_not_change_once_it_is_made() -> None:
+    party = Party("a", 1)
+    with pytest.raises(FrozenInstanceError):
+        party.weight = 2  # type: ignore[misc]
 
 
 @st.composite

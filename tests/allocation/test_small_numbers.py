@@ -10,7 +10,7 @@ import pytest
 from taskgov.allocation.capacity import count_capacity
 from taskgov.allocation.planner import plan_quotas
 from taskgov.allocation.wording import said_number
-from taskgov.allocation.writes import _difference, _Sums
+from taskgov.allocation.writes import _difference, _greater, _Sums
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ClusterSchedulerConfig, ComputeQuota
 from taskgov.policy.document import CapacityRules, PolicyDocument
@@ -72,6 +72,12 @@ def test_a_shared_pool_that_is_closed_is_neither_written_nor_made_anew(
 def test_what_a_write_moves_is_what_is_there_after_it_less_what_was_there() -> None:
     gpu, cpu, memory = (G5, "gpu"), (G5, "cpu"), (G5, "memory")
     assert _difference({cpu: 4, memory: 2}, {gpu: 1, memory: 2}) == {gpu: 1, cpu: -4}
+
+
+def test_the_greater_of_nothing_and_nothing_is_nothing() -> None:
+    gpu, cpu = (G5, "gpu"), (G5, "cpu")
+    assert _greater({gpu: 0}, {cpu: 0}) == {gpu: 0, cpu: 0}
+    assert _greater({gpu: 3, cpu: 1}, {gpu: 2, cpu: 4}) == {gpu: 3, cpu: 4}
 
 
 def test_names_of_new_quotas_are_numbered_one_after_another() -> None:
