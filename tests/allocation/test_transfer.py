@@ -4,15 +4,18 @@ from typing import Any
 
 import pytest
 
+from taskgov.allocation.capacity import count_capacity
 from taskgov.allocation.leases import Given
 from taskgov.allocation.set_aside import said_leases
 from taskgov.allocation.transfer import moved, without_leases
+from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaResource
+from taskgov.policy.document import CapacityBasis, CapacityRules
 from taskgov.policy.measured import Lease
 from tests.allocation.limits_world import UNKNOWN
 from tests.allocation.test_leases import lease
 from tests.allocation.test_units import capacity
-from tests.allocation.world import C5, G5, P5, config, row
+from tests.allocation.world import C5, G5, NOW, P5, config, nodes, row
 
 MIG = "mig-1g.10gb"
 
@@ -73,6 +76,15 @@ def test_of_a_type_that_nobody_knows_whole_instances_move_and_nothing_else() -> 
         parts = resource(UNKNOWN, Accelerators=2)
         assert moved(parts, resource(UNKNOWN, Accelerators=1), known) == parts
         assert moved(resource(UNKNOWN, Count=2), resource(UNKNOWN, Accelerators=1), known).count == 2
+
+
+def test_machines_that_tell_accelerators_alone_bring_nothing_else() -> None:
+    rules = CapacityRules(basis=CapacityBasis.ALLOCATABLE)
+    machines = nodes(2, P5, allocatable={"nvidia.com/gpu": 8})
+    [there] = count_capacity(machines, rules, NOW, InstanceTypeTable()).values()
+    had = resource(Accelerators=8, VCpu=5.5, MemoryInGiB=100.5)
+    becomes = moved(had, resource(Count=1), there)
+    assert becomes.to_api() == row(P5, Accelerators=16, VCpu=5.5, MemoryInGiB=100.5)
 
 
 CAPACITIES = {P5: capacity(), C5: capacity(C5)}
