@@ -268,14 +268,14 @@ def test_what_slices_leave_to_the_shared_pool_is_rounded_down_to_whole_accelerat
     assert trail.sources[-1].because == "what is left over is no whole unit"
 
 
-def test_a_trail_is_said_again_in_other_units_by_the_unit_that_it_has_most_to_say_in() -> None:
+def test_a_trail_is_said_again_in_other_units() -> None:
     first, second = (
         Source(Cause.PROMISE, {"VCpu": Fraction(0), "Count": Fraction(4)}, "promised"),
         Source(Cause.SHORTAGE, {"Count": Fraction(-1)}, "short"),
     )
-    again = Trail((first, second)).restated({"Accelerators": Fraction(24)})
+    again = Trail((first, second)).restated("Count", Fraction(3), {"Accelerators": Fraction(24)})
     assert told(again) == ["promise 32 Accelerators: promised", "shortage -8 Accelerators: short"]
 
 
 def test_nothing_is_nothing_in_all_units() -> None:
-    assert Trail().restated({"Accelerators": Fraction(0)}) == Trail()
+    assert Trail().restated("Count", Fraction(3), {"Accelerators": Fraction(0)}) == Trail()
