@@ -78,7 +78,10 @@ def draw_leases(
         begun, length = draw.pick(MOMENTS)
         start = NOW + timedelta(hours=begun)
         measured = {"instanceType": instance_type, **_unit(draw, machines, instance_type)}
-        if "acceleratorPartitionType" in measured and draw.chance(0.7):
+        profile = _profile_of(next((team for team in teams if team["name"] == donor), {}), instance_type)
+        if profile and draw.chance(0.7):
+            measured |= {"unit": "acceleratorPartition", "acceleratorPartitionType": profile}
+        elif "acceleratorPartitionType" in measured and draw.chance(0.7):
             measured = {"instanceType": instance_type}
         lease = {
             **measured,
@@ -100,6 +103,15 @@ def _has_promise(team: Mapping[str, Any], instance_type: str) -> bool:
     mine = (row for row in rows if row["InstanceType"] == instance_type)
     some = [row for row in mine if any(amount for name, amount in row.items() if name != "InstanceType")]
     return bool(some) or any(share["instanceType"] == instance_type for share in team.get("share", ()))
+
+
+def _profile_of(team: Mapping[str, Any], instance_type: str) -> str:
+    """Return the MIG profile of which a team has slices of a type; empty where it has none."""
+    rows = team.get("quota", {}).get("ComputeQuotaResources", ())
+    mine = (row for row in rows if row["InstanceType"] == instance_type)
+    fixed = [row["AcceleratorPartition"]["Type"] for row in mine if "AcceleratorPartition" in row]
+    shares = [share for share in team.get("share", ()) if share["instanceType"] == instance_type]
+    return next(iter([*fixed, *(share.get("acceleratorPartitionType", "") for share in shares)]), "")
 
 
 def _unit(draw: Draw, machines: Machines, instance_type: str) -> dict[str, Any]:
