@@ -57,6 +57,7 @@ WHOLE = {
     ),
     "percentages that sum to less leave the rest": (percents(33.3, 33.3), 300, ["100", "99"]),
     "a third written as 33.33 is one of three": (percents(33.33), 3, ["1"]),
+    "a third written as 33.32 is less than one of three": (percents(33.32), 3, ["0"]),
     "two thirds written as 33.33 each are one of three each": (percents(33.33, 33.33), 3, ["1", "1"]),
     "a sixth written as 16.66 is 50 of 300": (percents(16.66), 300, ["50"]),
     "less than a hundredth of a percent is not much of many": (percents(33.33), 6000, ["1999"]),
