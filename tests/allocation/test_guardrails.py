@@ -106,6 +106,12 @@ def test_what_was_stopped_and_what_would_let_it_through_is_said() -> None:
     assert plan.changes[0].guardrails == (verdict,)
 
 
+def test_a_minimum_that_is_known_says_the_numbers_and_no_more() -> None:
+    [verdict] = failed(plan_quotas(shrinking(5, minimumQuota={"team-a": 6}), mode="apply"))
+    assert verdict.because == "team-a would have 5 accelerators, 6 is its minimum."
+    assert verdict.remedy == "lower guardrails.minimumQuota.team-a, or bring nodes back"
+
+
 def test_an_increase_that_was_stopped_says_what_would_let_it_through() -> None:
     plan = plan_quotas(shrinking(11, maxIncreasePercent=25), mode="apply")
     [verdict] = failed(plan)

@@ -122,7 +122,14 @@ def test_accelerators_that_rows_of_an_unknown_type_name_are_known() -> None:
 )
 def test_a_minimum_says_no_when_an_unknown_type_falls(before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
     world = unknown_type(before, after, minimumQuota={"a": 1})
-    assert stopped_by(world) == ["minimum-quota"]
+    [verdict] = failed(plan_quotas(world, mode="apply"))
+    assert verdict.guardrail == "minimum-quota"
+    assert verdict.because == (
+        f"a would have 0 accelerators, 1 is its minimum. How many {UNKNOWN} has is not known, and counts as none."
+    )
+    assert (
+        verdict.remedy == f"add {UNKNOWN} to instanceTypes in the policy document, or lower guardrails.minimumQuota.a"
+    )
     assert stopped_by(unknown_type(after, before, minimumQuota={"a": 1})) == []
     safe = quota("a", before, row(P5, Count=2))
     assert world.policy is not None
