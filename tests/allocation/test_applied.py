@@ -2,7 +2,10 @@
 
 from dataclasses import replace
 
+import pytest
+
 from taskgov.allocation.applied import remember
+from taskgov.hyperpod.model import SchedulerConfig
 from taskgov.snapshot.model import AppliedQuota, PastQuota
 from tests.allocation.world import NOW, minutes
 from tests.support.plans import instances, low_write, second_write, target, update
@@ -35,3 +38,10 @@ def test_a_low_write_began_from_what_stood_before_the_plan() -> None:
     last = remember(second_write(1, "a", "id-a", 1, 3), kept, quota_id="id-a", version=3, plan_id="p", now=NOW)
     assert last.began_from is None
     assert [past.config for past in last.history or ()] == [instances(4)]
+
+
+def test_nothing_is_kept_of_a_write_without_a_quota_or_without_a_team() -> None:
+    whole = update(0, "a", "id-a", 4, 2)
+    for change in (replace(whole, after=SchedulerConfig()), replace(whole, target_after=None)):
+        with pytest.raises(ValueError, match="is not the change of a quota"):
+            remember(change, None, quota_id="id-a", version=2, plan_id="p", now=NOW)

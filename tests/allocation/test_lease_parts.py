@@ -17,7 +17,6 @@ from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ComputeQuotaConfig
 from taskgov.policy.document import CapacityRules
 from taskgov.snapshot.model import AppliedQuota, Snapshot
-from tests.allocation.limits_world import UNKNOWN
 from tests.allocation.world import C5, G5, NOW, P5, applied, document, fixed, nodes, quota, row, share, snapshot
 
 HOUR = timedelta(hours=1)
@@ -350,15 +349,3 @@ def test_what_a_lease_left_written_out_is_no_other_number_when_it_is_over() -> N
     plan = plan_quotas(snapshot(policy, nodes(2, C5), [stands]), mode="apply")
     assert plan.changes == ()
     assert [(line.unit, line.before, line.after) for line in plan.allocations] == [("VCpu", 16, 16)]
-
-
-@pytest.mark.parametrize(
-    ("holds", "unit"), [({"Accelerators": 6}, {}), ({"Count": 6}, GPUS), ({"Accelerators": 6}, GPUS)], ids=str
-)
-def test_of_a_type_that_nobody_knows_no_parts_are_lent(holds: dict[str, Any], unit: dict[str, Any]) -> None:
-    teams = [fixed(name, row(UNKNOWN, **holds)) for name in "ab"]
-    held = [quota(name, row(UNKNOWN, **holds)) for name in "ab"]
-    policy = document(*teams, leases=[lease("a", "b", 1, UNKNOWN, **unit)], pool=False)
-    plan = plan_quotas(snapshot(policy, nodes(12, UNKNOWN), held), mode="apply")
-    assert "lease-refused" in [finding.code for finding in plan.findings]
-    assert plan.changes == ()

@@ -139,3 +139,14 @@ def test_however_little_moves_it_is_given_or_taken(before: dict[str, Any], after
     machines = nodes(2, before["InstanceType"])
     made = _Sums(count_capacity(machines, CapacityRules(), NOW, InstanceTypeTable()), {}).write(change)
     assert (made.gives, made.takes) == (gives, not gives)
+
+
+def test_slices_that_a_queue_holds_instead_of_a_gpu_are_given_and_the_gpu_is_taken() -> None:
+    """In sevenths of GPUs both come to the same; the write of a weight brings the queue to what the quota says."""
+    says = quota("a", row(P5, Accelerators=1, **REST)).compute_quota_config
+    change = replace(update(0, "a", "id-a", 0, 0), before=says, after=says)
+    there = count_capacity(nodes(1, P5), CapacityRules(), NOW, InstanceTypeTable())
+    slices = {(P5, "nvidia.com/mig-1g.10gb"): 7, (P5, "nvidia.com/gpu"): -1}
+    drifted, as_said = (_Sums(there, drifts).write(change) for drifts in ({"id-a": slices}, {}))
+    assert (drifted.gives, drifted.takes) == (True, True)
+    assert (as_said.gives, as_said.takes) == (False, False)

@@ -6,6 +6,7 @@ import pytest
 
 from taskgov.allocation.capacity import count_capacity
 from taskgov.allocation.leases import Given
+from taskgov.allocation.planner import plan_quotas
 from taskgov.allocation.set_aside import said_leases
 from taskgov.allocation.transfer import moved, without_leases
 from taskgov.hyperpod.instance_types import InstanceTypeTable
@@ -15,8 +16,9 @@ from taskgov.policy.measured import Lease
 from tests.allocation.limits_world import UNKNOWN
 from tests.allocation.test_leases import lease
 from tests.allocation.test_units import capacity
-from tests.allocation.world import C5, G5, NOW, P5, config, nodes, row
+from tests.allocation.world import C5, G5, NOW, P5, config, document, fixed, nodes, quota, row, snapshot
 
+GPUS = {"unit": "accelerators"}
 MIG = "mig-1g.10gb"
 
 
@@ -122,3 +124,15 @@ def test_leases_that_are_there_as_before_are_named_once_however_many_they_move()
     assert said_leases("team-a", P5, [], {f"{P5} accelerators": 3}) == (
         "3 accelerators leased from others before set aside"
     )
+
+
+@pytest.mark.parametrize(
+    ("holds", "unit"), [({"Accelerators": 6}, {}), ({"Count": 6}, GPUS), ({"Accelerators": 6}, GPUS)], ids=str
+)
+def test_of_a_type_that_nobody_knows_no_parts_are_lent(holds: dict[str, Any], unit: dict[str, Any]) -> None:
+    teams = [fixed(name, row(UNKNOWN, **holds)) for name in "ab"]
+    held = [quota(name, row(UNKNOWN, **holds)) for name in "ab"]
+    given = {**lease("a", "b", instanceType=UNKNOWN), **unit}
+    plan = plan_quotas(snapshot(document(*teams, leases=[given], pool=False), nodes(12, UNKNOWN), held), mode="apply")
+    assert "lease-refused" in [finding.code for finding in plan.findings]
+    assert plan.changes == ()
