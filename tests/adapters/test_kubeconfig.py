@@ -1,8 +1,11 @@
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from werkzeug.serving import make_server
+from werkzeug.wrappers import Response
 
 from taskgov.adapters.kubernetes import KubeconfigConnections
 from taskgov.errors import NotFoundError, UpstreamError
@@ -57,3 +60,34 @@ def test_an_unknown_context_is_told(tmp_path: Path) -> None:
     path = a_kubeconfig(tmp_path, ml="https://ml.test")
     with pytest.raises(UpstreamError, match="nobody"):
         KubeconfigConnections(path, "nobody").open(CLUSTER)
+
+
+@pytest.mark.parametrize(
+    ("method", "failures", "expected"),
+    [("PATCH", 2, 200), ("GET", 5, 200), ("GET", 6, 500), ("POST", 1, 500)],
+)
+def test_a_webhook_that_does_not_answer_is_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, failures: int, expected: int
+) -> None:
+    monkeypatch.setattr("urllib3.util.retry.time.sleep", lambda _seconds: None)
+    asked: list[str] = []
+
+    def answer(environ: dict[str, Any], start_response: Any) -> Any:
+        asked.append(environ["REQUEST_METHOD"])
+        status = 500 if len(asked) <= failures else 200
+        return Response(b"{}", status=status, content_type="application/json")(environ, start_response)
+
+    server = make_server("127.0.0.1", 0, answer)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        path = a_kubeconfig(tmp_path, ml=f"http://127.0.0.1:{server.port}")
+        with KubeconfigConnections(path).open(CLUSTER) as api:
+            response = api.call_api(*api.param_serialize(method, "/api", body={}))
+            response.read()
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    assert response.status == expected
+    assert asked == [method] * min(failures + 1, 6 if method != "POST" else 1)

@@ -50,6 +50,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], int, dict[str, Any]]] = {
     ),
     "vCPUs of a row of vCPUs": ({"VCpu": 24.5}, {"VCpu": 8}, -1, {"VCpu": 16.5}),
     "memory of a row of memory": ({"MemoryInGiB": 24.5}, {"MemoryInGiB": 8}, 1, {"MemoryInGiB": 32.5}),
+    "whole GiB of seven digits": ({"MemoryInGiB": 1234567.0}, {"MemoryInGiB": 1024}, 1, {"MemoryInGiB": 1235591.0}),
     "accelerators out of instances": ({"Count": 2}, {"Accelerators": 3}, -1, ALL_OF_13),
     "slices": (slices(3), slices(2), 1, slices(5)),
     "slices out": (slices(3), slices(2), -1, slices(1)),

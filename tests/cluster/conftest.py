@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -102,11 +103,14 @@ class GivenCluster:
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Give the cluster; what was started for it is stopped at the end."""
     if given := os.environ.get(GIVEN):
-        yield GivenCluster(Path(given))
+        given_cluster = GivenCluster(Path(given))
+        with closing(given_cluster.kube):
+            yield given_cluster
         return
     plane = ControlPlane(binaries(), tmp_path_factory.mktemp("control-plane"))
     try:
-        yield OwnCluster(plane, plane.start())
+        with closing(plane.start()) as kube:
+            yield OwnCluster(plane, kube)
     finally:
         plane.stop()
 

@@ -7,6 +7,7 @@ import time
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
+import urllib3
 from kubernetes import client, config, dynamic
 
 if TYPE_CHECKING:
@@ -17,6 +18,18 @@ Object = dict[str, Any]
 FIELD_MANAGER: Final = "taskgov"
 PATIENCE_SECONDS: Final = 20
 KUEUE: Final = "kueue.x-k8s.io/v1beta2"
+NOT_NOW: Final = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.INTERNAL_SERVER_ERROR, HTTPStatus.SERVICE_UNAVAILABLE)
+"""Answers of a busy machine. A webhook that did not answer in time is a 500; nothing was stored."""
+RETRIES: Final = urllib3.Retry(
+    total=None,
+    connect=2,
+    read=2,
+    status=6,
+    status_forcelist=NOT_NOW,
+    allowed_methods=None,
+    raise_on_status=False,
+    backoff_factor=0.2,
+)
 
 
 class Kube:
@@ -28,8 +41,13 @@ class Kube:
         configuration = client.Configuration()
         config.load_kube_config(str(kubeconfig), client_configuration=configuration)
         configuration.proxy = None
+        configuration.retries = RETRIES
         self._api = client.ApiClient(configuration)
-        self._dynamic = dynamic.DynamicClient(self._api)
+        try:
+            self._dynamic = dynamic.DynamicClient(self._api)
+        except BaseException:
+            self.close()  # nobody else can: there is no object yet
+            raise
 
     def close(self) -> None:
         """Give the connections back."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import ssl
 import time
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -64,8 +65,8 @@ def test_readers_read_what_decisions_use_and_nothing_else(own: OwnCluster) -> No
     assert "node-1" in [one["metadata"]["name"] for one in reader.nodes(ANY)]
     objects = reader.kueue_objects(ANY)
     assert len(objects.cluster_queues) == len(objects.local_queues) == len(objects.resource_flavors) == 1
-    with pytest.raises(ApiException, match="cannot list resource"):
-        Kube(kubeconfig).list("v1", "Secret")
+    with closing(Kube(kubeconfig)) as kube, pytest.raises(ApiException, match="cannot list resource"):
+        kube.list("v1", "Secret")
     stranger = KubernetesReader(KubeconfigConnections(str(own.kubeconfig("stranger", "nobody")), "test"))
     with pytest.raises(UpstreamError, match="cannot list resource"):
         stranger.nodes(ANY)
@@ -177,7 +178,7 @@ def test_a_presigned_token_is_good_for_15_minutes_and_renewed_before(own: OwnClu
     def header_of(api: ApiClient) -> str:
         return str(api.param_serialize("GET", "/api/v1/nodes", auth_settings=["BearerToken"])[2]["authorization"])
 
-    with eks(own, clock).open(ANY) as api:
+    with pool, eks(own, clock).open(ANY) as api:
         first = header_of(api)
         assert status(first) == 200
         assert authenticator.reviewed[-1] == "read-snapshot"

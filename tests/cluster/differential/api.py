@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kubernetes import client, config
 
+from tests.cluster.kube import RETRIES
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
@@ -53,6 +55,7 @@ class Api:
         config.load_kube_config(str(kubeconfig), client_configuration=configuration)
         configuration.proxy = None
         configuration.connection_pool_maxsize = CONNECTIONS
+        configuration.retries = RETRIES
         self._client = client.ApiClient(configuration)
 
     def close(self) -> None:

@@ -3,14 +3,22 @@
 `aws eks update-kubeconfig` names a cluster by its ARN, so the ARN finds its context; another one can be named.
 """
 
-from typing import Any
+from http import HTTPStatus
+from typing import Any, Final
 
+import urllib3
 from kubernetes import client, config
 from kubernetes.config.config_exception import ConfigException
 
 from taskgov.adapters.kubernetes.connection import CONNECT_RETRIES
 from taskgov.errors import NotFoundError, UpstreamError
 from taskgov.ports import ClusterAccess
+
+STATUS_RETRIES: Final = 5
+RETRIED: Final = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.INTERNAL_SERVER_ERROR, HTTPStatus.SERVICE_UNAVAILABLE)
+"""A throttled request, and one whose admission webhook did not answer (a 500, and nothing is stored)."""
+REPEATABLE: Final = ("GET", "PUT", "PATCH", "DELETE")
+"""Methods that may be sent twice; every PATCH here is a server-side apply."""
 
 
 class KubeconfigConnections:
@@ -37,7 +45,17 @@ class KubeconfigConnections:
             config.load_kube_config(self._path, context, configuration, persist_config=False)
         except ConfigException as error:
             raise UpstreamError(f"kubeconfig: {error}") from error
-        configuration.retries = CONNECT_RETRIES
+        # No state machine stands behind a person's machine to try again.
+        configuration.retries = urllib3.Retry(
+            total=None,
+            connect=CONNECT_RETRIES,
+            read=CONNECT_RETRIES,
+            status=STATUS_RETRIES,
+            status_forcelist=RETRIED,
+            allowed_methods=REPEATABLE,
+            raise_on_status=False,
+            backoff_factor=0.2,
+        )
         return client.ApiClient(configuration)
 
     def _context_of(self, cluster: ClusterAccess) -> str:
