@@ -20,7 +20,7 @@ from taskgov.hyperpod.model import (
     SchedulerConfig,
 )
 from taskgov.ports import RunRecord, StateStore
-from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, PastQuota, QuotaEdit
+from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, PastQuota, QuotaEdit, RefusalError, RefusedWrite
 from tests.support.memory import CLUSTER_ARN, NOON, InMemoryState
 
 OTHER_ARN = CLUSTER_ARN[:-1] + "m"
@@ -39,6 +39,19 @@ APPLIED = AppliedQuota(
     sharing_within_budget=ResourceSharingConfig(),
 )
 EDIT = QuotaEdit("quota0000001", "arn:aws:iam::111122223333:user/ana", NOON, "UpdateComputeQuota")
+REFUSED = RefusedWrite(
+    subject="team-a/gpus",
+    name="gpus",
+    team="team-a",
+    kind="update-quota",
+    resource_id="quota0000001",
+    version=3,
+    wanted="a" * 64,
+    error=RefusalError.LIMIT_REACHED,
+    because="you have reached the limit",
+    plan_id="plan-1",
+    at=NOON,
+)
 
 
 class Lockable:
@@ -140,6 +153,24 @@ def test_what_was_last_written_to_the_cluster_policy_is_remembered(store: StateS
         store.record_policy(CLUSTER_ARN, AppliedPolicy("scheduler001", version, config, "plan-1", NOON))
     assert store.applied_policy(CLUSTER_ARN) == AppliedPolicy("scheduler001", 2, config, "plan-1", NOON)
     assert store.applied_quotas(CLUSTER_ARN) == ()
+
+
+def test_what_was_refused_last_is_what_is_remembered_of_a_subject(store: StateStore) -> None:
+    newer = replace(REFUSED, version=4, error=RefusalError.FAILED_TO_SETTLE)
+    policy = replace(REFUSED, subject="cluster policy", team="", kind="create-scheduler-config", resource_id=None)
+    for refused in (REFUSED, policy, newer):
+        store.record_refusal(CLUSTER_ARN, refused)
+    assert store.refusals(CLUSTER_ARN) == (policy, newer)
+    assert store.refusals(OTHER_ARN) == ()
+
+
+def test_a_refusal_that_was_forgotten_is_gone(store: StateStore) -> None:
+    store.record_refusal(CLUSTER_ARN, REFUSED)
+    store.forget_refusal(CLUSTER_ARN, "team-b/gpus")
+    store.forget_refusal(OTHER_ARN, REFUSED.subject)
+    assert store.refusals(CLUSTER_ARN) == (REFUSED,)
+    store.forget_refusal(CLUSTER_ARN, REFUSED.subject)
+    assert store.refusals(CLUSTER_ARN) == ()
 
 
 def test_an_edit_that_arrives_late_does_not_replace_a_newer_one(store: StateStore) -> None:

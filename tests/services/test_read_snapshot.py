@@ -10,6 +10,7 @@ from taskgov.errors import InvalidRequestError
 from taskgov.services.read_snapshot import ReadSnapshot
 from taskgov.services.take_snapshot import TakeSnapshot
 from taskgov.snapshot.codec import snapshot_from_json
+from taskgov.snapshot.model import RefusalError, RefusedWrite
 from tests.support.memory import (
     CLUSTER_ARN,
     NOON,
@@ -82,6 +83,14 @@ def test_a_snapshot_holds_what_every_side_says(world: World) -> None:
     assert snapshot.policy is not None
     assert snapshot.policy.teams[0].share[0].percent == 50
     assert snapshot.policy_version
+
+
+def test_a_snapshot_holds_the_writes_that_were_refused(world: World) -> None:
+    refused = RefusedWrite(
+        "team-a/team-a", "team-a", "team-a", "update-quota", "q", 1, "", RefusalError.VALIDATION, "no", "plan-1", NOON
+    )
+    world.state.record_refusal(CLUSTER_ARN, refused)
+    assert snapshot_from_json(world.documents.get(world.read().snapshot)).refusals == (refused,)
 
 
 def test_the_generation_is_the_one_before_anything_was_read(world: World) -> None:

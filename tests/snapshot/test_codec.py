@@ -17,10 +17,26 @@ from taskgov.snapshot.model import (
     ObservedUse,
     PastQuota,
     QuotaEdit,
+    RefusalError,
+    RefusedWrite,
     Snapshot,
     Taint,
 )
 from tests.allocation.world import NOW, document, fixed, nodes, quota, row, share, snapshot
+
+REFUSED = RefusedWrite(
+    subject="team-a/gpus",
+    name="gpus",
+    team="team-a",
+    kind="update-quota",
+    resource_id="id-team-a",
+    version=1,
+    wanted="digest",
+    error=RefusalError.LIMIT_REACHED,
+    because="the limit is reached",
+    plan_id="plan-1",
+    at=NOW,
+)
 
 
 def full() -> Snapshot:
@@ -57,6 +73,7 @@ def full() -> Snapshot:
         observed_use=(ObservedUse("a", "ml.g5.8xlarge", 168, 1.5),),
         budget_use=(BudgetUse("a", NOW, 12.5),),
         stopped=None,
+        refusals=(REFUSED,),
     )
     group = InstanceGroup("workers", (GroupInstanceType("ml.g5.8xlarge", threads_per_core=1),))
     world = replace(world, cluster=replace(world.cluster, instance_groups=(group,)))
@@ -74,6 +91,12 @@ def test_a_snapshot_of_before_instance_groups_were_read_has_none_and_keeps_its_d
     read = snapshot_from_json(before)
     assert read.cluster.instance_groups == ()
     assert snapshot_to_json(read) == before
+
+
+def test_a_snapshot_of_before_refusals_were_recorded_has_none_and_keeps_its_digest() -> None:
+    before = snapshot_to_json(replace(full(), refusals=()))
+    assert b"refusals" not in before
+    assert snapshot_to_json(snapshot_from_json(before)) == before
 
 
 def test_the_same_snapshot_gives_the_same_bytes() -> None:

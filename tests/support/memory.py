@@ -16,7 +16,14 @@ from taskgov.hyperpod.model import (
     SchedulerConfig,
 )
 from taskgov.ports import ClusterAccess, Dirty, Measurement, PolicyText, RunRecord, Written
-from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, KubernetesObject, KueueObjects, QuotaEdit
+from taskgov.snapshot.model import (
+    AppliedPolicy,
+    AppliedQuota,
+    KubernetesObject,
+    KueueObjects,
+    QuotaEdit,
+    RefusedWrite,
+)
 
 CLUSTER_ARN = "arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghijkl"
 EKS_ARN = "arn:aws:eks:us-east-1:111122223333:cluster/ml-eks"
@@ -243,6 +250,7 @@ class InMemoryState:
     applied: dict[tuple[str, str], AppliedQuota] = field(default_factory=dict)
     policies: dict[str, AppliedPolicy] = field(default_factory=dict)
     edited: dict[tuple[str, str], QuotaEdit] = field(default_factory=dict)
+    refused: dict[tuple[str, str], RefusedWrite] = field(default_factory=dict)
     runs: list[RunRecord] = field(default_factory=list)
     counted: dict[tuple[str, str], str | None] = field(default_factory=dict)
     stopped: bool | None = False
@@ -291,6 +299,15 @@ class InMemoryState:
         known = self.edited.get((cluster_arn, edit.compute_quota_id))
         if known is None or known.at <= edit.at:
             self.edited[cluster_arn, edit.compute_quota_id] = edit
+
+    def refusals(self, cluster_arn: str) -> tuple[RefusedWrite, ...]:
+        return tuple(self.refused[key] for key in sorted(self.refused) if key[0] == cluster_arn)
+
+    def record_refusal(self, cluster_arn: str, refused: RefusedWrite) -> None:
+        self.refused[cluster_arn, refused.subject] = refused
+
+    def forget_refusal(self, cluster_arn: str, subject: str) -> None:
+        self.refused.pop((cluster_arn, subject), None)
 
     def record_run(self, record: RunRecord) -> None:
         self.runs.append(record)

@@ -13,7 +13,7 @@ from taskgov.hyperpod.model import (
     ComputeQuotaTarget,
     SchedulerConfig,
 )
-from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, KubernetesObject, KueueObjects, QuotaEdit
+from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, KubernetesObject, KueueObjects, QuotaEdit, RefusedWrite
 
 
 class Clock(Protocol):
@@ -226,6 +226,18 @@ class StateStore(Protocol):
 
     def record_edit(self, cluster_arn: str, edit: QuotaEdit) -> None:
         """Keep who changed a quota by hand."""
+        ...
+
+    def refusals(self, cluster_arn: str) -> tuple[RefusedWrite, ...]:
+        """Return the writes that were refused, by subject."""
+        ...
+
+    def record_refusal(self, cluster_arn: str, refused: RefusedWrite) -> None:
+        """Keep a write that was refused, in place of an earlier one of its subject."""
+        ...
+
+    def forget_refusal(self, cluster_arn: str, subject: str) -> None:
+        """Let the writes of a subject be asked for again; nothing happens when none was refused."""
         ...
 
     def record_run(self, record: RunRecord) -> None:

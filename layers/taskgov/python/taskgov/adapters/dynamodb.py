@@ -15,18 +15,21 @@ from taskgov.adapters.errors import translated
 from taskgov.contracts.steps import Cause
 from taskgov.errors import ConflictError, GovernanceError, LockLostError, UpstreamError
 from taskgov.ports import Dirty, RunRecord
-from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, QuotaEdit
+from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, QuotaEdit, RefusedWrite
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table as DynamoDBTable
 
 APPLIED = TypeAdapter(AppliedQuota)
 POLICY = TypeAdapter(AppliedPolicy)
+REFUSED = TypeAdapter(RefusedWrite)
 Record = TypeVar("Record")
 RUN_DAYS = 400
 """Records of runs are kept a little longer than a year, for yearly reviews."""
 ONCE_DAYS = 30
 """Longer than what is counted once can come again: preemptions of the last day, notices of the day."""
+REFUSED_DAYS = 2
+"""Longer than a refusal stands in the way of its change (`taskgov.allocation.refusals.STANDS_FOR`)."""
 
 
 class Table:
@@ -137,6 +140,20 @@ class Table:
         except ConflictError:
             return  # a newer edit is on record
 
+    def refusals(self, cluster_arn: str) -> tuple[RefusedWrite, ...]:
+        """Return the writes that were refused, by subject."""
+        return tuple(_record(REFUSED, item) for item in self._items(cluster_arn, "REFUSED#"))
+
+    def record_refusal(self, cluster_arn: str, refused: RefusedWrite) -> None:
+        """Keep a write that was refused, in place of an earlier one of its subject."""
+        key, record = _refused(cluster_arn, refused.subject), REFUSED.dump_json(refused).decode()
+        self._put({**key, "record": record, "expiresAt": _expiry(refused.at, REFUSED_DAYS)})
+
+    def forget_refusal(self, cluster_arn: str, subject: str) -> None:
+        """Let the writes of a subject be asked for again."""
+        with translated(f"forget the refused write of {subject}"):
+            self._table.delete_item(Key=_refused(cluster_arn, subject))
+
     def record_run(self, record: RunRecord) -> None:
         """Keep the record of a run."""
         fields = {
@@ -208,6 +225,10 @@ class Table:
 
 def _once(cluster_arn: str, identity: str) -> dict[str, str]:
     return {"pk": f"CLUSTER#{cluster_arn}", "sk": f"ONCE#{identity}"}
+
+
+def _refused(cluster_arn: str, subject: str) -> dict[str, str]:
+    return {"pk": f"CLUSTER#{cluster_arn}", "sk": f"REFUSED#{subject}"}
 
 
 def _state(cluster_arn: str) -> dict[str, str]:

@@ -21,7 +21,7 @@ DEFAULT_BORROW_LIMIT = 50
 
 def is_same_config(one: ComputeQuotaConfig, other: ComputeQuotaConfig) -> bool:
     """Tell whether two quota configurations mean the same: order of instance types and unwritten defaults aside."""
-    return _spelled_out(one) == _spelled_out(other)
+    return spelled_out(one) == spelled_out(other)
 
 
 def is_same_target(one: ComputeQuotaTarget, other: ComputeQuotaTarget) -> bool:
@@ -34,7 +34,8 @@ def is_same_scheduler_config(one: SchedulerConfig, other: SchedulerConfig) -> bo
     return _policy_spelled_out(one) == _policy_spelled_out(other)
 
 
-def _spelled_out(config: ComputeQuotaConfig) -> ComputeQuotaConfig:
+def spelled_out(config: ComputeQuotaConfig) -> ComputeQuotaConfig:
+    """Return the configuration with its defaults written out and its rows in order: the same for the same meaning."""
     return ComputeQuotaConfig(
         compute_quota_resources=_in_order(config.compute_quota_resources),
         resource_sharing_config=_sharing_spelled_out(config.resource_sharing_config or ResourceSharingConfig()),

@@ -51,6 +51,7 @@ class TakeSnapshot:
             edits=self.state.edits(facts.arn),
             stopped=self.state.stop_switch(),
             applied_policy=self.state.applied_policy(facts.arn),
+            refusals=self.state.refusals(facts.arn),
         )
         return with_use(snapshot, UseHistory(self.documents).read(facts.name))
 

@@ -7,6 +7,7 @@ amounts are integers in the units of `taskgov.quantities` (cpu in milli, memory 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from taskgov.findings import Finding
@@ -174,6 +175,41 @@ class AppliedPolicy:
     at: datetime
 
 
+class RefusalError(StrEnum):
+    """Why a write was refused for good: stable tokens."""
+
+    LIMIT_REACHED = "limit-reached"
+    VALIDATION = "validation"
+    NOT_FOUND = "not-found"
+    ACCESS_DENIED = "access-denied"
+    FAILED_TO_SETTLE = "failed-to-settle"
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedWrite:
+    """A write that the service refused for good, or that settled as failed: it is not asked for again for a while."""
+
+    subject: str
+    """What it was to write, as `taskgov.allocation.plan.Change.subject`."""
+    name: str
+    """The name of the quota or of the cluster policy."""
+    team: str
+    """The team of the quota; empty for the cluster policy."""
+    kind: str
+    """The value of its `taskgov.allocation.plan.ChangeKind`."""
+    resource_id: str | None
+    """None for a creation."""
+    version: int | None
+    """The version that it was made from; None for a creation."""
+    wanted: str
+    """Digest of what the plan wanted the subject to be in the end (`taskgov.allocation.refusals.wanted_of`)."""
+    error: RefusalError
+    because: str
+    """What the service said."""
+    plan_id: str
+    at: datetime
+
+
 @dataclass(frozen=True, slots=True)
 class ObservedUse:
     """What one team used of one instance type at most while it was observed."""
@@ -245,3 +281,5 @@ class Snapshot:
     observed_use: tuple[ObservedUse, ...] = ()
     budget_use: tuple[BudgetUse, ...] = ()
     applied_policy: AppliedPolicy | None = None
+    refusals: tuple[RefusedWrite, ...] = ()
+    """Writes that were refused, by subject; none in a snapshot that was taken before they were recorded."""
