@@ -16,12 +16,13 @@ from taskgov.allocation.parts import add, need, subtract
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from taskgov.allocation.between import Axis, Rows, TypeRows
+    from taskgov.allocation.between import Axis, TypeRows
     from taskgov.allocation.capacity import TypeCapacity
     from taskgov.allocation.goals import Goal
     from taskgov.allocation.limits import Limit
     from taskgov.allocation.movements import Movement, Reckoning
     from taskgov.allocation.parts import Vector
+    from taskgov.allocation.row_numbers import Rows
     from taskgov.hyperpod.model import ComputeQuotaConfig
 
 NOT_GIVEN: Final = "what others do not give yet"

@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime
 
-    from taskgov.allocation.between import Rows
     from taskgov.allocation.capacity import TypeCapacity
     from taskgov.allocation.goals import Goal
     from taskgov.allocation.leases import Given
     from taskgov.allocation.limits import Limit
     from taskgov.allocation.movements import Movement
+    from taskgov.allocation.row_numbers import Rows
     from taskgov.hyperpod.model import ComputeQuota
     from taskgov.policy.document import PolicyDocument
     from taskgov.snapshot.model import Snapshot

@@ -4,42 +4,37 @@
 in which a plan was applied has no changes.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
-from taskgov.allocation.allocate import TypeAllocation, allocate
-from taskgov.allocation.budgets import (
-    borrowing_resumes_at,
-    budget_findings,
-    out_of_budget,
-    said_borrowing,
-    unresumed,
-)
+from taskgov.allocation.budgets import borrowing_resumes_at
 from taskgov.allocation.capacity import TypeCapacity, count_capacity
-from taskgov.allocation.changes import quota_sums
 from taskgov.allocation.codec import changes_sha256, plan_id_of
-from taskgov.allocation.desired import MAX_ROWS, Desired, Wishes
-from taskgov.allocation.goals import deletion_goals, goals_of, wanted_goals
+from taskgov.allocation.deciding import as_written, decide, to_write
+from taskgov.allocation.goals import goals_of
 from taskgov.allocation.guardrails import Judged, judge
-from taskgov.allocation.leases import Given, next_moment
+from taskgov.allocation.leases import next_moment
 from taskgov.allocation.movements import movements
-from taskgov.allocation.overcommitment import overcommitment
-from taskgov.allocation.partial import NEXT_STEP, hold_back
+from taskgov.allocation.partial import NEXT_STEP
 from taskgov.allocation.parts import RowKey
 from taskgov.allocation.path import predicted_path
-from taskgov.allocation.plan import Change, Outcome, Plan, Prediction, TeamAllocation
+from taskgov.allocation.plan import Outcome, Plan, Prediction, TeamAllocation
+from taskgov.allocation.plan_findings import (
+    budgets_found,
+    failed_and_kept,
+    findings_of,
+    left_out_found,
+    without_row,
+)
 from taskgov.allocation.progress import no_progress
 from taskgov.allocation.sources import Cause, Trail
-from taskgov.allocation.standing import IN_FLIGHT, Kept, Standings, sort_out, today_rows
-from taskgov.allocation.waves import Writes
-from taskgov.allocation.writes import in_order, writes
-from taskgov.allocation.written import NEVER_IN_FORCE
-from taskgov.findings import Finding, Severity
+from taskgov.allocation.standing import IN_FLIGHT, today_rows
+from taskgov.allocation.writes import in_order
+from taskgov.findings import Finding
 from taskgov.hyperpod.instance_types import InstanceTypeTable, is_instance_type_name
-from taskgov.hyperpod.model import ComputeQuota
-from taskgov.policy.document import Backend, CapacityRules, Guardrails, OnLimit, PolicyDocument
+from taskgov.policy.document import Backend, CapacityRules, Guardrails, PolicyDocument
 from taskgov.snapshot.codec import snapshot_sha256
 from taskgov.snapshot.model import Snapshot
 
@@ -99,10 +94,10 @@ def row_sources(
     """
     table = _table(snapshot, instance_types)
     capacities = _capacities(snapshot, table)
-    decided = _decided(snapshot, capacities)
-    left_out = _to_write(snapshot, decided, capacities).left_out
+    decided = decide(snapshot, capacities)
+    left_out = to_write(snapshot, decided, capacities).left_out
     found = {
-        each.promise.team: {key: tell() for key, tell in each.tells.items()} for each in _as_written(decided, left_out)
+        each.promise.team: {key: tell() for key, tell in each.tells.items()} for each in as_written(decided, left_out)
     }
     for kept in (*decided.standings.kept, *decided.wanted.kept):
         rows = today_rows(kept.quota).items()
@@ -113,50 +108,16 @@ def row_sources(
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """What every governed quota is to become now, which failed ones are deleted, and when the rest can go on."""
-
-    desired: tuple[Desired, ...]
-    stuck: tuple[ComputeQuota, ...]
-    recheck_at: datetime | None = None
-    kept: tuple[Kept, ...] = ()
-    """Failed quotas that limits do not let go."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Decided:
-    """What quotas are to become, before it is known in which writes."""
-
-    standings: Standings
-    allocations: tuple[TypeAllocation, ...]
-    wishes: Wishes
-    given: tuple[Given, ...]
-    wanted: _Wanted
-
-
-def _decided(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity]) -> _Decided:
-    standings, policy = sort_out(snapshot, capacities), snapshot.policy
-    allocations = [] if policy is None else allocate(snapshot, policy, standings, capacities)
-    wishes = _wishes(snapshot, allocations, capacities)
-    promises = (*standings.promises, *([standings.pool] if standings.pool else []))
-    given = tuple(given for allocation in allocations for given in allocation.given)
-    wanted = _Wanted(tuple(wishes.of(promise) for promise in promises), standings.stuck)
-    if policy is not None and policy.guardrails.on_limit is OnLimit.PARTIAL:
-        wanted = _held_back(snapshot, policy, wanted, wishes, given, capacities)
-    return _Decided(standings, tuple(allocations), wishes, given, wanted)
-
-
 def _work(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity], table: InstanceTypeTable) -> _Work:
-    policy, decided = snapshot.policy, _decided(snapshot, capacities)
+    policy, decided = snapshot.policy, decide(snapshot, capacities)
     standings, wishes, wanted = decided.standings, decided.wishes, decided.wanted
-    to_write = _to_write(snapshot, decided, capacities)
-    waves, prediction = predicted_path(snapshot, to_write, table)
+    planned = to_write(snapshot, decided, capacities)
+    waves, prediction = predicted_path(snapshot, planned, table)
     changes = in_order(waves, prediction)
     lines = tuple(
         sorted(
             (
-                *(line for each in _as_written(decided, to_write.left_out) for line in each.lines),
+                *(line for each in as_written(decided, planned.left_out) for line in each.lines),
                 *(line for kept in (*standings.kept, *wanted.kept) for line in wishes.lines_of_kept(kept)),
             ),
             key=lambda line: (line.instance_type, line.team, line.unit),
@@ -169,67 +130,15 @@ def _work(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity], table: Ins
     judged = judge(snapshot, guardrails, changes, moving, prediction, capacities)
     stalled = no_progress(snapshot, changes)
     findings = (
-        *_findings(snapshot, standings, decided.allocations, capacities),
-        *_without_row(wanted.desired),
-        *map(_failed_and_kept, wanted.kept),
-        *_budgets(snapshot, wanted.desired, standings.kept, to_write.left_out),
-        *_left_out(to_write.left_out, capacities),
+        *findings_of(snapshot, standings, decided.allocations, capacities),
+        *without_row(wanted.desired),
+        *map(failed_and_kept, wanted.kept),
+        *budgets_found(snapshot, wanted.desired, standings.kept, planned.left_out),
+        *left_out_found(planned.left_out, capacities),
         *([stalled] if stalled else []),
     )
     # What has no effect is not tried again by itself.
     return _Work(lines, judged, prediction, findings, None if stalled else wanted.recheck_at)
-
-
-def _to_write(snapshot: Snapshot, decided: _Decided, capacities: Mapping[str, TypeCapacity]) -> Writes:
-    overcommit = snapshot.policy is not None and snapshot.policy.capacity.overcommit_percent > 0
-    return writes(snapshot, decided.wanted.desired, capacities, decided.wanted.stuck, overcommit=overcommit)
-
-
-def _as_written(decided: _Decided, left_out: Iterable[Change]) -> list[Desired]:
-    """Return what quotas are to be; those that no wave can write are as they stand."""
-    teams = {change.team for change in left_out}
-    return [decided.wishes.not_written(each) if each.promise.team in teams else each for each in decided.wanted.desired]
-
-
-def _held_back(
-    snapshot: Snapshot,
-    policy: PolicyDocument,
-    wanted: _Wanted,
-    wishes: Wishes,
-    given: Iterable[Given],
-    capacities: Mapping[str, TypeCapacity],
-) -> _Wanted:
-    """Return what the limits allow of what is wanted now; all of it, to be blocked, where they allow no step."""
-    goals = wanted_goals(snapshot, [(each.promise, each.config) for each in wanted.desired])
-    created_again = {each.promise.failed.compute_quota_id for each in wanted.desired if each.promise.failed}
-    seconds = [quota for quota in wanted.stuck if quota.compute_quota_id not in created_again]
-    held = hold_back(snapshot, policy, (*goals, *deletion_goals(snapshot, seconds)), given, capacities)
-    if not held.moves:
-        return wanted
-    desired, kept = [], []
-    for quota, goal in zip(seconds, held.goals[len(goals) :], strict=True):
-        if quota.status not in NEVER_IN_FORCE and not goal.is_deleted:
-            kept.append(Kept(quota, held.notes[goal.key]))
-    for each, goal in zip(wanted.desired, held.goals, strict=False):
-        failed = each.promise.failed
-        if failed is not None and each.promise.holds is not None and not goal.is_deleted:
-            kept.append(Kept(failed, held.notes[goal.key]))
-        elif goal.key in held.notes:
-            desired.append(wishes.held_back(each, goal.after, held.notes[goal.key]))
-        else:
-            desired.append(each)
-    spared = {each.quota.compute_quota_id for each in kept}
-    stuck = tuple(quota for quota in wanted.stuck if quota.compute_quota_id not in spared)
-    return _Wanted(tuple(desired), stuck, held.recheck_at, tuple(kept))
-
-
-def _wishes(
-    snapshot: Snapshot, allocations: Iterable[TypeAllocation], capacities: Mapping[str, TypeCapacity]
-) -> Wishes:
-    if snapshot.policy is None:
-        return Wishes(allocations, capacities, (), snapshot.taken_at)
-    stopped = out_of_budget(snapshot.policy.budgets, snapshot.budget_use)
-    return Wishes(allocations, capacities, snapshot.policy.leases, snapshot.taken_at, no_borrowing=stopped)
 
 
 def _plan(snapshot: Snapshot, mode: Mode, capacities: Mapping[str, TypeCapacity], work: _Work) -> Plan:
@@ -293,71 +202,6 @@ def _named_types(snapshot: Snapshot, policy: PolicyDocument | None) -> set[str]:
     named = {row.instance_type for config in configs for row in config.compute_quota_resources}
     named |= {share.instance_type for team in policy.teams for share in team.share}
     return named | {lease.instance_type for lease in policy.leases}
-
-
-def _findings(
-    snapshot: Snapshot,
-    standings: Standings,
-    allocations: Iterable[TypeAllocation],
-    capacities: Mapping[str, TypeCapacity],
-) -> tuple[Finding, ...]:
-    violations = [
-        Finding(
-            code="policy-violation",
-            severity=Severity.ERROR,
-            subject=each.path,
-            because=f"{each.value}: {each.rule}",
-            remedy="correct the document",
-            evidence={"value": each.value, "rule": each.rule},
-        )
-        for each in snapshot.policy_violations
-    ]
-    told = [finding for allocation in allocations for finding in allocation.findings]
-    over = overcommitment(quota_sums(snapshot.quotas, capacities), capacities)
-    return (*violations, *snapshot.policy_findings, *standings.findings, *told, *over)
-
-
-def _budgets(
-    snapshot: Snapshot, desired: tuple[Desired, ...], kept: tuple[Kept, ...], left_out: Iterable[Change]
-) -> Iterable[Finding]:
-    if snapshot.policy is not None:
-        budgets, uses = snapshot.policy.budgets, snapshot.budget_use
-        yield from budget_findings(budgets, uses, said_borrowing(desired, kept, left_out))
-        yield from unresumed(snapshot, desired, kept, out_of_budget(budgets, uses))
-
-
-def _without_row(desired: Iterable[Desired]) -> Iterable[Finding]:
-    """Report what a quota cannot hold because it has more instance types than the API takes."""
-    for each in desired:
-        if each.lost:
-            team, types = each.promise.team, ", ".join(each.lost)
-            because = f"{team} has more than {MAX_ROWS} instance types; its quota has nothing of {types}."
-            remedy = "promise these types to other teams, or split the team"
-            yield Finding("too-many-types", Severity.WARNING, team, because, remedy, {"instanceTypes": types})
-
-
-def _failed_and_kept(kept: Kept) -> Finding:
-    """Report a failed quota that limits keep from being deleted and created again."""
-    quota = kept.quota
-    because = f"The quota {quota.name} with status {quota.status} is left as it is: {kept.because}."
-    remedy = "raise the limit, or delete the quota by hand"
-    return Finding("held-back", Severity.WARNING, kept.team, because, remedy, {"quota": quota.name})
-
-
-def _left_out(changes: Iterable[Change], capacities: Mapping[str, TypeCapacity]) -> Iterable[Finding]:
-    """Report the quotas that no wave can write: they stay as they are, with all that they hold."""
-    for change in changes:
-        unknown = sorted(
-            row.instance_type
-            for row in getattr(change.after, "compute_quota_resources", ())
-            if capacities[row.instance_type].resources is None and change.before is not None
-        )
-        code, why, remedy = "no-room", "there is no room for what it would take", "lower the quotas that hold it"
-        if unknown:
-            code, remedy = "unknown-instance-type", f"add {unknown[0]} to instanceTypes in the policy document"
-            why = f"it gives and takes, and parts of {unknown[0]} cannot be split: its numbers are not known"
-        because = f"The quota {change.name} is left as it is: {why}."
-        yield Finding(code, Severity.WARNING, change.team, because, remedy, {"quota": change.name})
 
 
 def _recheck_at(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity], work: _Work) -> datetime | None:

@@ -1,0 +1,81 @@
+"""What a plan reports beside its changes. The list of all findings is in `docs/allocation.md`."""
+
+from collections.abc import Iterable, Mapping
+
+from taskgov.allocation.allocate import TypeAllocation
+from taskgov.allocation.budgets import budget_findings, out_of_budget, said_borrowing, unresumed
+from taskgov.allocation.capacity import TypeCapacity
+from taskgov.allocation.changes import quota_sums
+from taskgov.allocation.desired import MAX_ROWS, Desired
+from taskgov.allocation.overcommitment import overcommitment
+from taskgov.allocation.plan import Change
+from taskgov.allocation.standing import Kept, Standings
+from taskgov.findings import Finding, Severity
+from taskgov.snapshot.model import Snapshot
+
+
+def findings_of(
+    snapshot: Snapshot,
+    standings: Standings,
+    allocations: Iterable[TypeAllocation],
+    capacities: Mapping[str, TypeCapacity],
+) -> tuple[Finding, ...]:
+    """Report what the document breaks, what stands in its way, and what was allocated otherwise than promised."""
+    violations = [
+        Finding(
+            code="policy-violation",
+            severity=Severity.ERROR,
+            subject=each.path,
+            because=f"{each.value}: {each.rule}",
+            remedy="correct the document",
+            evidence={"value": each.value, "rule": each.rule},
+        )
+        for each in snapshot.policy_violations
+    ]
+    told = [finding for allocation in allocations for finding in allocation.findings]
+    over = overcommitment(quota_sums(snapshot.quotas, capacities), capacities)
+    return (*violations, *snapshot.policy_findings, *standings.findings, *told, *over)
+
+
+def budgets_found(
+    snapshot: Snapshot, desired: tuple[Desired, ...], kept: tuple[Kept, ...], left_out: Iterable[Change]
+) -> Iterable[Finding]:
+    """Report how far budgets are used up, and borrowing that does not come back by itself."""
+    if snapshot.policy is not None:
+        budgets, uses = snapshot.policy.budgets, snapshot.budget_use
+        yield from budget_findings(budgets, uses, said_borrowing(desired, kept, left_out))
+        yield from unresumed(snapshot, desired, kept, out_of_budget(budgets, uses))
+
+
+def without_row(desired: Iterable[Desired]) -> Iterable[Finding]:
+    """Report what a quota cannot hold because it has more instance types than the API takes."""
+    for each in desired:
+        if each.lost:
+            team, types = each.promise.team, ", ".join(each.lost)
+            because = f"{team} has more than {MAX_ROWS} instance types; its quota has nothing of {types}."
+            remedy = "promise these types to other teams, or split the team"
+            yield Finding("too-many-types", Severity.WARNING, team, because, remedy, {"instanceTypes": types})
+
+
+def failed_and_kept(kept: Kept) -> Finding:
+    """Report a failed quota that limits keep from being deleted and created again."""
+    quota = kept.quota
+    because = f"The quota {quota.name} with status {quota.status} is left as it is: {kept.because}."
+    remedy = "raise the limit, or delete the quota by hand"
+    return Finding("held-back", Severity.WARNING, kept.team, because, remedy, {"quota": quota.name})
+
+
+def left_out_found(changes: Iterable[Change], capacities: Mapping[str, TypeCapacity]) -> Iterable[Finding]:
+    """Report the quotas that no wave can write: they stay as they are, with all that they hold."""
+    for change in changes:
+        unknown = sorted(
+            row.instance_type
+            for row in getattr(change.after, "compute_quota_resources", ())
+            if capacities[row.instance_type].resources is None and change.before is not None
+        )
+        code, why, remedy = "no-room", "there is no room for what it would take", "lower the quotas that hold it"
+        if unknown:
+            code, remedy = "unknown-instance-type", f"add {unknown[0]} to instanceTypes in the policy document"
+            why = f"it gives and takes, and parts of {unknown[0]} cannot be split: its numbers are not known"
+        because = f"The quota {change.name} is left as it is: {why}."
+        yield Finding(code, Severity.WARNING, change.team, because, remedy, {"quota": change.name})
