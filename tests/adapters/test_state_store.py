@@ -116,15 +116,32 @@ def test_a_lock_that_ran_out_is_no_lock(lockable: Lockable) -> None:
 
 def test_only_the_holder_with_its_own_token_has_the_lock(lockable: Lockable) -> None:
     lockable.take("run-2", token=7)
-    lockable.store.require_lock(CLUSTER_ARN, "run-2", 7)
+    lockable.store.hold_lock(CLUSTER_ARN, "run-2", 7, NOON)
     for owner, token in (("run-1", 7), ("run-2", 6)):
         with pytest.raises(LockLostError):
-            lockable.store.require_lock(CLUSTER_ARN, owner, token)
+            lockable.store.hold_lock(CLUSTER_ARN, owner, token, NOON)
+
+
+def test_holding_the_lock_extends_the_lease_to_five_minutes_from_now(lockable: Lockable) -> None:
+    lockable.take("run-1", token=1, seconds=10)
+    later = NOON + timedelta(seconds=8)
+    lockable.store.hold_lock(CLUSTER_ARN, "run-1", 1, later)
+    for seconds, locked in ((299, True), (300, False)):
+        moment = later + timedelta(seconds=seconds)
+        assert lockable.store.mark_dirty(CLUSTER_ARN, "ml-cluster", CAUSE, moment).locked is locked
+
+
+def test_who_lost_the_lock_does_not_extend_the_lease_of_its_holder(lockable: Lockable) -> None:
+    lockable.take("run-2", token=2, seconds=10)
+    with pytest.raises(LockLostError, match="run-1"):
+        lockable.store.hold_lock(CLUSTER_ARN, "run-1", 1, NOON)
+    later = NOON + timedelta(seconds=11)
+    assert not lockable.store.mark_dirty(CLUSTER_ARN, "ml-cluster", CAUSE, later).locked
 
 
 def test_nobody_holds_the_lock_of_a_cluster_that_was_never_seen(store: StateStore) -> None:
     with pytest.raises(LockLostError):
-        store.require_lock(CLUSTER_ARN, "run-1", 1)
+        store.hold_lock(CLUSTER_ARN, "run-1", 1, NOON)
 
 
 def test_a_quota_leads_to_its_cluster(store: StateStore) -> None:

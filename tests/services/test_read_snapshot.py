@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from taskgov.contracts.steps import Cause, ReadSnapshotRequest
-from taskgov.errors import InvalidRequestError
+from taskgov.errors import InvalidRequestError, LockLostError
+from taskgov.ports import LOCK_SECONDS
 from taskgov.services.read_snapshot import ReadSnapshot
 from taskgov.services.take_snapshot import TakeSnapshot
 from taskgov.snapshot.codec import snapshot_from_json
@@ -150,3 +151,20 @@ def test_a_cluster_that_eks_does_not_orchestrate_is_refused(world: World) -> Non
     world.hyperpod.descriptions = [cluster_description(Orchestrator={"Slurm": {}})]
     with pytest.raises(InvalidRequestError, match="not orchestrated by EKS"):
         world.take("ml-cluster")
+
+
+def test_reading_renews_the_lock_of_its_run_as_long_as_it_reads(world: World) -> None:
+    world.write_policy()
+    world.state.lock[CLUSTER_ARN] = ("run-1", 4, world.clock.now().timestamp() + 10)
+    request = ReadSnapshotRequest(cluster_arn=CLUSTER_ARN, run_id="run-1", lock_owner="run-1", fencing_token=4)
+    ReadSnapshot(world.take, world.documents, world.state)(request)
+    assert world.state.lock[CLUSTER_ARN][2] == world.clock.now().timestamp() + LOCK_SECONDS
+    world.state.lock[CLUSTER_ARN] = ("run-2", 5, world.clock.now().timestamp() + 10)
+    with pytest.raises(LockLostError):
+        ReadSnapshot(world.take, world.documents, world.state)(request)
+
+
+@pytest.mark.parametrize("half", [{"lockOwner": "run-1"}, {"fencingToken": 1}])
+def test_half_a_lock_is_refused(half: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRequestError, match="lockOwner and fencingToken belong together"):
+        ReadSnapshotRequest.parse({"clusterArn": CLUSTER_ARN, "runId": "run-1", **half})

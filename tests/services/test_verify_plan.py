@@ -5,8 +5,10 @@ import pytest
 from taskgov.allocation.codec import plan_to_json
 from taskgov.allocation.plan import Change
 from taskgov.contracts.steps import Direction, VerifyPlanRequest, VerifyPlanResult
+from taskgov.errors import LockLostError
+from taskgov.ports import LOCK_SECONDS
 from taskgov.services.verify_plan import VerifyPlan
-from tests.support.memory import CLUSTER_ARN, InMemoryDocuments, InMemoryHyperPod, InMemoryState
+from tests.support.memory import CLUSTER_ARN, FixedClock, InMemoryDocuments, InMemoryHyperPod, InMemoryState
 from tests.support.plans import creation, deletion, instances, plan_of, policy, policy_change, target, update
 
 
@@ -21,7 +23,7 @@ def verify(hyperpod: InMemoryHyperPod, *changes: Change, direction: Direction = 
     documents = InMemoryDocuments()
     pointer = documents.put("plans/x.json", plan_to_json(plan_of(*changes)), "application/json")
     request = VerifyPlanRequest(cluster_arn=CLUSTER_ARN, plan=pointer, direction=direction)
-    return VerifyPlan(hyperpod, documents, InMemoryState())(request)
+    return VerifyPlan(hyperpod, documents, InMemoryState(), FixedClock())(request)
 
 
 def set_status(hyperpod: InMemoryHyperPod, status: str, reason: str | None = None) -> None:
@@ -100,3 +102,15 @@ def test_what_a_state_cannot_carry_is_cut_and_counted(hyperpod: InMemoryHyperPod
     assert len(result.problems) == 51
     assert result.problems[-1] == "and 10 more"
     assert max(map(len, result.problems)) <= 504
+
+
+def test_verifying_renews_the_lock_of_its_run_and_stops_when_it_is_lost(hyperpod: InMemoryHyperPod) -> None:
+    documents, state, clock = InMemoryDocuments(), InMemoryState(), FixedClock()
+    pointer = documents.put("plans/x.json", plan_to_json(plan_of(CHANGE)), "application/json")
+    request = VerifyPlanRequest(cluster_arn=CLUSTER_ARN, plan=pointer, lock_owner="run-1", fencing_token=4)
+    state.lock[CLUSTER_ARN] = ("run-1", 4, clock.now().timestamp() + 10)
+    VerifyPlan(hyperpod, documents, state, clock)(request)
+    assert state.lock[CLUSTER_ARN][2] == clock.now().timestamp() + LOCK_SECONDS
+    state.lock[CLUSTER_ARN] = ("run-2", 5, clock.now().timestamp() + 10)
+    with pytest.raises(LockLostError):
+        VerifyPlan(hyperpod, documents, state, clock)(request)

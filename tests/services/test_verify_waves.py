@@ -11,7 +11,7 @@ from taskgov.contracts.steps import Direction, VerifyPlanRequest, VerifyPlanResu
 from taskgov.hyperpod.model import ComputeQuota, SchedulerConfig
 from taskgov.services.verify_plan import VerifyPlan
 from taskgov.snapshot.model import AppliedPolicy, AppliedQuota
-from tests.support.memory import CLUSTER_ARN, InMemoryDocuments, InMemoryHyperPod, InMemoryState
+from tests.support.memory import CLUSTER_ARN, FixedClock, InMemoryDocuments, InMemoryHyperPod, InMemoryState
 from tests.support.plans import (
     creation,
     deletion,
@@ -54,7 +54,7 @@ class World:
             direction=Direction.RESTORE if back else Direction.APPLY,
             next=following,
         )
-        return VerifyPlan(self.hyperpod, self.documents, self.state)(request)
+        return VerifyPlan(self.hyperpod, self.documents, self.state, FixedClock())(request)
 
     def set_status(self, quota_id: str, status: str) -> None:
         stored = self.hyperpod.stored

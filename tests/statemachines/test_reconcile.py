@@ -394,7 +394,14 @@ def test_a_change_that_fails_for_good_is_rolled_back_last_written_first(world: W
     assert restored == [2, 1, 0]
     assert (ended.error, ended.cause) == ("rolled-back", f"{error}: as the test says")
     assert world.payloads("VerifyPlan") == [
-        {"clusterArn": CLUSTER, "plan": pointer("plans"), "direction": "restore", "next": -1}
+        {
+            "clusterArn": CLUSTER,
+            "plan": pointer("plans"),
+            "direction": "restore",
+            "next": -1,
+            "lockOwner": world.execution.arn,
+            "fencingToken": 1,
+        }
     ]
     assert world.published() == [("rolled-back", 0)]
     assert "lockOwner" not in world.state()

@@ -15,7 +15,7 @@ from taskgov.hyperpod.model import (
     ComputeQuotaTarget,
     SchedulerConfig,
 )
-from taskgov.ports import ClusterAccess, Dirty, Measurement, PolicyText, RunRecord, Written
+from taskgov.ports import LOCK_SECONDS, ClusterAccess, Dirty, Measurement, PolicyText, RunRecord, Written
 from taskgov.snapshot.model import (
     AppliedPolicy,
     AppliedQuota,
@@ -263,10 +263,11 @@ class InMemoryState:
     def generation(self, cluster_arn: str) -> int:
         return self.generations.get(cluster_arn, 0)
 
-    def require_lock(self, cluster_arn: str, owner: str, fencing_token: int) -> None:
+    def hold_lock(self, cluster_arn: str, owner: str, fencing_token: int, now: datetime) -> None:
         holder, token, _ = self.lock.get(cluster_arn, ("", 0, 0))
         if (holder, token) != (owner, fencing_token):
-            raise LockLostError(f"held by {holder!r} with token {token}")
+            raise LockLostError(f"{owner} lost the lock to {holder!r} with token {token}")
+        self.lock[cluster_arn] = (owner, fencing_token, int(now.timestamp()) + LOCK_SECONDS)
 
     def stop_switch(self) -> bool | None:
         return self.stopped

@@ -44,18 +44,18 @@ GRANTED = {
     "ReadSnapshotRole": """
         sagemaker:DescribeCluster sagemaker:ListClusterNodes sagemaker:ListComputeQuotas sagemaker:DescribeComputeQuota
         sagemaker:ListClusterSchedulerConfigs sagemaker:DescribeClusterSchedulerConfig eks:DescribeCluster s3:GetObject
-        s3:PutObject s3:ListBucket dynamodb:GetItem dynamodb:Query dynamodb:PutItem""",
+        s3:PutObject s3:ListBucket dynamodb:GetItem dynamodb:Query dynamodb:PutItem dynamodb:UpdateItem""",
     "PlanQuotasRole": "s3:GetObject s3:PutObject",
     "ApplyChangeRole": """
         sagemaker:CreateComputeQuota sagemaker:UpdateComputeQuota sagemaker:DeleteComputeQuota
         sagemaker:DescribeComputeQuota sagemaker:ListComputeQuotas sagemaker:CreateClusterSchedulerConfig
         sagemaker:UpdateClusterSchedulerConfig sagemaker:DeleteClusterSchedulerConfig
         sagemaker:DescribeClusterSchedulerConfig sagemaker:ListClusterSchedulerConfigs s3:GetObject s3:ListBucket
-        eks:DescribeCluster dynamodb:GetItem dynamodb:PutItem""",
+        eks:DescribeCluster dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem""",
     "VerifyPlanRole": """
         sagemaker:ListComputeQuotas sagemaker:DescribeComputeQuota sagemaker:ListClusterSchedulerConfigs
         sagemaker:DescribeClusterSchedulerConfig s3:GetObject s3:ListBucket eks:DescribeCluster
-        dynamodb:Query""",
+        dynamodb:Query dynamodb:UpdateItem""",
     "PublishUsageRole": """
         sagemaker:ListClusters sagemaker:DescribeCluster sagemaker:ListClusterNodes sagemaker:ListComputeQuotas
         sagemaker:DescribeComputeQuota sagemaker:ListClusterSchedulerConfigs sagemaker:DescribeClusterSchedulerConfig
@@ -181,13 +181,15 @@ def test_items_are_written_by_the_functions_that_own_them_and_nobody_turns_the_s
     writing = {role: items(role, "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem") for role in ROLES}
     assert {role: keys for role, keys in writing.items() if keys} == {
         "ReceiveEventRole": {"CLUSTER#*"},
-        "ReadSnapshotRole": {"QUOTA#*"},
+        "ReadSnapshotRole": {"CLUSTER#*", "QUOTA#*"},
         "ApplyChangeRole": {"CLUSTER#*", "QUOTA#*"},
+        "VerifyPlanRole": {"CLUSTER#*"},
         "PublishUsageRole": {"CLUSTER#*"},
         "AuditClusterRole": {"CLUSTER#*"},
         "ReconcileRole": {"CLUSTER#*", "APPROVAL#*"},
     }
     assert items("ReconcileRole", "dynamodb:UpdateItem") == {"CLUSTER#*"}
+    assert items("ReadSnapshotRole", "dynamodb:PutItem") == {"QUOTA#*"}
 
 
 def test_items_are_read_by_the_functions_that_need_them() -> None:

@@ -94,9 +94,14 @@ class ManualWrites:
 
         `following` is the change that is due next. Raises GovernanceError.
         """
-        verify = VerifyPlan(self.place.hyperpod, self.place.documents, self.place.state)
+        verify = VerifyPlan(self.place.hyperpod, self.place.documents, self.place.state, SystemClock())
         request = VerifyPlanRequest(
-            cluster_arn=self.cluster_arn, plan=self.pointer, direction=direction, next=following
+            cluster_arn=self.cluster_arn,
+            plan=self.pointer,
+            direction=direction,
+            next=following,
+            lock_owner=self.held.owner,
+            fencing_token=self.held.token,
         )
         for _ in range(SETTLE_TRIES):
             result = verify(request)

@@ -42,7 +42,7 @@ NEEDED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "ReadSnapshotRole": {
         **_SNAPSHOT,
         "snapshots": ("s3:PutObject",),
-        "table": ("dynamodb:GetItem", "dynamodb:Query", "dynamodb:PutItem"),
+        "table": ("dynamodb:GetItem", "dynamodb:Query", "dynamodb:PutItem", "dynamodb:UpdateItem"),
     },
     "PlanQuotasRole": {"snapshots": ("s3:GetObject",), "plans": ("s3:PutObject",)},
     "ApplyChangeRole": {
@@ -54,7 +54,7 @@ NEEDED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "plans": ("s3:GetObject",),
         "bucket": ("s3:ListBucket",),
         "eks": ("eks:DescribeCluster",),
-        "table": ("dynamodb:GetItem", "dynamodb:PutItem"),
+        "table": ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"),
     },
     "VerifyPlanRole": {
         **_LISTS,
@@ -62,7 +62,7 @@ NEEDED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "plans": ("s3:GetObject",),
         "bucket": ("s3:ListBucket",),
         "eks": ("eks:DescribeCluster",),
-        "table": ("dynamodb:Query",),
+        "table": ("dynamodb:Query", "dynamodb:UpdateItem"),
     },
     "PublishUsageRole": {
         **_SNAPSHOT,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from taskgov.contracts.steps import Cause, Pointer
 from taskgov.hyperpod.model import (
@@ -147,6 +147,10 @@ class DocumentStore(Protocol):
         ...
 
 
+LOCK_SECONDS: Final = 300
+"""The lease of a cluster's lock. It is renewed before each write and in each wait, so a dead run blocks no longer."""
+
+
 @dataclass(frozen=True, slots=True)
 class Dirty:
     """The state of a cluster after a hint was marked."""
@@ -184,8 +188,11 @@ class StateStore(Protocol):
         """Return the generation, 0 for a cluster that was never marked (strongly consistent)."""
         ...
 
-    def require_lock(self, cluster_arn: str, owner: str, fencing_token: int) -> None:
-        """Return when the run still holds the lock with this token. Raises LockLostError."""
+    def hold_lock(self, cluster_arn: str, owner: str, fencing_token: int, now: datetime) -> None:
+        """Extend the lease to LOCK_SECONDS from `now` if `owner` still holds the lock with this token.
+
+        One conditional write checks and extends. Raises LockLostError.
+        """
         ...
 
     def stop_switch(self) -> bool | None:

@@ -1,7 +1,7 @@
 """The table: generations, locks, what was applied, who edited, records of runs.
 
 Keys and attributes are listed in `docs/architecture.md`, "Stores". The lock itself is taken and released by the state
-machine; here it is only looked at.
+machine; here it is looked at and renewed.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from taskgov.adapters.errors import translated
 from taskgov.contracts.steps import Cause
 from taskgov.errors import ConflictError, GovernanceError, LockLostError, UpstreamError
-from taskgov.ports import Dirty, RunRecord
+from taskgov.ports import LOCK_SECONDS, Dirty, RunRecord
 from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, QuotaEdit, RefusedWrite
 
 if TYPE_CHECKING:
@@ -59,14 +59,24 @@ class Table:
         """Return the generation, strongly consistent."""
         return _integer(self._item(_state(cluster_arn)).get("generation", 0))
 
-    def require_lock(self, cluster_arn: str, owner: str, fencing_token: int) -> None:
-        """Return when the run still holds the lock with its token."""
-        state = self._item(_state(cluster_arn))
-        if state.get("lockOwner") != owner or _integer(state.get("fencingToken", 0)) != fencing_token:
+    def hold_lock(self, cluster_arn: str, owner: str, fencing_token: int, now: datetime) -> None:
+        """Check that the run still holds the lock with its token, and extend the lease, in one conditional write."""
+        try:
+            with translated(f"renew the lock of {cluster_arn}"):
+                self._table.update_item(
+                    Key=_state(cluster_arn),
+                    UpdateExpression="SET lockExpires = :expires",
+                    ConditionExpression="lockOwner = :me AND fencingToken = :token",
+                    ExpressionAttributeValues={
+                        ":me": owner,
+                        ":token": fencing_token,
+                        ":expires": int(now.timestamp()) + LOCK_SECONDS,
+                    },
+                )
+        except ConflictError as error:
             raise LockLostError(
-                f"the lock of {cluster_arn} is held by {state.get('lockOwner')} "
-                f"with token {state.get('fencingToken')}, not by {owner} with token {fencing_token}"
-            )
+                f"{owner} with token {fencing_token} no longer holds the lock of {cluster_arn}"
+            ) from error
 
     def stop_switch(self) -> bool | None:
         """Return whether the stop switch is on; None when it cannot be read: guardrails fail closed."""

@@ -2,6 +2,7 @@
 
 from functools import cache
 
+from taskgov.adapters.clock import SystemClock
 from taskgov.adapters.dynamodb import Table
 from taskgov.adapters.s3 import Bucket
 from taskgov.bootstrap import aws
@@ -20,4 +21,9 @@ def verify_plan() -> VerifyPlan:
     """Return the use case over AWS."""
     settings = VerifyPlanSettings.from_env()
     documents = Bucket(aws.s3(), settings.bucket_name)
-    return VerifyPlan(hyperpod=governance(documents), documents=documents, state=Table(aws.table(settings.table_name)))
+    return VerifyPlan(
+        hyperpod=governance(documents),
+        documents=documents,
+        state=Table(aws.table(settings.table_name)),
+        clock=SystemClock(),
+    )

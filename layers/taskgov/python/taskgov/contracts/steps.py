@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
 from taskgov.errors import InvalidRequestError
@@ -75,7 +75,23 @@ class ReconcileInput(StepModel):
     cause: Cause
 
 
-class ReadSnapshotRequest(StepModel):
+class LockedRequest(StepModel):
+    """A request of a run, which holds the lock of its cluster: the function renews the lease while it works.
+
+    Both fields or none: without them nothing is locked or renewed.
+    """
+
+    lock_owner: str | None = None
+    fencing_token: int | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if (self.lock_owner is None) != (self.fencing_token is None):
+            raise ValueError("lockOwner and fencingToken belong together")
+        return self
+
+
+class ReadSnapshotRequest(LockedRequest):
     cluster_arn: str
     run_id: str
     cause: Cause | None = None
@@ -146,7 +162,7 @@ class ApplyChangesResult(StepModel):
     """The change at `next` is still settling: it can be restored when it has."""
 
 
-class VerifyPlanRequest(StepModel):
+class VerifyPlanRequest(LockedRequest):
     cluster_arn: str
     plan: Pointer
     direction: Direction = Direction.APPLY

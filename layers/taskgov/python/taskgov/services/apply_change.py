@@ -44,7 +44,7 @@ class ApplyChange:
 
     def one(self, plan: Plan, request: ApplyChangeRequest, index: int) -> ApplyChangeResult:
         """Write or restore one change of a plan that was read before; raises what a call for it alone raises."""
-        self.state.require_lock(request.cluster_arn, request.lock_owner, request.fencing_token)
+        self.state.hold_lock(request.cluster_arn, request.lock_owner, request.fencing_token, self.clock.now())
         change = _change(plan, index)
         path = path_of(plan.changes, change)
         match request.direction:

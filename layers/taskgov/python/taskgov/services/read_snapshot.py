@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from taskgov.contracts.steps import ReadSnapshotRequest, ReadSnapshotResult
 from taskgov.ports import DocumentStore, StateStore
+from taskgov.services.renew_lock import renew_lock
 from taskgov.services.take_snapshot import TakeSnapshot
 from taskgov.snapshot.codec import snapshot_to_json
 
@@ -19,13 +20,18 @@ class ReadSnapshot:
     state: StateStore
 
     def __call__(self, request: ReadSnapshotRequest) -> ReadSnapshotResult:
-        """Read the generation first, then the world: a change that comes in between makes the cluster dirty again."""
+        """Read the generation first, then the world: a change that comes in between makes the cluster dirty again.
+
+        Raises LockLostError when the request names a lock that is another's by now.
+        """
+        self._renew(request)
         generation = self.state.generation(request.cluster_arn)
         snapshot = self.take_snapshot(request.cluster_arn, remember=True)
         owned = [quota.compute_quota_id for quota in snapshot.quotas]
         if snapshot.scheduler_config:
             owned.append(snapshot.scheduler_config.cluster_scheduler_config_id)
         self.state.remember_resources(request.cluster_arn, owned)
+        self._renew(request)
         key = KEY.format(cluster=snapshot.cluster.name, run=request.run_id, generation=generation)
         return ReadSnapshotResult(
             snapshot=self.documents.put(key, snapshot_to_json(snapshot), "application/json"),
@@ -33,3 +39,6 @@ class ReadSnapshot:
             cluster_name=snapshot.cluster.name,
             taken_at=snapshot.taken_at,
         )
+
+    def _renew(self, request: ReadSnapshotRequest) -> None:
+        renew_lock(self.state, self.take_snapshot.clock, request.cluster_arn, request)

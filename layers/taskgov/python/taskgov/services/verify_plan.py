@@ -19,8 +19,9 @@ from taskgov.hyperpod.model import (
     ComputeQuotaTarget,
     SchedulerConfig,
 )
-from taskgov.ports import DocumentStore, HyperPodApi, StateStore
+from taskgov.ports import Clock, DocumentStore, HyperPodApi, StateStore
 from taskgov.services.plan_path import QuotaPath, paths
+from taskgov.services.renew_lock import renew_lock
 from taskgov.services.written_already import IN_FLIGHT, is_same
 from taskgov.snapshot.model import AppliedPolicy, AppliedQuota
 
@@ -40,9 +41,14 @@ class VerifyPlan:
     hyperpod: HyperPodApi
     documents: DocumentStore
     state: StateStore
+    clock: Clock
 
     def __call__(self, request: VerifyPlanRequest) -> VerifyPlanResult:
-        """Compare desired with actual; `settled` is False while a status is in flight or a write not to be seen yet."""
+        """Compare desired with actual; `settled` is False while a status is in flight or a write not to be seen yet.
+
+        Raises LockLostError when the request names a lock that is another's by now.
+        """
+        renew_lock(self.state, self.clock, request.cluster_arn, request)
         plan = plan_from_json(self.documents.get(request.plan))
         world = self._world(plan)
         verdicts = [self._verdict(world, path, request.direction) for path in _gone_over(plan, request)]
