@@ -11,7 +11,7 @@ from taskgov.errors import MalformedEventError
 
 EVENTS = Path(__file__).parents[2] / "events"
 ARN = "arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghijkl"
-SAMPLE_ARN = "arn:aws:sagemaker:us-east-1:111122223333:cluster/sample-cluster"
+SAMPLE_ARN = "arn:aws:sagemaker:us-east-1:111122223333:cluster/s4mp1eclust3"
 OWN_ROLE = "arn:aws:iam::111122223333:role/taskgov-apply"
 ADMIN = "arn:aws:sts::111122223333:assumed-role/PlatformAdmin/maria"
 CLUSTER = Subject(cluster_arn=ARN, cluster_name="ml-cluster")
@@ -286,3 +286,34 @@ def test_an_event_of_a_known_kind_that_cannot_be_read_says_why(
 def test_what_is_no_event_at_all_is_malformed(event: Any) -> None:
     with pytest.raises(MalformedEventError, match="not an EventBridge event"):
         parsed(event)
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        "ml-cluster",
+        "arn:aws:sagemaker:us-east-1:111122223333:cluster/ml-cluster",
+        "arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghijkl ",
+        "arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghijkl/../x",
+        "arn:aws:eks:us-east-1:1111:cluster/ml",
+        "\x1b[2Jarn:aws:eks:us-east-1:111122223333:cluster/ml",
+    ],
+)
+def test_a_request_whose_cluster_arn_is_none_is_ignored_with_the_reason(named: str) -> None:
+    request = json.loads((EVENTS / "operator_reconcile_requested.json").read_text()) | {"detail": {"clusterArn": named}}
+    ignored = parsed(request)
+    assert isinstance(ignored, Ignored)
+    assert ignored.reason.endswith("is not the ARN of a HyperPod or EKS cluster")
+    assert ascii(named)[:100] in ignored.reason
+
+
+@pytest.mark.parametrize(
+    "arn",
+    [
+        "arn:aws-us-gov:sagemaker:us-gov-west-1:111122223333:cluster/abcdefghijkl",
+        "arn:aws-cn:eks:cn-north-1:111122223333:cluster/ml_Cluster-1",
+    ],
+)
+def test_clusters_of_both_backends_in_any_partition_are_known_by_their_arn(arn: str) -> None:
+    request = json.loads((EVENTS / "operator_reconcile_requested.json").read_text()) | {"detail": {"clusterArn": arn}}
+    assert hint(request).subject == Subject(cluster_arn=arn)

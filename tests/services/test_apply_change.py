@@ -208,3 +208,38 @@ def test_a_write_is_announced_so_that_it_is_known_when_its_record_is_lost(world:
         world.run(again, direction=direction)
     (applied,) = forgetful.applied_quotas(CLUSTER_ARN)
     assert not hand_edit(world.hyperpod.quota(world.a), applied)
+
+
+OTHER_ARN = CLUSTER_ARN[:-1] + "m"
+
+
+def test_a_plan_of_one_cluster_is_not_written_under_the_lock_of_another(world: World) -> None:
+    """Two writers: one holds the lock of the plan's cluster, the other a lock of its own."""
+    world.state.lock[OTHER_ARN] = ("run-2", 1, float("inf"))
+    plan = world.documents.put(
+        "plans/x.json", plan_to_json(plan_of(update(0, "team-a", world.a, 2, 1))), "application/json"
+    )
+    request = ApplyChangeRequest(cluster_arn=OTHER_ARN, plan=plan, index=0, lock_owner="run-2", fencing_token=1)
+    with pytest.raises(InvalidRequestError, match=f"is of {CLUSTER_ARN}, the lock is of {OTHER_ARN}"):
+        world.use_case(request)
+    assert world.hyperpod.writes == []
+
+
+@pytest.mark.parametrize("direction", list(Direction))
+def test_a_change_of_another_clusters_quota_is_not_written(world: World, direction: Direction) -> None:
+    other = world.hyperpod.create_quota(OTHER_ARN, "team-a", instances(2), target("team-a")).resource_id
+    world.hyperpod.writes.clear()
+    with pytest.raises(InvalidRequestError, match=f"{other} of {OTHER_ARN}"):
+        world.run(update(0, "team-a", other, 2, 1), direction=direction)
+    world.state.remember_resources(OTHER_ARN, [world.b])  # the table knows it
+    with pytest.raises(InvalidRequestError, match=f"{world.b} of {OTHER_ARN}"):
+        world.run(update(0, "team-b", world.b, 2, 1), direction=direction)
+    assert world.hyperpod.writes == []
+
+
+@pytest.mark.parametrize("named", ["ml-cluster", "arn:aws:sagemaker:us-east-1:111122223333:cluster/ml-cluster"])
+def test_a_request_for_anything_but_the_arn_of_a_cluster_is_refused(world: World, named: str) -> None:
+    plan = world.documents.put("plans/x.json", plan_to_json(plan_of()), "application/json")
+    given = {"clusterArn": named, "plan": plan.to_json(), "index": 0, "lockOwner": "run-1", "fencingToken": 5}
+    with pytest.raises(InvalidRequestError, match=r"clusterArn.*is not the ARN of a HyperPod or EKS cluster"):
+        ApplyChangeRequest.parse(given)

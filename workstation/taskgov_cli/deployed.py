@@ -14,6 +14,7 @@ from taskgov.adapters.errors import translated
 from taskgov.adapters.s3 import Bucket
 from taskgov.bootstrap.aws import CONFIG
 from taskgov.bootstrap.governance import governance
+from taskgov.hyperpod.cluster_arn import cluster_arn
 from taskgov_cli.output import NO, console
 from taskgov_cli.snapshots import reported
 from taskgov_cli.stack_outputs import stack_outputs
@@ -52,9 +53,12 @@ class Deployed:
     hyperpod: HyperPodApi
 
     def arn_of(self, cluster: str) -> str:
-        """Return the ARN of a cluster, given by name or ARN. Raises GovernanceError."""
+        """Return the ARN of a cluster, given by name or ARN. Raises RefusedError for another ARN, GovernanceError."""
         if cluster.startswith("arn:"):
-            return cluster
+            try:
+                return cluster_arn(cluster)
+            except ValueError as error:
+                raise RefusedError(str(error)) from error
         return str(self.hyperpod.describe_cluster(cluster)["ClusterArn"])
 
     def arns(self, cluster: str | None) -> list[str]:

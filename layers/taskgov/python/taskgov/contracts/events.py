@@ -21,6 +21,7 @@ from taskgov.contracts.event_models import (
 )
 from taskgov.contracts.steps import Cause
 from taskgov.errors import MalformedEventError
+from taskgov.hyperpod.cluster_arn import cluster_arn
 from taskgov.policy.violations import violations_from
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -79,11 +80,21 @@ def parse_event(event: Mapping[str, Any], *, own_role_arn: str) -> Hint | Ignore
     """
     envelope = _read(Envelope, event, "an EventBridge event")
     if envelope.detail_type == "AWS API Call via CloudTrail" and envelope.source == "aws.sagemaker":
-        return _api_call(envelope, own_role_arn)
+        return _of_a_cluster(_api_call(envelope, own_role_arn))
     reader = _READERS.get((envelope.source, envelope.detail_type))
     if reader is None:
         return Ignored(f"nothing is known of {envelope.source}: {envelope.detail_type}")
-    return reader(envelope)
+    return _of_a_cluster(reader(envelope))
+
+
+def _of_a_cluster(read: Hint | Ignored) -> Hint | Ignored:
+    """Ignore what has another text than a cluster's ARN in its place: locked under it, a cluster had two locks."""
+    if isinstance(read, Hint) and read.subject.cluster_arn is not None:
+        try:
+            cluster_arn(read.subject.cluster_arn)
+        except ValueError as error:
+            return Ignored(f"{read.cause.detail_type}: clusterArn {error}")
+    return read
 
 
 def _cluster_state(envelope: Envelope) -> Hint:

@@ -5,13 +5,17 @@ The table of functions in `docs/architecture.md` shows who takes and gives what.
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
 from taskgov.errors import InvalidRequestError
+from taskgov.hyperpod.cluster_arn import cluster_arn
 from taskgov.policy.violations import Violation
+
+ClusterArn = Annotated[str, AfterValidator(cluster_arn)]
+"""The key of a cluster: its lock, its items and its plans are found by it."""
 
 
 class StepModel(BaseModel):
@@ -71,7 +75,7 @@ class Direction(StrEnum):
 class ReconcileInput(StepModel):
     """What an execution of `reconcile` starts with."""
 
-    cluster_arn: str
+    cluster_arn: ClusterArn
     cause: Cause
 
 
@@ -92,7 +96,7 @@ class LockedRequest(StepModel):
 
 
 class ReadSnapshotRequest(LockedRequest):
-    cluster_arn: str
+    cluster_arn: ClusterArn
     run_id: str
     cause: Cause | None = None
 
@@ -126,7 +130,7 @@ class PlanQuotasResult(StepModel):
 
 
 class ApplyChangeRequest(StepModel):
-    cluster_arn: str
+    cluster_arn: ClusterArn
     plan: Pointer
     index: int = Field(ge=0)
     count: int = Field(default=1, ge=1, le=100)
@@ -163,7 +167,7 @@ class ApplyChangesResult(StepModel):
 
 
 class VerifyPlanRequest(LockedRequest):
-    cluster_arn: str
+    cluster_arn: ClusterArn
     plan: Pointer
     direction: Direction = Direction.APPLY
     next: int | None = Field(default=None, ge=-1)
@@ -182,7 +186,7 @@ class VerifyPlanResult(StepModel):
 class PublishUsageRequest(StepModel):
     """The end of a run, or nothing at all: then every cluster's usage is measured (the schedule)."""
 
-    cluster_arn: str | None = None
+    cluster_arn: ClusterArn | None = None
     run_id: str | None = None
     outcome: str | None = None
     plan: Pointer | None = None
@@ -203,6 +207,7 @@ class PublishUsageResult(StepModel):
 
 class AuditClusterRequest(StepModel):
     cluster_arn: str
+    """An ARN, or the name of an EKS cluster's document: an audit locks and writes nothing."""
     run_id: str
 
 

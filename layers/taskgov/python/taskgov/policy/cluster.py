@@ -1,12 +1,10 @@
 """Which cluster does a document govern? Asked before any of it is used, and so without the rest of its grammar."""
 
-import re
 from typing import Any, Final
 
+from taskgov.hyperpod.cluster_arn import EKS_ARN
 from taskgov.policy.text import read_text
 
-EKS_ARN: Final = re.compile(r"arn:aws[a-z-]*:eks:[a-z0-9-]+:[0-9]{12}:cluster/(?P<name>[0-9A-Za-z][A-Za-z0-9_-]{0,99})")
-"""The ARN of an EKS cluster; its name by the pattern of EKS' CreateCluster."""
 KUEUE: Final = "kueue"
 """The backend that writes Kueue's objects (`taskgov.policy.document.Backend`)."""
 

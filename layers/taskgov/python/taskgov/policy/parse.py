@@ -11,8 +11,9 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from taskgov.findings import Finding
+from taskgov.hyperpod.cluster_arn import EKS_ARN
 from taskgov.hyperpod.limits import CLUSTER_ARN, CheckLimits, matcher
-from taskgov.policy.cluster import EKS_ARN, eks_arn_in
+from taskgov.policy.cluster import eks_arn_in
 from taskgov.policy.document import Backend, PolicyDocument
 from taskgov.policy.keys import WEIGHT, unknown_keys
 from taskgov.policy.rules import Broken, Draft, broken_rules

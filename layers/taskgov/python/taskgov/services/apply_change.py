@@ -16,6 +16,7 @@ from taskgov.hyperpod.model import ComputeQuotaConfig, SchedulerConfig
 from taskgov.ports import Clock, DocumentStore, HyperPodApi, StateStore, Written
 from taskgov.services.plan_path import QuotaPath, path_of
 from taskgov.services.restore_change import RestoreChange
+from taskgov.services.same_cluster import require_cluster_of_plan, require_cluster_of_target
 from taskgov.services.write_records import WriteRecords
 from taskgov.services.written_already import WrittenAlready, known, target_of
 
@@ -44,8 +45,10 @@ class ApplyChange:
 
     def one(self, plan: Plan, request: ApplyChangeRequest, index: int) -> ApplyChangeResult:
         """Write or restore one change of a plan that was read before; raises what a call for it alone raises."""
+        require_cluster_of_plan(plan, request.cluster_arn)
         self.state.hold_lock(request.cluster_arn, request.lock_owner, request.fencing_token, self.clock.now())
         change = _change(plan, index)
+        require_cluster_of_target(self.hyperpod, self.state, plan, change)
         path = path_of(plan.changes, change)
         match request.direction:
             case Direction.APPLY:

@@ -22,6 +22,7 @@ from taskgov.hyperpod.model import (
 from taskgov.ports import Clock, DocumentStore, HyperPodApi, StateStore
 from taskgov.services.plan_path import QuotaPath, paths
 from taskgov.services.renew_lock import renew_lock
+from taskgov.services.same_cluster import require_cluster_of_plan
 from taskgov.services.written_already import IN_FLIGHT, is_same
 from taskgov.snapshot.model import AppliedPolicy, AppliedQuota
 
@@ -50,6 +51,7 @@ class VerifyPlan:
         """
         renew_lock(self.state, self.clock, request.cluster_arn, request)
         plan = plan_from_json(self.documents.get(request.plan))
+        require_cluster_of_plan(plan, request.cluster_arn)
         world = self._world(plan)
         verdicts = [self._verdict(world, path, request.direction) for path in _gone_over(plan, request)]
         pending = verdicts.count(PENDING)
