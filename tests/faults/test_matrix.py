@@ -8,9 +8,12 @@ from rich.progress import track
 from taskgov_embedded.matrix import cells, sites
 from taskgov_embedded.matrix.cells import Clean
 from taskgov_embedded.matrix.sites import KUBERNETES, MACHINE, Kind
-from taskgov_embedded.matrix.table import table
+from taskgov_embedded.matrix.table import failures, table
 from taskgov_embedded.walkthrough.world import World
 
+PAIRS = 150
+DEEP_PAIRS = 5_000
+SEED = int(os.environ.get("TASKGOV_PAIRS_SEED", "20"))
 SAMPLE = (
     ("ReconcileRole", "UpdateItem", 1, Kind.TIMEOUT_AFTER),
     ("ApplyChangeRole", "UpdateComputeQuota", 2, Kind.TIMEOUT_AFTER),
@@ -37,9 +40,9 @@ def test_a_sample_of_cells_comes_out_right(world: World, clean: Clean) -> None:
         for cell in sites.cells(sites.sites(clean.calls))
         if (cell.site.call.caller, cell.site.call.operation, cell.site.number, cell.kind) in SAMPLE
     ]
-    outcomes = list(cells.play(world, clean, wanted, jobs=2))
+    outcomes = list(cells.play(world, clean, [(cell,) for cell in wanted], jobs=2))
     assert len(outcomes) >= len(SAMPLE)
-    assert {str(outcome.cell): outcome.problems for outcome in outcomes if outcome.mark == "FAIL"} == {}
+    assert {str(outcome): outcome.problems for outcome in outcomes if outcome.mark == "FAIL"} == {}
 
 
 @pytest.mark.faults
@@ -48,8 +51,27 @@ def test_every_cell_of_the_matrix_comes_out_right(
 ) -> None:
     every = list(sites.cells(sites.sites(clean.calls)))
     with capsys.disabled():
-        played = cells.play(world, clean, every, jobs=os.cpu_count() or 1)
+        played = cells.play(world, clean, [(cell,) for cell in every], jobs=os.cpu_count() or 1)
         outcomes = list(track(played, "cells", total=len(every)))
         print("\n" + "\n".join(table(outcomes)))
-    assert [str(outcome.cell) for outcome in outcomes if outcome.mark == "FAIL"] == []
+    assert [str(outcome) for outcome in outcomes if outcome.mark == "FAIL"] == []
     assert sum(outcome.twice for outcome in outcomes) <= 2  # docs/faults.md, "Known limits"
+
+
+@pytest.mark.parametrize(
+    "count",
+    [
+        pytest.param(PAIRS, id="a sample", marks=pytest.mark.faults),
+        pytest.param(DEEP_PAIRS, id="many", marks=pytest.mark.faults_deep),
+    ],
+)
+def test_two_faults_in_one_run_come_out_right(
+    world: World, clean: Clean, count: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """At most one resync more than a fault alone needs, and everything else that a cell has to keep."""
+    drawn = sites.pairs(sites.sites(clean.calls), count, SEED)
+    with capsys.disabled():
+        played = cells.play(world, clean, drawn, jobs=os.cpu_count() or 1)
+        outcomes = list(track(played, "pairs", total=count))
+        print("\n" + "\n".join(failures(outcomes, "pairs", "of cells")))
+    assert [str(outcome) for outcome in outcomes if outcome.mark == "FAIL"] == []

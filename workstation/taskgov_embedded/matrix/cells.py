@@ -1,4 +1,7 @@
-"""Play the cells: record a clean run, then one fault after another, each from the same prepared state."""
+"""Play the cells: record a clean run, then one fault after another, each from the same prepared state.
+
+A case is one cell, or several whose faults strike in the same run.
+"""
 
 from __future__ import annotations
 
@@ -30,16 +33,27 @@ class Clean:
     problems: tuple[str, ...]
 
 
+Case = tuple[Cell, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a cell. `struck`: how often the fault struck; `resyncs`: how many it took to converge."""
+    """What came of a case. `struck`: how often its faults struck; `resyncs`: how many it took to converge."""
 
-    cell: Cell
+    case: Case
     struck: int
     resyncs: int
     problems: tuple[str, ...]
     twice: bool = False
     """Whether the run was counted twice, in the two cells in which nobody can know that it was."""
+
+    @property
+    def cell(self) -> Cell:
+        """The only cell, or the first of several."""
+        return self.case[0]
+
+    def __str__(self) -> str:
+        return " + ".join(map(str, self.case))
 
     @property
     def mark(self) -> str:
@@ -56,16 +70,16 @@ def record(world: World) -> Clean:
     return forks.in_child(partial(_record, world))
 
 
-def play(world: World, clean: Clean, cells: Iterable[Cell], jobs: int = 1) -> Iterator[Outcome]:
-    """Play cells, `jobs` at a time; give what came of them in their order."""
-    return forks.in_children((partial(_played, world, clean, cell) for cell in cells), jobs)
+def play(world: World, clean: Clean, cases: Iterable[Case], jobs: int = 1) -> Iterator[Outcome]:
+    """Play cases, `jobs` at a time; give what came of them in their order."""
+    return forks.in_children((partial(_played, world, clean, case) for case in cases), jobs)
 
 
-def _played(world: World, clean: Clean, cell: Cell) -> Outcome:
+def _played(world: World, clean: Clean, case: Case) -> Outcome:
     try:
-        return _play(world, clean, cell)
+        return _play(world, clean, case)
     except Exception as error:
-        error.add_note(f"in the cell {cell}")
+        error.add_note(f"in {' + '.join(map(str, case))}")
         raise
 
 
@@ -81,23 +95,27 @@ def _record(world: World) -> Clean:
     return Clean(tuple(injector.seen), evidence.state(), counted, tuple(problems))
 
 
-def _play(world: World, clean: Clean, cell: Cell) -> Outcome:
+def _play(world: World, clean: Clean, case: Case) -> Outcome:
     scenario.after_fork(world)
     witness = Witness(world)
-    with Injector(world.stack, cell, partial(scenario.edit_by_hand, world)) as injector:
+    with Injector(world.stack, case, partial(scenario.edit_by_hand, world)) as injector:
         scenario.disturb(world)
         world.stack.run_until_quiet(scenario.OUTAGE_SECONDS)
-        problems = [] if cell.kind is Kind.EDIT else invariants.while_it_lasts(witness.evidence(), clean.wanted)
+        problems = [] if _has_edit(case) else invariants.while_it_lasts(witness.evidence(), clean.wanted)
     world.stack.sagemaker.governance.forget_failures()
     world.stack.run_until_quiet(scenario.QUIET_SECONDS)
-    resyncs, still = _resync(world, clean, cell, witness)
+    resyncs, still = _resync(world, clean, case, witness)
     evidence = witness.evidence()
     problems += still + invariants.at_the_end(evidence)
     miscounted = invariants.counts(evidence, clean.preemptions)
-    twice = bool(miscounted) and _ends_between_counting_and_its_mark(clean, cell)
+    twice = bool(miscounted) and any(_ends_between_counting_and_its_mark(clean, cell) for cell in case)
     if twice:
         miscounted = invariants.counts(evidence, clean.preemptions, times=2)
-    return Outcome(cell, injector.struck, resyncs, (*problems, *miscounted), twice)
+    return Outcome(case, injector.struck.total(), resyncs, (*problems, *miscounted), twice)
+
+
+def _has_edit(case: Case) -> bool:
+    return any(cell.kind is Kind.EDIT for cell in case)
 
 
 def _ends_between_counting_and_its_mark(clean: Clean, cell: Cell) -> bool:
@@ -107,11 +125,11 @@ def _ends_between_counting_and_its_mark(clean: Clean, cell: Cell) -> bool:
     return last and cell.kind in {Kind.CRASH_BEFORE, Kind.LATE}
 
 
-def _resync(world: World, clean: Clean, cell: Cell, witness: Witness) -> tuple[int, list[str]]:
+def _resync(world: World, clean: Clean, case: Case, witness: Witness) -> tuple[int, list[str]]:
     """Let resyncs come until all is as it is to be; always one, which must not disturb what is right."""
-    needed = 1 if _wrong(clean, cell, witness) else 0
+    needed = 1 if _wrong(clean, case, witness) else 0
     scenario.resync(world)
-    while wrong := _wrong(clean, cell, witness):
+    while wrong := _wrong(clean, case, witness):
         if needed == MOST_RESYNCS:
             return needed, wrong
         needed += 1
@@ -119,8 +137,8 @@ def _resync(world: World, clean: Clean, cell: Cell, witness: Witness) -> tuple[i
     return needed, []
 
 
-def _wrong(clean: Clean, cell: Cell, witness: Witness) -> list[str]:
+def _wrong(clean: Clean, case: Case, witness: Witness) -> list[str]:
     evidence = witness.evidence()
-    if cell.kind is Kind.EDIT:
+    if _has_edit(case):
         return invariants.edit_kept(evidence) + invariants.leftovers(evidence)
     return invariants.converged(evidence, clean.wanted) + invariants.leftovers(evidence)

@@ -1,4 +1,4 @@
-"""Watch every call that goes out, and let one fault strike at one site.
+"""Watch every call that goes out, and let each fault strike at its site.
 
 AWS calls and deliveries come by `Faults.chooser`; calls of Kubernetes by urllib3, which nothing else uses here.
 """
@@ -21,7 +21,7 @@ from taskgov_embedded.faults import Fault, FunctionCrash
 from taskgov_embedded.matrix.sites import KUBERNETES, Call, Cell, Kind, conflict_code
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from taskgov_embedded.stack import Stack
 
@@ -45,13 +45,13 @@ Edit = "Callable[[], None]"
 
 
 class Injector:
-    """Put it on with `with`; `seen` has every call so far, `struck` says how often the fault has struck."""
+    """Put it on with `with`; `seen` has every call so far, `struck` says how often each fault has struck."""
 
-    def __init__(self, stack: Stack, cell: Cell | None = None, edit: Callable[[], None] | None = None) -> None:
+    def __init__(self, stack: Stack, cells: Iterable[Cell] = (), edit: Callable[[], None] | None = None) -> None:
         self.seen: list[Call] = []
-        self.struck = 0
+        self.struck: Counter[Cell] = Counter()
         self._stack = stack
-        self._cell = cell
+        self._cells = tuple(cells)
         self._edit = edit
         self._counted: Counter[Call] = Counter()
         self._busy = False
@@ -81,16 +81,15 @@ class Injector:
         return None if kind is None else self._fault(call, kind)
 
     def _strikes(self, call: Call) -> Kind | None:
-        """Count a call and say which fault it meets."""
+        """Count a call and say which fault it meets: the first that is due, one fault a call."""
         self.seen.append(call)
         self._counted[call] += 1
-        cell = self._cell
-        if cell is None or cell.site.call != call or self._counted[call] < cell.site.number:
-            return None
-        if self.struck >= _times(cell.kind):
-            return None
-        self.struck += 1
-        return cell.kind
+        for cell in self._cells:
+            is_due = cell.site.call == call and self._counted[call] >= cell.site.number
+            if is_due and self.struck[cell] < _times(cell.kind):
+                self.struck[cell] += 1
+                return cell.kind
+        return None
 
     def _fault(self, call: Call, kind: Kind) -> Fault | None:
         match kind:

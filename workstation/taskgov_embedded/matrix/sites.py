@@ -5,6 +5,8 @@ A site is the n-th call of an operation by a caller: found in a clean run, never
 
 from __future__ import annotations
 
+import itertools
+import random
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -86,6 +88,16 @@ class Cell:
 
     def __str__(self) -> str:
         return f"{self.site} / {self.kind}"
+
+
+def pairs(where: Iterable[Site], count: int, seed: int) -> list[tuple[Cell, Cell]]:
+    """Return `count` different pairs of cells at different sites, drawn with a seed: a sample of all that can happen.
+
+    Both faults are of one run. Raises ValueError where there are not so many pairs.
+    """
+    every = list(cells(where))
+    possible = [(one, other) for one, other in itertools.combinations(every, 2) if one.site != other.site]
+    return random.Random(seed).sample(possible, count)  # noqa: S311 a sample that can be drawn again
 
 
 def sites(calls: Iterable[Call], *, of_reads: int = 2) -> list[Site]:

@@ -33,11 +33,16 @@ def table(outcomes: Sequence[Outcome]) -> Iterator[str]:
     yield " | ".join(["call".ljust(wide), *used])
     for call, row in rows.items():
         yield " | ".join([str(call).ljust(wide), *(_marks(row.get(kind, ())).ljust(len(kind)) for kind in used)])
+    yield from failures(outcomes, "matrix", "cells")
+
+
+def failures(outcomes: Sequence[Outcome], name: str, cases: str) -> Iterator[str]:
+    """Return what failed with its problems, and the count."""
     failed = [outcome for outcome in outcomes if outcome.mark == "FAIL"]
     for outcome in failed:
-        yield f"FAIL {outcome.cell}"
-        yield from (f"     {problem}" for problem in outcome.problems or ("the fault never struck",))
-    yield f"matrix: {len(outcomes)} cells, {len(failed)} failed"
+        yield f"FAIL {outcome}"
+        yield from (f"     {problem}" for problem in outcome.problems or ("no fault ever struck",))
+    yield f"{name}: {len(outcomes)} {cases}, {len(failed)} failed"
 
 
 def _marks(outcomes: Iterable[Outcome]) -> str:
