@@ -5,6 +5,10 @@ from collections.abc import Iterator
 import boto3
 import pytest
 
+from taskgov.adapters.dynamodb import Table
+from taskgov.allocation.refusals import wanted_digest
+from taskgov.hyperpod.model import ComputeQuotaTarget
+from taskgov.snapshot.model import RefusalError, RefusedWrite
 from taskgov_embedded.walkthrough.world import World
 from tests.support.forked import in_a_fork
 from tests.support.operating import (
@@ -21,12 +25,20 @@ from tests.support.operating import (
     state,
     taskgov,
 )
+from tests.support.plans import instances
 
 
 @pytest.fixture(scope="module")
 def applied() -> Iterator[World]:
     with opened(*APPLIED) as world:
         yield played(world)
+
+
+def write_document(world: World, old: str, new: str) -> None:
+    """Store the policy document with other words in it."""
+    bucket, key = world.stack.outputs["BucketName"], "policies/ml-cluster.yaml"
+    text = boto3.client("s3").get_object(Bucket=bucket, Key=key)["Body"].read().decode()
+    boto3.client("s3").put_object(Bucket=bucket, Key=key, Body=text.replace(old, new).encode())
 
 
 @in_a_fork
@@ -84,11 +96,7 @@ def test_a_rollback_waits_for_no_run_and_releases_its_lock(applied: World) -> No
 @in_a_fork
 def test_the_stop_switch_keeps_a_run_from_writing_until_it_is_turned_off(applied: World) -> None:
     assert taskgov("stop", "on", "--reason", "maintenance").exit_code == 0
-    bucket = applied.stack.outputs["BucketName"]
-    text = boto3.client("s3").get_object(Bucket=bucket, Key="policies/ml-cluster.yaml")["Body"].read().decode()
-    boto3.client("s3").put_object(
-        Bucket=bucket, Key="policies/ml-cluster.yaml", Body=text.replace("Count: 1", "Count: 2").encode()
-    )
+    write_document(applied, "Count: 1", "Count: 2")
     applied.stack.run_until_quiet(300)
     assert (counts(applied), data("history", "ml-cluster")[0]["outcome"]) == (AFTER, "blocked")
     switch = data("stop")
@@ -105,3 +113,31 @@ def test_the_operators_request_names_who_asked(applied: World) -> None:
     applied.stack.run_until_quiet(300)
     run = data("history", "ml-cluster")[0]
     assert (run["cause"]["eventId"], run["cause"]["by"]) == (asked["eventId"], asked["by"])
+
+
+@in_a_fork
+def test_a_refused_write_is_asked_for_again_when_an_operator_says_so(applied: World) -> None:
+    summary = applied.quota_named("team-a")
+    refused = RefusedWrite(
+        subject=f"team-a/{summary['Name']}",
+        name=summary["Name"],
+        team="team-a",
+        kind="update-quota",
+        resource_id=summary["ComputeQuotaId"],
+        version=summary["ComputeQuotaVersion"],
+        wanted=wanted_digest(instances(2, G5), ComputeQuotaTarget(team_name="team-a")),
+        error=RefusalError.LIMIT_REACHED,
+        because="no more",
+        plan_id="plan-1",
+        at=applied.clock.now,
+    )
+    store = Table(boto3.resource("dynamodb").Table(applied.stack.outputs["TableName"]))
+    store.record_refusal(applied.cluster_arn, refused)
+    write_document(applied, "Count: 1", "Count: 2")
+    applied.stack.run_until_quiet(300)
+    assert counts(applied) == AFTER
+    assert data("reconcile", "ml-cluster")["forgottenRefusals"] == []
+    assert data("reconcile", "ml-cluster", "--retry-refused")["forgottenRefusals"] == [refused.subject]
+    applied.stack.run_until_quiet(300)
+    assert (counts(applied), store.refusals(applied.cluster_arn)) == (BEFORE, ())
+    assert "no refused write is on record" in taskgov("reconcile", "ml-cluster", "--retry-refused").stdout

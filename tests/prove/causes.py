@@ -117,7 +117,7 @@ def told_of_all(world: World, sources: Sources, instance_type: str) -> bool:
 
 def _exact_failures(world: World, team: str, key: RowKey, trail: Trail, all_divide: bool) -> Iterator[str]:
     """Yield a promise or a share in instances that is not told as the document has it."""
-    if any(source.cause in {Cause.LEASE, Cause.LIMIT, Cause.NOT_WRITTEN} for source in trail.sources):
+    if any(source.cause in NEW_UNITS for source in trail.sources):
         return  # the units may have changed, and with them the numbers
     for source in trail.sources:
         row = world.fixed.get((team, key))
@@ -130,6 +130,10 @@ def _exact_failures(world: World, team: str, key: RowKey, trail: Trail, all_divi
             wanted = _percentage(world, share)
             if share.unit == "instances" and not _at_allocatable(world) and source.amounts != {"Count": wanted}:
                 yield f"{team} {key[0]}: the share is told as {dict(source.amounts)}, it is {wanted}"
+
+
+NEW_UNITS = frozenset({Cause.LEASE, Cause.LIMIT, Cause.NOT_WRITTEN, Cause.REFUSED, Cause.REFUSED_TO_ANOTHER})
+"""Causes that may write a row in other units than it was promised in."""
 
 
 def _at_allocatable(world: World) -> bool:
@@ -253,6 +257,16 @@ def _not_written(world: World, team: str, key: RowKey, said: set[Cause]) -> str:
 LEFT_OUT = frozenset({"no-room", "unknown-instance-type"})
 
 
+def _refused(world: World, team: str, key: RowKey, said: set[Cause]) -> str:
+    told = {refused.team for refused in world.facts.snapshot.refusals}
+    return "" if team in told else "no write of the team was refused"
+
+
+def _refused_to_another(world: World, team: str, key: RowKey, said: set[Cause]) -> str:
+    told = {refused.team for refused in world.facts.snapshot.refusals}
+    return "" if told - {team} else "no write of another team was refused"
+
+
 def _no_row(world: World, team: str, key: RowKey, said: set[Cause]) -> str:
     return "" if team in world.crowded else "the quota has rows left"
 
@@ -276,5 +290,7 @@ _CHECKS: Mapping[Cause, Check] = {
     Cause.POOL: _pool,
     Cause.LIMIT: _limit,
     Cause.NOT_WRITTEN: _not_written,
+    Cause.REFUSED: _refused,
+    Cause.REFUSED_TO_ANOTHER: _refused_to_another,
     Cause.NO_ROW: _no_row,
 }

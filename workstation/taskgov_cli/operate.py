@@ -31,7 +31,15 @@ class Position(StrEnum):
     OFF = "off"
 
 
-def reconcile(cluster: Cluster, stack: StackName = DEFAULT_STACK, *, as_json: AsJson = False) -> None:
+def reconcile(
+    cluster: Cluster,
+    stack: StackName = DEFAULT_STACK,
+    *,
+    retry_refused: Annotated[
+        bool, typer.Option("--retry-refused", help="Ask again for writes that were refused, before their 24 hours end.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """Ask for a run on a cluster now; a run that is under way looks once more instead.
 
     Example: taskgov reconcile ml-cluster
@@ -39,10 +47,14 @@ def reconcile(cluster: Cluster, stack: StackName = DEFAULT_STACK, *, as_json: As
     with told():
         place = deployed(stack)
         arn, me = place.arn_of(cluster), caller()
+        forgotten = forget_refusals(place, arn) if retry_refused else []
         event_id = request_run(place, arn, me)
     if as_json:
-        print_json({"clusterArn": arn, "eventId": event_id, "by": me})
+        print_json({"clusterArn": arn, "eventId": event_id, "by": me, "forgottenRefusals": forgotten})
     else:
+        if retry_refused:
+            what = ", ".join(forgotten) or "nothing, no refused write is on record"
+            console().print(f"Asks again for: {what}.", markup=False)
         console().print(f"Asked for a run on {cluster}. See what came of it: taskgov history {cluster}", markup=False)
 
 
@@ -66,6 +78,14 @@ def stop(
         print_json(switch)
     else:
         console().print(_sentence(switch), markup=False)
+
+
+def forget_refusals(place: Deployed, cluster_arn: str) -> list[str]:
+    """Let all refused writes of a cluster be asked for again; return their subjects. Raises GovernanceError."""
+    subjects = [refused.subject for refused in place.state.refusals(cluster_arn)]
+    for subject in subjects:
+        place.state.forget_refusal(cluster_arn, subject)
+    return subjects
 
 
 def request_run(place: Deployed, cluster_arn: str, by: str) -> str:

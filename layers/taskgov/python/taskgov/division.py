@@ -9,7 +9,7 @@ monotone** (Balinski and Young, Fair Representation, 1982): one unit more to div
 price is the quota rule: a result can be a unit or more away from both whole numbers around the exact part.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heapify, heappop, heappush
@@ -47,6 +47,25 @@ def divide(total: int, parties: Iterable[Party]) -> dict[str, int]:
     for group in _by_rank(ordered):
         others = total - sum(units[party.key] for party in ordered) + sum(party.floor for party in group)
         units |= _divide_by_weight(others, group)
+    return units
+
+
+def divide_while(parties: Iterable[Party], take: Callable[[str], bool]) -> dict[str, int]:
+    """Give units by the same method, one at a time, to whoever can take one: what is divided need not be one number.
+
+    `take` is called with the key of the party whose claim is strongest. It takes a unit and returns True, or says that
+    there is none for it: then that party is not asked again. The result is the units of each party.
+    """
+    ordered = {party.key: party for party in sorted(parties, key=lambda party: party.key)}
+    units = {key: party.floor for key, party in ordered.items()}
+    takers = [(-_claim(party, units[key]), key) for key, party in ordered.items() if _has_room(party, units)]
+    heapify(takers)
+    while takers:
+        _, key = heappop(takers)
+        if take(key):
+            units[key] += 1
+            if _has_room(ordered[key], units):
+                heappush(takers, (-_claim(ordered[key], units[key]), key))
     return units
 
 

@@ -64,8 +64,13 @@ def borrowing_resumes_at(budgets: Iterable[Budget], uses: Iterable[BudgetUse]) -
     return min(ends, default=None)
 
 
-def said_borrowing(desired: Iterable[Desired], kept: Iterable[Kept], left_out: Iterable[Change]) -> dict[str, str]:
-    """Return in words, by team, what a used-up budget makes of its borrowing; nothing of teams that never borrow."""
+def said_borrowing(
+    desired: Iterable[Desired], kept: Iterable[Kept], left_out: Iterable[Change], refused: Container[str] = ()
+) -> dict[str, str]:
+    """Return in words, by team, what a used-up budget makes of its borrowing; nothing of teams that never borrow.
+
+    The quotas of teams in `refused` are not written, because that was refused.
+    """
     unwritten = {change.team for change in left_out}
     said = {quota.team: _said_of_kept(quota) for quota in kept}
     for each in desired:
@@ -75,6 +80,8 @@ def said_borrowing(desired: Iterable[Desired], kept: Iterable[Kept], left_out: I
                 said[team] = "borrowing is stopped"
             case "stopped":
                 said[team] = "borrowing is stopped until the period ends"
+            case "stops" if team in refused:
+                said[team] = "borrowing goes on: the write of the quota was refused"
             case "stops" if team in unwritten:
                 said[team] = "borrowing goes on: there is no room to write the quota"
             case "stops" if is_there:

@@ -56,6 +56,7 @@ def change_of(desired: Desired, capacities: Capacities, names: set[str]) -> Chan
         leased=desired.leased,
         demand=desired.demand,
         sharing_within_budget=desired.within_budget,
+        wanted=desired.wanted,
     )
 
 

@@ -45,7 +45,7 @@ def plan_id_of(plan: Plan) -> str:
 
 
 _SAID: Final = {"because", "reason", "guardrails", "preempts"}
-_KEPT: Final = {"leased", "demand", "began_from", "sharing_within_budget"}
+_KEPT: Final = {"leased", "demand", "began_from", "sharing_within_budget", "wanted"}
 _PATH: Final = {"index", "wave", "is_low"}
 _AFTER: Final = {"after", "target_after", "gpus_after"}
 _BEFORE: Final = {"before", "target_before", "gpus_before", "target_version"}

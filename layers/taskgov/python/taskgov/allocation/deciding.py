@@ -4,8 +4,7 @@ The planner asks, makes writes of the answer, and tells the rest. Everything her
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
 
 from taskgov.allocation.allocate import TypeAllocation, allocate
 from taskgov.allocation.budgets import out_of_budget
@@ -15,24 +14,15 @@ from taskgov.allocation.goals import deletion_goals, wanted_goals
 from taskgov.allocation.leases import Given
 from taskgov.allocation.partial import hold_back
 from taskgov.allocation.plan import Change
+from taskgov.allocation.refused import beside_refusals
+from taskgov.allocation.sources import Cause
 from taskgov.allocation.standing import Kept, Standings, sort_out
+from taskgov.allocation.wanted import Wanted
 from taskgov.allocation.waves import Writes
 from taskgov.allocation.writes import writes
 from taskgov.allocation.written import NEVER_IN_FORCE
-from taskgov.hyperpod.model import ComputeQuota
 from taskgov.policy.document import OnLimit, PolicyDocument
 from taskgov.snapshot.model import Snapshot
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What every governed quota is to become now, which failed ones are deleted, and when the rest can go on."""
-
-    desired: tuple[Desired, ...]
-    stuck: tuple[ComputeQuota, ...]
-    recheck_at: datetime | None = None
-    kept: tuple[Kept, ...] = ()
-    """Failed quotas that limits do not let go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +44,8 @@ def decide(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity]) -> Decide
     promises = (*standings.promises, *([standings.pool] if standings.pool else []))
     given = tuple(given for allocation in allocations for given in allocation.given)
     wanted = Wanted(tuple(wishes.of(promise) for promise in promises), standings.stuck)
+    pool = standings.pool.team if standings.pool else None
+    wanted = beside_refusals(snapshot, wanted, wishes, pool, capacities)
     if policy is not None and policy.guardrails.on_limit is OnLimit.PARTIAL:
         wanted = _held_back(snapshot, policy, wanted, wishes, given, capacities)
     return Decided(standings, tuple(allocations), wishes, given, wanted)
@@ -66,9 +58,13 @@ def to_write(snapshot: Snapshot, decided: Decided, capacities: Mapping[str, Type
 
 
 def as_written(decided: Decided, left_out: Iterable[Change]) -> list[Desired]:
-    """Return what quotas are to be; those that no wave can write are as they stand."""
-    teams = {change.team for change in left_out}
-    return [decided.wishes.not_written(each) if each.promise.team in teams else each for each in decided.wanted.desired]
+    """Return what quotas are to be; those that no wave can write, and those that were refused, are as they stand."""
+    teams, because = {change.team for change in left_out}, "left as it is: no wave of the plan can write it"
+    written = (
+        decided.wishes.not_written(each, Cause.NOT_WRITTEN, because) if each.promise.team in teams else each
+        for each in decided.wanted.desired
+    )
+    return [*written, *(each.stays for each in decided.wanted.refused if each.stays is not None)]
 
 
 def _held_back(
@@ -95,12 +91,12 @@ def _held_back(
         if failed is not None and each.promise.holds is not None and not goal.is_deleted:
             kept.append(Kept(failed, held.notes[goal.key]))
         elif goal.key in held.notes:
-            desired.append(wishes.held_back(each, goal.after, held.notes[goal.key]))
+            desired.append(wishes.instead(each, goal.after, held.notes[goal.key], Cause.LIMIT, "onLimit: partial"))
         else:
             desired.append(each)
     spared = {each.quota.compute_quota_id for each in kept}
     stuck = tuple(quota for quota in wanted.stuck if quota.compute_quota_id not in spared)
-    return Wanted(tuple(desired), stuck, held.recheck_at, tuple(kept))
+    return replace(wanted, desired=tuple(desired), stuck=stuck, recheck_at=held.recheck_at, kept=tuple(kept))
 
 
 def _wishes(

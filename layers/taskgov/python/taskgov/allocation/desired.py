@@ -15,6 +15,7 @@ from taskgov.allocation.leases import Given, has_ended_since
 from taskgov.allocation.parts import RowKey, accelerators_of, need, row_key
 from taskgov.allocation.plan import Reason, TeamAllocation
 from taskgov.allocation.pool import largest_rows
+from taskgov.allocation.refusals import wanted_digest
 from taskgov.allocation.set_aside import leased_net
 from taskgov.allocation.sharing import Borrowing, sharing_after
 from taskgov.allocation.sources import Cause, Tell, Trail
@@ -56,6 +57,8 @@ class Desired:
     """Where each row of the quota comes from."""
     lost: tuple[str, ...] = ()
     """Instance types that find no row in the quota."""
+    wanted: str = ""
+    """Digest of what is wanted of the quota, where limits or refused writes make it another; else empty."""
 
 
 class Wishes:
@@ -122,20 +125,25 @@ class Wishes:
             lost=tuple(sorted({row.instance_type for row in kept if row_key(row) in lost and _is_something(row)})),
         )
 
-    def held_back(self, desired: Desired, config: ComputeQuotaConfig, note: str) -> Desired:
-        """Return what limits allow of a quota now; `note` says what they hold back."""
+    def instead(self, desired: Desired, config: ComputeQuotaConfig, note: str, cause: Cause, because: str) -> Desired:
+        """Return a quota that is to be `config` now, and not what is wanted of it; `note` says why in the change."""
         rows = {row_key(row): row for row in config.compute_quota_resources}
-        held = self._ending_at(desired, rows, self._wished(desired), Cause.LIMIT, "onLimit: partial")
-        return replace(held, config=config, note=note)
+        wished = self._wished(desired)
+        if cause is Cause.REFUSED_TO_ANOTHER:
+            wished = {key: replace(each, reason=Reason.REFUSAL) for key, each in wished.items()}
+        ended = self._ending_at(desired, rows, wished, cause, because)
+        wanted = desired.wanted or wanted_digest(desired.config, desired.target)
+        notes = "; ".join(each for each in (desired.note, note) if each)
+        return replace(ended, config=config, note=notes, wanted=wanted)
 
-    def not_written(self, desired: Desired) -> Desired:
-        """Return the numbers of a quota that no wave can write: they are as they stand."""
-        stands, because = today_rows(desired.promise.holds), "left as it is: no wave of the plan can write it"
+    def not_written(self, desired: Desired, cause: Cause, because: str) -> Desired:
+        """Return the numbers of a quota that is not written, and why not: they are as they stand."""
+        stands = today_rows(desired.promise.holds)
         wished = {
             key: replace(each, because=f"{each.because}, {because}") for key, each in self._wished(desired).items()
         }
         nothing = {key: ComputeQuotaResource(instance_type=key[0]) for key in wished}
-        return self._ending_at(desired, nothing | stands, wished, Cause.NOT_WRITTEN, because)
+        return self._ending_at(desired, nothing | stands, wished, cause, because)
 
     def _wished(self, desired: Desired) -> Mapping[RowKey, Holding]:
         return self._holdings.get(desired.promise.team, {})

@@ -4,10 +4,11 @@ A quota may be written twice on the path of a plan, or deleted and created again
 `minimumQuota` judge the quota: what stood before the first write, and what the last one makes of it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
 from taskgov.allocation.plan import DELETIONS, POLICY_KINDS, Change, quota_key
+from taskgov.allocation.refusals import standing_refusals
 from taskgov.allocation.standing import TeamPromise
 from taskgov.allocation.written import NEVER_IN_FORCE
 from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig
@@ -62,12 +63,27 @@ def wanted_goals(snapshot: Snapshot, wanted: Iterable[tuple[TeamPromise, Compute
     return tuple(_of_promise(promise, config, records) for promise, config in wanted)
 
 
-def starting_point(stands: ComputeQuotaConfig, version: int | None, applied: AppliedQuota | None) -> ComputeQuotaConfig:
+def starting_point(
+    stands: ComputeQuotaConfig, version: int | None, applied: AppliedQuota | None, broken: Container[str] = ()
+) -> ComputeQuotaConfig:
     """Return from where limits judge a quota of this version.
 
-    While the low one of two writes stands, that is what it began from: the way back to it is no increase.
+    While the low one of two writes stands, or what one of the `broken` plans wrote, that is what stood before: the way
+    back to it is no increase.
     """
-    return began_from(applied, version) or stands
+    return began_from(applied, version) or stood_before(applied, version, broken) or stands
+
+
+def stood_before(
+    applied: AppliedQuota | None, version: int | None, plan_ids: Container[str]
+) -> ComputeQuotaConfig | None:
+    """Return what a quota was before the path of the plan that wrote it, where that is one of `plan_ids`.
+
+    None where another plan, or nobody, wrote the version that stands, and where its past is not known.
+    """
+    if applied is None or applied.version != version or applied.plan_id not in plan_ids:
+        return None
+    return applied.began_from or (applied.history[-1].config if applied.history else None)
 
 
 def deletion_goals(snapshot: Snapshot, failed: Iterable[ComputeQuota]) -> tuple[Goal, ...]:
@@ -85,6 +101,7 @@ class _Records:
         self._by_team: Mapping[str, AppliedQuota] = {applied.target.team_name: applied for applied in in_order}
         policy = snapshot.policy
         self.pool = policy.shared_pool.team if policy and policy.shared_pool else None
+        self.broken = frozenset(each.plan_id for each in standing_refusals(snapshot))
         self.tiers = {team.name: team.tier for team in policy.teams} if policy else {}
 
     def of(self, quota_id: str | None, team: str) -> AppliedQuota | None:
@@ -99,7 +116,7 @@ def _goal(path: list[Change], records: _Records) -> Goal:
     return Goal(
         name=first.name,
         team=first.team,
-        before=starting_point(stands, first.target_version, applied),
+        before=starting_point(stands, first.target_version, applied, records.broken),
         stands=stands,
         after=last.after if isinstance(last.after, ComputeQuotaConfig) else NOTHING,
         applied=applied,
@@ -116,7 +133,7 @@ def _of_deletion(quota: ComputeQuota, records: _Records) -> Goal:
     return Goal(
         name=quota.name,
         team=team,
-        before=starting_point(stands, quota.compute_quota_version, applied) if is_held else NOTHING,
+        before=starting_point(stands, quota.compute_quota_version, applied, records.broken) if is_held else NOTHING,
         stands=stands,
         after=NOTHING,
         applied=applied,
@@ -133,7 +150,7 @@ def _of_promise(promise: TeamPromise, config: ComputeQuotaConfig, records: _Reco
     return Goal(
         name=known.name if known else f"new quota of {promise.team}",
         team=promise.team,
-        before=starting_point(stands, known.compute_quota_version if known else None, applied),
+        before=starting_point(stands, known.compute_quota_version if known else None, applied, records.broken),
         stands=stands,
         after=config,
         applied=applied,

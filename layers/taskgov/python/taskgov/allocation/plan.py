@@ -62,6 +62,8 @@ class Reason(StrEnum):
     DEMAND = "demand"
     BUDGET = "budget"
     RECOVERY = "recovery"
+    REFUSAL = "refusal"
+    """The write of another quota was refused: what it would have taken stays with those who have it, or had it."""
     UNCHANGED = "unchanged"
 
 
@@ -167,6 +169,11 @@ class Change:
     """How the team shares within its budget, to be kept with what is applied; None in old plans, and if not known."""
     preempts: tuple[str, ...] = ()
     """Workloads (`namespace/name`) that the wave of this change is predicted to preempt."""
+    wanted: str = ""
+    """Digest of what is wanted of the quota, where limits or refused writes let the plan go another way.
+
+    Empty where that is `after` of its last write; see `taskgov.allocation.refusals.wanted_of`.
+    """
 
     @property
     def subject(self) -> str:

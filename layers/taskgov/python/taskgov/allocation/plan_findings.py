@@ -1,6 +1,8 @@
 """What a plan reports beside its changes. The list of all findings is in `docs/allocation.md`."""
 
 from collections.abc import Iterable, Mapping
+from operator import attrgetter
+from typing import Final
 
 from taskgov.allocation.allocate import TypeAllocation
 from taskgov.allocation.budgets import budget_findings, out_of_budget, said_borrowing, unresumed
@@ -9,9 +11,12 @@ from taskgov.allocation.changes import quota_sums
 from taskgov.allocation.desired import MAX_ROWS, Desired
 from taskgov.allocation.overcommitment import overcommitment
 from taskgov.allocation.plan import Change
+from taskgov.allocation.refusals import asked_again_at
+from taskgov.allocation.scheduler import refused_policy
 from taskgov.allocation.standing import Kept, Standings
+from taskgov.allocation.wanted import Wanted
 from taskgov.findings import Finding, Severity
-from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.model import RefusalError, RefusedWrite, Snapshot
 
 
 def findings_of(
@@ -38,13 +43,63 @@ def findings_of(
 
 
 def budgets_found(
-    snapshot: Snapshot, desired: tuple[Desired, ...], kept: tuple[Kept, ...], left_out: Iterable[Change]
+    snapshot: Snapshot, wanted: Wanted, kept: tuple[Kept, ...], left_out: Iterable[Change]
 ) -> Iterable[Finding]:
     """Report how far budgets are used up, and borrowing that does not come back by itself."""
     if snapshot.policy is not None:
         budgets, uses = snapshot.policy.budgets, snapshot.budget_use
-        yield from budget_findings(budgets, uses, said_borrowing(desired, kept, left_out))
+        stay = [each.stays for each in wanted.refused if each.stays is not None]
+        desired, refused = (*wanted.desired, *stay), {each.promise.team for each in stay}
+        yield from budget_findings(budgets, uses, said_borrowing(desired, kept, left_out, refused))
         yield from unresumed(snapshot, desired, kept, out_of_budget(budgets, uses))
+
+
+def refused_found(snapshot: Snapshot, wanted: Wanted) -> Iterable[Finding]:
+    """Report the writes that are not made because they were refused, each with what would let them through."""
+    for each in in_the_way(snapshot, wanted):
+        until = f"{asked_again_at(each):%Y-%m-%d %H:%M} UTC"
+        what = f"the quota {each.name}" if each.team else "the cluster policy"
+        deed = next(verb for verb in ("create", "update", "delete") if each.kind.startswith(verb))
+        because = (
+            f"The service refused to {deed} {what} at {each.at:%Y-%m-%d %H:%M} UTC ({each.error}): "
+            f"{_ended(each.because)} The plan does not ask again before {until}."
+        )
+        again = f"taskgov reconcile {snapshot.cluster.name} --retry-refused"
+        remedy = f"{_REMEDIES[each.error]}; then ask again at once: {again}"
+        evidence: dict[str, str | int] = {"quota": each.name, "kind": each.kind, "error": each.error.value}
+        evidence |= {
+            "at": each.at.isoformat(),
+            "askedAgainAt": asked_again_at(each).isoformat(),
+            "planId": each.plan_id,
+        }
+        yield Finding("write-refused", Severity.ERROR, each.team or each.subject, because, remedy, evidence)
+
+
+def in_the_way(snapshot: Snapshot, wanted: Wanted) -> list[RefusedWrite]:
+    """Return the refusals without which something would be written, by subject."""
+    found = [each.refusal for each in wanted.refused if each.is_wanted]
+    policy = refused_policy(snapshot)
+    return sorted([*found, *([policy] if policy else [])], key=attrgetter("subject"))
+
+
+def _ended(said: str) -> str:
+    return said if said.endswith((".", "!", "?")) else f"{said}."
+
+
+_REMEDIES: Final[Mapping[RefusalError, str]] = {
+    RefusalError.LIMIT_REACHED: (
+        "raise the limit of the account for compute quotas per cluster, or whichever limit the message names: "
+        "Service Quotas, AWS services, Amazon SageMaker (AWS Support, where it is not listed)"
+    ),
+    RefusalError.VALIDATION: "correct in the policy document what the message names",
+    RefusalError.NOT_FOUND: "see whether somebody deleted the quota or the cluster; what is gone is created again",
+    RefusalError.ACCESS_DENIED: (
+        "allow the role of the function apply_change the action that the message names, and look for a denial in the "
+        "permissions boundary and in service control policies"
+    ),
+    RefusalError.FAILED_TO_SETTLE: "correct what the failure reason of the resource names",
+}
+"""What would let a refused write through."""
 
 
 def without_row(desired: Iterable[Desired]) -> Iterable[Finding]:

@@ -25,10 +25,13 @@ from taskgov.allocation.plan_findings import (
     budgets_found,
     failed_and_kept,
     findings_of,
+    in_the_way,
     left_out_found,
+    refused_found,
     without_row,
 )
 from taskgov.allocation.progress import no_progress
+from taskgov.allocation.refusals import asked_again_at
 from taskgov.allocation.sources import Cause, Trail
 from taskgov.allocation.standing import IN_FLIGHT, today_rows
 from taskgov.allocation.writes import in_order
@@ -82,7 +85,7 @@ class _Work:
     prediction: Prediction
     findings: tuple[Finding, ...]
     recheck_at: datetime | None
-    """When the rest of a plan that limits cut back can go on."""
+    """When the rest of a plan that limits cut back can go on, or what was refused is asked for again."""
 
 
 def row_sources(
@@ -133,12 +136,15 @@ def _work(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity], table: Ins
         *findings_of(snapshot, standings, decided.allocations, capacities),
         *without_row(wanted.desired),
         *map(failed_and_kept, wanted.kept),
-        *budgets_found(snapshot, wanted.desired, standings.kept, planned.left_out),
+        *budgets_found(snapshot, wanted, standings.kept, planned.left_out),
+        *refused_found(snapshot, wanted),
         *left_out_found(planned.left_out, capacities),
         *([stalled] if stalled else []),
     )
     # What has no effect is not tried again by itself.
-    return _Work(lines, judged, prediction, findings, None if stalled else wanted.recheck_at)
+    moments = [asked_again_at(each) for each in in_the_way(snapshot, wanted)]
+    moments += [] if stalled or wanted.recheck_at is None else [wanted.recheck_at]
+    return _Work(lines, judged, prediction, findings, min(moments, default=None))
 
 
 def _plan(snapshot: Snapshot, mode: Mode, capacities: Mapping[str, TypeCapacity], work: _Work) -> Plan:

@@ -1,6 +1,6 @@
 """Which write was refused, and whether it still stands in the way of what a plan wants.
 
-`apply_change` and `verify_plan` record refusals; the planner reads them from the snapshot.
+Who makes and verifies writes records refusals (`refused_write`); the planner reads them from the snapshot.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ from typing import Any, Final
 from taskgov.allocation.plan import Change, Plan
 from taskgov.hyperpod.equality import spelled_out
 from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaTarget, SchedulerConfig
-from taskgov.snapshot.model import RefusalError, RefusedWrite
+from taskgov.snapshot.model import RefusalError, RefusedWrite, Snapshot
 
 STANDS_FOR: Final = timedelta(hours=24)
 """How long a refused write is not asked for again, unless what is wanted changes or an operator asks."""
@@ -42,7 +42,17 @@ def wanted_of(change: Change, changes: Sequence[Change]) -> str:
     the way there may differ from plan to plan, what is wanted does not.
     """
     last = [each for each in changes if each.subject == change.subject][-1]
-    return wanted_digest(last.after, last.target_after)
+    return last.wanted or wanted_digest(last.after, last.target_after)
+
+
+def standing_refusals(snapshot: Snapshot) -> tuple[RefusedWrite, ...]:
+    """Return the refusals that have not run out."""
+    return tuple(each for each in snapshot.refusals if snapshot.taken_at < asked_again_at(each))
+
+
+def asked_again_at(refused: RefusedWrite) -> datetime:
+    """Return when a refused write is asked for again by itself."""
+    return refused.at + STANDS_FOR
 
 
 def wanted_digest(config: ComputeQuotaConfig | SchedulerConfig, target: ComputeQuotaTarget | None) -> str:

@@ -7,19 +7,35 @@ from collections.abc import Iterable
 from typing import Final
 
 from taskgov.allocation.plan import Change, ChangeKind, Reason
+from taskgov.allocation.refusals import standing_refusals, wanted_of
 from taskgov.allocation.standing import TO_DELETE
 from taskgov.allocation.wording import said_setting
 from taskgov.allocation.written import NEVER_IN_FORCE
 from taskgov.hyperpod.equality import is_same_scheduler_config
 from taskgov.hyperpod.model import ClusterSchedulerConfig, SchedulerConfig
-from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.model import RefusedWrite, Snapshot
 
 NEEDS_RETRY: Final = "UpdateFailed"
 """The status that the documentation says to mend by updating again."""
 
 
-def scheduler_changes(snapshot: Snapshot) -> Iterable[Change]:
-    """Return the writes of the cluster policy: one that failed is deleted, and then created again."""
+def scheduler_changes(snapshot: Snapshot) -> tuple[Change, ...]:
+    """Return the writes of the cluster policy: one that failed is deleted, and then created again.
+
+    None of them, while a refusal of one of them stands.
+    """
+    return () if refused_policy(snapshot) else tuple(_wanted_changes(snapshot))
+
+
+def refused_policy(snapshot: Snapshot) -> RefusedWrite | None:
+    """Return the refusal that stands in the way of the cluster policy's writes, None where there is none."""
+    changes = tuple(_wanted_changes(snapshot))
+    kinds = {(change.subject, change.kind.value, wanted_of(change, changes)) for change in changes}
+    found = (each for each in standing_refusals(snapshot) if (each.subject, each.kind, each.wanted) in kinds)
+    return next(found, None)
+
+
+def _wanted_changes(snapshot: Snapshot) -> Iterable[Change]:
     wanted = None if snapshot.policy is None else snapshot.policy.scheduler_config
     actual = snapshot.scheduler_config
     if wanted is None:

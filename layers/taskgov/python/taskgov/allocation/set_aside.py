@@ -75,10 +75,12 @@ class SettingAside:
         if applied is None:
             return {}  # what the automation never wrote has no lease in it
         recorded = applied.leased
+        past = (applied.history or ())[-1:]
+        same = past and is_same_config(past[0].config, goal.before)
         if applied.began_from is not None and goal.before == applied.began_from:
-            past = (applied.history or ())[-1:]
-            same = past and is_same_config(past[0].config, goal.before)
             recorded = past[0].leased if same else None
+        elif same and goal.before != goal.stands:  # the plan that wrote what stands was broken off
+            recorded = past[0].leased
         return self._by_the_numbers(goal, applied.at) if recorded is None else recorded
 
     def net_at(self, team: str, recorded: Net | None, written: datetime | None) -> Net:

@@ -40,6 +40,10 @@ class Cause(StrEnum):
     """What `onLimit: partial` holds back."""
     NOT_WRITTEN = "not-written"
     """No wave of the plan can write the quota (`no-room`, `unknown-instance-type`): it stays as it is."""
+    REFUSED = "refused"
+    """The write of the quota was refused, and is not asked for again for a while."""
+    REFUSED_TO_ANOTHER = "refused-to-another"
+    """The write of another quota was refused: nobody takes what is kept here, or nobody gives what is missing."""
     NO_ROW = "no-row"
     """A quota has no more than 15 rows."""
 

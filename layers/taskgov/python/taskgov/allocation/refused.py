@@ -1,0 +1,193 @@
+"""Which of the wanted writes were refused, and what is wanted beside them.
+
+| refused was | then |
+| --- | --- |
+| an update | the quota stays as it is; after its low write it gets back what stood before, where there is room |
+| a creation | there is no quota; what is left of one whose creation failed is deleted |
+| the deletion of a failed quota | it stays, and is not created again |
+
+What the others are to become is worked out in `taskgov.allocation.around_refusals`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+
+from taskgov.allocation.around_refusals import Quota, around_refusals
+from taskgov.allocation.capacity import TypeCapacity
+from taskgov.allocation.changes import differs
+from taskgov.allocation.cutting import rows_of_type
+from taskgov.allocation.desired import Desired, Wishes
+from taskgov.allocation.goals import NOTHING, stood_before
+from taskgov.allocation.plan import ChangeKind
+from taskgov.allocation.refusals import asked_again_at, standing_refusals, wanted_digest
+from taskgov.allocation.set_aside import net_of_type
+from taskgov.allocation.sources import Cause
+from taskgov.allocation.standing import TeamPromise
+from taskgov.allocation.wanted import Refused, Wanted
+from taskgov.allocation.written import NEVER_IN_FORCE
+from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig, ComputeQuotaResource
+from taskgov.snapshot.model import RefusedWrite, Snapshot, began_from
+
+Capacities = Mapping[str, TypeCapacity]
+
+
+def beside_refusals(
+    snapshot: Snapshot, wanted: Wanted, wishes: Wishes, pool: str | None, capacities: Capacities
+) -> Wanted:
+    """Return what is wanted without the writes that were refused, and with what that makes of the others.
+
+    `pool` is the team of the shared pool, if it is governed.
+    """
+    standing = standing_refusals(snapshot)
+    refusals = {each.promise.team: found for each in wanted.desired if (found := _refusal_of(each, standing))}
+    deletions = _refused_deletions(wanted.stuck, standing)
+    if not refusals and not deletions:
+        return wanted
+    failed = {each.promise.failed.compute_quota_id: each.promise.team for each in wanted.desired if each.promise.failed}
+    stuck = tuple(
+        quota
+        for quota in wanted.stuck
+        if quota.compute_quota_id not in deletions
+        # What never was in force is deleted all the same; what is would not be created again.
+        and (failed.get(quota.compute_quota_id) not in refusals or quota.status in NEVER_IN_FORCE)
+    )
+    gone = {quota.compute_quota_id for quota in stuck}
+    plan_ids = {each.plan_id for each in standing}
+    quotas = [
+        replace(
+            _of_refused(each, found, gone) if (found := refusals.get(each.promise.team)) else _of_other(each, plan_ids),
+            is_pool=each.promise.team == pool,
+        )
+        for each in wanted.desired
+    ]
+    policy = snapshot.policy
+    configs = around_refusals(
+        [each for each in quotas if each.team in refusals],
+        [each for each in quotas if each.team not in refusals],
+        tuple(_left_alone(snapshot.quotas, wanted.desired, gone)),
+        capacities,
+        overcommit=policy is not None and policy.capacity.overcommit_percent > 0,
+    )
+    names = ", ".join(sorted({each.name for each in (*refusals.values(), *deletions.values())}))
+    earlier = {each.team: each.earlier for each in quotas}
+    desired, refused = [], [Refused(each) for key, each in deletions.items() if key not in failed]
+    for each in wanted.desired:
+        team = each.promise.team
+        config, refusal = configs.get(team), refusals.get(team)
+        if refusal is None:
+            desired.append(each if config is None else _beside(each, config, earlier[team], names, wishes))
+        elif config is None:
+            stays = wishes.not_written(each, Cause.REFUSED, said_refusal(refusal))
+            refused.append(Refused(refusal, stays, is_wanted=_is_wanted(each, refusal, capacities)))
+        else:
+            desired.append(_given_back(each, config, refusal, wishes))
+            refused.append(Refused(refusal))
+    return replace(wanted, desired=tuple(desired), stuck=stuck, refused=tuple(refused))
+
+
+def said_refusal(refused: RefusedWrite) -> str:
+    """Return in a few words that a write was refused, and until when it is not asked for again."""
+    until = f"{asked_again_at(refused):%Y-%m-%d %H:%M} UTC"
+    return f"the write of {refused.name} was refused ({refused.error}); it is not asked for again before {until}"
+
+
+def _refusal_of(desired: Desired, standing: Sequence[RefusedWrite]) -> RefusedWrite | None:
+    """Return the refusal of what the plan wants of a quota, by whichever write of the way there."""
+    promise = desired.promise
+    mine = [each for each in standing if each.team == promise.team and each.kind in _kinds(promise)]
+    for deletion in _refused_deletions([promise.failed] if promise.failed else [], mine).values():
+        return deletion
+    wanted = wanted_digest(desired.config, desired.target) if mine else ""
+    return next((each for each in mine if each.wanted == wanted), None)
+
+
+def _kinds(promise: TeamPromise) -> AbstractSet[str]:
+    if promise.quota is not None:
+        return {ChangeKind.UPDATE_QUOTA}
+    return {ChangeKind.CREATE_QUOTA, ChangeKind.DELETE_QUOTA} if promise.failed else {ChangeKind.CREATE_QUOTA}
+
+
+def _refused_deletions(stuck: Iterable[ComputeQuota], standing: Iterable[RefusedWrite]) -> dict[str, RefusedWrite]:
+    ids = {quota.compute_quota_id: quota.compute_quota_version for quota in stuck}
+    return {
+        each.resource_id: each
+        for each in standing
+        if each.kind == ChangeKind.DELETE_QUOTA and each.resource_id and ids.get(each.resource_id) == each.version
+    }
+
+
+def _left_alone(
+    quotas: Iterable[ComputeQuota], desired: Iterable[Desired], gone: AbstractSet[str]
+) -> Iterable[ComputeQuotaResource]:
+    governed = {
+        quota.compute_quota_id
+        for each in desired
+        for quota in (each.promise.quota, each.promise.failed)
+        if quota is not None
+    }
+    for quota in quotas:
+        if quota.compute_quota_id not in governed | gone:
+            yield from quota.compute_quota_config.compute_quota_resources
+
+
+def _of_refused(desired: Desired, refusal: RefusedWrite, gone: AbstractSet[str]) -> Quota:
+    """Return a refused quota; what it gave by the low write of the plan that was refused can be given back."""
+    promise, earlier = desired.promise, None
+    standing = promise.quota or promise.failed
+    if standing is None or standing.compute_quota_id in gone:
+        return Quota(promise.team, desired.config, NOTHING)
+    if promise.quota and promise.applied and promise.applied.plan_id == refusal.plan_id:
+        earlier = began_from(promise.applied, promise.quota.compute_quota_version)
+    return Quota(promise.team, desired.config, standing.compute_quota_config, earlier)
+
+
+def _of_other(desired: Desired, plan_ids: AbstractSet[str]) -> Quota:
+    promise, holds = desired.promise, desired.promise.holds
+    version = promise.quota.compute_quota_version if promise.quota else None
+    earlier = stood_before(promise.applied, version, plan_ids)
+    return Quota(promise.team, desired.config, NOTHING if holds is None else holds.compute_quota_config, earlier)
+
+
+def _beside(
+    desired: Desired, config: ComputeQuotaConfig, earlier: ComputeQuotaConfig | None, names: str, wishes: Wishes
+) -> Desired:
+    because = f"planned around the refused write of {names}"
+    made = wishes.instead(desired, config, because, Cause.REFUSED_TO_ANOTHER, because)
+    return replace(made, leased=_leased(desired, config, earlier))
+
+
+def _given_back(desired: Desired, config: ComputeQuotaConfig, refusal: RefusedWrite, wishes: Wishes) -> Desired:
+    """Return a refused quota as it stood before its low write, settings and all."""
+    because = f"back to what stood before: {said_refusal(refusal)}"
+    made = wishes.instead(desired, config, because, Cause.REFUSED, because)
+    quota = desired.promise.quota
+    target = desired.target if quota is None else quota.compute_quota_target
+    return replace(made, target=target, leased=_leased(desired, config, config))
+
+
+def _leased(desired: Desired, config: ComputeQuotaConfig, earlier: ComputeQuotaConfig | None) -> Mapping[str, int]:
+    """Return what leases bring in `config`: as wanted, or as recorded where it is as it was on a type."""
+    promise = desired.promise
+    applied = promise.applied
+    past = (applied.history or ())[-1:] if applied else ()
+    stands = NOTHING if promise.quota is None else promise.quota.compute_quota_config
+    net: dict[str, int] = {}
+    places = {*desired.leased, *(applied.leased or {} if applied else {}), *(past[0].leased or {} if past else {})}
+    for name in sorted({place.partition(" ")[0] for place in places}):
+        rows = rows_of_type(config, name)
+        if rows == rows_of_type(desired.config, name):
+            net |= net_of_type(desired.leased, name)
+        elif rows == rows_of_type(stands, name):
+            net |= net_of_type(applied.leased or {} if applied else {}, name)
+        elif earlier is not None and rows == rows_of_type(earlier, name):
+            net |= net_of_type(past[0].leased or {} if past else {}, name)
+        else:
+            net |= net_of_type(desired.leased, name)
+    return net
+
+
+def _is_wanted(desired: Desired, refusal: RefusedWrite, capacities: Capacities) -> bool:
+    """Say whether the write would be made; a quota that nobody wrote since may have wanted something else by now."""
+    quota = desired.promise.quota
+    return differs(desired, capacities) or (quota is not None and quota.compute_quota_version == refusal.version)

@@ -1,0 +1,32 @@
+"""What every governed quota is to become in this plan, and what of it is not written."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from taskgov.allocation.desired import Desired
+from taskgov.allocation.standing import Kept
+from taskgov.hyperpod.model import ComputeQuota
+from taskgov.snapshot.model import RefusedWrite
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A write that is not made because it was refused."""
+
+    refusal: RefusedWrite
+    stays: Desired | None = None
+    """The quota as it stands; None for one that gets back what stood before its low write, and for a deletion."""
+    is_wanted: bool = True
+    """Whether it would be written, had it not been refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What every governed quota is to become now, which failed ones are deleted, and when the rest can go on."""
+
+    desired: tuple[Desired, ...]
+    stuck: tuple[ComputeQuota, ...]
+    recheck_at: datetime | None = None
+    kept: tuple[Kept, ...] = ()
+    """Failed quotas that limits do not let go."""
+    refused: tuple[Refused, ...] = ()
