@@ -8,6 +8,7 @@ from moto import mock_aws
 
 from taskgov.adapters.s3 import Bucket
 from taskgov.errors import NotFoundError, UpstreamError
+from taskgov.policy.text import MAX_BYTES
 from taskgov.ports import DocumentStore
 from tests.support.memory import InMemoryDocuments
 
@@ -48,12 +49,21 @@ def test_a_cluster_without_a_document_has_none(store: DocumentStore) -> None:
     assert store.policy("ml-cluster") is None
 
 
+def test_no_more_of_a_policy_is_read_than_shows_that_it_is_too_long(store: DocumentStore) -> None:
+    store.put("policies/ml-cluster.yaml", b"#" * (MAX_BYTES + 1_000), "application/yaml")
+
+    policy = store.policy("ml-cluster")
+
+    assert policy is not None
+    assert len(policy.body) == MAX_BYTES + 1
+
+
 def test_each_version_of_a_policy_has_its_own_version_id(store: DocumentStore) -> None:
     versions = []
     for text in (b"apiVersion: taskgov/v1", b"apiVersion: taskgov/v2"):
         store.put("policies/ml-cluster.yaml", text, "application/yaml")
         policy = store.policy("ml-cluster")
         assert policy is not None
-        assert policy.text == text.decode()
+        assert policy.body == text
         versions.append(policy.version)
     assert versions[0] != versions[1]

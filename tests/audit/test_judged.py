@@ -1,11 +1,15 @@
 """Severities by the document's rules, and mutes with their end."""
 
+import re
+import time
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from taskgov.audit.judged import ended_mutes, mute_of, rated
+from taskgov.audit.judged import ended_mutes, matches, mute_of, rated
 from taskgov.findings import Finding, Severity
 from taskgov.policy.document import Mute, SeverityRule
 from tests.allocation.world import NOW
@@ -80,3 +84,18 @@ def test_a_mute_that_ended_is_a_finding_with_what_is_told_again() -> None:
     assert again.evidence["toldAgain"] == 1
     [idle] = ended_mutes([IDLE], [mute("hoarding", hours=-1)], NOW)
     assert "nothing that it was for is found any more" in idle.because
+
+
+def test_a_pattern_of_many_stars_costs_little() -> None:
+    before = time.process_time()
+
+    assert not matches("*a" * 127 + "b", "a" * 100_000)
+
+    assert time.process_time() - before < 1
+
+
+@given(st.text("ab*", max_size=8), st.text("ab", max_size=8))
+def test_a_star_stands_for_anything_and_nothing_else_does(pattern: str, text: str) -> None:
+    want = re.fullmatch(".*".join(map(re.escape, re.split(r"\*+", pattern))), text) is not None
+
+    assert matches(pattern, text) is want

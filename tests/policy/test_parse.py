@@ -1,5 +1,7 @@
 import copy
+import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -249,6 +251,26 @@ def test_ten_different_mistakes_get_ten_messages_at_once() -> None:
             ('instanceTypes["ml.x9.large"].memoryGiB', "0", "must be greater than 0"),
         ),
         (
+            ("instanceTypes", "ml.x9.large", "memoryGiB"),
+            1e300,
+            ('instanceTypes["ml.x9.large"].memoryGiB', "1e+300", "must be less than or equal to 1000000"),
+        ),
+        (
+            ("guardrails", "minimumQuota", "team-a"),
+            10**19,
+            ("guardrails.minimumQuota.team-a", "10000000000000000000", "must be less than or equal to 10000000"),
+        ),
+        (
+            ("leases", 0, "start"),
+            "0001-01-01T00:00:00+14:00",
+            ("leases[0].start", '"0001-01-01T00:00:00+14:00"', "must be in the years 2000 to 9999 of UTC"),
+        ),
+        (
+            ("leases", 0, "end"),
+            "9999-12-31T23:00:00-14:00",
+            ("leases[0].end", '"9999-12-31T23:00:00-14:00"', "must be in the years 2000 to 9999 of UTC"),
+        ),
+        (
             ("instanceTypes",),
             {"x9": {"vcpu": 2, "memoryGiB": 4}},
             ("instanceTypes.x9", '"x9"', "must be an instance type such as ml.g5.8xlarge"),
@@ -281,6 +303,42 @@ def test_ten_different_mistakes_get_ten_messages_at_once() -> None:
 )
 def test_one_mistake_gets_one_message(path: tuple[str | int, ...], value: Any, want: tuple[str, str, str]) -> None:
     assert the_only(changed(*path, to=value)) == want
+
+
+def of_many_teams(count: int) -> dict[str, Any]:
+    """Return a document whose teams have as many rows as the API takes."""
+    types = [f"ml.{name}.{size}xlarge" for name in ("g5", "g6", "p5") for size in (2, 4, 8, 12, 16)]
+    rows = [{"InstanceType": name, "Accelerators": 1, "VCpu": 4, "MemoryInGiB": 16} for name in types]
+    teams = [{"name": f"team-{n:04}", "quota": {"ComputeQuotaResources": rows}} for n in range(count)]
+    return {**GOOD, "teams": teams, "leases": [], "budgets": [], "guardrails": {}, "audit": {}}
+
+
+def test_a_thousand_teams_with_fifteen_rows_fit() -> None:
+    parsed = parse_policy(json.dumps(of_many_teams(1_000), indent=1))
+
+    assert parsed.document is not None
+    assert {len(team.quota.compute_quota_resources) for team in parsed.document.teams if team.quota} == {15}
+
+
+@pytest.mark.parametrize(
+    "mistaken",
+    [
+        {"teams": [1] * 20_000},
+        {"teams": [{"name": "team-a", "x": 1}] * 5_000},
+        {f"key{n}": 1 for n in range(5_000)},
+        {**of_many_teams(100), "guardrails": {"freeze": ["nobody"] * 20_000}},
+        {**GOOD, "teams": [{"name": "team-a"}] * 5_000},
+    ],
+    ids=["no teams", "unknown keys", "unknown sections", "unknown teams", "one team often"],
+)
+def test_a_document_of_many_mistakes_costs_little_and_is_told_the_first_of_them(mistaken: dict[str, Any]) -> None:
+    before = time.process_time()
+    violations = parse_policy(json.dumps({**GOOD, **mistaken})).violations
+
+    assert time.process_time() - before < 10
+    assert len(violations) == 101
+    assert violations[-1].value == "more than 100 mistakes"
+    assert sum(len(str(violation)) for violation in violations) < 100_000
 
 
 def test_what_is_missing_is_named() -> None:

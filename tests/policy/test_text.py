@@ -1,8 +1,10 @@
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taskgov.policy.text import MAX_CHARACTERS, read_text
+from taskgov.policy.text import MAX_BYTES, read_text
 
 
 def data(text: str) -> object:
@@ -109,7 +111,7 @@ def test_keys_that_are_no_words_are_read_as_what_they_are() -> None:
         "".join(f"x{n}: &x{n} [{', '.join([f'*x{n - 1}'] * 9) if n else '1'}]\n" for n in range(9)),
         "a: " + "[" * 50 + "]" * 50,
         "a: " + "[" * 20_000,
-        "a: x" + "x" * MAX_CHARACTERS,
+        "a: x" + "x" * MAX_BYTES,
     ],
     ids=["itself", "aliases of aliases", "deep", "endless brackets", "long"],
 )
@@ -117,6 +119,52 @@ def test_a_document_that_unfolds_beyond_reason_is_refused(text: str) -> None:
     assert read_text(text).data is None
     [(path, _, _)] = refusals(text)
     assert path == "(document)"
+
+
+SOME = "a: \u00e9t\u00e9\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "value"),
+    [
+        (f"b: 1\n{SOME}".encode("latin-1"), "byte 0xe9 in line 2 (Latin-1 or Windows-1252?)"),
+        (SOME.encode("utf-16"), "UTF-16 or UTF-32 (it has null bytes)"),
+        (SOME.encode("utf-16-le"), "UTF-16 or UTF-32 (it has null bytes)"),
+        (SOME.encode("utf-16-be"), "UTF-16 or UTF-32 (it has null bytes)"),
+        (SOME.encode("utf-32"), "UTF-16 or UTF-32 (it has null bytes)"),
+        (b"\xff\xfe", "UTF-16 (by its first bytes)"),
+        ("a: \ud800", "byte 0xed in line 1 (Latin-1 or Windows-1252?)"),
+    ],
+    ids=["latin-1", "utf-16", "utf-16 without mark", "big end first", "utf-32", "mark alone", "half a pair"],
+)
+def test_what_is_not_utf_8_is_refused(body: str | bytes, value: str) -> None:
+    [one] = read_text(body).violations
+
+    assert (one.path, one.value, one.rule) == ("(document)", value, "must be UTF-8 text")
+
+
+def test_a_byte_order_mark_of_utf_8_means_nothing() -> None:
+    assert read_text(SOME.encode("utf-8-sig")).data == read_text(SOME).data == {"a": "\u00e9t\u00e9"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: [" + "1," * (MAX_BYTES // 2 - 10) + "]",
+        "a: " + "[" * (MAX_BYTES - 10),
+        "- " * (MAX_BYTES // 2),
+        "a: 'x" + "\n" * (MAX_BYTES - 10) + "'",
+        "a: " + "&a " * (MAX_BYTES // 3 - 10),
+        "".join(f"k{n}: &k{n} [*k{n - 1}, *k{n - 1}]\n" if n else "k0: &k0 1\n" for n in range(60_000)),
+        "a: 1\n" * (MAX_BYTES // 5),
+    ],
+    ids=["flow list", "brackets", "dashes", "empty lines", "anchors", "aliases", "keys given twice"],
+)
+def test_whatever_is_in_two_megabytes_costs_little(text: str) -> None:
+    before = time.process_time()
+    read_text(text)
+
+    assert time.process_time() - before < 5
 
 
 @given(st.text(alphabet="ab:-[]{},&*!|>'\"#%@ \n\t\\0.1", max_size=60))

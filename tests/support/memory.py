@@ -15,6 +15,7 @@ from taskgov.hyperpod.model import (
     ComputeQuotaTarget,
     SchedulerConfig,
 )
+from taskgov.policy.text import MAX_BYTES
 from taskgov.ports import LOCK_SECONDS, ClusterAccess, Dirty, Measurement, PolicyText, RunRecord, Written
 from taskgov.snapshot.model import (
     AppliedPolicy,
@@ -217,7 +218,7 @@ class InMemoryDocuments:
 
     def policy(self, cluster_name: str) -> PolicyText | None:
         text = self.find(f"policies/{cluster_name}.yaml")
-        return None if text is None else PolicyText(text.decode(), sha256(text).hexdigest()[:8])
+        return None if text is None else PolicyText(text[: MAX_BYTES + 1], sha256(text).hexdigest()[:8])
 
     def put(self, key: str, body: bytes, content_type: str) -> Pointer:
         self.stored[key] = body

@@ -37,12 +37,12 @@ def shown(file: Path, parsed: ParsedPolicy) -> Iterator[RenderableType]:
 
 def in_force(snapshot: Snapshot, file: Path) -> Snapshot:
     """Return the snapshot as if this document were the cluster's."""
-    text = file.read_text()
-    parsed = parse_policy(text)
+    body = file.read_bytes()
+    parsed = parse_policy(body)
     return replace(
         snapshot,
         policy=parsed.document,
-        policy_version=sha256(text.encode()).hexdigest()[:12],
+        policy_version=sha256(body).hexdigest()[:12],
         policy_violations=parsed.violations,
         policy_findings=parsed.warnings,
     )

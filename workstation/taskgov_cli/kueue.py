@@ -103,7 +103,7 @@ def kueue_config(
 
 
 def _of_kueue(policy: Path) -> PolicyDocument:
-    parsed = parse_policy(policy.read_text())
+    parsed = parse_policy(policy.read_bytes())
     if parsed.document is None:
         for part in documents.shown(policy, parsed):
             console(stderr=True).print(part)

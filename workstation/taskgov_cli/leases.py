@@ -83,7 +83,7 @@ def _same(one: LeaseEntry, other: LeaseEntry) -> bool:
 
 
 def _document(file: Path) -> PolicyDocument:
-    parsed = parse_policy(file.read_text())
+    parsed = parse_policy(file.read_bytes())
     if parsed.document is None:
         raise typer.BadParameter(
             f"{file} breaks {counted(len(parsed.violations), 'rule')}; see: taskgov validate {file}"

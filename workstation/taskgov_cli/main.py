@@ -57,7 +57,7 @@ def validate(
 
     Example: taskgov validate ml-cluster.yaml
     """
-    parsed = parse_policy(policy.read_text())
+    parsed = parse_policy(policy.read_bytes())
     if as_json:
         print_json(documents.as_data(parsed))
     else:

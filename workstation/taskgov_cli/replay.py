@@ -117,7 +117,7 @@ def _outcomes(
 
 
 def _document(file: Path, teams: Iterable[str]) -> PolicyDocument:
-    parsed = parse_policy(file.read_text())
+    parsed = parse_policy(file.read_bytes())
     if parsed.document is None:
         raise ValueError(f"{file} is no valid policy document; see: taskgov validate {file}")
     missing = sorted(set(teams) - {team.name for team in parsed.document.teams})

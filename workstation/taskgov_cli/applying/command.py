@@ -97,8 +97,8 @@ def _document(
     file: Path, snapshot: Path | None, stack: str, context: str | None, wait: float
 ) -> tuple[Plan, Callable[[], Ended]]:
     """Return the plan of a document on what there is now, and how to put the document into force."""
-    text = file.read_text()
-    parsed = parse_policy(text)
+    body = file.read_bytes()
+    parsed = parse_policy(body)
     if parsed.document is None:
         for part in documents.shown(file, parsed):
             console(stderr=True).print(part)
@@ -113,7 +113,7 @@ def _document(
     known = documents.in_force(snapshots.live(arn, stack, context), file)
 
     def put() -> Ended:
-        written = document.store(place, cluster, text, caller(), replaces=seen)
+        written = document.store(place, cluster, body.decode(), caller(), replaces=seen)
         with console(stderr=True).status("waiting for the run") as status:
             ended = document.wait_for_run(place, written, wait, status.update)
         if ended is None:

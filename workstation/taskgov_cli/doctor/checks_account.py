@@ -118,11 +118,11 @@ def policy_document(found: Read[PolicyFile], cluster: Read[HyperPodCluster], nam
         return unknown(check, found.reason)
     file, at = f"{names.cluster}.yaml", f"s3://{names.output('BucketName')}/{found.key}"
     put = f"aws s3 cp {file} {at}"
-    if found.text is None:
+    if found.body is None:
         because = f"there is no document {at}: the cluster is measured, and nothing is governed"
         return failed(check, because, f"taskgov init {names.cluster} --output {file}", put)
     fetch = f"aws s3 cp {at} {file}"
-    parsed = parse_policy(found.text)
+    parsed = parse_policy(found.body)
     if parsed.document is None:
         broken = "; ".join(map(str, parsed.violations))
         mend = (fetch, f"taskgov validate {file}", put)

@@ -160,10 +160,10 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True)
 class PolicyFile:
-    """The cluster's document in the bucket; `text` is None where there is none."""
+    """The cluster's document in the bucket; `body` is None where there is none."""
 
     key: str
-    text: str | None
+    body: bytes | None
 
 
 @dataclass(frozen=True, slots=True)

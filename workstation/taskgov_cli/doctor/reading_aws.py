@@ -202,7 +202,7 @@ def subscriptions(topic: str) -> tuple[Subscription, ...]:
 def policy_file(bucket: str, cluster: str) -> PolicyFile:
     """Return the cluster's policy document."""
     stored = Bucket(client("s3"), bucket).policy(cluster)
-    return PolicyFile(POLICY_KEY.format(cluster), None if stored is None else stored.text)
+    return PolicyFile(POLICY_KEY.format(cluster), None if stored is None else stored.body)
 
 
 def put_test_event(bus: str, token: str) -> None:

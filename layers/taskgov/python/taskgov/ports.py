@@ -117,9 +117,9 @@ class HyperPodApi(QuotaStore, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PolicyText:
-    """A stored policy document and the version that was read."""
+    """A stored policy document, as far as a document may go (`MAX_BYTES` and one more), and the version of it."""
 
-    text: str
+    body: bytes
     version: str
 
 

@@ -1,11 +1,13 @@
 """Documents in the governance bucket."""
 
+from contextlib import closing
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from taskgov.adapters.errors import translated
 from taskgov.contracts.steps import Pointer
 from taskgov.errors import NotFoundError, UpstreamError
+from taskgov.policy.text import MAX_BYTES
 from taskgov.ports import PolicyText
 
 if TYPE_CHECKING:
@@ -23,8 +25,9 @@ class Bucket:
 
     def policy(self, cluster_name: str) -> PolicyText | None:
         """Return the cluster's policy document with its version id, or None."""
-        found = self._read(POLICY_KEY.format(cluster_name))
-        return PolicyText(found[0].decode(), found[1]) if found else None
+        # One byte more than a document may have is enough to see that it is too long.
+        found = self._read(POLICY_KEY.format(cluster_name), MAX_BYTES + 1)
+        return PolicyText(*found) if found else None
 
     def put(self, key: str, body: bytes, content_type: str) -> Pointer:
         """Store a document."""
@@ -55,10 +58,11 @@ class Bucket:
         named = (key.removeprefix(prefix).removesuffix(suffix) for key in keys if key.endswith(suffix))
         return tuple(sorted(name for name in named if name and "/" not in name))
 
-    def _read(self, key: str) -> tuple[bytes, str] | None:
+    def _read(self, key: str, most: int | None = None) -> tuple[bytes, str] | None:
         try:
             with translated(f"read {key}"):
                 answer = self._client.get_object(Bucket=self._name, Key=key)
-                return answer["Body"].read(), answer.get("VersionId", "")
+                with closing(answer["Body"]) as body:
+                    return body.read(most), answer.get("VersionId", "")
         except NotFoundError:
             return None

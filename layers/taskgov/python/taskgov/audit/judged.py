@@ -3,11 +3,9 @@
 The audit asks after everything is found. A finding whose mute has ended is told again, and the mute is a finding too.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache
 
 from taskgov.findings import Finding, Severity
 from taskgov.policy.document import Mute, SeverityRule
@@ -55,12 +53,19 @@ def matches(pattern: str, text: str) -> bool:
         (True, False)
 
     """
-    return _compiled(pattern).fullmatch(text) is not None
-
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(".*".join(map(re.escape, re.split(r"\*+", pattern))), re.DOTALL)
+    first, *others = pattern.split("*")
+    if not others:
+        return text == pattern
+    *between, last = others
+    at, end = len(first), len(text) - len(last)
+    if not text.startswith(first) or not text.endswith(last):
+        return False
+    for piece in between:  # The leftmost place of each leaves the most to the next: no way back is needed.
+        found = text.find(piece, at, max(end, at))
+        if found < 0:
+            return False
+        at = found + len(piece)
+    return at <= end
 
 
 def _fits(rule: SeverityRule, finding: Finding) -> bool:

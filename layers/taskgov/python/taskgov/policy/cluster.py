@@ -9,7 +9,7 @@ KUEUE: Final = "kueue"
 """The backend that writes Kueue's objects (`taskgov.policy.document.Backend`)."""
 
 
-def kueue_cluster_of(text: str) -> str | None:
+def kueue_cluster_of(text: str | bytes) -> str | None:
     """Return the ARN of the EKS cluster that a document governs with `backend: kueue`, or None.
 
     Example:
@@ -22,7 +22,7 @@ def kueue_cluster_of(text: str) -> str | None:
     return eks_arn_in(cluster) if meant else None
 
 
-def mistaken_cluster_of(text: str, name: str) -> str | None:
+def mistaken_cluster_of(text: str | bytes, name: str) -> str | None:
     """Return the ARN of the EKS cluster that the document of this name may stand for by mistake, or None.
 
     Its backend may be lost or misspelt, or nothing of the document may be readable: the cluster has to be looked at
@@ -34,7 +34,9 @@ def mistaken_cluster_of(text: str, name: str) -> str | None:
         'arn:aws:eks:us-east-1:111122223333:cluster/ml'
 
     """
-    found = [one[0] for one in EKS_ARN.finditer(text) if one["name"] == name]
+    # Also in a text that cannot be read: ARNs are ASCII, whatever the rest is.
+    plain = text if isinstance(text, str) else text.replace(b"\0", b"").decode(errors="replace")
+    found = [one[0] for one in EKS_ARN.finditer(plain) if one["name"] == name]
     if not found:  # The usual case, and reading a document costs.
         return None
     cluster = (read_text(text).data or {}).get("cluster")

@@ -7,17 +7,19 @@ all violations at once.
 from enum import StrEnum
 from typing import Annotated, Final, Literal
 
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
 from taskgov.findings import Severity
 from taskgov.hyperpod.instance_types import InstanceResources, InstanceTypeTable
 from taskgov.hyperpod.limits import ENTITY_NAME, WEIGHT, Length
 from taskgov.hyperpod.model import ComputeQuotaConfig, SchedulerConfig
 from taskgov.policy.base import (
+    Gibibytes,
     Growth,
     Hours,
     InstanceType,
     Minutes,
+    Moment,
     Pattern,
     Percent,
     PolicyModel,
@@ -152,7 +154,7 @@ class Budget(PolicyModel):
     """GPU-hours that a team may use per period; measured and warned about, never taken from the guarantee."""
 
     team: str
-    gpu_hours: Annotated[float, Field(gt=0)]
+    gpu_hours: Annotated[float, Field(gt=0, le=1_000_000_000_000)]
     period: Literal["day", "week", "month"] = "month"
     warn_percent: tuple[Annotated[int, Field(ge=1, le=1000)], ...] = (80, 100)
     lower_borrow_limit: bool = False
@@ -172,7 +174,7 @@ class SeverityRule(PolicyModel):
     finding: Pattern
     severity: Severity
     evidence: Annotated[str, Field(min_length=1, max_length=64)] | None = None
-    at_least: float | None = None
+    at_least: Annotated[float, Field(ge=-1e15, le=1e15)] | None = None
 
 
 class Mute(PolicyModel):
@@ -181,7 +183,7 @@ class Mute(PolicyModel):
     finding: Pattern
     about: Pattern = "*"
     reason: Text
-    until: AwareDatetime
+    until: Moment
 
 
 class TeamNotices(PolicyModel):
@@ -212,8 +214,8 @@ class AuditRules(PolicyModel):
 class InstanceTypeNumbers(PolicyModel):
     """What one instance offers, for a type that is not known or known differently."""
 
-    vcpu: Annotated[int, Field(ge=1)]
-    memory_gib: Annotated[float, Field(alias="memoryGiB", gt=0)]
+    vcpu: Annotated[int, Field(ge=1, le=100_000)]
+    memory_gib: Annotated[Gibibytes, Field(alias="memoryGiB")]
     gpu: Whole = 0
     neuron_device: Whole = 0
     efa: Whole = 0

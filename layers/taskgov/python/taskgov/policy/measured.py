@@ -4,11 +4,11 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Final, Self
 
-from pydantic import AwareDatetime, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 from pydantic.alias_generators import to_camel
 
 from taskgov.hyperpod.limits import MIG_PROFILES
-from taskgov.policy.base import InstanceType, Percent, PolicyModel, Text, Whole
+from taskgov.policy.base import InstanceType, Moment, Percent, PolicyModel, Text, Whole
 
 WHOLE_WITHIN: Final = Fraction(1, 10)
 """Percentages of a type whose sum is so near to 100 divide all of it: 3 x 33.33 is the whole."""
@@ -100,8 +100,8 @@ class Lease(Measured):
     from_: str = Field(alias="from")
     count: Annotated[int, Field(ge=1, le=10_000_000)]
     """In whole units."""
-    start: AwareDatetime
-    end: AwareDatetime
+    start: Moment
+    end: Moment
     reason: Text
     partial: bool = False
     """Where the donor cannot give all, it gives what it can; without it the lease is refused."""

@@ -6,6 +6,7 @@ used at all: the plan then changes nothing and says why.
 
 import json
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -22,6 +23,10 @@ from taskgov.policy.text import read_text
 from taskgov.policy.violations import UNKNOWN_KEY, Location, Violation, path_of, value_of, violations_from
 from taskgov.policy.warnings import Place, policy_warnings
 
+MAX_VIOLATIONS: Final = 100
+"""A document with more mistakes is told the first of them."""
+MAX_SALVAGED: Final = 1_000
+"""With more refused pieces than this, nothing is asked of the rest: taking them off would cost more than it tells."""
 MAX_PASSES: Final = 40
 """Each pass takes the refused pieces off, and at least one is: no document is that deep."""
 
@@ -35,8 +40,8 @@ class ParsedPolicy:
     warnings: tuple[Finding, ...] = ()
 
 
-def parse_policy(text: str) -> ParsedPolicy:
-    """Read a policy document from YAML or JSON.
+def parse_policy(text: str | bytes) -> ParsedPolicy:
+    """Read a policy document from YAML or JSON; bytes are UTF-8.
 
     Example:
         >>> parsed = parse_policy("{apiVersion: taskgov/v2, teams: [{name: team-a, tier: high, shares: []}]}")
@@ -50,27 +55,35 @@ def parse_policy(text: str) -> ParsedPolicy:
     """
     read = read_text(text)
     if read.data is None:
-        return ParsedPolicy(None, tuple(read.violations))
+        return ParsedPolicy(None, _first(read.violations))
     return _parse(read.data, read.violations)
 
 
 def _parse(given: dict[str, Any], violations: list[Violation]) -> ParsedPolicy:
     data, weights = _with_weights_lifted(given)
     remains = Remains(data)
-    violations += unknown_keys(given)
+    violations += islice(unknown_keys(given), MAX_VIOLATIONS + 1)
     document, error = _salvaged(remains)
     if error is not None:
         violations += _field_violations(error, weights)
     if document is None:
-        return ParsedPolicy(None, tuple(violations))
+        return ParsedPolicy(None, _first(violations))
 
     def place(location: Location) -> str:
         return path_of(remains.original(location))
 
     draft = Draft(document, _team_names(data))
-    violations += [_violation(broken, place) for broken in (*broken_rules(draft), *_arn_rule(document, given))]
+    rules = islice(chain(_arn_rule(document, given), broken_rules(draft)), MAX_VIOLATIONS + 1)
+    violations += [_violation(broken, place) for broken in rules]
     violations += _two_weights(given)
-    return ParsedPolicy(None if violations else document, tuple(violations), policy_warnings(draft, place))
+    return ParsedPolicy(None if violations else document, _first(violations), policy_warnings(draft, place))
+
+
+def _first(violations: list[Violation]) -> tuple[Violation, ...]:
+    if len(violations) <= MAX_VIOLATIONS:
+        return tuple(violations)
+    more = Violation("(document)", f"more than {MAX_VIOLATIONS} mistakes", "are not all listed: correct these first")
+    return (*violations[:MAX_VIOLATIONS], more)
 
 
 def _salvaged(remains: Remains) -> tuple[PolicyDocument | None, ValidationError | None]:
@@ -81,6 +94,8 @@ def _salvaged(remains: Remains) -> tuple[PolicyDocument | None, ValidationError 
             return _validated(remains.data), first
         except ValidationError as error:
             first = first or error
+            if error.error_count() > MAX_SALVAGED:
+                break
             remains.drop(error)
     return None, first
 

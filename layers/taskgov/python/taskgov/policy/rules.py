@@ -5,9 +5,10 @@ probably not meant is in `taskgov.policy.warnings`. Sources: the limits of the A
 the grammar in `docs/policy.md`.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from heapq import nsmallest
 from typing import Final, TypeVar
 
 from taskgov.hyperpod.model import ComputeQuotaResource, Switch
@@ -20,6 +21,8 @@ Key = TypeVar("Key", bound=Hashable)
 
 MAX_INSTANCE_TYPES: Final = 15
 """Entries of ComputeQuotaResources (API)."""
+NAMES_TOLD: Final = 20
+"""Names of teams that one violation lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +63,10 @@ class Draft:
                 yield ("teams", index, "quota", "ComputeQuotaResources", entry), team, resource
 
 
-def broken_rules(draft: Draft) -> tuple[Broken, ...]:
-    """Return everything that breaks a rule, rule by rule."""
-    return tuple(broken for rule in _RULES for broken in rule(draft))
+def broken_rules(draft: Draft) -> Iterator[Broken]:
+    """Yield everything that breaks a rule, rule by rule."""
+    for rule in _RULES:
+        yield from rule(draft)
 
 
 def teams_are_named_once(draft: Draft) -> Iterator[Broken]:
@@ -81,10 +85,12 @@ def priority_classes_are_named_once(draft: Draft) -> Iterator[Broken]:
 def instance_types_are_promised_once_a_team(draft: Draft) -> Iterator[Broken]:
     """One entry for each instance type, and for each MIG profile of it."""
     for index, team in enumerate(draft.document.teams):
-        given = [
-            ((*place, "InstanceType"), (resource.instance_type, _profile(resource)))
-            for place, owner, resource in draft.promises()
-            if owner is team
+        given: list[tuple[Location, tuple[str, str]]] = [
+            (
+                ("teams", index, "quota", "ComputeQuotaResources", entry, "InstanceType"),
+                (one.instance_type, _profile(one)),
+            )
+            for entry, one in enumerate(team.quota.compute_quota_resources if team.quota else ())
         ]
         yield from _repeated(given, show=lambda key: " ".join(filter(None, key)))
         shares = [
@@ -308,5 +314,7 @@ def _profile(resource: ComputeQuotaResource) -> str:
     return resource.accelerator_partition.type if resource.accelerator_partition else ""
 
 
-def _unknown_team(known: Iterable[str]) -> str:
-    return f"must be a team of this document: {', '.join(sorted(known)) or 'there is none'}"
+def _unknown_team(known: Collection[str]) -> str:
+    first = nsmallest(NAMES_TOLD, known)
+    more = f" and {len(known) - NAMES_TOLD:,} more" if len(known) > NAMES_TOLD else ""
+    return f"must be a team of this document: {', '.join(first) or 'there is none'}{more}"

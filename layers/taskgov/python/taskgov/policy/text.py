@@ -2,22 +2,41 @@
 
 `parse_policy` calls it. YAML is read by the 1.2 core rules: only true and false are booleans, and times stay texts (so
 that a time without a zone is seen). Keys given twice, tags, and documents that unfold beyond reason are refused.
+
+What a document costs is bounded: its size is checked first, and values are made event by event, so that reading stops
+at the value, the level or the repetition that is too much.
 """
 
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from dataclasses import dataclass, field
+from math import inf, isfinite
 from typing import Any, Final
 
 import yaml
 
-from taskgov.policy.violations import Location, Violation, path_of, value_of
+from taskgov.policy.violations import VALUE_LIMIT, Location, Violation, path_of, value_of
 
-MAX_CHARACTERS: Final = 512 * 1024
-MAX_VALUES: Final = 50_000
+MAX_BYTES: Final = 2 * 2**20
+"""1,000 teams with 15 rows each fit, also as JSON on many lines."""
+MAX_VALUES: Final = 250_000
 MAX_DEPTH: Final = 30
 MAX_DIGITS: Final = 20
+MAX_REFUSALS: Final = 100
+Event = Any
+"""One of PyYAML's events: what they carry differs from kind to kind."""
 _TOO_LARGE: Final = "unfolds beyond what a policy needs"
-_PLAIN_TAGS: Final = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null")}
+_PREFIX: Final = "tag:yaml.org,2002:"
+_PLAIN_TAGS: Final = {f"{_PREFIX}{name}" for name in ("str", "int", "float", "bool", "null")}
+_PLAIN: Final = (
+    ("null", re.compile(r"(?:null|Null|NULL|~|)\Z")),
+    ("bool", re.compile(r"(?:true|True|TRUE|false|False|FALSE)\Z")),
+    ("int", re.compile(r"[-+]?(?:0|[1-9][0-9]*)\Z")),
+    ("float", re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+\.[0-9]*|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?\Z")),
+)
+"""What a plain word means by YAML 1.2's core rules; anything else is a text."""
+_Parser: Final = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
+"""The parser in C is some ten times as fast. Only its events are used: its composer crashes on deep brackets."""
 
 
 @dataclass(slots=True)
@@ -28,24 +47,40 @@ class Text:
     violations: list[Violation] = field(default_factory=list)
 
 
-def read_text(text: str) -> Text:
-    """Read YAML or JSON into dicts, lists, texts, numbers, booleans and None."""
-    if len(text) > MAX_CHARACTERS:
-        return _refused(f"{len(text):,} characters", f"must not exceed {MAX_CHARACTERS:,}")
-    reader = _Reader()
+def read_text(given: str | bytes) -> Text:
+    """Read YAML or JSON into dicts, lists, texts, numbers, booleans and None.
+
+    Bytes are UTF-8. Of a document that is too long, the first `MAX_BYTES` + 1 bytes are enough to refuse it.
+    """
+    body = given if isinstance(given, bytes) else given.encode(errors="surrogatepass")
+    if len(body) > MAX_BYTES:
+        return _refused(f"more than {MAX_BYTES:,} bytes", f"must not exceed {MAX_BYTES:,} bytes")
     try:
-        # Tabs may separate values in JSON, and cannot stand inside its texts.
-        node = yaml.compose(text.expandtabs() if text.lstrip().startswith("{") else text, Loader=_CoreLoader)
-        if not isinstance(node, yaml.MappingNode):
-            return _refused(_kind(node), "must be a mapping such as `apiVersion: taskgov/v1`")
-        data = reader.value(node, ())
+        text = _decoded(body)
+    except ValueError as error:
+        return _refused(str(error), "must be UTF-8 text")
+    # Tabs may separate values in JSON, and cannot stand inside its texts.
+    reader = _Reader(text.expandtabs() if text.lstrip().startswith("{") else text)
+    try:
+        data = reader.document()
     except yaml.YAMLError as error:
-        return Text(violations=[_syntax_error(error)])
+        return Text(violations=[_syntax_error(error, text)])
     except _TooLargeError as error:
         return _refused(error.args[0], _TOO_LARGE)
-    except RecursionError:
-        return _refused("levels within levels", _TOO_LARGE)
+    except _NoMappingError as error:
+        return _refused(error.args[0], "must be a mapping such as `apiVersion: taskgov/v1`")
     return Text(data, reader.violations)
+
+
+def _decoded(body: bytes) -> str:
+    """Return the text without its byte order mark. Raises ValueError that says what the bytes are instead."""
+    if body.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) or b"\0" in body:
+        raise ValueError("UTF-16 or UTF-32 (it has null bytes)" if b"\0" in body else "UTF-16 (by its first bytes)")
+    try:
+        return body.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = body.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"byte 0x{body[error.start]:02x} in line {line} (Latin-1 or Windows-1252?)") from error
 
 
 def _refused(value: str, rule: str) -> Text:
@@ -56,109 +91,178 @@ class _TooLargeError(Exception):
     """The document unfolds into too much, as with aliases of aliases."""
 
 
-class _CoreLoader(yaml.SafeLoader):
-    """YAML 1.2 core rules for what a plain word means; in Python, because the loader in C crashes on deep brackets."""
-
-    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - the loader's own form of configuration
-
-    def fetch_flow_collection_start(self, token_class: Any) -> None:
-        """Stop at the bracket that is too deep: the scanner's time grows with the square of those that are open."""
-        if self.flow_level > MAX_DEPTH:
-            raise _TooLargeError(f"more than {MAX_DEPTH} levels")
-        super().fetch_flow_collection_start(token_class)
+class _NoMappingError(Exception):
+    """The document is something else than a mapping."""
 
 
-_CoreLoader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"(?:null|Null|NULL|~|)\Z"), ["n", "N", "~", ""])
-_CoreLoader.add_implicit_resolver(
-    "tag:yaml.org,2002:bool", re.compile(r"(?:true|True|TRUE|false|False|FALSE)\Z"), list("tTfF")
-)
-_CoreLoader.add_implicit_resolver(
-    "tag:yaml.org,2002:int", re.compile(r"[-+]?(?:0|[1-9][0-9]*)\Z"), list("-+0123456789")
-)
-_CoreLoader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+\.[0-9]*|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?\Z"),
-    list("-+.0123456789"),
-)
+@dataclass(frozen=True, slots=True)
+class _Anchored:
+    """What an anchor names, and how it reads as a key."""
+
+    value: Any
+    key: str
 
 
 class _Reader:
-    """Turns nodes into values, keeping count and account."""
+    """Makes values from the parser's events, and keeps count of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, text: str) -> None:
         self.violations: list[Violation] = []
+        self._parser = _Parser(text)
+        self._anchors: dict[str, _Anchored | None] = {}
+        """None while the value that is named is still being read."""
         self._values = 0
 
-    def value(self, node: yaml.Node, location: Location) -> Any:
+    def document(self) -> dict[str, Any]:
+        """Return the one document of the text."""
+        self._next()  # the stream begins
+        if isinstance(self._next(), yaml.StreamEndEvent):
+            raise _NoMappingError("nothing")
+        first = self._next()
+        if not isinstance(first, yaml.MappingStartEvent):
+            raise _NoMappingError(_kind(first))
+        data: dict[str, Any] = self._value(first, ())
+        self._next()  # the document ends
+        after = self._next()
+        if not isinstance(after, yaml.StreamEndEvent):
+            raise _parser_error("expected a single document in the stream", after)
+        return data
+
+    def _next(self) -> Event:
+        return self._parser.get_event()
+
+    def _count(self, levels: int) -> None:
         self._values += 1
         if self._values > MAX_VALUES:
             raise _TooLargeError(f"more than {MAX_VALUES:,} values")
-        if len(location) > MAX_DEPTH:
+        if levels > MAX_DEPTH:
             raise _TooLargeError(f"more than {MAX_DEPTH} levels")
-        if isinstance(node, yaml.MappingNode):
-            return self._mapping(node, location)
-        if isinstance(node, yaml.SequenceNode):
-            return [self.value(one, (*location, index)) for index, one in enumerate(node.value)]
-        return self._scalar(node, location)
 
-    def _mapping(self, node: yaml.MappingNode, location: Location) -> dict[str, Any]:
+    def _value(self, event: Event, location: Location) -> Any:
+        if isinstance(event, yaml.AliasEvent):
+            return self._copy(self._anchored(event).value, len(location))
+        self._count(len(location))
+        if event.anchor is not None:
+            self._anchors[event.anchor] = None
+        if isinstance(event, yaml.MappingStartEvent):
+            value: Any = self._mapping(location)
+        elif isinstance(event, yaml.SequenceStartEvent):
+            value = self._sequence(location)
+        else:
+            value = self._scalar(event, location)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = _Anchored(value, _key(event))
+        return value
+
+    def _anchored(self, event: Event) -> _Anchored:
+        if event.anchor not in self._anchors:
+            raise _parser_error(f"found undefined alias {event.anchor!r}", event)
+        anchored = self._anchors[event.anchor]
+        if anchored is None:
+            raise _TooLargeError(f"&{event.anchor} within itself")
+        return anchored
+
+    def _copy(self, value: Any, levels: int) -> Any:
+        """Unfold what is repeated: it counts as often as it stands there."""
+        self._count(levels)
+        if isinstance(value, dict):
+            return {key: self._copy(inner, levels + 1) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [self._copy(inner, levels + 1) for inner in value]
+        return value
+
+    def _sequence(self, location: Location) -> list[Any]:
+        values: list[Any] = []
+        while not isinstance(event := self._next(), yaml.SequenceEndEvent):
+            values.append(self._value(event, (*location, len(values))))
+        return values
+
+    def _mapping(self, location: Location) -> dict[str, Any]:
         values: dict[str, Any] = {}
         lines: dict[str, int] = {}
-        for key_node, value_node in node.value:
-            key = str(key_node.value) if isinstance(key_node, yaml.ScalarNode) else _kind(key_node)
-            line = key_node.start_mark.line + 1
+        while not isinstance(event := self._next(), yaml.MappingEndEvent):
+            line = event.start_mark.line + 1
+            key = self._key(event, location)
             if key in values:
                 self._refuse((*location, key), f"line {line}", f"is given twice (first in line {lines[key]})")
-            values[key] = self.value(value_node, (*location, key))
+            values[key] = self._value(self._next(), (*location, key))
             lines.setdefault(key, line)
         return values
 
-    def _scalar(self, node: yaml.Node, location: Location) -> Any:
-        if node.tag not in _PLAIN_TAGS:
-            self._refuse(location, node.tag, f"has a tag that means nothing here (line {node.start_mark.line + 1})")
-            return str(node.value)
-        return _construct(node)
+    def _key(self, event: Event, location: Location) -> str:
+        if isinstance(event, yaml.AliasEvent):
+            return self._anchored(event).key
+        if not isinstance(event, yaml.ScalarEvent):
+            self._value(event, (*location, _kind(event)))
+        elif event.anchor is not None:
+            self._anchors[event.anchor] = _Anchored(_construct(event), _key(event))
+        return _key(event)
+
+    def _scalar(self, event: Event, location: Location) -> Any:
+        if event.tag not in {None, "!", *_PLAIN_TAGS}:
+            rule = f"has a tag that means nothing here (line {event.start_mark.line + 1})"
+            self._refuse(location, value_of(event.tag)[1:-1], rule)
+            return str(event.value)
+        return _construct(event)
 
     def _refuse(self, location: Location, value: str, rule: str) -> None:
-        self.violations.append(Violation(path_of(location), value, rule))
+        if len(self.violations) < MAX_REFUSALS:
+            self.violations.append(Violation(path_of(location), value, rule))
 
 
-def _construct(node: yaml.Node) -> Any:
+def _construct(event: Event) -> Any:
     """Read a plain value; an explicit tag on what does not fit it (`!!int x`) leaves the text."""
-    match node.tag.rpartition(":")[2], node.value:
-        case "null", _:
+    text = str(event.value)
+    match _meaning(event, text):
+        case "null":
             return None
-        case "bool", text:
+        case "bool":
             return text.lower() == "true"
-        case "int", text:
-            return int(text) if text.lstrip("+-").isdecimal() and len(text) <= MAX_DIGITS else text
-        case "float", text:
-            return float(text) if re.fullmatch(r"[-+.0-9eE]+", text) else text
-        case _, text:
+        case "int":
+            return int(text) if text.isascii() and text.lstrip("+-").isdecimal() and len(text) <= MAX_DIGITS else text
+        case "float":
+            number = float(text) if _NUMBER.fullmatch(text) and len(text) <= VALUE_LIMIT else inf
+            return number if isfinite(number) else text
+        case _:
             return text
 
 
-def _syntax_error(error: yaml.YAMLError) -> Violation:
+_NUMBER: Final = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+
+
+def _meaning(event: Event, text: str) -> str:
+    if event.tag in _PLAIN_TAGS:
+        return str(event.tag).removeprefix(_PREFIX)
+    if not event.implicit[0] or event.tag == "!":
+        return "str"
+    return next((name for name, pattern in _PLAIN if pattern.match(text)), "str")
+
+
+def _parser_error(problem: str, event: Event) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+
+
+def _syntax_error(error: yaml.YAMLError, text: str) -> Violation:
     mark = getattr(error, "problem_mark", None)
     place = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "(document)"
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "cannot be read"
-    return Violation(place, value_of(_line_of(mark)), f"is no YAML or JSON: {problem}")
+    return Violation(place, value_of(_line_of(mark, text)), f"is no YAML or JSON: {problem}")
 
 
-def _line_of(mark: yaml.Mark | None) -> str:
-    if mark is None or mark.buffer is None:
-        return ""
-    lines = str(mark.buffer).rstrip("\0").splitlines()
-    return lines[mark.line].strip() if mark.line < len(lines) else ""
+def _line_of(mark: yaml.Mark | None, text: str) -> str:
+    lines = text.splitlines() if mark is not None else []
+    return lines[mark.line].strip() if mark is not None and mark.line < len(lines) else ""
 
 
-def _kind(node: yaml.Node | None) -> str:
-    match node:
-        case None:
-            return "nothing"
-        case yaml.SequenceNode():
+def _key(event: Event) -> str:
+    return str(event.value) if isinstance(event, yaml.ScalarEvent) else _kind(event)
+
+
+def _kind(event: Event) -> str:
+    match event:
+        case yaml.SequenceStartEvent():
             return "a list"
-        case yaml.MappingNode():
+        case yaml.MappingStartEvent():
             return "a mapping"
         case _:
             return "a word"

@@ -104,10 +104,10 @@ class Governance:
         stored = self.documents.policy(cluster_name)
         if stored is None:
             return None
-        meant = kueue_cluster_of(stored.text)
+        meant = kueue_cluster_of(stored.body)
         if meant is not None:
             return meant
-        mistaken = mistaken_cluster_of(stored.text, cluster_name)
+        mistaken = mistaken_cluster_of(stored.body, cluster_name)
         return mistaken if mistaken and not self._has_hyperpod(cluster_name) else None
 
     def _has_hyperpod(self, cluster_name: str) -> bool:

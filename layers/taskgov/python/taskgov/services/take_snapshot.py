@@ -59,7 +59,7 @@ class TakeSnapshot:
         stored = self.documents.policy(cluster_name)
         if stored is None:
             return ParsedPolicy(document=None, violations=(), warnings=()), None
-        return parse_policy(stored.text), stored.version
+        return parse_policy(stored.body), stored.version
 
     def _nodes(self, facts: ClusterFacts, access: ClusterAccess, *, remember: bool) -> tuple[Node, ...]:
         nodes = nodes_from_kubernetes(self.kubernetes.nodes(access), self.hyperpod.cluster_nodes(facts.arn))
