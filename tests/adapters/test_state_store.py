@@ -20,6 +20,7 @@ from taskgov.hyperpod.model import (
     SchedulerConfig,
 )
 from taskgov.ports import RunRecord, StateStore
+from taskgov.snapshot.identity import Loss, RestoredState, StateStamp
 from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, PastQuota, QuotaEdit, RefusalError, RefusedWrite
 from tests.support.memory import CLUSTER_ARN, NOON, InMemoryState
 
@@ -188,6 +189,24 @@ def test_a_refusal_that_was_forgotten_is_gone(store: StateStore) -> None:
     assert store.refusals(CLUSTER_ARN) == (REFUSED,)
     store.forget_refusal(CLUSTER_ARN, REFUSED.subject)
     assert store.refusals(CLUSTER_ARN) == ()
+
+
+def test_the_identity_of_the_records_is_kept_and_a_late_write_does_not_take_it_back(store: StateStore) -> None:
+    assert store.stamp(CLUSTER_ARN) is None
+    first = StateStamp("own", 1, NOON)
+    restored = RestoredState(Loss.TABLE_BEHIND, NOON, "the table is at 1, the bucket at 4", "v1", ("team-a",))
+    later = StateStamp("own", 5, NOON + timedelta(hours=1), restored)
+    for stamp in (first, later, first):
+        store.record_stamp(CLUSTER_ARN, stamp)
+    assert store.stamp(CLUSTER_ARN) == later
+    assert store.stamp(OTHER_ARN) is None
+    adopted = StateStamp("another", 2, NOON)
+    store.record_stamp(CLUSTER_ARN, adopted)
+    assert store.stamp(CLUSTER_ARN) == adopted
+
+
+def test_no_lineage_is_given_twice(store: StateStore) -> None:
+    assert store.new_lineage() != store.new_lineage()
 
 
 def test_an_edit_that_arrives_late_does_not_replace_a_newer_one(store: StateStore) -> None:

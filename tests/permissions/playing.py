@@ -122,11 +122,20 @@ def play_beside(recorded: Recorded) -> None:
         _take_back_all_plans(world)
         world.stack.fire("ResyncAllSchedule")
         world.stack.run_until_quiet()
+        _lose_the_identity_of_the_table(world)
         _fail_to_publish(world)
         _block_the_way_back(world, document)
         _fail_to_tell(world)
         _fail_to_audit(world)
         _deploy_another_release(world)
+
+
+def _lose_the_identity_of_the_table(world: World) -> None:
+    """Let the next look recover the records from the snapshot of the last one."""
+    key = {"pk": {"S": f"CLUSTER#{world.cluster_arn}"}, "sk": {"S": "LINEAGE"}}
+    world.stack.client("dynamodb").delete_item(TableName=world.stack.physical("GovernanceTable"), Key=key)
+    world.stack.fire("ResyncAllSchedule")
+    world.stack.run_until_quiet()
 
 
 def _fail_to_tell(world: World) -> None:

@@ -10,7 +10,17 @@ from taskgov.contracts.steps import ApplyChangeRequest, ApplyChangesResult, Dire
 from taskgov.errors import ConflictError, InvalidRequestError, LockLostError, ThrottledError
 from taskgov.services.apply_change import ApplyChange
 from taskgov.services.apply_changes import ApplyChanges
-from tests.support.memory import CLUSTER_ARN, FixedClock, InMemoryDocuments, InMemoryHyperPod, InMemoryState
+from taskgov.services.claim_cluster import ClaimCluster
+from taskgov.snapshot.identity import StateStamp
+from tests.support.memory import (
+    CLUSTER_ARN,
+    NOON,
+    FixedClock,
+    InMemoryDocuments,
+    InMemoryHyperPod,
+    InMemoryState,
+    InMemoryTags,
+)
 from tests.support.plans import instances, low_write, plan_of, second_write, target, update
 
 TEAMS = ("team-a", "team-b", "team-c", "team-d", "team-e")
@@ -29,7 +39,12 @@ class World:
         self.hyperpod.writes.clear()
         changes = [update(index, team, self.ids[index], 2, 1) for index, team in enumerate(TEAMS)]
         self.plan = self.documents.put("plans/x.json", plan_to_json(plan_of(*changes)), "application/json")
-        self.use_case = ApplyChanges(ApplyChange(self.hyperpod, self.documents, self.state, FixedClock()))
+        self.state.record_stamp(CLUSTER_ARN, StateStamp("own", 1, NOON))
+        self.tags = InMemoryTags()
+        self.use_case = ApplyChanges(
+            ApplyChange(self.hyperpod, self.documents, self.state, FixedClock()),
+            ClaimCluster(self.tags, self.state, FixedClock()),
+        )
 
     def run(
         self,

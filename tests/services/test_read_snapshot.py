@@ -20,6 +20,7 @@ from tests.support.memory import (
     InMemoryDocuments,
     InMemoryHyperPod,
     InMemoryState,
+    InMemoryTags,
     cluster_description,
 )
 from tests.support.plans import instances, policy, target
@@ -55,6 +56,7 @@ class World:
         self.documents = InMemoryDocuments()
         self.kubernetes = FixedKubernetes([node("i-0aaaaaaaaaaaaaaaa"), node("i-0bbbbbbbbbbbbbbbb")])
         self.state = InMemoryState()
+        self.tags = InMemoryTags()
         self.clock = FixedClock()
         self.hyperpod.create_quota(CLUSTER_ARN, "team-a", instances(1), target("team-a"))
         self.hyperpod.create_scheduler_config(CLUSTER_ARN, "policy", policy(training=70))
@@ -62,7 +64,7 @@ class World:
 
     def read(self) -> Any:
         request = ReadSnapshotRequest(cluster_arn=CLUSTER_ARN, run_id="run-1", cause=CAUSE)
-        return ReadSnapshot(self.take, self.documents, self.state)(request)
+        return ReadSnapshot(self.take, self.documents, self.state, self.tags)(request)
 
     def write_policy(self, text: str = POLICY) -> None:
         self.documents.put("policies/ml-cluster.yaml", text.encode(), "application/yaml")
@@ -168,3 +170,52 @@ def test_reading_renews_the_lock_of_its_run_as_long_as_it_reads(world: World) ->
 def test_half_a_lock_is_refused(half: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequestError, match="lockOwner and fencingToken belong together"):
         ReadSnapshotRequest.parse({"clusterArn": CLUSTER_ARN, "runId": "run-1", **half})
+
+
+def test_each_look_of_a_run_raises_the_serial_of_table_and_bucket(world: World) -> None:
+    for serial in (1, 2):
+        snapshot = snapshot_from_json(world.documents.get(world.read().snapshot))
+        stored = world.documents.find("memory/ml-cluster/state.json")
+        assert stored is not None
+        assert snapshot.state == world.state.stamp(CLUSTER_ARN)
+        assert snapshot.state is not None
+        assert (snapshot.state.serial, json.loads(stored)["serial"]) == (serial, serial)
+        assert snapshot.state.lineage == json.loads(stored)["lineage"]
+
+
+def test_a_look_that_was_cut_short_between_table_and_bucket_is_no_loss(world: World) -> None:
+    world.read()
+    kept = world.documents.stored["memory/ml-cluster/state.json"]
+    for _ in range(3):
+        world.clock.advance(hours=1)
+        world.read()
+        world.documents.stored["memory/ml-cluster/state.json"] = kept  # what the look wrote there never arrived
+    world.clock.advance(hours=1)
+    snapshot = snapshot_from_json(world.documents.get(world.read().snapshot))
+    assert snapshot.state is not None
+    assert snapshot.state.restored is None
+
+
+def test_a_look_that_belongs_to_no_run_raises_nothing(world: World) -> None:
+    world.take(CLUSTER_ARN)
+    assert world.state.stamp(CLUSTER_ARN) is None
+
+
+@pytest.mark.parametrize("key", ["memory/ml-cluster/nodes.json", "memory/ml-cluster/state.json"])
+def test_a_node_that_is_unhealthy_when_the_memory_is_gone_has_just_turned(world: World, key: str) -> None:
+    world.read()
+    world.read()
+    del world.documents.stored[key]
+    world.kubernetes.node_objects[1] = node("i-0bbbbbbbbbbbbbbbb", ready=False)
+    world.clock.advance(minutes=1)
+    snapshot = snapshot_from_json(world.documents.get(world.read().snapshot))
+    moments = [(each.found_healthy, each.unhealthy_since) for each in snapshot.nodes]
+    assert moments == [(True, None), (True, NOON.replace(minute=1))]
+
+
+def test_one_call_reads_who_governs_the_cluster(world: World) -> None:
+    world.tags.put(CLUSTER_ARN, "taskgov:stack:elder", NOON.isoformat())
+    world.tags.calls.clear()
+    snapshot = snapshot_from_json(world.documents.get(world.read().snapshot))
+    assert [claim.lineage for claim in snapshot.claims] == ["elder"]
+    assert world.tags.calls == ["of"]

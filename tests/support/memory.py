@@ -1,6 +1,6 @@
 """In-memory twins of the ports: small, honest, and held to the same contract tests as the adapters."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -17,6 +17,7 @@ from taskgov.hyperpod.model import (
 )
 from taskgov.policy.text import MAX_BYTES
 from taskgov.ports import LOCK_SECONDS, ClusterAccess, Dirty, Measurement, PolicyText, RunRecord, Written
+from taskgov.snapshot.identity import StateStamp
 from taskgov.snapshot.model import (
     AppliedPolicy,
     AppliedQuota,
@@ -255,6 +256,20 @@ class InMemoryState:
     runs: list[RunRecord] = field(default_factory=list)
     counted: dict[tuple[str, str], str | None] = field(default_factory=dict)
     stopped: bool | None = False
+    stamps: dict[str, StateStamp] = field(default_factory=dict)
+    lineages: int = 0
+
+    def stamp(self, cluster_arn: str) -> StateStamp | None:
+        return self.stamps.get(cluster_arn)
+
+    def record_stamp(self, cluster_arn: str, stamp: StateStamp) -> None:
+        known = self.stamps.get(cluster_arn)
+        if known is None or known.lineage != stamp.lineage or known.serial <= stamp.serial:
+            self.stamps[cluster_arn] = stamp
+
+    def new_lineage(self) -> str:
+        self.lineages += 1
+        return f"lineage-{id(self):x}-{self.lineages}"
 
     def mark_dirty(self, cluster_arn: str, cluster_name: str, cause: Cause, now: datetime) -> Dirty:
         generation = self.generations[cluster_arn] = self.generation(cluster_arn) + 1
@@ -326,6 +341,28 @@ class InMemoryState:
 
     def forget_once(self, cluster_arn: str, identity: str) -> None:
         self.counted.pop((cluster_arn, identity), None)
+
+
+@dataclass
+class InMemoryTags:
+    """Tags of clusters; `beside` is what another stack does right after each tag that is put."""
+
+    stored: dict[str, dict[str, str]] = field(default_factory=dict)
+    beside: Callable[[], None] = lambda: None
+    calls: list[str] = field(default_factory=list)
+
+    def of(self, cluster_arn: str) -> Mapping[str, str]:
+        self.calls.append("of")
+        return dict(self.stored.get(cluster_arn, {}))
+
+    def put(self, cluster_arn: str, key: str, value: str) -> None:
+        self.calls.append("put")
+        self.stored.setdefault(cluster_arn, {})[key] = value
+        self.beside()
+
+    def remove(self, cluster_arn: str, key: str) -> None:
+        self.calls.append("remove")
+        self.stored.get(cluster_arn, {}).pop(key, None)
 
 
 @dataclass

@@ -44,14 +44,16 @@ GRANTED = {
     "ReadSnapshotRole": """
         sagemaker:DescribeCluster sagemaker:ListClusterNodes sagemaker:ListComputeQuotas sagemaker:DescribeComputeQuota
         sagemaker:ListClusterSchedulerConfigs sagemaker:DescribeClusterSchedulerConfig eks:DescribeCluster s3:GetObject
-        s3:PutObject s3:ListBucket dynamodb:GetItem dynamodb:Query dynamodb:PutItem dynamodb:UpdateItem""",
+        s3:PutObject s3:ListBucket dynamodb:GetItem dynamodb:Query dynamodb:PutItem dynamodb:UpdateItem
+        sagemaker:ListTags""",
     "PlanQuotasRole": "s3:GetObject s3:PutObject",
     "ApplyChangeRole": """
         sagemaker:CreateComputeQuota sagemaker:UpdateComputeQuota sagemaker:DeleteComputeQuota
         sagemaker:DescribeComputeQuota sagemaker:ListComputeQuotas sagemaker:CreateClusterSchedulerConfig
         sagemaker:UpdateClusterSchedulerConfig sagemaker:DeleteClusterSchedulerConfig
         sagemaker:DescribeClusterSchedulerConfig sagemaker:ListClusterSchedulerConfigs s3:GetObject s3:ListBucket
-        eks:DescribeCluster dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem""",
+        eks:DescribeCluster dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem
+        sagemaker:ListTags sagemaker:AddTags eks:TagResource""",
     "VerifyPlanRole": """
         sagemaker:ListComputeQuotas sagemaker:DescribeComputeQuota sagemaker:ListClusterSchedulerConfigs
         sagemaker:DescribeClusterSchedulerConfig s3:GetObject s3:ListBucket eks:DescribeCluster
@@ -157,7 +159,7 @@ def prefixes(role: str, action: str) -> set[str]:
 
 def test_documents_are_read_by_the_functions_that_need_them() -> None:
     assert {role: prefixes(role, "s3:GetObject") for role in ROLES if prefixes(role, "s3:GetObject")} == {
-        "ReadSnapshotRole": {"policies/*", "memory/*"},
+        "ReadSnapshotRole": {"policies/*", "memory/*", "snapshots/*"},
         "PlanQuotasRole": {"snapshots/*"},
         "ReceiveEventRole": {"policies/*"},
         "ApplyChangeRole": {"plans/*", "policies/*"},
@@ -206,7 +208,7 @@ def test_items_are_read_by_the_functions_that_need_them() -> None:
 
 def test_documents_are_written_by_the_one_function_that_makes_them() -> None:
     assert {role: prefixes(role, "s3:PutObject") for role in ROLES if prefixes(role, "s3:PutObject")} == {
-        "ReadSnapshotRole": {"snapshots/*", "memory/*/nodes.json"},
+        "ReadSnapshotRole": {"snapshots/*", "memory/*/nodes.json", "memory/*/state.json"},
         "PlanQuotasRole": {"plans/*"},
         "PublishUsageRole": {"memory/*/use.json"},
         "AuditClusterRole": {"reports/*", "memory/*/audits.json"},
@@ -221,6 +223,14 @@ def test_nobody_but_the_one_function_writes_quotas() -> None:
         if re.match(r"sagemaker:(Create|Update|Delete|Batch)", action)
     }
     assert writers == {"ApplyChangeRole"}
+
+
+def test_the_one_function_that_writes_tags_sets_the_mark_of_a_stack_and_no_other_tag() -> None:
+    tagging = {"sagemaker:AddTags", "sagemaker:DeleteTags", "eks:TagResource", "eks:UntagResource"}
+    found = [(role, each) for role in ROLES for each in statements(ROLES[role]) if tagging & set(each["Action"])]
+    assert {role for role, _ in found} == {"ApplyChangeRole"}
+    for _, statement in found:
+        assert statement["Condition"] == {"ForAllValues:StringLike": {"aws:TagKeys": ["taskgov:stack:*"]}}
 
 
 def machines() -> list[Any]:

@@ -14,6 +14,7 @@ from taskgov_cli import (
     audit,
     documents,
     explain,
+    govern,
     history,
     kueue,
     leases,
@@ -118,6 +119,7 @@ app.command()(rollback.rollback)
 app.command()(operate.reconcile)
 app.command()(operate.stop)
 app.command()(history.history)
+app.command()(govern.govern)
 app.add_typer(leases.app, name="lease")
 app.command()(local.local)
 app.command()(init.init)

@@ -201,5 +201,9 @@ class _NothingRemembered:
         return ()
 
     @staticmethod
+    def stamp(_cluster_arn: str) -> None:
+        return None
+
+    @staticmethod
     def stop_switch() -> bool:
         return False

@@ -113,10 +113,18 @@ def conditions(service: str, operation: str, params: Mapping[str, Any], place: P
         known["events:detail-type"] = [one["DetailType"] for one in params["Entries"] if "DetailType" in one]
     if service == "dynamodb":
         known["dynamodb:LeadingKeys"] = _leading_keys(operation, params, place)
-    for tag in params.get("Tags") or []:
-        if isinstance(tag, dict) and "Key" in tag:
-            known[f"aws:RequestTag/{tag['Key']}"] = tag.get("Value", "")
-    return known
+    tags = _tags(service, params)
+    known |= {f"aws:RequestTag/{key}": value for key, value in tags.items()}
+    named = [*tags, *(params.get("TagKeys") or params.get("tagKeys") or [])]
+    return known | ({"aws:TagKeys": named} if named else {})
+
+
+def _tags(service: str, params: Mapping[str, Any]) -> dict[str, str]:
+    """Return the tags that a call sets: EKS takes a map, the others a list."""
+    if service == "eks":
+        return dict(params.get("tags") or {})
+    listed = (tag for tag in params.get("Tags") or [] if isinstance(tag, dict) and "Key" in tag)
+    return {tag["Key"]: tag.get("Value", "") for tag in listed}
 
 
 def _action(service: str, operation: str, params: Mapping[str, Any]) -> str:
@@ -255,6 +263,8 @@ def _sagemaker(operation: str, params: Mapping[str, Any], place: Place) -> tuple
     if operation.startswith("Create") and "ClusterArn" in params:
         kind = "compute-quota" if "Quota" in operation else "cluster-scheduler-config"
         return (params["ClusterArn"], place.arn("sagemaker", f"{kind}/*"))
+    if "ResourceArn" in params:
+        return (params["ResourceArn"],)
     name = params.get("ClusterName")
     if name is None:
         return ("*",)
@@ -269,6 +279,8 @@ def _cloudformation(_operation: str, params: Mapping[str, Any], place: Place) ->
 def _eks(_operation: str, params: Mapping[str, Any], place: Place) -> tuple[str, ...]:
     if "addonName" in params and "clusterName" in params:
         return (place.arn("eks", f"addon/{params['clusterName']}/{params['addonName']}/*"),)
+    if "resourceArn" in params:
+        return (params["resourceArn"],)
     name = params.get("name") or params.get("clusterName")
     return (place.arn("eks", f"cluster/{name}"),) if name else ("*",)
 

@@ -47,6 +47,7 @@ class EksCluster:
     addons: dict[str, AddOnState] = field(default_factory=lambda: {TASK_GOVERNANCE_ADDON: AddOnState()})
     entries: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Access entries: principal's ARN -> Kubernetes groups."""
+    tags: dict[str, str] = field(default_factory=dict)
 
 
 class Eks:
@@ -57,6 +58,8 @@ class Eks:
         self._clusters: dict[str, EksCluster] = {}
         answers: dict[str, Callable[[Call], Mapping[str, Any]]] = {
             "DescribeCluster": self._describe,
+            "TagResource": self._tag,
+            "UntagResource": self._untag,
             "UpdateClusterVersion": self._update_version,
             "UpdateClusterConfig": self._update_config,
             "DescribeAddon": self._describe_addon,
@@ -76,6 +79,7 @@ class Eks:
         created = self._account.clock.now
         if name in self._clusters:
             about.setdefault("entries", self._clusters[name].entries)
+            about.setdefault("tags", self._clusters[name].tags)
         self._clusters[name] = EksCluster(name, endpoint, certificate_authority, created, **about)
         return self._clusters[name]
 
@@ -105,8 +109,20 @@ class Eks:
                 "certificateAuthority": {"data": cluster.certificate_authority},
                 "status": "ACTIVE",
                 "accessConfig": {"authenticationMode": cluster.authentication_mode},
+                **({"tags": dict(cluster.tags)} if cluster.tags else {}),
             }
         }
+
+    def _tag(self, call: Call) -> Mapping[str, Any]:
+        """Tag a cluster; other resources of EKS have no tags here."""
+        self._find(call.params["resourceArn"].rpartition("/")[2]).tags.update(call.params["tags"])
+        return {}
+
+    def _untag(self, call: Call) -> Mapping[str, Any]:
+        tags = self._find(call.params["resourceArn"].rpartition("/")[2]).tags
+        for key in call.params["tagKeys"]:
+            tags.pop(key, None)
+        return {}
 
     def _update_version(self, call: Call) -> Mapping[str, Any]:
         """Upgrade by one minor version: EKS refuses to leave one out."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from taskgov_embedded.gateway import Call
 
 EXECUTION_ROLE = "arn:aws:iam::111122223333:role/hyperpod-instances"
+MOST_TAGS = 50
 LIFE_CYCLE = {"SourceS3Uri": "s3://sagemaker-lifecycle/scripts", "OnCreate": "on_create.sh"}
 
 
@@ -38,6 +39,7 @@ class HyperPodCluster:
     failure: str | None = None
     node_recovery: str = "Automatic"
     provisioning_mode: str | None = "Continuous"
+    tags: dict[str, str] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
     """More members for the DescribeCluster answer, e.g. `TieredStorageConfig`."""
 
@@ -100,6 +102,9 @@ class Clusters:
             "UpdateCluster": self._update,
             "BatchAddClusterNodes": self._add_nodes,
             "BatchDeleteClusterNodes": self._delete_nodes,
+            "ListTags": self._list_tags,
+            "AddTags": self._add_tags,
+            "DeleteTags": self._delete_tags,
         }
 
     def find(self, params: Mapping[str, Any]) -> HyperPodCluster:
@@ -109,6 +114,30 @@ class Clusters:
             if name in {cluster.name, cluster.arn}:
                 return cluster
         raise AwsError("ResourceNotFound", f"Cluster with name {name} not found.")
+
+    def _tagged(self, call: Call) -> HyperPodCluster:
+        """Return the cluster whose tags are meant; other resources have none here."""
+        arn = call.params["ResourceArn"]
+        if arn not in self.by_arn:
+            raise AwsError("ResourceNotFound", f"Resource {arn} not found.")
+        return self.by_arn[arn]
+
+    def _list_tags(self, call: Call) -> Mapping[str, Any]:
+        return {"Tags": _as_list(self._tagged(call).tags)}
+
+    def _add_tags(self, call: Call) -> Mapping[str, Any]:
+        cluster = self._tagged(call)
+        tags = cluster.tags | {tag["Key"]: tag["Value"] for tag in call.params["Tags"]}
+        if len(tags) > MOST_TAGS:
+            raise AwsError("ResourceLimitExceeded", f"The maximum number of tags on a resource is {MOST_TAGS}.")
+        cluster.tags = tags
+        return {"Tags": _as_list(cluster.tags)}
+
+    def _delete_tags(self, call: Call) -> Mapping[str, Any]:
+        cluster = self._tagged(call)
+        for key in call.params["TagKeys"]:
+            cluster.tags.pop(key, None)
+        return {}
 
     def _list(self, call: Call) -> Mapping[str, Any]:
         asked = call.params
@@ -198,6 +227,10 @@ class Clusters:
 
     def __iter__(self) -> Iterator[HyperPodCluster]:
         return iter(self.by_arn.values())
+
+
+def _as_list(tags: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"Key": key, "Value": value} for key, value in tags.items()]
 
 
 def _asked_group(asked: Mapping[str, Any], known: GroupFact | None) -> GroupFact:

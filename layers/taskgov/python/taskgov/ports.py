@@ -13,6 +13,7 @@ from taskgov.hyperpod.model import (
     ComputeQuotaTarget,
     SchedulerConfig,
 )
+from taskgov.snapshot.identity import StateStamp
 from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, KubernetesObject, KueueObjects, QuotaEdit, RefusedWrite
 
 
@@ -115,6 +116,22 @@ class HyperPodApi(QuotaStore, Protocol):
         ...
 
 
+class ClusterTags(Protocol):
+    """The tags of a cluster, by its SageMaker or EKS ARN. Raises NotFoundError, ThrottledError, UpstreamError."""
+
+    def of(self, cluster_arn: str) -> Mapping[str, str]:
+        """Return all tags."""
+        ...
+
+    def put(self, cluster_arn: str, key: str, value: str) -> None:
+        """Set one tag; the others stay."""
+        ...
+
+    def remove(self, cluster_arn: str, key: str) -> None:
+        """Take one tag away; one that is not there is fine."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class PolicyText:
     """A stored policy document, as far as a document may go (`MAX_BYTES` and one more), and the version of it."""
@@ -193,6 +210,18 @@ class StateStore(Protocol):
 
         One conditional write checks and extends. Raises LockLostError.
         """
+        ...
+
+    def stamp(self, cluster_arn: str) -> StateStamp | None:
+        """Return the identity of the cluster's records, or None before the first look of a run."""
+        ...
+
+    def record_stamp(self, cluster_arn: str, stamp: StateStamp) -> None:
+        """Keep the identity of the cluster's records; one of the same lineage that arrives late changes nothing."""
+        ...
+
+    def new_lineage(self) -> str:
+        """Return a lineage that no other state has."""
         ...
 
     def stop_switch(self) -> bool | None:

@@ -6,6 +6,7 @@ machine; here it is looked at and renewed.
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from boto3.dynamodb.conditions import Key
@@ -15,6 +16,7 @@ from taskgov.adapters.errors import translated
 from taskgov.contracts.steps import Cause
 from taskgov.errors import ConflictError, GovernanceError, LockLostError, UpstreamError
 from taskgov.ports import LOCK_SECONDS, Dirty, RunRecord
+from taskgov.snapshot.identity import StateStamp
 from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, QuotaEdit, RefusedWrite
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 APPLIED = TypeAdapter(AppliedQuota)
 POLICY = TypeAdapter(AppliedPolicy)
 REFUSED = TypeAdapter(RefusedWrite)
+STAMP = TypeAdapter(StateStamp)
 Record = TypeVar("Record")
 RUN_DAYS = 400
 """Records of runs are kept a little longer than a year, for yearly reviews."""
@@ -77,6 +80,27 @@ class Table:
             raise LockLostError(
                 f"{owner} with token {fencing_token} no longer holds the lock of {cluster_arn}"
             ) from error
+
+    def stamp(self, cluster_arn: str) -> StateStamp | None:
+        """Return the identity of the cluster's records, strongly consistent."""
+        item = self._item(_lineage(cluster_arn))
+        return _record(STAMP, item) if item else None
+
+    def record_stamp(self, cluster_arn: str, stamp: StateStamp) -> None:
+        """Keep the identity of the cluster's records; an older one of the same lineage that arrives late is left."""
+        record = STAMP.dump_json(stamp, exclude_none=True).decode()
+        try:
+            self._put(
+                {**_lineage(cluster_arn), "lineage": stamp.lineage, "serial": stamp.serial, "record": record},
+                ConditionExpression="attribute_not_exists(pk) OR lineage <> :lineage OR serial <= :serial",
+                ExpressionAttributeValues={":lineage": stamp.lineage, ":serial": stamp.serial},
+            )
+        except ConflictError:
+            return  # a later look is on record
+
+    def new_lineage(self) -> str:
+        """Return a lineage at random."""
+        return token_hex(8)
 
     def stop_switch(self) -> bool | None:
         """Return whether the stop switch is on; None when it cannot be read: guardrails fail closed."""
@@ -243,6 +267,10 @@ def _refused(cluster_arn: str, subject: str) -> dict[str, str]:
 
 def _state(cluster_arn: str) -> dict[str, str]:
     return {"pk": f"CLUSTER#{cluster_arn}", "sk": "STATE"}
+
+
+def _lineage(cluster_arn: str) -> dict[str, str]:
+    return {"pk": f"CLUSTER#{cluster_arn}", "sk": "LINEAGE"}
 
 
 def _integer(value: object) -> int:

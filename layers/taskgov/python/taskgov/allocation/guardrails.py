@@ -28,6 +28,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from taskgov.allocation.capacity import TypeCapacity
+from taskgov.allocation.doubts import STATE_RESTORED, state_verdicts
 from taskgov.allocation.exchange import exchange, gpus_by_type, uncounted
 from taskgov.allocation.goals import Goal, goals_of
 from taskgov.allocation.limits import limits
@@ -40,6 +41,8 @@ from taskgov.policy.document import Guardrails
 from taskgov.snapshot.model import Snapshot
 
 APPROVAL = "approval"
+FOR_A_PERSON = frozenset({APPROVAL, STATE_RESTORED})
+"""Guardrails that a person passes by approving the plan; the others block it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +55,13 @@ class Judged:
 
     @property
     def is_blocked(self) -> bool:
-        """Whether any guardrail but the approval says no."""
-        return any(not verdict.passed for verdict in self.verdicts if verdict.guardrail != APPROVAL)
+        """Whether any guardrail says no that no approval passes."""
+        return any(not verdict.passed for verdict in self.verdicts if verdict.guardrail not in FOR_A_PERSON)
 
     @property
     def needs_approval(self) -> bool:
         """Whether a person has to agree."""
-        return any(not verdict.passed for verdict in self.verdicts if verdict.guardrail == APPROVAL)
+        return any(not verdict.passed for verdict in self.verdicts if verdict.guardrail in FOR_A_PERSON)
 
 
 def judge(
@@ -87,6 +90,7 @@ def judge(
     verdicts = (
         _stop_switch(snapshot),
         *_nodes_seen(snapshot, goals, capacities),
+        *state_verdicts(snapshot, changes, goals, lambda goal: _is_lowered(goal, capacities)),
         *window_verdicts,
         *failed,
         *_preempted(guardrails, prediction),

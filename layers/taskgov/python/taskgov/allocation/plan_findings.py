@@ -9,6 +9,7 @@ from taskgov.allocation.budgets import budget_findings, out_of_budget, said_borr
 from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.changes import quota_sums
 from taskgov.allocation.desired import MAX_ROWS, Desired
+from taskgov.allocation.doubts import state_findings
 from taskgov.allocation.overcommitment import overcommitment
 from taskgov.allocation.plan import Change
 from taskgov.allocation.refusals import asked_again_at
@@ -39,7 +40,7 @@ def findings_of(
     ]
     told = [finding for allocation in allocations for finding in allocation.findings]
     over = overcommitment(quota_sums(snapshot.quotas, capacities), capacities)
-    return (*violations, *snapshot.policy_findings, *standings.findings, *told, *over)
+    return (*state_findings(snapshot), *violations, *snapshot.policy_findings, *standings.findings, *told, *over)
 
 
 def budgets_found(

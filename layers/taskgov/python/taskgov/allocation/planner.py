@@ -13,6 +13,7 @@ from taskgov.allocation.budgets import borrowing_resumes_at
 from taskgov.allocation.capacity import TypeCapacity, count_capacity
 from taskgov.allocation.codec import changes_sha256, plan_id_of
 from taskgov.allocation.deciding import as_written, decide, to_write
+from taskgov.allocation.doubts import OTHER_STACK, as_onlooker
 from taskgov.allocation.goals import goals_of
 from taskgov.allocation.guardrails import Judged, judge
 from taskgov.allocation.leases import next_moment
@@ -59,6 +60,7 @@ def plan_quotas(
     | the document | mode | outcome |
     | --- | --- | --- |
     | breaks rules | any | `blocked`, one finding for each violation, no changes |
+    | any, on a cluster that another stack governs | `apply` | `blocked` |
     | is missing | any | `nothing-to-do`: today's quotas are the promise |
     | is there | `plan` | `planned` when there are changes; guardrails are shown |
     | is there | `apply` | `apply`, `needs-approval`, `blocked` or `no-progress` when there are changes |
@@ -161,14 +163,15 @@ def _plan(snapshot: Snapshot, mode: Mode, capacities: Mapping[str, TypeCapacity]
         allocations=work.lines,
         changes=work.judged.changes,
         guardrails=work.judged.verdicts,
-        findings=work.findings,
+        findings=work.findings if mode == "apply" else tuple(map(as_onlooker, work.findings)),
         prediction=work.prediction,
         recheck_at=_recheck_at(snapshot, capacities, work),
     )
 
 
 def _outcome(plan: Plan, judged: Judged, approved_changes: str | None) -> Outcome:
-    if any(finding.code == "policy-violation" for finding in plan.findings):
+    blocking = {"policy-violation", *({OTHER_STACK} if plan.mode == "apply" else ())}
+    if any(finding.code in blocking for finding in plan.findings):
         return Outcome.BLOCKED
     if not plan.changes:
         return Outcome.NOTHING_TO_DO

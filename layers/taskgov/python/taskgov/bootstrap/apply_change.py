@@ -3,6 +3,7 @@
 from functools import cache
 
 from taskgov.adapters.clock import SystemClock
+from taskgov.adapters.cluster_tags import AwsClusterTags
 from taskgov.adapters.dynamodb import Table
 from taskgov.adapters.s3 import Bucket
 from taskgov.bootstrap import aws
@@ -10,6 +11,7 @@ from taskgov.bootstrap.governance import governance
 from taskgov.config import Settings
 from taskgov.services.apply_change import ApplyChange
 from taskgov.services.apply_changes import ApplyChanges
+from taskgov.services.claim_cluster import ClaimCluster
 
 
 class ApplyChangeSettings(Settings):
@@ -22,11 +24,8 @@ def apply_changes() -> ApplyChanges:
     """Return the use case over AWS."""
     settings = ApplyChangeSettings.from_env()
     documents = Bucket(aws.s3(), settings.bucket_name)
+    state, clock = Table(aws.table(settings.table_name)), SystemClock()
     return ApplyChanges(
-        ApplyChange(
-            hyperpod=governance(documents),
-            documents=documents,
-            state=Table(aws.table(settings.table_name)),
-            clock=SystemClock(),
-        )
+        ApplyChange(hyperpod=governance(documents), documents=documents, state=state, clock=clock),
+        ClaimCluster(AwsClusterTags(aws.sagemaker(), aws.eks), state, clock),
     )

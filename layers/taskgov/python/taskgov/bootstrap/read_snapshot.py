@@ -2,6 +2,7 @@
 
 from functools import cache
 
+from taskgov.adapters.cluster_tags import AwsClusterTags
 from taskgov.adapters.dynamodb import Table
 from taskgov.adapters.s3 import Bucket
 from taskgov.bootstrap import aws
@@ -21,4 +22,9 @@ def read_snapshot() -> ReadSnapshot:
     settings = ReadSnapshotSettings.from_env()
     state = Table(aws.table(settings.table_name))
     documents = Bucket(aws.s3(), settings.bucket_name)
-    return ReadSnapshot(take_snapshot=take_snapshot(state, documents), documents=documents, state=state)
+    return ReadSnapshot(
+        take_snapshot=take_snapshot(state, documents),
+        documents=documents,
+        state=state,
+        tags=AwsClusterTags(aws.sagemaker(), aws.eks),
+    )

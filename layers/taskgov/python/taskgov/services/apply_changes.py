@@ -12,6 +12,7 @@ from taskgov.allocation.plan import Plan
 from taskgov.contracts.steps import ApplyChangeRequest, ApplyChangesResult, Direction
 from taskgov.errors import ConflictError, GovernanceError, InvalidRequestError, NotFoundError
 from taskgov.services.apply_change import ApplyChange
+from taskgov.services.claim_cluster import ClaimCluster
 from taskgov.services.plan_path import first_writes
 
 STAND_IN_THE_WAY = (ConflictError, NotFoundError, InvalidRequestError)
@@ -23,6 +24,7 @@ class ApplyChanges:
     """The use case over the one for a single change."""
 
     apply_change: ApplyChange
+    claim: ClaimCluster
 
     def __call__(self, request: ApplyChangeRequest, is_late: Callable[[], bool] = lambda: False) -> ApplyChangesResult:
         """Go through at most `count` changes of one wave from `index` on; `is_late` ends the call before the next one.
@@ -32,6 +34,8 @@ class ApplyChanges:
         that is still settling ends the call.
         """
         plan = self.apply_change.plan(request)
+        if request.direction is Direction.APPLY:  # taking back is allowed to a stack that stands down
+            self.claim(plan.cluster_arn)
         counted = first_writes(plan.changes)
         done = written = left = 0
         in_flight = False

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 from taskgov.contracts.steps import ReadSnapshotRequest, ReadSnapshotResult
-from taskgov.ports import DocumentStore, StateStore
+from taskgov.ports import ClusterTags, DocumentStore, StateStore
 from taskgov.services.renew_lock import renew_lock
 from taskgov.services.take_snapshot import TakeSnapshot
 from taskgov.snapshot.codec import snapshot_to_json
+from taskgov.snapshot.identity import claims_of
 
 KEY = "snapshots/{cluster}/{run}-{generation}.json"
 
@@ -18,6 +19,7 @@ class ReadSnapshot:
     take_snapshot: TakeSnapshot
     documents: DocumentStore
     state: StateStore
+    tags: ClusterTags
 
     def __call__(self, request: ReadSnapshotRequest) -> ReadSnapshotResult:
         """Read the generation first, then the world: a change that comes in between makes the cluster dirty again.
@@ -26,15 +28,18 @@ class ReadSnapshot:
         """
         self._renew(request)
         generation = self.state.generation(request.cluster_arn)
-        snapshot = self.take_snapshot(request.cluster_arn, remember=True)
+        claims = claims_of(self.tags.of(request.cluster_arn))
+        snapshot = self.take_snapshot(request.cluster_arn, remember=True, claims=claims)
         owned = [quota.compute_quota_id for quota in snapshot.quotas]
         if snapshot.scheduler_config:
             owned.append(snapshot.scheduler_config.cluster_scheduler_config_id)
         self.state.remember_resources(request.cluster_arn, owned)
         self._renew(request)
         key = KEY.format(cluster=snapshot.cluster.name, run=request.run_id, generation=generation)
+        stored = self.documents.put(key, snapshot_to_json(snapshot), "application/json")
+        self.take_snapshot.identity.keep(snapshot, stored)
         return ReadSnapshotResult(
-            snapshot=self.documents.put(key, snapshot_to_json(snapshot), "application/json"),
+            snapshot=stored,
             generation=generation,
             cluster_name=snapshot.cluster.name,
             taken_at=snapshot.taken_at,

@@ -3,14 +3,16 @@
 Used by `read_snapshot` at the start of a run, and by `publish_usage` and `audit_cluster`, which only look.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
 from taskgov.errors import InvalidRequestError
 from taskgov.policy.parse import ParsedPolicy, parse_policy
 from taskgov.ports import Clock, ClusterAccess, DocumentStore, HyperPodApi, KubernetesApi, StateStore
+from taskgov.services.state_identity import Looked, StateIdentity
 from taskgov.services.use_history import UseHistory, with_use
+from taskgov.snapshot.identity import Claim
 from taskgov.snapshot.model import ClusterFacts, GroupInstanceType, InstanceGroup, Node, Snapshot
 from taskgov.snapshot.nodes import NodeMemory, nodes_from_kubernetes, remember_nodes
 
@@ -27,19 +29,21 @@ class TakeSnapshot:
     state: StateStore
     clock: Clock
 
-    def __call__(self, cluster: str, *, remember: bool = False) -> Snapshot:
+    def __call__(self, cluster: str, *, remember: bool = False, claims: tuple[Claim, ...] = ()) -> Snapshot:
         """Return the snapshot of a cluster, given by name or ARN.
 
-        With `remember`, since when each node is healthy is written back: only a run that holds the lock does so.
+        With `remember`, since when each node is healthy is written back, and records that a restored table lacks: only
+        a run that holds the lock does so. `claims` are the stacks that have marked the cluster.
         Raises InvalidRequestError for a cluster that EKS does not orchestrate.
         """
         facts = cluster_facts(self.hyperpod.describe_cluster(cluster))
         access = ClusterAccess(_eks_arn(facts))
         parsed, version = self._policy(facts.name)
+        looked = self.identity.look(facts.arn, facts.name, claims) if remember else None
         snapshot = Snapshot(
             cluster=facts,
             taken_at=self.clock.now(),
-            nodes=self._nodes(facts, access, remember=remember),
+            nodes=self._nodes(facts, access, looked),
             quotas=self.hyperpod.quotas(facts.arn),
             scheduler_config=self.hyperpod.scheduler_config(facts.arn),
             kueue=self.kubernetes.kueue_objects(access),
@@ -53,7 +57,15 @@ class TakeSnapshot:
             applied_policy=self.state.applied_policy(facts.arn),
             refusals=self.state.refusals(facts.arn),
         )
+        snapshot = replace(snapshot, claims=claims, state=self.state.stamp(facts.arn) if looked is None else None)
+        if looked is not None:
+            snapshot = self.identity.stamped(looked, snapshot)
         return with_use(snapshot, UseHistory(self.documents).read(facts.name))
+
+    @property
+    def identity(self) -> StateIdentity:
+        """Whose records these are."""
+        return StateIdentity(self.documents, self.state)
 
     def _policy(self, cluster_name: str) -> tuple[ParsedPolicy, str | None]:
         stored = self.documents.policy(cluster_name)
@@ -61,12 +73,15 @@ class TakeSnapshot:
             return ParsedPolicy(document=None, violations=(), warnings=()), None
         return parse_policy(stored.body), stored.version
 
-    def _nodes(self, facts: ClusterFacts, access: ClusterAccess, *, remember: bool) -> tuple[Node, ...]:
+    def _nodes(self, facts: ClusterFacts, access: ClusterAccess, looked: Looked | None) -> tuple[Node, ...]:
         nodes = nodes_from_kubernetes(self.kubernetes.nodes(access), self.hyperpod.cluster_nodes(facts.arn))
         key = MEMORY_KEY.format(facts.name)
         before = self.documents.find(key)
-        memory, nodes = remember_nodes(_memory(before, key), nodes, self.clock.now())
-        if remember and memory.to_json() != before:
+        known = _memory(before, key)
+        if looked is not None and looked.table is not None and (before is None or looked.node_memory_is_lost):
+            known = NodeMemory(lost=True)
+        memory, nodes = remember_nodes(known, nodes, self.clock.now())
+        if looked is not None and memory.to_json() != before:
             self.documents.put(key, memory.to_json(), "application/json")
         return nodes
 

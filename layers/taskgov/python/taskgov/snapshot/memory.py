@@ -32,6 +32,8 @@ class NodeMemory:
 
     nodes: Mapping[str, NodeRecord] = field(default_factory=dict)
     looked: bool = False
+    lost: bool = False
+    """There was a memory, and it is gone: this look begins anew, and a node that is unhealthy now has just turned."""
 
     def to_json(self) -> bytes:
         """Return the memory as canonical JSON: the same memory gives the same bytes."""
@@ -71,6 +73,8 @@ def remember_nodes(memory: NodeMemory, nodes: Iterable[Node], now: datetime) -> 
 
 def _look(memory: NodeMemory, node: Node, now: datetime) -> NodeRecord:
     healthy = node_fault(node) is None
+    if memory.lost:  # what counted until the loss goes on counting until its hold time ends
+        return NodeRecord(healthy, found_healthy=True, turns=() if healthy else (now,))
     if not memory.looked:
         return NodeRecord(healthy=healthy, found_healthy=healthy)
     before = memory.nodes.get(node.name, NodeRecord(healthy=False))

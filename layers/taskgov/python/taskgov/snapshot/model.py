@@ -21,6 +21,7 @@ from taskgov.hyperpod.model import (
 )
 from taskgov.policy.document import PolicyDocument
 from taskgov.policy.violations import Violation
+from taskgov.snapshot.identity import Claim, StateStamp
 
 KubernetesObject = Mapping[str, Any]
 """One object as the Kubernetes API sends it, parsed from JSON."""
@@ -149,6 +150,8 @@ class AppliedQuota:
     """Whole instances by type that demand left of the promise, whatever was granted; None when it was not recorded."""
     sharing_within_budget: ResourceSharingConfig | None = None
     """How the team shares when no budget stops its borrowing; None when it was not recorded."""
+    taken_over: bool = False
+    """The record was lost, and this one was made of what stood: who wrote that, and why, is not known."""
 
 
 def began_from(applied: AppliedQuota | None, version: int | None) -> ComputeQuotaConfig | None:
@@ -283,3 +286,7 @@ class Snapshot:
     applied_policy: AppliedPolicy | None = None
     refusals: tuple[RefusedWrite, ...] = ()
     """Writes that were refused, by subject; none in a snapshot that was taken before they were recorded."""
+    state: StateStamp | None = None
+    """The identity of the records that the snapshot was made with; None before the first look of a run."""
+    claims: tuple[Claim, ...] = ()
+    """The stacks that have marked the cluster as theirs, the one that governs it first."""

@@ -1,0 +1,103 @@
+"""What a plan does about state that was restored, and about another stack on the cluster.
+
+Nothing is lowered because of a loss alone. A quota whose record was lost may hold an edit, a lease or a move by demand
+that nothing tells of any more: raising it goes on, lowering it needs a person. A bucket that was restored may have a
+document of an older version: every change needs a person, until a document is put into force again.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Final
+
+from taskgov.allocation.goals import Goal
+from taskgov.allocation.plan import Change, GuardrailVerdict
+from taskgov.findings import Finding, Severity
+from taskgov.snapshot.identity import SHOWN_FOR, Loss, RestoredState, said_claim
+from taskgov.snapshot.model import Snapshot
+
+STATE_RESTORED: Final = "state-restored"
+"""The finding, and the guardrail that a person passes by approving."""
+OTHER_STACK: Final = "other-stack"
+"""The finding of a stack that stands down."""
+_NAMED: Final = 10
+_RUNBOOK: Final = "docs/runbooks/restored-state.md"
+_LOST: Final = {
+    Loss.TABLE_BEHIND: "The table is an older one",
+    Loss.TABLE_EMPTY: "The table's records are gone",
+    Loss.TABLE_FOREIGN: "The table is another stack's",
+    Loss.BUCKET_BEHIND: "The bucket is an older one",
+    Loss.BUCKET_EMPTY: "The bucket's memory is gone",
+    Loss.BOTH_BEHIND: "Table and bucket are older ones",
+    Loss.NEW_STACK: "The stack is new on a cluster that was governed before",
+}
+
+
+def still_restored(restored: RestoredState | None, snapshot: Snapshot) -> RestoredState | None:
+    """Return the loss if it still matters: doubt about the document, a record that was taken over, or a day."""
+    if restored is None:
+        return None
+    is_doubtful = restored.loss.is_of_documents and snapshot.policy_version == restored.policy_version
+    standing = {quota.compute_quota_id for quota in snapshot.quotas}
+    is_unknown = any(each.taken_over and each.compute_quota_id in standing for each in snapshot.applied)
+    return restored if is_doubtful or is_unknown or snapshot.taken_at - restored.at < SHOWN_FOR else None
+
+
+def state_verdicts(
+    snapshot: Snapshot, changes: Iterable[Change], goals: Iterable[Goal], is_lowered: Callable[[Goal], bool]
+) -> Iterable[GuardrailVerdict]:
+    """Ask for a person where a restored state may be why something changes."""
+    restored = None if snapshot.state is None else snapshot.state.restored
+    if restored is None:
+        return
+    if restored.loss.is_of_documents and snapshot.policy_version == restored.policy_version:
+        count = sum(1 for _ in changes)
+        because = f"{_LOST[restored.loss]}: the policy document may be of an older version. {count} writes wait."
+        remedy = "put the document into force again (taskgov apply --policy), or approve the plan"
+        yield GuardrailVerdict(STATE_RESTORED, passed=False, because=because, remedy=remedy)
+        return
+    unknown = (goal for goal in goals if goal.applied is not None and goal.applied.taken_over)
+    lowered = sorted({goal.team for goal in unknown if is_lowered(goal)})
+    if lowered:
+        because = f"{_LOST[restored.loss]}: why {_listed(lowered)} stand as they do is not known, and they would fall."
+        yield GuardrailVerdict(STATE_RESTORED, passed=False, because=because, remedy="approve the plan")
+
+
+def state_findings(snapshot: Snapshot) -> Iterable[Finding]:
+    """Report a restored state, and another stack on the cluster."""
+    state = snapshot.state
+    if state is not None and state.restored is not None:
+        yield _restored(state.restored)
+    others = [claim for claim in snapshot.claims if state is None or claim.lineage != state.lineage]
+    if state is None or not others:
+        return
+    if snapshot.claims[0].lineage == state.lineage:
+        because = f"{said_claim(others[0])} has marked the cluster too; it stands down, because it began later"
+        remedy = "delete the other stack, then take its mark away: taskgov govern CLUSTER --yes"
+        yield Finding(f"{OTHER_STACK}-younger", Severity.WARNING, "cluster", because, remedy)
+        return
+    because = f"{said_claim(snapshot.claims[0])} governs the cluster; this is stack {state.lineage}, which stands down"
+    remedy = "if the other stack is gone, or is to stop: taskgov govern CLUSTER --yes"
+    yield Finding(OTHER_STACK, Severity.INCIDENT, "cluster", because, remedy)
+
+
+def as_onlooker(finding: Finding) -> Finding:
+    """Return the finding of a stack that only plans: whose cluster it is, which is no incident."""
+    return replace(finding, severity=Severity.INFO) if finding.code == OTHER_STACK else finding
+
+
+def _restored(restored: RestoredState) -> Finding:
+    left = ""
+    if restored.taken_over:
+        left = f" No record was left of {_listed(restored.taken_over)}; what stands was taken over."
+    elif restored.loss.is_of_records:
+        left = " All records were recovered from the last look."
+    because = f"{_LOST[restored.loss]}: {restored.because}.{left}"
+    evidence = {"loss": restored.loss.value, "at": restored.at.isoformat(), "takenOver": len(restored.taken_over)}
+    severity = Severity.WARNING if restored.loss is Loss.NEW_STACK else Severity.INCIDENT
+    return Finding(STATE_RESTORED, severity, "state", because, f"see {_RUNBOOK}", evidence)
+
+
+def _listed(names: Iterable[str]) -> str:
+    listed = list(names)
+    more = f" and {len(listed) - _NAMED} more" if len(listed) > _NAMED else ""
+    return ", ".join(listed[:_NAMED]) + more

@@ -1,0 +1,75 @@
+"""`taskgov govern`: show which stacks have marked a cluster, and hand it over to this one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import boto3
+import typer
+
+from taskgov.adapters.cluster_tags import AwsClusterTags
+from taskgov.bootstrap.aws import CONFIG
+from taskgov.snapshot.identity import CLAIM, claims_of, said_claim
+from taskgov_cli.deployed import DEFAULT_STACK, AsJson, Cluster, RefusedError, StackName, deployed, told
+from taskgov_cli.output import console, print_json
+
+if TYPE_CHECKING:
+    from taskgov.snapshot.identity import Claim, StateStamp
+
+
+def govern(
+    cluster: Cluster,
+    stack: StackName = DEFAULT_STACK,
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="Take the marks of other stacks away.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show which stacks have marked a cluster as theirs; with --yes, hand it over to this one.
+
+    Stop the other stack first, or set its ApplyMode to plan: two that write would undo each other's work.
+
+    Example: taskgov govern ml-cluster
+    """
+    tags = AwsClusterTags(
+        boto3.client("sagemaker", config=CONFIG),
+        lambda: boto3.client("eks", config=CONFIG),
+    )
+    with told():
+        place = deployed(stack)
+        arn = place.arn_of(cluster)
+        stamp, claims = place.state.stamp(arn), claims_of(tags.of(arn))
+        if stamp is None:
+            raise RefusedError(f"no run of this stack has looked at {cluster} yet: taskgov reconcile {cluster}")
+        others = [claim for claim in claims if claim.lineage != stamp.lineage]
+        for claim in others if yes else ():
+            tags.remove(arn, CLAIM + claim.lineage)
+    if as_json:
+        print_json(_data(arn, stamp, claims, others if yes else []))
+        return
+    out = console()
+    out.print(f"This is stack {stamp.lineage}, at serial {stamp.serial}.", markup=False)
+    for claim in claims:
+        out.print(_sentence(claim, stamp, claims, taken=yes and claim in others), markup=False)
+    if not claims:
+        out.print(f"No stack has marked {cluster}; the first that writes will.", markup=False)
+    elif others and not yes:
+        out.print(f"Nothing was changed. To hand the cluster over: taskgov govern {cluster} --yes", markup=False)
+    elif others:
+        out.print(f"Handed over. Ask for a run: taskgov reconcile {cluster}", markup=False)
+
+
+def _sentence(claim: Claim, stamp: StateStamp, claims: tuple[Claim, ...], *, taken: bool) -> str:
+    mine = "this stack" if claim.lineage == stamp.lineage else said_claim(claim)
+    if taken:
+        return f"The mark of {mine} was taken away."
+    return f"The cluster is marked by {mine}, which {'governs it' if claim == claims[0] else 'stands down'}."
+
+
+def _data(arn: str, stamp: StateStamp, claims: tuple[Claim, ...], taken: list[Claim]) -> dict[str, Any]:
+    return {
+        "clusterArn": arn,
+        "lineage": stamp.lineage,
+        "serial": stamp.serial,
+        "marks": [{"lineage": claim.lineage, "since": claim.since.isoformat()} for claim in claims],
+        "takenAway": [claim.lineage for claim in taken],
+    }
