@@ -159,11 +159,11 @@ def test_reading_renews_the_lock_of_its_run_as_long_as_it_reads(world: World) ->
     world.write_policy()
     world.state.lock[CLUSTER_ARN] = ("run-1", 4, world.clock.now().timestamp() + 10)
     request = ReadSnapshotRequest(cluster_arn=CLUSTER_ARN, run_id="run-1", lock_owner="run-1", fencing_token=4)
-    ReadSnapshot(world.take, world.documents, world.state)(request)
+    ReadSnapshot(world.take, world.documents, world.state, world.tags)(request)
     assert world.state.lock[CLUSTER_ARN][2] == world.clock.now().timestamp() + LOCK_SECONDS
     world.state.lock[CLUSTER_ARN] = ("run-2", 5, world.clock.now().timestamp() + 10)
     with pytest.raises(LockLostError):
-        ReadSnapshot(world.take, world.documents, world.state)(request)
+        ReadSnapshot(world.take, world.documents, world.state, world.tags)(request)
 
 
 @pytest.mark.parametrize("half", [{"lockOwner": "run-1"}, {"fencingToken": 1}])

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 HELD_FOR: Final = 1800
 """Seconds for each wave, after which runs may take the lock over, should the command die."""
-FREE_OR_EXPIRED: Final = "attribute_not_exists(lockOwner) OR lockExpires < :now"
+FREE_OR_EXPIRED: Final = "attribute_not_exists(lockOwner) OR lockOwner = :me OR lockExpires < :now"
+"""Or its own already: an answer that was lost is asked for again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,23 +33,21 @@ class Held:
 
     owner: str
     token: int
-    generation: int
-    """How many hints had come when it was taken."""
 
 
 @contextmanager
 def locked(place: Deployed, cluster_arn: str, owner: str, by: str, waves: int = 1) -> Iterator[Held]:
     """Hold the cluster's lock, for as long as so many waves of writes may take both ways.
 
-    A run that came and went meanwhile is asked for anew when the lock is released. Raises RefusedError while a run
-    holds it, GovernanceError.
+    A run is asked for when the lock is released: one that was started before and found the lock taken has left without
+    a trace. Raises RefusedError while a run holds it, GovernanceError.
     """
     held = _take(place, cluster_arn, owner, HELD_FOR * max(1, waves))
     try:
         yield held
     finally:
-        if _release(place, cluster_arn, held) != held.generation:
-            request_run(place, cluster_arn, by)
+        _release(place, cluster_arn, held)
+        request_run(place, cluster_arn, by)
 
 
 def _take(place: Deployed, cluster_arn: str, owner: str, seconds: int) -> Held:
@@ -64,23 +63,21 @@ def _take(place: Deployed, cluster_arn: str, owner: str, seconds: int) -> Held:
             )["Attributes"]
     except ConflictError as error:
         raise RefusedError(f"a run holds the lock of {cluster_arn}; try again when it is over") from error
-    return Held(owner, int(str(state["fencingToken"])), int(str(state.get("generation", 0))))
+    return Held(owner, int(str(state["fencingToken"])))
 
 
-def _release(place: Deployed, cluster_arn: str, held: Held) -> int:
-    """Let go of the lock and return the generation; the one of before when a run took the lock over."""
+def _release(place: Deployed, cluster_arn: str, held: Held) -> None:
+    """Let go of the lock, unless a run took it over meanwhile."""
     try:
         with translated(f"release the lock of {cluster_arn}"):
-            state = place.table.update_item(
+            place.table.update_item(
                 Key=_state(cluster_arn),
                 UpdateExpression="REMOVE lockOwner, lockExpires",
                 ConditionExpression="lockOwner = :me AND fencingToken = :token",
                 ExpressionAttributeValues={":me": held.owner, ":token": held.token},
-                ReturnValues="ALL_NEW",
-            )["Attributes"]
+            )
     except ConflictError:
-        return held.generation  # the run that took it over reads everything anew
-    return int(str(state.get("generation", 0)))
+        return  # the lease ran out
 
 
 def _state(cluster_arn: str) -> dict[str, str]:
