@@ -7,9 +7,11 @@ from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+from taskgov.adapters.failures import fields_of
 from taskgov.bootstrap.receive_event import receive_event
 from taskgov.contracts.events import Ignored
 from taskgov.observability import logger
+from taskgov.printable import printable
 from taskgov.services.receive_event import Hinted
 
 processor = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)
@@ -34,7 +36,11 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     marked = receive_event().mark(hinted)
     logger.info("clusters marked", extra={"clusters": marked.cluster_arns, "started": marked.started})
     for name, error in marked.failed.items():
-        logger.error("cluster not marked", extra={"record": name, "reason": str(error)})
+        logger.error("cluster not marked", extra={"record": name, **fields_of(error)})
+    if marked.unknown:
+        logger.warning(
+            "events name no cluster", extra={"clusters": [printable(arn, limit=200) for arn in marked.unknown]}
+        )
     failures = [*processor.response()["batchItemFailures"], *({"itemIdentifier": name} for name in marked.failed)]
     for metric, value in (
         ("EventsReceived", len(hinted)),

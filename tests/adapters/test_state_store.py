@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
 
 import boto3
 import pytest
@@ -11,7 +11,7 @@ from moto import mock_aws
 
 from taskgov.adapters.dynamodb import Table
 from taskgov.contracts.steps import Cause, Pointer
-from taskgov.errors import LockLostError
+from taskgov.errors import LockLostError, UpstreamError
 from taskgov.hyperpod.model import (
     ComputeQuotaConfig,
     ComputeQuotaResource,
@@ -276,3 +276,29 @@ def test_a_stop_switch_that_cannot_be_read_is_neither_on_nor_off() -> None:
     with mock_aws():
         missing = Table(boto3.resource("dynamodb").Table("no-such-table"))
         assert missing.stop_switch() is None
+
+
+class OddTable:
+    """Answers every query with one item."""
+
+    def __init__(self, item: dict[str, Any]) -> None:
+        self.item = {"pk": f"CLUSTER#{CLUSTER_ARN}", **item}
+
+    def query(self, **_: Any) -> dict[str, Any]:
+        return {"Items": [self.item]}
+
+    def get_item(self, **_: Any) -> dict[str, Any]:
+        return {"Item": self.item}
+
+
+def test_an_edit_that_cannot_be_read_is_unknown_and_hides_no_other() -> None:
+    edits = Table(cast("Any", OddTable({"sk": "EDIT#quota0000001", "at": "yesterday"}))).edits(CLUSTER_ARN)
+    assert edits == (QuotaEdit("quota0000001", "unknown", datetime.fromtimestamp(0, UTC), "unknown"),)
+
+
+def test_a_record_or_number_that_cannot_be_read_is_an_error_of_the_table() -> None:
+    table = Table(cast("Any", OddTable({"sk": "QUOTA#quota0000001", "generation": "x"})))
+    with pytest.raises(UpstreamError, match="QUOTA#quota0000001"):
+        table.applied_quotas(CLUSTER_ARN)
+    with pytest.raises(UpstreamError, match="'x' in the place of a whole number"):
+        table.generation(CLUSTER_ARN)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import pytest
 
 from taskgov.errors import NotFoundError
 from taskgov.services.governance import Governance
-from tests.support.memory import CLUSTER_ARN, InMemoryDocuments, InMemoryHyperPod
+from tests.support.memory import CLUSTER_ARN, InMemoryDocuments, InMemoryHyperPod, RecordingFailures
 from tests.support.plans import instances, target
 
 EKS = "arn:aws:eks:us-east-1:111122223333:cluster/plain"
+
+if TYPE_CHECKING:
+    from taskgov.ports import PolicyText
 
 
 def document(arn: str = EKS, backend: str = "kueue") -> bytes:
@@ -20,7 +26,8 @@ class World:
     def __init__(self) -> None:
         self.sagemaker, self.kueue, self.documents = InMemoryHyperPod(), InMemoryHyperPod(), InMemoryDocuments()
         self.made = 0
-        self.governance = Governance(self.sagemaker, self.documents, self._make)
+        self.failures = RecordingFailures()
+        self.governance = Governance(self.sagemaker, self.documents, self._make, self.failures)
 
     def _make(self) -> InMemoryHyperPod:
         self.made += 1
@@ -37,6 +44,37 @@ def test_clusters_are_sagemakers_and_those_that_documents_name_even_broken_ones(
     world.documents.put("policies/ml-cluster.yaml", document(CLUSTER_ARN, "sagemaker"), "")
     world.documents.put("policies/odd.yaml", b"[", "")
     assert world.governance.clusters() == [CLUSTER_ARN, EKS]
+
+
+class BrokenDocuments(InMemoryDocuments):
+    """One document cannot be read, for a reason that nobody foresaw."""
+
+    def policy(self, cluster_name: str) -> PolicyText | None:
+        if cluster_name == "broken":
+            raise RecursionError
+        return super().policy(cluster_name)
+
+
+def test_a_document_that_cannot_be_read_leaves_the_other_clusters_and_is_reported(world: World) -> None:
+    documents = BrokenDocuments({"policies/broken.yaml": b"", "policies/plain.yaml": document()})
+    assert replace(world.governance, documents=documents).clusters() == [CLUSTER_ARN, EKS]
+    assert world.failures.reported == [("broken", "read the policy document", "RecursionError")]
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-16-le"])
+def test_a_document_in_another_encoding_still_stands_for_its_cluster(encoding: str, world: World) -> None:
+    text = f"# \u00e9\ncluster: {{name: plain, arn: '{EKS}', backend: kueue}}\n"
+    world.documents.put("policies/plain.yaml", text.encode(encoding), "")
+    world.documents.put("policies/odd.yaml", "\u00e9".encode(encoding), "")
+    assert world.governance.clusters() == [CLUSTER_ARN, EKS]
+    assert world.failures.reported == []
+
+
+def test_a_cluster_is_known_if_sagemaker_has_it_or_a_document_governs_it(world: World) -> None:
+    world.documents.put("policies/plain.yaml", document(), "")
+    unknown = (CLUSTER_ARN[:-1] + "x", EKS.replace("plain", "other"), EKS.replace("us-east-1", "us-west-2"))
+    assert [world.governance.knows(arn) for arn in (CLUSTER_ARN, EKS)] == [True, True]
+    assert [world.governance.knows(arn) for arn in unknown] == [False, False, False]
 
 
 def test_a_document_in_which_a_mistake_hides_the_backend_is_still_its_clusters(world: World) -> None:

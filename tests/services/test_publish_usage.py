@@ -22,6 +22,7 @@ from tests.support.memory import (
     InMemoryHyperPod,
     InMemoryState,
     RecordingBus,
+    RecordingFailures,
     RecordingMeter,
     RecordingNotices,
     cluster_description,
@@ -42,6 +43,7 @@ class Published:
     bus: RecordingBus = field(default_factory=RecordingBus)
     notices: RecordingNotices = field(default_factory=RecordingNotices)
     meter: RecordingMeter = field(default_factory=RecordingMeter)
+    failures: RecordingFailures = field(default_factory=RecordingFailures)
 
     def publish(self, request: PublishUsageRequest | None = None) -> int:
         return self.use_case(request or PublishUsageRequest()).published
@@ -57,6 +59,7 @@ class Published:
             notices=self.notices,
             meter=self.meter,
             clock=self.cluster.clock,
+            failures=self.failures,
         )
 
     def values(self, name: str) -> list[float]:
@@ -88,6 +91,7 @@ def test_the_schedule_measures_the_usage_of_every_cluster() -> None:
     world = a_world()
     assert world.publish() == len(world.meter.recorded) > 0
     assert {name for name, _ in world.meter.recorded} == {"ml-cluster"}
+    assert world.values("ClusterUnreadable") == [0]
     assert sorted(world.values("Borrowed")) == [0, 2]
     assert (world.bus.published, world.notices.sent, world.cluster.state.runs) == ([], [], [])
 
@@ -136,15 +140,41 @@ def publish_with_a_second_cluster(world: Published, error: Exception) -> int:
         world.notices,
         world.meter,
         world.cluster.clock,
+        world.failures,
     )
     return use_case(PublishUsageRequest()).published
 
 
-def test_a_cluster_that_fails_does_not_stop_the_others_and_is_named_at_the_end() -> None:
+@pytest.mark.parametrize("error", [ThrottledError("slow down"), KeyError("items"), OverflowError(), RecursionError()])
+def test_a_cluster_that_fails_does_not_stop_the_others_and_is_reported(error: Exception) -> None:
     world = a_world()
-    with pytest.raises(UpstreamError, match=rf"1 of 2 clusters were not measured: {OTHER_ARN}: slow down"):
-        publish_with_a_second_cluster(world, ThrottledError("slow down"))
+    assert publish_with_a_second_cluster(world, error) == len(world.meter.recorded) > 0
     assert {name for name, _ in world.meter.recorded} == {"ml-cluster"}
+    assert world.failures.reported == [("other", "measure the usage", type(error).__name__)]
+
+
+def test_of_several_clusters_none_that_can_be_measured_is_an_error() -> None:
+    world = a_world()
+    world.cluster.hyperpod.descriptions = [
+        cluster_description(name, OTHER_ARN, ClusterStatus=None, Orchestrator={"Eks": {"ClusterArn": "other"}})
+        for name in ("one", "two")
+    ]
+    take = replace(world.cluster.take_snapshot(), kubernetes=FailingKubernetes(world.cluster, KeyError("items")))
+    with pytest.raises(UpstreamError, match="none of 2 clusters could be measured"):
+        replace(world.use_case, take_snapshot=take)(PublishUsageRequest())
+    assert len(world.failures.reported) == 2
+
+
+def test_each_minute_another_cluster_is_the_first() -> None:
+    world = a_world()
+    world.cluster.hyperpod.descriptions.append(cluster_description("slurm", OTHER_ARN, Orchestrator={"Slurm": {}}))
+    asked: list[str] = []
+    world.cluster.hyperpod.describe_cluster = asked.append  # type: ignore[method-assign,assignment]
+    for _ in range(2):
+        with pytest.raises(UpstreamError):
+            world.publish()
+        world.cluster.clock.advance(minutes=1)
+    assert asked == [*asked[:2], *reversed(asked[:2])]
 
 
 def test_a_cluster_without_kueue_or_gone_since_it_was_listed_is_no_failure() -> None:
@@ -288,6 +318,7 @@ def test_a_run_is_on_record_even_when_the_bus_refuses_its_event() -> None:
         world.notices,
         world.meter,
         world.cluster.clock,
+        world.failures,
     )
     with pytest.raises(ThrottledError):
         use_case(the_end(world, "applied", A_PLAN, applied=1))

@@ -140,6 +140,35 @@ def test_a_cluster_that_nobody_knows_is_ignored_with_its_name(world: World) -> N
     assert "nobody" in outcome.reason
 
 
+def test_events_of_invented_clusters_leave_nothing_behind(world: World) -> None:
+    arns = [f"arn:aws:{of}:us-east-1:111122223333:cluster/{n:012}" for of in ("sagemaker", "eks") for n in range(5)]
+    asked = [
+        event("taskgov.operator", "Reconcile Requested", {"clusterArn": arn, "by": "\x1b[31meve" * 100}) for arn in arns
+    ]
+    marked = world.receive(*asked, state_change())
+    assert isinstance(marked, Marked)
+    assert (marked.cluster_arns, marked.unknown, dict(marked.failed)) == ((CLUSTER_ARN,), tuple(arns), {})
+    assert list(world.state.generations) == [CLUSTER_ARN]
+    assert [arn for arn, _ in world.workflow.started.values()] == [CLUSTER_ARN]
+
+
+def test_a_cluster_that_was_marked_before_is_not_asked_for_again(world: World) -> None:
+    world.receive(state_change())
+    world.hyperpod.descriptions.clear()  # a list or description may come late
+    marked = world.receive(state_change())
+    assert isinstance(marked, Marked)
+    assert marked.cluster_arns == (CLUSTER_ARN,)
+
+
+def test_what_a_stranger_writes_is_kept_short_and_visible(world: World) -> None:
+    asked = event("taskgov.operator", "Reconcile Requested", {"clusterArn": CLUSTER_ARN, "by": "\x1b[31meve\n" * 100})
+    hinted = world.use_case(asked)
+    assert isinstance(hinted, Hinted)
+    assert hinted.hint.cause.by is not None
+    assert len(hinted.hint.cause.by) == 200
+    assert hinted.hint.cause.by.startswith("\\x1b[31meve\\n")
+
+
 def test_a_resync_marks_every_cluster(world: World) -> None:
     world.hyperpod.descriptions.append(cluster_description("other", OTHER_ARN))
     outcome = world.receive(event("taskgov.schedule", "Resync Due", {}))

@@ -9,6 +9,7 @@ import pytest
 from taskgov.contracts.steps import PublishUsageRequest
 from taskgov.errors import InvalidRequestError
 from taskgov.policy.parse import parse_policy
+from taskgov.services.failures import Raised
 from taskgov.services.publish_usage import PublishUsage
 from taskgov.services.use_history import KEY, UseHistory, with_use
 from tests.support.clusters import G5, GPU, GovernedCluster
@@ -46,6 +47,7 @@ def publish(cluster: GovernedCluster, minutes: int, request: PublishUsageRequest
         RecordingNotices(),
         RecordingMeter(),
         cluster.clock,
+        Raised(),
     )(request or PublishUsageRequest())
 
 

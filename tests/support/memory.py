@@ -99,6 +99,9 @@ class InMemoryHyperPod:
     def clusters(self) -> list[str]:
         return [each["ClusterArn"] for each in self.descriptions]
 
+    def knows(self, cluster_arn: str) -> bool:
+        return cluster_arn in self.clusters()
+
     def describe_cluster(self, cluster: str) -> Mapping[str, Any]:
         for each in self.descriptions:
             if cluster in {each["ClusterName"], each["ClusterArn"]}:
@@ -438,3 +441,13 @@ class RecordingMeter:
 
     def record(self, cluster_name: str, measurements: Iterable[Measurement]) -> None:
         self.recorded += [(cluster_name, measurement) for measurement in measurements]
+
+
+@dataclass
+class RecordingFailures:
+    """Keeps what was reported: cluster, what was being done, the error's class."""
+
+    reported: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def report(self, cluster_name: str, doing: str, error: Exception) -> None:
+        self.reported.append((cluster_name, doing, type(error).__name__))

@@ -30,10 +30,11 @@ from taskgov_cli import (
 from taskgov_cli.applying import command as applying
 from taskgov_cli.doctor import command as doctor
 from taskgov_cli.onboarding import init
-from taskgov_cli.output import NO, NOT_UNDERSTOOD, OK, console, print_json
+from taskgov_cli.output import NO, NOT_UNDERSTOOD, OK, SafeGroup, console, print_json
 
 app = typer.Typer(
     name="taskgov",
+    cls=SafeGroup,
     help="Keeps GPU quotas true on shared clusters.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

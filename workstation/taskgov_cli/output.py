@@ -1,18 +1,25 @@
 """How answers are shown: rich tables for people, JSON for programs, and the exit codes.
 
+Names, reasons and errors are what others wrote. Whatever is printed for people passes through here, so that no control
+character of theirs reaches the terminal; JSON escapes them by itself.
+
 Exit codes: 0 all is well, 1 the answer is "no" (violations, failed checks), 2 the command was not understood,
 3 the cluster or the stack could not be reached.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from rich.console import Console
+import typer
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
+from typer.core import TyperGroup
 
 from taskgov.findings import Finding, Severity
+from taskgov.printable import printable
 
 OK, NO, NOT_UNDERSTOOD = 0, 1, 2
 SEVERITY_STYLE = {
@@ -23,15 +30,36 @@ SEVERITY_STYLE = {
 }
 
 
+class _SafeConsole(Console):
+    """Prints what is not seen (ANSI's ESC, C1, marks of direction) as its escape; its own colours stay."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(printable(segment.text, keep="\n"), segment.style)
+
+
+class SafeGroup(TyperGroup):
+    """The commands; an error that one ends with is printed as `_SafeConsole` would."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = printable(error.message, keep="\n")
+            raise
+
+
 def console(*, stderr: bool = False) -> Console:
     """Return the console; wide enough for tables when nobody looks (a file, a pipe)."""
-    plain = Console(stderr=stderr, highlight=False)
-    return plain if plain.is_terminal else Console(stderr=stderr, highlight=False, width=140)
+    plain = _SafeConsole(stderr=stderr, highlight=False)
+    return plain if plain.is_terminal else _SafeConsole(stderr=stderr, highlight=False, width=140)
 
 
 def print_json(value: object) -> None:
     """Print a value as JSON on standard output, and nothing else."""
-    Console(highlight=False, soft_wrap=True).print(json.dumps(value, indent=2, default=str), markup=False)
+    text = json.dumps(value, indent=2, default=str).replace("\x7f", "\\u007f")
+    Console(highlight=False, soft_wrap=True).print(text, markup=False)
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
@@ -41,7 +69,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> 
         name = column.removesuffix(" #")
         result.add_column(name, justify="right" if name != column else "left", overflow="fold")
     for row in rows:
-        result.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
+        result.add_row(*(cell if isinstance(cell, Text) else Text(printable(str(cell), keep="\n")) for cell in row))
     return result
 
 

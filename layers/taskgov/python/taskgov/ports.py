@@ -107,6 +107,10 @@ class HyperPodApi(QuotaStore, Protocol):
         """Return the ARNs of the clusters of this account and Region."""
         ...
 
+    def knows(self, cluster_arn: str) -> bool:
+        """Say whether there is such a cluster, and it is one that can be governed."""
+        ...
+
     def describe_cluster(self, cluster: str) -> Mapping[str, Any]:
         """Return DescribeCluster's answer for a name or ARN."""
         ...

@@ -46,12 +46,13 @@ class Table:
         with translated(f"mark {cluster_name} dirty"):
             answer = self._table.update_item(
                 Key=_state(cluster_arn),
-                UpdateExpression="SET #name = :name, lastCause = :cause ADD generation :one",
+                UpdateExpression="SET #name = :name, lastCause = :cause, expiresAt = :expiry ADD generation :one",
                 ExpressionAttributeNames={"#name": "name"},
                 ExpressionAttributeValues={
                     ":name": cluster_name,
                     ":cause": cause.model_dump_json(by_alias=True, exclude_none=True),
                     ":one": 1,
+                    ":expiry": _expiry(now, RUN_DAYS),  # later with each resync, as long as there is the cluster
                 },
                 ReturnValues="ALL_NEW",
             )
@@ -166,6 +167,7 @@ class Table:
                     "by": edit.by,
                     "at": edit.at.isoformat(),
                     "eventName": edit.event_name,
+                    "expiresAt": _expiry(edit.at, RUN_DAYS),
                 },
                 ConditionExpression="attribute_not_exists(pk) OR #at <= :at",
                 ExpressionAttributeNames={"#at": "at"},
@@ -274,11 +276,14 @@ def _lineage(cluster_arn: str) -> dict[str, str]:
 
 
 def _integer(value: object) -> int:
-    return int(str(value))
+    try:
+        return int(str(value))
+    except ValueError as error:
+        raise UpstreamError(f"the table holds {str(value)[:40]!r} in the place of a whole number") from error
 
 
 def _expiry(at: datetime, days: int) -> int:
-    return int((at + timedelta(days=days)).timestamp())
+    return int(at.timestamp() + timedelta(days=days).total_seconds())  # also where the last year of the calendar ends
 
 
 def _moment(text: object) -> datetime:
@@ -292,10 +297,16 @@ def _applied(item: Mapping[str, Any]) -> AppliedQuota:
 def _record(form: TypeAdapter[Record], item: Mapping[str, Any]) -> Record:
     """Read a record; raises UpstreamError for one that cannot be read: no plan is made on half of the past."""
     try:
-        return form.validate_json(item["record"])
+        return form.validate_json(str(item.get("record", "")))
     except ValidationError as error:
         raise UpstreamError(f"the record {item['sk']} of {item['pk']} cannot be read: {error}") from error
 
 
 def _edit(item: Mapping[str, Any]) -> QuotaEdit:
-    return QuotaEdit(item["sk"].removeprefix("EDIT#"), item["by"], _moment(item["at"]), item["eventName"])
+    """Read who edited a quota; what cannot be read of it is unknown. It only words what the quotas show themselves."""
+    by, name = (str(item.get(key) or "unknown") for key in ("by", "eventName"))
+    try:
+        at = _moment(item.get("at"))
+    except (ValueError, OverflowError):
+        at = datetime.fromtimestamp(0, UTC)
+    return QuotaEdit(item["sk"].removeprefix("EDIT#"), by, at, name)

@@ -31,6 +31,14 @@ class SageMaker:
         """Return the ARNs of all clusters, in the API's order."""
         return [summary["ClusterArn"] for summary in self._pages("list_clusters", "ClusterSummaries")]
 
+    def knows(self, cluster_arn: str) -> bool:
+        """Say whether there is such a cluster."""
+        try:
+            self.describe_cluster(cluster_arn)
+        except NotFoundError:
+            return False
+        return True
+
     def describe_cluster(self, cluster: str) -> Mapping[str, Any]:
         """Return DescribeCluster's answer."""
         with translated(f"describe cluster {cluster}"):

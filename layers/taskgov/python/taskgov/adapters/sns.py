@@ -3,12 +3,15 @@
 from typing import TYPE_CHECKING
 
 from taskgov.adapters.errors import translated
+from taskgov.printable import printable
 
 if TYPE_CHECKING:
     from mypy_boto3_sns import SNSClient
 
 SUBJECT_LIMIT = 99
 """SNS refuses subjects of 100 characters and more."""
+TEXT_LIMIT = 60_000
+"""SNS refuses messages of more than 256 KiB; a character has at most four bytes."""
 
 
 class Topic:
@@ -19,9 +22,13 @@ class Topic:
         self._arn = arn
 
     def send(self, subject: str, text: str) -> None:
-        """Send one notice."""
+        """Send one notice; what others wrote in it is shown by its escape where it is not seen."""
         with translated(f"send notice {subject!r}"):
-            self._client.publish(TopicArn=self._arn, Subject=subject[:SUBJECT_LIMIT], Message=text)
+            self._client.publish(
+                TopicArn=self._arn,
+                Subject=printable(subject)[:SUBJECT_LIMIT],
+                Message=printable(text, keep="\n", limit=TEXT_LIMIT),
+            )
 
 
 class TopicsOfTeams:

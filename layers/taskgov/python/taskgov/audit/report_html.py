@@ -18,6 +18,7 @@ from taskgov.audit.report_bars import bar_groups
 from taskgov.audit.report_tables import short_resource, tables
 from taskgov.audit.totals import Totals
 from taskgov.findings import Finding, Severity
+from taskgov.printable import printable
 
 TEMPLATE = "report.html.j2"
 
@@ -33,7 +34,7 @@ def report_html(report: Report) -> bytes:
         kinds=_KINDS,
         tables=tables(report),
     )
-    return page.encode()
+    return printable(page, keep="\n\t").encode()
 
 
 def worst_severity(findings: Iterable[Finding]) -> Severity | None:

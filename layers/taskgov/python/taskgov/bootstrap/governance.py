@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING
 import boto3
 
 from taskgov.adapters.clock import SystemClock
+from taskgov.adapters.failures import ReportedFailures
+from taskgov.adapters.metrics import EmbeddedMetrics
 from taskgov.adapters.s3 import Bucket
 from taskgov.adapters.sagemaker import SageMaker
 from taskgov.bootstrap import aws
+from taskgov.observability import logger
 from taskgov.services.governance import Governance
 
 if TYPE_CHECKING:
@@ -27,4 +30,4 @@ def governance(documents: Bucket) -> Governance:
         connections = EksConnections(aws.eks(), boto3.Session(), SystemClock().now)
         return KueueQuotas(connections, partial(table_of, documents))
 
-    return Governance(SageMaker(aws.sagemaker()), documents, kueue)
+    return Governance(SageMaker(aws.sagemaker()), documents, kueue, ReportedFailures(logger, EmbeddedMetrics()))

@@ -5,6 +5,7 @@ from functools import cache
 from taskgov.adapters.clock import SystemClock
 from taskgov.adapters.dynamodb import Table
 from taskgov.adapters.eventbridge import Bus
+from taskgov.adapters.failures import ReportedFailures
 from taskgov.adapters.metrics import EmbeddedMetrics
 from taskgov.adapters.s3 import Bucket
 from taskgov.adapters.sns import Topic
@@ -12,6 +13,7 @@ from taskgov.bootstrap import aws
 from taskgov.bootstrap.governance import governance
 from taskgov.bootstrap.take_snapshot import take_snapshot
 from taskgov.config import Settings
+from taskgov.observability import logger
 from taskgov.services.publish_usage import PublishUsage
 
 
@@ -37,4 +39,5 @@ def publish_usage() -> PublishUsage:
         notices=Topic(aws.sns(), settings.topic_arn),
         meter=EmbeddedMetrics(),
         clock=SystemClock(),
+        failures=ReportedFailures(logger, EmbeddedMetrics()),
     )

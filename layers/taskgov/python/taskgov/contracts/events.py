@@ -23,6 +23,7 @@ from taskgov.contracts.steps import Cause
 from taskgov.errors import MalformedEventError
 from taskgov.hyperpod.cluster_arn import cluster_arn
 from taskgov.policy.violations import violations_from
+from taskgov.printable import printable
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -207,8 +208,8 @@ def _cause(envelope: Envelope, *, what: str, by: str | None = None, at: datetime
         source=envelope.source,
         detail_type=envelope.detail_type,
         at=at or envelope.time,
-        by=by,
-        what=what[:WHAT_LIMIT],
+        by=printable(by, limit=WHAT_LIMIT) if by else None,
+        what=printable(what, limit=WHAT_LIMIT),
     )
 
 

@@ -199,6 +199,8 @@ class PublishUsageRequest(StepModel):
 
 class PublishUsageResult(StepModel):
     published: int
+    unreadable: int = 0
+    """Clusters that could not be measured; each is in the log, and has the metric `ClusterUnreadable`."""
     unmeasured: str | None = None
     """Why the usage at the end of a run could not be measured; the run itself was published."""
     unmarked: str | None = None

@@ -7,7 +7,7 @@ own run tells it.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from taskgov.errors import NotFoundError
@@ -20,6 +20,7 @@ from taskgov.hyperpod.model import (
 )
 from taskgov.policy.cluster import kueue_cluster_of, mistaken_cluster_of
 from taskgov.ports import DocumentStore, HyperPodApi, QuotaStore, Written
+from taskgov.services.failures import Failures, Raised
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +30,21 @@ class Governance:
     sagemaker: HyperPodApi
     documents: DocumentStore
     kueue: Callable[[], QuotaStore]
+    failures: Failures = field(default_factory=Raised)
 
     def clusters(self) -> list[str]:
-        """Return the ARNs of the HyperPod clusters, then of the EKS clusters that documents name."""
-        named = (self._named(name) for name in self.documents.policy_names())
+        """Return the ARNs of the HyperPod clusters, then of the EKS clusters that documents name.
+
+        A document that cannot be read is reported, and leaves the other clusters in the list.
+        """
+        named = (self._try(name) for name in self.documents.policy_names())
         return [*self.sagemaker.clusters(), *(arn for arn in named if arn)]
+
+    def knows(self, cluster_arn: str) -> bool:
+        """Say whether SageMaker has the cluster, or a document governs it."""
+        if is_eks(cluster_arn):
+            return self._named(_name(cluster_arn)) == cluster_arn
+        return self.sagemaker.knows(cluster_arn)
 
     def describe_cluster(self, cluster: str) -> Mapping[str, Any]:
         """Return DescribeCluster's answer; for an EKS cluster the part of it that such a cluster has."""
@@ -109,6 +120,13 @@ class Governance:
             return meant
         mistaken = mistaken_cluster_of(stored.body, cluster_name)
         return mistaken if mistaken and not self._has_hyperpod(cluster_name) else None
+
+    def _try(self, cluster_name: str) -> str | None:
+        try:
+            return self._named(cluster_name)
+        except Exception as error:  # noqa: BLE001 - whatever one document does, the others count; it is reported
+            self.failures.report(cluster_name, "read the policy document", error)
+            return None
 
     def _has_hyperpod(self, cluster_name: str) -> bool:
         try:

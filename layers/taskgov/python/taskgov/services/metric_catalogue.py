@@ -210,6 +210,14 @@ NOTICES_FAILED: Final = Metric(
     "Topics of teams that an audit could not tell their findings; the cluster's notice names them.",
     "audit",
 )
+CLUSTER_UNREADABLE: Final = Metric(
+    "ClusterUnreadable",
+    COUNT,
+    WHOLE_CLUSTER,
+    "1 when the cluster, or its policy document, could not be looked at; the log has the error and where it was "
+    "raised. The other clusters are looked at all the same. 0 is published too, so that an alarm can end.",
+    "each minute's look at usage, the hourly resync, the end of a run",
+)
 
 METRICS: Final = (
     QUOTA_GUARANTEED,
@@ -239,6 +247,7 @@ METRICS: Final = (
     FINDINGS,
     FINDINGS_MUTED,
     NOTICES_FAILED,
+    CLUSTER_UNREADABLE,
 )
 """Every metric of the use cases, in the order of the documentation."""
 
@@ -260,7 +269,7 @@ def metric_count(*, teams: int, types: int, quotas: int) -> int:
     team, reason and preempting team in the hours in which it occurs.
 
     >>> metric_count(teams=10, types=2, quotas=20)
-    229
+    230
     """
     severities = 4
     numbers = {PER_QUOTA: quotas, PER_CAPACITY: types, PER_TEAM: teams, PER_SEVERITY: severities, WHOLE_CLUSTER: 1}

@@ -16,7 +16,9 @@ from taskgov.contracts.steps import PublishUsageRequest, PublishUsageResult
 from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError, UpstreamError
 from taskgov.kueue.workloads import Preemption
 from taskgov.ports import Clock, DocumentStore, EventBus, HyperPodApi, Meter, Notices, StateStore
+from taskgov.services import metric_catalogue as metric
 from taskgov.services.end_of_run import EndOfRun, RunOutcome, record_of
+from taskgov.services.failures import Failures
 from taskgov.services.measure_run import measure_run
 from taskgov.services.measure_usage import measure_preemptions, measure_usage
 from taskgov.services.run_events import event_of
@@ -41,16 +43,17 @@ class PublishUsage:
     notices: Notices
     meter: Meter
     clock: Clock
+    failures: Failures
 
     def __call__(self, request: PublishUsageRequest) -> PublishUsageResult:
         """Return how many values were published.
 
-        Without a cluster, every EKS cluster of the account is measured; one that fails does not stop the others, and
-        an UpstreamError names all that failed. With a run's end, its record, event, notice and metrics come first:
-        they must not wait for a Kubernetes API that is down.
+        Without a cluster, every EKS cluster of the account is measured; one that fails is reported, and does not stop
+        the others; where none of several could be measured, that is an UpstreamError. With a run's end, its record,
+        event, notice and metrics come first: they must not wait for a Kubernetes API that is down.
         """
         if request.cluster_arn is None:
-            return PublishUsageResult(published=self._every_cluster())
+            return self._every_cluster()
         if request.outcome is None:
             return PublishUsageResult(published=self._usage(self.take_snapshot(request.cluster_arn)))
         end = self._end(request, request.cluster_arn)
@@ -78,32 +81,40 @@ class PublishUsage:
             return 0, None
         try:
             return self._usage(self.take_snapshot(end.cluster_arn), by=end.run_id), None
-        except GovernanceError as error:
-            return 0, f"{type(error).__name__}: {error}"
+        except Exception as error:  # noqa: BLE001 - the run is over, and on record; the error is reported
+            self.failures.report(end.cluster_name, "measure the usage after a run", error)
+            return 0, f"{type(error).__name__}: {error}" if isinstance(error, GovernanceError) else type(error).__name__
 
-    def _every_cluster(self) -> int:
-        results = {arn: self._try(arn) for arn in self.hyperpod.clusters()}
-        failures = [f"{arn}: {result}" for arn, result in results.items() if isinstance(result, GovernanceError)]
-        if failures:
-            raise UpstreamError(f"{len(failures)} of {len(results)} clusters were not measured: {'; '.join(failures)}")
-        return sum(result for result in results.values() if isinstance(result, int))
+    def _every_cluster(self) -> PublishUsageResult:
+        """Measure all clusters, each minute another one first: if the time runs out, no cluster is always the last."""
+        arns = self.hyperpod.clusters()
+        first = int(self.clock.now().timestamp() // 60) % len(arns) if arns else 0
+        results = [self._try(arn) for arn in (*arns[first:], *arns[:first])]
+        measured = [result for result in results if result is not None]
+        if len(results) > 1 and not measured:
+            raise UpstreamError(f"none of {len(results)} clusters could be measured; the log has the error of each")
+        return PublishUsageResult(published=sum(measured), unreadable=len(results) - len(measured))
 
-    def _try(self, cluster_arn: str) -> int | GovernanceError:
-        """Measure one of all clusters; one without EKS or Kueue, or gone meanwhile, has no usage."""
+    def _try(self, cluster_arn: str) -> int | None:
+        """Measure one of all clusters; one without EKS or Kueue, or gone meanwhile, has no usage. None: it failed."""
+        name = cluster_arn.rpartition("/")[2]
         try:
             facts = cluster_facts(self.hyperpod.describe_cluster(cluster_arn))
+            name = facts.name
             return self._watch(cluster_arn) if facts.eks_arn else 0
         except NotFoundError:
             return 0
-        except GovernanceError as error:
-            return error
+        except Exception as error:  # noqa: BLE001 - whatever one cluster does, the others are measured; it is reported
+            self.failures.report(name, "measure the usage", error)
+            return None
 
     def _watch(self, cluster_arn: str) -> int:
         """Measure a cluster and remember what is used: the schedule alone does, so that no time counts twice."""
         snapshot = self.take_snapshot(cluster_arn)
         published = self._usage(snapshot)
         UseHistory(self.documents).keep(snapshot)
-        return published
+        self.meter.record(snapshot.cluster.name, [metric.CLUSTER_UNREADABLE.of(0)])
+        return published + 1
 
     def _usage(self, snapshot: Snapshot, by: str | None = None) -> int:
         standing = standing_of(snapshot)

@@ -11,7 +11,7 @@ from typing import Any
 
 from taskgov.contracts.events import Hint, Ignored, Subject, parse_event
 from taskgov.contracts.steps import Cause
-from taskgov.errors import GovernanceError, NotFoundError
+from taskgov.errors import NotFoundError
 from taskgov.ports import Clock, HyperPodApi, StateStore, Workflow
 from taskgov.snapshot.model import QuotaEdit
 
@@ -33,8 +33,10 @@ class Marked:
 
     cluster_arns: tuple[str, ...]
     started: int
-    failed: Mapping[str, GovernanceError]
+    failed: Mapping[str, Exception]
     """The events (by the caller's names for them) of a cluster that could not be marked: they must come again."""
+    unknown: tuple[str, ...] = ()
+    """What events named that is no cluster: nothing is kept of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,21 +103,31 @@ class ReceiveEvent:
             for arn in hinted.cluster_arns:
                 first.setdefault(arn, hinted.hint)
         results = {arn: self._try(arn, hint) for arn, hint in first.items()}
-        errors = {arn: result for arn, result in results.items() if isinstance(result, GovernanceError)}
+        errors = {arn: result for arn, result in results.items() if isinstance(result, Exception)}
+        unknown = tuple(arn for arn, result in results.items() if result is None)
         return Marked(
-            cluster_arns=tuple(arn for arn in results if arn not in errors),
+            cluster_arns=tuple(arn for arn in results if arn not in errors and arn not in unknown),
             started=sum(result for result in results.values() if isinstance(result, int)),
             failed={
                 name: errors[arn] for name, hinted in events.items() for arn in hinted.cluster_arns if arn in errors
             },
+            unknown=unknown,
         )
 
-    def _try(self, cluster_arn: str, hint: Hint) -> int | GovernanceError:
-        """Mark one cluster; one that fails does not stop the others."""
+    def _try(self, cluster_arn: str, hint: Hint) -> int | Exception | None:
+        """Mark one cluster; one that fails does not stop the others. None: there is no such cluster."""
         try:
-            return self._mark(cluster_arn, hint)
-        except GovernanceError as error:
+            return self._mark(cluster_arn, hint) if self._is_known(cluster_arn, hint) else None
+        except Exception as error:  # noqa: BLE001 - whatever one cluster does, the others are marked; its events come again
             return error
+
+    def _is_known(self, cluster_arn: str, hint: Hint) -> bool:
+        """Say whether there is the cluster: it was marked before, was just listed, or is found now.
+
+        Whoever may put an event on the bus can name anything. One question for each new name of a batch, and nothing
+        is written before its answer.
+        """
+        return hint.subject.everything or self.state.generation(cluster_arn) > 0 or self.hyperpod.knows(cluster_arn)
 
     def _mark(self, cluster_arn: str, hint: Hint) -> int:
         name = hint.subject.cluster_name or cluster_arn.rsplit("/", 1)[-1]

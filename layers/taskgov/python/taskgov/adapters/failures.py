@@ -1,0 +1,43 @@
+"""What could not be done for one cluster, as an error in the log and as that cluster's metric."""
+
+import traceback
+from typing import Protocol
+
+from taskgov.errors import GovernanceError
+from taskgov.ports import Meter
+from taskgov.printable import printable
+from taskgov.services.metric_catalogue import CLUSTER_UNREADABLE
+
+REASON_LIMIT = 500
+
+
+class StructuredLogger(Protocol):
+    """The part of Powertools' logger that is used."""
+
+    def error(self, msg: object, *, extra: dict[str, str]) -> None:
+        """Log an error with fields."""
+        ...
+
+
+class ReportedFailures:
+    """The `Failures` port over the function's log and metrics."""
+
+    def __init__(self, logger: StructuredLogger, meter: Meter) -> None:
+        self._logger = logger
+        self._meter = meter
+
+    def report(self, cluster_name: str, doing: str, error: Exception) -> None:
+        """Log the error's class and where it was raised; what it says only if it is one of ours, without content."""
+        self._logger.error("cluster unreadable", extra={"cluster": cluster_name, "doing": doing, **fields_of(error)})
+        self._meter.record(cluster_name, [CLUSTER_UNREADABLE.of(1)])
+
+
+def fields_of(error: Exception) -> dict[str, str]:
+    """Return what the log says of an error: its class and the lines that it passed through, innermost last.
+
+    What it says itself is told of the domain's errors only: others may quote what was being read.
+    """
+    frames = traceback.extract_tb(error.__traceback__)[-5:]
+    where = " > ".join(f"{frame.filename.rpartition('/')[2]}:{frame.lineno} {frame.name}" for frame in frames)
+    said = {"reason": printable(str(error), limit=REASON_LIMIT)} if isinstance(error, GovernanceError) else {}
+    return {"error": type(error).__name__, "where": where, **said}

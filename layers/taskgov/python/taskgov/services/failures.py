@@ -1,0 +1,19 @@
+"""One of many fails, and the others go on: where a loop over clusters leaves the error of one."""
+
+from typing import Protocol
+
+
+class Failures(Protocol):
+    """Keeps what could not be done for one cluster. It is never lost: a log and the cluster's own metric have it."""
+
+    def report(self, cluster_name: str, doing: str, error: Exception) -> None:
+        """Report the error that `doing` (such as `read the policy document`) ended with for one cluster."""
+        ...
+
+
+class Raised:
+    """The `Failures` port of whoever asks for one cluster only: its error is the answer."""
+
+    def report(self, cluster_name: str, doing: str, error: Exception) -> None:  # noqa: ARG002 - the port's signature
+        """Raise the error."""
+        raise error

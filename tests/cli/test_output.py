@@ -1,0 +1,73 @@
+"""What others wrote never acts on the terminal of whoever reads it."""
+
+import io
+import json
+
+import pytest
+import typer
+from rich.text import Text
+from typer.testing import CliRunner
+
+from taskgov.findings import Finding, Severity
+from taskgov_cli import output
+
+HOSTILE = {
+    "colours": "a\x1b[31mred",
+    "title of the window": "a\x1b]0;owned\x07b",
+    "clipboard": "a\x1b]52;c;ZXZpbA==\x1b\\b",
+    "C1": "a\x9b31mred",
+    "direction": "a\u202egpj.exe",
+    "isolated direction": "a\u2066b\u2069",
+    "carriage return": "good\rbad",
+    "backspace": "bad\x08\x08\x08good",
+    "delete": "a\x7fb",
+    "zero width": "team\u200b-a",
+}
+ACTING = {
+    chr(code) for code in (*range(32), *range(0x7F, 0xA0), 0x200B, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+}
+
+
+def shown(part: object) -> str:
+    console = output.console()
+    console.file = io.StringIO()
+    console.print(part)
+    return str(console.file.getvalue())
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_nothing_that_acts_reaches_the_terminal(text: str) -> None:
+    finding = Finding(text, Severity.INFO, text, text, text)
+    parts = (text, Text(text), output.table(text, (text,), [(text,), (Text(text),)]), output.findings_table([finding]))
+
+    for part in parts:
+        assert not ACTING - {"\n"} & set(shown(part))
+
+
+def test_what_is_seen_stays_as_it_is() -> None:
+    assert shown("équipe ✓ 東京 — 50 %") == "équipe ✓ 東京 — 50 %\n"
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_an_error_is_shown_as_safely(text: str) -> None:
+    app = typer.Typer(cls=output.SafeGroup, pretty_exceptions_enable=False)
+
+    @app.command()
+    def refuse() -> None:
+        raise typer.BadParameter(text)
+
+    @app.command()
+    def nothing() -> None: ...
+
+    result = CliRunner().invoke(app, ["refuse"])
+
+    assert result.exit_code == 2
+    assert not ACTING - {"\n"} & set(result.output)
+
+
+def test_json_escapes_by_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    output.print_json(list(HOSTILE.values()))
+
+    printed = capsys.readouterr().out
+    assert json.loads(printed) == list(HOSTILE.values())
+    assert not ACTING - {"\n"} & set(printed)
