@@ -12,6 +12,7 @@ from taskgov.allocation.recovered import recovered
 from taskgov.findings import Severity
 from taskgov.snapshot.identity import Claim, Loss, RestoredState, StateStamp
 from taskgov.snapshot.model import AppliedQuota, QuotaEdit, Snapshot
+from taskgov.snapshot.unreadable import UnreadableItem
 from tests.allocation.world import NOW, document, fixed, minutes, nodes, quota, row, snapshot
 
 STAMP = StateStamp("own", 7, NOW)
@@ -148,3 +149,14 @@ def test_what_nothing_explains_is_taken_over_with_its_past() -> None:
     assert [(each.version, each.taken_over, each.leased) for each in (a, b)] == [(9, True, None), (4, True, None)]
     assert a.history is not None
     assert [(past.config, past.leased) for past in a.history] == [(old.config, old.leased)]
+
+
+def test_a_quota_whose_record_cannot_be_read_is_left_alone_and_the_others_go_on() -> None:
+    item = UnreadableItem("CLUSTER#arn", "QUOTA#id-team-a", "its schema is 9; this release knows schemas up to 1")
+    plan = plan_quotas(
+        replace(world(4, 3, Loss.TABLE_EMPTY), state=STAMP, applied=(), unreadable=(item,)), mode="apply"
+    )
+    assert (plan.outcome, [change.team for change in plan.changes]) == (Outcome.APPLY, ["team-b"])
+    (finding,) = (each for each in plan.findings if each.code == "unreadable-item")
+    assert (finding.severity, finding.subject) == (Severity.ERROR, "QUOTA#id-team-a")
+    assert "its schema is 9" in finding.because

@@ -12,6 +12,7 @@ from taskgov.services.read_snapshot import ReadSnapshot
 from taskgov.services.take_snapshot import TakeSnapshot
 from taskgov.snapshot.codec import snapshot_from_json
 from taskgov.snapshot.model import RefusalError, RefusedWrite
+from taskgov.snapshot.unreadable import UnreadableItem
 from tests.support.memory import (
     CLUSTER_ARN,
     NOON,
@@ -219,3 +220,9 @@ def test_one_call_reads_who_governs_the_cluster(world: World) -> None:
     snapshot = snapshot_from_json(world.documents.get(world.read().snapshot))
     assert [claim.lineage for claim in snapshot.claims] == ["elder"]
     assert world.tags.calls == ["of"]
+
+
+def test_an_item_that_cannot_be_read_is_in_the_snapshot_and_stops_nothing(world: World) -> None:
+    world.state.unreadable = (UnreadableItem("CLUSTER#arn", "QUOTA#quota0000001", "its schema is 9"),)
+    snapshot = snapshot_from_json(world.documents.get(world.read().snapshot))
+    assert snapshot.unreadable == world.state.unreadable

@@ -16,7 +16,7 @@ from taskgov.hyperpod.model import (
     SchedulerConfig,
 )
 from taskgov.policy.text import MAX_BYTES
-from taskgov.ports import LOCK_SECONDS, ClusterAccess, Dirty, Measurement, PolicyText, RunRecord, Written
+from taskgov.ports import LOCK_SECONDS, ClusterAccess, Dirty, Measurement, OnUnreadable, PolicyText, RunRecord, Written
 from taskgov.snapshot.identity import StateStamp
 from taskgov.snapshot.model import (
     AppliedPolicy,
@@ -26,6 +26,7 @@ from taskgov.snapshot.model import (
     QuotaEdit,
     RefusedWrite,
 )
+from taskgov.snapshot.unreadable import UnreadableItem
 
 CLUSTER_ARN = "arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghijkl"
 EKS_ARN = "arn:aws:eks:us-east-1:111122223333:cluster/ml-eks"
@@ -261,8 +262,9 @@ class InMemoryState:
     stopped: bool | None = False
     stamps: dict[str, StateStamp] = field(default_factory=dict)
     lineages: int = 0
+    unreadable: tuple[UnreadableItem, ...] = ()
 
-    def stamp(self, cluster_arn: str) -> StateStamp | None:
+    def stamp(self, cluster_arn: str, on_unreadable: OnUnreadable | None = None) -> StateStamp | None:
         return self.stamps.get(cluster_arn)
 
     def record_stamp(self, cluster_arn: str, stamp: StateStamp) -> None:
@@ -297,7 +299,9 @@ class InMemoryState:
     def remember_resources(self, cluster_arn: str, resource_ids: Iterable[str]) -> None:
         self.owners.update(dict.fromkeys(resource_ids, cluster_arn))
 
-    def applied_quotas(self, cluster_arn: str) -> tuple[AppliedQuota, ...]:
+    def applied_quotas(self, cluster_arn: str, on_unreadable: OnUnreadable | None = None) -> tuple[AppliedQuota, ...]:
+        for item in self.unreadable if on_unreadable else ():
+            on_unreadable(item)  # type: ignore[misc]
         return tuple(self.applied[key] for key in sorted(self.applied) if key[0] == cluster_arn)
 
     def applied_quota(self, cluster_arn: str, quota_id: str) -> AppliedQuota | None:
@@ -306,13 +310,13 @@ class InMemoryState:
     def record_applied(self, cluster_arn: str, applied: AppliedQuota) -> None:
         self.applied[cluster_arn, applied.compute_quota_id] = applied
 
-    def applied_policy(self, cluster_arn: str) -> AppliedPolicy | None:
+    def applied_policy(self, cluster_arn: str, on_unreadable: OnUnreadable | None = None) -> AppliedPolicy | None:
         return self.policies.get(cluster_arn)
 
     def record_policy(self, cluster_arn: str, applied: AppliedPolicy) -> None:
         self.policies[cluster_arn] = applied
 
-    def edits(self, cluster_arn: str) -> tuple[QuotaEdit, ...]:
+    def edits(self, cluster_arn: str, on_unreadable: OnUnreadable | None = None) -> tuple[QuotaEdit, ...]:
         return tuple(self.edited[key] for key in sorted(self.edited) if key[0] == cluster_arn)
 
     def record_edit(self, cluster_arn: str, edit: QuotaEdit) -> None:
@@ -320,7 +324,7 @@ class InMemoryState:
         if known is None or known.at <= edit.at:
             self.edited[cluster_arn, edit.compute_quota_id] = edit
 
-    def refusals(self, cluster_arn: str) -> tuple[RefusedWrite, ...]:
+    def refusals(self, cluster_arn: str, on_unreadable: OnUnreadable | None = None) -> tuple[RefusedWrite, ...]:
         return tuple(self.refused[key] for key in sorted(self.refused) if key[0] == cluster_arn)
 
     def record_refusal(self, cluster_arn: str, refused: RefusedWrite) -> None:

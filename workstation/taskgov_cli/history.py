@@ -13,12 +13,14 @@ from boto3.dynamodb.conditions import Key
 from rich.text import Text
 
 from taskgov.adapters.errors import translated
+from taskgov.adapters.items import SCHEMA, read
 from taskgov.allocation.wording import said_config
 from taskgov.hyperpod.model import ComputeQuotaConfig, SchedulerConfig
 from taskgov_cli.deployed import DEFAULT_STACK, AsJson, Cluster, StackName, deployed, told
 from taskgov_cli.output import console, print_json, table
 
 if TYPE_CHECKING:
+    from taskgov.snapshot.unreadable import UnreadableItem
     from taskgov_cli.deployed import Deployed
 
 Run = Mapping[str, Any]
@@ -69,10 +71,29 @@ def runs(place: Deployed, cluster_arn: str) -> Iterator[Run]:
     while True:
         with translated(f"list the runs of {cluster_arn}"):
             page = place.table.query(KeyConditionExpression=condition, ScanIndexForward=False, **start)
-        yield from page["Items"]
+        found = (read(item, _as_record, _unreadable) for item in page["Items"])
+        yield from (run for run in found if run is not None)
         if "LastEvaluatedKey" not in page:
             return
         start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+
+
+def _as_record(item: Run) -> Run:
+    """Return a record that has what every command reads of it. Raises ValueError or KeyError for any other item."""
+    for name in ("startedAt", "endedAt"):
+        datetime.fromisoformat(item[name])
+    int(item["applied"])
+    for name in ("cause", "plan", "snapshot"):
+        json.loads(item.get(name, "{}"))
+    return {**item, "outcome": str(item["outcome"])}
+
+
+def _as_holdings(item: Run) -> list[Any]:
+    return list(json.loads(str(item["held"])))
+
+
+def _unreadable(item: UnreadableItem) -> None:
+    console(stderr=True).print(f"Left out: {item}", markup=False, soft_wrap=True)
 
 
 def _with_holdings(place: Deployed, run: Run) -> Run:
@@ -85,7 +106,8 @@ def _with_holdings(place: Deployed, run: Run) -> Run:
     while True:
         with translated(f"list what quotas held after {_run_id(run)}"):
             page = place.table.query(KeyConditionExpression=condition, **start)
-        held += [one for item in page["Items"] for one in json.loads(str(item["held"]))]
+        pages = (read(item, _as_holdings, _unreadable) for item in page["Items"])
+        held += [one for one_page in pages for one in one_page or ()]
         if "LastEvaluatedKey" not in page:
             return {**run, "held": held} if held else run
         start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
@@ -97,7 +119,7 @@ def _run_id(run: Run) -> str:
 
 def _as_data(run: Run) -> dict[str, Any]:
     """Return a record for programs: what is JSON inside the record is JSON here."""
-    plain = {name: value for name, value in run.items() if name not in {"pk", "sk", "expiresAt"}}
+    plain = {name: value for name, value in run.items() if name not in {"pk", "sk", "expiresAt", SCHEMA}}
     parsed = {name: json.loads(run[name]) for name in ("cause", "plan", "snapshot") if name in run}
     return plain | parsed | {"applied": int(run["applied"]), "runId": _run_id(run)}
 

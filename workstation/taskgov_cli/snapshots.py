@@ -189,19 +189,19 @@ class _NothingRemembered:
     """What TakeSnapshot reads of a table, where there is none."""
 
     @staticmethod
-    def applied_quotas(_cluster_arn: str) -> tuple[()]:
+    def applied_quotas(_cluster_arn: str, _on_unreadable: object = None) -> tuple[()]:
         return ()
 
     @staticmethod
-    def applied_policy(_cluster_arn: str) -> None:
+    def applied_policy(_cluster_arn: str, _on_unreadable: object = None) -> None:
         return None
 
     @staticmethod
-    def edits(_cluster_arn: str) -> tuple[()]:
+    def edits(_cluster_arn: str, _on_unreadable: object = None) -> tuple[()]:
         return ()
 
     @staticmethod
-    def stamp(_cluster_arn: str) -> None:
+    def stamp(_cluster_arn: str, _on_unreadable: object = None) -> None:
         return None
 
     @staticmethod

@@ -1,6 +1,6 @@
 """What the use cases need from the world. Adapters implement it; each has an in-memory twin for tests."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Protocol
@@ -15,6 +15,10 @@ from taskgov.hyperpod.model import (
 )
 from taskgov.snapshot.identity import StateStamp
 from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, KubernetesObject, KueueObjects, QuotaEdit, RefusedWrite
+from taskgov.snapshot.unreadable import UnreadableItem
+
+OnUnreadable = Callable[[UnreadableItem], None]
+"""Takes note of an item that cannot be read."""
 
 
 class Clock(Protocol):
@@ -216,7 +220,7 @@ class StateStore(Protocol):
         """
         ...
 
-    def stamp(self, cluster_arn: str) -> StateStamp | None:
+    def stamp(self, cluster_arn: str, on_unreadable: OnUnreadable | None = None) -> StateStamp | None:
         """Return the identity of the cluster's records, or None before the first look of a run."""
         ...
 
@@ -240,8 +244,12 @@ class StateStore(Protocol):
         """Keep which cluster these quotas and scheduler configs belong to."""
         ...
 
-    def applied_quotas(self, cluster_arn: str) -> tuple[AppliedQuota, ...]:
-        """Return what was last applied to each quota."""
+    def applied_quotas(self, cluster_arn: str, on_unreadable: OnUnreadable | None = None) -> tuple[AppliedQuota, ...]:
+        """Return what was last applied to each quota.
+
+        Here and below, an item that cannot be read is handed to `on_unreadable` and left out; without that it raises
+        UpstreamError, which names the item.
+        """
         ...
 
     def applied_quota(self, cluster_arn: str, quota_id: str) -> AppliedQuota | None:
@@ -252,7 +260,7 @@ class StateStore(Protocol):
         """Keep what was applied to a quota."""
         ...
 
-    def applied_policy(self, cluster_arn: str) -> AppliedPolicy | None:
+    def applied_policy(self, cluster_arn: str, on_unreadable: OnUnreadable | None = None) -> AppliedPolicy | None:
         """Return what was last written to the cluster policy, or None when nothing was."""
         ...
 
@@ -260,7 +268,7 @@ class StateStore(Protocol):
         """Keep what was written to the cluster policy."""
         ...
 
-    def edits(self, cluster_arn: str) -> tuple[QuotaEdit, ...]:
+    def edits(self, cluster_arn: str, on_unreadable: OnUnreadable | None = None) -> tuple[QuotaEdit, ...]:
         """Return who last changed each quota by hand."""
         ...
 
@@ -268,7 +276,7 @@ class StateStore(Protocol):
         """Keep who changed a quota by hand."""
         ...
 
-    def refusals(self, cluster_arn: str) -> tuple[RefusedWrite, ...]:
+    def refusals(self, cluster_arn: str, on_unreadable: OnUnreadable | None = None) -> tuple[RefusedWrite, ...]:
         """Return the writes that were refused, by subject."""
         ...
 

@@ -4,18 +4,19 @@ Keys and attributes are listed in `docs/architecture.md`, "Stores". The lock its
 machine; here it is looked at and renewed.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from boto3.dynamodb.conditions import Key
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from taskgov.adapters.errors import translated
+from taskgov.adapters.items import Item, in_form, read
 from taskgov.contracts.steps import Cause
 from taskgov.errors import ConflictError, GovernanceError, LockLostError, UpstreamError
-from taskgov.ports import LOCK_SECONDS, Dirty, RunRecord
+from taskgov.ports import LOCK_SECONDS, Dirty, OnUnreadable, RunRecord
 from taskgov.snapshot.identity import StateStamp
 from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, QuotaEdit, RefusedWrite
 
@@ -82,10 +83,10 @@ class Table:
                 f"{owner} with token {fencing_token} no longer holds the lock of {cluster_arn}"
             ) from error
 
-    def stamp(self, cluster_arn: str) -> StateStamp | None:
+    def stamp(self, cluster_arn: str, on_unreadable: OnUnreadable | None = None) -> StateStamp | None:
         """Return the identity of the cluster's records, strongly consistent."""
         item = self._item(_lineage(cluster_arn))
-        return _record(STAMP, item) if item else None
+        return read(item, _record(STAMP), on_unreadable) if item else None
 
     def record_stamp(self, cluster_arn: str, stamp: StateStamp) -> None:
         """Keep the identity of the cluster's records; an older one of the same lineage that arrives late is left."""
@@ -121,14 +122,14 @@ class Table:
             if self.cluster_of(resource_id) != cluster_arn:
                 self._put({"pk": f"QUOTA#{resource_id}", "sk": "CLUSTER", "clusterArn": cluster_arn})
 
-    def applied_quotas(self, cluster_arn: str) -> tuple[AppliedQuota, ...]:
+    def applied_quotas(self, cluster_arn: str, on_unreadable: OnUnreadable | None = None) -> tuple[AppliedQuota, ...]:
         """Return what was last applied to each quota, by id."""
-        return tuple(_applied(item) for item in self._items(cluster_arn, "QUOTA#"))
+        return self._read(cluster_arn, "QUOTA#", _record(APPLIED), on_unreadable)
 
     def applied_quota(self, cluster_arn: str, quota_id: str) -> AppliedQuota | None:
         """Return what was last applied to one quota, or None."""
         item = self._item({"pk": f"CLUSTER#{cluster_arn}", "sk": f"QUOTA#{quota_id}"})
-        return _applied(item) if item else None
+        return read(item, _record(APPLIED)) if item else None
 
     def record_applied(self, cluster_arn: str, applied: AppliedQuota) -> None:
         """Keep what was applied to a quota."""
@@ -143,19 +144,18 @@ class Table:
             }
         )
 
-    def applied_policy(self, cluster_arn: str) -> AppliedPolicy | None:
+    def applied_policy(self, cluster_arn: str, on_unreadable: OnUnreadable | None = None) -> AppliedPolicy | None:
         """Return what was last written to the cluster policy, or None."""
-        items = self._items(cluster_arn, "POLICY")
-        return _record(POLICY, items[0]) if items else None
+        return next(iter(self._read(cluster_arn, "POLICY", _record(POLICY), on_unreadable)), None)
 
     def record_policy(self, cluster_arn: str, applied: AppliedPolicy) -> None:
         """Keep what was written to the cluster policy."""
         record = POLICY.dump_json(applied, by_alias=True, exclude_none=True).decode()
         self._put({"pk": f"CLUSTER#{cluster_arn}", "sk": "POLICY", "version": applied.version, "record": record})
 
-    def edits(self, cluster_arn: str) -> tuple[QuotaEdit, ...]:
+    def edits(self, cluster_arn: str, on_unreadable: OnUnreadable | None = None) -> tuple[QuotaEdit, ...]:
         """Return who last changed each quota by hand, by id."""
-        return tuple(_edit(item) for item in self._items(cluster_arn, "EDIT#"))
+        return self._read(cluster_arn, "EDIT#", _edit, on_unreadable)
 
     def record_edit(self, cluster_arn: str, edit: QuotaEdit) -> None:
         """Keep who changed a quota by hand; an older event that arrives late changes nothing."""
@@ -176,9 +176,9 @@ class Table:
         except ConflictError:
             return  # a newer edit is on record
 
-    def refusals(self, cluster_arn: str) -> tuple[RefusedWrite, ...]:
+    def refusals(self, cluster_arn: str, on_unreadable: OnUnreadable | None = None) -> tuple[RefusedWrite, ...]:
         """Return the writes that were refused, by subject."""
-        return tuple(_record(REFUSED, item) for item in self._items(cluster_arn, "REFUSED#"))
+        return self._read(cluster_arn, "REFUSED#", _record(REFUSED), on_unreadable)
 
     def record_refusal(self, cluster_arn: str, refused: RefusedWrite) -> None:
         """Keep a write that was refused, in place of an earlier one of its subject."""
@@ -242,6 +242,12 @@ class Table:
         with translated(f"read {key['pk']} {key['sk']}"):
             return self._table.get_item(Key=key, ConsistentRead=True).get("Item", {})
 
+    def _read(
+        self, cluster_arn: str, prefix: str, form: Callable[[Item], Record], on_unreadable: OnUnreadable | None
+    ) -> tuple[Record, ...]:
+        found = (read(item, form, on_unreadable) for item in self._items(cluster_arn, prefix))
+        return tuple(each for each in found if each is not None)
+
     def _items(self, cluster_arn: str, prefix: str) -> list[Mapping[str, Any]]:
         condition = Key("pk").eq(f"CLUSTER#{cluster_arn}") & Key("sk").begins_with(prefix)
         items: list[Mapping[str, Any]] = []
@@ -256,7 +262,7 @@ class Table:
 
     def _put(self, item: dict[str, Any], **condition: Any) -> None:
         with translated(f"write {item['pk']} {item['sk']}"):
-            self._table.put_item(Item=item, **condition)
+            self._table.put_item(Item=in_form(item), **condition)
 
 
 def _once(cluster_arn: str, identity: str) -> dict[str, str]:
@@ -290,16 +296,9 @@ def _moment(text: object) -> datetime:
     return datetime.fromisoformat(str(text)).astimezone(UTC)
 
 
-def _applied(item: Mapping[str, Any]) -> AppliedQuota:
-    return _record(APPLIED, item)
-
-
-def _record(form: TypeAdapter[Record], item: Mapping[str, Any]) -> Record:
-    """Read a record; raises UpstreamError for one that cannot be read: no plan is made on half of the past."""
-    try:
-        return form.validate_json(str(item.get("record", "")))
-    except ValidationError as error:
-        raise UpstreamError(f"the record {item['sk']} of {item['pk']} cannot be read: {error}") from error
+def _record(form: TypeAdapter[Record]) -> Callable[[Item], Record]:
+    """Return who reads the records of one form: their attribute `record` is JSON."""
+    return lambda item: form.validate_json(item["record"])
 
 
 def _edit(item: Mapping[str, Any]) -> QuotaEdit:

@@ -63,10 +63,13 @@ def state_verdicts(
 
 
 def state_findings(snapshot: Snapshot) -> Iterable[Finding]:
-    """Report a restored state, and another stack on the cluster."""
+    """Report a restored state, items that cannot be read, and another stack on the cluster."""
     state = snapshot.state
     if state is not None and state.restored is not None:
         yield _restored(state.restored)
+    for item in snapshot.unreadable:
+        remedy = f"run the release that wrote it, or correct it, or delete it and see {_RUNBOOK}"
+        yield Finding("unreadable-item", Severity.ERROR, item.sk, f"{item}", remedy, {"pk": item.pk})
     others = [claim for claim in snapshot.claims if state is None or claim.lineage != state.lineage]
     if state is None or not others:
         return

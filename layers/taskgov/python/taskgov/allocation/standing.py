@@ -7,6 +7,7 @@ The first step of a plan. What is left alone counts as taken, so that others are
 | of a team in the document | governed by the document's promise |
 | of a team that is not in the document, or any quota when there is no document | left alone |
 | of a frozen team | left alone |
+| whose record in the table cannot be read | left alone |
 | changed by hand since the last write of ours | by `handEdits`: left alone, taken as the promise, or put right |
 | switched off, or being deleted | left alone |
 | being created or updated by HyperPod | left alone until it has settled: it refuses a write |
@@ -160,6 +161,7 @@ class _Sorting:
     def __init__(self, snapshot: Snapshot, policy: PolicyDocument, capacities: Mapping[str, TypeCapacity]) -> None:
         self._policy, self._capacities = policy, capacities
         self._applied: Mapping[str, AppliedQuota] = {each.compute_quota_id: each for each in snapshot.applied}
+        self._unreadable = {each.quota_id: each for each in snapshot.unreadable}
         self._edits: Mapping[str, QuotaEdit] = {each.compute_quota_id: each for each in snapshot.edits}
         self._teams: Mapping[str, TeamPolicy] = {team.name: team for team in policy.teams}
         # Kueue's objects take a write at any time; a queue that Kueue does not take in is "Updating" for long.
@@ -208,6 +210,8 @@ class _Sorting:
                 "team-frozen", Severity.INFO, quota, because, "take it out of guardrails.freeze when it may change"
             )
             return "the team is frozen"
+        if quota.compute_quota_id in self._unreadable:
+            return "its record cannot be read"
         self._note_between_writes(quota)
         return self._unmendable(quota) or self._hand_edited(quota)
 

@@ -9,7 +9,7 @@ from hashlib import sha256
 from taskgov.allocation.doubts import still_restored
 from taskgov.allocation.recovered import Recovered, recovered
 from taskgov.contracts.steps import Pointer
-from taskgov.ports import DocumentStore, StateStore
+from taskgov.ports import DocumentStore, OnUnreadable, StateStore
 from taskgov.snapshot.codec import snapshot_from_json
 from taskgov.snapshot.identity import (
     SILENT,
@@ -23,7 +23,7 @@ from taskgov.snapshot.identity import (
     loss_of,
     next_stamp,
 )
-from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.model import ClusterFacts, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,10 @@ class StateIdentity:
     documents: DocumentStore
     state: StateStore
 
-    def look(self, cluster_arn: str, cluster_name: str, claims: tuple[Claim, ...]) -> Looked:
-        """Compare table and bucket. A stamp in the bucket that somebody damaged is none."""
-        table = self.state.stamp(cluster_arn)
-        stored = self.documents.find(STAMP_KEY.format(cluster_name))
+    def look(self, cluster: ClusterFacts, claims: tuple[Claim, ...], on_unreadable: OnUnreadable) -> Looked:
+        """Compare table and bucket. A stamp that cannot be read is none: what stands is taken over."""
+        table = self.state.stamp(cluster.arn, on_unreadable)
+        stored = self.documents.find(STAMP_KEY.format(cluster.name))
         try:
             bucket = None if stored is None else BucketStamp.from_json(stored)
         except ValueError:

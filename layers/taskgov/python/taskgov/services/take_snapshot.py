@@ -5,7 +5,7 @@ Used by `read_snapshot` at the start of a run, and by `publish_usage` and `audit
 
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from taskgov.errors import InvalidRequestError
 from taskgov.policy.parse import ParsedPolicy, parse_policy
@@ -15,6 +15,9 @@ from taskgov.services.use_history import UseHistory, with_use
 from taskgov.snapshot.identity import Claim
 from taskgov.snapshot.model import ClusterFacts, GroupInstanceType, InstanceGroup, Node, Snapshot
 from taskgov.snapshot.nodes import NodeMemory, nodes_from_kubernetes, remember_nodes
+
+if TYPE_CHECKING:
+    from taskgov.snapshot.unreadable import UnreadableItem
 
 MEMORY_KEY = "memory/{}/nodes.json"
 
@@ -39,7 +42,8 @@ class TakeSnapshot:
         facts = cluster_facts(self.hyperpod.describe_cluster(cluster))
         access = ClusterAccess(_eks_arn(facts))
         parsed, version = self._policy(facts.name)
-        looked = self.identity.look(facts.arn, facts.name, claims) if remember else None
+        unreadable: list[UnreadableItem] = []
+        looked = self.identity.look(facts, claims, unreadable.append) if remember else None
         snapshot = Snapshot(
             cluster=facts,
             taken_at=self.clock.now(),
@@ -51,13 +55,14 @@ class TakeSnapshot:
             policy_version=version,
             policy_violations=parsed.violations,
             policy_findings=parsed.warnings,
-            applied=self.state.applied_quotas(facts.arn),
-            edits=self.state.edits(facts.arn),
+            applied=self.state.applied_quotas(facts.arn, unreadable.append),
+            edits=self.state.edits(facts.arn, unreadable.append),
             stopped=self.state.stop_switch(),
-            applied_policy=self.state.applied_policy(facts.arn),
-            refusals=self.state.refusals(facts.arn),
+            applied_policy=self.state.applied_policy(facts.arn, unreadable.append),
+            refusals=self.state.refusals(facts.arn, unreadable.append),
         )
-        snapshot = replace(snapshot, claims=claims, state=self.state.stamp(facts.arn) if looked is None else None)
+        state = self.state.stamp(facts.arn, unreadable.append) if looked is None else None
+        snapshot = replace(snapshot, claims=claims, state=state, unreadable=tuple(unreadable))
         if looked is not None:
             snapshot = self.identity.stamped(looked, snapshot)
         return with_use(snapshot, UseHistory(self.documents).read(facts.name))

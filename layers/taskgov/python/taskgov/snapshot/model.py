@@ -22,6 +22,7 @@ from taskgov.hyperpod.model import (
 from taskgov.policy.document import PolicyDocument
 from taskgov.policy.violations import Violation
 from taskgov.snapshot.identity import Claim, StateStamp
+from taskgov.snapshot.unreadable import UnreadableItem
 
 KubernetesObject = Mapping[str, Any]
 """One object as the Kubernetes API sends it, parsed from JSON."""
@@ -290,3 +291,5 @@ class Snapshot:
     """The identity of the records that the snapshot was made with; None before the first look of a run."""
     claims: tuple[Claim, ...] = ()
     """The stacks that have marked the cluster as theirs, the one that governs it first."""
+    unreadable: tuple[UnreadableItem, ...] = ()
+    """Items of the table that cannot be read; what they say of a quota is not known."""
