@@ -32,7 +32,7 @@ def failed(plan: Plan) -> list[GuardrailVerdict]:
 
 def stopped_by(world: Snapshot) -> list[str]:
     plan = plan_quotas(world, mode="apply")
-    assert (plan.outcome is Outcome.BLOCKED) == bool(failed(plan))
+    assert (plan.outcome in {Outcome.BLOCKED, Outcome.NEEDS_APPROVAL}) == bool(failed(plan))
     return [verdict.guardrail for verdict in failed(plan)]
 
 

@@ -15,7 +15,7 @@ from taskgov.allocation.plan import GuardrailVerdict, Outcome, Plan, Prediction
 from taskgov.allocation.planner import plan_quotas
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.policy.document import CapacityRules, Guardrails
-from taskgov.snapshot.model import AppliedQuota, PastQuota, Snapshot
+from taskgov.snapshot.model import AppliedQuota, InstanceGroup, PastQuota, Snapshot
 from tests.allocation.world import (
     G5,
     NOW,
@@ -55,7 +55,7 @@ def failed(plan: Plan) -> list[GuardrailVerdict]:
 
 def stopped_by(world: Snapshot) -> list[str]:
     plan = plan_quotas(world, mode="apply")
-    assert (plan.outcome is Outcome.BLOCKED) == bool(failed(plan))
+    assert (plan.outcome in {Outcome.BLOCKED, Outcome.NEEDS_APPROVAL}) == bool(failed(plan))
     return [verdict.guardrail for verdict in failed(plan)]
 
 
@@ -143,7 +143,16 @@ def test_a_closed_window_says_when_it_opens_and_the_plan_is_looked_at_again_then
 
 def test_an_empty_node_list_is_taken_for_a_failed_reading() -> None:
     policy = document(share("team-a", 100))
-    assert stopped_by(snapshot(policy, (), [quota("team-a", row(Count=3))])) == ["nodes-seen"]
+    world = snapshot(policy, (), [quota("team-a", row(Count=3))])
+    assert stopped_by(world) == ["nodes-seen"]
+    assert plan_quotas(world, mode="apply").outcome is Outcome.NEEDS_APPROVAL
+
+
+def test_a_cluster_that_was_scaled_to_zero_has_no_nodes_to_see() -> None:
+    policy = document(share("team-a", 100))
+    world = snapshot(policy, (), [quota("team-a", row(Count=3))])
+    facts = replace(world.cluster, instance_groups=(InstanceGroup("workers", (), 0, 0),))
+    assert stopped_by(replace(world, cluster=facts)) == []
 
 
 def test_the_shared_pool_may_shrink_as_it_must() -> None:

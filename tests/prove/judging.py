@@ -1,11 +1,15 @@
 """Whether the outcome of a plan is the one that the document's limits demand."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
 from taskgov.allocation.plan import Outcome, WorkloadEffect
+from taskgov.policy.document import PolicyDocument
 from taskgov.quantities import parse
+from taskgov.snapshot.health import node_fault
+from taskgov.snapshot.model import Node, Snapshot
 from tests.prove.account import is_policy
 from tests.prove.amounts import is_accelerator, resources_of, sevenths_by_type, slices_of, unnamed_by_type
 from tests.prove.facts import Facts
@@ -14,6 +18,9 @@ from tests.prove.path import QuotaPath, paths_of
 from tests.prove.play import Played
 
 APPROVAL = "approval"
+NODES_SEEN = "nodes-seen"
+NEVER = datetime.min.replace(tzinfo=UTC)
+ASKING = frozenset({APPROVAL, NODES_SEEN})
 ALWAYS_OPEN = "* * * * *"
 
 
@@ -28,8 +35,8 @@ def judging_failures(facts: Facts, played: Played | None) -> Iterator[str]:
         return
     yield from _miscounted(facts)
     broken = [*change_limits(facts), *_other_limits(facts, played)]
-    stopping = [item for item in broken if item.limit != APPROVAL]
-    asking = [item for item in broken if item.limit == APPROVAL]
+    stopping = [item for item in broken if item.limit not in ASKING]
+    asking = [item for item in broken if item.limit in ASKING]
     if plan.outcome in {Outcome.APPLY, Outcome.NEEDS_APPROVAL}:
         yield from (f"{item.limit} is broken and lets through: {item.words}" for item in stopping if item.surely)
     if plan.outcome is Outcome.APPLY:
@@ -82,12 +89,75 @@ def _frozen(facts: Facts, frozen: Iterable[str]) -> Iterator[Broken]:
 
 
 def _nodes(facts: Facts) -> Iterator[Broken]:
-    if facts.snapshot.nodes:
+    losses, perhaps = _suddenly_lost(facts.snapshot), _perhaps_lost(facts.snapshot)
+    if facts.snapshot.nodes and not perhaps:
         return
+    surely = bool(losses) or not facts.snapshot.nodes
     for path in paths_of(facts):
         before, after = (resources_of(config, facts.book) for config in (path.before, path.after))
         if any(after.get(key, 0) < amount for key, amount in before.items()):
-            yield Broken("nodes-seen", f"{path.team} falls, and no node was seen", surely=True)
+            words = f"{path.team} falls, and nobody confirms the loss of {', '.join(perhaps) or 'all nodes'}"
+            yield Broken(NODES_SEEN, words, surely=surely)
+        elif any(before.get(key, 0) < amount for key, amount in after.items()):
+            words = f"{path.team} rises, perhaps into what was lost of {', '.join(perhaps)}"
+            yield Broken(NODES_SEEN, words, surely=False)
+
+
+def _suddenly_lost(snapshot: Snapshot) -> list[str]:
+    """Return the types of which too many nodes were lost within the hold time, and SageMaker does not say so.
+
+    It says so by a status other than Running, or by a label or check of HyperPod that speaks against the node.
+    """
+    rules = PolicyDocument.model_fields["guardrails"].default if snapshot.policy is None else snapshot.policy.guardrails
+    hold = timedelta(minutes=10 if snapshot.policy is None else snapshot.policy.capacity.hold_unhealthy_minutes)
+    unsaid: dict[str, list[Node]] = {}
+    for node in snapshot.nodes:
+        if _is_unsaid(node):
+            unsaid.setdefault(node.instance_type, []).append(node)
+    found = []
+    for name, nodes in sorted(unsaid.items()):
+        lost = [moment for node in nodes if (moment := _lost_at(node, snapshot)) is not None]
+        for first in lost:
+            there = sum(node.healthy_since is None or node.healthy_since < first for node in nodes)
+            earlier = sum(moment < first for moment in lost) + sum(_never_was(node) for node in nodes)
+            back = sum(bool(node.turns) and node.healthy_since is not None and node.turns[0] >= first for node in nodes)
+            within = sum(first <= moment <= first + hold for moment in lost)
+            if within > 1 and 100 * within > rules.mass_loss_percent * (there + back - earlier):
+                found.append(name)
+    return sorted(set(found))
+
+
+def _perhaps_lost(snapshot: Snapshot) -> list[str]:
+    """Return the types of which two nodes or more do not count, for a reason that SageMaker does not give."""
+    grow = timedelta(minutes=5 if snapshot.policy is None else snapshot.policy.capacity.grow_after_minutes)
+    types = [
+        node.instance_type
+        for node in snapshot.nodes
+        if _is_unsaid(node) and (node_fault(node) or snapshot.taken_at - (node.healthy_since or NEVER) < grow)
+    ]
+    return sorted({name for name in types if types.count(name) > 1})
+
+
+def _is_unsaid(node: Node) -> bool:
+    return (
+        node.instance_status in {None, "Running"}
+        and node.health in {None, "Schedulable"}
+        and node.deep_health_check in {None, "Passed"}
+    )
+
+
+def _lost_at(node: Node, snapshot: Snapshot) -> datetime | None:
+    """Return when a node of a drawn world stopped being healthy; one that is back too shortly to count is lost."""
+    if node.unhealthy_since is not None:
+        return node.unhealthy_since
+    grow = timedelta(minutes=5 if snapshot.policy is None else snapshot.policy.capacity.grow_after_minutes)
+    is_back = len(node.turns) > 1 and snapshot.taken_at - node.turns[-1] < grow
+    return node.turns[-2] if is_back else None
+
+
+def _never_was(node: Node) -> bool:
+    """Say whether a node of a drawn world is out of order, and nobody knows since when."""
+    return node.unhealthy_since is None and any(taint.key.endswith("/not-ready") for taint in node.taints)
 
 
 def _minimum(facts: Facts, minima: Mapping[str, int]) -> Iterator[Broken]:

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from taskgov.allocation.codec import plan_to_json
-from taskgov.allocation.plan import Change
+from taskgov.allocation.plan import Change, MassLoss
 from taskgov.allocation.standing import hand_edit
 from taskgov.contracts.steps import ApplyChangeRequest, ApplyChangeResult, Direction
 from taskgov.errors import ConflictError, InvalidRequestError, LockLostError, ThrottledError
 from taskgov.services.apply_change import ApplyChange
 from taskgov.snapshot.model import AppliedQuota
-from tests.support.memory import CLUSTER_ARN, FixedClock, InMemoryDocuments, InMemoryHyperPod, InMemoryState
+from tests.support.memory import CLUSTER_ARN, NOON, FixedClock, InMemoryDocuments, InMemoryHyperPod, InMemoryState
 from tests.support.plans import creation, instances, plan_of, policy, policy_change, target, update
 
 
@@ -59,6 +59,18 @@ def test_an_update_is_written_at_the_version_of_the_plan_and_remembered(world: W
     (applied,) = world.state.applied_quotas(CLUSTER_ARN)
     assert (applied.compute_quota_id, applied.version, applied.plan_id) == (world.a, 2, "plan-1")
     assert world.state.cluster_of(world.a) == CLUSTER_ARN
+
+
+def test_the_losses_that_were_approved_with_the_plan_are_remembered(world: World) -> None:
+    loss = MassLoss("ml.g5.8xlarge", ("n-0", "n-1"), 2, NOON, NOON)
+    plan = replace(plan_of(update(0, "team-a", world.a, 2, 1)), losses=(loss,))
+    pointer = world.documents.put("plans/x.json", plan_to_json(plan), "application/json")
+    request = ApplyChangeRequest(
+        cluster_arn=CLUSTER_ARN, plan=pointer, index=0, direction=Direction.APPLY, lock_owner="run-1", fencing_token=5
+    )
+    world.use_case(request)
+    (applied,) = world.state.applied_quotas(CLUSTER_ARN)
+    assert applied.accepted_losses == {"ml.g5.8xlarge": NOON}
 
 
 def test_a_retry_of_a_change_that_was_written_writes_nothing_more(world: World) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from taskgov.contracts.steps import Cause, ReadSnapshotRequest
-from taskgov.errors import InvalidRequestError, LockLostError
+from taskgov.errors import InvalidRequestError, LockLostError, UpstreamError
 from taskgov.ports import LOCK_SECONDS
 from taskgov.services.read_snapshot import ReadSnapshot
 from taskgov.services.take_snapshot import TakeSnapshot
@@ -226,3 +226,28 @@ def test_an_item_that_cannot_be_read_is_in_the_snapshot_and_stops_nothing(world:
     world.state.unreadable = (UnreadableItem("CLUSTER#arn", "QUOTA#quota0000001", "its schema is 9"),)
     snapshot = snapshot_from_json(world.documents.get(world.read().snapshot))
     assert snapshot.unreadable == world.state.unreadable
+
+
+def test_nodes_that_nobody_lists_stay_in_the_snapshots(world: World) -> None:
+    world.write_policy()
+    world.read()
+    world.kubernetes.node_objects.clear()
+    for minute in (1, 60):
+        world.clock.advance(minutes=minute)
+        snapshot = snapshot_from_json(world.documents.get(world.read().snapshot))
+        assert [each.name for each in snapshot.gone] == ["hyperpod-i-0aaaaaaaaaaaaaaaa", "hyperpod-i-0bbbbbbbbbbbbbbbb"]
+
+
+def test_a_look_that_fails_remembers_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.read()
+    before = world.documents.find("memory/ml-cluster/nodes.json")
+    world.kubernetes.node_objects.clear()
+    world.clock.advance(minutes=1)
+    monkeypatch.setattr(world.hyperpod, "quotas", _down)
+    with pytest.raises(UpstreamError):
+        world.read()
+    assert world.documents.find("memory/ml-cluster/nodes.json") == before
+
+
+def _down(cluster_arn: str) -> Any:
+    raise UpstreamError(f"quotas of {cluster_arn}: down")

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -52,12 +53,43 @@ def test_every_turn_is_remembered() -> None:
     assert nodes["node"].turns == (at(1), at(2))
 
 
-def test_a_node_that_disappears_is_forgotten() -> None:
+def test_a_node_that_disappears_is_kept_as_gone_until_its_past_does_not_matter() -> None:
     memory, _ = look(NodeMemory(), 0, node=True)
-    memory, _ = look(memory, 1)
-    assert memory.nodes == {}
-    _, nodes = look(memory, 2, node=True)
+    memory, nodes = look(memory, 1)
+    [gone] = memory.gone
+    assert (nodes, gone.name, gone.instance_type, gone.in_kubernetes) == ({}, "node", "t", False)
+    assert (gone.unhealthy_since, gone.looked_before) == (at(1), (at(0),))
+    back, nodes = look(memory, 2, node=True)
+    assert (back.gone, nodes["node"].turns, nodes["node"].found_healthy) == ((), (at(1), at(2)), True)
+    forgotten = memory.without({"node"})
+    assert forgotten.nodes == {}
+    _, nodes = look(forgotten, 2, node=True)
     assert (nodes["node"].healthy_since, nodes["node"].found_healthy) == (at(2), False)
+
+
+def test_a_node_that_was_never_healthy_is_forgotten_when_it_disappears() -> None:
+    memory, _ = look(NodeMemory(), 0)
+    memory, _ = look(memory, 1, node=False)
+    memory, _ = look(memory, 2)
+    assert memory.nodes == {}
+
+
+def test_a_node_without_its_past_counts_from_its_last_turn_on() -> None:
+    memory, _ = look(NodeMemory(), 0, back=True, sick=True)
+    memory, _ = look(memory, 1, back=False, sick=False)
+    memory, _ = look(memory, 2, back=True, sick=False)
+    _, nodes = look(memory.without({"back", "sick"}), 3, back=True, sick=False)
+    assert (nodes["back"].turns, nodes["back"].found_healthy) == ((at(2),), False)
+    assert (nodes["sick"].turns, nodes["sick"].found_healthy) == ((), False)
+
+
+def test_a_node_that_runs_and_is_not_in_kubernetes_at_the_first_look_is_marked() -> None:
+    missed = Node(name="n", instance_type="t", in_kubernetes=False, ready=False, instance_status="Running")
+    starts = replace(missed, name="starts", instance_status="Pending")
+    _, nodes = remember_nodes(NodeMemory(), [missed, starts], NOW)
+    assert [node.first_look for node in nodes] == [NOW, None]
+    _, later = remember_nodes(NodeMemory(looked=True), [missed], NOW)
+    assert [node.first_look for node in later] == [None]
 
 
 def test_turns_are_forgotten_in_pairs_so_that_the_rest_keeps_its_meaning() -> None:
@@ -69,14 +101,24 @@ def test_turns_are_forgotten_in_pairs_so_that_the_rest_keeps_its_meaning() -> No
     assert (len(nodes["node"].turns) % 2 == 1) == nodes["node"].found_healthy
 
 
-def test_a_look_at_the_same_nodes_changes_no_byte() -> None:
+def test_a_look_at_the_same_nodes_at_the_same_moment_changes_no_byte() -> None:
     memory, _ = look(NodeMemory(), 0, a=True, b=False)
-    again, _ = look(memory, 5, a=True, b=False)
+    again, _ = look(memory, 0, a=True, b=False)
     assert again.to_json() == memory.to_json()
 
 
+moments = st.datetimes(timezones=st.just(UTC))
 records = st.builds(
-    NodeRecord, st.booleans(), st.booleans(), st.lists(st.datetimes(timezones=st.just(UTC)), max_size=3).map(tuple)
+    NodeRecord,
+    st.booleans(),
+    st.booleans(),
+    st.lists(moments, max_size=3).map(tuple),
+    st.lists(st.none() | moments, max_size=3).map(tuple),
+    st.none() | moments,
+    st.sampled_from(["", "ml.g5.8xlarge"]),
+    st.none() | st.just("workers"),
+    st.none() | st.just("i-0"),
+    st.booleans(),
 )
 
 

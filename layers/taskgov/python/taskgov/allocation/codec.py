@@ -28,13 +28,15 @@ def plan_from_json(text: bytes) -> Plan:
 def changes_sha256(plan: Plan) -> str:
     """Return the digest of what the plan makes of each quota: kinds, resources, versions, values; no sentence.
 
-    The path there is left out (waves, low writes, order): it depends on the jobs that run, and changes with them.
+    The path there is left out (waves, low writes, order): it depends on the jobs that run, and changes with them. What
+    was lost is part of it where the plan depends on that: who approves it approves the loss of these nodes, no others.
     """
     paths: dict[str, list[Change]] = {}
     for change in plan.changes:
         paths.setdefault(change.subject, []).append(change)
     ends = [(key, path[0], path[-1]) for key, path in sorted(paths.items())]
-    data = [(key, _written(first, _AFTER), _written(last, _BEFORE)) for key, first, last in ends]
+    data: list[Any] = [(key, _written(first, _AFTER), _written(last, _BEFORE)) for key, first, last in ends]
+    data += [(loss.instance_type, loss.nodes) for loss in plan.losses]
     return hashlib.sha256(_canonical(data)).hexdigest()
 
 

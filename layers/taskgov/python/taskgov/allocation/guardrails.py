@@ -2,12 +2,12 @@
 
 Guardrails fail closed: a limit that cannot be read, or an effect that cannot be predicted, stops the plan. One failed
 guardrail stops the whole plan, because its changes belong together: what one team gives another receives. Only
-`approval` does not stop but waits for a person.
+`nodes-seen` and `approval` do not stop but wait for a person.
 
 | guardrail | looks at | says no when |
 | --- | --- | --- |
 | `stop-switch` | the switch | it is on, or cannot be read |
-| `nodes-seen` | the node list | it is empty, and any number of a quota would be lowered |
+| `nodes-seen` | nodes lost and not confirmed | any number of a quota would be lowered, or raised into what was lost |
 | `change-window` | the clock | no window is open |
 | `max-decrease` | every resource of every type of a quota | it falls by more than a percentage in one step |
 | `max-decrease-per-period` | the same, against the most in the period | it falls by more than a percentage |
@@ -24,25 +24,37 @@ percentage: it is let through, and said so; `approval` counts its GPUs.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from taskgov.allocation.capacity import TypeCapacity
+from taskgov.allocation.changes import quota_sums, vectors_of
 from taskgov.allocation.doubts import STATE_RESTORED, state_verdicts
 from taskgov.allocation.exchange import exchange, gpus_by_type, uncounted
 from taskgov.allocation.goals import Goal, goals_of
 from taskgov.allocation.limits import limits
 from taskgov.allocation.low_write import queue_amounts
+from taskgov.allocation.mass_loss import is_confirmed_empty, said_loss
 from taskgov.allocation.movements import Movement
-from taskgov.allocation.plan import POLICY_KINDS, Change, GuardrailVerdict, Prediction
+from taskgov.allocation.parts import add
+from taskgov.allocation.plan import POLICY_KINDS, Change, GuardrailVerdict, MassLoss, Prediction
 from taskgov.allocation.windows import Opening, opening
 from taskgov.allocation.wording import said_number
 from taskgov.policy.document import Guardrails
 from taskgov.snapshot.model import Snapshot
 
 APPROVAL = "approval"
-FOR_A_PERSON = frozenset({APPROVAL, STATE_RESTORED})
+NODES_SEEN = "nodes-seen"
+FOR_A_PERSON = frozenset({APPROVAL, NODES_SEEN, STATE_RESTORED})
 """Guardrails that a person passes by approving the plan; the others block it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unconfirmed:
+    """The mass losses that nobody has confirmed, and the capacity without the nodes that were lost."""
+
+    losses: tuple[MassLoss, ...] = ()
+    capacities: Mapping[str, TypeCapacity] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +64,8 @@ class Judged:
     changes: tuple[Change, ...]
     verdicts: tuple[GuardrailVerdict, ...]
     opens_at: Opening
+    losses: tuple[MassLoss, ...] = ()
+    """The mass losses that a person approves together with the plan."""
 
     @property
     def is_blocked(self) -> bool:
@@ -71,6 +85,7 @@ def judge(
     movements: Iterable[Movement],
     prediction: Prediction,
     capacities: Mapping[str, TypeCapacity],
+    unconfirmed: Unconfirmed = Unconfirmed(),
 ) -> Judged:
     """Return what every guardrail says. Without changes there is nothing to stop.
 
@@ -87,16 +102,17 @@ def judge(
     )
     window, window_verdicts = _window(snapshot, guardrails)
     failed = (verdict for change in judged for verdict in change.guardrails if not verdict.passed)
+    nodes_seen = tuple(_nodes_seen(snapshot, goals, capacities, unconfirmed))
     verdicts = (
         _stop_switch(snapshot),
-        *_nodes_seen(snapshot, goals, capacities),
+        *nodes_seen,
         *state_verdicts(snapshot, changes, goals, lambda goal: _is_lowered(goal, capacities)),
         *window_verdicts,
         *failed,
         *_preempted(guardrails, prediction),
         *_approval(guardrails, goals, prediction, capacities),
     )
-    return Judged(judged, verdicts, window)
+    return Judged(judged, verdicts, window, unconfirmed.losses if nodes_seen else ())
 
 
 def _verdict(guardrail: str, because: str, remedy: str, *, passed: bool) -> GuardrailVerdict:
@@ -110,12 +126,48 @@ def _stop_switch(snapshot: Snapshot) -> GuardrailVerdict:
 
 
 def _nodes_seen(
-    snapshot: Snapshot, goals: Iterable[Goal], capacities: Mapping[str, TypeCapacity]
+    snapshot: Snapshot,
+    goals: Sequence[Goal],
+    capacities: Mapping[str, TypeCapacity],
+    unconfirmed: Unconfirmed,
 ) -> Iterable[GuardrailVerdict]:
-    """Take a node list without nodes for a failed reading rather than for a cluster without machines."""
-    if not snapshot.nodes and any(_is_lowered(goal, capacities) for goal in goals):
-        because = "The snapshot shows no nodes at all, and quotas would be lowered."
-        yield _verdict("nodes-seen", because, "see whether the cluster's nodes can be read", passed=False)
+    """Believe in no mass loss that nobody confirmed, and in no cluster without nodes, while quotas depend on it."""
+    lost = " ".join(map(said_loss, unconfirmed.losses))
+    remedy = "see whether the cluster's nodes can be read; approve the plan if the nodes are really gone"
+    if any(_is_lowered(goal, capacities) for goal in goals):
+        if lost:
+            yield _verdict(NODES_SEEN, f"{lost} Quotas would be lowered.", remedy, passed=False)
+        elif not snapshot.nodes and not is_confirmed_empty(snapshot):
+            because = "The snapshot shows no nodes at all, and quotas would be lowered."
+            yield _verdict(NODES_SEEN, because, remedy, passed=False)
+    elif beyond := _raised_beyond(snapshot, goals, capacities, unconfirmed):
+        because = f"{lost} Quotas on {', '.join(beyond)} would be raised above what is there without them."
+        yield _verdict(NODES_SEEN, because, remedy, passed=False)
+
+
+def _raised_beyond(
+    snapshot: Snapshot,
+    goals: Sequence[Goal],
+    capacities: Mapping[str, TypeCapacity],
+    unconfirmed: Unconfirmed,
+) -> list[str]:
+    """Return the types on which quotas would rise above the capacity without the lost nodes."""
+    types = [loss.instance_type for loss in unconfirmed.losses]
+    if not types:
+        return []
+    today = quota_sums(snapshot.quotas, capacities)
+    before = [vectors_of(goal.stands.compute_quota_resources, capacities) for goal in goals]
+    after = [vectors_of(goal.after.compute_quota_resources, capacities) for goal in goals]
+    beyond = []
+    for name in types:
+        room = unconfirmed.capacities[name].total if name in unconfirmed.capacities else {}
+        gives, takes = (add(each.get(name, {}) for each in vectors) for vectors in (before, after))
+        for resource, amount in takes.items():
+            rises = amount - gives.get(resource, 0)
+            if rises > 0 and today.get(name, {}).get(resource, 0) + rises > room.get(resource, 0):
+                beyond.append(name)
+                break
+    return beyond
 
 
 def _is_lowered(goal: Goal, capacities: Mapping[str, TypeCapacity]) -> bool:

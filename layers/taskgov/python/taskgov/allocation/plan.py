@@ -100,6 +100,21 @@ class CapacityLine:
 
 
 @dataclass(frozen=True, slots=True)
+class MassLoss:
+    """A sudden loss of nodes of one instance type that nobody has confirmed (`taskgov.allocation.mass_loss`)."""
+
+    instance_type: str
+    nodes: tuple[str, ...]
+    """The lost nodes, by name."""
+    of: int
+    """How many nodes of the type were healthy before."""
+    since: datetime
+    """When the first of them was seen to be lost."""
+    until: datetime
+    """When the last of them was seen to be lost."""
+
+
+@dataclass(frozen=True, slots=True)
 class TeamAllocation:
     """What one team gets of one instance type, before and after, in the unit of its promise."""
 
@@ -257,3 +272,5 @@ class Plan:
     findings: tuple[Finding, ...]
     prediction: Prediction
     recheck_at: datetime | None
+    losses: tuple[MassLoss, ...] = ()
+    """What the plan may not follow before a person approves it; empty when it does not depend on what was lost."""

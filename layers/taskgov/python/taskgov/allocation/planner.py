@@ -4,7 +4,7 @@
 in which a plan was applied has no changes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
@@ -15,13 +15,14 @@ from taskgov.allocation.codec import changes_sha256, plan_id_of
 from taskgov.allocation.deciding import as_written, decide, to_write
 from taskgov.allocation.doubts import OTHER_STACK, as_onlooker
 from taskgov.allocation.goals import goals_of
-from taskgov.allocation.guardrails import Judged, judge
+from taskgov.allocation.guardrails import Judged, Unconfirmed, judge
 from taskgov.allocation.leases import next_moment
+from taskgov.allocation.mass_loss import loss_findings, mass_losses
 from taskgov.allocation.movements import movements
 from taskgov.allocation.partial import NEXT_STEP
 from taskgov.allocation.parts import RowKey
 from taskgov.allocation.path import predicted_path
-from taskgov.allocation.plan import Outcome, Plan, Prediction, TeamAllocation
+from taskgov.allocation.plan import MassLoss, Outcome, Plan, Prediction, TeamAllocation
 from taskgov.allocation.plan_findings import (
     budgets_found,
     failed_and_kept,
@@ -132,9 +133,12 @@ def _work(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity], table: Ins
         [] if policy is None else movements(snapshot, policy, goals_of(snapshot, changes), decided.given, capacities)
     )
     guardrails = Guardrails() if policy is None else policy.guardrails
-    judged = judge(snapshot, guardrails, changes, moving, prediction, capacities)
+    losses = mass_losses(snapshot)
+    unconfirmed = Unconfirmed(losses, _capacities_without(snapshot, losses, table) if losses else {})
+    judged = judge(snapshot, guardrails, changes, moving, prediction, capacities, unconfirmed)
     stalled = no_progress(snapshot, changes)
     findings = (
+        *loss_findings(snapshot, losses),
         *findings_of(snapshot, standings, decided.allocations, capacities),
         *without_row(wanted.desired),
         *map(failed_and_kept, wanted.kept),
@@ -166,6 +170,7 @@ def _plan(snapshot: Snapshot, mode: Mode, capacities: Mapping[str, TypeCapacity]
         findings=work.findings if mode == "apply" else tuple(map(as_onlooker, work.findings)),
         prediction=work.prediction,
         recheck_at=_recheck_at(snapshot, capacities, work),
+        losses=work.judged.losses,
     )
 
 
@@ -199,6 +204,14 @@ def _capacities(snapshot: Snapshot, table: InstanceTypeTable) -> dict[str, TypeC
         memory_reserved_percent=snapshot.cluster.memory_reserved_percent,
         instance_groups=snapshot.cluster.instance_groups,
     )
+
+
+def _capacities_without(
+    snapshot: Snapshot, losses: Iterable[MassLoss], table: InstanceTypeTable
+) -> dict[str, TypeCapacity]:
+    """Return the capacity as if the lost nodes were not there."""
+    lost = {name for loss in losses for name in loss.nodes}
+    return _capacities(replace(snapshot, nodes=tuple(node for node in snapshot.nodes if node.name not in lost)), table)
 
 
 def _named_types(snapshot: Snapshot, policy: PolicyDocument | None) -> set[str]:

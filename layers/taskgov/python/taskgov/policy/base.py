@@ -12,6 +12,7 @@ TeamName = Annotated[str, TEAM_NAME, Length(1, 51)]
 """A team's name by the API's pattern; with `hyperpod-ns-` before it, it must fit a namespace (63 characters)."""
 InstanceType = Annotated[str, InstanceTypeName()]
 Percent = Annotated[float, Field(ge=0, le=100)]
+LossPercent = Annotated[float, Field(gt=0, le=100)]
 Growth = Annotated[float, Field(ge=0, le=100_000)]
 Minutes = Annotated[int, Field(ge=0, le=7 * 24 * 60)]
 Hours = Annotated[int, Field(ge=1, le=24 * 31)]

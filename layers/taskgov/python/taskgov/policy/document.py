@@ -18,6 +18,7 @@ from taskgov.policy.base import (
     Growth,
     Hours,
     InstanceType,
+    LossPercent,
     Minutes,
     Moment,
     Pattern,
@@ -140,6 +141,8 @@ class Guardrails(PolicyModel):
     """Teams whose quotas no plan changes."""
     change_windows: tuple[ChangeWindow, ...] = ()
     """When changes may be applied; none means always."""
+    mass_loss_percent: LossPercent = 30
+    """A sudden loss of more of a type's nodes that their provider does not confirm: a person approves decreases."""
 
 
 class EditPolicy(StrEnum):

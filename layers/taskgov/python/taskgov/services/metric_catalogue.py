@@ -159,6 +159,13 @@ OVERCOMMIT: Final = Metric(
     "How much all quotas together promise above the healthy capacity.",
     "sum of `QuotaGuaranteed` - `CapacityHealthy`, at least 0",
 )
+NODES_LOST: Final = Metric(
+    "NodesLost",
+    COUNT,
+    WHOLE_CLUSTER,
+    "Nodes of sudden losses above `guardrails.massLossPercent` that neither their provider nor a person has confirmed.",
+    "Kubernetes, ListClusterNodes, DescribeCluster, and what is remembered of nodes",
+)
 QUOTA_DRIFT: Final = Metric(
     "QuotaDrift",
     COUNT,
@@ -237,6 +244,7 @@ METRICS: Final = (
     CAPACITY_HEALTHY,
     CAPACITY_UNHEALTHY,
     OVERCOMMIT,
+    NODES_LOST,
     QUOTA_DRIFT,
     PLANS_COMPUTED,
     CHANGES_APPLIED,

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from taskgov.allocation.codec import plan_from_json
 from taskgov.allocation.lease_book import lease_book
+from taskgov.allocation.mass_loss import mass_losses
 from taskgov.audit.report_standing import standing_of
 from taskgov.contracts.steps import PublishUsageRequest, PublishUsageResult
 from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError, UpstreamError
@@ -120,7 +121,8 @@ class PublishUsage:
         standing = standing_of(snapshot)
         new = [preemption for preemption in standing.preemptions if self._is_new(snapshot, preemption, by)]
         usage = measure_usage(standing, snapshot.taken_at, lease_book(snapshot))
-        measured = [*usage, *measure_preemptions(new, standing.lost)]
+        lost = metric.NODES_LOST.of(sum(len(loss.nodes) for loss in mass_losses(snapshot)))
+        measured = [*usage, lost, *measure_preemptions(new, standing.lost)]
         self.meter.record(snapshot.cluster.name, measured)
         return len(measured)
 

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from taskgov.allocation.mass_loss import settled
 from taskgov.errors import InvalidRequestError
 from taskgov.policy.parse import ParsedPolicy, parse_policy
 from taskgov.ports import Clock, ClusterAccess, DocumentStore, HyperPodApi, KubernetesApi, StateStore
-from taskgov.services.state_identity import Looked, StateIdentity
+from taskgov.services.state_identity import StateIdentity
 from taskgov.services.use_history import UseHistory, with_use
 from taskgov.snapshot.identity import Claim
-from taskgov.snapshot.model import ClusterFacts, GroupInstanceType, InstanceGroup, Node, Snapshot
+from taskgov.snapshot.model import ClusterFacts, GroupInstanceType, InstanceGroup, Snapshot
 from taskgov.snapshot.nodes import NodeMemory, nodes_from_kubernetes, remember_nodes
 
 if TYPE_CHECKING:
@@ -35,8 +36,9 @@ class TakeSnapshot:
     def __call__(self, cluster: str, *, remember: bool = False, claims: tuple[Claim, ...] = ()) -> Snapshot:
         """Return the snapshot of a cluster, given by name or ARN.
 
-        With `remember`, since when each node is healthy is written back, and records that a restored table lacks: only
-        a run that holds the lock does so. `claims` are the stacks that have marked the cluster.
+        With `remember`, since when each node is healthy is written back once everything has been read, and records that
+        a restored table lacks: only a run that holds the lock does so. `claims` are the stacks that have marked the
+        cluster.
         Raises InvalidRequestError for a cluster that EKS does not orchestrate.
         """
         facts = cluster_facts(self.hyperpod.describe_cluster(cluster))
@@ -44,10 +46,19 @@ class TakeSnapshot:
         parsed, version = self._policy(facts.name)
         unreadable: list[UnreadableItem] = []
         looked = self.identity.look(facts, claims, unreadable.append) if remember else None
+        taken_at = self.clock.now()
+        seen = nodes_from_kubernetes(self.kubernetes.nodes(access), self.hyperpod.cluster_nodes(facts.arn))
+        key = MEMORY_KEY.format(facts.name)
+        stored = self.documents.find(key)
+        known = _memory(stored, key)
+        if looked is not None and looked.table is not None and (stored is None or looked.node_memory_is_lost):
+            known = NodeMemory(lost=True)
+        memory, nodes = remember_nodes(known, seen, self.clock.now())
         snapshot = Snapshot(
             cluster=facts,
-            taken_at=self.clock.now(),
-            nodes=self._nodes(facts, access, looked),
+            taken_at=taken_at,
+            nodes=nodes,
+            gone=memory.gone,
             quotas=self.hyperpod.quotas(facts.arn),
             scheduler_config=self.hyperpod.scheduler_config(facts.arn),
             kueue=self.kubernetes.kueue_objects(access),
@@ -63,7 +74,11 @@ class TakeSnapshot:
         )
         state = self.state.stamp(facts.arn, unreadable.append) if looked is None else None
         snapshot = replace(snapshot, claims=claims, state=state, unreadable=tuple(unreadable))
+        memory = memory.without(settled(snapshot))
+        snapshot = replace(snapshot, gone=memory.gone)
         if looked is not None:
+            if memory.to_json() != stored:
+                self.documents.put(key, memory.to_json(), "application/json")
             snapshot = self.identity.stamped(looked, snapshot)
         return with_use(snapshot, UseHistory(self.documents).read(facts.name))
 
@@ -77,18 +92,6 @@ class TakeSnapshot:
         if stored is None:
             return ParsedPolicy(document=None, violations=(), warnings=()), None
         return parse_policy(stored.body), stored.version
-
-    def _nodes(self, facts: ClusterFacts, access: ClusterAccess, looked: Looked | None) -> tuple[Node, ...]:
-        nodes = nodes_from_kubernetes(self.kubernetes.nodes(access), self.hyperpod.cluster_nodes(facts.arn))
-        key = MEMORY_KEY.format(facts.name)
-        before = self.documents.find(key)
-        known = _memory(before, key)
-        if looked is not None and looked.table is not None and (before is None or looked.node_memory_is_lost):
-            known = NodeMemory(lost=True)
-        memory, nodes = remember_nodes(known, nodes, self.clock.now())
-        if looked is not None and memory.to_json() != before:
-            self.documents.put(key, memory.to_json(), "application/json")
-        return nodes
 
 
 def _memory(stored: bytes | None, key: str) -> NodeMemory:
@@ -127,7 +130,12 @@ def _instance_group(group: Any) -> InstanceGroup:
         for each in details
         if "InstanceType" in each
     )
-    return InstanceGroup(group["InstanceGroupName"], tuple(sorted(types, key=attrgetter("instance_type"))))
+    return InstanceGroup(
+        name=group["InstanceGroupName"],
+        instance_types=tuple(sorted(types, key=attrgetter("instance_type"))),
+        current_count=group.get("CurrentCount"),
+        target_count=group.get("TargetCount"),
+    )
 
 
 def _eks_arn(facts: ClusterFacts) -> str:

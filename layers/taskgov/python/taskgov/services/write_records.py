@@ -53,6 +53,8 @@ class WriteRecords:
             now=self.clock.now(),
             path_before=path_before(change, path),
         )
+        if plan.losses:  # somebody approved them with the plan
+            applied = replace(applied, accepted_losses={loss.instance_type: loss.until for loss in plan.losses})
         self.state.record_applied(plan.cluster_arn, applied)
 
     def remember_announced(self, plan: Plan, change: Change, path: QuotaPath, written: Written) -> None:

@@ -1,11 +1,11 @@
-"""Since when each node is healthy or not: what a single look at the cluster cannot tell.
+"""Since when each node is healthy or not, and which are gone: what a single look at the cluster cannot tell.
 
 Kept between runs as one small JSON document. It records moments only; what they mean (hold time, growth once stable)
 is decided by `taskgov.allocation.capacity` from the policy, so that a changed policy applies to the past as well.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, Self
@@ -24,6 +24,15 @@ class NodeRecord:
     healthy: bool
     found_healthy: bool = False
     turns: tuple[datetime, ...] = ()
+    looked_before: tuple[datetime | None, ...] = ()
+    """As in `Node`."""
+    first_look: datetime | None = None
+    """As in `Node`."""
+    instance_type: str = ""
+    instance_group: str | None = None
+    instance_id: str | None = None
+    gone: bool = False
+    """Neither Kubernetes nor SageMaker lists it any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +43,23 @@ class NodeMemory:
     looked: bool = False
     lost: bool = False
     """There was a memory, and it is gone: this look begins anew, and a node that is unhealthy now has just turned."""
+    looked_at: datetime | None = None
+    """The last look; None before the first one, and in a memory that an older version wrote."""
+
+    @property
+    def gone(self) -> tuple[Node, ...]:
+        """The nodes that are gone, by name."""
+        return tuple(_gone_node(name, record) for name, record in sorted(self.nodes.items()) if record.gone)
+
+    def without(self, names: Collection[str]) -> Self:
+        """Return the memory without the past of these nodes: those that are there count from their last turn on."""
+        kept = {name: record for name, record in self.nodes.items() if not (record.gone and name in names)}
+        return replace(self, nodes={name: _anew(record) if name in names else record for name, record in kept.items()})
 
     def to_json(self) -> bytes:
         """Return the memory as canonical JSON: the same memory gives the same bytes."""
         nodes = {name: _to_data(record) for name, record in self.nodes.items()}
-        document = {"version": 1, "looked": self.looked, "nodes": nodes}
+        document = {"version": 1, "looked": self.looked, "lookedAt": _text(self.looked_at), "nodes": nodes}
         return json.dumps(document, sort_keys=True, separators=(",", ":")).encode()
 
     @classmethod
@@ -53,14 +74,15 @@ class NodeMemory:
         if not isinstance(document, dict) or document.get("version") != 1:
             raise ValueError("the memory of nodes is not a version 1 document; remove it to begin anew")
         nodes = {name: _from_data(record) for name, record in document["nodes"].items()}
-        return cls(nodes=nodes, looked=document["looked"])
+        return cls(nodes=nodes, looked=document["looked"], looked_at=_moment(document.get("lookedAt")))
 
 
 def remember_nodes(memory: NodeMemory, nodes: Iterable[Node], now: datetime) -> tuple[NodeMemory, tuple[Node, ...]]:
     """Return the memory after this look, and the nodes with what is known of their past.
 
-    A node that is gone is forgotten. A new node counts as seen from `now`; at the first look of all, every node is
-    taken as it is found, because since when it has been so is not known.
+    A node that is gone stays in the memory (`NodeMemory.gone`) if it ever was healthy; `NodeMemory.without` forgets
+    it. A new node counts as seen from `now`; at the first look of all, every node is taken as it is found, because
+    since when it has been so is not known.
     """
     records: dict[str, NodeRecord] = {}
     marked = []
@@ -68,20 +90,61 @@ def remember_nodes(memory: NodeMemory, nodes: Iterable[Node], now: datetime) -> 
         record = _look(memory, node, now)
         records[node.name] = record
         marked.append(_marked(node, record))
-    return NodeMemory(nodes=records, looked=True), tuple(marked)
+    for name in memory.nodes.keys() - records.keys():
+        record = memory.nodes[name]
+        if record.healthy or record.turns or record.first_look:
+            records[name] = replace(_turned(record, memory, now, healthy=False), gone=True)
+    return NodeMemory(nodes=records, looked=True, looked_at=now), tuple(marked)
 
 
 def _look(memory: NodeMemory, node: Node, now: datetime) -> NodeRecord:
     healthy = node_fault(node) is None
+    machine: dict[str, Any] = {
+        "instance_type": node.instance_type,
+        "instance_group": node.instance_group,
+        "instance_id": node.instance_id,
+        "gone": False,
+    }
     if memory.lost:  # what counted until the loss goes on counting until its hold time ends
-        return NodeRecord(healthy, found_healthy=True, turns=() if healthy else (now,))
+        return NodeRecord(healthy, found_healthy=True, turns=() if healthy else (now,), **machine)
     if not memory.looked:
-        return NodeRecord(healthy=healthy, found_healthy=healthy)
+        missed = not node.in_kubernetes and node.instance_status == "Running"
+        return NodeRecord(healthy=healthy, found_healthy=healthy, first_look=now if missed else None, **machine)
     before = memory.nodes.get(node.name, NodeRecord(healthy=False))
+    return replace(_turned(before, memory, now, healthy=healthy), **machine)
+
+
+def _turned(before: NodeRecord, memory: NodeMemory, now: datetime, *, healthy: bool) -> NodeRecord:
     if before.healthy == healthy:
         return before
     turns = (*before.turns, now)
-    return NodeRecord(healthy, before.found_healthy, turns[2:] if len(turns) > MAX_TURNS else turns)
+    looks = (*_padded(before), memory.looked_at)
+    kept = slice(2 if len(turns) > MAX_TURNS else 0, None)
+    return replace(before, healthy=healthy, turns=turns[kept], looked_before=looks[kept])
+
+
+def _padded(record: NodeRecord) -> tuple[datetime | None, ...]:
+    """Return the look before each turn; a record of an older version has none."""
+    return (*(None for _ in record.turns[len(record.looked_before) :]), *record.looked_before)
+
+
+def _anew(record: NodeRecord) -> NodeRecord:
+    """Return the record of a node that was never healthy before its last turn."""
+    last = slice(-1, None) if record.healthy else slice(0)
+    turns, looks = record.turns[last], _padded(record)[last]
+    return replace(record, found_healthy=False, first_look=None, turns=turns, looked_before=looks)
+
+
+def _gone_node(name: str, record: NodeRecord) -> Node:
+    node = Node(
+        name=name,
+        instance_type=record.instance_type,
+        instance_group=record.instance_group,
+        instance_id=record.instance_id,
+        in_kubernetes=False,
+        ready=False,
+    )
+    return _marked(node, record)
 
 
 def _marked(node: Node, record: NodeRecord) -> Node:
@@ -92,14 +155,44 @@ def _marked(node: Node, record: NodeRecord) -> Node:
         unhealthy_since=None if record.healthy else last,
         found_healthy=record.found_healthy,
         turns=record.turns,
+        looked_before=_padded(record),
+        first_look=record.first_look,
     )
 
 
 def _to_data(record: NodeRecord) -> dict[str, Any]:
-    turns = [turn.isoformat() for turn in record.turns]
-    return {"healthy": record.healthy, "found": record.found_healthy, "turns": turns}
+    data = {
+        "healthy": record.healthy,
+        "found": record.found_healthy,
+        "turns": [turn.isoformat() for turn in record.turns],
+        "looks": [_text(look) for look in record.looked_before],
+        "first": _text(record.first_look),
+        "type": record.instance_type,
+        "group": record.instance_group,
+        "id": record.instance_id,
+        "gone": record.gone,
+    }
+    # What says nothing is left out: a cluster has thousands of nodes.
+    return {name: value for name, value in data.items() if value or name in {"healthy", "found", "turns"}}
 
 
 def _from_data(data: Mapping[str, Any]) -> NodeRecord:
-    turns = tuple(datetime.fromisoformat(turn) for turn in data["turns"])
-    return NodeRecord(data["healthy"], data["found"], turns)
+    return NodeRecord(
+        healthy=data["healthy"],
+        found_healthy=data["found"],
+        turns=tuple(datetime.fromisoformat(turn) for turn in data["turns"]),
+        looked_before=tuple(_moment(look) for look in data.get("looks", ())),
+        first_look=_moment(data.get("first")),
+        instance_type=data.get("type", ""),
+        instance_group=data.get("group"),
+        instance_id=data.get("id"),
+        gone=data.get("gone", False),
+    )
+
+
+def _text(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()
+
+
+def _moment(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)

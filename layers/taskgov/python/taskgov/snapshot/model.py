@@ -43,6 +43,10 @@ class InstanceGroup:
 
     name: str
     instance_types: tuple[GroupInstanceType, ...] = ()
+    current_count: int | None = None
+    """How many instances it has (CurrentCount); None where SageMaker does not say."""
+    target_count: int | None = None
+    """How many it is to have (TargetCount); None where SageMaker does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +102,10 @@ class Node:
     """It was healthy when the automation looked at the cluster for the first time: it counted at once."""
     turns: tuple[datetime, ...] = ()
     """When it turned healthy or unhealthy, oldest first; the state before the first turn is `found_healthy`."""
+    looked_before: tuple[datetime | None, ...] = ()
+    """For each turn, the last look before it: the node turned after that look. None when it is not known."""
+    first_look: datetime | None = None
+    """When the automation looked at the cluster for the first time, if the node ran then and Kubernetes had it not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +161,8 @@ class AppliedQuota:
     """How the team shares when no budget stops its borrowing; None when it was not recorded."""
     taken_over: bool = False
     """The record was lost, and this one was made of what stood: who wrote that, and why, is not known."""
+    accepted_losses: Mapping[str, datetime] | None = None
+    """By type: until when lost nodes are known to the person who approved this write; None when nobody was asked."""
 
 
 def began_from(applied: AppliedQuota | None, version: int | None) -> ComputeQuotaConfig | None:
@@ -268,6 +278,8 @@ class Snapshot:
     cluster: ClusterFacts
     taken_at: datetime
     nodes: tuple[Node, ...] = ()
+    gone: tuple[Node, ...] = ()
+    """Nodes that counted, and that neither Kubernetes nor SageMaker lists any more (`taskgov.allocation.mass_loss`)."""
     quotas: tuple[ComputeQuota, ...] = ()
     scheduler_config: ClusterSchedulerConfig | None = None
     kueue: KueueObjects = field(default_factory=KueueObjects)

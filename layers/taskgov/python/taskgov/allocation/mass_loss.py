@@ -1,0 +1,276 @@
+"""See whether the cluster suddenly lost nodes, and whether their provider confirms that.
+
+A node list that comes back empty or in part looks like a cluster that shrank. A loss of more than
+`guardrails.massLossPercent` of an instance type within the hold time, and of two nodes or more, is therefore believed
+only when the provider confirms it or a person approves it. Called by the planner, by `take_snapshot` (which nodes need
+not be remembered any more) and by `publish_usage`.
+
+| a lost node | is confirmed by |
+| --- | --- |
+| in SageMaker's list | a status other than `Running`, a health label of HyperPod, a deep health check not passed |
+| in any list | a taint of the autoscaler that removes it |
+| of an instance group that is being scaled down | TargetCount below the number listed, for as many nodes |
+| in no list | as many nodes of its group listed as CurrentCount or TargetCount says, or no such group any more |
+
+When a node was lost is known to lie between two looks. Losses belong together when they may have happened within the
+hold time.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from fractions import Fraction
+from itertools import chain
+from operator import attrgetter
+from typing import Final
+
+from taskgov.allocation.capacity import is_counted
+from taskgov.allocation.plan import MassLoss
+from taskgov.findings import Finding, Severity
+from taskgov.hyperpod.instance_types import is_instance_type_name
+from taskgov.policy.document import Backend, CapacityRules, Guardrails
+from taskgov.snapshot.health import node_fault
+from taskgov.snapshot.model import InstanceGroup, Node, Snapshot
+
+AT_LEAST: Final = 2
+"""One node that fails is no mass loss, however few there are of its type."""
+NAMED: Final = 10
+"""Nodes that a finding names of each list."""
+_REMOVED_BY: Final = frozenset({"karpenter.sh/disrupted", "ToBeDeletedByClusterAutoscaler"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Lost:
+    """A node that stopped counting after `earliest`, and had by `latest`."""
+
+    node: Node
+    earliest: datetime
+    latest: datetime
+
+
+def mass_losses(snapshot: Snapshot) -> tuple[MassLoss, ...]:
+    """Return the losses that nobody has confirmed or approved, by instance type."""
+    guardrails, rules = _rules(snapshot)
+    confirmed = _confirmed(snapshot)
+    promised = {
+        row.instance_type for quota in snapshot.quotas for row in quota.compute_quota_config.compute_quota_resources
+    }
+    by_type: dict[str, list[Node]] = {}
+    for node in chain(snapshot.nodes, snapshot.gone):
+        if node.name not in confirmed and _is_governed(snapshot, node):
+            by_type.setdefault(node.instance_type, []).append(node)
+    accepted = _accepted(snapshot)
+    found = []
+    for instance_type, nodes in sorted(by_type.items()):
+        lost = [
+            each
+            for node in nodes
+            if (each := _lost(node, rules, snapshot.taken_at, promised)) and not _is_accepted(each, accepted)
+        ]
+        if loss := _mass_loss(instance_type, nodes, lost, guardrails, rules):
+            found.append(loss)
+    return tuple(found)
+
+
+def settled(snapshot: Snapshot) -> frozenset[str]:
+    """Return the names of nodes whose past does not matter any more.
+
+    A gone node: its loss is confirmed, approved, or was no mass loss within its hold time. A node that is still there:
+    its loss is approved; it counts as a new node when it comes back. Without a document it is not known which losses
+    matter, so that only what is confirmed is settled.
+    """
+    confirmed = _confirmed(snapshot)
+    settled = {node.name for node in snapshot.gone if node.name in confirmed}
+    if snapshot.policy is None:
+        return frozenset(settled)
+    _, rules = _rules(snapshot)
+    hold = timedelta(minutes=rules.hold_unhealthy_minutes)
+    massive = {name for loss in mass_losses(snapshot) for name in loss.nodes}
+    gone, accepted = {node.name for node in snapshot.gone}, _accepted(snapshot)
+    for node in chain(snapshot.nodes, snapshot.gone):
+        lost = _lost(node, rules, snapshot.taken_at, {node.instance_type})
+        if lost is None:
+            settled |= {node.name} & gone
+        elif snapshot.taken_at - lost.latest > hold and (
+            _is_accepted(lost, accepted) or (node.name in gone and node.name not in massive)
+        ):
+            settled.add(node.name)
+    return frozenset(settled)
+
+
+def loss_findings(snapshot: Snapshot, losses: Iterable[MassLoss]) -> Iterable[Finding]:
+    """Return an incident for each mass loss, with what either side lists."""
+    for loss in losses:
+        of_type = [node for node in snapshot.nodes if node.instance_type == loss.instance_type]
+        kubernetes = [node.name for node in of_type if node.in_kubernetes]
+        provider = [node.name for node in of_type if node.instance_status is not None]
+        because = (
+            f"{said_loss(loss)} Kubernetes lists {len(kubernetes)} of them and SageMaker {len(provider)}."
+            if snapshot.cluster.instance_groups or provider
+            else f"{said_loss(loss)} Kubernetes lists {len(kubernetes)}."
+        )
+        evidence: dict[str, str | int | float | bool] = {
+            "instanceType": loss.instance_type,
+            "lost": len(loss.nodes),
+            "of": loss.of,
+            "since": loss.since.isoformat(),
+            "lostNodes": _some(loss.nodes),
+            "kubernetesLists": _some(kubernetes),
+            "sagemakerLists": _some(provider),
+        }
+        remedy = (
+            "see whether Kubernetes and the provider list their nodes; bring the nodes back, or remove them at the "
+            "provider, or approve the plan that lowers the quotas"
+        )
+        yield Finding("mass-loss", Severity.INCIDENT, loss.instance_type, because, remedy, evidence)
+
+
+def said_loss(loss: MassLoss) -> str:
+    """Return the sentence that says what was lost."""
+    return (
+        f"{len(loss.nodes)} of {loss.of} {loss.instance_type} nodes were lost since {loss.since:%Y-%m-%d %H:%M} UTC, "
+        f"and their provider does not confirm it: {_some(loss.nodes)}."
+    )
+
+
+def is_confirmed_empty(snapshot: Snapshot) -> bool:
+    """Say whether SageMaker says that the cluster has no machines and is to have none."""
+    groups = snapshot.cluster.instance_groups
+    return bool(groups) and all(group.current_count == 0 and group.target_count == 0 for group in groups)
+
+
+def _rules(snapshot: Snapshot) -> tuple[Guardrails, CapacityRules]:
+    if snapshot.policy is None:
+        return Guardrails(), CapacityRules()
+    return snapshot.policy.guardrails, snapshot.policy.capacity
+
+
+def _is_governed(snapshot: Snapshot, node: Node) -> bool:
+    foreign_too = snapshot.policy is not None and snapshot.policy.cluster.backend is Backend.KUEUE
+    return bool(node.instance_type) and (foreign_too or is_instance_type_name(node.instance_type))
+
+
+def _lost(node: Node, rules: CapacityRules, now: datetime, promised: Iterable[str]) -> _Lost | None:
+    """Return between which moments a node that counted stopped doing so; None for one that counts, or never did.
+
+    Health that did not last as long as a new node's has to (`growAfterMinutes`) ends no loss and begins none.
+    """
+    fault = node_fault(node)
+    if fault is None and is_counted(node, rules, now, healthy=True):
+        return None
+    if not node.turns and node.unhealthy_since is not None:  # given by hand
+        return _Lost(node, node.unhealthy_since, node.unhealthy_since)
+    last = len(node.turns) - (1 if fault is not None else 2)
+    steady = _last_steady(node, timedelta(minutes=rules.grow_after_minutes))
+    if steady is None:
+        # Quotas that stood at the first look of all were made for nodes that Kubernetes did not list then.
+        if node.first_look is None or node.instance_type not in promised:
+            return None
+        return _Lost(node, node.first_look, node.turns[last] if last >= 0 else node.first_look)
+    looks = node.looked_before
+    earliest = looks[steady] if steady < len(looks) else None
+    return _Lost(node, earliest or node.turns[steady], node.turns[last])
+
+
+def _last_steady(node: Node, grow: timedelta) -> int | None:
+    """Return the index of the turn that ended the last health which had lasted long enough to count."""
+    found = None
+    healthy = node.found_healthy
+    for index, turn in enumerate(node.turns):
+        if healthy and (index == 0 or turn - node.turns[index - 1] >= grow):
+            found = index
+        healthy = not healthy
+    return found
+
+
+def _mass_loss(
+    instance_type: str, nodes: Sequence[Node], lost: Sequence[_Lost], guardrails: Guardrails, rules: CapacityRules
+) -> MassLoss | None:
+    """Return the nodes of all groups of losses that are too large, or None.
+
+    A group is what may have been lost within the hold time of one loss. It is compared with the nodes that were
+    healthy before that loss.
+    """
+    hold = timedelta(minutes=rules.hold_unhealthy_minutes)
+    limit = Fraction(str(guardrails.mass_loss_percent)) / 100
+    massive: dict[str, _Lost] = {}
+    most = 0
+    for first in sorted({each.latest for each in lost}):
+        group = [each for each in lost if each.latest >= first and each.earliest <= first + hold]
+        names = {each.node.name for each in group}
+        before = len(names | {node.name for node in nodes if _was_healthy(node, first)})
+        if len(names) >= AT_LEAST and len(names) > limit * before:
+            massive |= {each.node.name: each for each in group}
+            most = max(most, before)
+    if not massive:
+        return None
+    moments = [each.latest for each in massive.values()]
+    return MassLoss(instance_type, tuple(sorted(massive)), max(most, len(massive)), min(moments), max(moments))
+
+
+def _was_healthy(node: Node, moment: datetime) -> bool:
+    """Say whether a node was healthy just before a moment."""
+    if node.turns:
+        return node.found_healthy is (sum(turn < moment for turn in node.turns) % 2 == 0)
+    if node.unhealthy_since is not None:
+        return moment <= node.unhealthy_since
+    if node_fault(node) is not None:
+        return False
+    return node.healthy_since is None or node.healthy_since < moment
+
+
+def _accepted(snapshot: Snapshot) -> Mapping[str, datetime]:
+    """Return until when losses of each type were approved."""
+    accepted: dict[str, datetime] = {}
+    for applied in snapshot.applied:
+        for instance_type, until in (applied.accepted_losses or {}).items():
+            accepted[instance_type] = max(until, accepted.get(instance_type, until))
+    return accepted
+
+
+def _is_accepted(lost: _Lost, accepted: Mapping[str, datetime]) -> bool:
+    until = accepted.get(lost.node.instance_type)
+    return until is not None and lost.latest <= until
+
+
+def _confirmed(snapshot: Snapshot) -> frozenset[str]:
+    """Return the names of the nodes whose loss their provider confirms."""
+    by_group: dict[str | None, list[Node]] = {}
+    for node in snapshot.nodes:
+        by_group.setdefault(node.instance_group, []).append(node)
+    groups = {group.name: group for group in snapshot.cluster.instance_groups}
+    listed = {name: sum(node.instance_status is not None for node in by_group.get(name, ())) for name in groups}
+    confirmed = {node.name for node in chain(snapshot.nodes, snapshot.gone) if _says_so(node)}
+    for name, group in groups.items():
+        missed = [node for node in by_group.get(name, ()) if node_fault(node) is not None]
+        leaving = 0 if group.target_count is None else listed[name] - group.target_count
+        leaving -= sum(node.name in confirmed for node in missed)
+        unsaid = sorted((node for node in missed if node.name not in confirmed), key=attrgetter("name"))
+        confirmed |= {node.name for node in unsaid[: max(0, leaving)]}
+    for node in snapshot.gone:
+        its_group = groups.get(node.instance_group or "")
+        if node.instance_group and groups and (its_group is None or _is_whole(its_group, listed[its_group.name])):
+            confirmed.add(node.name)
+    return frozenset(confirmed)
+
+
+def _says_so(node: Node) -> bool:
+    if node_fault(node) is None:
+        return False
+    return (
+        node.instance_status not in {None, "Running"}
+        or node.health not in {None, "Schedulable"}
+        or node.deep_health_check not in {None, "Passed"}
+        or any(taint.key in _REMOVED_BY for taint in node.taints)
+    )
+
+
+def _is_whole(group: InstanceGroup, listed: int) -> bool:
+    """Say whether SageMaker lists as many nodes of a group as it says that there are, or are to be."""
+    counts = [count for count in (group.current_count, group.target_count) if count is not None]
+    return bool(counts) and listed >= min(counts)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - NAMED
+    return ", ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "") if names else "none"
