@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from taskgov.adapters.kubernetes import KubeconfigConnections, KubernetesReader
-from taskgov.adapters.kubernetes.reader import PAGE
+from taskgov.adapters.kubernetes.paging import PAGE
 from taskgov.ports import ClusterAccess
 from taskgov.snapshot.nodes import nodes_from_kubernetes
 from tests.cluster.kube import Kube

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from taskgov.adapters.errors import translated
-from taskgov.errors import NotFoundError
+from taskgov.errors import NotFoundError, UpstreamError
 from taskgov.hyperpod.model import (
     ClusterSchedulerConfig,
     ComputeQuota,
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 GONE = "Deleted"
 PAGE = 100
+MAX_PAGES = 1000
+"""100,000 items: more than a cluster has, so that a list without end is noticed."""
 
 
 class SageMaker:
@@ -148,7 +150,16 @@ class SageMaker:
         client: Any = self._client  # the stubs type each paginator by itself; here one loop serves four
         with translated(operation.replace("_", " ")):
             pages = client.get_paginator(operation).paginate(**arguments, PaginationConfig={"PageSize": PAGE})
-            return [item for page in pages for item in page[member]]
+            items: list[Mapping[str, Any]] = []
+            # botocore notices a NextToken that follows itself, and not one that comes again later.
+            seen: set[str] = set()
+            for page in pages:
+                items += page[member]
+                token = page.get("NextToken", "")
+                if token in seen or len(seen) >= MAX_PAGES:
+                    raise UpstreamError(f"{operation}: the list does not end ({len(seen)} pages, NextToken {token!r})")
+                seen |= {token} - {""}
+            return items
 
 
 def _structure(model: ComputeQuotaConfig | ComputeQuotaTarget | SchedulerConfig) -> Any:

@@ -8,7 +8,7 @@ from typing import Final
 
 from kubernetes import client
 
-from taskgov.adapters.kubernetes.reader import PAGE
+from taskgov.adapters.kubernetes.paging import list_pages
 from taskgov.adapters.kubernetes.request import Requests
 from taskgov.errors import InvalidRequestError, NotFoundError
 from taskgov.kueue.ownership import FIELD_MANAGER
@@ -46,15 +46,10 @@ class ObjectApi:
 
     def list(self, api_version: str, kind: str, **query: str) -> Iterator[Manifest]:
         """Return all objects of a kind, in all namespaces, with their kind on them."""
-        token: str | None = None
-        while True:
-            more = {"limit": str(PAGE), **query, **({"continue": token} if token else {})}
-            page = self._requests.get(_root(api_version, kind), f"list {_PLURALS[kind]}", more)
-            for item in page["items"]:
+        path, what = _root(api_version, kind), f"list {_PLURALS[kind]}"
+        for page in list_pages(lambda more: self._requests.get(path, what, {**query, **more}), what):
+            for item in page:
                 yield {**item, "apiVersion": api_version, "kind": kind}
-            token = page["metadata"].get("continue")
-            if not token:
-                return
 
     def patch(self, wanted: Manifest, **options: str) -> Manifest:
         """Apply an object server-side, as taskgov; return it as stored."""

@@ -1,9 +1,10 @@
 """What do nodes and Kueue's objects look like right now? Read page by page, trimmed as they arrive."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final
 
 from taskgov.adapters.kubernetes.connection import ApiConnections
+from taskgov.adapters.kubernetes.paging import list_pages
 from taskgov.adapters.kubernetes.request import ExpiredError, Requests
 from taskgov.adapters.kubernetes.trimming import trimmed, trimmed_node, trimmed_workload
 from taskgov.errors import NotFoundError
@@ -13,7 +14,6 @@ from taskgov.snapshot.model import KubernetesObject, KueueObjects
 GROUP: Final = "kueue.x-k8s.io"
 VERSIONS: Final = ("v1beta2", "v1beta1")
 """Preferred first: the add-on serves v1beta2 since Kueue 0.15, older ones only v1beta1."""
-PAGE: Final = 500
 
 _Trim = Callable[[KubernetesObject], KubernetesObject]
 
@@ -62,17 +62,12 @@ def _served(api: Requests) -> tuple[str, frozenset[str]]:
 
 def _all(api: Requests, path: str, trim: _Trim, what: str) -> list[KubernetesObject]:
     """Read all pages; once more from the first one when the server has let the list expire meanwhile."""
+
+    def read() -> list[KubernetesObject]:
+        pages = list_pages(lambda query: api.get(path, what, query), what)
+        return [trim(item) for page in pages for item in page]
+
     try:
-        return list(_pages(api, path, trim, what))
+        return read()
     except ExpiredError:
-        return list(_pages(api, path, trim, what))
-
-
-def _pages(api: Requests, path: str, trim: _Trim, what: str) -> Iterator[KubernetesObject]:
-    token: str | None = None
-    while True:
-        page = api.get(path, what, {"limit": str(PAGE), **({"continue": token} if token else {})})
-        yield from map(trim, page["items"])
-        token = page["metadata"].get("continue")
-        if not token:
-            return
+        return read()
