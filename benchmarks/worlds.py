@@ -16,6 +16,7 @@ The same seed gives the same bytes. `python -m tests.prove OUT` proves the plans
 | `doubles` | second quotas of teams, quotas of one name, failed creations and unsettled writes, under limits |
 | `portions` | shares and leases in every unit, to and from the pool, on types without nodes, and given in part |
 | `machines` | unknown types, basis allocatable, one thread per core, over-commitment, headroom, sick nodes |
+| `refused` | runs that were broken off because writes were refused, with leases, demand, limits and failed quotas |
 """
 
 import sys
@@ -29,6 +30,7 @@ from benchmarks.worlds_document import draw_document
 from benchmarks.worlds_draw import FAMILIES, Draw
 from benchmarks.worlds_past import draw_past
 from benchmarks.worlds_quotas import Standing, draw_quotas
+from benchmarks.worlds_refused import with_refusals
 from benchmarks.worlds_work import draw_work
 from taskgov.policy.document import PolicyDocument
 from taskgov.policy.parse import parse_policy
@@ -64,7 +66,7 @@ def world(family: str, seed: int, number: int) -> Snapshot:
         observed_use=past.observed_use,
         budget_use=past.budget_use,
     )
-    return replace(snapshot, kueue=draw_work(draw, machines, standing))
+    return with_refusals(draw, replace(snapshot, kueue=draw_work(draw, machines, standing)))
 
 
 def _document(draw: Draw, machines: Machines, standing: Standing) -> PolicyDocument:

@@ -49,6 +49,8 @@ class Mix:
     on_hold: float = 0.0
     doubles: float = 0.0
     """Second quotas of teams, and what else is odd about quotas: see `benchmarks.worlds_odd`."""
+    refused: float = 0.0
+    """Runs that were broken off because writes were refused: see `benchmarks.worlds_refused`."""
 
 
 FAMILIES: Final[Mapping[str, Mix]] = {
@@ -90,6 +92,9 @@ FAMILIES: Final[Mapping[str, Mix]] = {
         strangers=0.05,
     ),
     "machines": Mix(types=(1, 2, 3), jobs=0.3, leases=0.4, odd_machines=1.0, unknown=0.5, sick=0.6, mig=0.1),
+    "refused": Mix(
+        types=(1, 1, 2), parts=0.5, mig=0.2, leases=0.3, demand=0.2, stuck=0.15, limits=0.3, sick=0.3, refused=0.9
+    ),
 }
 
 

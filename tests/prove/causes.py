@@ -117,7 +117,7 @@ def told_of_all(world: World, sources: Sources, instance_type: str) -> bool:
 
 def _exact_failures(world: World, team: str, key: RowKey, trail: Trail, all_divide: bool) -> Iterator[str]:
     """Yield a promise or a share in instances that is not told as the document has it."""
-    if any(source.cause in NEW_UNITS for source in trail.sources):
+    if world.facts.snapshot.refusals or any(source.cause in NEW_UNITS for source in trail.sources):
         return  # the units may have changed, and with them the numbers
     for source in trail.sources:
         row = world.fixed.get((team, key))

@@ -103,6 +103,13 @@ def _vector(facts: Facts, config: ComputeQuotaConfig | None, reading: Reading, l
     return vector
 
 
+def _is_broken_off(facts: Facts, record: AppliedQuota) -> bool:
+    """Say whether the plan that wrote what stands was broken off, because a write of it was refused."""
+    standing = (quota for quota in facts.snapshot.quotas if quota.compute_quota_id == record.compute_quota_id)
+    is_last = any(quota.compute_quota_version == record.version for quota in standing)
+    return is_last and record.plan_id in {refused.plan_id for refused in facts.snapshot.refusals}
+
+
 def _judged(
     facts: Facts, path: QuotaPath, record: AppliedQuota | None, reading: Reading, rules: Guardrails
 ) -> Iterator[tuple[tuple[str, Key], tuple[bool, bool, str]]]:
@@ -110,6 +117,8 @@ def _judged(
     stood = path.before
     if record is not None and record.began_from is not None:
         stood = record.began_from
+    elif record is not None and record.history and _is_broken_off(facts, record):
+        stood = record.history[-1].config  # the way back from a plan that was broken off is no increase
     before = _vector(facts, stood, reading, reading.leased_before)
     after = _vector(facts, path.after, reading, reading.leased_after)
     rounds = sum(map(is_in_parts, (*reading.leased_before, *reading.leased_after)))

@@ -59,14 +59,14 @@ def monotone_failures(snapshot: Snapshot, planner: Planner) -> Iterator[str]:
 
 
 def without_what_varies(snapshot: Snapshot) -> Snapshot | None:
-    """Return the world without leases, demand, partial plans and work; None where nothing is guaranteed of it."""
+    """Return the world without leases, demand, refusals, partial plans and work; None where nothing is promised."""
     policy = snapshot.policy
     if policy is None or policy.capacity.basis == "allocatable":
         return None
     guardrails = policy.guardrails.model_copy(update={"on_limit": "block"})
     demand = policy.demand.model_copy(update={"enabled": False})
     plain = policy.model_copy(update={"leases": (), "demand": demand, "guardrails": guardrails})
-    return replace(snapshot, policy=plain, kueue=KueueObjects())
+    return replace(snapshot, policy=plain, kueue=KueueObjects(), refusals=())
 
 
 def with_node(snapshot: Snapshot, instance_type: str) -> Snapshot:

@@ -79,6 +79,10 @@ def worth(given: Mapping[str, Fraction], numbers: Numbers) -> Resources:
     return {"accelerator": Fraction(sevenths), "cpu": Fraction(int(cpu)), "memory": Fraction(int(memory))}
 
 
+AROUND = frozenset({Cause.REFUSED, Cause.REFUSED_TO_ANOTHER})
+"""Causes by which a row may be as it stood, in other units than it was promised in."""
+
+
 def _lease_failures(facts: Facts, sources: Sources) -> Iterator[str]:
     """Yield leases that hold and are not among the sources of both teams, and sources that no lease is."""
     expected: dict[tuple[str, str], list[Lent]] = {}
@@ -88,6 +92,8 @@ def _lease_failures(facts: Facts, sources: Sources) -> Iterator[str]:
     for team, rows in sources.items():
         for name in sorted({key[0] for key in rows}):
             mine = {key: trail for key, trail in rows.items() if key[0] == name}
+            if AROUND & {source.cause for trail in mine.values() for source in trail.sources}:
+                continue  # what is kept may be in other units, and so is what was leased of it
             yield from _one_team(facts, team, name, mine, expected.get((team, name), []))
 
 

@@ -13,7 +13,7 @@ from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_json
 from tests.prove.proof import prove, prove_file
 
 SEED = 2026
-SAMPLE = 150
+SAMPLE = 165
 """Fifteen worlds of each family."""
 STORED = Path(__file__).parents[3] / "shared" / "plan-worlds"
 

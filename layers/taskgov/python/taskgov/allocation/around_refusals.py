@@ -250,8 +250,10 @@ class _Type:
 
     def _row_with(self, wanted: Rows, left: Vector) -> ComputeQuotaResource | None:
         """Return the pool's row with `left` on top, in whole units; None where it has none and nothing is left."""
-        others = [row for slot in self._slots for row in slot.rows()]
-        in_parts = any(map(is_in_parts, wanted or others)) or self._capacity.basis is CapacityBasis.ALLOCATABLE
+        teams = [row for slot in self._slots if not slot.quota.is_pool for row in slot.rows()]
+        # A row of nothing says nothing of the units.
+        told = wanted if any(self._need(wanted).values()) else teams
+        in_parts = any(map(is_in_parts, told)) or self._capacity.basis is CapacityBasis.ALLOCATABLE
         if in_parts:
             row = row_of_parts(self._name, add((self._need(wanted), left)))
             return row if wanted or any((row.accelerators, row.vcpu, row.memory_in_gib)) else None

@@ -105,7 +105,7 @@ def row_sources(
     found = {
         each.promise.team: {key: tell() for key, tell in each.tells.items()} for each in as_written(decided, left_out)
     }
-    for kept in (*decided.standings.kept, *decided.wanted.kept):
+    for kept in (*decided.standings.kept, *decided.wanted.left_alone):
         rows = today_rows(kept.quota).items()
         cause = Cause.EDIT_KEPT if kept.is_edited else Cause.LEFT_ALONE
         found.setdefault(
@@ -124,7 +124,7 @@ def _work(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity], table: Ins
         sorted(
             (
                 *(line for each in as_written(decided, planned.left_out) for line in each.lines),
-                *(line for kept in (*standings.kept, *wanted.kept) for line in wishes.lines_of_kept(kept)),
+                *(line for kept in (*standings.kept, *wanted.left_alone) for line in wishes.lines_of_kept(kept)),
             ),
             key=lambda line: (line.instance_type, line.team, line.unit),
         )

@@ -23,7 +23,7 @@ from taskgov.allocation.plan import ChangeKind
 from taskgov.allocation.refusals import asked_again_at, standing_refusals, wanted_digest
 from taskgov.allocation.set_aside import net_of_type
 from taskgov.allocation.sources import Cause
-from taskgov.allocation.standing import TeamPromise
+from taskgov.allocation.standing import Kept, TeamPromise
 from taskgov.allocation.wanted import Refused, Wanted
 from taskgov.allocation.written import NEVER_IN_FORCE
 from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig, ComputeQuotaResource
@@ -71,12 +71,19 @@ def beside_refusals(
     )
     names = ", ".join(sorted({each.name for each in (*refusals.values(), *deletions.values())}))
     earlier = {each.team: each.earlier for each in quotas}
-    desired, refused = [], [Refused(each) for key, each in deletions.items() if key not in failed]
+    desired: list[Desired] = []
+    refused = [
+        Refused(deletions[quota.compute_quota_id], kept=Kept(quota, said_refusal(deletions[quota.compute_quota_id])))
+        for quota in wanted.stuck
+        if quota.compute_quota_id in deletions and quota.compute_quota_id not in failed
+    ]
     for each in wanted.desired:
         team = each.promise.team
         config, refusal = configs.get(team), refusals.get(team)
         if refusal is None:
             desired.append(each if config is None else _beside(each, config, earlier[team], names, wishes))
+        elif each.promise.failed and each.promise.failed.compute_quota_id not in gone:
+            refused.append(Refused(refusal, kept=Kept(each.promise.failed, said_refusal(refusal))))
         elif config is None:
             stays = wishes.not_written(each, Cause.REFUSED, said_refusal(refusal))
             refused.append(Refused(refusal, stays, is_wanted=_is_wanted(each, refusal, capacities)))

@@ -15,7 +15,9 @@ class Refused:
 
     refusal: RefusedWrite
     stays: Desired | None = None
-    """The quota as it stands; None for one that gets back what stood before its low write, and for a deletion."""
+    """The quota as it stands; None for one that gets back what stood before its low write, and where `kept` says it."""
+    kept: Kept | None = None
+    """A failed quota that stays, because it cannot be deleted or would not be created again."""
     is_wanted: bool = True
     """Whether it would be written, had it not been refused."""
 
@@ -30,3 +32,8 @@ class Wanted:
     kept: tuple[Kept, ...] = ()
     """Failed quotas that limits do not let go."""
     refused: tuple[Refused, ...] = ()
+
+    @property
+    def left_alone(self) -> tuple[Kept, ...]:
+        """Failed quotas that stay, whatever keeps them."""
+        return (*self.kept, *(each.kept for each in self.refused if each.kept is not None))
