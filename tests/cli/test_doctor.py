@@ -10,6 +10,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
+from taskgov.snapshot.identity import Loss, RestoredState, StateStamp
 from taskgov_cli.doctor.checks_account import cloud_trail
 from taskgov_cli.doctor.checks_cluster import add_on, kubernetes_version, one_kueue
 from taskgov_cli.doctor.command import exit_code
@@ -29,9 +30,11 @@ from taskgov_cli.doctor.facts import (
 )
 from taskgov_cli.doctor.permissions import NEEDED
 from taskgov_cli.doctor.reading_aws import _selects_writes, _selects_writes_by_fields
+from taskgov_cli.doctor.state import Governor, governor
 from taskgov_embedded.eks import TASK_GOVERNANCE_ADDON, AddOnState
 from taskgov_embedded.iam import grants_of
 from taskgov_embedded.walkthrough.world import EKS_NAME, World, entries_of
+from tests.support.memory import NOON
 from tests.support.operating import DOCUMENT, be, data, opened, played, taskgov
 from tests.support.typed import typed
 
@@ -49,6 +52,7 @@ CHECKS = {
     "trail",
     "subscription",
     "policy-document",
+    "governor",
     "test-event",
 }
 
@@ -125,7 +129,7 @@ def bad(found: dict[str, dict[str, Any]]) -> dict[str, str]:
 def test_with_everything_in_place_all_is_well_and_a_test_event_arrives(world: World) -> None:
     before, held = len(world.stack.timeline.of("execution")), world.quotas()
     result = taskgov("doctor", "ml-cluster")
-    assert (result.exit_code, "doctor: 13 ok" in result.stdout) == (0, True), result.output
+    assert (result.exit_code, "doctor: 14 ok" in result.stdout) == (0, True), result.output
     assert (len(world.stack.timeline.of("execution")), world.quotas()) == (before, held)
     assert set(checks()) == CHECKS
 
@@ -344,6 +348,21 @@ def test_the_permissions_that_are_asked_are_those_of_the_template(world: World) 
         assert asked == {action for action in granted if not action.startswith(beside)}, role
 
 
+def test_another_stack_that_governs_is_found_and_the_command_hands_the_cluster_over(world: World) -> None:
+    world.registered.tags["taskgov:stack:elder"] = "2026-11-01T09:00:00+00:00"
+    found = next(each for each in data("doctor", "ml-cluster", "--no-event")["checks"] if each["check"] == "governor")
+    assert found["status"] == "failed"
+    assert "stack elder (since 2026-11-01 09:00 UTC) governs ml-cluster" in found["because"]
+    assert taskgov(*found["mend"][0].split()[1:]).exit_code == 0
+    assert "taskgov:stack:elder" not in world.registered.tags
+
+
+def test_a_state_that_was_restored_is_shown_until_it_is_settled() -> None:
+    restored = RestoredState(Loss.TABLE_BEHIND, NOON, "the table is at 1, the bucket at 4")
+    shown = governor(Governor(StateStamp("own", 5, NOON, restored), ()), NAMES)
+    assert (shown.status, "table-behind" in shown.because) == (Status.WARNING, True)
+
+
 # The decisions alone, on what an account may show and the embedded one does not.
 
 NAMES = Names("ml-cluster", "taskgov", "ml-eks", "us-east-1", "111122223333")
@@ -351,7 +370,7 @@ CLUSTER = HyperPodCluster(
     "ml-cluster", "arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghijkl", "InService", "x"
 )
 NOTHING = Unknown("nobody looked")
-UNREAD = Facts(*([NOTHING] * 11))
+UNREAD = Facts(*([NOTHING] * 12))
 
 
 def test_of_nothing_that_could_be_read_nothing_is_well() -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from taskgov.adapters.clock import SystemClock
 from taskgov.errors import InvalidRequestError, NotFoundError
-from taskgov_cli.doctor import checks_access, checks_account, checks_cluster, reading_aws
+from taskgov_cli.doctor import checks_access, checks_account, checks_cluster, reading_aws, state
 from taskgov_cli.doctor.facts import EventTrace, Facts, Unknown, names_of
 from taskgov_cli.doctor.permissions import NEEDED
 from taskgov_cli.doctor.reading_aws import read
@@ -64,6 +64,7 @@ def diagnose(facts: Facts, *, cluster: str, stack: str) -> list[Diagnosis]:
         checks_account.cloud_trail(facts.trails, facts.cluster, names),
         checks_account.subscriptions(facts.subscriptions, names),
         checks_account.policy_document(facts.policy, facts.cluster, names),
+        state.governor(facts.governor, names),
     ]
     return found if facts.trace is None else [*found, checks_account.test_event(facts.trace, names)]
 
@@ -89,6 +90,7 @@ def read_facts(request: Request, say: Say) -> Facts:
         permissions=both(cluster, stack, _permissions),
         subscriptions=then(stack, lambda found: reading_aws.subscriptions(_output(found, "NoticeTopicArn"))),
         policy=both(cluster, stack, lambda one, two: reading_aws.policy_file(_output(two, "BucketName"), one.name)),
+        governor=both(cluster, stack, lambda one, two: state.read_governor(one.arn, _output(two, "TableName"))),
         trace=None if request.wait_seconds is None else then(stack, lambda found: _trace(request, found, say)),
     )
 

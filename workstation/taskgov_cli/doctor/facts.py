@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from taskgov_cli.doctor.state import Governor
+
 T = TypeVar("T")
 
 
@@ -190,6 +192,7 @@ class Facts:
     permissions: Read[tuple[Permission, ...]]
     subscriptions: Read[tuple[Subscription, ...]]
     policy: Read[PolicyFile]
+    governor: Read[Governor]
     trace: Read[EventTrace] | None = None
 
 

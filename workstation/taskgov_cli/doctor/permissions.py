@@ -41,7 +41,9 @@ NEEDED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     },
     "ReadSnapshotRole": {
         **_SNAPSHOT,
-        "snapshots": ("s3:PutObject",),
+        "cluster": (*_SNAPSHOT["cluster"], "sagemaker:ListTags"),
+        "snapshots": ("s3:GetObject", "s3:PutObject"),
+        "state": ("s3:PutObject",),
         "table": ("dynamodb:GetItem", "dynamodb:Query", "dynamodb:PutItem", "dynamodb:UpdateItem"),
     },
     "PlanQuotasRole": {"snapshots": ("s3:GetObject",), "plans": ("s3:PutObject",)},
@@ -53,7 +55,8 @@ NEEDED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         ),
         "plans": ("s3:GetObject",),
         "bucket": ("s3:ListBucket",),
-        "eks": ("eks:DescribeCluster",),
+        "cluster": ("sagemaker:ListTags", "sagemaker:AddTags"),
+        "eks": ("eks:DescribeCluster", "eks:TagResource"),
         "table": ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"),
     },
     "VerifyPlanRole": {
@@ -103,6 +106,7 @@ def resources_of(cluster: HyperPodCluster, stack: DeployedStack) -> dict[str, st
         **{
             prefix: f"{bucket}/{prefix}/{cluster.name}.yaml" for prefix in ("policies", "snapshots", "plans", "reports")
         },
+        "state": f"{bucket}/memory/{cluster.name}/state.json",
         "use": f"{bucket}/memory/{cluster.name}/use.json",
         "reconcile": outputs["ReconcileStateMachineArn"],
         "intake": queue("IntakeQueueUrl"),

@@ -76,11 +76,13 @@ def state_findings(snapshot: Snapshot) -> Iterable[Finding]:
     if snapshot.claims[0].lineage == state.lineage:
         because = f"{said_claim(others[0])} has marked the cluster too; it stands down, because it began later"
         remedy = "delete the other stack, then take its mark away: taskgov govern CLUSTER --yes"
-        yield Finding(f"{OTHER_STACK}-younger", Severity.WARNING, "cluster", because, remedy)
+        evidence = {"lineage": others[0].lineage, "since": others[0].since.isoformat()}
+        yield Finding(f"{OTHER_STACK}-younger", Severity.WARNING, "cluster", because, remedy, evidence)
         return
     because = f"{said_claim(snapshot.claims[0])} governs the cluster; this is stack {state.lineage}, which stands down"
     remedy = "if the other stack is gone, or is to stop: taskgov govern CLUSTER --yes"
-    yield Finding(OTHER_STACK, Severity.INCIDENT, "cluster", because, remedy)
+    evidence = {"lineage": snapshot.claims[0].lineage, "since": snapshot.claims[0].since.isoformat()}
+    yield Finding(OTHER_STACK, Severity.INCIDENT, "cluster", because, remedy, evidence)
 
 
 def as_onlooker(finding: Finding) -> Finding:
