@@ -36,7 +36,7 @@ demo: $(READY) ## Govern a cluster on the embedded stack: every walkthrough, eac
 	@$(BIN)/taskgov demo $(ARGS)
 
 # What `make test` runs: everything that has no target of its own. A file stays in one process, which opens its world once.
-FAST := not slow and not faults and not faults_deep and not cluster and not browser
+FAST := not slow and not faults and not faults_deep and not cluster and not browser and not fuzz
 
 .PHONY: test
 test: $(READY) ## Run the tests: fast, hermetic, no network (ARGS="-k name")
@@ -54,6 +54,10 @@ test-faults: $(READY) ## Break every call of a run in every way, and drown it in
 .PHONY: test-faults-deep
 test-faults-deep: $(READY) ## Play 5,000 pairs of faults, each pair in one run (about two hours on two processors)
 	@$(BIN)/pytest --quiet -m faults_deep -s tests/faults $(ARGS)
+
+.PHONY: test-fuzz
+test-fuzz: $(READY) ## Feed 20,000 damaged events, documents, items and payloads: each is handled or refused with a reason
+	@$(BIN)/pytest --numprocesses auto --quiet -m fuzz tests/fuzz $(ARGS)
 
 .PHONY: cluster-programs
 cluster-programs: $(READY) ## Build the API server, etcd and Kueue that test-cluster runs (needs Go; some minutes, once)

@@ -7,6 +7,7 @@ from taskgov.allocation.codec import changes_sha256, plan_to_json
 from taskgov.allocation.plan import Outcome, Plan
 from taskgov.allocation.planner import plan_quotas
 from taskgov.contracts.steps import PlanQuotasRequest, PlanQuotasResult, Pointer
+from taskgov.errors import InvalidRequestError
 from taskgov.ports import DocumentStore
 from taskgov.services.plan_path import paths, wave_ends
 from taskgov.snapshot.codec import snapshot_from_json
@@ -23,7 +24,11 @@ class PlanQuotas:
 
     def __call__(self, request: PlanQuotasRequest) -> PlanQuotasResult:
         """Return the outcome and where the plan is. The same snapshot gives the same plan, byte for byte."""
-        snapshot = snapshot_from_json(self.documents.get(request.snapshot))
+        body = self.documents.get(request.snapshot)
+        try:
+            snapshot = snapshot_from_json(body)
+        except ValueError as error:  # without pydantic's sentence, which quotes the snapshot
+            raise InvalidRequestError(f"{request.snapshot.key} is no snapshot that this version can read") from error
         plan = plan_quotas(snapshot, mode=request.apply_mode, approved_changes=request.approved_changes)
         return PlanQuotasResult(
             outcome=plan.outcome,

@@ -12,8 +12,9 @@ from pydantic import TypeAdapter, ValidationError
 from taskgov.allocation.codec import plan_from_json
 from taskgov.allocation.lease_book import lease_book
 from taskgov.allocation.mass_loss import mass_losses
+from taskgov.allocation.plan import Plan
 from taskgov.audit.report_standing import standing_of
-from taskgov.contracts.steps import PublishUsageRequest, PublishUsageResult
+from taskgov.contracts.steps import Pointer, PublishUsageRequest, PublishUsageResult
 from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError, UpstreamError
 from taskgov.kueue.workloads import Preemption
 from taskgov.ports import Clock, DocumentStore, EventBus, HyperPodApi, Meter, Notices, StateStore
@@ -142,7 +143,7 @@ class PublishUsage:
     def _end(self, request: PublishUsageRequest, cluster_arn: str) -> EndOfRun:
         if request.run_id is None or request.started_at is None:
             raise InvalidRequestError("the end of a run comes with runId and startedAt")
-        plan = plan_from_json(self.documents.get(request.plan)) if request.plan else None
+        plan = self._plan(request.plan) if request.plan else None
         return EndOfRun(
             cluster_arn=cluster_arn,
             cluster_name=plan.cluster_name if plan else self._name(cluster_arn),
@@ -157,6 +158,13 @@ class PublishUsage:
             cause=request.cause,
             error=request.error,
         )
+
+    def _plan(self, pointer: Pointer) -> Plan:
+        body = self.documents.get(pointer)
+        try:
+            return plan_from_json(body)
+        except ValueError as error:  # without pydantic's sentence, which quotes the plan
+            raise InvalidRequestError(f"{pointer.key} is no plan that this version can read") from error
 
     def _name(self, cluster_arn: str) -> str:
         """Return the cluster's name, or the end of its ARN: a run that found SageMaker down must be told of too."""

@@ -1,0 +1,265 @@
+"""What is fed with damaged samples: events, documents, items of the table, what steps are given and what they read."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from random import Random
+from typing import Any, Final, cast
+
+import yaml
+
+from taskgov.adapters.dynamodb import APPLIED, POLICY, Table
+from taskgov.allocation.codec import plan_to_json
+from taskgov.allocation.planner import plan_quotas
+from taskgov.contracts.steps import (
+    ApplyChangeRequest,
+    AuditClusterRequest,
+    Cause,
+    PlanQuotasRequest,
+    PublishUsageRequest,
+    ReadSnapshotRequest,
+    StepModel,
+    VerifyPlanRequest,
+)
+from taskgov.policy.parse import parse_policy
+from taskgov.services.audit_cluster import AuditCluster
+from taskgov.services.failures import Raised
+from taskgov.services.governance import Governance
+from taskgov.services.plan_quotas import PlanQuotas
+from taskgov.services.publish_usage import PublishUsage
+from taskgov.services.read_snapshot import ReadSnapshot
+from taskgov.services.receive_event import Hinted, ReceiveEvent
+from taskgov.snapshot.codec import snapshot_to_json
+from taskgov.snapshot.model import AppliedPolicy, AppliedQuota
+from tests.fuzz.mutation import mutated, written
+from tests.support.clusters import GPU, GovernedCluster
+from tests.support.memory import (
+    CLUSTER_ARN,
+    NOON,
+    FixedClock,
+    InMemoryHyperPod,
+    InMemoryState,
+    InMemoryWorkflow,
+    RecordingBus,
+    RecordingMeter,
+    RecordingNotices,
+)
+from tests.support.plans import instances, policy, target
+
+ROOT: Final = Path(__file__).parents[2]
+EVENTS: Final = {path.stem: json.loads(path.read_text()) for path in sorted((ROOT / "events").glob("*.json"))}
+STEPS: Final[Mapping[str, type[StepModel]]] = {
+    "read_snapshot": ReadSnapshotRequest,
+    "plan_quotas": PlanQuotasRequest,
+    "apply_change": ApplyChangeRequest,
+    "verify_plan": VerifyPlanRequest,
+    "publish_usage": PublishUsageRequest,
+    "audit_cluster": AuditClusterRequest,
+}
+NOT_EVENTS: Final = {*STEPS, "publish_usage.all", "env", "receive_event.sqs"}
+DOCUMENT: Final = yaml.safe_load((ROOT / "events" / "local" / "policy.yaml").read_text())
+
+
+def governed() -> GovernedCluster:
+    cluster = GovernedCluster().with_fair_share().with_nodes(2)
+    return cluster.with_team("team-a", used={GPU: "6"}).with_team("team-b", used={GPU: "1"})
+
+
+def take_an_event(draw: Random) -> None:
+    name = draw.choice(sorted(EVENTS.keys() - NOT_EVENTS))
+    event = mutated(EVENTS[name], draw)
+    state, workflow = InMemoryState(), InMemoryWorkflow()
+    receive = ReceiveEvent(InMemoryHyperPod(), state, workflow, FixedClock(), "arn:aws:iam::111122223333:role/own")
+    outcome = receive(event)
+    if isinstance(outcome, Hinted):
+        marked = receive.mark({"one": outcome})
+        for error in marked.failed.values():
+            raise error
+    assert set(state.generations) <= {CLUSTER_ARN}
+    assert {arn for arn, _ in workflow.started.values()} <= {CLUSTER_ARN}
+
+
+RICH: Final[Mapping[str, Any]] = {
+    **DOCUMENT,
+    "leases": [
+        {
+            "to": "team-a",
+            "from": "team-b",
+            "instanceType": "ml.g5.8xlarge",
+            "count": 1,
+            "start": "2026-11-20T09:00Z",
+            "end": "2026-11-21T09:00Z",
+            "reason": "a demo",
+        }
+    ],
+    "budgets": [{"team": "team-a", "gpuHours": 100}],
+    "instanceTypes": {"ml.x9.large": {"vcpu": 2, "memoryGiB": 4, "gpu": 1}},
+    "guardrails": {
+        "maxDecreasePercent": 25,
+        "minimumQuota": {"team-a": 1},
+        "changeWindows": [{"cron": "0 9 * * mon-fri", "minutes": 480, "timeZone": "Europe/Berlin"}],
+    },
+    "audit": {"mute": [{"finding": "idle-*", "reason": "known", "until": "2026-12-01T00:00Z"}]},
+}
+
+
+def read_a_document(draw: Random) -> None:
+    body = written(mutated(RICH, draw), draw)
+    cluster = governed()
+    cluster.documents.stored["policies/ml-cluster.yaml"] = body
+    Governance(cluster.hyperpod, cluster.documents, InMemoryHyperPod, Raised()).clusters()
+    snapshot = cluster.take_snapshot()("ml-cluster")
+    plan_to_json(plan_quotas(snapshot, mode="plan"))
+    assert snapshot.policy is not None or snapshot.policy_violations
+
+
+def plan_a_document(draw: Random) -> None:
+    """Plan and audit documents that are valid: damage that breaks no rule."""
+    for _ in range(20):
+        body = written(mutated(RICH, draw), draw)
+        if parse_policy(body).document is not None:
+            break
+    else:
+        return
+    cluster = governed()
+    cluster.documents.stored["policies/ml-cluster.yaml"] = body
+    audit = AuditCluster(
+        cluster.take_snapshot(), cluster.documents, cluster.state, RecordingNotices(), _Topics(), RecordingMeter()
+    )
+    audit(AuditClusterRequest(cluster_arn=CLUSTER_ARN, run_id="run-1"))
+
+
+class _Topics:
+    begin_with = "arn:aws:sns:us-east-1:111122223333:taskgov-team-"
+
+    def send(self, topic_arn: str, subject: str, text: str) -> None:
+        """Take it."""
+
+
+class _OddTable:
+    """Answers with the items that it was given, whatever is asked."""
+
+    def __init__(self, items: list[dict[str, Any]]) -> None:
+        self.items = items
+
+    def get_item(self, **_: Any) -> dict[str, Any]:
+        return {"Item": self.items[0]} if self.items else {}
+
+    def query(self, **_: Any) -> dict[str, Any]:
+        return {"Items": self.items}
+
+    def update_item(self, **_: Any) -> dict[str, Any]:
+        return {"Attributes": {"generation": 1, **self.items[0]}}  # the update itself adds to it
+
+    def put_item(self, **_: Any) -> dict[str, Any]:
+        return {}
+
+
+CAUSE: Final = Cause(event_id="e-1", source="s", detail_type="t", at=NOON)
+_APPLIED: Final = AppliedQuota("quota0000001", 1, instances(2), target("team-a"), "plan-1", NOON)
+_POLICY: Final = AppliedPolicy("schedconf001", 1, policy(training=70), "plan-1", NOON)
+KEY: Final = {"pk": f"CLUSTER#{CLUSTER_ARN}"}
+
+
+def hold(table: Table) -> None:
+    table.require_lock(CLUSTER_ARN, "run", 2)
+
+
+ITEMS: Final[tuple[tuple[dict[str, Any], Callable[[Table], object]], ...]] = (
+    (
+        {"generation": 3, "lockOwner": "run", "lockExpires": 1_800_000_000, "fencingToken": 2},
+        lambda table: (
+            table.generation(CLUSTER_ARN),
+            table.mark_dirty(CLUSTER_ARN, "ml-cluster", CAUSE, NOON),
+        ),
+    ),
+    (
+        {"record": json.loads(APPLIED.dump_json(_APPLIED, by_alias=True))},
+        lambda table: (table.applied_quotas(CLUSTER_ARN), table.applied_quota(CLUSTER_ARN, "quota0000001")),
+    ),
+    (
+        {"record": json.loads(POLICY.dump_json(_POLICY, by_alias=True))},
+        lambda table: table.applied_policy(CLUSTER_ARN),
+    ),
+    (
+        {"by": "ana", "at": "2026-11-20T09:00:00+00:00", "eventName": "UpdateComputeQuota"},
+        lambda table: table.edits(CLUSTER_ARN),
+    ),
+    ({"lockOwner": "run", "fencingToken": 2}, hold),
+    ({"clusterArn": CLUSTER_ARN}, lambda table: table.cluster_of("quota0000001")),
+    ({"on": True, "by": "ana"}, lambda table: table.stop_switch()),
+)
+
+
+def read_an_item(draw: Random) -> None:
+    sample, reads = draw.choice(ITEMS)
+    item = mutated(sample, draw)
+    if not isinstance(item, dict):
+        return
+    if "record" in item and draw.random() < 0.9:
+        item["record"] = written(item["record"], draw).decode(errors="replace")
+    reads(Table(cast("Any", _OddTable([{"sk": "EDIT#quota0000001", **KEY, **item}]))))
+
+
+def take_a_step(draw: Random) -> None:
+    name = draw.choice(sorted(STEPS))
+    request = STEPS[name].parse(mutated(EVENTS[name], draw))
+    cluster = governed()
+    if isinstance(request, PublishUsageRequest):
+        plan = cluster.documents.put("plans/x.json", plan_to_json(plan_quotas(cluster.snapshot(), mode="plan")), "")
+        request = request.model_copy(update={"plan": plan if request.plan else None})
+        PublishUsage(
+            cluster.take_snapshot(),
+            cluster.hyperpod,
+            cluster.documents,
+            cluster.state,
+            RecordingBus(),
+            RecordingNotices(),
+            RecordingMeter(),
+            cluster.clock,
+            Raised(),
+        )(request)
+    elif isinstance(request, ReadSnapshotRequest):
+        ReadSnapshot(cluster.take_snapshot(), cluster.documents, cluster.state)(request)
+
+
+_SNAPSHOT: Final = snapshot_to_json(governed().snapshot())
+
+
+def read_what_was_stored(draw: Random) -> None:
+    """Read what a step or an earlier look left in the bucket."""
+    cluster = governed()
+    memories = {
+        "memory/ml-cluster/nodes.json": {"nodes": [{"id": "i-1", "healthy": True, "since": "2026-11-20T09:00:00Z"}]},
+        "memory/ml-cluster/use.json": {"version": 1, "teams": {}, "since": "2026-11-20T09:00:00Z"},
+        "memory/ml-cluster/audits.json": {"audits": [{"at": "2026-11-20T09:00:00Z", "findings": []}]},
+    }
+    for key, sample in memories.items():
+        if draw.random() < 0.5:
+            cluster.documents.stored[key] = written(mutated(sample, draw), draw)
+    publish = PublishUsage(
+        cluster.take_snapshot(),
+        cluster.hyperpod,
+        cluster.documents,
+        cluster.state,
+        RecordingBus(),
+        RecordingNotices(),
+        RecordingMeter(),
+        cluster.clock,
+        Raised(),
+    )
+    pointer = cluster.documents.put("snapshots/x.json", written(mutated(json.loads(_SNAPSHOT), draw), draw), "")
+    if draw.random() < 0.5:
+        publish(PublishUsageRequest())
+    else:
+        PlanQuotas(documents=cluster.documents)(PlanQuotasRequest(snapshot=pointer, apply_mode="plan"))
+
+
+KINDS: Final[tuple[Callable[[Random], None], ...]] = (
+    take_an_event,
+    read_a_document,
+    plan_a_document,
+    read_an_item,
+    take_a_step,
+    read_what_was_stored,
+)
