@@ -141,5 +141,5 @@ def test_where_nobody_takes_note_the_error_names_the_item(raw: Any) -> None:
 
 def test_a_state_with_a_word_for_a_number_is_an_error_of_the_service(raw: Any) -> None:
     raw.put_item(Item={"pk": f"CLUSTER#{CLUSTER_ARN}", "sk": "STATE", "generation": "many"})
-    with pytest.raises(UpstreamError, match="'many' where a number belongs"):
+    with pytest.raises(UpstreamError, match="'many' in the place of a whole number"):
         Table(raw).generation(CLUSTER_ARN)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any, cast
 
 import boto3
@@ -19,7 +19,7 @@ from taskgov.hyperpod.model import (
     ResourceSharingConfig,
     SchedulerConfig,
 )
-from taskgov.ports import RunRecord, StateStore
+from taskgov.ports import Lock, RunRecord, StateStore
 from taskgov.snapshot.identity import Loss, RestoredState, StateStamp
 from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, PastQuota, QuotaEdit, RefusalError, RefusedWrite
 from tests.support.memory import CLUSTER_ARN, NOON, InMemoryState
@@ -71,6 +71,17 @@ class Lockable:
             Key={"pk": f"CLUSTER#{CLUSTER_ARN}", "sk": "STATE"},
             UpdateExpression="SET lockOwner = :o, lockExpires = :e, fencingToken = :t",
             ExpressionAttributeValues={":o": owner, ":e": expires, ":t": token},
+        )
+
+    def ask(self, owner: str) -> None:
+        until = int(NOON.timestamp()) + 3600
+        if isinstance(self.store, InMemoryState):
+            self.store.asked[CLUSTER_ARN] = (owner, until)
+            return
+        self._raw.update_item(
+            Key={"pk": f"CLUSTER#{CLUSTER_ARN}", "sk": "STATE"},
+            UpdateExpression="SET askedBy = :o, askedUntil = :u",
+            ExpressionAttributeValues={":o": owner, ":u": until},
         )
 
 
@@ -291,14 +302,71 @@ class OddTable:
         return {"Item": self.item}
 
 
-def test_an_edit_that_cannot_be_read_is_unknown_and_hides_no_other() -> None:
-    edits = Table(cast("Any", OddTable({"sk": "EDIT#quota0000001", "at": "yesterday"}))).edits(CLUSTER_ARN)
-    assert edits == (QuotaEdit("quota0000001", "unknown", datetime.fromtimestamp(0, UTC), "unknown"),)
-
-
 def test_a_record_or_number_that_cannot_be_read_is_an_error_of_the_table() -> None:
     table = Table(cast("Any", OddTable({"sk": "QUOTA#quota0000001", "generation": "x"})))
     with pytest.raises(UpstreamError, match="QUOTA#quota0000001"):
         table.applied_quotas(CLUSTER_ARN)
     with pytest.raises(UpstreamError, match="'x' in the place of a whole number"):
         table.generation(CLUSTER_ARN)
+
+
+def test_the_lock_says_who_holds_it_with_which_token_and_until_when(lockable: Lockable) -> None:
+    assert lockable.store.lock_of(CLUSTER_ARN) == Lock()
+    lockable.take("run-1", token=3, seconds=10)
+    lock = lockable.store.lock_of(CLUSTER_ARN)
+    assert lock == Lock("run-1", 3, int(NOON.timestamp()) + 10)
+    assert lockable.store.mark_dirty(CLUSTER_ARN, "ml-cluster", CAUSE, NOON).lock == lock
+
+
+def test_a_lease_is_ended_only_for_the_owner_and_token_that_were_seen(lockable: Lockable) -> None:
+    lockable.take("run-1", token=3)
+    assert not lockable.store.end_lease(CLUSTER_ARN, Lock("run-1", 2))
+    assert not lockable.store.end_lease(CLUSTER_ARN, Lock("run-2", 3))
+    assert lockable.store.lock_of(CLUSTER_ARN).is_held(NOON)
+    assert lockable.store.end_lease(CLUSTER_ARN, Lock("run-1", 3))
+    assert lockable.store.lock_of(CLUSTER_ARN) == Lock("run-1", 3, 0)
+    assert lockable.store.end_lease(CLUSTER_ARN, Lock("run-1", 3)), "asked again, it is the same"
+
+
+def test_a_redriven_execution_finds_its_token_stale_once_another_run_took_the_lock(lockable: Lockable) -> None:
+    lockable.take("run-1", token=3)
+    lockable.store.end_lease(CLUSTER_ARN, Lock("run-1", 3))
+    lockable.take("run-2", token=4)
+    with pytest.raises(LockLostError):
+        lockable.store.hold_lock(CLUSTER_ARN, "run-1", 3, NOON)
+    lockable.take("run-1", token=5)  # redriven as a whole, it took the lock anew; what it remembered is stale
+    with pytest.raises(LockLostError):
+        lockable.store.hold_lock(CLUSTER_ARN, "run-1", 3, NOON)
+
+
+def test_a_request_is_withdrawn_only_for_the_execution_that_asks(lockable: Lockable) -> None:
+    lockable.ask("run-1")
+    assert not lockable.store.withdraw_request(CLUSTER_ARN, "run-2")
+    assert lockable.store.lock_of(CLUSTER_ARN).asked_until
+    assert lockable.store.withdraw_request(CLUSTER_ARN, "run-1")
+    assert lockable.store.lock_of(CLUSTER_ARN) == Lock(asked_by="run-1", asked_until=0)
+
+
+def test_the_last_run_is_the_one_whose_record_is_the_newest(store: StateStore) -> None:
+    assert store.last_run(CLUSTER_ARN) is None
+    for minute, run in ((1, "run-1"), (3, "run#3"), (2, "run-2")):
+        at = NOON + timedelta(minutes=minute)
+        end = at + timedelta(seconds=4)
+        store.record_run(RunRecord(CLUSTER_ARN, run, at, end, "applied", CAUSE, None, "plan-1", 2, None))
+    assert store.last_run(CLUSTER_ARN) == ("run#3", NOON + timedelta(minutes=3, seconds=4))
+    assert store.last_run(OTHER_ARN) is None
+
+
+@pytest.mark.parametrize(
+    ("lock", "held", "old"),
+    [
+        (Lock(), False, False),
+        (Lock("run-1", 1, None), False, True),
+        (Lock("run-1", 1, int(NOON.timestamp()) + 300), True, False),
+        (Lock("run-1", 1, int(NOON.timestamp()) + 181), True, False),
+        (Lock("run-1", 1, int(NOON.timestamp()) + 180), True, True),
+        (Lock("run-1", 1, int(NOON.timestamp())), False, True),
+    ],
+)
+def test_an_owner_looks_old_two_minutes_after_it_renewed_its_lock(lock: Lock, held: bool, old: bool) -> None:
+    assert (lock.is_held(NOON), lock.looks_old(NOON)) == (held, old)

@@ -12,6 +12,7 @@ from taskgov.errors import MalformedEventError
 EVENTS = Path(__file__).parents[2] / "events"
 ARN = "arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghijkl"
 SAMPLE_ARN = "arn:aws:sagemaker:us-east-1:111122223333:cluster/s4mp1eclust3"
+EXECUTION = "arn:aws:states:us-east-1:111122223333:execution:taskgov-reconcile:ml-cluster-7-0d1c2b3a"
 OWN_ROLE = "arn:aws:iam::111122223333:role/taskgov-apply"
 ADMIN = "arn:aws:sts::111122223333:assumed-role/PlatformAdmin/maria"
 CLUSTER = Subject(cluster_arn=ARN, cluster_name="ml-cluster")
@@ -51,6 +52,14 @@ WANT = {
     "cloudtrail_batch_reboot_cluster_nodes": (BY_NAME, "BatchRebootClusterNodes"),
     "s3_object_created": (BY_NAME, "Object Created: policies/ml-cluster.yaml"),
     "s3_object_deleted": (BY_NAME, "Object Deleted: policies/ml-cluster.yaml"),
+    "step_functions_execution_status_change": (
+        Subject(cluster_arn=ARN, execution_arn=EXECUTION),
+        "ml-cluster-7-0d1c2b3a ended ABORTED",
+    ),
+    "step_functions_execution_status_change.no_input": (
+        Subject(execution_arn=EXECUTION),
+        "ml-cluster-7-0d1c2b3a ended ABORTED",
+    ),
     "ec2_instance_state_change": (EVERYTHING, "EC2 Instance State-change Notification: i-0fedcba9876543210"),
     "ec2_spot_interruption_warning": (EVERYTHING, "EC2 Spot Instance Interruption Warning: i-0fedcba9876543210"),
     "ec2_rebalance_recommendation": (EVERYTHING, "EC2 Instance Rebalance Recommendation: i-0fedcba9876543210"),

@@ -39,6 +39,7 @@ from tests.support.memory import (
     FixedClock,
     InMemoryHyperPod,
     InMemoryState,
+    InMemoryTags,
     InMemoryWorkflow,
     RecordingBus,
     RecordingMeter,
@@ -162,7 +163,7 @@ KEY: Final = {"pk": f"CLUSTER#{CLUSTER_ARN}"}
 
 
 def hold(table: Table) -> None:
-    table.require_lock(CLUSTER_ARN, "run", 2)
+    table.hold_lock(CLUSTER_ARN, "run", 2, NOON)
 
 
 ITEMS: Final[tuple[tuple[dict[str, Any], Callable[[Table], object]], ...]] = (
@@ -220,7 +221,7 @@ def take_a_step(draw: Random) -> None:
             Raised(),
         )(request)
     elif isinstance(request, ReadSnapshotRequest):
-        ReadSnapshot(cluster.take_snapshot(), cluster.documents, cluster.state)(request)
+        ReadSnapshot(cluster.take_snapshot(), cluster.documents, cluster.state, InMemoryTags())(request)
 
 
 _SNAPSHOT: Final = snapshot_to_json(governed().snapshot())

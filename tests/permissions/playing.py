@@ -123,6 +123,7 @@ def play_beside(recorded: Recorded) -> None:
         world.stack.fire("ResyncAllSchedule")
         world.stack.run_until_quiet()
         _lose_the_identity_of_the_table(world)
+        _leave_a_lock(world)
         _fail_to_publish(world)
         _block_the_way_back(world, document)
         _fail_to_tell(world)
@@ -136,6 +137,14 @@ def _lose_the_identity_of_the_table(world: World) -> None:
     world.stack.client("dynamodb").delete_item(TableName=world.stack.physical("GovernanceTable"), Key=key)
     world.stack.fire("ResyncAllSchedule")
     world.stack.run_until_quiet()
+
+
+def _leave_a_lock(world: World) -> None:
+    """Let a run that is over still hold the lock, as one that was stopped does: the next hint clears up after it."""
+    machine = world.stack.outputs["ReconcileStateMachineArn"]
+    over = world.stack.client("stepfunctions").list_executions(stateMachineArn=machine)["executions"][0]
+    _set_lock(world, expires=0, owner=over["executionArn"])
+    _do(Actor(world), {"reconcile": True})
 
 
 def _fail_to_tell(world: World) -> None:
@@ -188,14 +197,14 @@ def _take_back_all_plans(world: World) -> None:
     _set_lock(world, expires=0)
 
 
-def _set_lock(world: World, *, expires: int) -> None:
+def _set_lock(world: World, *, expires: int, owner: str = OWNER) -> None:
     """Hold the cluster's lock until then, so that no run comes in between."""
     world.stack.client("dynamodb").update_item(
         TableName=world.stack.physical("GovernanceTable"),
         Key={"pk": {"S": f"CLUSTER#{world.cluster_arn}"}, "sk": {"S": "STATE"}},
         UpdateExpression="SET lockOwner = :owner, fencingToken = :token, lockExpires = :expires",
         ExpressionAttributeValues={
-            ":owner": {"S": OWNER},
+            ":owner": {"S": owner},
             ":token": {"N": str(TOKEN)},
             ":expires": {"N": str(expires)},
         },

@@ -16,7 +16,18 @@ from taskgov.hyperpod.model import (
     SchedulerConfig,
 )
 from taskgov.policy.text import MAX_BYTES
-from taskgov.ports import LOCK_SECONDS, ClusterAccess, Dirty, Measurement, OnUnreadable, PolicyText, RunRecord, Written
+from taskgov.ports import (
+    LOCK_SECONDS,
+    ClusterAccess,
+    Dirty,
+    Execution,
+    Lock,
+    Measurement,
+    OnUnreadable,
+    PolicyText,
+    RunRecord,
+    Written,
+)
 from taskgov.snapshot.identity import StateStamp
 from taskgov.snapshot.model import (
     AppliedPolicy,
@@ -250,8 +261,10 @@ class InMemoryState:
     """The table in dictionaries. `lock` is set by tests: the state machine takes it in the real stack."""
 
     generations: dict[str, int] = field(default_factory=dict)
-    lock: dict[str, tuple[str, int, float]] = field(default_factory=dict)
+    lock: dict[str, tuple[str, int, float | None]] = field(default_factory=dict)
     """Cluster ARN -> owner, fencing token, expiry in epoch seconds."""
+    asked: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """Cluster ARN -> execution that waits for approval, until when in epoch seconds."""
     owners: dict[str, str] = field(default_factory=dict)
     applied: dict[tuple[str, str], AppliedQuota] = field(default_factory=dict)
     policies: dict[str, AppliedPolicy] = field(default_factory=dict)
@@ -278,8 +291,30 @@ class InMemoryState:
 
     def mark_dirty(self, cluster_arn: str, cluster_name: str, cause: Cause, now: datetime) -> Dirty:
         generation = self.generations[cluster_arn] = self.generation(cluster_arn) + 1
-        _, _, expires = self.lock.get(cluster_arn, ("", 0, 0))
-        return Dirty(generation, locked=expires > now.timestamp())
+        lock = self.lock_of(cluster_arn)
+        return Dirty(generation, locked=lock.is_held(now), lock=lock)
+
+    def lock_of(self, cluster_arn: str) -> Lock:
+        owner, token, expires = self.lock.get(cluster_arn, (None, 0, None))
+        asked_by, asked_until = self.asked.get(cluster_arn, (None, None))
+        return Lock(owner, token, None if expires is None else int(min(expires, 10**12)), asked_by, asked_until)
+
+    def end_lease(self, cluster_arn: str, lock: Lock) -> bool:
+        if self.lock.get(cluster_arn, ())[:2] != (lock.owner, lock.fencing_token):
+            return False
+        self.lock[cluster_arn] = (*self.lock[cluster_arn][:2], 0)
+        return True
+
+    def withdraw_request(self, cluster_arn: str, asked_by: str) -> bool:
+        if self.asked.get(cluster_arn, ("", 0))[0] != asked_by:
+            return False
+        self.asked[cluster_arn] = (asked_by, 0)
+        return True
+
+    def last_run(self, cluster_arn: str) -> tuple[str, datetime] | None:
+        mine = [run for run in self.runs if run.cluster_arn == cluster_arn]
+        last = max(mine, key=lambda run: (run.started_at, run.run_id), default=None)
+        return None if last is None else (last.run_id, last.ended_at)
 
     def generation(self, cluster_arn: str) -> int:
         return self.generations.get(cluster_arn, 0)
@@ -377,12 +412,16 @@ class InMemoryWorkflow:
     """Runs that were started, by name."""
 
     started: dict[str, tuple[str, Cause]] = field(default_factory=dict)
+    executions: dict[str, Execution] = field(default_factory=dict)
 
     def start(self, cluster_arn: str, cause: Cause, name: str) -> bool:
         if name in self.started:
             return False
         self.started[name] = (cluster_arn, cause)
         return True
+
+    def execution(self, arn: str) -> Execution | None:
+        return self.executions.get(arn)
 
 
 @dataclass

@@ -38,7 +38,8 @@ WILDCARDS = {
 GRANTED = {
     "ReceiveEventRole": """
         sqs:ReceiveMessage sqs:DeleteMessage sqs:GetQueueAttributes
-        dynamodb:UpdateItem dynamodb:PutItem dynamodb:GetItem states:StartExecution
+        dynamodb:UpdateItem dynamodb:PutItem dynamodb:GetItem dynamodb:Query
+        states:StartExecution states:DescribeExecution
         sagemaker:ListClusters sagemaker:DescribeCluster sagemaker:DescribeComputeQuota
         sagemaker:DescribeClusterSchedulerConfig s3:GetObject s3:ListBucket""",
     "ReadSnapshotRole": """
@@ -104,6 +105,7 @@ def test_any_resource_is_granted_only_where_the_service_names_none(role: str) ->
 def test_every_other_resource_is_this_stacks_or_of_one_kind_in_this_account_and_region(role: str) -> None:
     kinds = (
         r"sagemaker:.*:(cluster|compute-quota|cluster-scheduler-config)/\*|eks:.*:cluster/\*"
+        r"|states:.*:execution:\$\{ReconcileStateMachine\.Name\}:\*"
         r"|scheduler:.*:schedule/\$\{Schedules\}/recheck-\*|sns:.*:\$\{TeamTopicPrefix\}\*"
     )
     for statement in statements(ROLES[role]):
@@ -191,13 +193,13 @@ def test_items_are_written_by_the_functions_that_own_them_and_nobody_turns_the_s
         "ReconcileRole": {"CLUSTER#*", "APPROVAL#*"},
     }
     assert items("ReconcileRole", "dynamodb:UpdateItem") == {"CLUSTER#*"}
-    assert items("ReadSnapshotRole", "dynamodb:PutItem") == {"QUOTA#*"}
+    assert items("ReadSnapshotRole", "dynamodb:PutItem") == {"CLUSTER#*", "QUOTA#*"}
 
 
 def test_items_are_read_by_the_functions_that_need_them() -> None:
     reading = {role: items(role, "dynamodb:GetItem", "dynamodb:Query") for role in ROLES}
     assert {role: keys for role, keys in reading.items() if keys} == {
-        "ReceiveEventRole": {"QUOTA#*"},
+        "ReceiveEventRole": {"CLUSTER#*", "QUOTA#*"},
         "ReadSnapshotRole": {"CLUSTER#*", "QUOTA#*", "SWITCH"},
         "ApplyChangeRole": {"CLUSTER#*", "QUOTA#*"},
         "VerifyPlanRole": {"CLUSTER#*"},

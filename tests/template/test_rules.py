@@ -11,6 +11,7 @@ from tests.template.conftest import ROOT, Properties, load, references
 
 RULES = load().resources_of("AWS::Events::Rule")
 BUCKET = "governance-bucket"
+MACHINE = "arn:aws:states:us-east-1:111122223333:stateMachine:taskgov-reconcile"
 PLAIN_EKS = {"InstanceStateRule", "InterruptionRule", "AutoScalingRule"}
 rules = pytest.mark.parametrize("name", sorted(RULES))
 
@@ -32,7 +33,11 @@ def matching(given: dict[str, Any]) -> set[str]:
     """Return the rules whose pattern an event matches."""
 
     def pattern(rule: Properties) -> str:
-        return json.dumps(rule["EventPattern"]).replace('{"Ref": "GovernanceBucket"}', f'"{BUCKET}"')
+        return (
+            json.dumps(rule["EventPattern"])
+            .replace('{"Ref": "GovernanceBucket"}', f'"{BUCKET}"')
+            .replace('{"Ref": "ReconcileStateMachine"}', f'"{MACHINE}"')
+        )
 
     return {name for name, rule in RULES.items() if EventPattern.load(pattern(rule)).matches_event(given)}
 
@@ -65,6 +70,13 @@ DELIVERED = {
         written("policies/ml-cluster.yaml", kind="Object Deleted"),
         "PolicyDocumentRule",
     ),
+    **{
+        f"a run ended {status}": (
+            event("aws.states", "Step Functions Execution Status Change", status=status, stateMachineArn=MACHINE),
+            "RunEndedRule",
+        )
+        for status in ("FAILED", "TIMED_OUT", "ABORTED")
+    },
     "an operator asks": (event("taskgov.operator", "Reconcile Requested"), "OperatorRule"),
     "an instance stopped": (
         event("aws.ec2", "EC2 Instance State-change Notification", state="terminated"),
@@ -88,6 +100,12 @@ NOT_DELIVERED = {
     "a training job": event("aws.sagemaker", "SageMaker Training Job State Change"),
     "a report that was written": written("reports/ml-cluster/2026-11-20.html"),
     "a policy in another bucket": written("policies/ml-cluster.yaml", bucket="another"),
+    "a run that ended well": event(
+        "aws.states", "Step Functions Execution Status Change", status="SUCCEEDED", stateMachineArn=MACHINE
+    ),
+    "another machine's execution": event(
+        "aws.states", "Step Functions Execution Status Change", status="ABORTED", stateMachineArn=f"{MACHINE}-other"
+    ),
     "what taskgov itself tells": event("taskgov", "Run Ended"),
     "a group that could not launch an instance": event("aws.autoscaling", "EC2 Instance Launch Unsuccessful"),
     "a group that is about to terminate one": event("aws.autoscaling", "EC2 Instance-terminate Lifecycle Action"),

@@ -25,6 +25,7 @@ from taskgov_cli import (
     rollback,
     snapshots,
     status,
+    unlock,
     what_if,
 )
 from taskgov_cli.applying import command as applying
@@ -119,6 +120,7 @@ app.command()(approvals.reject)
 app.command()(rollback.rollback)
 app.command()(operate.reconcile)
 app.command()(operate.stop)
+app.command()(unlock.unlock)
 app.command()(history.history)
 app.command()(govern.govern)
 app.add_typer(leases.app, name="lease")

@@ -63,10 +63,24 @@ class Bus:
         bus: str = "default",
     ) -> str:
         """Put an event on a bus, whatever its source, and set off its deliveries; returns its id."""
-        event_id = str(uuid.uuid5(uuid.NAMESPACE_URL, f"event/{next(self._number)}"))
-        event = {
+        event = self._event(source, detail_type, detail, resources)
+        self.publish_event(event, bus)
+        return str(event["id"])
+
+    def publish_if_asked_for(
+        self, source: str, detail_type: str, detail: Mapping[str, Any], resources: Sequence[str]
+    ) -> None:
+        """Put an event on the default bus if a rule matches it: one that nobody asks for leaves no trace."""
+        event = {"source": source, "detail-type": detail_type, "detail": detail, "resources": list(resources)}
+        if any(_matches(rule, event) for rule in self._rules("default")):
+            self.publish(source, detail_type, detail, resources)
+
+    def _event(
+        self, source: str, detail_type: str, detail: Mapping[str, Any], resources: Sequence[str]
+    ) -> dict[str, Any]:
+        return {
             "version": "0",
-            "id": event_id,
+            "id": str(uuid.uuid5(uuid.NAMESPACE_URL, f"event/{next(self._number)}")),
             "detail-type": detail_type,
             "source": source,
             "account": self._place.account,
@@ -75,18 +89,12 @@ class Bus:
             "resources": list(resources),
             "detail": json.loads(json.dumps(detail)),
         }
-        self.publish_event(event, bus)
-        return event_id
 
     def publish_event(self, event: Mapping[str, Any], bus: str = "default") -> None:
         """Put a complete event on a bus (a sample file, or one that another bus passes on)."""
         self._timeline.add("event", f"{event['source']}: {event['detail-type']}", event=event, bus=bus)
         for rule in self._rules(bus):
-            if (
-                rule.state != "DISABLED"
-                and rule.event_pattern.get_pattern()
-                and rule.event_pattern.matches_event(event)
-            ):
+            if _matches(rule, event):
                 self.set_off(rule, event)
 
     def set_off(self, rule: Any, event: Mapping[str, Any]) -> None:
@@ -273,6 +281,11 @@ class _failing_as_delivery:  # noqa: N801 reads as a statement
         if isinstance(error, self._kind):
             code = error.response["Error"]["Code"]
             raise DeliveryError("NO_PERMISSIONS" if "AccessDenied" in code else code, str(error)) from error
+
+
+def _matches(rule: Any, event: Mapping[str, Any]) -> bool:
+    pattern = rule.event_pattern
+    return bool(rule.state != "DISABLED" and pattern.get_pattern() and pattern.matches_event(event))
 
 
 def _refused(code: str, message: str) -> dict[str, str]:

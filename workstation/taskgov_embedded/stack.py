@@ -25,6 +25,7 @@ from taskgov_embedded.clients import Clients
 from taskgov_embedded.clock import VirtualClock
 from taskgov_embedded.deployments import Deployments
 from taskgov_embedded.eks import Eks
+from taskgov_embedded.executions import Executions
 from taskgov_embedded.faults import Faults
 from taskgov_embedded.functions import Functions
 from taskgov_embedded.gateway import Gateway
@@ -115,6 +116,7 @@ class Stack:
             Deployments(self.account, self._runtime).move,
         )
         self.bus = Bus(self.account, self._functions.invoke_later)
+        self.executions = Executions(self.bus, self.clock, self.timeline)
         self._queues = Queues(self.account, self._runtime)
         self.schedules = Schedules(self.account, self.bus)
         self.sagemaker = SageMaker(self.account, self.bus)
@@ -161,6 +163,7 @@ class Stack:
             process.Process(),
             self._gateway,
             interpreter,
+            self.executions,
             self._queues,
             objects,
             MetricData(),

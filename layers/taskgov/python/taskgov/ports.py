@@ -172,8 +172,35 @@ class DocumentStore(Protocol):
         ...
 
 
+ENDED: Final = frozenset({"SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"})
+LOOKS_OLD_SECONDS: Final = 120
+"""A living run renews its lock more often than that: whoever has not is asked about."""
 LOCK_SECONDS: Final = 300
 """The lease of a cluster's lock. It is renewed before each write and in each wait, so a dead run blocks no longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """The lock of a cluster and its request for approval, as the table has them; None where there is nothing."""
+
+    owner: str | None = None
+    """The execution that holds it, or who wrote by hand."""
+    fencing_token: int = 0
+    expires: int | None = None
+    """Epoch seconds; runs may take it after that. A lock without an end counts as run out."""
+    asked_by: str | None = None
+    """The execution that waits for an approval; it holds no lock meanwhile."""
+    asked_until: int | None = None
+
+    def is_held(self, now: datetime) -> bool:
+        """Say whether the lease still runs."""
+        return self.owner is not None and self.expires is not None and self.expires > now.timestamp()
+
+    def looks_old(self, now: datetime) -> bool:
+        """Say whether its owner has not renewed it for longer than a living one does, or never said until when."""
+        if self.owner is None:
+            return False
+        return self.expires is None or self.expires - LOCK_SECONDS + LOOKS_OLD_SECONDS <= now.timestamp()
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +209,26 @@ class Dirty:
 
     generation: int
     locked: bool
+    lock: Lock = Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """What Step Functions says of an execution: `status` is RUNNING, SUCCEEDED, FAILED, TIMED_OUT, ABORTED, ..."""
+
+    arn: str
+    status: str
+    started_at: datetime
+
+    @property
+    def name(self) -> str:
+        """The name, which is the last part of the ARN."""
+        return self.arn.rpartition(":")[2]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended; one that was redriven runs again."""
+        return self.status in ENDED
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +265,25 @@ class StateStore(Protocol):
 
         One conditional write checks and extends. Raises LockLostError.
         """
+        ...
+
+    def lock_of(self, cluster_arn: str) -> Lock:
+        """Return who holds the cluster's lock, strongly consistent."""
+        ...
+
+    def end_lease(self, cluster_arn: str, lock: Lock) -> bool:
+        """Let the lease of this owner and token run out now; False when the lock is another's by now.
+
+        The owner stays on the item until a run takes the lock over, so that ending it again finds the same.
+        """
+        ...
+
+    def withdraw_request(self, cluster_arn: str, asked_by: str) -> bool:
+        """Let the request for approval of this execution end now; False when another one asks by now."""
+        ...
+
+    def last_run(self, cluster_arn: str) -> tuple[str, datetime] | None:
+        """Return the id and the end of the run whose record is the newest, or None."""
         ...
 
     def stamp(self, cluster_arn: str, on_unreadable: OnUnreadable | None = None) -> StateStamp | None:
@@ -313,6 +379,10 @@ class Workflow(Protocol):
 
     def start(self, cluster_arn: str, cause: Cause, name: str) -> bool:
         """Start a run; False when one of this name exists already. Raises ThrottledError, UpstreamError."""
+        ...
+
+    def execution(self, arn: str) -> Execution | None:
+        """Return what is known of an execution of `reconcile`; None when there is none of this ARN, or no more."""
         ...
 
 

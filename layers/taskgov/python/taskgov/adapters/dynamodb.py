@@ -16,7 +16,7 @@ from taskgov.adapters.errors import translated
 from taskgov.adapters.items import Item, in_form, read
 from taskgov.contracts.steps import Cause
 from taskgov.errors import ConflictError, GovernanceError, LockLostError, UpstreamError
-from taskgov.ports import LOCK_SECONDS, Dirty, OnUnreadable, RunRecord
+from taskgov.ports import LOCK_SECONDS, Dirty, Lock, OnUnreadable, RunRecord
 from taskgov.snapshot.identity import StateStamp
 from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, QuotaEdit, RefusedWrite
 
@@ -58,7 +58,41 @@ class Table:
                 ReturnValues="ALL_NEW",
             )
         item = answer["Attributes"]
-        return Dirty(_integer(item["generation"]), locked=_integer(item.get("lockExpires", 0)) > now.timestamp())
+        lock = _lock(item)
+        return Dirty(_integer(item["generation"]), locked=lock.is_held(now), lock=lock)
+
+    def lock_of(self, cluster_arn: str) -> Lock:
+        """Return who holds the lock."""
+        return _lock(self._item(_state(cluster_arn)))
+
+    def end_lease(self, cluster_arn: str, lock: Lock) -> bool:
+        """Let the lease run out, if it still is this owner's with this token."""
+        return self._update_if(
+            cluster_arn,
+            "SET lockExpires = :zero",
+            "lockOwner = :owner AND fencingToken = :token",
+            {":zero": 0, ":owner": lock.owner, ":token": lock.fencing_token},
+        )
+
+    def withdraw_request(self, cluster_arn: str, asked_by: str) -> bool:
+        """Let the request end, if it still is this execution's."""
+        return self._update_if(
+            cluster_arn, "SET askedUntil = :zero", "askedBy = :execution", {":zero": 0, ":execution": asked_by}
+        )
+
+    def _update_if(self, cluster_arn: str, update: str, condition: str, values: Mapping[str, Any]) -> bool:
+        """Change the state item on a condition; say whether it held."""
+        try:
+            with translated(f"change the lock of {cluster_arn}"):
+                self._table.update_item(
+                    Key=_state(cluster_arn),
+                    UpdateExpression=update,
+                    ConditionExpression=condition,
+                    ExpressionAttributeValues=values,
+                )
+        except ConflictError:
+            return False
+        return True
 
     def generation(self, cluster_arn: str) -> int:
         """Return the generation, strongly consistent."""
@@ -66,22 +100,14 @@ class Table:
 
     def hold_lock(self, cluster_arn: str, owner: str, fencing_token: int, now: datetime) -> None:
         """Check that the run still holds the lock with its token, and extend the lease, in one conditional write."""
-        try:
-            with translated(f"renew the lock of {cluster_arn}"):
-                self._table.update_item(
-                    Key=_state(cluster_arn),
-                    UpdateExpression="SET lockExpires = :expires",
-                    ConditionExpression="lockOwner = :me AND fencingToken = :token",
-                    ExpressionAttributeValues={
-                        ":me": owner,
-                        ":token": fencing_token,
-                        ":expires": int(now.timestamp()) + LOCK_SECONDS,
-                    },
-                )
-        except ConflictError as error:
-            raise LockLostError(
-                f"{owner} with token {fencing_token} no longer holds the lock of {cluster_arn}"
-            ) from error
+        held = self._update_if(
+            cluster_arn,
+            "SET lockExpires = :expires",
+            "lockOwner = :me AND fencingToken = :token",
+            {":me": owner, ":token": fencing_token, ":expires": int(now.timestamp()) + LOCK_SECONDS},
+        )
+        if not held:
+            raise LockLostError(f"{owner} with token {fencing_token} no longer holds the lock of {cluster_arn}")
 
     def stamp(self, cluster_arn: str, on_unreadable: OnUnreadable | None = None) -> StateStamp | None:
         """Return the identity of the cluster's records, strongly consistent."""
@@ -212,6 +238,17 @@ class Table:
             }
         )
 
+    def last_run(self, cluster_arn: str) -> tuple[str, datetime] | None:
+        """Return the newest record's run and its end."""
+        condition = Key("pk").eq(f"CLUSTER#{cluster_arn}") & Key("sk").begins_with("RUN#")
+        with translated(f"read the last run of {cluster_arn}"):
+            items = self._table.query(
+                KeyConditionExpression=condition, ScanIndexForward=False, Limit=1, ConsistentRead=True
+            )["Items"]
+        if not items:
+            return None
+        return str(items[0]["sk"]).split("#", 2)[2], _moment(items[0]["endedAt"])
+
     def count_once(self, cluster_arn: str, identity: str, now: datetime, *, by: str | None = None) -> bool:
         """Return True the first time an identity is seen, and whenever the same `by` asks again."""
         try:
@@ -281,6 +318,19 @@ def _lineage(cluster_arn: str) -> dict[str, str]:
     return {"pk": f"CLUSTER#{cluster_arn}", "sk": "LINEAGE"}
 
 
+def _lock(item: Mapping[str, Any]) -> Lock:
+    def number(name: str) -> int | None:
+        return _integer(item[name]) if name in item else None
+
+    return Lock(
+        owner=item.get("lockOwner"),
+        fencing_token=number("fencingToken") or 0,
+        expires=number("lockExpires"),
+        asked_by=item.get("askedBy"),
+        asked_until=number("askedUntil"),
+    )
+
+
 def _integer(value: object) -> int:
     try:
         return int(str(value))
@@ -302,10 +352,4 @@ def _record(form: TypeAdapter[Record]) -> Callable[[Item], Record]:
 
 
 def _edit(item: Mapping[str, Any]) -> QuotaEdit:
-    """Read who edited a quota; what cannot be read of it is unknown. It only words what the quotas show themselves."""
-    by, name = (str(item.get(key) or "unknown") for key in ("by", "eventName"))
-    try:
-        at = _moment(item.get("at"))
-    except (ValueError, OverflowError):
-        at = datetime.fromtimestamp(0, UTC)
-    return QuotaEdit(item["sk"].removeprefix("EDIT#"), by, at, name)
+    return QuotaEdit(item["sk"].removeprefix("EDIT#"), str(item["by"]), _moment(item["at"]), str(item["eventName"]))

@@ -1,11 +1,13 @@
-"""Starting the `reconcile` state machine."""
+"""Starting the `reconcile` state machine, and asking what became of a run."""
 
+from datetime import UTC
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
 from taskgov.adapters.errors import translated
 from taskgov.contracts.steps import Cause, ReconcileInput
+from taskgov.ports import Execution
 
 if TYPE_CHECKING:
     from mypy_boto3_stepfunctions import SFNClient
@@ -31,3 +33,16 @@ class StateMachine:
                     return False
                 raise
         return True
+
+    def execution(self, arn: str) -> Execution | None:
+        """Describe an execution, without its data: what it was started with may be encrypted."""
+        if not arn.startswith(f"{self._arn.replace(':stateMachine:', ':execution:')}:"):
+            return None  # somebody who writes by hand, or another machine
+        with translated(f"describe {arn}"):
+            try:
+                found = self._client.describe_execution(executionArn=arn, includedData="METADATA_ONLY")
+            except ClientError as error:
+                if error.response["Error"]["Code"] == "ExecutionDoesNotExist":
+                    return None
+                raise
+        return Execution(arn, found["status"], found["startDate"].astimezone(UTC))

@@ -4,6 +4,7 @@
 missing, new, or of another form than documented: an event is a hint, and the world is read anew anyway.
 """
 
+import json
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any
@@ -165,6 +166,25 @@ class ObjectKey(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     key: str = Field(min_length=1)
+
+
+class ExecutionStatus(BaseModel):
+    """`Step Functions Execution Status Change`; the input is left out when it is large or encrypted."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel)
+
+    execution_arn: str = Field(pattern=r"^arn:aws[a-z-]*:states:[^:]+:[0-9]{12}:execution:[^:]+:[^:]+$")
+    status: str
+    input: OptionalText = None
+
+    def cluster_arn(self) -> str | None:
+        """Return the cluster that the input names, if there is an input that does."""
+        try:
+            given = json.loads(self.input or "")
+        except ValueError:
+            return None
+        arn = given.get("clusterArn") if isinstance(given, dict) else None
+        return arn if isinstance(arn, str) else None
 
 
 class OperatorRequest(BaseModel):

@@ -15,6 +15,7 @@ from taskgov.contracts.event_models import (
     ClusterEvent,
     ClusterState,
     Envelope,
+    ExecutionStatus,
     NodeHealth,
     OperatorRequest,
     StoredObject,
@@ -37,6 +38,8 @@ class Subject:
     compute_quota_id: str | None = None
     scheduler_config_id: str | None = None
     everything: bool = False
+    execution_arn: str | None = None
+    """The execution that ended; `cluster_arn` beside it when its input names one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +179,12 @@ def _operator_request(envelope: Envelope) -> Hint:
     return Hint(subject, _cause(envelope, what=envelope.detail_type, by=detail.by))
 
 
+def _execution_ended(envelope: Envelope) -> Hint:
+    detail = _read_detail(ExecutionStatus, envelope, envelope.detail)
+    subject = Subject(cluster_arn=detail.cluster_arn(), execution_arn=detail.execution_arn)
+    return Hint(subject, _cause(envelope, what=f"{detail.execution_arn.rpartition(':')[2]} ended {detail.status}"))
+
+
 def _resync(envelope: Envelope) -> Hint:
     return Hint(Subject(everything=True), _cause(envelope, what=envelope.detail_type))
 
@@ -196,6 +205,7 @@ _READERS: Final[Mapping[tuple[str, str], Callable[[Envelope], Hint | Ignored]]] 
     ("aws.autoscaling", "EC2 Instance Terminate Unsuccessful"): _plain_eks,
     ("aws.autoscaling", "EC2 Instance-launch Lifecycle Action"): _plain_eks,
     ("aws.autoscaling", "EC2 Instance-terminate Lifecycle Action"): _plain_eks,
+    ("aws.states", "Step Functions Execution Status Change"): _execution_ended,
     ("taskgov.operator", "Reconcile Requested"): _operator_request,
     ("taskgov.schedule", "Resync Due"): _resync,
     ("taskgov.schedule", "Recheck Due"): _operator_request,

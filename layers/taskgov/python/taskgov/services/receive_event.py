@@ -13,6 +13,7 @@ from taskgov.contracts.events import Hint, Ignored, Subject, parse_event
 from taskgov.contracts.steps import Cause
 from taskgov.errors import NotFoundError
 from taskgov.ports import Clock, HyperPodApi, StateStore, Workflow
+from taskgov.services.ended_owner import EndedOwner
 from taskgov.snapshot.model import QuotaEdit
 
 NAME_LIMIT = 80
@@ -55,11 +56,31 @@ class ReceiveEvent:
             case Ignored() as ignored:
                 return ignored
             case Hint() as hint:
+                if hint.subject.execution_arn:
+                    return self._ended(hint, hint.subject.execution_arn)
                 clusters = self._clusters(hint.subject)
                 if not clusters:
                     return Ignored(f"{hint.subject} belongs to no cluster that is known")
                 self._remember_edit(hint, clusters)
                 return Hinted(hint, clusters)
+
+    def _ended(self, hint: Hint, execution_arn: str) -> Hinted | Ignored:
+        """Clear up after an execution that ended: a run follows where it held the lock or had asked for an approval.
+
+        Its cluster is in its input; without one, every cluster is looked at. Raises ThrottledError, UpstreamError.
+        """
+        execution = self.workflow.execution(execution_arn)
+        if execution is None or not execution.is_over:
+            return Ignored(f"{execution_arn} is no execution of a run, or runs again")
+        named = hint.subject.cluster_arn
+        for cluster_arn in (named,) if named else self.hyperpod.clusters():
+            if self._owners.of_execution(cluster_arn, execution, hint.cause):
+                return Hinted(hint, (cluster_arn,))
+        return Ignored(f"{execution_arn} ended {execution.status}, and held no lock")
+
+    @property
+    def _owners(self) -> EndedOwner:
+        return EndedOwner(self.hyperpod, self.state, self.workflow, self.clock)
 
     def _clusters(self, subject: Subject) -> tuple[str, ...]:
         """Return the ARNs of the clusters that an event concerns; none when it names one that is not there."""
@@ -132,7 +153,7 @@ class ReceiveEvent:
     def _mark(self, cluster_arn: str, hint: Hint) -> int:
         name = hint.subject.cluster_name or cluster_arn.rsplit("/", 1)[-1]
         dirty = self.state.mark_dirty(cluster_arn, name, hint.cause, self.clock.now())
-        if dirty.locked:
+        if not self._owners.of_hint(cluster_arn, dirty.lock, hint.cause):
             return 0
         return int(self.workflow.start(cluster_arn, hint.cause, execution_name(name, dirty.generation, hint.cause)))
 

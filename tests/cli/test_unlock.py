@@ -1,0 +1,70 @@
+"""`taskgov unlock`: who holds a lock, and how it is freed."""
+
+from collections.abc import Iterator
+
+import boto3
+import pytest
+
+from taskgov_embedded.walkthrough.world import World
+from tests.support.forked import in_a_fork
+from tests.support.operating import APPLIED, a_run_with_the_lock, data, opened, played, state, taskgov
+
+
+@pytest.fixture(scope="module")
+def applied() -> Iterator[World]:
+    with opened(*APPLIED[:2]) as world:
+        yield played(world)
+
+
+@in_a_fork
+def test_a_lock_that_nobody_holds_is_said_to_be_free(applied: World) -> None:
+    result = taskgov("unlock", "ml-cluster")
+    assert (result.exit_code, result.stdout.strip()) == (0, "Nobody holds the lock of ml-cluster.")
+    assert data("unlock", applied.cluster_arn)["owner"] is None
+
+
+@in_a_fork
+def test_without_yes_the_holder_is_shown_and_keeps_the_lock(applied: World) -> None:
+    with a_run_with_the_lock(applied):
+        result = taskgov("unlock", "ml-cluster")
+        assert "The lock of ml-cluster is held by a run, until 2026-11-20T" in result.stdout
+        assert "Nothing was changed" in result.stdout
+        assert state(applied)["lockOwner"] == "a run"
+
+
+@in_a_fork
+def test_freeing_needs_a_reason(applied: World) -> None:
+    with a_run_with_the_lock(applied):
+        result = taskgov("unlock", "ml-cluster", "--yes")
+        assert (result.exit_code, state(applied)["lockOwner"]) == (1, "a run")
+        assert "--yes needs --reason TEXT" in result.stderr
+
+
+@in_a_fork
+def test_a_lock_that_is_freed_is_on_record_with_who_and_why_and_a_run_follows(applied: World) -> None:
+    with a_run_with_the_lock(applied):
+        answer = data("unlock", "ml-cluster", "--yes", "--reason", "its execution was deleted")
+        assert (answer["owner"], answer["freed"]) == ("a run", True)
+        assert "lockOwner" not in state(applied)
+        applied.stack.run_until_quiet(300)
+    unlocked, after = data("history", "ml-cluster")[1::-1]
+    assert unlocked["outcome"] == "unlocked"
+    assert unlocked["cause"]["by"] == "arn:aws:iam::111122223333:user/operator"
+    assert unlocked["cause"]["what"] == "lock of a run freed by hand: its execution was deleted"
+    assert after["outcome"] == "nothing-to-do"
+
+
+@in_a_fork
+def test_the_execution_that_holds_the_lock_is_shown_with_its_status(applied: World) -> None:
+    machine = applied.stack.outputs["ReconcileStateMachineArn"]
+    started = boto3.client("stepfunctions").list_executions(stateMachineArn=machine)["executions"][0]
+    table = boto3.resource("dynamodb").Table(applied.stack.outputs["TableName"])
+    table.update_item(
+        Key={"pk": f"CLUSTER#{applied.cluster_arn}", "sk": "STATE"},
+        UpdateExpression="SET lockOwner = :o",
+        ExpressionAttributeValues={":o": started["executionArn"]},
+    )
+    shown = data("unlock", "ml-cluster")
+    assert (shown["execution"], shown["until"]) == ("SUCCEEDED", None)
+    assert data("unlock", "ml-cluster", "--yes", "--reason", "no end")["freed"]
+    assert "lockOwner" not in state(applied)

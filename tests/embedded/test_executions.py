@@ -1,0 +1,138 @@
+"""How executions end: stopped, timed out, and with which event."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from taskgov_embedded.executions import DETAIL_TYPE, SOURCE
+
+if TYPE_CHECKING:
+    from taskgov_embedded.stack import Stack
+
+WAITS = {"Wait": {"Type": "Wait", "Seconds": 3600, "End": True}}
+FAILS = {"Fail": {"Type": "Fail", "Error": "Broken", "Cause": "for the test"}}
+PASSES = {"Pass": {"Type": "Pass", "Output": {"fine": True}, "End": True}}
+
+
+def asks(queue_url: str) -> dict[str, Any]:
+    arguments = {"QueueUrl": queue_url, "MessageBody": {"token": "{% $states.context.Task.Token %}"}}
+    resource = "arn:aws:states:::sqs:sendMessage.waitForTaskToken"
+    return {"Ask": {"Type": "Task", "Resource": resource, "Arguments": arguments, "End": True}}
+
+
+def start(stack: Stack, states: dict[str, Any], *, timeout: int | None = None) -> str:
+    """Start a machine and let a minute pass; every change of status of an execution goes to a queue."""
+    client = stack.client("stepfunctions")
+    definition: dict[str, Any] = {"QueryLanguage": "JSONata", "StartAt": next(iter(states)), "States": states}
+    if timeout is not None:
+        definition["TimeoutSeconds"] = timeout
+    role = stack.resolved("Machine").properties["RoleArn"]
+    made = client.create_state_machine(name="m", definition=json.dumps(definition), roleArn=role)
+    events = stack.client("events")
+    events.put_rule(Name="ends", EventPattern=json.dumps({"source": [SOURCE]}), State="ENABLED")
+    arn: str = client.start_execution(stateMachineArn=made["stateMachineArn"], name="e", input='{"a": 1}')[
+        "executionArn"
+    ]
+    stack.advance(60, schedules=[])
+    return arn
+
+
+def stop(stack: Stack, arn: str) -> None:
+    stack.client("stepfunctions").stop_execution(executionArn=arn, error="Stopped", cause="by hand")
+
+
+def described(stack: Stack, arn: str) -> dict[str, Any]:
+    found: dict[str, Any] = stack.client("stepfunctions").describe_execution(executionArn=arn)
+    return found
+
+
+def events(stack: Stack) -> list[dict[str, Any]]:
+    found = [moment.detail["event"] for moment in stack.timeline.of("event")]
+    return [event for event in found if (event["source"], event["detail-type"]) == (SOURCE, DETAIL_TYPE)]
+
+
+def test_an_execution_that_is_stopped_is_aborted_at_once_and_its_event_says_so(stack: Stack) -> None:
+    arn = start(stack, WAITS)
+    before = int(stack.clock.now.timestamp() * 1000)
+    stop(stack, arn)
+    found = described(stack, arn)
+    assert (found["status"], found["error"], found["cause"]) == ("ABORTED", "Stopped", "by hand")
+    (event,) = events(stack)
+    assert event["resources"] == [arn]
+    assert event["detail"] == {
+        "executionArn": arn,
+        "stateMachineArn": arn.replace(":execution:", ":stateMachine:").removesuffix(":e"),
+        "name": "e",
+        "status": "ABORTED",
+        "startDate": before - 60_000,
+        "stopDate": before,
+        "redriveCount": 0,
+        "redriveDate": None,
+        "input": '{"a": 1}',
+        "inputDetails": {"included": True},
+        "output": None,
+        "outputDetails": None,
+        "error": "Stopped",
+        "cause": "by hand",
+    }
+
+
+def test_what_is_stopped_enters_no_further_state_and_ends_once(stack: Stack) -> None:
+    states = {"Wait": {"Type": "Wait", "Seconds": 100, "Next": "After"}, "After": {"Type": "Pass", "End": True}}
+    arn = start(stack, states)
+    stop(stack, arn)
+    stop(stack, arn)
+    stack.run_until_quiet()
+    assert described(stack, arn)["status"] == "ABORTED"
+    assert [moment.what for moment in stack.timeline.of("state")] == ["Wait"]
+    assert len(events(stack)) == 1
+
+
+@pytest.mark.parametrize("answer", ["success", "failure", "heartbeat"])
+def test_the_token_of_a_stopped_execution_is_refused(stack: Stack, answer: str) -> None:
+    arn = start(stack, asks(stack.physical("Approvals")))
+    token = token_in(stack, arn)
+    client = stack.client("stepfunctions")
+    assert described(stack, arn)["status"] == "RUNNING"
+    stop(stack, arn)
+    assert described(stack, arn)["status"] == "ABORTED"
+    more = {"success": {"output": "{}"}, "failure": {"error": "No"}, "heartbeat": {}}[answer]
+    with pytest.raises(ClientError, match="TaskTimedOut"):
+        getattr(client, f"send_task_{answer}")(taskToken=token, **more)
+    with pytest.raises(ClientError, match="InvalidToken"):
+        client.send_task_success(taskToken="never given", output="{}")
+
+
+def token_in(stack: Stack, arn: str) -> str:
+    history = stack.client("stepfunctions").get_execution_history(executionArn=arn)["events"]
+    scheduled = next(event["taskScheduledEventDetails"] for event in history if event["type"] == "TaskScheduled")
+    token: str = json.loads(scheduled["parameters"])["MessageBody"]["token"]
+    return token
+
+
+def test_an_execution_times_out_by_the_time_of_its_machine(stack: Stack) -> None:
+    arn = start(stack, WAITS, timeout=30)
+    assert described(stack, arn)["status"] == "TIMED_OUT"
+    (event,) = events(stack)
+    assert event["detail"]["status"] == "TIMED_OUT"
+    assert event["detail"]["stopDate"] - event["detail"]["startDate"] == 30_000
+
+
+@pytest.mark.parametrize(("states", "status"), [(FAILS, "FAILED"), (PASSES, "SUCCEEDED")])
+def test_every_end_of_an_execution_has_its_event(stack: Stack, states: dict[str, Any], status: str) -> None:
+    start(stack, states)
+    (event,) = events(stack)
+    detail = event["detail"]
+    assert (detail["status"], detail["error"]) == (status, "Broken" if status == "FAILED" else None)
+    assert (detail["output"] is None) == (status == "FAILED")
+
+
+def test_an_event_without_its_data_says_that_it_has_none(stack: Stack) -> None:
+    stack.executions.includes_data = False
+    start(stack, FAILS)
+    (event,) = events(stack)
+    assert (event["detail"]["input"], event["detail"]["inputDetails"]) == (None, {"included": False})

@@ -1,0 +1,154 @@
+"""A run that is stopped, at whatever state: its lock is freed, its record closed, and the next run repairs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+
+from tests.support.operating import AFTER, APPLIED, ASKS, DOCUMENT, counts, data, opened, played, state, waiting
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from taskgov_embedded.walkthrough.world import World
+
+SOON = 180
+"""Seconds from the event to the next run, at most."""
+LEASE = 300
+
+
+@pytest.fixture
+def governed() -> Iterator[World]:
+    with opened(*APPLIED[:2]) as world:
+        yield played(world)
+
+
+def change(world: World) -> None:
+    """Put the document into force that moves an instance, without waiting for the run."""
+    client, bucket = boto3.client("s3"), world.stack.outputs["BucketName"]
+    text = client.get_object(Bucket=bucket, Key="policies/ml-cluster.yaml")["Body"].read().decode()
+    client.put_object(Bucket=bucket, Key="policies/ml-cluster.yaml", Body=text.replace("Count: 2", "Count: 1").encode())
+
+
+def stop_at(world: World, name: str) -> str:
+    """Stop the next run when it comes to this state; return its ARN."""
+    stopped: list[str] = []
+    own_add = world.stack.timeline.add
+
+    def add(kind: Any, what: str, **detail: Any) -> None:
+        own_add(kind, what, **detail)
+        if (kind, what) == ("state", name) and not stopped:
+            stopped.append(str(detail["execution"]))
+            world.stack.client("stepfunctions").stop_execution(executionArn=stopped[0])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(world.stack.timeline, "add", add)
+        while not stopped:
+            world.stack.advance(1, schedules=[])
+    return stopped[0]
+
+
+def seconds_to_the_next_run(world: World, limit: int) -> int:
+    seen = len(world.stack.timeline)
+    for second in range(1, limit + 1):
+        world.stack.advance(1, schedules=[])
+        if any(one.kind == "state" and one.what == "Read snapshot" for one in world.stack.timeline.since(seen)):
+            return second
+    raise AssertionError(f"no run within {limit} s")
+
+
+def outcomes() -> list[tuple[str, int]]:
+    return [(run["outcome"], run["applied"]) for run in data("history", "ml-cluster")]
+
+
+@pytest.mark.parametrize(
+    ("where", "written"), [("Read snapshot", 0), ("Plan quotas", 0), ("Wait to settle", 1), ("Publish usage", 2)]
+)
+@pytest.mark.parametrize("with_input", [True, False], ids=["with its input", "without"])
+def test_a_run_that_is_stopped_is_followed_by_one_that_repairs(
+    governed: World, where: str, written: int, *, with_input: bool
+) -> None:
+    if not with_input and where != "Wait to settle":
+        pytest.skip("one state will do")
+    governed.stack.executions.includes_data = with_input
+    change(governed)
+    arn = stop_at(governed, where)
+    assert seconds_to_the_next_run(governed, SOON) <= SOON
+    governed.stack.run_until_quiet()
+    assert counts(governed) == AFTER
+    assert "lockOwner" not in state(governed)
+    (closed,) = [run for run in data("history", "ml-cluster") if run["outcome"] == "stopped"]
+    assert closed["applied"] == written
+    assert f"the execution {arn.rpartition(':')[2]} ended ABORTED" in closed["error"]
+    assert ("team-a at version 2" in closed["error"]) == (written > 0)
+    assert sum(applied for _, applied in outcomes()) == 4  # the first run's two, and these two
+
+
+def test_without_the_event_a_hint_frees_the_lock_of_a_run_that_is_over(governed: World) -> None:
+    governed.stack.executions.sends_events = False
+    change(governed)
+    stop_at(governed, "Wait to settle")
+    governed.stack.advance(130, schedules=[])
+    assert data("reconcile", "ml-cluster")["clusterArn"] == governed.cluster_arn
+    assert seconds_to_the_next_run(governed, SOON) < LEASE
+    governed.stack.run_until_quiet()
+    assert counts(governed) == AFTER
+    assert [outcome for outcome, _ in outcomes()].count("stopped") == 1
+
+
+def test_without_event_and_hint_the_resync_after_the_lease_starts_the_next_run(governed: World) -> None:
+    governed.stack.executions.sends_events = False
+    change(governed)
+    stop_at(governed, "Wait to settle")
+    left = int(state(governed)["lockExpires"]) - governed.clock.now.timestamp()
+    assert 0 < left <= LEASE
+    governed.stack.advance(left, schedules=[])
+    governed.stack.fire("ResyncAllSchedule")
+    assert seconds_to_the_next_run(governed, SOON) <= SOON
+    governed.stack.run_until_quiet()
+    assert counts(governed) == AFTER
+    assert "lockOwner" not in state(governed)
+
+
+def test_a_lock_without_an_end_is_freed_at_the_next_hint(governed: World) -> None:
+    """Half an item, of whatever cause: before, executions succeeded without doing anything."""
+    table = boto3.resource("dynamodb").Table(governed.stack.outputs["TableName"])
+    key = {"pk": f"CLUSTER#{governed.cluster_arn}", "sk": "STATE"}
+    table.update_item(Key=key, UpdateExpression="SET lockOwner = :o", ExpressionAttributeValues={":o": "nobody"})
+    change(governed)
+    governed.stack.run_until_quiet(300)
+    assert counts(governed) == AFTER
+
+
+def test_a_living_run_keeps_its_lock_whatever_is_hinted(governed: World) -> None:
+    change(governed)
+    seen = len(governed.stack.timeline)
+    for _ in range(20):
+        data("reconcile", "ml-cluster")
+        governed.stack.advance(10, schedules=[])
+    runs = [one for one in governed.stack.timeline.since(seen) if one.kind == "execution" and "ABORTED" in one.what]
+    governed.stack.run_until_quiet()
+    assert (runs, counts(governed)) == ([], AFTER)
+    assert "stopped" not in [outcome for outcome, _ in outcomes()]
+
+
+def asked(world: World) -> list[Any]:
+    return [moment for moment in world.stack.timeline.of("state") if moment.what == "Ask for approval"]
+
+
+@pytest.mark.parametrize("event", [True, False], ids=["by the event", "by a hint"])
+def test_a_run_that_is_stopped_while_it_waits_for_approval_is_asked_again(*, event: bool) -> None:
+    with opened({"policy": DOCUMENT | ASKS}, {"waitMinutes": 2}) as world:
+        played(world)
+        world.stack.executions.sends_events = event
+        (first,) = waiting(world)
+        boto3.client("stepfunctions").stop_execution(executionArn=first["executionArn"])
+        if not event:
+            data("reconcile", "ml-cluster")
+        world.stack.advance(SOON, schedules=[])
+        assert len(asked(world)) == 2
+        (again,) = [item for item in waiting(world) if item["taskToken"] != first["taskToken"]]
+        assert again["executionArn"] != first["executionArn"]
+        assert state(world)["askedBy"] == again["executionArn"]

@@ -1,0 +1,125 @@
+"""`taskgov unlock`: show who holds the lock of a cluster, and free it, with a reason on record.
+
+Shown only, unless `--yes` is given. Freed is what was shown and nothing else: owner, token and end are the condition.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import boto3
+import typer
+
+from taskgov.adapters.clock import SystemClock
+from taskgov.adapters.errors import translated
+from taskgov.adapters.stepfunctions import StateMachine
+from taskgov.bootstrap.aws import CONFIG
+from taskgov.contracts.steps import Cause
+from taskgov.errors import ConflictError
+from taskgov.ports import RunRecord
+from taskgov_cli.deployed import DEFAULT_STACK, AsJson, Cluster, RefusedError, StackName, caller, deployed, told
+from taskgov_cli.operate import request_run
+from taskgov_cli.output import console, print_json
+
+if TYPE_CHECKING:
+    from taskgov.ports import Execution, Lock
+    from taskgov_cli.deployed import Deployed
+
+
+def unlock(
+    cluster: Cluster,
+    stack: StackName = DEFAULT_STACK,
+    reason: Annotated[str, typer.Option("--reason", help="Why, for the record; needed with --yes.")] = "",
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="Free it; without, it is only shown.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show who holds a cluster's lock; free it with --yes. A run that still works stops before its next write.
+
+    Example: taskgov unlock ml-cluster --yes --reason "its execution was deleted"
+    """
+    with told():
+        if yes and not reason.strip():
+            raise RefusedError("--yes needs --reason TEXT: why the lock is freed goes on record")
+        place = deployed(stack)
+        arn = place.arn_of(cluster)
+        lock = place.state.lock_of(arn)
+        execution = _execution(lock)
+        if yes and lock.owner is not None:
+            me = caller()
+            _free(place, arn, lock)
+            _record(place, arn, lock, me, reason)
+            request_run(place, arn, me)
+    freed = yes and lock.owner is not None
+    if as_json:
+        print_json(_as_data(arn, lock, execution, freed=freed))
+    else:
+        for line in _lines(cluster, lock, execution, freed=freed):
+            console().print(line, markup=False, soft_wrap=True)
+
+
+def _execution(lock: Lock) -> Execution | None:
+    """Ask Step Functions about the owner, if it is an execution. Raises GovernanceError."""
+    if lock.owner is None or ":execution:" not in lock.owner:
+        return None
+    machine = lock.owner.replace(":execution:", ":stateMachine:").rpartition(":")[0]
+    return StateMachine(boto3.client("stepfunctions", config=CONFIG), machine).execution(lock.owner)
+
+
+def _free(place: Deployed, arn: str, lock: Lock) -> None:
+    """Free the lock as it was shown. Raises RefusedError when it changed since, GovernanceError."""
+    shown = {":owner": lock.owner, ":token": lock.fencing_token}
+    until = "attribute_not_exists(lockExpires)" if lock.expires is None else "lockExpires = :expires"
+    try:
+        with translated(f"free the lock of {arn}"):
+            place.table.update_item(
+                Key={"pk": f"CLUSTER#{arn}", "sk": "STATE"},
+                UpdateExpression="REMOVE lockOwner, lockExpires",
+                ConditionExpression=f"lockOwner = :owner AND (fencingToken = :token OR :token = :none) AND {until}",
+                ExpressionAttributeValues={
+                    **shown,
+                    ":none": 0,
+                    **({} if lock.expires is None else {":expires": lock.expires}),
+                },
+            )
+    except ConflictError as error:
+        raise RefusedError(f"the lock of {arn} changed meanwhile: its owner renewed it or another took it") from error
+
+
+def _record(place: Deployed, arn: str, lock: Lock, by: str, reason: str) -> None:
+    now = SystemClock().now()
+    run_id = f"unlock-{lock.fencing_token}"
+    what = f"lock of {lock.owner} freed by hand: {reason}"
+    cause = Cause(event_id=run_id, source="taskgov.operator", detail_type="Unlock", at=now, by=by, what=what[:400])
+    place.state.record_run(RunRecord(arn, run_id, now, now, "unlocked", cause, None, None, 0, None))
+
+
+def _as_data(arn: str, lock: Lock, execution: Execution | None, *, freed: bool) -> dict[str, Any]:
+    return {
+        "clusterArn": arn,
+        "owner": lock.owner,
+        "fencingToken": lock.fencing_token,
+        "until": _moment(lock.expires),
+        "execution": None if execution is None else execution.status,
+        "since": None if execution is None else execution.started_at.isoformat(),
+        "freed": freed,
+    }
+
+
+def _lines(cluster: str, lock: Lock, execution: Execution | None, *, freed: bool) -> list[str]:
+    if lock.owner is None:
+        return [f"Nobody holds the lock of {cluster}."]
+    until = "without an end" if lock.expires is None else f"until {_moment(lock.expires)}"
+    lines = [f"The lock of {cluster} is held by {lock.owner}, {until}, with token {lock.fencing_token}."]
+    if execution is not None:
+        lines.append(f"That execution began {execution.started_at.isoformat()} and is {execution.status}.")
+    if freed:
+        lines.append(f"It is free now, and a run was asked for: taskgov history {cluster}")
+    else:
+        lines.append(f'Nothing was changed. To free it: taskgov unlock {cluster} --yes --reason "..."')
+    return lines
+
+
+def _moment(seconds: int | None) -> str | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat()
