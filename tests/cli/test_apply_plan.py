@@ -52,7 +52,7 @@ def test_a_snapshot_file_is_planned_on_and_never_applied_to(planned: World, plan
     assert (by_id.exit_code, "not to a snapshot file" in by_id.stderr) == (1, True)
 
 
-def test_a_plan_whose_second_write_fails_is_taken_back(planned: World, plan: str) -> None:
+def test_a_plan_whose_second_write_is_refused_stands_as_far_as_it_went_and_says_so(planned: World, plan: str) -> None:
     seen: list[str] = []
 
     def second(params: Mapping[str, Any]) -> bool:
@@ -62,10 +62,14 @@ def test_a_plan_whose_second_write_fails_is_taken_back(planned: World, plan: str
     full = "ResourceLimitExceeded"
     planned.stack.faults.fail("sagemaker", "CreateComputeQuota", code=full, message="no more quotas", when=second)
     answer = data("apply", plan, "--yes")
-    assert (answer["ended"]["outcome"], planned.quotas()) == ("rolled-back", {})
+    assert (answer["ended"]["outcome"], len(planned.quotas())) == ("unfinished", 1)
+    assert "(limit-reached)" in answer["ended"]["error"]
     assert "no more quotas" in answer["ended"]["error"]
     last = data("history", "ml-cluster")[0]
-    assert (last["outcome"], last["planId"], answer["ended"]["plan_id"]) == ("rolled-back", plan, plan)
+    assert (last["outcome"], last["planId"], answer["ended"]["plan_id"]) == ("unfinished", plan, plan)
+    assert last["applied"] == 1
+    assert data("rollback", plan, "--yes")["written"] == 1
+    assert planned.quotas() == {}
 
 
 def test_a_plan_has_one_id_wherever_it_is_shown(planned: World, plan: str, tmp_path: Path) -> None:

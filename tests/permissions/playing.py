@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from taskgov.allocation.codec import plan_to_json
+from taskgov.allocation.plan import ChangeKind, Reason
 from taskgov_embedded import access, iam
 from taskgov_embedded.walkthrough.actions import Actor
 from taskgov_embedded.walkthrough.chapter import Chapter
@@ -16,6 +19,7 @@ from taskgov_embedded.walkthrough.model import Action, all_files, load
 from taskgov_embedded.walkthrough.player import Player
 from taskgov_embedded.walkthrough.world import World
 from tests.deployment.releases import older_release
+from tests.support.plans import creation, deletion, plan_of, policy, policy_change
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -106,11 +110,10 @@ def recording(recorded: Recorded, world: World, where: str) -> Iterator[World]:
 
 
 def play_beside(recorded: Recorded) -> None:
-    """Do what no walkthrough does: take changes back, forget owners, fail to publish and to tell, look again twice."""
+    """Do what no walkthrough does: mend what failed, forget owners, fail to publish and to tell, look again twice."""
     lease = load(next(file for file in all_files() if "lease" in file.stem))
     with recording(recorded, World(lease), ROOM) as world:
         next(Player(lease, world).play())
-        _take_back_all_plans(world)
         actor = Actor(world)
         _do(actor, {"reconcile": True})
         _do(actor, {"reconcile": True})
@@ -119,13 +122,13 @@ def play_beside(recorded: Recorded) -> None:
             _do(actor, {"policy": document | _changed(number)})
             _do(actor, {"waitMinutes": 2})
         _change_by_hand_what_nobody_remembers(world)
-        _take_back_all_plans(world)
         world.stack.fire("ResyncAllSchedule")
         world.stack.run_until_quiet()
         _lose_the_identity_of_the_table(world)
         _leave_a_lock(world)
         _fail_to_publish(world)
-        _block_the_way_back(world, document)
+        _settle_as_failed(world, document)
+        _mend_what_failed(world)
         _fail_to_tell(world)
         _fail_to_audit(world)
         _deploy_another_release(world)
@@ -185,15 +188,36 @@ def _change_by_hand_what_nobody_remembers(world: World) -> None:
     world.stack.run_until_quiet()
 
 
-def _take_back_all_plans(world: World) -> None:
-    """Restore what each plan changed, the latest first, as a run does after a failure."""
+def _mend_what_failed(world: World) -> None:
+    """Delete a quota and the cluster policy that failed, as plans do; let a write be refused, and then be made."""
     _set_lock(world, expires=4102444800)
-    plans = [one.value for one in world.stack.results if one.function == "PlanQuotasFunction"]
-    for plan in reversed(plans):
-        for index in reversed(range(plan["changeCount"])):
-            request = {"clusterArn": world.cluster_arn, "plan": plan["plan"], "index": index, "direction": "restore"}
-            world.stack.invoke("ApplyChangeFunction", request | {"lockOwner": OWNER, "fencingToken": TOKEN})
-            world.stack.run_until_quiet()
+    person = world.stack.client("sagemaker", person="ana")
+    quota, config = world.quota_named("team-a"), world.scheduler_config()
+    for kind, one in (("ComputeQuota", quota), ("ClusterSchedulerConfig", config)):
+        world.stack.sagemaker.governance.fail_next(f"Delete{kind}", "in use")
+        getattr(person, "delete_compute_quota" if kind == "ComputeQuota" else "delete_cluster_scheduler_config")(
+            **{f"{kind}Id": one[f"{kind}Id"]}
+        )
+    world.stack.run_until_quiet()
+    stuck = deletion(0, "team-a", quota["ComputeQuotaId"], 1, quota["ComputeQuotaVersion"])
+    gone = replace(
+        policy_change(1, policy(), policy(), config["ClusterSchedulerConfigVersion"]),
+        kind=ChangeKind.DELETE_SCHEDULER_CONFIG,
+        resource_id=config["ClusterSchedulerConfigId"],
+        reason=Reason.RECOVERY,
+    )
+    made = creation(2, "team-b", 1)
+    plan = replace(plan_of(replace(stuck, name=quota["Name"]), gone, made), cluster_arn=world.cluster_arn)
+    body, key, bucket = plan_to_json(plan), "plans/ml-cluster/by-hand.json", world.stack.outputs["BucketName"]
+    world.stack.client("s3").put_object(Bucket=bucket, Key=key, Body=body)
+    pointer = {"bucket": bucket, "key": key, "sha256": sha256(body).hexdigest()}
+    request = {"clusterArn": world.cluster_arn, "plan": pointer, "count": 25}
+    request |= {"lockOwner": OWNER, "fencingToken": TOKEN}
+    refuses = "ResourceLimitExceeded"
+    world.stack.faults.fail("sagemaker", "CreateComputeQuota", code=refuses, message="no more")
+    for _ in range(3):  # refused, made, and found to be made
+        world.stack.invoke("ApplyChangeFunction", request | {"index": 0})
+        world.stack.run_until_quiet()
     _set_lock(world, expires=0)
 
 
@@ -211,19 +235,12 @@ def _set_lock(world: World, *, expires: int, owner: str = OWNER) -> None:
     )
 
 
-def _block_the_way_back(world: World, document: Mapping[str, Any]) -> None:
-    """Let nobody verify what a run wrote, so that it looks without a function at what holds."""
-    verifying = world.stack.physical("VerifyPlanFunction")
-    world.stack.faults.fail(
-        "lambda",
-        "Invoke",
-        code="TooManyRequestsException",
-        times=100,
-        when=lambda call: verifying in call["FunctionName"],
-    )
-    _do(Actor(world), {"policy": dict(document) | _changed(1)})
+def _settle_as_failed(world: World, document: Mapping[str, Any]) -> None:
+    """Let a write settle as failed, which is recorded."""
+    world.stack.sagemaker.governance.fail_next("UpdateComputeQuota", "no answer")
+    _do(Actor(world), {"policy": dict(document) | _changed(3)})
     world.stack.run_until_quiet(3600)
-    world.stack.faults.clear()
+    world.stack.sagemaker.governance.forget_failures()
 
 
 def _fail_to_publish(world: World) -> None:

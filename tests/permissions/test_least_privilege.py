@@ -36,8 +36,6 @@ UNUSED = {
     ("VerifyPlanRole", "s3:ListBucket"): NOT_CALLED,
     ("ReadSnapshotRole", "sagemaker:DescribeComputeQuota"): OPTIONAL,
     ("PublishUsageRole", "sagemaker:DescribeComputeQuota"): OPTIONAL,
-    ("AuditClusterRole", "sagemaker:DescribeComputeQuota"): OPTIONAL,
-    ("VerifyPlanRole", "sagemaker:DescribeComputeQuota"): OPTIONAL,
 }
 """Permissions that nothing here uses, and why they are granted."""
 

@@ -1,18 +1,29 @@
 """Writing one change of a plan, and taking it back."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from taskgov.allocation.codec import plan_to_json
 from taskgov.allocation.plan import Change, MassLoss
+from taskgov.allocation.refusals import refused_write
 from taskgov.allocation.standing import hand_edit
-from taskgov.contracts.steps import ApplyChangeRequest, ApplyChangeResult, Direction
-from taskgov.errors import ConflictError, InvalidRequestError, LockLostError, ThrottledError
+from taskgov.contracts.steps import ApplyChangeRequest, ApplyChangeResult
+from taskgov.errors import (
+    ConflictError,
+    GovernanceError,
+    InvalidRequestError,
+    LockLostError,
+    NotFoundError,
+    ThrottledError,
+    UpstreamError,
+)
 from taskgov.services.apply_change import ApplyChange
-from taskgov.snapshot.model import AppliedQuota
+from taskgov.services.plan_path import Direction
+from taskgov.snapshot.model import AppliedQuota, RefusalError
 from tests.support.memory import CLUSTER_ARN, NOON, FixedClock, InMemoryDocuments, InMemoryHyperPod, InMemoryState
-from tests.support.plans import creation, instances, plan_of, policy, policy_change, target, update
+from tests.support.plans import creation, deletion, instances, plan_of, policy, policy_change, target, update
 
 
 class World:
@@ -32,12 +43,12 @@ class World:
         self, *changes: Change, index: int = 0, direction: Direction = Direction.APPLY, token: int = 5
     ) -> ApplyChangeResult:
         plan = self.documents.put("plans/x.json", plan_to_json(plan_of(*changes)), "application/json")
-        return self.use_case(
+        do = self.use_case.restore if direction is Direction.RESTORE else self.use_case
+        return do(
             ApplyChangeRequest(
                 cluster_arn=CLUSTER_ARN,
                 plan=plan,
                 index=index,
-                direction=direction,
                 lock_owner="run-1",
                 fencing_token=token,
             )
@@ -65,9 +76,7 @@ def test_the_losses_that_were_approved_with_the_plan_are_remembered(world: World
     loss = MassLoss("ml.g5.8xlarge", ("n-0", "n-1"), 2, NOON, NOON)
     plan = replace(plan_of(update(0, "team-a", world.a, 2, 1)), losses=(loss,))
     pointer = world.documents.put("plans/x.json", plan_to_json(plan), "application/json")
-    request = ApplyChangeRequest(
-        cluster_arn=CLUSTER_ARN, plan=pointer, index=0, direction=Direction.APPLY, lock_owner="run-1", fencing_token=5
-    )
+    request = ApplyChangeRequest(cluster_arn=CLUSTER_ARN, plan=pointer, index=0, lock_owner="run-1", fencing_token=5)
     world.use_case(request)
     (applied,) = world.state.applied_quotas(CLUSTER_ARN)
     assert applied.accepted_losses == {"ml.g5.8xlarge": NOON}
@@ -255,3 +264,80 @@ def test_a_request_for_anything_but_the_arn_of_a_cluster_is_refused(world: World
     given = {"clusterArn": named, "plan": plan.to_json(), "index": 0, "lockOwner": "run-1", "fencingToken": 5}
     with pytest.raises(InvalidRequestError, match=r"clusterArn.*is not the ARN of a HyperPod or EKS cluster"):
         ApplyChangeRequest.parse(given)
+
+
+def denied() -> UpstreamError:
+    error = UpstreamError("update compute quota: AccessDeniedException: not authorized")
+    error.refusal = "access-denied"
+    return error
+
+
+def at_the_limit() -> InvalidRequestError:
+    error = InvalidRequestError("create compute quota: ResourceLimitExceeded: 100 is the most")
+    error.refusal = "limit-reached"
+    return error
+
+
+def raising(error: Exception) -> Callable[..., None]:
+    def call(*_about: object) -> None:
+        raise error
+
+    return call
+
+
+class TestRefusedForGood:
+    """The write goes on record as refused, and is no error of the call."""
+
+    @pytest.mark.parametrize(
+        ("error", "kind"),
+        [
+            (InvalidRequestError("ValidationException: 0 is no weight"), "validation"),
+            (NotFoundError("ResourceNotFound: no such quota"), "not-found"),
+            (denied(), "access-denied"),
+            (at_the_limit(), "limit-reached"),
+        ],
+        ids=["validation", "not found", "access denied", "limit reached"],
+    )
+    def test_it_is_recorded_with_its_kind_and_the_words_of_the_service(
+        self, world: World, monkeypatch: pytest.MonkeyPatch, error: GovernanceError, kind: str
+    ) -> None:
+        monkeypatch.setattr(world.hyperpod, "update_quota", raising(error))
+        result = world.run(update(0, "team-a", world.a, 2, 1))
+        assert (result.written, result.refused) == (False, f"team-a ({kind}): {error}")
+        (refused,) = world.state.refusals(CLUSTER_ARN)
+        assert (refused.subject, refused.error, refused.because) == ("team-a/team-a", kind, str(error))
+        assert (refused.resource_id, refused.version, refused.plan_id) == (world.a, 1, "plan-1")
+        assert world.state.applied_quotas(CLUSTER_ARN) == ()
+
+    @pytest.mark.parametrize("error", [ThrottledError("later"), UpstreamError("down"), ConflictError("newer")])
+    def test_what_may_pass_is_an_error_and_not_on_record(
+        self, world: World, monkeypatch: pytest.MonkeyPatch, error: GovernanceError
+    ) -> None:
+        monkeypatch.setattr(world.hyperpod, "update_quota", raising(error))
+        with pytest.raises(type(error)):
+            world.run(update(0, "team-a", world.a, 2, 1))
+        assert world.state.refusals(CLUSTER_ARN) == ()
+
+    def test_a_table_that_is_denied_is_no_refusal_of_the_write(
+        self, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        world.run(update(0, "team-a", world.a, 2, 1))
+        monkeypatch.setattr(world.state, "record_applied", raising(denied()))
+        with pytest.raises(UpstreamError):
+            world.run(update(0, "team-a", world.a, 1, 3, version=2))
+        assert world.state.refusals(CLUSTER_ARN) == ()
+
+    @pytest.mark.parametrize(("wanted", "stays"), [(1, False), (7, True)], ids=["the same", "something else"])
+    def test_a_later_write_of_the_same_forgets_it(self, world: World, wanted: int, stays: bool) -> None:
+        other = update(0, "team-a", world.a, 2, wanted)
+        at = world.clock.now()
+        refused = refused_write(plan_of(other), other, error=RefusalError.VALIDATION, because="no", at=at)
+        world.state.record_refusal(CLUSTER_ARN, refused)
+        assert world.run(update(0, "team-a", world.a, 2, 1)).written
+        assert bool(world.state.refusals(CLUSTER_ARN)) is stays
+
+    def test_a_deletion_can_be_refused_too(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        stuck = world.hyperpod.stored[world.a].model_copy(update={"status": "CreateFailed"})
+        world.hyperpod.stored[world.a] = stuck
+        monkeypatch.setattr(world.hyperpod, "delete_quota", raising(denied()))
+        assert (world.run(deletion(0, "team-a", world.a, 2)).refused or "").startswith("team-a (access-denied): ")

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from taskgov.allocation.codec import plan_to_json
-from taskgov.contracts.steps import ApplyChangeRequest, ApplyChangesResult, Direction
-from taskgov.errors import ConflictError, InvalidRequestError, LockLostError, ThrottledError
+from taskgov.contracts.steps import ApplyChangeRequest, ApplyChangesResult
+from taskgov.errors import ConflictError, InvalidRequestError, LockLostError
 from taskgov.services.apply_change import ApplyChange
 from taskgov.services.apply_changes import ApplyChanges
 from taskgov.services.claim_cluster import ClaimCluster
@@ -50,7 +50,6 @@ class World:
         self,
         index: int,
         count: int,
-        direction: Direction = Direction.APPLY,
         is_late: Callable[[], bool] = lambda: False,
         token: int = 5,
     ) -> ApplyChangesResult:
@@ -59,7 +58,6 @@ class World:
             plan=self.plan,
             index=index,
             count=count,
-            direction=direction,
             lock_owner="run-1",
             fencing_token=token,
         )
@@ -123,35 +121,21 @@ def test_a_lock_lost_between_two_changes_ends_the_writing(world: World) -> None:
         world.run(1, 4)
 
 
-def test_restoring_goes_down_to_the_first_change(world: World) -> None:
-    world.run(0, 5)
-    world.hyperpod.writes.clear()
-    assert world.run(4, 3, Direction.RESTORE) == ApplyChangesResult(next=1, written=3, wave_ends=False)
-    assert world.run(1, 3, Direction.RESTORE) == ApplyChangesResult(next=-1, written=2)
-    assert world.hyperpod.writes == [f"update {team}" for team in reversed(TEAMS)]
-
-
-def test_somebody_s_edit_is_left_and_the_others_are_restored(world: World) -> None:
-    world.run(0, 5)
-    world.edit(3)
-    assert world.run(4, 25, Direction.RESTORE) == ApplyChangesResult(next=-1, written=4, left=1)
-
-
-def test_a_fault_while_restoring_ends_the_call_before_the_change_that_met_it(
+def test_a_write_that_is_refused_for_good_keeps_no_other_from_being_made(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world.run(0, 5)
     own = world.hyperpod.update_quota
 
     def update_quota(quota_id: str, *about: object) -> object:
-        if quota_id == world.ids[2]:
-            raise ThrottledError("later")
+        if quota_id in {world.ids[0], world.ids[3]}:
+            raise InvalidRequestError("the account has no more")
         return own(quota_id, *about)  # type: ignore[arg-type]
 
     monkeypatch.setattr(world.hyperpod, "update_quota", update_quota)
-    assert world.run(4, 5, Direction.RESTORE) == ApplyChangesResult(next=2, written=2, wave_ends=False)
-    with pytest.raises(ThrottledError):
-        world.run(2, 5, Direction.RESTORE)
+    refused = tuple(f"{team} (validation): the account has no more" for team in ("team-a", "team-d"))
+    assert world.run(0, 25) == ApplyChangesResult(next=5, written=3, refused=refused)
+    assert [one.name for one in world.state.refusals(CLUSTER_ARN)] == ["team-a", "team-d"]
+    assert world.run(0, 25).refused == refused, "a call that comes twice says the same"
 
 
 class TestWaves:
@@ -169,11 +153,6 @@ class TestWaves:
         world.plan = world.documents.put("plans/x.json", plan_to_json(plan_of(*changes)), "application/json")
         return world
 
-    def through(self, world: World) -> None:
-        for index in (0, 2, 3):
-            world.run(index, 25)
-        world.hyperpod.writes.clear()
-
     def test_a_call_never_leaves_its_wave_and_a_quota_that_is_written_twice_counts_once(self, waves: World) -> None:
         assert waves.run(0, 25) == ApplyChangesResult(next=2, written=2, wave_ends=True)
         assert waves.run(2, 25) == ApplyChangesResult(next=3, written=1, wave_ends=True)
@@ -184,37 +163,12 @@ class TestWaves:
         assert waves.run(0, 1) == ApplyChangesResult(next=1, written=1, wave_ends=False)
         assert waves.run(1, 1) == ApplyChangesResult(next=2, written=1, wave_ends=True)
 
-    def test_restoring_never_leaves_its_wave_either(self, waves: World) -> None:
-        self.through(waves)
-        assert waves.run(3, 25, Direction.RESTORE) == ApplyChangesResult(next=2, written=0, wave_ends=True)
-        assert waves.run(2, 25, Direction.RESTORE) == ApplyChangesResult(next=1, written=1, wave_ends=True)
-        assert waves.run(1, 1, Direction.RESTORE) == ApplyChangesResult(next=0, written=1, wave_ends=False)
-        assert waves.run(0, 25, Direction.RESTORE) == ApplyChangesResult(next=-1, written=1, wave_ends=True)
-        configs = [waves.hyperpod.quota(quota_id).compute_quota_config for quota_id in waves.ids]
-        assert configs == [instances(2)] * 5
-
     def test_a_second_write_before_the_first_has_settled_is_refused(self, waves: World) -> None:
         waves.hyperpod.settles = False
         waves.run(0, 25)
         waves.run(2, 25)
         with pytest.raises(ConflictError, match="in status Updating"):
             waves.run(3, 25)
-
-    def test_restoring_ends_at_what_is_still_settling(self, waves: World) -> None:
-        waves.run(0, 1)
-        waves.hyperpod.settles = False
-        waves.run(1, 1)
-        waiting = ApplyChangesResult(next=1, written=0, wave_ends=False, in_flight=True)
-        assert waves.run(1, 25, Direction.RESTORE) == waiting
-        waves.hyperpod.settle()
-        assert waves.run(1, 25, Direction.RESTORE) == ApplyChangesResult(next=-1, written=2, wave_ends=True)
-
-    def test_an_edit_of_a_quota_that_was_written_twice_is_left_and_counted_once(self, waves: World) -> None:
-        self.through(waves)
-        waves.edit(0)
-        results = [waves.run(index, 25, Direction.RESTORE) for index in (3, 2, 1)]
-        assert [result.left for result in results] == [0, 0, 1]
-        assert waves.hyperpod.quota(waves.ids[0]).compute_quota_config == instances(9)
 
     def test_a_plan_that_was_stored_before_there_were_waves_is_one(self, world: World) -> None:
         assert world.run(0, 25) == ApplyChangesResult(next=5, written=5, wave_ends=True)

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from taskgov.allocation.plan import Change, ChangeKind, Reason
-from taskgov.contracts.steps import Direction
 from taskgov.errors import ConflictError
 from taskgov.hyperpod.model import ResourceSharingConfig
+from taskgov.services.plan_path import Direction
 from tests.services.test_apply_change import World
 from tests.support.memory import CLUSTER_ARN
 from tests.support.plans import creation, deletion, instances, policy, policy_change, target, update

@@ -91,6 +91,7 @@ def test_a_run_that_failed_before_it_had_a_plan_still_makes_a_whole_event() -> N
         "clusterName": "ml-cluster",
         "runId": "ml-cluster-12-7bf73129-1",
         "outcome": "failed",
+        "written": [],
         "startedAt": "2026-11-20T11:58:56Z",
         "endedAt": "2026-11-20T12:00:00Z",
         "applied": 0,

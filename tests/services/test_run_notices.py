@@ -25,7 +25,9 @@ def an_end(outcome: RunOutcome, plan: Plan | None = PLAN, error: str | None = No
     return EndOfRun(CLUSTER_ARN, "ml-cluster", run, outcome, 0, NOON, NOON, plan=plan, cause=CAUSE, error=error)
 
 
-@pytest.mark.parametrize("outcome", ["nothing-to-do", "planned", "needs-approval", "applied", "rejected"])
+@pytest.mark.parametrize(
+    "outcome", ["nothing-to-do", "planned", "needs-approval", "applied", "progressing", "rejected"]
+)
 def test_a_run_that_needs_nobody_sends_nothing(outcome: RunOutcome) -> None:
     assert notice_of(an_end(outcome)) is None
 
@@ -35,8 +37,7 @@ def test_a_run_that_needs_nobody_sends_nothing(outcome: RunOutcome) -> None:
     [
         ("blocked", "taskgov: quota changes blocked on ml-cluster"),
         ("expired", "taskgov: quota changes not approved in time on ml-cluster"),
-        ("rolled-back", "taskgov: quota changes rolled back on ml-cluster"),
-        ("rollback-failed", "taskgov: quota changes could not be rolled back on ml-cluster"),
+        ("unfinished", "taskgov: quota changes unfinished on ml-cluster"),
         ("failed", "taskgov: run failed on ml-cluster"),
     ],
 )
@@ -83,10 +84,16 @@ def test_other_changes_or_another_reason_are_another_notice() -> None:
     assert len({identity(an_end("blocked", plan)) for plan in (PLAN, other, found)}) == 3
 
 
-def test_the_same_kind_of_failure_is_one_notice_and_each_rollback_is_its_own() -> None:
+def test_the_same_writes_refused_are_one_notice_and_others_are_another() -> None:
+    refused = "refused: team-{} (validation): update compute quota x at version {}: no"
+    errors = (refused.format("a", 1), refused.format("a", 12), refused.format("b", 1))
+    assert len({identity(an_end("unfinished", PLAN, error, run)) for run, error in enumerate_runs(errors)}) == 2
+
+
+@pytest.mark.parametrize("outcome", ["failed", "unfinished"])
+def test_the_same_kind_of_failure_is_one_notice(outcome: RunOutcome) -> None:
     errors = ("UpstreamError: list nodes: 503", "UpstreamError: list nodes: 500", "NotFoundError: cluster x")
-    assert len({identity(an_end("failed", None, error, run)) for run, error in enumerate_runs(errors)}) == 2
-    assert identity(an_end("rolled-back")) != identity(an_end("rolled-back", run="run-2"))
+    assert len({identity(an_end(outcome, None, error, run)) for run, error in enumerate_runs(errors)}) == 2
 
 
 def test_a_plan_without_progress_is_one_notice_a_day() -> None:

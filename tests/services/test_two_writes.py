@@ -8,10 +8,9 @@ import pytest
 from taskgov.adapters.dynamodb import APPLIED
 from taskgov.allocation.plan import Change
 from taskgov.allocation.standing import hand_edit
-from taskgov.contracts.steps import Direction
 from taskgov.errors import ConflictError, ThrottledError
 from taskgov.ports import Written
-from taskgov.services.plan_path import path_of
+from taskgov.services.plan_path import Direction, path_of
 from taskgov.services.write_records import WriteRecords
 from taskgov.snapshot.model import AppliedQuota, began_from
 from tests.services.test_apply_change import ForgetfulState, World

@@ -4,11 +4,14 @@ import pytest
 
 from taskgov.allocation.codec import plan_to_json
 from taskgov.allocation.plan import Change
-from taskgov.contracts.steps import Direction, VerifyPlanRequest, VerifyPlanResult
+from taskgov.allocation.refusals import refused_write
+from taskgov.contracts.steps import VerifyPlanRequest, VerifyPlanResult
 from taskgov.errors import LockLostError
 from taskgov.ports import LOCK_SECONDS
+from taskgov.services.plan_path import Direction
 from taskgov.services.verify_plan import VerifyPlan
-from tests.support.memory import CLUSTER_ARN, FixedClock, InMemoryDocuments, InMemoryHyperPod, InMemoryState
+from taskgov.snapshot.model import RefusalError
+from tests.support.memory import CLUSTER_ARN, NOON, FixedClock, InMemoryDocuments, InMemoryHyperPod, InMemoryState
 from tests.support.plans import creation, deletion, instances, plan_of, policy, policy_change, target, update
 
 
@@ -22,8 +25,13 @@ def hyperpod() -> InMemoryHyperPod:
 def verify(hyperpod: InMemoryHyperPod, *changes: Change, direction: Direction = Direction.APPLY) -> VerifyPlanResult:
     documents = InMemoryDocuments()
     pointer = documents.put("plans/x.json", plan_to_json(plan_of(*changes)), "application/json")
-    request = VerifyPlanRequest(cluster_arn=CLUSTER_ARN, plan=pointer, direction=direction)
-    return VerifyPlan(hyperpod, documents, InMemoryState(), FixedClock())(request)
+    request = VerifyPlanRequest(cluster_arn=CLUSTER_ARN, plan=pointer)
+    return VerifyPlan(hyperpod, documents, InMemoryState(), FixedClock())(request, direction)
+
+
+def fits(result: VerifyPlanResult) -> bool:
+    """Say whether all has settled as it was written."""
+    return result == VerifyPlanResult(settled=True)
 
 
 def set_status(hyperpod: InMemoryHyperPod, status: str, reason: str | None = None) -> None:
@@ -36,26 +44,50 @@ CHANGE = update(0, "team-a", "quota0000001", 2, 1)
 
 
 def test_a_settled_quota_that_holds_what_was_written_matches(hyperpod: InMemoryHyperPod) -> None:
-    assert verify(hyperpod, CHANGE) == VerifyPlanResult(settled=True, matches=True, pending=0, standing=1)
+    assert verify(hyperpod, CHANGE) == VerifyPlanResult(settled=True)
 
 
 @pytest.mark.parametrize("status", ["Creating", "Updating", "Deleting"])
 def test_a_status_in_flight_is_waited_for(status: str, hyperpod: InMemoryHyperPod) -> None:
     set_status(hyperpod, status)
-    assert verify(hyperpod, CHANGE) == VerifyPlanResult(settled=False, matches=False, pending=1, standing=1)
+    pending = (f"team-a has status {status} at version 1",)
+    assert verify(hyperpod, CHANGE) == VerifyPlanResult(settled=False, pending=pending)
 
 
 @pytest.mark.parametrize("status", ["UpdateFailed", "CreateFailed", "UpdateRollbackFailed"])
-def test_a_failed_status_is_a_problem_with_the_service_s_reason(status: str, hyperpod: InMemoryHyperPod) -> None:
+def test_a_failed_status_is_a_refusal_with_the_service_s_reason_and_goes_on_record(
+    status: str, hyperpod: InMemoryHyperPod
+) -> None:
     set_status(hyperpod, status, "the add-on did not answer")
-    result = verify(hyperpod, CHANGE)
-    assert (result.settled, result.matches) == (True, False)
-    assert result.problems == (f"team-a: status {status}: the add-on did not answer; team-a holds 1 x ml.g5.8xlarge",)
+    documents, state = InMemoryDocuments(), InMemoryState()
+    pointer = documents.put("plans/x.json", plan_to_json(plan_of(CHANGE)), "application/json")
+    use_case = VerifyPlan(hyperpod, documents, state, FixedClock())
+    request = VerifyPlanRequest(cluster_arn=CLUSTER_ARN, plan=pointer)
+    result = use_case(request)
+    assert (result.settled, result.problems) == (True, ())
+    text = f"team-a has status {status}: the add-on did not answer; it holds 1 x ml.g5.8xlarge"
+    assert result.refused == (text,)
+    (refused,) = state.refusals(CLUSTER_ARN)
+    assert (refused.subject, refused.error, refused.because) == ("team-a/team-a", "failed-to-settle", text)
+    assert use_case(request) == result, "a look that comes twice says the same"
+
+
+@pytest.mark.parametrize("error", list(RefusalError))
+def test_what_was_refused_when_it_was_written_is_not_waited_for(
+    error: RefusalError, hyperpod: InMemoryHyperPod
+) -> None:
+    documents, state = InMemoryDocuments(), InMemoryState()
+    plan = plan_of(update(0, "team-a", "quota0000001", 1, 9))
+    pointer = documents.put("plans/x.json", plan_to_json(plan), "application/json")
+    state.record_refusal(CLUSTER_ARN, refused_write(plan, plan.changes[0], error=error, because="no", at=NOON))
+    request = VerifyPlanRequest(cluster_arn=CLUSTER_ARN, plan=pointer)
+    result = VerifyPlan(hyperpod, documents, state, FixedClock())(request)
+    assert fits(result) == (error is not RefusalError.FAILED_TO_SETTLE)
 
 
 def test_another_configuration_than_the_plan_s_is_a_problem(hyperpod: InMemoryHyperPod) -> None:
     result = verify(hyperpod, update(0, "team-a", "quota0000001", 2, 7))
-    assert result.problems == ("team-a holds 1 x ml.g5.8xlarge, and not what it should",)
+    assert result.problems == ("team-a holds 1 x ml.g5.8xlarge, and not what was written",)
 
 
 def test_defaults_that_the_service_spells_out_are_no_difference(hyperpod: InMemoryHyperPod) -> None:
@@ -67,34 +99,34 @@ def test_defaults_that_the_service_spells_out_are_no_difference(hyperpod: InMemo
         }
     )
     hyperpod.update_quota("quota0000001", 1, spelled_out, target("team-a"))
-    assert verify(hyperpod, CHANGE).matches
+    assert fits(verify(hyperpod, CHANGE))
 
 
 def test_a_quota_that_should_have_been_created_and_is_not_there_is_a_problem(hyperpod: InMemoryHyperPod) -> None:
-    assert verify(hyperpod, creation(0, "team-c", 1)).problems == ("team-c: it does not exist",)
+    assert verify(hyperpod, creation(0, "team-c", 1)).problems == ("team-c does not exist",)
 
 
 def test_after_a_roll_back_what_stood_before_is_what_matches(hyperpod: InMemoryHyperPod) -> None:
     undone = update(0, "team-a", "quota0000001", 1, 5)
-    assert verify(hyperpod, undone, creation(1, "team-c", 1), direction=Direction.RESTORE).matches
-    assert not verify(hyperpod, undone).matches
+    assert fits(verify(hyperpod, undone, creation(1, "team-c", 1), direction=Direction.RESTORE))
+    assert not fits(verify(hyperpod, undone))
 
 
 def test_the_cluster_policy_is_compared_too(hyperpod: InMemoryHyperPod) -> None:
     hyperpod.create_scheduler_config(CLUSTER_ARN, "cluster-policy", policy(training=70))
-    assert verify(hyperpod, policy_change(0, None, policy(training=70))).matches
-    assert not verify(hyperpod, policy_change(0, None, policy(training=71))).matches
+    assert fits(verify(hyperpod, policy_change(0, None, policy(training=70))))
+    assert not fits(verify(hyperpod, policy_change(0, None, policy(training=71))))
 
 
 def test_a_deletion_is_awaited_until_the_quota_is_gone(hyperpod: InMemoryHyperPod) -> None:
     change = deletion(0, "team-a", "quota0000001", 1)
     set_status(hyperpod, "Deleting")
-    assert verify(hyperpod, change) == VerifyPlanResult(settled=False, matches=False, pending=1)
+    assert verify(hyperpod, change).pending == ("team-a has status Deleting",)
     set_status(hyperpod, "DeleteFailed", "in use")
-    assert verify(hyperpod, change).problems == ("team-a: it is not deleted: status DeleteFailed: in use",)
-    assert verify(hyperpod, change, direction=Direction.RESTORE).matches
+    assert verify(hyperpod, change).refused == ("team-a is not deleted: status DeleteFailed: in use",)
+    assert fits(verify(hyperpod, change, direction=Direction.RESTORE))
     hyperpod.delete_quota("quota0000001")
-    assert verify(hyperpod, change) == VerifyPlanResult(settled=True, matches=True, pending=0, standing=1)
+    assert verify(hyperpod, change) == VerifyPlanResult(settled=True)
 
 
 def test_what_a_state_cannot_carry_is_cut_and_counted(hyperpod: InMemoryHyperPod) -> None:

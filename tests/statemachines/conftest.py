@@ -66,10 +66,22 @@ def planned(
     }
 
 
-def one_change(payload: dict[str, Any], *, written: int = 1, left: int = 0) -> dict[str, Any]:
-    """Answer that a single change was made, or taken back."""
-    step = 1 if payload["direction"] == "apply" else -1
-    return {"next": payload["index"] + step, "written": written, "left": left}
+def one_change(payload: dict[str, Any], *, written: int = 1) -> dict[str, Any]:
+    """Answer that a single change was made."""
+    return {"next": payload["index"] + 1, "written": written}
+
+
+def one_refusal(payload: dict[str, Any]) -> dict[str, Any]:
+    """Answer that a single change was refused for good."""
+    return one_change(payload, written=0) | {"refused": ["team-c (limit-reached): the account has no more"]}
+
+
+def looked(**what: Any) -> dict[str, Any]:
+    """Answer as verify_plan does: settled, unless something else is said."""
+    return {"settled": True, "pending": [], "refused": [], "edited": [], "problems": [], **what}
+
+
+PENDING = looked(settled=False, pending=["team-a has status Updating at version 2"])
 
 
 class Failing:
@@ -108,7 +120,6 @@ class World:
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
     schedules: list[dict[str, Any]] = field(default_factory=list)
-    quotas: dict[str, Any] = field(default_factory=lambda: {"ComputeQuotaSummaries": []})
     before_task: Callable[[str], None] = lambda _: None
     waves: list[int] = field(default_factory=list)
     """Where the waves of the last plan end."""
@@ -125,7 +136,7 @@ class World:
             },
             "PlanQuotas": lambda _: planned("nothing-to-do"),
             "ApplyChange": one_change,
-            "VerifyPlan": lambda _: {"settled": True, "matches": True, "pending": 0, "standing": 0, "problems": []},
+            "VerifyPlan": lambda _: looked(),
             "PublishUsage": lambda _: {"published": 1},
         }
 
@@ -179,8 +190,6 @@ class World:
             "sns:publish": self._notify,
             "aws-sdk:scheduler:createSchedule": self._schedule,
             "aws-sdk:scheduler:updateSchedule": self._schedule,
-            "aws-sdk:sagemaker:listComputeQuotas": lambda _: self.quotas,
-            "aws-sdk:sagemaker:listClusterSchedulerConfigs": lambda _: {"ClusterSchedulerConfigSummaries": []},
         }
 
     def _ask(self, arguments: dict[str, Any]) -> None:
@@ -204,7 +213,7 @@ class World:
         if step == "PlanQuotas":
             self.waves = answer["waves"]
         if step == "ApplyChange":
-            return {"waveEnds": self._leaves_wave(arguments["Payload"], answer["next"]), "inFlight": False} | answer
+            return {"waveEnds": self._leaves_wave(arguments["Payload"], answer["next"]), "refused": []} | answer
         return answer
 
     def _leaves_wave(self, payload: dict[str, Any], following: int) -> bool:

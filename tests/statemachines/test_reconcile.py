@@ -1,15 +1,25 @@
 """Every way through the reconcile state machine."""
 
 import json
-import re
 from datetime import datetime
 from typing import Any
 
 import pytest
 
 from taskgov.contracts.events import Hint, Subject, parse_event
-from tests.statemachines.conftest import CAUSE, CLUSTER, DIGEST, Failing, World, in_turn, one_change, planned, pointer
-from tests.statemachines.interpreter import TaskFailedError, definition
+from tests.statemachines.conftest import (
+    CLUSTER,
+    DIGEST,
+    PENDING,
+    Failing,
+    World,
+    in_turn,
+    looked,
+    one_change,
+    planned,
+    pointer,
+)
+from tests.statemachines.interpreter import TaskFailedError
 
 ANOTHER = "arn:aws:states:us-east-1:111122223333:execution:reconcile:another"
 NOW = 1795165200
@@ -65,26 +75,12 @@ def test_changes_are_applied_one_by_one_in_plan_order_with_the_lock(world: World
             "plan": pointer("plans"),
             "index": index,
             "count": 25,
-            "direction": "apply",
             "lockOwner": world.execution.arn,
             "fencingToken": 1,
         }
         for index in range(3)
     ]
     assert world.published() == [("applied", 3)]
-
-
-def test_the_lock_holds_for_as_long_as_writing_and_restoring_may_take(world: World) -> None:
-    seen = []
-
-    def apply(payload: dict[str, Any]) -> dict[str, Any]:
-        seen.append(int(world.state()["lockExpires"]["N"]))
-        return one_change(payload)
-
-    world.steps["PlanQuotas"] = in_turn(planned("apply", changes=2))
-    world.steps["ApplyChange"] = apply
-    world.run()
-    assert seen == [NOW + 3600 + 30] * 2
 
 
 def test_a_change_that_was_written_already_is_not_counted(world: World) -> None:
@@ -132,7 +128,6 @@ def test_a_conflict_leads_to_a_new_snapshot_and_nothing_is_taken_back(world: Wor
     world.steps["ApplyChange"] = in_turn(one_change, TaskFailedError("ConflictError"), one_change)
     ended = world.run()
     assert [payload["index"] for payload in world.payloads("ApplyChange")] == [0, 1, 0]
-    assert {payload["direction"] for payload in world.payloads("ApplyChange")} == {"apply"}
     assert [payload["fencingToken"] for payload in world.payloads("ApplyChange")] == [1, 1, 2]
     assert ended.output["applied"] == 2
     assert world.published() == [("applied", 2)]
@@ -162,17 +157,6 @@ def test_a_run_that_lost_its_lock_writes_nothing_more_and_leaves_the_cluster_to_
     assert world.published() == [("failed", 0)]
     assert world.payloads("PublishUsage")[0]["error"].startswith("LockLostError")
     assert world.state()["lockOwner"] == {"S": ANOTHER}
-
-
-def test_a_lock_lost_before_the_first_write_writes_nothing(world: World) -> None:
-    def lose(name: str) -> None:
-        if name == "Renew the lock":
-            world.set_state(lockOwner={"S": ANOTHER}, lockExpires={"N": str(NOW + 600)}, fencingToken={"N": "9"})
-
-    world.before_task = lose
-    world.steps["PlanQuotas"] = in_turn(planned("apply", changes=2))
-    assert world.run().output == {"outcome": "left-to-the-run-that-holds-the-lock"}
-    assert world.payloads("ApplyChange") == []
 
 
 class TestLookingTwice:
@@ -228,254 +212,56 @@ class TestLookingTwice:
         assert world.payloads("ApplyChange") == []
 
 
-class TestWhenTheWayBackIsBlocked:
-    """What every quota holds is on record, whoever cannot be reached."""
-
-    def held(self, world: World) -> list[dict[str, Any]]:
-        items = [item for item in world.items() if item["sk"]["S"].startswith("HELD#ml-cluster-1-1#")]
-        return [one for item in items for one in json.loads(item["held"]["S"])]
-
-    def quota(self, name: str, count: int) -> dict[str, Any]:
-        config = {"ComputeQuotaResources": [{"InstanceType": "ml.g5.8xlarge", "Count": count}]}
-        return {"Name": name, "ComputeQuotaVersion": 2, "Status": "Updated", "ComputeQuotaConfig": config}
-
-    def lambda_is_gone_after(self, world: World, calls: int) -> None:
-        def apply(payload: dict[str, Any]) -> dict[str, Any]:
-            if len(world.payloads("ApplyChange")) > calls:
-                raise TaskFailedError("Lambda.TooManyRequestsException", "Rate Exceeded")
-            return one_change(payload)
-
-        world.steps["PlanQuotas"] = in_turn(planned("apply", changes=3))
-        world.steps["ApplyChange"] = apply
-        for step in ("VerifyPlan", "PublishUsage"):
-            world.steps[step] = in_turn(TaskFailedError("Lambda.TooManyRequestsException", "Rate Exceeded"))
-
-    def test_the_values_are_read_and_kept_without_a_function(self, world: World) -> None:
-        self.lambda_is_gone_after(world, 2)
-        world.quotas = {"ComputeQuotaSummaries": [self.quota("team-a", 1), self.quota("team-b", 4)]}
-        ended = world.run()
-        assert ended.error == "failed"
-        assert ended.cause == (
-            "ended rollback-failed, and was not published: Lambda.TooManyRequestsException: Rate Exceeded; "
-            "what went wrong before: not all could be taken back: Lambda.TooManyRequestsException: Rate Exceeded; "
-            "it was to be taken back because of Lambda.TooManyRequestsException: Rate Exceeded"
-        )
-        assert [(one["name"], one["version"], one["status"]) for one in self.held(world)] == [
-            ("team-a", 2, "Updated"),
-            ("team-b", 2, "Updated"),
-        ]
-        assert self.held(world)[1]["config"] == self.quota("team-b", 4)["ComputeQuotaConfig"]
-
-    @pytest.mark.parametrize("calls", [0, 1, 2])
-    def test_the_record_tells_how_many_changes_stand(self, world: World, calls: int) -> None:
-        self.lambda_is_gone_after(world, calls)
-        world.run()
-        (record,) = [item for item in world.items() if item["sk"]["S"].startswith("RUN#")]
-        assert record["applied"]["N"] == str(calls)
-
-    def test_every_page_of_quotas_is_kept(self, world: World) -> None:
-        self.lambda_is_gone_after(world, 1)
-        asked = []
-
-        def pages(arguments: dict[str, Any]) -> dict[str, Any]:
-            asked.append(arguments)
-            number = len(asked)
-            more = {"NextToken": str(number)} if number < 3 else {}
-            return {"ComputeQuotaSummaries": [self.quota(f"team-{number}", number)], **more}
-
-        world.integrations["Read what quotas hold"] = pages
-        world.run()
-        assert [each.get("NextToken") for each in asked] == [None, "1", "2"]
-        assert [one["name"] for one in self.held(world)] == ["team-1", "team-2", "team-3"]
-
-    def test_the_cluster_policy_is_kept_too(self, world: World) -> None:
-        self.lambda_is_gone_after(world, 1)
-        config = {"PriorityClasses": [{"Name": "training", "Weight": 70}]}
-        answer = {
-            "Name": "policy",
-            "ClusterSchedulerConfigVersion": 3,
-            "Status": "Updated",
-            "SchedulerConfig": config,
-        }
-        ids = {"ClusterSchedulerConfigSummaries": [{"ClusterSchedulerConfigId": "schedconf001"}]}
-        world.integrations["Find the cluster policy"] = in_turn(ids)
-        world.integrations["Read what the cluster policy holds"] = in_turn(answer)
-        world.run()
-        assert self.held(world) == [{"name": "policy", "version": 3, "status": "Updated", "config": config}]
-
-    @pytest.mark.parametrize(
-        "state",
-        [
-            "Read what quotas hold",
-            "Keep what quotas hold",
-            "Find the cluster policy",
-            "Read what the cluster policy holds",
-            "Keep what the cluster policy holds",
-        ],
-    )
-    def test_what_cannot_be_looked_at_either_is_said(self, world: World, state: str) -> None:
-        self.lambda_is_gone_after(world, 1)
-        ids = {"ClusterSchedulerConfigSummaries": [{"ClusterSchedulerConfigId": "schedconf001"}]}
-        world.integrations["Find the cluster policy"] = in_turn(ids)
-        policy = {"Name": "p", "ClusterSchedulerConfigVersion": 1, "Status": "Created", "SchedulerConfig": {}}
-        world.integrations["Read what the cluster policy holds"] = in_turn(policy)
-        world.integrations[state] = in_turn(TaskFailedError("SageMaker.SageMakerException", "down"))
-        world.run()
-        (record,) = [item for item in world.items() if item["sk"]["S"].startswith("RUN#")]
-        assert re.search(r"holds? could not be (read|kept): SageMaker.SageMakerException", record["error"]["S"])
-
-    def test_queues_of_a_cluster_without_hyperpod_are_not_looked_for_at_sagemaker(self, world: World) -> None:
-        eks = "arn:aws:eks:us-east-1:111122223333:cluster/ml-eks"
-        self.lambda_is_gone_after(world, 1)
-        ended = world.execution.run(definition("reconcile"), {"clusterArn": eks, "cause": CAUSE})
-        assert "what its queues hold could not be read without a function" in ended.cause
-        assert "Read what quotas hold" not in world.execution.trace
-
-    def test_one_quota_that_cannot_be_reached_does_not_keep_the_others_from_being_restored(self, world: World) -> None:
-        def apply(payload: dict[str, Any]) -> dict[str, Any]:
-            if (payload["direction"], payload["index"]) in {("apply", 2), ("restore", 1)}:
-                raise TaskFailedError("UpstreamError", "down")
-            return one_change(payload)
-
-        world.steps["PlanQuotas"] = in_turn(planned("apply", changes=3))
-        world.steps["ApplyChange"] = apply
-        world.run()
-        restored = [p["index"] for p in world.payloads("ApplyChange") if p["direction"] == "restore"]
-        assert list(dict.fromkeys(restored)) == [2, 1, 0]
-        assert world.published() == [("rolled-back", 0)]
-
-    def test_restoring_gives_up_when_nothing_can_be_reached(self, world: World) -> None:
-        def apply(payload: dict[str, Any]) -> dict[str, Any]:
-            if payload["direction"] == "restore" or payload["index"] == 20:
-                raise TaskFailedError("UpstreamError", "down")
-            return one_change(payload)
-
-        world.steps["PlanQuotas"] = in_turn(planned("apply", changes=22))
-        world.steps["ApplyChange"] = apply
-        ended = world.run()
-        assert ended.error == "rollback-failed"
-        restored = [p["index"] for p in world.payloads("ApplyChange") if p["direction"] == "restore"]
-        assert list(dict.fromkeys(restored)) == [21, 20, 19, 18, 17]
-
-
-def test_a_lock_that_is_lost_again_and_again_fails_the_run(world: World) -> None:
-    def forge(name: str) -> None:
-        if name == "Renew the lock":
-            expires = {"N": str(NOW + 600)}
-            world.set_state(lockOwner={"S": world.execution.arn}, lockExpires=expires, fencingToken={"N": "99"})
-
-    world.before_task = forge
-    world.steps["PlanQuotas"] = in_turn(planned("apply", changes=1))
-    ended = world.run()
-    assert ended.error == "failed"
-    assert ended.cause.startswith("LockLostError")
-    assert world.payloads("ApplyChange") == []
-
-
 def test_a_hint_that_the_snapshot_has_seen_causes_no_other_run(world: World) -> None:
     world.before_task = lambda name: world.hint() if name == "Read snapshot" else None
     world.run()
     assert len(world.payloads("ReadSnapshot")) == 1
 
 
-@pytest.mark.parametrize(
-    "error", ["NotFoundError", "InvalidRequestError", "ThrottledError", "UpstreamError", "KeyError", "States.Timeout"]
-)
-def test_a_change_that_fails_for_good_is_rolled_back_last_written_first(world: World, error: str) -> None:
+def test_functions_that_nobody_can_invoke_any_more_leave_the_count_on_record(world: World) -> None:
     def apply(payload: dict[str, Any]) -> dict[str, Any]:
-        if payload["direction"] == "apply" and payload["index"] == 1:
-            raise TaskFailedError(error, "as the test says")
+        if payload["index"] == 2:
+            raise TaskFailedError("Lambda.TooManyRequestsException", "Rate Exceeded")
         return one_change(payload)
 
     world.steps["PlanQuotas"] = in_turn(planned("apply", changes=3))
     world.steps["ApplyChange"] = apply
+    world.steps["PublishUsage"] = in_turn(TaskFailedError("Lambda.TooManyRequestsException", "Rate Exceeded"))
     ended = world.run()
-    restored = [payload["index"] for payload in world.payloads("ApplyChange") if payload["direction"] == "restore"]
-    assert restored == [2, 1, 0]
-    assert (ended.error, ended.cause) == ("rolled-back", f"{error}: as the test says")
-    assert world.payloads("VerifyPlan") == [
-        {
-            "clusterArn": CLUSTER,
-            "plan": pointer("plans"),
-            "direction": "restore",
-            "next": -1,
-            "lockOwner": world.execution.arn,
-            "fencingToken": 1,
-        }
-    ]
-    assert world.published() == [("rolled-back", 0)]
+    assert ended.cause == (
+        "ended unfinished, and was not published: Lambda.TooManyRequestsException: Rate Exceeded; "
+        "what went wrong before: Lambda.TooManyRequestsException: Rate Exceeded"
+    )
+    (record,) = [item for item in world.items() if item["sk"]["S"].startswith("RUN#")]
+    assert (record["outcome"]["S"], record["applied"]["N"]) == ("unfinished", "2")
+    assert record["planId"]["S"] == "plan-1"
+    assert len(world.schedules) == 1
     assert "lockOwner" not in world.state()
 
 
 def test_verifying_waits_until_the_statuses_have_settled(world: World) -> None:
-    settling = {"settled": False, "matches": False, "pending": 1, "standing": 0, "problems": []}
-    settled = {"settled": True, "matches": True, "pending": 0, "standing": 0, "problems": []}
     world.steps["PlanQuotas"] = in_turn(planned("apply", changes=1))
-    world.steps["VerifyPlan"] = in_turn(settling, settling, settled)
+    world.steps["VerifyPlan"] = in_turn(PENDING, PENDING, looked())
     start = world.execution.now
     assert world.run().output["outcome"] == "applied"
     assert (world.execution.now - start).total_seconds() == 30
 
 
 @pytest.mark.parametrize(
-    "answer",
-    [
-        {"settled": True, "matches": False, "pending": 0, "standing": 0, "problems": ["team-a: UpdateFailed"]},
-        {"settled": False, "matches": False, "pending": 1, "standing": 0, "problems": ["team-a: UpdateFailed"]},
-    ],
-    ids=["settled on something else", "never settled"],
-)
-def test_a_plan_that_does_not_take_effect_is_rolled_back_whole(world: World, answer: dict[str, Any]) -> None:
-    world.steps["PlanQuotas"] = in_turn(planned("apply", changes=2))
-    restored = in_turn(
-        {"settled": False, "matches": False, "pending": 1, "standing": 0, "problems": []},
-        {"settled": True, "matches": True, "pending": 0, "standing": 0, "problems": []},
-    )
-    world.steps["VerifyPlan"] = lambda payload: answer if payload["direction"] == "apply" else restored(payload)
-    ended = world.run()
-    assert (ended.error, ended.cause) == ("rolled-back", "the plan did not take effect: team-a: UpdateFailed")
-    assert [p["index"] for p in world.payloads("ApplyChange") if p["direction"] == "restore"] == [1, 0]
-
-
-@pytest.mark.parametrize(
     ("error", "calls"), [("ThrottledError", 7), ("UpstreamError", 4), ("NotFoundError", 1), ("KeyError", 1)]
 )
-def test_a_plan_that_cannot_be_verified_is_rolled_back(world: World, error: str, calls: int) -> None:
-    half = {"settled": False, "matches": True, "pending": 1, "standing": 0, "problems": []}
+def test_a_plan_that_cannot_be_verified_is_unfinished_and_nothing_is_taken_back(
+    world: World, error: str, calls: int
+) -> None:
     failing = Failing(error, calls, world.steps["VerifyPlan"])
     world.steps["PlanQuotas"] = in_turn(planned("apply", changes=1))
-    world.steps["VerifyPlan"] = in_turn(half, failing)
+    world.steps["VerifyPlan"] = in_turn(PENDING, failing)
     ended = world.run()
     assert failing.times == 0
-    assert ended.error == "rolled-back"
-    assert ended.cause == f"the plan did not take effect: {error}: as the test says"
-
-
-def test_what_cannot_be_restored_does_not_keep_the_others_from_it_and_is_told(world: World) -> None:
-    def apply(payload: dict[str, Any]) -> dict[str, Any]:
-        if (payload["direction"], payload["index"]) == ("apply", 2):
-            raise TaskFailedError("NotFoundError", "gone")
-        return one_change(payload, left=int((payload["direction"], payload["index"]) == ("restore", 1)))
-
-    world.steps["PlanQuotas"] = in_turn(planned("apply", changes=3))
-    world.steps["ApplyChange"] = apply
-    world.steps["VerifyPlan"] = in_turn(
-        {
-            "settled": True,
-            "matches": False,
-            "pending": 0,
-            "standing": 2,
-            "problems": ["team-b: edited", "team-c: edited"],
-        }
-    )
-    ended = world.run()
-    assert [p["index"] for p in world.payloads("ApplyChange") if p["direction"] == "restore"] == [2, 1, 0]
-    assert ended.error == "rollback-failed"
-    assert ended.cause == (
-        "not all could be taken back: team-b: edited; team-c: edited; "
-        "it was to be taken back because of NotFoundError: gone"
-    )
-    assert world.published() == [("rollback-failed", 2)]
+    assert (ended.error, ended.cause) == ("unfinished", f"{error}: as the test says")
+    assert len(world.payloads("ApplyChange")) == 1
+    assert world.published() == [("unfinished", 1)]
+    assert len(world.schedules) == 1
 
 
 @pytest.mark.parametrize("step", ["ReadSnapshot", "PlanQuotas", "ApplyChange", "VerifyPlan", "PublishUsage"])
@@ -528,7 +314,7 @@ def test_a_run_that_cannot_be_published_is_on_record_all_the_same(world: World) 
     world.run()
     (record,) = [item for item in world.items() if item["sk"]["S"].startswith("RUN#")]
     assert record["sk"]["S"].endswith("+00:00#ml-cluster-1-1")
-    assert (record["outcome"]["S"], record["applied"]["N"]) == ("failed", "2")
+    assert (record["outcome"]["S"], record["applied"]["N"]) == ("unfinished", "2")
     assert record["error"]["S"] == "ended applied, and was not published: UpstreamError: bus down"
     assert record["planId"]["S"] == "plan-1"
     assert json.loads(record["snapshot"]["S"]) == pointer("snapshots")
@@ -560,9 +346,9 @@ def test_a_lock_that_was_taken_by_a_call_without_an_answer_is_known_as_ones_own(
     assert world.run().output["outcome"] == "nothing-to-do"
 
 
-@pytest.mark.parametrize("state", ["Set the lock aside", "Forget the request", "Renew the lock", "Release the lock"])
+@pytest.mark.parametrize("state", ["Set the lock aside", "Forget the request", "Release the lock"])
 def test_a_table_that_goes_down_later_fails_the_run_without_a_write(world: World, state: str) -> None:
-    world.steps["PlanQuotas"] = in_turn(planned("apply" if state == "Renew the lock" else "needs-approval", changes=1))
+    world.steps["PlanQuotas"] = in_turn(planned("needs-approval", changes=1))
     world.integrations["Ask for approval"] = approve()
     world.integrations[state] = in_turn(TaskFailedError("DynamoDB.InternalServerErrorException", "down"))
     if state == "Release the lock":
@@ -573,9 +359,7 @@ def test_a_table_that_goes_down_later_fails_the_run_without_a_write(world: World
     assert world.payloads("ApplyChange") == []
 
 
-@pytest.mark.parametrize(
-    "state", ["Take the lock", "Set the lock aside", "Forget the request", "Renew the lock", "Release the lock"]
-)
+@pytest.mark.parametrize("state", ["Take the lock", "Set the lock aside", "Forget the request", "Release the lock"])
 def test_a_table_that_is_down_for_a_moment_does_no_harm(world: World, state: str) -> None:
     faults = [state] * 6
 

@@ -54,11 +54,12 @@ GRANTED = {
         sagemaker:UpdateClusterSchedulerConfig sagemaker:DeleteClusterSchedulerConfig
         sagemaker:DescribeClusterSchedulerConfig sagemaker:ListClusterSchedulerConfigs s3:GetObject s3:ListBucket
         eks:DescribeCluster dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem
-        sagemaker:ListTags sagemaker:AddTags eks:TagResource""",
+        sagemaker:ListTags sagemaker:AddTags eks:TagResource
+        dynamodb:Query dynamodb:DeleteItem""",
     "VerifyPlanRole": """
         sagemaker:ListComputeQuotas sagemaker:DescribeComputeQuota sagemaker:ListClusterSchedulerConfigs
         sagemaker:DescribeClusterSchedulerConfig s3:GetObject s3:ListBucket eks:DescribeCluster
-        dynamodb:Query dynamodb:UpdateItem""",
+        dynamodb:Query dynamodb:PutItem dynamodb:UpdateItem""",
     "PublishUsageRole": """
         sagemaker:ListClusters sagemaker:DescribeCluster sagemaker:ListClusterNodes sagemaker:ListComputeQuotas
         sagemaker:DescribeComputeQuota sagemaker:ListClusterSchedulerConfigs sagemaker:DescribeClusterSchedulerConfig

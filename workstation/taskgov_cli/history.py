@@ -14,8 +14,6 @@ from rich.text import Text
 
 from taskgov.adapters.errors import translated
 from taskgov.adapters.items import SCHEMA, read
-from taskgov.allocation.wording import said_config
-from taskgov.hyperpod.model import ComputeQuotaConfig, SchedulerConfig
 from taskgov_cli.deployed import DEFAULT_STACK, AsJson, Cluster, StackName, deployed, told
 from taskgov_cli.output import console, print_json, table
 
@@ -27,12 +25,14 @@ Run = Mapping[str, Any]
 """The record of a run, as it is in the table (`RUN#<time>#<execution>`)."""
 
 SHOWN = 20
-"""Quotas of a failed run that are shown; `--json` has all."""
+"""Quotas that a run wrote before it ended that are shown; `--json` has all."""
 
 STYLES = {
     "applied": "green",
     "blocked": "red",
     "failed": "red",
+    "unfinished": "red",
+    "progressing": "cyan",
     "rollback-failed": "bold red",
     "rolled-back": "yellow",
     "needs-approval": "yellow",
@@ -54,7 +54,7 @@ def history(
     """
     with told():
         place = deployed(stack)
-        found = [_with_holdings(place, run) for run in islice(runs(place, place.arn_of(cluster)), limit)]
+        found = list(islice(runs(place, place.arn_of(cluster)), limit))
     if as_json:
         print_json([_as_data(run) for run in found])
     elif not found:
@@ -88,29 +88,8 @@ def _as_record(item: Run) -> Run:
     return {**item, "outcome": str(item["outcome"])}
 
 
-def _as_holdings(item: Run) -> list[Any]:
-    return list(json.loads(str(item["held"])))
-
-
 def _unreadable(item: UnreadableItem) -> None:
     console(stderr=True).print(f"Left out: {item}", markup=False, soft_wrap=True)
-
-
-def _with_holdings(place: Deployed, run: Run) -> Run:
-    """Add what each quota held when the way back was blocked (`HELD#<run>#<page>`), if the run left that."""
-    if run["outcome"] not in {"failed", "rollback-failed"}:
-        return run
-    condition = Key("pk").eq(run["pk"]) & Key("sk").begins_with(f"HELD#{_run_id(run)}#")
-    start: dict[str, Any] = {}
-    held: list[Any] = []
-    while True:
-        with translated(f"list what quotas held after {_run_id(run)}"):
-            page = place.table.query(KeyConditionExpression=condition, **start)
-        pages = (read(item, _as_holdings, _unreadable) for item in page["Items"])
-        held += [one for one_page in pages for one in one_page or ()]
-        if "LastEvaluatedKey" not in page:
-            return {**run, "held": held} if held else run
-        start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
 
 
 def _run_id(run: Run) -> str:
@@ -133,17 +112,16 @@ def _row(run: Run) -> tuple[str | Text, ...]:
         outcome,
         run.get("planId", ""),
         str(run["applied"]),
-        "\n".join(filter(None, (_cause(run), run.get("error", ""), *_held(run)))),
+        "\n".join(filter(None, (_cause(run), run.get("error", ""), *_written(run)))),
     )
 
 
-def _held(run: Run) -> Iterator[str]:
-    held = run.get("held", ())
-    for one in held[:SHOWN]:
-        kind = SchedulerConfig if "PriorityClasses" in one["config"] else ComputeQuotaConfig
-        yield f"{one['name']} holds {said_config(kind.model_validate(one['config']))} ({one['status']})"
-    if len(held) > SHOWN:
-        yield f"and {len(held) - SHOWN} more: --json shows all"
+def _written(run: Run) -> Iterator[str]:
+    """Say what a run wrote that did not come to its end."""
+    names = run.get("written", ())
+    if names and run["outcome"] in {"unfinished", "progressing"}:
+        more = f" and {len(names) - SHOWN} more: --json shows all" if len(names) > SHOWN else ""
+        yield f"written: {', '.join(names[:SHOWN])}{more}"
 
 
 def _cause(run: Run) -> str:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from taskgov.adapters.clock import SystemClock
-from taskgov.contracts.steps import ApplyChangeRequest, Direction, VerifyPlanRequest
+from taskgov.contracts.steps import ApplyChangeRequest, VerifyPlanRequest
 from taskgov.errors import ConflictError
 from taskgov.services.apply_change import ApplyChange
-from taskgov.services.plan_path import waves
+from taskgov.services.plan_path import Direction, waves
 from taskgov.services.verify_plan import VerifyPlan
 
 if TYPE_CHECKING:
@@ -38,39 +38,22 @@ class ManualWrites:
     pointer: Pointer
     held: Held
 
-    def write(self, index: int, direction: Direction) -> bool:
-        """Write one change, or take it back; say whether anything was written.
-
-        What is still settling is waited for before it is taken back. Raises GovernanceError.
-        """
-        apply = ApplyChange(self.place.hyperpod, self.place.documents, self.place.state, SystemClock())
-        request = ApplyChangeRequest(
-            cluster_arn=self.cluster_arn,
-            plan=self.pointer,
-            index=index,
-            direction=direction,
-            lock_owner=self.held.owner,
-            fencing_token=self.held.token,
-        )
-        for _ in range(SETTLE_TRIES):
-            result = apply(request)
-            if not result.in_flight:
-                return result.written
-            time.sleep(SETTLE_SECONDS)
-        raise ConflictError(f"change {index + 1} was still settling after {SETTLE_TRIES * SETTLE_SECONDS} s")
-
     def apply(self, plan: Plan, tried: list[int]) -> str | None:
-        """Write a plan wave by wave; return what did not take effect. Raises GovernanceError.
+        """Write a plan wave by wave; return what was refused, or did not take effect. Raises GovernanceError.
 
-        Indexes are added to `tried` before they are written: a write that fails may have been made.
+        Indexes are added to `tried` before they are written: a write that fails may have been made. Nothing is taken
+        back: each part of a wave is safe, and the waves after it are not begun.
         """
         for wave in waves(plan.changes):
+            refused: list[str] = []
             for change in wave:
                 tried.append(change.index)
-                self.write(change.index, Direction.APPLY)
+                result = self._use_case()(self._request(change.index))
+                if result.refused is not None:
+                    refused.append(result.refused)
             trouble = self.unsettled(Direction.APPLY, wave[-1].index + 1)
-            if trouble is not None:
-                return trouble
+            if refused or trouble is not None:
+                return "; ".join(filter(None, (*refused, trouble)))
         return None
 
     def restore(self, plan: Plan, indexes: Collection[int], written: list[int]) -> str | None:
@@ -82,12 +65,33 @@ class ManualWrites:
         for wave in reversed(waves(plan.changes)):
             mine = [change for change in reversed(wave) if change.index in indexes]
             for change in mine:
-                if self.write(change.index, Direction.RESTORE):
+                if self._restore(change.index):
                     written.append(change.index)  # noqa: PERF401 - it is known what was written when one fails
             trouble = self.unsettled(Direction.RESTORE, wave[0].index - 1) if mine else None
             if trouble is not None:
                 return trouble
         return None
+
+    def _restore(self, index: int) -> bool:
+        """Take one change back; say whether anything was written. What is still settling is waited for."""
+        for _ in range(SETTLE_TRIES):
+            result = self._use_case().restore(self._request(index))
+            if not result.in_flight:
+                return result.written
+            time.sleep(SETTLE_SECONDS)
+        raise ConflictError(f"change {index + 1} was still settling after {SETTLE_TRIES * SETTLE_SECONDS} s")
+
+    def _use_case(self) -> ApplyChange:
+        return ApplyChange(self.place.hyperpod, self.place.documents, self.place.state, SystemClock())
+
+    def _request(self, index: int) -> ApplyChangeRequest:
+        return ApplyChangeRequest(
+            cluster_arn=self.cluster_arn,
+            plan=self.pointer,
+            index=index,
+            lock_owner=self.held.owner,
+            fencing_token=self.held.token,
+        )
 
     def unsettled(self, direction: Direction, following: int) -> str | None:
         """Wait until what was gone over has settled; return what has not, or is not as it was to be.
@@ -98,14 +102,14 @@ class ManualWrites:
         request = VerifyPlanRequest(
             cluster_arn=self.cluster_arn,
             plan=self.pointer,
-            direction=direction,
             next=following,
             lock_owner=self.held.owner,
             fencing_token=self.held.token,
         )
+        result = verify(request, direction)
         for _ in range(SETTLE_TRIES):
-            result = verify(request)
             if result.settled:
-                return "; ".join(result.problems) or None
+                return "; ".join((*result.refused, *result.edited, *result.problems)) or None
             time.sleep(SETTLE_SECONDS)
-        return f"some quotas had not settled after {SETTLE_TRIES * SETTLE_SECONDS} s"
+            result = verify(request, direction)
+        return f"after {SETTLE_TRIES * SETTLE_SECONDS} s still settling: {'; '.join(result.pending)}"

@@ -197,6 +197,10 @@ class _NothingRemembered:
         return None
 
     @staticmethod
+    def refusals(_cluster_arn: str) -> tuple[()]:
+        return ()
+
+    @staticmethod
     def edits(_cluster_arn: str, _on_unreadable: object = None) -> tuple[()]:
         return ()
 

@@ -1,7 +1,7 @@
 """Put a policy document into force: store it in the stack's bucket, and see what its run makes of it.
 
 Nothing is written round the stack: the bucket's event starts the run, which reads, plans, guards, asks for approval,
-applies, verifies and takes back as always.
+applies and verifies as always.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 For a stack in `plan` mode, whose runs write nothing. The plan is made anew from what there is now, with the document
 that is in force; it is written only when its changes are those of the plan that was named, its guardrails let them
-through, and nobody has to be asked. A write that fails, or does not take effect, is taken back with all before it.
+through, and nobody has to be asked. A write that fails, or does not take effect, ends it: what was written stands,
+which is safe, and the next plan goes on from there.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from taskgov.adapters.clock import SystemClock
 from taskgov.allocation.codec import changes_sha256, plan_from_json
 from taskgov.allocation.plan import Outcome
 from taskgov.allocation.planner import plan_quotas
-from taskgov.contracts.steps import Cause, Direction, Pointer
+from taskgov.contracts.steps import Cause, Pointer
 from taskgov.errors import GovernanceError
 from taskgov.ports import RunRecord
 from taskgov.services.plan_path import first_writes, wave_ends
 from taskgov.services.plan_quotas import keep_plan
+from taskgov.services.written_in_run import WrittenInRun
 from taskgov_cli import snapshots
 from taskgov_cli.applying.document import Ended
 from taskgov_cli.deployed import RefusedError
@@ -77,9 +79,18 @@ class OnePlan:
             if fresh.outcome is not Outcome.APPLY:
                 return Ended(fresh.outcome.value, fresh.plan_id)
             pointer = keep_plan(self.place.documents, fresh)
-            ended, written = _write(ManualWrites(self.place, fresh.cluster_arn, pointer, held), fresh)
+            tried: list[int] = []
+            ended = _write(ManualWrites(self.place, fresh.cluster_arn, pointer, held), fresh, tried)
+            written = self._written(fresh, started, tried)
             self.place.state.record_run(self._record(held, started, pointer, ended, written))
         return ended
+
+    def _written(self, plan: Plan, started: datetime, tried: list[int]) -> int:
+        """Count what was written; what was tried when that cannot be read now."""
+        try:
+            return len(WrittenInRun(self.place.hyperpod, self.place.state)([plan], started, SystemClock().now()))
+        except GovernanceError:
+            return len(first_writes(plan.changes) & set(tried))
 
     def _record(self, held: Held, started: datetime, pointer: Pointer, ended: Ended, written: int) -> RunRecord:
         run_id = f"apply-{held.token}"
@@ -120,26 +131,10 @@ def find(place: Deployed, plan_id: str, cluster: str | None) -> Plan:
     raise RefusedError(f"no run on record ended with plan {plan_id}; runs and their plans: taskgov history CLUSTER")
 
 
-def _write(writes: ManualWrites, plan: Plan) -> tuple[Ended, int]:
-    """Write the plan wave by wave, or take back what was written; return how many quotas were written too."""
-    tried: list[int] = []
+def _write(writes: ManualWrites, plan: Plan, tried: list[int]) -> Ended:
+    """Write the plan wave by wave, as far as it goes; the indexes of what may have been written go to `tried`."""
     try:
         trouble = writes.apply(plan, tried)
     except GovernanceError as error:
         trouble = f"{type(error).__name__}: {error}"
-    count = len(first_writes(plan.changes) & set(tried))
-    if trouble is None:
-        return Ended("applied", plan.plan_id), count
-    return _take_back(writes, plan, tried, trouble), count
-
-
-def _take_back(writes: ManualWrites, plan: Plan, tried: list[int], trouble: str) -> Ended:
-    try:
-        # What is still being created or changed cannot be taken back.
-        writes.unsettled(Direction.APPLY, max(tried, default=-1) + 1)
-        left = writes.restore(plan, tried, [])
-    except GovernanceError as error:
-        left = f"{type(error).__name__}: {error}"
-    if left is None:
-        return Ended("rolled-back", plan.plan_id, trouble)
-    return Ended("rollback-failed", plan.plan_id, f"{trouble}; taking it back: {left}")
+    return Ended("applied" if trouble is None else "unfinished", plan.plan_id, trouble)

@@ -58,7 +58,13 @@ NEEDED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "bucket": ("s3:ListBucket",),
         "cluster": ("sagemaker:ListTags", "sagemaker:AddTags"),
         "eks": ("eks:DescribeCluster", "eks:TagResource"),
-        "table": ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"),
+        "table": (
+            "dynamodb:DeleteItem",
+            "dynamodb:GetItem",
+            "dynamodb:PutItem",
+            "dynamodb:Query",
+            "dynamodb:UpdateItem",
+        ),
     },
     "VerifyPlanRole": {
         **_LISTS,
@@ -66,7 +72,7 @@ NEEDED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "plans": ("s3:GetObject",),
         "bucket": ("s3:ListBucket",),
         "eks": ("eks:DescribeCluster",),
-        "table": ("dynamodb:Query", "dynamodb:UpdateItem"),
+        "table": ("dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"),
     },
     "PublishUsageRole": {
         **_SNAPSHOT,

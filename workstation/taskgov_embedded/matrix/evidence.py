@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from taskgov_embedded.walkthrough.world import World
 
 APPLIER = "ApplyChangeRole"
-WITHOUT_GOOD_END = frozenset({"failed", "rollback-failed"})
 WRITES = frozenset(
     f"{verb}{kind}" for verb in ("Create", "Update", "Delete") for kind in ("ComputeQuota", "ClusterSchedulerConfig")
 )
@@ -47,8 +45,8 @@ class Record:
     applied: int
     error: str
     plan: Plan | None
-    held: Mapping[str, Any]
-    """What it says that each resource holds, when the way back was blocked."""
+    written: frozenset[str]
+    """What it says that it wrote: `team/name` of quotas, `cluster policy`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +136,6 @@ class Witness:
                     self._read[text] = self._record(item)
                 yield self._read[text]
 
-    def _said_to_hold(self, run_id: str) -> Mapping[str, Any]:
-        pages = [json.loads(item["held"]) for item in self._items(f"HELD#{run_id}#")]
-        return {one["name"]: one["config"] for page in pages for one in page}
-
     def _items(self, prefix: str) -> list[dict[str, Any]]:
         pages = (
             self._world.stack.client("dynamodb")
@@ -166,7 +160,7 @@ class Witness:
             applied=int(item["applied"]),
             error=item.get("error", ""),
             plan=plan_from_json(self._world.document(plan)) if plan else None,
-            held=self._said_to_hold(run_id) if item["outcome"] in WITHOUT_GOOD_END else {},
+            written=frozenset(one["S"] for one in item.get("written", ())),
         )
 
     def _counted(self) -> Mapping[str, float]:

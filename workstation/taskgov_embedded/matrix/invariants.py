@@ -18,21 +18,22 @@ NOTHING_WRITTEN = frozenset({"nothing-to-do", "planned", "needs-approval", "bloc
 
 
 def while_it_lasts(evidence: Evidence, wanted: Mapping[str, Any]) -> list[str]:
-    """Check what must hold before the resync: the plan, or the state before it, or a record that names what holds."""
+    """Check what must hold before the resync: the plan, the state before it, or a record that names what it wrote."""
     held = evidence.state()
     if held in (dict(evidence.before), dict(wanted)):
         return []
     return [
-        f"{name} holds {_short(config)}: neither the plan nor the state before it, and no record says so"
+        f"{name} holds {_short(config)}: neither the plan nor the state before it, and no record names the write"
         for name, config in held.items()
         if config != evidence.before.get(name) and not any(_names(one, name, config) for one in evidence.records)
     ]
 
 
 def _names(record: Record, name: str, config: Any) -> bool:
-    """Say whether a record tells what a resource holds: each value read and kept, or in the words of its error."""
-    kept = name in record.held and _normal(record.held[name]) == _normal(config)
-    return kept or f"{name} holds {_short(config)}" in record.error
+    """Say whether a record names a resource among what its run wrote."""
+    if config is not None and "ComputeQuotaResources" not in config:
+        return "cluster policy" in record.written
+    return any(subject.partition("/")[2] == name for subject in record.written)
 
 
 def at_the_end(evidence: Evidence) -> list[str]:
@@ -101,25 +102,24 @@ def leftovers(evidence: Evidence) -> list[str]:
 
 
 def _truth(evidence: Evidence, record: Record) -> Iterator[str]:
-    """Check that a record says how many changes stand, and that quotas hold what its outcome says.
+    """Check that a record says how many quotas its run wrote, and that they hold what its outcome says.
 
-    A plan that writes a quota twice counts it once. A run that planned anew after a conflict may have changed one quota
-    by two plans: then it counts twice.
+    A quota that is written twice counts once, by one plan or by two. A run that could not be published has the count of
+    the state machine, which counts a quota once for each of its plans.
     """
     standing = _standing(evidence, record)
-    taken_back = record.outcome in {"rolled-back", "rollback-failed"}
-    most = len(standing) if taken_back else max(len(standing), _written(evidence, record))
+    published = "was not published" not in record.error
+    most = max(len(standing), _written(evidence, record, distinct=published))
     if not len(standing) <= record.applied <= most:
         yield f"{record.run_id} ({record.outcome}) says {record.applied} applied; {len(standing)} stand: {standing}"
     if record.outcome in NOTHING_WRITTEN and standing:
         yield f"{record.run_id} says {record.outcome} and wrote {standing}"
     if record.plan and record.outcome == "applied":
         yield from _holds(evidence, record, _planned(record.plan))
-    if record.outcome == "rollback-failed":
-        held = evidence.state(record.ended)
-        silent = [name for name in standing if not _names(record, name, held.get(name))]
-        if silent:
-            yield f"{record.run_id}: the failed rollback does not say what {silent} hold: {record.error}"
+    held = evidence.state(record.ended)
+    silent = [name for name in standing if not _names(record, name, held.get(name))]
+    if published and silent:
+        yield f"{record.run_id} ({record.outcome}) does not name {silent} among what it wrote: {sorted(record.written)}"
 
 
 def _holds(evidence: Evidence, record: Record, planned: Mapping[str, Any]) -> Iterator[str]:
@@ -141,8 +141,9 @@ def _standing(evidence: Evidence, record: Record) -> list[str]:
     return sorted(name for name in written if _normal(before.get(name)) != _normal(after.get(name)))
 
 
-def _written(evidence: Evidence, record: Record) -> int:
-    return sum(one.by_automation for one in _within(evidence, record))
+def _written(evidence: Evidence, record: Record, *, distinct: bool) -> int:
+    mine = [one.resource for one in _within(evidence, record) if one.by_automation]
+    return len(set(mine)) if distinct else len(mine)
 
 
 def _within(evidence: Evidence, record: Record) -> list[Write]:

@@ -10,6 +10,9 @@ from taskgov.policy.violations import Violation
 class GovernanceError(Exception):
     """Base of every error that the automation raises on purpose."""
 
+    refusal: str = ""
+    """Why a write that met this error was refused for good (`RefusalError`); empty where another try may help."""
+
 
 class AppEnvError(GovernanceError):
     """The function's environment lacks a variable that it needs: a mistake of the deployment."""
@@ -17,6 +20,8 @@ class AppEnvError(GovernanceError):
 
 class InvalidRequestError(GovernanceError):
     """What was asked breaks rules; `violations` names each of them."""
+
+    refusal = "validation"
 
     def __init__(self, message: str, violations: tuple[Violation, ...] = ()) -> None:
         super().__init__("; ".join((message, *map(str, violations))))
@@ -29,6 +34,8 @@ class MalformedEventError(InvalidRequestError):
 
 class NotFoundError(GovernanceError):
     """A cluster, quota or document that was named does not exist."""
+
+    refusal = "not-found"
 
 
 class ConflictError(GovernanceError):

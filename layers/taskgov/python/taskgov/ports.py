@@ -247,6 +247,8 @@ class RunRecord:
     error: str | None
     snapshot: Pointer | None = None
     """What the run saw; absent when it failed before it had read the cluster, or was asked for by a person."""
+    written: tuple[str, ...] = ()
+    """What it wrote (`Change.subject`), by all of its plans."""
 
 
 class StateStore(Protocol):

@@ -228,6 +228,7 @@ class Table:
             "cause": record.cause.model_dump_json(by_alias=True, exclude_none=True) if record.cause else None,
             "applied": record.applied,
             "error": record.error,
+            "written": list(record.written) or None,
             "expiresAt": _expiry(record.ended_at, RUN_DAYS),
         }
         self._put(

@@ -28,17 +28,17 @@ CONFLICT = frozenset(
     }
 )
 NOT_FOUND = frozenset({"404", "NotFound", "NoSuchBucket", "NoSuchKey", "ResourceNotFound", "ResourceNotFoundException"})
-INVALID = frozenset(
-    {"ResourceLimitExceeded", "ServiceQuotaExceededException", "ValidationException", "ValidationError"}
-)
+LIMIT_REACHED = frozenset({"ResourceLimitExceeded", "ServiceQuotaExceededException"})
+INVALID = frozenset({*LIMIT_REACHED, "ValidationException", "ValidationError"})
+DENIED = frozenset({"AccessDenied", "AccessDeniedException"})
 
 
 @contextmanager
 def translated(what: str) -> Iterator[None]:
     """Turn botocore's errors into the domain's; `what` says what was being done.
 
-    Access that is denied stays an UpstreamError with the service's own sentence: no retry mends it, but the record
-    shows it.
+    Access that is denied stays an UpstreamError with the service's own sentence. `refusal` tells it and a limit that is
+    reached from other errors.
     """
     try:
         yield
@@ -46,9 +46,13 @@ def translated(what: str) -> Iterator[None]:
         raise InvalidRequestError(f"{what}: {error}") from error
     except ClientError as error:
         details = error.response.get("Error", {})
-        raise _domain_error(details.get("Code", ""))(
-            f"{what}: {details.get('Code')}: {details.get('Message')}"
-        ) from error
+        code = details.get("Code", "")
+        problem = _domain_error(code)(f"{what}: {code}: {details.get('Message')}")
+        if code in LIMIT_REACHED:
+            problem.refusal = "limit-reached"
+        elif code in DENIED:
+            problem.refusal = "access-denied"
+        raise problem from error
     except BotoCoreError as error:
         raise UpstreamError(f"{what}: {error}") from error
 

@@ -4,7 +4,6 @@ The table of functions in `docs/architecture.md` shows who takes and gives what.
 """
 
 from datetime import datetime
-from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -65,13 +64,6 @@ class Cause(StepModel):
     what: str = ""
 
 
-class Direction(StrEnum):
-    """Whether a change is written, or what it wrote is taken back."""
-
-    APPLY = "apply"
-    RESTORE = "restore"
-
-
 class ReconcileInput(StepModel):
     """What an execution of `reconcile` starts with."""
 
@@ -124,8 +116,6 @@ class PlanQuotasResult(StepModel):
     summary: str
     wave_count: int = 0
     """Waves of writes; each is waited for before the next begins."""
-    waves: tuple[int, ...] = ()
-    """How many changes have been made when each wave ends: [3, 7] says that changes 0 to 2 are the first wave."""
     recheck_at: datetime | None = None
 
 
@@ -134,8 +124,7 @@ class ApplyChangeRequest(StepModel):
     plan: Pointer
     index: int = Field(ge=0)
     count: int = Field(default=1, ge=1, le=100)
-    """At most so many changes in one call, of one wave: upward from `index` when applied, downward when restored."""
-    direction: Direction = Direction.APPLY
+    """At most so many changes in one call, of one wave, from `index` on."""
     lock_owner: str
     fencing_token: int
 
@@ -150,37 +139,41 @@ class ApplyChangeResult(StepModel):
     written: bool
     in_flight: bool = False
     """It is still settling, so that it could not be restored yet."""
+    refused: str | None = None
+    """Why the service refused the write for good; it is on record."""
 
 
 class ApplyChangesResult(StepModel):
-    """How far a call came: `next` is the index that is due, beyond the last change (or -1, restoring) when all are."""
+    """How far a call came: `next` is the index that is due, beyond the last change when all are made."""
 
-    next: int = Field(ge=-1)
+    next: int = Field(ge=0)
     written: int
     """Quotas (or cluster policies) that were written; one that is written twice counts once, with its first write."""
     wave_ends: bool = True
     """Whether `next` lies in another wave, or beyond the plan: what was written has to settle first."""
-    left: int = 0
-    """Quotas that could not be restored, because somebody's edit stands in the way or they are gone."""
-    in_flight: bool = False
-    """The change at `next` is still settling: it can be restored when it has."""
+    refused: tuple[str, ...] = ()
+    """Which writes the service refused for good, and why; they are on record, and `next` is beyond them."""
 
 
 class VerifyPlanRequest(LockedRequest):
     cluster_arn: ClusterArn
     plan: Pointer
-    direction: Direction = Direction.APPLY
     next: int | None = Field(default=None, ge=-1)
     """The change that is due next (`ApplyChangesResult.next`): only the wave that ended there is judged; None: all."""
 
 
 class VerifyPlanResult(StepModel):
+    """What has become of the wave that was written last; each tuple has sentences that name the quotas."""
+
     settled: bool
-    matches: bool
-    pending: int
-    standing: int = 0
-    """Quotas that the plan wrote and that were not taken back, whatever was to become of them."""
+    """Whether nothing is pending."""
+    pending: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+    """What settled as failed; it is on record."""
+    edited: tuple[str, ...] = ()
+    """What somebody changed since it was written; it stands."""
     problems: tuple[str, ...] = ()
+    """What is not as it was written, for no reason that is known."""
 
 
 class PublishUsageRequest(StepModel):
@@ -191,7 +184,10 @@ class PublishUsageRequest(StepModel):
     outcome: str | None = None
     plan: Pointer | None = None
     snapshot: Pointer | None = None
+    begun: tuple[Pointer, ...] = ()
+    """The plans that the run began to write, one for each of its rounds that did."""
     applied: int = 0
+    """Writes that the state machine knows of; what the records say goes before it."""
     cause: Cause | None = None
     started_at: datetime | None = None
     error: str | None = None
@@ -201,6 +197,8 @@ class PublishUsageResult(StepModel):
     published: int
     unreadable: int = 0
     """Clusters that could not be measured; each is in the log, and has the metric `ClusterUnreadable`."""
+    applied: int | None = None
+    """Quotas and cluster policies that the run wrote, by the records; absent where it was not the end of a run."""
     unmeasured: str | None = None
     """Why the usage at the end of a run could not be measured; the run itself was published."""
     unmarked: str | None = None

@@ -2,16 +2,20 @@
 
 A change is written at the version that the plan saw (the second of two writes of a quota: at the version that the
 first returned) and never forced. Step Functions may call twice for one change (a retry after a time-out); the second
-call finds the work done and says so.
+call finds the work done and says so. A write that the service refuses for good is recorded, and is no error: the rest
+of the plan goes on, and the next plan does without it.
 """
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from taskgov.allocation.codec import plan_from_json
 from taskgov.allocation.plan import DELETIONS, Change, ChangeKind, Plan
+from taskgov.allocation.refusals import refused_write, wanted_of
 from taskgov.allocation.standing import TO_DELETE
-from taskgov.contracts.steps import ApplyChangeRequest, ApplyChangeResult, Direction
-from taskgov.errors import ConflictError, InvalidRequestError, NotFoundError
+from taskgov.contracts.steps import ApplyChangeRequest, ApplyChangeResult
+from taskgov.errors import ConflictError, GovernanceError, InvalidRequestError, NotFoundError
 from taskgov.hyperpod.model import ComputeQuotaConfig, SchedulerConfig
 from taskgov.ports import Clock, DocumentStore, HyperPodApi, StateStore, Written
 from taskgov.services.plan_path import QuotaPath, path_of
@@ -19,6 +23,15 @@ from taskgov.services.restore_change import RestoreChange
 from taskgov.services.same_cluster import require_cluster_of_plan, require_cluster_of_target
 from taskgov.services.write_records import WriteRecords
 from taskgov.services.written_already import WrittenAlready, known, target_of
+from taskgov.snapshot.model import RefusalError, RefusedWrite
+
+
+class _RefusedForGoodError(Exception):
+    """The service refused a write, and would refuse it again."""
+
+    def __init__(self, error: GovernanceError) -> None:
+        super().__init__(str(error))
+        self.reason = RefusalError(error.refusal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,44 +44,36 @@ class ApplyChange:
     clock: Clock
 
     def __call__(self, request: ApplyChangeRequest) -> ApplyChangeResult:
-        """Write change number `index` of the plan, or restore what stood before it.
+        """Write change number `index` of the plan.
 
         Raises LockLostError before anything is written when another run took the cluster over, ConflictError when
         somebody changed the quota since the plan was made or its first write, InvalidRequestError for an index beyond
         the plan.
         """
-        return self.one(self.plan(request), request, request.index)
+        plan = self.plan(request)
+        return self.one(plan, request, request.index, self.state.refusals(plan.cluster_arn))
 
     def plan(self, request: ApplyChangeRequest) -> Plan:
         """Return the plan that the request points to."""
         return plan_from_json(self.documents.get(request.plan))
 
-    def one(self, plan: Plan, request: ApplyChangeRequest, index: int) -> ApplyChangeResult:
-        """Write or restore one change of a plan that was read before; raises what a call for it alone raises."""
+    def one(
+        self, plan: Plan, request: ApplyChangeRequest, index: int, refused_before: Iterable[RefusedWrite]
+    ) -> ApplyChangeResult:
+        """Write one change of a plan that was read before; raises what a call for it alone raises."""
         require_cluster_of_plan(plan, request.cluster_arn)
-        self.state.hold_lock(request.cluster_arn, request.lock_owner, request.fencing_token, self.clock.now())
+        self._hold(request)
         change = _change(plan, index)
         require_cluster_of_target(self.hyperpod, self.state, plan, change)
         path = path_of(plan.changes, change)
-        match request.direction:
-            case Direction.APPLY:
-                return self._apply(plan, change, path)
-            case Direction.RESTORE:
-                return RestoreChange(self.hyperpod, self.state, self._records)(plan, change, path)
-
-    @property
-    def _records(self) -> WriteRecords:
-        return WriteRecords(self.state, self.clock)
-
-    def _apply(self, plan: Plan, change: Change, path: QuotaPath) -> ApplyChangeResult:
         if change.kind is ChangeKind.UPDATE_QUOTA and change.target_version is None:
             change = self._records.at_its_version(plan, change)
-        written = self._write(plan, change, path)
-        self.state.remember_resources(plan.cluster_arn, [written.resource_id])
-        if isinstance(change.after, ComputeQuotaConfig) and change.kind not in DELETIONS:
-            self._records.remember(plan, change, path, written)
-        elif isinstance(change.after, SchedulerConfig) and change.kind not in DELETIONS:
-            self._records.remember_policy(plan, change.after, written)
+        try:
+            written = self._write(plan, change, path)
+        except _RefusedForGoodError as error:
+            return self._refused(plan, change, error.reason, str(error))
+        self._keep(plan, change, path, written)
+        self._allow_again(plan, change, refused_before)
         return ApplyChangeResult(
             index=change.index,
             resource_id=written.resource_id,
@@ -77,13 +82,54 @@ class ApplyChange:
             written=True,
         )
 
+    def restore(self, request: ApplyChangeRequest) -> ApplyChangeResult:
+        """Take change number `index` back; raises as a call does, and NotFoundError when what it wrote is gone."""
+        self._hold(request)
+        plan = self.plan(request)
+        require_cluster_of_plan(plan, request.cluster_arn)
+        change = _change(plan, request.index)
+        require_cluster_of_target(self.hyperpod, self.state, plan, change)
+        return RestoreChange(self.hyperpod, self.state, self._records)(plan, change, path_of(plan.changes, change))
+
+    def _hold(self, request: ApplyChangeRequest) -> None:
+        self.state.hold_lock(request.cluster_arn, request.lock_owner, request.fencing_token, self.clock.now())
+
+    @property
+    def _records(self) -> WriteRecords:
+        return WriteRecords(self.state, self.clock)
+
+    def _keep(self, plan: Plan, change: Change, path: QuotaPath, written: Written) -> None:
+        self.state.remember_resources(plan.cluster_arn, [written.resource_id])
+        if isinstance(change.after, ComputeQuotaConfig) and change.kind not in DELETIONS:
+            self._records.remember(plan, change, path, written)
+        elif isinstance(change.after, SchedulerConfig) and change.kind not in DELETIONS:
+            self._records.remember_policy(plan, change.after, written)
+
+    def _refused(self, plan: Plan, change: Change, error: RefusalError, because: str) -> ApplyChangeResult:
+        refused = refused_write(plan, change, error=error, because=because, at=self.clock.now())
+        self.state.record_refusal(plan.cluster_arn, refused)
+        return ApplyChangeResult(
+            index=change.index,
+            resource_id=change.resource_id or "",
+            version_before=change.target_version,
+            written=False,
+            refused=f"{change.name} ({error}): {because}",
+        )
+
+    def _allow_again(self, plan: Plan, change: Change, refused_before: Iterable[RefusedWrite]) -> None:
+        """Forget an earlier refusal of what was written now."""
+        wanted = wanted_of(change, plan.changes)
+        if any((refused.subject, refused.wanted) == (change.subject, wanted) for refused in refused_before):
+            self.state.forget_refusal(plan.cluster_arn, change.subject)
+
     def _write(self, plan: Plan, change: Change, path: QuotaPath) -> Written:
         if change.kind in DELETIONS:
             return self._delete(plan, change)
         if change.target_version is not None:
             self._records.announce(plan, change, path, change.target_version + 1)
         try:
-            return self._send(plan, change)
+            with _refusing():
+                return self._send(plan, change)
         except ConflictError:
             done = WrittenAlready(self.hyperpod).of(plan, change, path)
             if done is None:
@@ -111,10 +157,11 @@ class ApplyChange:
         except NotFoundError:
             return Written(resource_id, version)  # an earlier try deleted it
         if now == version and status in TO_DELETE:
-            if change.kind is ChangeKind.DELETE_QUOTA:
-                self.hyperpod.delete_quota(resource_id)
-            else:
-                self.hyperpod.delete_scheduler_config(resource_id)
+            with _refusing():
+                if change.kind is ChangeKind.DELETE_QUOTA:
+                    self.hyperpod.delete_quota(resource_id)
+                else:
+                    self.hyperpod.delete_scheduler_config(resource_id)
         elif status != "Deleting":
             raise ConflictError(f"{change.name} has status {status} and version {now} by now; it is not deleted")
         return Written(resource_id, version)
@@ -127,6 +174,17 @@ class ApplyChange:
         if config is None or config.cluster_scheduler_config_id != resource_id:
             raise NotFoundError(f"the cluster policy {change.name} is gone")
         return config.status, config.cluster_scheduler_config_version
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """Tell what no other try would change from what may pass."""
+    try:
+        yield
+    except GovernanceError as error:
+        if error.refusal:
+            raise _RefusedForGoodError(error) from error
+        raise
 
 
 def _change(plan: Plan, index: int) -> Change:

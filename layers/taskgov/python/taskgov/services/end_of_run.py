@@ -15,8 +15,8 @@ RunOutcome = Literal[
     "needs-approval",
     "blocked",
     "applied",
-    "rolled-back",
-    "rollback-failed",
+    "progressing",
+    "unfinished",
     "rejected",
     "expired",
     "failed",
@@ -32,7 +32,7 @@ class EndOfRun:
     run_id: str
     outcome: RunOutcome
     applied: int
-    """Quotas (or cluster policies) that were written and not taken back; one that was written twice counts once."""
+    """Quotas (or cluster policies) that were written; one that was written twice counts once."""
     started_at: datetime
     ended_at: datetime
     plan: Plan | None = None
@@ -40,6 +40,8 @@ class EndOfRun:
     snapshot_pointer: Pointer | None = None
     cause: Cause | None = None
     error: str | None = None
+    written: tuple[str, ...] = ()
+    """What was written (`Change.subject`), by all plans of the run; empty when it could not be read."""
 
     @property
     def identity(self) -> str:
@@ -66,4 +68,5 @@ def record_of(end: EndOfRun) -> RunRecord:
         applied=end.applied,
         error=end.error,
         snapshot=end.snapshot_pointer,
+        written=end.written,
     )

@@ -15,8 +15,8 @@ def measure_run(end: EndOfRun) -> list[Measurement]:
         metric.PLANS_COMPUTED.of(end.plan is not None),
         metric.CHANGES_APPLIED.of(end.applied),
         metric.CHANGES_BLOCKED.of(_blocked(end)),
-        metric.ROLLED_BACK.of(end.outcome in {"rolled-back", "rollback-failed"}),
-        metric.RUNS_FAILED.of(end.outcome in {"failed", "rollback-failed"}),
+        metric.RUNS_UNFINISHED.of(end.outcome == "unfinished"),
+        metric.RUNS_FAILED.of(end.outcome == "failed"),
     ]
     if end.plan:
         measured.append(metric.QUOTA_DRIFT.of(max(0, len(end.planned_changes) - end.applied)))

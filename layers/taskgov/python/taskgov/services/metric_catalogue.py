@@ -178,7 +178,7 @@ CHANGES_APPLIED: Final = Metric(
     "ChangesApplied",
     COUNT,
     WHOLE_CLUSTER,
-    "Quotas and cluster policies that a run wrote and did not take back; one that it wrote twice counts once.",
+    "Quotas and cluster policies that a run wrote; one that it wrote twice counts once.",
     "end of a run",
 )
 CHANGES_BLOCKED: Final = Metric(
@@ -188,10 +188,12 @@ CHANGES_BLOCKED: Final = Metric(
     "Changes that a guardrail stopped, or that nobody approved; 1 for a plan that was blocked before it had any.",
     "end of a run that is blocked, rejected or expired",
 )
-ROLLED_BACK: Final = Metric(
-    "RolledBack", COUNT, WHOLE_CLUSTER, "Runs that took back what they had written, or tried to.", "end of a run"
+RUNS_UNFINISHED: Final = Metric(
+    "RunsUnfinished", COUNT, WHOLE_CLUSTER, "Runs that began to write and could not write all of it.", "end of a run"
 )
-RUNS_FAILED: Final = Metric("RunsFailed", COUNT, WHOLE_CLUSTER, "Runs that failed.", "end of a run")
+RUNS_FAILED: Final = Metric(
+    "RunsFailed", COUNT, WHOLE_CLUSTER, "Runs that failed before they wrote anything.", "end of a run"
+)
 EVENT_TO_APPLIED_SECONDS: Final = Metric(
     "EventToAppliedSeconds",
     SECONDS,
@@ -249,7 +251,7 @@ METRICS: Final = (
     PLANS_COMPUTED,
     CHANGES_APPLIED,
     CHANGES_BLOCKED,
-    ROLLED_BACK,
+    RUNS_UNFINISHED,
     RUNS_FAILED,
     EVENT_TO_APPLIED_SECONDS,
     FINDINGS,

@@ -6,11 +6,19 @@ Whoever judges, restores or tells of a plan asks here, so that all of them speak
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from itertools import accumulate, groupby
 
 from taskgov.allocation.plan import DELETIONS, POLICY_KINDS, Change
 from taskgov.errors import InvalidRequestError
 from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaTarget, SchedulerConfig
+
+
+class Direction(StrEnum):
+    """Whether changes are written, or what they wrote is taken back (`taskgov rollback`)."""
+
+    APPLY = "apply"
+    RESTORE = "restore"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +36,11 @@ class QuotaPath:
     def last(self) -> Change:
         """The last write, which has the goal and why."""
         return self.changes[-1]
+
+    @property
+    def subject(self) -> str:
+        """What the path writes (`Change.subject`)."""
+        return self.first.subject
 
     @property
     def is_policy(self) -> bool:

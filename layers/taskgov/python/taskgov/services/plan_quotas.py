@@ -36,7 +36,6 @@ class PlanQuotas:
             plan=keep_plan(self.documents, plan),
             change_count=len(plan.changes),
             wave_count=len(wave_ends(plan.changes)),
-            waves=wave_ends(plan.changes),
             changes_sha256=changes_sha256(plan),
             summary=summary(plan),
             recheck_at=plan.recheck_at,

@@ -4,7 +4,7 @@ The schedule asks for every cluster each minute; `reconcile` asks at the end of 
 """
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
@@ -27,6 +27,7 @@ from taskgov.services.run_events import event_of
 from taskgov.services.run_notices import notice_of
 from taskgov.services.take_snapshot import TakeSnapshot, cluster_facts
 from taskgov.services.use_history import UseHistory
+from taskgov.services.written_in_run import WrittenInRun
 from taskgov.snapshot.model import Snapshot
 
 COUNTED_FOR: Final = timedelta(days=1)
@@ -61,13 +62,15 @@ class PublishUsage:
         end = self._end(request, request.cluster_arn)
         if self.state.was_counted(end.cluster_arn, end.identity):
             # The answer of the invocation that did it was lost, or the same call came twice.
-            return PublishUsageResult(published=0)
+            return PublishUsageResult(published=0, applied=end.applied)
         self._tell(end)
         usage, unmeasured = self._usage_after(end)
         # Last, with only the mark behind it: a retry would count the run's changes again.
         measured = measure_run(end)
         self.meter.record(end.cluster_name, measured)
-        return PublishUsageResult(published=len(measured) + usage, unmeasured=unmeasured, unmarked=self._mark(end))
+        return PublishUsageResult(
+            published=len(measured) + usage, applied=end.applied, unmeasured=unmeasured, unmarked=self._mark(end)
+        )
 
     def _mark(self, end: EndOfRun) -> str | None:
         """Keep that the run was published; failing would publish it again, and be worse than the missing mark."""
@@ -144,14 +147,17 @@ class PublishUsage:
         if request.run_id is None or request.started_at is None:
             raise InvalidRequestError("the end of a run comes with runId and startedAt")
         plan = self._plan(request.plan) if request.plan else None
+        now = self.clock.now()
+        written = self._written(request, request.started_at, now)
         return EndOfRun(
             cluster_arn=cluster_arn,
             cluster_name=plan.cluster_name if plan else self._name(cluster_arn),
             run_id=request.run_id,
             outcome=_run_outcome(request.outcome),
-            applied=request.applied,
+            applied=request.applied if written is None else len(written),
+            written=written or (),
             started_at=request.started_at,
-            ended_at=self.clock.now(),
+            ended_at=now,
             plan=plan,
             plan_pointer=request.plan,
             snapshot_pointer=request.snapshot,
@@ -165,6 +171,16 @@ class PublishUsage:
             return plan_from_json(body)
         except ValueError as error:  # without pydantic's sentence, which quotes the plan
             raise InvalidRequestError(f"{pointer.key} is no plan that this version can read") from error
+
+    def _written(self, request: PublishUsageRequest, started_at: datetime, now: datetime) -> tuple[str, ...] | None:
+        """Return what the run wrote; None when it began no plan or that cannot be read now: its own count counts."""
+        if not request.begun:
+            return None
+        try:
+            plans = [self._plan(pointer) for pointer in request.begun]
+            return WrittenInRun(self.hyperpod, self.state)(plans, started_at, now)
+        except GovernanceError:
+            return None
 
     def _name(self, cluster_arn: str) -> str:
         """Return the cluster's name, or the end of its ARN: a run that found SageMaker down must be told of too."""

@@ -20,8 +20,8 @@ DETAIL_TYPES: Final[dict[str, tuple[RunOutcome, ...]]] = {
     "Quota Changes Blocked": ("blocked",),
     "Quota Changes Need Approval": ("needs-approval",),
     "Quota Changes Not Approved": ("rejected", "expired"),
-    "Quota Changes Rolled Back": ("rolled-back",),
-    "Quota Rollback Failed": ("rollback-failed",),
+    "Quota Changes Progressing": ("progressing",),
+    "Quota Changes Unfinished": ("unfinished",),
     "Quota Run Failed": ("failed",),
 }
 """Detail type of the event -> the outcomes that it stands for. Each run ends with exactly one event."""
@@ -70,7 +70,8 @@ class RunEnded(StepModel):
     outcome: RunOutcome
     started_at: datetime
     ended_at: datetime
-    applied: int = Field(ge=0, description="Quotas that were written and not taken back.")
+    applied: int = Field(ge=0, description="Quotas and cluster policies that were written.")
+    written: tuple[str, ...] = Field(default=(), description=f"The first {CHANGES_TOLD} of them: team/name.")
     plan_id: str | None = Field(default=None, description="Absent when the run failed before it had a plan.")
     plan: Pointer | None = None
     mode: str | None = None
@@ -95,6 +96,7 @@ def event_of(end: EndOfRun) -> tuple[str, dict[str, Any]]:
         started_at=end.started_at,
         ended_at=end.ended_at,
         applied=end.applied,
+        written=end.written[:CHANGES_TOLD],
         plan_id=plan.plan_id if plan else None,
         plan=end.plan_pointer,
         mode=plan.mode if plan else None,

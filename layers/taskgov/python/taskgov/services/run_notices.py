@@ -1,5 +1,6 @@
 """Which runs do people hear of, and in which words? `publish_usage` sends what `notice_of` returns."""
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -37,11 +38,11 @@ def notice_of(end: EndOfRun) -> Notice | None:
     return Notice(f"taskgov: {headline} on {end.cluster_name}", _text(end, incidents), identity)
 
 
+_NUMBER: Final = re.compile(r"[0-9]+")
 _HEADLINES: Final[dict[RunOutcome, str]] = {
     "blocked": "quota changes blocked",
     "expired": "quota changes not approved in time",
-    "rolled-back": "quota changes rolled back",
-    "rollback-failed": "quota changes could not be rolled back",
+    "unfinished": "quota changes unfinished",
     "failed": "run failed",
 }
 
@@ -52,7 +53,9 @@ def _what_happened(end: EndOfRun) -> str:
         case "blocked" if end.plan:
             findings = (f"{finding.code} {finding.subject}" for finding in end.plan.findings)
             return "\n".join((changes_sha256(end.plan), *findings))
-        case "failed":
+        case "unfinished" if (end.error or "").startswith("refused: "):
+            return _NUMBER.sub("#", end.error or "")  # versions and ids of requests differ from run to run
+        case "failed" | "unfinished":
             return (end.error or "").partition(":")[0]
         case _:
             return end.run_id

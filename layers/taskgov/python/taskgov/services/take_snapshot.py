@@ -11,6 +11,7 @@ from taskgov.allocation.mass_loss import settled
 from taskgov.errors import InvalidRequestError
 from taskgov.policy.parse import ParsedPolicy, parse_policy
 from taskgov.ports import Clock, ClusterAccess, DocumentStore, HyperPodApi, KubernetesApi, StateStore
+from taskgov.services.fresh_quotas import fresh_quotas
 from taskgov.services.state_identity import StateIdentity
 from taskgov.services.use_history import UseHistory, with_use
 from taskgov.snapshot.identity import Claim
@@ -46,6 +47,8 @@ class TakeSnapshot:
         parsed, version = self._policy(facts.name)
         unreadable: list[UnreadableItem] = []
         looked = self.identity.look(facts, claims, unreadable.append) if remember else None
+        # The records first: a list that is read after them is behind no other write of ours than its own delay.
+        applied = self.state.applied_quotas(facts.arn, unreadable.append)
         taken_at = self.clock.now()
         seen = nodes_from_kubernetes(self.kubernetes.nodes(access), self.hyperpod.cluster_nodes(facts.arn))
         key = MEMORY_KEY.format(facts.name)
@@ -59,14 +62,14 @@ class TakeSnapshot:
             taken_at=taken_at,
             nodes=nodes,
             gone=memory.gone,
-            quotas=self.hyperpod.quotas(facts.arn),
+            quotas=fresh_quotas(self.hyperpod, self.hyperpod.quotas(facts.arn), applied, self.clock.now()).quotas,
             scheduler_config=self.hyperpod.scheduler_config(facts.arn),
             kueue=self.kubernetes.kueue_objects(access),
             policy=parsed.document,
             policy_version=version,
             policy_violations=parsed.violations,
             policy_findings=parsed.warnings,
-            applied=self.state.applied_quotas(facts.arn, unreadable.append),
+            applied=applied,
             edits=self.state.edits(facts.arn, unreadable.append),
             stopped=self.state.stop_switch(),
             applied_policy=self.state.applied_policy(facts.arn, unreadable.append),

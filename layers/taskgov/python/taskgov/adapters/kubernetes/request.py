@@ -78,7 +78,10 @@ class Requests:
         if response.status >= HTTPStatus.BAD_REQUEST:
             known = _ERRORS if method == "GET" else _ERRORS_OF_WRITES
             sentence = _sentence(text, response.reason)
-            raise known.get(response.status, UpstreamError)(f"{what}: {response.status} {sentence}")
+            problem = known.get(response.status, UpstreamError)(f"{what}: {response.status} {sentence}")
+            if response.status == HTTPStatus.FORBIDDEN:
+                problem.refusal = "access-denied"
+            raise problem
         try:
             answer: dict[str, Any] = json.loads(text)
         except json.JSONDecodeError as error:

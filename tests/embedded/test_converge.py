@@ -1,0 +1,249 @@
+"""What fails while a plan is applied: the run ends in a safe state, and the runs after it go on from there.
+
+Ten nodes; alpha, beta, gamma and the pool hold 4, 3, 2 and 1 and are to become 3, 2, 4 and 1. After each write the sum
+is looked at by code that shares nothing with the product.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from taskgov_embedded.faults import Fault, FunctionCrash
+from taskgov_embedded.matrix.scenario import _document
+from taskgov_embedded.walkthrough.actions import Actor
+from taskgov_embedded.walkthrough.model import Walkthrough
+from taskgov_embedded.walkthrough.world import World
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+TYPE = "ml.g5.8xlarge"
+BEFORE = {"alpha": 4, "beta": 3, "gamma": 2, "shared-pool": 1}
+WANTED = {"alpha": 3, "beta": 2, "gamma": 4, "shared-pool": 1}
+CAPACITY = 10
+
+
+class Rig:
+    """The governed cluster, and every state that its quotas were in since."""
+
+    def __init__(self, world: World) -> None:
+        self.world, self.stack = world, world.stack
+        self.governance = self.stack.sagemaker.governance
+        self.actor = Actor(world)
+        self.actor._policy(_document(60, {"alpha": 4, "beta": 3, "gamma": 2}))
+        self.stack.run_until_quiet(600)
+        assert self.counts() == BEFORE
+        self.started = len(self.stack.calls)
+        self.records_before = {item["sk"]["S"] for item in self.items("RUN#")}
+
+    def change(self, seconds: float = 3600) -> None:
+        """Put the new numbers into force, and let everything happen for so long."""
+        self.actor._policy(_document(60, {"alpha": 3, "beta": 2, "gamma": 4}))
+        self.stack.run_until_quiet(seconds)
+
+    def resync(self) -> None:
+        self.stack.advance(3600, schedules=["ResyncAllSchedule"])
+        self.stack.run_until_quiet(1800)
+
+    def counts(self) -> dict[str, int]:
+        quotas = self.stack.sagemaker.quotas(self.world.cluster_arn)
+        return {quota["ComputeQuotaTarget"]["TeamName"]: _count(quota["ComputeQuotaConfig"]) for quota in quotas}
+
+    def quota_id(self, team: str) -> str:
+        return str(self.world.quota_named(team)["ComputeQuotaId"])
+
+    def writes(self) -> list[tuple[str, int]]:
+        """Return the writes that the service took, in order: whose quota, and what it holds from then on."""
+        teams = {self.quota_id(team): team for team in WANTED}
+        return [
+            (teams[call.params["ComputeQuotaId"]], _count(call.params["ComputeQuotaConfig"]))
+            for call in self.stack.calls[self.started :]
+            if call.operation == "UpdateComputeQuota" and call.error is None
+        ]
+
+    def sums(self) -> list[int]:
+        held, sums = dict(BEFORE), []
+        for team, count in self.writes():
+            held[team] = count
+            sums.append(sum(held.values()))
+        return sums
+
+    def items(self, prefix: str) -> list[Mapping[str, Any]]:
+        found = self.stack.client("dynamodb").scan(TableName=self.stack.physical("GovernanceTable"))["Items"]
+        return sorted((item for item in found if item["sk"]["S"].startswith(prefix)), key=lambda item: item["sk"]["S"])
+
+    def records(self) -> list[tuple[str, int]]:
+        """Return outcome and number of writes of each run that had something to do, or could not do it."""
+        new = [item for item in self.items("RUN#") if item["sk"]["S"] not in self.records_before]
+        found = [(item["outcome"]["S"], int(item["applied"]["N"])) for item in new]
+        return [one for one in found if one[0] != "nothing-to-do"]
+
+    def errors(self) -> list[str]:
+        return [item["error"]["S"] for item in self.items("RUN#") if "error" in item]
+
+    def settle_slowly(self, team: str, seconds: float) -> None:
+        """Let the writes of one team's quota take so long."""
+        own, governance, slow = self.governance._settle_later, self.governance, self.quota_id(team)
+
+        def settle_later(one: Any, operation: str) -> None:
+            usual = governance.settle_seconds
+            governance.settle_seconds = seconds if one.id == slow else usual
+            own(one, operation)
+            governance.settle_seconds = usual
+
+        governance._settle_later = settle_later  # type: ignore[method-assign]
+
+    def lists_are_late(self, seconds: float) -> None:
+        """Let ListComputeQuotas show what was there so many seconds ago."""
+        clock, own = self.world.clock, self.stack.account.gateway._answers["sagemaker", "ListComputeQuotas"]
+        shown: list[tuple[float, dict[str, Any]]] = []
+
+        def listed(call: Any) -> Mapping[str, Any]:
+            return _earlier(shown, clock.now.timestamp() - seconds) or own(call)
+
+        def remember() -> None:
+            answer = {"ComputeQuotaSummaries": [one.summary() for one in self._quotas()]}
+            shown.append((clock.now.timestamp(), json.loads(json.dumps(answer, default=str))))
+
+        for name in ("_update", "_settle"):
+            self._after(name, remember)
+        remember()
+        self.stack.account.gateway.answer("sagemaker", "ListComputeQuotas", listed)
+
+    def _quotas(self) -> list[Any]:
+        return [one for one in self.governance._objects.values() if one.kind.name == "ComputeQuota"]
+
+    def _after(self, name: str, do: Callable[[], None]) -> None:
+        own = getattr(self.governance, name)
+
+        def then(*args: Any) -> Any:
+            answer = own(*args)
+            do()
+            return answer
+
+        setattr(self.governance, name, then)
+
+
+def _earlier(shown: list[tuple[float, dict[str, Any]]], moment: float) -> dict[str, Any] | None:
+    past = [answer for at, answer in shown if at <= moment]
+    return past[-1] if past else shown[0][1]
+
+
+def _count(config: Mapping[str, Any]) -> int:
+    return sum(int(row["Count"]) for row in config["ComputeQuotaResources"])
+
+
+@pytest.fixture
+def rig() -> Iterator[Rig]:
+    walkthrough = {
+        "name": "converge",
+        "source": "the faults of this file",
+        "about": "what fails while a plan is applied",
+        "mode": "apply",
+        "starts": "2026-11-20T09:00:00Z",
+        "cluster": {"groups": [{"instanceType": TYPE, "count": CAPACITY}]},
+        "steps": [{"title": "converge"}],
+    }
+    with World(Walkthrough.model_validate(walkthrough)) as opened:
+        yield Rig(opened)
+
+
+def is_safe(rig: Rig) -> bool:
+    """Say whether the sum never rose above capacity, and no lock is held."""
+    (state,) = rig.items("STATE")
+    return all(total <= CAPACITY for total in rig.sums()) and "lockOwner" not in state
+
+
+SLOWLY = [15, *(pytest.param(minutes, marks=pytest.mark.faults) for minutes in (5, 20))]
+
+
+@pytest.mark.parametrize("minutes", SLOWLY)
+def test_a_raised_quota_that_settles_slowly_is_waited_for_and_nothing_is_undone(rig: Rig, minutes: int) -> None:
+    rig.settle_slowly("gamma", minutes * 60)
+    rig.change()
+    rig.resync()
+    assert rig.counts() == WANTED
+    assert sorted(rig.writes()) == [("alpha", 3), ("beta", 2), ("gamma", 4)], "each is written once"
+    assert rig.records() == [("applied" if minutes < 13 else "progressing", 3)]
+    assert is_safe(rig)
+
+
+@pytest.mark.parametrize("minutes", SLOWLY)
+def test_a_lowered_quota_that_settles_slowly_keeps_what_needs_it_waiting(rig: Rig, minutes: int) -> None:
+    rig.settle_slowly("alpha", minutes * 60)
+    rig.change(10 * 60 if minutes > 13 else 4 * 60)
+    assert "gamma" not in dict(rig.writes()), "its room is not there yet"
+    rig.stack.run_until_quiet(3600)
+    rig.resync()
+    assert rig.counts() == WANTED
+    assert sorted(rig.writes()) == [("alpha", 3), ("beta", 2), ("gamma", 4)], "each is written once"
+    assert is_safe(rig)
+
+
+def test_a_quota_that_never_settles_is_left_and_named(rig: Rig) -> None:
+    rig.settle_slowly("gamma", 10**7)
+    rig.change()
+    for _ in range(3):
+        rig.resync()
+    assert rig.records() == [("progressing", 3)]
+    assert any("gamma" in error and "Updating" in error for error in rig.errors())
+    assert sorted(rig.writes()) == [("alpha", 3), ("beta", 2), ("gamma", 4)]
+    assert is_safe(rig)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("ResourceLimitExceeded", "limit-reached"),
+        ("ValidationException", "validation"),
+        ("ResourceNotFound", "not-found"),
+        ("AccessDeniedException", "access-denied"),
+    ],
+)
+def test_a_refused_write_is_recorded_and_the_run_ends_unfinished(rig: Rig, code: str, kind: str) -> None:
+    gamma = rig.quota_id("gamma")
+    rig.stack.faults.fail(
+        "sagemaker",
+        "UpdateComputeQuota",
+        code=code,
+        message="not this one",
+        times=10**6,
+        when=lambda call: call["ComputeQuotaId"] == gamma,
+    )
+    rig.change()
+    (refused,) = rig.items("REFUSED#")
+    assert json.loads(refused["record"]["S"])["error"] == kind
+    assert rig.records()[0][0] == "unfinished"
+    assert f"({kind})" in rig.errors()[-1]
+    assert "gamma" in rig.errors()[-1]
+    assert is_safe(rig)
+
+
+@pytest.mark.parametrize("seconds", [60, *(pytest.param(each, marks=pytest.mark.faults) for each in (5, 15, 300))])
+def test_lists_that_are_late_change_nothing(rig: Rig, seconds: float) -> None:
+    rig.lists_are_late(seconds)
+    rig.change()
+    rig.resync()
+    assert rig.counts() == WANTED
+    assert sorted(rig.writes()) == [("alpha", 3), ("beta", 2), ("gamma", 4)], "each is written once"
+    assert rig.records() == [("applied", 3)]
+    assert is_safe(rig)
+
+
+def test_what_a_call_wrote_before_it_died_is_on_record(rig: Rig) -> None:
+    """The record of a write cannot be kept any more: the announcement and the service tell that it was made."""
+    crash = Fault("sagemaker", "UpdateComputeQuota", "raise_after", 1, error=FunctionCrash)
+    rig.stack.faults._add(crash)
+    applying = rig.stack.physical("ApplyChangeFunction")
+    down = Fault("lambda", "Invoke", "fail", 40, "ServiceException", status=500)
+    down.when = lambda call: applying in call["FunctionName"] and bool(rig.writes())
+    rig.stack.faults._add(down)
+    rig.change(240)
+    assert rig.records()[0] == ("unfinished", 1)
+    rig.stack.run_until_quiet(3600)
+    rig.resync()
+    assert rig.counts() == WANTED
+    assert is_safe(rig)
