@@ -6,13 +6,15 @@ run writes meanwhile, and what a run reads afterwards is what the command left.
 
 from __future__ import annotations
 
+import signal
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from taskgov.adapters.clock import SystemClock
 from taskgov.adapters.errors import translated
-from taskgov.errors import ConflictError
+from taskgov.errors import ConflictError, GovernanceError
+from taskgov.ports import LOCK_SECONDS
 from taskgov_cli.deployed import RefusedError
 from taskgov_cli.operate import request_run
 
@@ -21,10 +23,26 @@ if TYPE_CHECKING:
 
     from taskgov_cli.deployed import Deployed
 
-HELD_FOR: Final = 1800
-"""Seconds for each wave, after which runs may take the lock over, should the command die."""
 FREE_OR_EXPIRED: Final = "attribute_not_exists(lockOwner) OR lockOwner = :me OR lockExpires < :now"
 """Or its own already: an answer that was lost is asked for again."""
+
+
+class InterruptedByPersonError(GovernanceError):
+    """Ctrl-C or SIGTERM came: nothing more is written; what was written stands until the next run."""
+
+
+@dataclass(slots=True)
+class Interruption:
+    """Whether somebody wants the command to end. Looked at between writes, so that it is known what was written."""
+
+    signal_name: str | None = None
+
+    def check(self) -> None:
+        """Return unless a signal came. Raises InterruptedByPersonError."""
+        if self.signal_name is not None:
+            raise InterruptedByPersonError(
+                f"{self.signal_name} ended the command; what it wrote stands, and the next run goes on from there"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,24 +51,44 @@ class Held:
 
     owner: str
     token: int
+    interruption: Interruption
 
 
 @contextmanager
-def locked(place: Deployed, cluster_arn: str, owner: str, by: str, waves: int = 1) -> Iterator[Held]:
-    """Hold the cluster's lock, for as long as so many waves of writes may take both ways.
+def locked(place: Deployed, cluster_arn: str, owner: str, by: str) -> Iterator[Held]:
+    """Hold the cluster's lock; each write and each look at what settles renews its lease.
+
+    A signal does not end the command at once: it is noted, so that the record is left and the lock freed.
 
     A run is asked for when the lock is released: one that was started before and found the lock taken has left without
     a trace. Raises RefusedError while a run holds it, GovernanceError.
     """
-    held = _take(place, cluster_arn, owner, HELD_FOR * max(1, waves))
+    with _noting_signals() as interruption:
+        held = _take(place, cluster_arn, owner, interruption)
+        try:
+            yield held
+        finally:
+            _release(place, cluster_arn, held)
+            request_run(place, cluster_arn, by)
+
+
+@contextmanager
+def _noting_signals() -> Iterator[Interruption]:
+    """Note Ctrl-C and SIGTERM instead of ending in the midst of a write."""
+    interruption = Interruption()
+
+    def note(number: int, _frame: object) -> None:
+        interruption.signal_name = signal.Signals(number).name
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield held
+        yield interruption
     finally:
-        _release(place, cluster_arn, held)
-        request_run(place, cluster_arn, by)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
-def _take(place: Deployed, cluster_arn: str, owner: str, seconds: int) -> Held:
+def _take(place: Deployed, cluster_arn: str, owner: str, interruption: Interruption) -> Held:
     now = int(SystemClock().now().timestamp())
     try:
         with translated(f"take the lock of {cluster_arn}"):
@@ -58,12 +96,12 @@ def _take(place: Deployed, cluster_arn: str, owner: str, seconds: int) -> Held:
                 Key=_state(cluster_arn),
                 UpdateExpression="SET lockOwner = :me, lockExpires = :expires ADD fencingToken :one",
                 ConditionExpression=FREE_OR_EXPIRED,
-                ExpressionAttributeValues={":me": owner, ":expires": now + seconds, ":one": 1, ":now": now},
+                ExpressionAttributeValues={":me": owner, ":expires": now + LOCK_SECONDS, ":one": 1, ":now": now},
                 ReturnValues="ALL_NEW",
             )["Attributes"]
     except ConflictError as error:
         raise RefusedError(f"a run holds the lock of {cluster_arn}; try again when it is over") from error
-    return Held(owner, int(str(state["fencingToken"])))
+    return Held(owner, int(str(state["fencingToken"])), interruption)
 
 
 def _release(place: Deployed, cluster_arn: str, held: Held) -> None:

@@ -47,6 +47,7 @@ class ManualWrites:
         for wave in waves(plan.changes):
             refused: list[str] = []
             for change in wave:
+                self.held.interruption.check()
                 tried.append(change.index)
                 result = self._use_case()(self._request(change.index))
                 if result.refused is not None:
@@ -65,8 +66,9 @@ class ManualWrites:
         for wave in reversed(waves(plan.changes)):
             mine = [change for change in reversed(wave) if change.index in indexes]
             for change in mine:
+                self.held.interruption.check()
                 if self._restore(change.index):
-                    written.append(change.index)  # noqa: PERF401 - it is known what was written when one fails
+                    written.append(change.index)
             trouble = self.unsettled(Direction.RESTORE, wave[0].index - 1) if mine else None
             if trouble is not None:
                 return trouble
@@ -79,6 +81,7 @@ class ManualWrites:
             if not result.in_flight:
                 return result.written
             time.sleep(SETTLE_SECONDS)
+            self.held.interruption.check()  # nothing was written: it is still settling
         raise ConflictError(f"change {index + 1} was still settling after {SETTLE_TRIES * SETTLE_SECONDS} s")
 
     def _use_case(self) -> ApplyChange:
@@ -110,6 +113,7 @@ class ManualWrites:
         for _ in range(SETTLE_TRIES):
             if result.settled:
                 return "; ".join((*result.refused, *result.edited, *result.problems)) or None
+            self.held.interruption.check()
             time.sleep(SETTLE_SECONDS)
             result = verify(request, direction)
         return f"after {SETTLE_TRIES * SETTLE_SECONDS} s still settling: {'; '.join(result.pending)}"

@@ -19,7 +19,7 @@ from taskgov.allocation.wording import said_number
 from taskgov.contracts.steps import Cause, Pointer
 from taskgov.errors import GovernanceError
 from taskgov.ports import RunRecord
-from taskgov.services.plan_path import paths, wave_ends
+from taskgov.services.plan_path import paths
 from taskgov_cli.deployed import (
     DEFAULT_STACK,
     AsJson,
@@ -72,8 +72,7 @@ class Rollback:
         """Restore what stands and record it: how many quotas were written, and what went wrong. Raises RefusedError."""
         started = SystemClock().now()
         owner = f"{self.by} rollback {self.plan.plan_id} {started.isoformat()}"
-        waves = len(wave_ends(self.plan.changes))
-        with locked(self.place, self.plan.cluster_arn, owner, self.by, waves) as held:
+        with locked(self.place, self.plan.cluster_arn, owner, self.by) as held:
             to_restore = restorable(self.plan, self.changes())  # again: a run may have written before the lock was ours
             written, error = self._restore(held, to_restore)
             self.place.state.record_run(self._record(held, started, written, error))

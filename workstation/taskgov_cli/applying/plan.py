@@ -18,14 +18,14 @@ from taskgov.allocation.planner import plan_quotas
 from taskgov.contracts.steps import Cause, Pointer
 from taskgov.errors import GovernanceError
 from taskgov.ports import RunRecord
-from taskgov.services.plan_path import first_writes, wave_ends
+from taskgov.services.plan_path import first_writes
 from taskgov.services.plan_quotas import keep_plan
 from taskgov.services.written_in_run import WrittenInRun
 from taskgov_cli import snapshots
 from taskgov_cli.applying.document import Ended
 from taskgov_cli.deployed import RefusedError
 from taskgov_cli.history import runs
-from taskgov_cli.manual_lock import locked
+from taskgov_cli.manual_lock import InterruptedByPersonError, locked
 from taskgov_cli.manual_writes import ManualWrites
 
 if TYPE_CHECKING:
@@ -68,8 +68,7 @@ class OnePlan:
         """Write it. Raises RefusedError, GovernanceError."""
         started = SystemClock().now()
         owner = f"{self.by} apply {self.plan.plan_id} {started.isoformat()}"
-        waves = len(wave_ends(self.plan.changes))
-        with locked(self.place, self.plan.cluster_arn, owner, self.by, waves) as held:
+        with locked(self.place, self.plan.cluster_arn, owner, self.by) as held:
             fresh = self.again()  # a run may have written before the lock was ours
             if fresh.outcome is Outcome.NEEDS_APPROVAL:
                 raise RefusedError(
@@ -135,6 +134,9 @@ def _write(writes: ManualWrites, plan: Plan, tried: list[int]) -> Ended:
     """Write the plan wave by wave, as far as it goes; the indexes of what may have been written go to `tried`."""
     try:
         trouble = writes.apply(plan, tried)
+    except InterruptedByPersonError as interruption:
+        # Each prefix of a plan is safe: the next run goes on from there.
+        return Ended("stopped", plan.plan_id, str(interruption)), len(first_writes(plan.changes) & set(tried))
     except GovernanceError as error:
         trouble = f"{type(error).__name__}: {error}"
     return Ended("applied" if trouble is None else "unfinished", plan.plan_id, trouble)
