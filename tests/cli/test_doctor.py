@@ -45,6 +45,7 @@ CHECKS = {
     "one-kueue",
     "add-on",
     "stack",
+    "approvers",
     "authentication-mode",
     "access-entries",
     "kubernetes-rights",

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from taskgov.contracts.events import Hint, parse_event
+from taskgov.contracts.orders import StopOrder, caller_of, order_of
 from taskgov.contracts.steps import (
     ApplyChangeRequest,
     AuditClusterRequest,
@@ -48,10 +49,16 @@ def test_the_intake_sample_holds_events_that_can_be_read() -> None:
     assert [type(hint) for hint in hints] == [Hint, Hint]
 
 
+def test_the_entrys_sample_holds_an_order_and_its_caller() -> None:
+    event = sample("take_order")
+    assert order_of(event) == StopOrder(action="stop", reason="node maintenance")
+    assert caller_of(event) == "arn:aws:sts::111122223333:assumed-role/Operators/ana"
+
+
 def test_there_is_a_sample_for_every_function() -> None:
     functions = {path.name for path in (EVENTS.parent / "functions").iterdir() if (path / "app.py").exists()}
 
-    assert functions - {name.partition(".")[0] for name in (*MODELS, "receive_event.sqs")} == set()
+    assert functions - {name.partition(".")[0] for name in (*MODELS, "receive_event.sqs", "take_order")} == set()
 
 
 def test_samples_belong_to_nobodys_account() -> None:

@@ -47,6 +47,7 @@ TRIALS = (
     Trial("PublishUsageFunction", "publish_usage", lambda a: a["published"] > 0),
     Trial("PublishUsageFunction", "publish_usage.all", lambda a: a["published"] > 0),
     Trial("AuditClusterFunction", "audit_cluster", lambda a: a["clusterName"] == "ml-cluster" and a["report"]["html"]),
+    Trial("TakeOrderFunction", "take_order", lambda a: a["statusCode"] == 200),
     Trial("ReceiveEventFunction", "receive_event.sqs", lambda a: a == {"batchItemFailures": []}),
 )
 """In this order: each finds what those before it have left."""

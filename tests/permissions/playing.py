@@ -122,6 +122,7 @@ def play_beside(recorded: Recorded) -> None:
             _do(actor, {"policy": document | _changed(number)})
             _do(actor, {"waitMinutes": 2})
         _change_by_hand_what_nobody_remembers(world)
+        _give_orders(world, document | _changed(3))
         world.stack.fire("ResyncAllSchedule")
         world.stack.run_until_quiet()
         _lose_the_identity_of_the_table(world)
@@ -148,6 +149,29 @@ def _leave_a_lock(world: World) -> None:
     over = world.stack.client("stepfunctions").list_executions(stateMachineArn=machine)["executions"][0]
     _set_lock(world, expires=0, owner=over["executionArn"])
     _do(Actor(world), {"reconcile": True})
+
+
+def _give_orders(world: World, document: Mapping[str, Any]) -> None:
+    """Let a person put a document into force in place of another one, turn the switch, and write by hand."""
+    key = {"Bucket": world.stack.physical("GovernanceBucket"), "Key": f"policies/{world.cluster_name}.yaml"}
+    cluster = {"name": world.cluster_name, "arn": world.cluster_arn}
+    stands = world.stack.client("s3").head_object(**key)["ETag"]
+    orders = (
+        {
+            "action": "put-document",
+            "clusterArn": world.cluster_arn,
+            "clusterName": world.cluster_name,
+            "text": json.dumps(dict(document) | {"cluster": cluster}),
+            "replaces": stands,
+        },
+        {"action": "stop"},
+        {"action": "resume"},
+        {"action": "rollback", "clusterArn": world.cluster_arn, "planId": "plan-0123456789abcdef"},
+    )
+    for order in orders:
+        status, answer = world.stack.order(order, "ana")
+        assert status == 200, answer
+    world.stack.run_until_quiet()
 
 
 def _fail_to_tell(world: World) -> None:

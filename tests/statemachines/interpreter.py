@@ -25,6 +25,7 @@ SUBSTITUTIONS = {
     "TableName": "governance",
     "NoticeTopicArn": "arn:aws:sns:us-east-1:111122223333:notices",
     "ApplyMode": "apply",
+    "NeedsApprover": "false",
     "ApprovalHours": "24",
     "ChangesPerCall": "25",
     "AccountId": "111122223333",

@@ -32,6 +32,7 @@ from taskgov.snapshot.identity import StateStamp
 from taskgov.snapshot.model import (
     AppliedPolicy,
     AppliedQuota,
+    Authorship,
     KubernetesObject,
     KueueObjects,
     QuotaEdit,
@@ -289,6 +290,8 @@ class InMemoryState:
         self.lineages += 1
         return f"lineage-{id(self):x}-{self.lineages}"
 
+    authors: dict[tuple[str, str], Authorship] = field(default_factory=dict)
+
     def mark_dirty(self, cluster_arn: str, cluster_name: str, cause: Cause, now: datetime) -> Dirty:
         generation = self.generations[cluster_arn] = self.generation(cluster_arn) + 1
         lock = self.lock_of(cluster_arn)
@@ -327,6 +330,9 @@ class InMemoryState:
 
     def stop_switch(self) -> bool | None:
         return self.stopped
+
+    def authorship(self, cluster_name: str, version: str) -> Authorship | None:
+        return self.authors.get((cluster_name, version))
 
     def cluster_of(self, resource_id: str) -> str | None:
         return self.owners.get(resource_id)

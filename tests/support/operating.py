@@ -30,7 +30,7 @@ CLUSTER = {"groups": [{"instanceType": G5, "count": 4}]}
 BEFORE, AFTER = {"team-a": 2, "shared-pool": 2}, {"team-a": 1, "shared-pool": 3}
 
 
-def opened(*steps: dict[str, Any], mode: str = "apply", cluster: dict[str, Any] = CLUSTER) -> World:
+def opened(*steps: dict[str, Any], mode: str = "apply", cluster: dict[str, Any] = CLUSTER, **parameters: str) -> World:
     return World(
         Walkthrough.model_validate(
             {
@@ -42,7 +42,8 @@ def opened(*steps: dict[str, Any], mode: str = "apply", cluster: dict[str, Any] 
                 "cluster": cluster,
                 "steps": [{"title": "so it is", "do": [*steps], "expect": {}}],
             }
-        )
+        ),
+        more=parameters,
     )
 
 
@@ -107,8 +108,8 @@ def _state(world: World) -> tuple[Any, dict[str, str]]:
 
 
 def be(person: str, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    world.stack.client("sts", person=person)  # the account learns of the person's key
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", f"AKIA{person.upper()}")
+    """Be a user, or a session of a role (`Approvers/ana`)."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", world.stack.account.identities.key_of(person))
     boto3.setup_default_session()
 
 
@@ -119,7 +120,7 @@ def file_of(world: World, at: Path, **parts: Any) -> str:
 
 
 def write_as(author: str, world: World) -> None:
-    """Write the document again, as a pipeline would that says who changed it."""
+    """Write the document past the signed entry, as a writer would who says who it is."""
     bucket = world.stack.outputs["BucketName"]
     client = boto3.client("s3")
     text = client.get_object(Bucket=bucket, Key="policies/ml-cluster.yaml")["Body"].read() + b"\n# reviewed\n"

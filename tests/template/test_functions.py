@@ -1,6 +1,7 @@
 """Every function of the template: traced, logged, bounded, with its own role, and with the variables that it reads."""
 
 import json
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -31,10 +32,10 @@ def folder(name: str) -> str:
     return str(FUNCTIONS[name]["Code"]["S3Key"]).removeprefix("functions/")
 
 
-def test_there_are_the_seven_functions_and_each_has_its_folder() -> None:
+def test_there_are_the_eight_functions_and_each_has_its_folder() -> None:
     folders = {path.parent.name for path in (ROOT / "functions").glob("*/app.py")}
     assert {folder(name) for name in FUNCTIONS} == folders
-    assert len(FUNCTIONS) == 7
+    assert len(FUNCTIONS) == 8
 
 
 @functions
@@ -258,9 +259,31 @@ def test_signed_code_is_asked_for_when_a_configuration_is_given(name: str) -> No
     assert FUNCTIONS[name]["CodeSigningConfigArn"] == given
 
 
-def test_no_function_can_be_reached_from_outside(stack: Translated) -> None:
-    public = {"AWS::Lambda::Url", "AWS::Serverless::Api", "AWS::ApiGateway::RestApi", "AWS::ApiGatewayV2::Api"}
-    assert stack.types() & (public | {"AWS::Lambda::Permission", "AWS::ElasticLoadBalancingV2::LoadBalancer"}) == set()
+def test_one_function_can_be_reached_from_outside_and_only_with_a_signature_that_aws_checks(stack: Translated) -> None:
+    closed = {"AWS::Serverless::Api", "AWS::ApiGateway::RestApi", "AWS::ElasticLoadBalancingV2::LoadBalancer"}
+    assert stack.types() & closed == set()
+    (url,) = stack.resources_of("AWS::Lambda::Url").values()
+    (route,) = stack.resources_of("AWS::ApiGatewayV2::Route").values()
+    (integration,) = stack.resources_of("AWS::ApiGatewayV2::Integration").values()
+    assert url["AuthType"] == route["AuthorizationType"] == "AWS_IAM"
+    assert references(url["TargetFunctionArn"]) == references(integration["IntegrationUri"]) == {"TakeOrderFunction"}
+
+
+def test_a_url_or_an_api_and_never_both(stack: Translated) -> None:
+    found = stack.cfn["Resources"].items()
+    kinds = {
+        name: one.get("Condition") for name, one in found if re.match(r"AWS::(ApiGatewayV2|Lambda::Url)", one["Type"])
+    }
+    assert kinds.pop("OrderUrl") == "OrdersThroughUrl"
+    assert set(kinds.values()) == {"OrdersThroughApi"}
+    assert len(kinds) == 4
+
+
+def test_only_the_api_of_this_stack_may_invoke_the_function_behind_it(stack: Translated) -> None:
+    (permission,) = stack.resources_of("AWS::Lambda::Permission").values()
+    assert permission["Principal"] == "apigateway.amazonaws.com"
+    assert references(permission["FunctionName"]) == {"TakeOrderFunction"}
+    assert permission["SourceArn"]["Fn::Sub"].endswith("${AWS::AccountId}:${OrderApi}/*/POST/")
 
 
 VERSIONED = {

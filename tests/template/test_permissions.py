@@ -31,6 +31,7 @@ WILDCARDS = {
     "logs:PutResourcePolicy": "resource policies are the account's",
     "logs:DescribeResourcePolicies": "resource policies are the account's",
     "logs:DescribeLogGroups": "what Step Functions asks before it logs",
+    "states:SendTaskSuccess": "a task token is the only thing that names the run, and is no resource",
     "cloudwatch:DescribeAlarms": "CodeDeploy asks for all alarms of a deployment in one call",
 }
 """Actions that may have any resource, and why."""
@@ -70,6 +71,9 @@ GRANTED = {
         sagemaker:ListClusterSchedulerConfigs sagemaker:DescribeClusterSchedulerConfig eks:DescribeCluster s3:GetObject
         s3:PutObject s3:ListBucket dynamodb:GetItem dynamodb:Query dynamodb:PutItem dynamodb:DeleteItem sns:Publish
         kms:Decrypt kms:GenerateDataKey""",
+    "TakeOrderRole": """
+        dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem s3:GetObject s3:PutObject ssm:GetParameter
+        states:SendTaskSuccess""",
 }
 """What each function may do besides logging and tracing: a permission that comes or goes is decided here too."""
 
@@ -107,7 +111,7 @@ def test_every_other_resource_is_this_stacks_or_of_one_kind_in_this_account_and_
     kinds = (
         r"sagemaker:.*:(cluster|compute-quota|cluster-scheduler-config)/\*|eks:.*:cluster/\*"
         r"|states:.*:execution:\$\{ReconcileStateMachine\.Name\}:\*"
-        r"|scheduler:.*:schedule/\$\{Schedules\}/recheck-\*|sns:.*:\$\{TeamTopicPrefix\}\*"
+        r"|scheduler:.*:schedule/\$\{Schedules\}/recheck-\*|sns:.*:\$\{TeamTopicPrefix\}\*|ssm:.*:parameter/\$\{OrderRights\}"
     )
     for statement in statements(ROLES[role]):
         for resource in statement["Resource"]:
@@ -169,6 +173,7 @@ def test_documents_are_read_by_the_functions_that_need_them() -> None:
         "VerifyPlanRole": {"plans/*", "policies/*"},
         "PublishUsageRole": {"plans/*", "policies/*", "memory/*"},
         "AuditClusterRole": {"policies/*", "memory/*"},
+        "TakeOrderRole": {"plans/*", "policies/*"},
     }
 
 
@@ -182,7 +187,7 @@ def items(role: str, *wanted: str) -> set[str]:
     }
 
 
-def test_items_are_written_by_the_functions_that_own_them_and_nobody_turns_the_stop_switch() -> None:
+def test_items_are_written_by_the_functions_that_own_them_and_one_alone_turns_the_stop_switch() -> None:
     writing = {role: items(role, "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem") for role in ROLES}
     assert {role: keys for role, keys in writing.items() if keys} == {
         "ReceiveEventRole": {"CLUSTER#*"},
@@ -192,6 +197,7 @@ def test_items_are_written_by_the_functions_that_own_them_and_nobody_turns_the_s
         "PublishUsageRole": {"CLUSTER#*"},
         "AuditClusterRole": {"CLUSTER#*"},
         "ReconcileRole": {"CLUSTER#*", "APPROVAL#*"},
+        "TakeOrderRole": {"APPROVAL#*", "DOCUMENT#*", "ORDER#*", "SWITCH"},
     }
     assert items("ReconcileRole", "dynamodb:UpdateItem") == {"CLUSTER#*"}
     assert items("ReadSnapshotRole", "dynamodb:PutItem") == {"CLUSTER#*", "QUOTA#*"}
@@ -201,7 +207,8 @@ def test_items_are_read_by_the_functions_that_need_them() -> None:
     reading = {role: items(role, "dynamodb:GetItem", "dynamodb:Query") for role in ROLES}
     assert {role: keys for role, keys in reading.items() if keys} == {
         "ReceiveEventRole": {"CLUSTER#*", "QUOTA#*"},
-        "ReadSnapshotRole": {"CLUSTER#*", "QUOTA#*", "SWITCH"},
+        "ReadSnapshotRole": {"CLUSTER#*", "DOCUMENT#*", "QUOTA#*", "SWITCH"},
+        "TakeOrderRole": {"APPROVAL#*", "DOCUMENT#*"},
         "ApplyChangeRole": {"CLUSTER#*", "QUOTA#*"},
         "VerifyPlanRole": {"CLUSTER#*"},
         "PublishUsageRole": {"CLUSTER#*", "SWITCH"},
@@ -215,6 +222,7 @@ def test_documents_are_written_by_the_one_function_that_makes_them() -> None:
         "PlanQuotasRole": {"plans/*"},
         "PublishUsageRole": {"memory/*/use.json"},
         "AuditClusterRole": {"reports/*", "memory/*/audits.json"},
+        "TakeOrderRole": {"policies/*"},
     }
 
 

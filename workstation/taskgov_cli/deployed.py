@@ -48,9 +48,13 @@ class Deployed:
     table: DynamoDBTable
     bucket_name: str
     bus_name: str
+    entry_url: str
+    """Where signed orders go (`taskgov_cli.orders`)."""
     state: Table
     documents: Bucket
     hyperpod: HyperPodApi
+    needs_approver: bool
+    """Whether the stack names approvers (parameter `Approvers`)."""
 
     def arn_of(self, cluster: str) -> str:
         """Return the ARN of a cluster, given by name or ARN. Raises RefusedError for another ARN, GovernanceError."""
@@ -69,16 +73,18 @@ class Deployed:
 def deployed(stack: str) -> Deployed:
     """Return the stack. Raises GovernanceError when there is none of this name, or it is not taskgov's."""
     cloudformation = boto3.client("cloudformation", config=CONFIG)
-    outputs = stack_outputs(cloudformation, stack, "TableName", "BucketName", "BusName")
+    outputs = stack_outputs(cloudformation, stack, "TableName", "BucketName", "BusName", "OrderEntryUrl", "Approvers")
     documents = Bucket(boto3.client("s3", config=CONFIG), outputs["BucketName"])
     table = boto3.resource("dynamodb", config=CONFIG).Table(outputs["TableName"])
     return Deployed(
         table=table,
         bucket_name=outputs["BucketName"],
         bus_name=outputs["BusName"],
+        entry_url=outputs["OrderEntryUrl"],
         state=Table(table),
         documents=documents,
         hyperpod=governance(documents),
+        needs_approver=outputs["Approvers"] != "none",
     )
 
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import boto3
 import typer
 
-from taskgov.adapters.clock import SystemClock
 from taskgov.adapters.errors import translated
 from taskgov.bootstrap.aws import CONFIG
+from taskgov.contracts.orders import StopOrder
 from taskgov.errors import UpstreamError
 from taskgov_cli.deployed import DEFAULT_STACK, AsJson, Cluster, StackName, caller, deployed, told
+from taskgov_cli.orders import give
 from taskgov_cli.output import console, print_json
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def stop(
     with told():
         place = deployed(stack)
         if position is not None:
-            turn(place, on=position is Position.ON, by=caller(), reason=reason)
+            turn(place, on=position is Position.ON, reason=reason)
         switch = switch_of(place)
     if as_json:
         print_json(switch)
@@ -107,12 +108,9 @@ def request_run(place: Deployed, cluster_arn: str, by: str) -> str:
     return entry["EventId"]
 
 
-def turn(place: Deployed, *, on: bool, by: str, reason: str) -> None:
-    """Set the stop switch, and keep who set it, when and why. Raises GovernanceError."""
-    item: dict[str, str | bool] = {**SWITCH, "on": on, "by": by, "reason": reason}
-    item["at"] = SystemClock().now().isoformat()
-    with translated("turn the stop switch"):
-        place.table.put_item(Item=item)
+def turn(place: Deployed, *, on: bool, reason: str) -> None:
+    """Order the stop switch on or off; the stack keeps whom AWS attests, when and why. Raises GovernanceError."""
+    give(place, StopOrder.parse({"action": "stop" if on else "resume", "reason": reason}))
 
 
 def switch_of(place: Deployed) -> Mapping[str, Any]:

@@ -7,7 +7,7 @@ went: each wave settles before the one before it is restored.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -27,7 +27,6 @@ from taskgov_cli.deployed import (
     PlanId,
     RefusedError,
     StackName,
-    caller,
     deployed,
     told,
 )
@@ -35,6 +34,7 @@ from taskgov_cli.history import runs
 from taskgov_cli.manual_lock import locked
 from taskgov_cli.manual_writes import ManualWrites
 from taskgov_cli.operate import switch_of, turn
+from taskgov_cli.orders import by_hand
 from taskgov_cli.output import NO, OK, console, print_json, table
 from taskgov_cli.plans import said_kind, said_wave
 from taskgov_cli.standing_changes import Standing, StandingChange, standing_changes
@@ -62,7 +62,8 @@ class Rollback:
     place: Deployed
     plan: Plan
     pointer: Pointer
-    by: str
+    by: str = ""
+    """Who takes it back, as the stack's entry attests it; empty as long as it is only shown."""
 
     def changes(self) -> list[StandingChange]:
         """Return the plan's changes with what they are now, last first. Raises GovernanceError."""
@@ -132,8 +133,9 @@ def rollback(
         written, error = 0, None
         if yes:
             restorable(job.plan, changes)
+            job = replace(job, by=by_hand(job.place, "rollback", job.plan.cluster_arn, plan_id))
             if stop:
-                turn(job.place, on=True, by=job.by, reason=f"rollback of {plan_id}")
+                turn(job.place, on=True, reason=f"rollback of {plan_id}")
             written, error = job.run()
         stopped = bool(switch_of(job.place)["on"])
     if as_json:
@@ -160,7 +162,7 @@ def _job(place: Deployed, plan_id: str, cluster: str | None) -> Rollback:
         for run in runs(place, arn):
             if run.get("planId") == plan_id:
                 pointer = Pointer.model_validate_json(run["plan"])
-                return Rollback(place, plan_from_json(place.documents.get(pointer)), pointer, caller())
+                return Rollback(place, plan_from_json(place.documents.get(pointer)), pointer)
     raise RefusedError(f"no run on record ended with plan {plan_id}; runs and their plans: taskgov history CLUSTER")
 
 

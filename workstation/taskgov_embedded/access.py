@@ -83,6 +83,10 @@ def needs(service: str, operation: str, params: Mapping[str, Any], place: Place)
     name_resources = _RESOURCES.get(service)
     resources = ("*",) if name_resources is None else name_resources(operation, params, place)
     wanted = [Need(action, resources)]
+    if operation == "InvokeFunctionUrl":  # since October 2025
+        wanted.append(Need("lambda:InvokeFunction", resources))
+    if operation == "PutObject" and params.get("IfMatch"):  # it says whether the object is as it was
+        wanted.append(Need("s3:GetObject", resources))
     if operation == "CopyObject":
         wanted.append(Need("s3:GetObject", (_copy_source(params["CopySource"]),)))
     if service == "scheduler" and operation in {"CreateSchedule", "UpdateSchedule"}:
@@ -93,6 +97,15 @@ def needs(service: str, operation: str, params: Mapping[str, Any], place: Place)
     return tuple(wanted)
 
 
+def url_id(url: str) -> str:
+    """Return what tells a function URL from any other.
+
+    >>> url_id("https://abc.lambda-url.us-east-1.on.aws/")
+    'abc'
+    """
+    return url.removeprefix("https://").partition(".")[0]
+
+
 def conditions(service: str, operation: str, params: Mapping[str, Any], place: Place) -> dict[str, str | list[str]]:
     """Return the condition keys that can be known for the call."""
     known: dict[str, str | list[str]] = {
@@ -100,6 +113,8 @@ def conditions(service: str, operation: str, params: Mapping[str, Any], place: P
         "aws:RequestedRegion": place.region,
         "aws:ResourceAccount": place.account,
     }
+    if operation == "InvokeFunctionUrl":
+        known |= {"lambda:FunctionUrlAuthType": "AWS_IAM", "lambda:InvokedViaFunctionUrl": "true"}
     if service == "scheduler":
         known["iam:PassedToService"] = "scheduler.amazonaws.com"
     if service in {"sns", "sqs"}:
@@ -218,6 +233,8 @@ def _lambda(operation: str, params: Mapping[str, Any], place: Place) -> tuple[st
 
     For calls on an alias itself the reference names the function, and Lambda's own guide the alias: either will do.
     """
+    if operation == "InvokeFunctionUrl":
+        return (params["Arn"],)
     name = params.get("FunctionName")
     if not name:
         return ("*",)
@@ -225,6 +242,10 @@ def _lambda(operation: str, params: Mapping[str, Any], place: Place) -> tuple[st
     if operation in {"GetAlias", "UpdateAlias"}:
         return (arn, f"{arn}:{params['Name']}")
     return (f"{arn}:{params['Qualifier']}" if "Qualifier" in params else arn,)
+
+
+def _execute_api(_operation: str, params: Mapping[str, Any], _place: Place) -> tuple[str, ...]:
+    return (params["Arn"],)
 
 
 def _states(operation: str, params: Mapping[str, Any], _place: Place) -> tuple[str, ...]:
@@ -301,6 +322,7 @@ _RESOURCES: dict[str, Callable[[str, Mapping[str, Any], Place], tuple[str, ...]]
     "sqs": _sqs,
     "sns": _sns,
     "lambda": _lambda,
+    "execute-api": _execute_api,
     "stepfunctions": _states,
     "events": _events,
     "scheduler": _scheduler,

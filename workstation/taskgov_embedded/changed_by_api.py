@@ -25,11 +25,15 @@ class ChangedByApi:
                 **(to | {"AlarmName": name})
             ),
             "AWS::CloudWatch::Dashboard": self._dashboard,
+            "AWS::SSM::Parameter": lambda name, to: self._of("ssm").put_parameter(
+                Name=name, Type=to["Type"], Value=to["Value"], Overwrite=True
+            ),
             "AWS::Logs::LogGroup": lambda name, to: self._of("logs").put_retention_policy(
                 logGroupName=name, retentionInDays=int(to["RetentionInDays"])
             ),
         }
         self._deletions: dict[str, Callable[[str, dict[str, Any]], object]] = {
+            "AWS::SSM::Parameter": lambda name, _: self._of("ssm").delete_parameter(Name=name),
             "AWS::StepFunctions::StateMachine": lambda arn, _: self._of("stepfunctions").delete_state_machine(
                 stateMachineArn=arn
             ),

@@ -162,6 +162,15 @@ class Gateway:
             return self._with_fault(fault, call, wire, to_moto)
         return self._handle(call, wire, to_moto)
 
+    def admit(self, call: Call) -> None:
+        """Check and record a call that came by another way than botocore's clients. Raises AwsError."""
+        try:
+            self._authorize(call)
+        except AwsError as error:
+            self._record(replace(call, error=error.code))
+            raise
+        self._record(call)
+
     def _with_fault(self, fault: Fault, call: Call, wire: _Wire, to_moto: Callable[[], Answer]) -> Answer:
         if fault.seconds:
             self._baton.sleep(fault.seconds)

@@ -7,7 +7,9 @@ checked against policies.
 from __future__ import annotations
 
 import itertools
+import os
 import re
+import uuid
 from dataclasses import dataclass
 
 _ACCESS_KEY = re.compile(r"Credential=([^/]+)/[0-9]+/([^/]+)/([^/]+)/aws4_request")
@@ -52,6 +54,7 @@ class Identities:
         self.person = Principal(f"arn:aws:iam::{account}:user/{person}", None)
         self._by_key: dict[str, Principal] = {}
         self._by_session: dict[tuple[str, str], Credentials] = {}
+        self._secrets: dict[str, str] = {}
         self._number = itertools.count(1)
 
     def assume(self, role_arn: str, session: str) -> Credentials:
@@ -64,15 +67,34 @@ class Identities:
             arn = f"arn:aws:sts::{self._account}:assumed-role/{role}/{session}"
             self._by_key[credentials.access_key] = Principal(arn, role_arn)
             self._by_session[key] = credentials
+            self._secrets[credentials.access_key] = credentials.secret_key
         return self._by_session[key]
 
     def key_of(self, person: str) -> str:
-        """Return the access key of a user; nobody in particular is the operator."""
+        """Return the access key of a person: `ana` is a user, `Approvers/ana` a session of a role.
+
+        Nobody in particular is the operator. The role need not be in the template: people are checked by no policy.
+        """
         if not person:
             return "AKIAPERSON"
-        access_key = f"AKIA{person.upper()}"
-        self._by_key[access_key] = Principal(f"arn:aws:iam::{self._account}:user/{person}", None)
+        role, _, session = person.rpartition("/")
+        access_key = f"{'ASIA' if role else 'AKIA'}{re.sub('[^A-Z0-9]', '', person.upper())}"
+        kind = f"sts::{self._account}:assumed-role/{role}/{session}" if role else f"iam::{self._account}:user/{person}"
+        self._by_key[access_key] = Principal(f"arn:aws:{kind}", None)
         return access_key
+
+    def secret_of(self, access_key: str) -> str:
+        """Return the secret that belongs to an access key; every person's is the one in the process's environment."""
+        return self._secrets.get(access_key) or os.environ.get("AWS_SECRET_ACCESS_KEY", "secret")
+
+    def user_id(self, principal: Principal) -> str:
+        """Return the unique id of a caller, in the form that AWS gives it."""
+        kind, _, name = principal.arn.rpartition(":")[2].partition("/")
+        holder, _, session = name.partition("/")
+        unique = (
+            f"{'AROA' if kind == 'assumed-role' else 'AIDA'}{uuid.uuid5(uuid.NAMESPACE_URL, holder).hex[:17].upper()}"
+        )
+        return f"{unique}:{session}" if kind == "assumed-role" else unique
 
     def principal(self, access_key: str) -> Principal:
         """Return whom the key was given to."""

@@ -72,6 +72,10 @@ class MadeResource:
         return self._attributes[name]
 
 
+def _url_name(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()[:32]
+
+
 _RECORDED: dict[str, tuple[str | None, Callable[[Place, str, str], tuple[str, dict[str, str]]]]] = {
     # type: (property that names it, (place, name, logical id) -> (Ref, attributes))
     "AWS::Lambda::Function": (
@@ -87,6 +91,17 @@ _RECORDED: dict[str, tuple[str | None, Callable[[Place, str, str], tuple[str, di
     "AWS::Lambda::EventSourceMapping": (None, lambda _, name, __: (name, {"Id": name})),
     "AWS::Lambda::EventInvokeConfig": (None, lambda _, name, __: (name, {})),
     "AWS::Lambda::Permission": (None, lambda _, name, __: (name, {})),
+    "AWS::Lambda::Url": (
+        None,
+        lambda place, name, _: (
+            f"https://{_url_name(name)}.lambda-url.{place.region}.on.aws/",
+            {"FunctionUrl": f"https://{_url_name(name)}.lambda-url.{place.region}.on.aws/"},
+        ),
+    ),
+    "AWS::ApiGatewayV2::Api": (None, lambda _, name, __: (_url_name(name)[:10], {"ApiId": _url_name(name)[:10]})),
+    "AWS::ApiGatewayV2::Integration": (None, lambda _, name, __: (_url_name(name)[:7], {})),
+    "AWS::ApiGatewayV2::Route": (None, lambda _, name, __: (_url_name(name)[:7], {})),
+    "AWS::ApiGatewayV2::Stage": (None, lambda _, name, __: (name, {})),
     "AWS::SQS::QueuePolicy": (None, lambda _, name, __: (name, {})),
     "AWS::SNS::TopicPolicy": (None, lambda _, name, __: (name, {})),
     "AWS::S3::BucketPolicy": (None, lambda _, name, __: (name, {})),
@@ -102,6 +117,15 @@ _RECORDED: dict[str, tuple[str | None, Callable[[Place, str, str], tuple[str, di
         lambda place, name, _: (name, {"Arn": place.arn("cloudwatch", f"alarm:{name}")}),
     ),
 }
+
+
+def _without_no_value(value: Any) -> Any:
+    """Leave out what `AWS::NoValue` stands for in a list, where moto keeps a null."""
+    if isinstance(value, list):
+        return [_without_no_value(one) for one in value if one is not None]
+    if isinstance(value, dict):
+        return {key: _without_no_value(one) for key, one in value.items()}
+    return value
 
 
 class Resources:
@@ -127,6 +151,7 @@ class Resources:
             "AWS::SNS::Subscription": (None, self._subscription),
             "AWS::Logs::LogGroup": ("LogGroupName", self._log_group),
             "AWS::Logs::MetricFilter": ("FilterName", self._metric_filter),
+            "AWS::SSM::Parameter": ("Name", self._parameter),
         }
 
     def create(self, translated: Translated, parameters: Mapping[str, str]) -> None:
@@ -183,7 +208,7 @@ class Resources:
 
         def parse(logical_id: str, resource: dict[str, Any], known: Any) -> Any:
             maker, resolved, name = own_parse(logical_id, resource, known)
-            properties = json.loads(json.dumps(resolved["Properties"]))
+            properties = _without_no_value(json.loads(json.dumps(resolved["Properties"])))
             self.resolved[logical_id] = Resolved(logical_id, resource["Type"], properties, name)
             return maker, resolved, name
 
@@ -308,6 +333,12 @@ class Resources:
         if "RetentionInDays" in properties:
             logs.put_retention_policy(logGroupName=name, retentionInDays=int(properties["RetentionInDays"]))
         return MadeResource(name, {"Arn": self._place.arn("logs", f"log-group:{name}:*")}, "AWS::Logs::LogGroup")
+
+    def _parameter(self, name: str, properties: dict[str, Any]) -> MadeResource:
+        """Make a parameter; one without a name gets one, which moto's CloudFormation forgets."""
+        given = {key: properties[key] for key in ("Type", "Value", "Description") if key in properties}
+        self._clients.of_person("ssm").put_parameter(Name=name, **given)
+        return MadeResource(name, {"Type": properties["Type"], "Value": properties["Value"]}, "AWS::SSM::Parameter")
 
     def _metric_filter(self, name: str, properties: dict[str, Any]) -> MadeResource:
         named = {key[0].lower() + key[1:]: value for key, value in properties.items() if key != "FilterName"}

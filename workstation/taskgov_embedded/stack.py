@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import boto3
+from botocore.httpsession import URLLib3Session
 from moto import mock_aws
 from moto.moto_api._internal import mock_random
 
@@ -25,6 +26,7 @@ from taskgov_embedded.clients import Clients
 from taskgov_embedded.clock import VirtualClock
 from taskgov_embedded.deployments import Deployments
 from taskgov_embedded.eks import Eks
+from taskgov_embedded.entry import Entry
 from taskgov_embedded.executions import Executions
 from taskgov_embedded.faults import Faults
 from taskgov_embedded.functions import Functions
@@ -109,6 +111,7 @@ class Stack:
         )
         self._runtime = Runtime(self.place, self.clock, self._identities, self._gateway, self.timeline, shared_packages)
         self._functions = Functions(self.account, self._runtime)
+        self._entry = Entry(self.account, self._runtime, lambda: process.running(None))
         self._updates = Updates(
             self.place,
             self._resources,
@@ -164,6 +167,7 @@ class Stack:
             self._gateway,
             interpreter,
             self.executions,
+            self._entry,
             self._queues,
             objects,
             MetricData(),
@@ -283,6 +287,19 @@ class Stack:
         `person` is the name of the user that CloudTrail shows; the operator when it is not given.
         """
         return self._clients.of_person(service, person)
+
+    def signed_order(self, order: Mapping[str, Any], person: str | None = None, **overrides: Any) -> Any:
+        """Return an order to the stack's entry, signed as a person's command does it.
+
+        `person` is a user, `Approvers/ana` a session of a role. `overrides` are `credentials` to sign with and further
+        `headers`: what a forger would change.
+        """
+        return self._entry.signed(self.outputs["OrderEntryUrl"], order, person, **overrides)
+
+    def order(self, order: Mapping[str, Any], person: str | None = None, **overrides: Any) -> tuple[int, Any]:
+        """Send a signed order (see `signed_order`); return status and body of the answer."""
+        response = URLLib3Session().send(self.signed_order(order, person, **overrides).prepare())
+        return response.status_code, json.loads(response.content)
 
     @contextmanager
     def as_person(self, person: str | None) -> Iterator[None]:

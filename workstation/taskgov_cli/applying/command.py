@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path  # noqa: TC003 -- typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -23,10 +23,10 @@ from taskgov_cli.deployed import (
     OfCluster,
     RefusedError,
     StackName,
-    caller,
     deployed,
     told,
 )
+from taskgov_cli.orders import by_hand
 from taskgov_cli.output import NO, OK, console, print_json
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def _document(
     known = documents.in_force(snapshots.live(arn, stack, context), file)
 
     def put() -> Ended:
-        written = document.store(place, cluster, body.decode(), caller(), replaces=seen)
+        written = document.store(place, cluster, body.decode(), replaces=seen)
         with console(stderr=True).status("waiting for the run") as status:
             ended = document.wait_for_run(place, written, wait, status.update)
         if ended is None:
@@ -143,8 +143,12 @@ def _plan(
     if snapshot is not None:
         raise RefusedError("a plan is applied to a cluster, not to a snapshot file: leave --snapshot out")
     place = deployed(stack)
-    job = plan.OnePlan(place, plan.find(place, plan_id, cluster), stack, context, caller())
-    return job.again(), job.run
+    job = plan.OnePlan(place, plan.find(place, plan_id, cluster), stack, context)
+
+    def run() -> Ended:
+        return replace(job, by=by_hand(place, "apply", job.plan.cluster_arn, plan_id)).run()
+
+    return job.again(), run
 
 
 def _planned(known: Snapshot) -> Plan:

@@ -9,20 +9,20 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import boto3
-from botocore.exceptions import ClientError
 
 from taskgov.adapters.clock import SystemClock
 from taskgov.adapters.errors import translated
 from taskgov.adapters.s3 import POLICY_KEY
 from taskgov.allocation.codec import plan_from_json
 from taskgov.bootstrap.aws import CONFIG
+from taskgov.contracts.orders import DocumentOrder
 from taskgov.contracts.steps import Pointer
 from taskgov.errors import NotFoundError
-from taskgov_cli.deployed import RefusedError
 from taskgov_cli.history import runs
+from taskgov_cli.orders import give
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 LOOK_EVERY: Final = 5
 """Seconds between two looks for the run."""
-CHANGED: Final = frozenset({"PreconditionFailed", "ConditionalRequestConflict", "412", "409"})
-"""What S3 says of a conditional write that somebody else's write forestalled."""
 NEEDS_APPROVAL: Final = "needs-approval"
 
 
@@ -67,21 +65,23 @@ class Written:
     at: datetime
 
 
-def store(place: Deployed, cluster: ClusterRef, text: str, author: str, *, replaces: str | None) -> Written:
-    """Store the document in place of the one that was seen. Raises RefusedError, GovernanceError."""
-    key = POLICY_KEY.format(cluster.name)
-    only: dict[str, Any] = {"IfNoneMatch": "*"} if replaces is None else {"IfMatch": replaces}
-    with translated(f"store {key}"):
-        try:
-            answer = boto3.client("s3", config=CONFIG).put_object(
-                Bucket=place.bucket_name, Key=key, Body=text.encode(), Metadata={"author": author}, **only
-            )
-        except ClientError as error:
-            if error.response["Error"]["Code"] not in CHANGED:
-                raise
-            raise RefusedError(f"somebody wrote {key} meanwhile; look at theirs first, and apply again") from error
+def store(place: Deployed, cluster: ClusterRef, text: str, *, replaces: str | None) -> Written:
+    """Order the document into force in place of the one that was seen; whom AWS attests is its author.
+
+    Raises RefusedError, GovernanceError.
+    """
+    order = DocumentOrder.parse(
+        {
+            "action": "put-document",
+            "clusterArn": cluster.arn,
+            "clusterName": cluster.name,
+            "text": text,
+            "replaces": replaces,
+        }
+    )
+    version = str(give(place, order)["version"])
     # Not the clock of this machine: it is compared with the times of runs.
-    return Written(cluster.arn, cluster.name, answer["VersionId"], _head(place, key)["LastModified"])
+    return Written(cluster.arn, cluster.name, version, _head(place, POLICY_KEY.format(cluster.name))["LastModified"])
 
 
 def _head(place: Deployed, key: str) -> HeadObjectOutputTypeDef:

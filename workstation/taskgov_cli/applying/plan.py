@@ -21,6 +21,7 @@ from taskgov.ports import RunRecord
 from taskgov.services.plan_path import first_writes
 from taskgov.services.plan_quotas import keep_plan
 from taskgov.services.written_in_run import WrittenInRun
+from taskgov.snapshot.model import Authorship
 from taskgov_cli import snapshots
 from taskgov_cli.applying.document import Ended
 from taskgov_cli.deployed import RefusedError
@@ -47,7 +48,8 @@ class OnePlan:
     plan: Plan
     stack: str
     context: str | None
-    by: str
+    by: str = ""
+    """Who writes it, as the stack's entry attests it; empty as long as it is only shown."""
 
     def again(self) -> Plan:
         """Return the plan made anew, as `apply` mode judges it.
@@ -56,7 +58,10 @@ class OnePlan:
         other changes.
         """
         snapshot = snapshots.live(self.plan.cluster_arn, self.stack, self.context)
-        fresh = plan_quotas(snapshot, mode="apply")
+        if snapshot.policy_version is not None:
+            known = self.place.state.authorship(snapshot.cluster.name, snapshot.policy_version)
+            snapshot = replace(snapshot, authorship=known or Authorship())
+        fresh = plan_quotas(snapshot, mode="apply", needs_approver=self.place.needs_approver)
         if fresh.changes and changes_sha256(fresh) != changes_sha256(self.plan):
             raise RefusedError(
                 f"the changes of plan {self.plan.plan_id} are not what would be changed now: the cluster or the "
@@ -136,7 +141,7 @@ def _write(writes: ManualWrites, plan: Plan, tried: list[int]) -> Ended:
         trouble = writes.apply(plan, tried)
     except InterruptedByPersonError as interruption:
         # Each prefix of a plan is safe: the next run goes on from there.
-        return Ended("stopped", plan.plan_id, str(interruption)), len(first_writes(plan.changes) & set(tried))
+        return Ended("stopped", plan.plan_id, str(interruption))
     except GovernanceError as error:
         trouble = f"{type(error).__name__}: {error}"
     return Ended("applied" if trouble is None else "unfinished", plan.plan_id, trouble)

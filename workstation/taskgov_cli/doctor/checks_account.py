@@ -33,6 +33,8 @@ OUTPUTS: Final = (
     "ReconcileStateMachineArn",
     "AuditStateMachineArn",
     "KubernetesRoleArns",
+    "OrderEntryUrl",
+    "Approvers",
 )
 """Outputs of the stack that commands and people use."""
 SETTLED: Final = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE")
@@ -55,6 +57,19 @@ def stack_deployed(stack: Read[DeployedStack], names: Names) -> Diagnosis:
     if stack.status not in SETTLED:
         return warning(check, f"stack {stack.name} is {stack.status}", look)
     return ok(check, f"stack {stack.name} is {stack.status}, with all outputs")
+
+
+def approvers(stack: Read[DeployedStack], names: Names) -> Diagnosis:
+    """Say whether two persons are needed: that is a choice of whoever deploys, not a mistake."""
+    check = "approvers"
+    if isinstance(stack, Unknown):
+        return unknown(check, stack.reason)
+    named = stack.outputs.get("Approvers")
+    if named is None:
+        return unknown(check, f"stack {names.stack} has no output Approvers: it is older")
+    if named == "none":
+        return ok(check, "Approvers names nobody: one person can put a document into force and approve what follows")
+    return ok(check, f"{named} may approve; nobody approves what follows from a document of his own")
 
 
 def cloud_trail(trails: Read[tuple[Trail, ...]], cluster: Read[HyperPodCluster], names: Names) -> Diagnosis:

@@ -57,6 +57,7 @@ def diagnose(facts: Facts, *, cluster: str, stack: str) -> list[Diagnosis]:
         checks_cluster.one_kueue(facts.kueues, facts.add_on, names),
         checks_cluster.add_on(facts.add_on, names),
         checks_account.stack_deployed(facts.stack, names),
+        checks_account.approvers(facts.stack, names),
         checks_access.authentication_mode(facts.eks, names),
         checks_access.access_entries(facts.entries, names),
         checks_access.kubernetes_rights(facts.rbac),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -162,10 +161,12 @@ class Actor:
         )["Items"]
         if not found:
             raise LookupError("no plan waits for approval")
-        answer = json.dumps({"approved": approved, "by": APPROVER})
-        self._world.stack.client("stepfunctions").send_task_success(
-            taskToken=found[-1]["taskToken"]["S"], output=answer
-        )
+        order = {
+            "action": "approve" if approved else "reject",
+            "clusterArn": self._world.cluster_arn,
+            "planId": found[-1]["planId"]["S"],
+        }
+        self._world.stack.order(order, APPROVER)
 
     def _resolved(self, value: Any) -> Any:
         """Replace references by what they stand for now."""

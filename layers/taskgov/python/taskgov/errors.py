@@ -52,3 +52,7 @@ class ThrottledError(GovernanceError):
 
 class UpstreamError(GovernanceError):
     """A service failed or could not be reached: worth another try."""
+
+
+class NotAllowedError(GovernanceError):
+    """AWS attests who the caller is, and the stack's parameters do not let that person do this."""

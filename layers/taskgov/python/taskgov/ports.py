@@ -14,7 +14,15 @@ from taskgov.hyperpod.model import (
     SchedulerConfig,
 )
 from taskgov.snapshot.identity import StateStamp
-from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, KubernetesObject, KueueObjects, QuotaEdit, RefusedWrite
+from taskgov.snapshot.model import (
+    AppliedPolicy,
+    AppliedQuota,
+    Authorship,
+    KubernetesObject,
+    KueueObjects,
+    QuotaEdit,
+    RefusedWrite,
+)
 from taskgov.snapshot.unreadable import UnreadableItem
 
 OnUnreadable = Callable[[UnreadableItem], None]
@@ -302,6 +310,10 @@ class StateStore(Protocol):
 
     def stop_switch(self) -> bool | None:
         """Return whether the stop switch is on; None when it cannot be read."""
+        ...
+
+    def authorship(self, cluster_name: str, version: str) -> Authorship | None:
+        """Return who put this version of the policy document into force, and who accepted it; None: not known."""
         ...
 
     def cluster_of(self, resource_id: str) -> str | None:

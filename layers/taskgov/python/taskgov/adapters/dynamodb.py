@@ -18,7 +18,7 @@ from taskgov.contracts.steps import Cause
 from taskgov.errors import ConflictError, GovernanceError, LockLostError, UpstreamError
 from taskgov.ports import LOCK_SECONDS, Dirty, Lock, OnUnreadable, RunRecord
 from taskgov.snapshot.identity import StateStamp
-from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, QuotaEdit, RefusedWrite
+from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, Authorship, QuotaEdit, RefusedWrite
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table as DynamoDBTable
@@ -136,6 +136,11 @@ class Table:
             return bool(self._item({"pk": "SWITCH", "sk": "STOP"}).get("on", False))
         except GovernanceError:
             return None
+
+    def authorship(self, cluster_name: str, version: str) -> Authorship | None:
+        """Return who put a version of a document into force, and who accepted it; None where neither is known."""
+        item = self._item(document_key(cluster_name, version))
+        return Authorship(_text(item, "author"), _text(item, "acceptedBy")) if item else None
 
     def cluster_of(self, resource_id: str) -> str | None:
         """Return the cluster that a quota or scheduler config belongs to, if it is known."""
@@ -301,6 +306,15 @@ class Table:
     def _put(self, item: dict[str, Any], **condition: Any) -> None:
         with translated(f"write {item['pk']} {item['sk']}"):
             self._table.put_item(Item=in_form(item), **condition)
+
+
+def document_key(cluster_name: str, version: str) -> dict[str, str]:
+    """Return the key of who is behind a version of a policy document."""
+    return {"pk": f"DOCUMENT#{cluster_name}", "sk": f"VERSION#{version}"}
+
+
+def _text(item: Mapping[str, Any], name: str) -> str | None:
+    return str(item[name]) if name in item else None
 
 
 def _once(cluster_arn: str, identity: str) -> dict[str, str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
+from taskgov.allocation.authorship import author_verdicts
 from taskgov.allocation.budgets import borrowing_resumes_at
 from taskgov.allocation.capacity import TypeCapacity, count_capacity
 from taskgov.allocation.codec import changes_sha256, plan_id_of
@@ -51,12 +52,14 @@ def plan_quotas(
     *,
     mode: Mode,
     approved_changes: str | None = None,
+    needs_approver: bool = False,
     instance_types: InstanceTypeTable | None = None,
 ) -> Plan:
     """Return the plan for one cluster.
 
     `approved_changes` is the digest of the changes that a person approved: when they are still the changes of this
-    plan, an approval is no longer needed. `instance_types` replaces the known types where the document adds none.
+    plan, an approval is no longer needed. With `needs_approver` a document whose author is not known, and that nobody
+    has accepted, needs one. `instance_types` replaces the known types where the document adds none.
 
     | the document | mode | outcome |
     | --- | --- | --- |
@@ -68,7 +71,7 @@ def plan_quotas(
     """
     table = _table(snapshot, instance_types)
     capacities = _capacities(snapshot, table)
-    work = _work(snapshot, capacities, table)
+    work = _work(snapshot, capacities, table, needs_approver=needs_approver)
     plan = _plan(snapshot, mode, capacities, work)
     return replace(plan, plan_id=plan_id_of(plan), outcome=_outcome(plan, work.judged, approved_changes))
 
@@ -114,7 +117,9 @@ def row_sources(
     return found
 
 
-def _work(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity], table: InstanceTypeTable) -> _Work:
+def _work(
+    snapshot: Snapshot, capacities: Mapping[str, TypeCapacity], table: InstanceTypeTable, *, needs_approver: bool
+) -> _Work:
     policy, decided = snapshot.policy, decide(snapshot, capacities)
     standings, wishes, wanted = decided.standings, decided.wishes, decided.wanted
     planned = to_write(snapshot, decided, capacities)
@@ -136,6 +141,8 @@ def _work(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity], table: Ins
     losses = mass_losses(snapshot)
     unconfirmed = Unconfirmed(losses, _capacities_without(snapshot, losses, table) if losses else {})
     judged = judge(snapshot, guardrails, changes, moving, prediction, capacities, unconfirmed)
+    if needs_approver and changes:
+        judged = replace(judged, verdicts=(*judged.verdicts, *author_verdicts(snapshot)))
     stalled = no_progress(snapshot, changes)
     findings = (
         *loss_findings(snapshot, losses),

@@ -1,7 +1,7 @@
 """AWS clients, made once for as long as the function's process lives."""
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.config import Config
@@ -62,3 +62,9 @@ def events() -> "EventBridgeClient":
 def sns() -> "SNSClient":
     """Return the SNS client."""
     return boto3.client("sns", config=CONFIG)
+
+
+@cache
+def ssm() -> Any:
+    """Return the Systems Manager client, for its parameter store."""
+    return boto3.client("ssm", config=CONFIG)

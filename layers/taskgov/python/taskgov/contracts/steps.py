@@ -105,6 +105,10 @@ class PlanQuotasRequest(StepModel):
     apply_mode: Literal["plan", "apply"] = "plan"
     """What the operator allows; whoever does not say it gets a plan that nobody applies."""
     approved_changes: str | None = None
+    approved_by: str | None = None
+    """Who approved them: `taskgov.people.Person.identity`, as the signed entry tells it."""
+    needs_approver: bool = False
+    """Whether the stack names approvers: then a document of an unknown author needs one, and no author approves."""
 
 
 class PlanQuotasResult(StepModel):

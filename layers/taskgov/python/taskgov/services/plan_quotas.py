@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from hashlib import sha256
 
+from taskgov.allocation.authorship import may_approve
 from taskgov.allocation.codec import changes_sha256, plan_to_json
 from taskgov.allocation.plan import Outcome, Plan
 from taskgov.allocation.planner import plan_quotas
@@ -29,7 +30,13 @@ class PlanQuotas:
             snapshot = snapshot_from_json(body)
         except ValueError as error:  # without pydantic's sentence, which quotes the snapshot
             raise InvalidRequestError(f"{request.snapshot.key} is no snapshot that this version can read") from error
-        plan = plan_quotas(snapshot, mode=request.apply_mode, approved_changes=request.approved_changes)
+        counts = not request.needs_approver or may_approve(request.approved_by, snapshot.authorship)
+        plan = plan_quotas(
+            snapshot,
+            mode=request.apply_mode,
+            approved_changes=request.approved_changes if counts else None,
+            needs_approver=request.needs_approver,
+        )
         return PlanQuotasResult(
             outcome=plan.outcome,
             plan_id=plan.plan_id,

@@ -1,6 +1,6 @@
 """Take the snapshot of a run and store it, so that only a pointer travels on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from taskgov.contracts.steps import ReadSnapshotRequest, ReadSnapshotResult
 from taskgov.ports import ClusterTags, DocumentStore, StateStore
@@ -8,6 +8,7 @@ from taskgov.services.renew_lock import renew_lock
 from taskgov.services.take_snapshot import TakeSnapshot
 from taskgov.snapshot.codec import snapshot_to_json
 from taskgov.snapshot.identity import claims_of
+from taskgov.snapshot.model import Authorship
 
 KEY = "snapshots/{cluster}/{run}-{generation}.json"
 
@@ -30,6 +31,9 @@ class ReadSnapshot:
         generation = self.state.generation(request.cluster_arn)
         claims = claims_of(self.tags.of(request.cluster_arn))
         snapshot = self.take_snapshot(request.cluster_arn, remember=True, claims=claims)
+        if snapshot.policy_version is not None:
+            known = self.state.authorship(snapshot.cluster.name, snapshot.policy_version)
+            snapshot = replace(snapshot, authorship=known or Authorship())
         owned = [quota.compute_quota_id for quota in snapshot.quotas]
         if snapshot.scheduler_config:
             owned.append(snapshot.scheduler_config.cluster_scheduler_config_id)

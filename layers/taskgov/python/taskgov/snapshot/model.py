@@ -272,6 +272,16 @@ class KueueObjects:
 
 
 @dataclass(frozen=True, slots=True)
+class Authorship:
+    """Who is behind a version of a policy document, by `taskgov.people.Person.identity`."""
+
+    author: str | None = None
+    """Who put it into force through the signed entry; None where it was stored in any other way."""
+    accepted_by: str | None = None
+    """Who approved a plan that follows from it, when its author was not known."""
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """Everything that a decision about one cluster may look at."""
 
@@ -305,3 +315,5 @@ class Snapshot:
     """The stacks that have marked the cluster as theirs, the one that governs it first."""
     unreadable: tuple[UnreadableItem, ...] = ()
     """Items of the table that cannot be read; what they say of a quota is not known."""
+    authorship: Authorship = Authorship()
+    """Who is behind the policy document that is in force."""

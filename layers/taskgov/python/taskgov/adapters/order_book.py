@@ -1,0 +1,160 @@
+"""Orders of people over the stack's table, bucket and waiting runs. Items are listed in `docs/architecture.md`."""
+
+import json
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final
+
+from botocore.exceptions import ClientError
+
+from taskgov.adapters.dynamodb import RUN_DAYS, Table, document_key
+from taskgov.adapters.errors import translated
+from taskgov.adapters.s3 import POLICY_KEY, Bucket
+from taskgov.allocation.codec import plan_from_json
+from taskgov.contracts.orders import DocumentOrder, ManualOrder
+from taskgov.contracts.steps import Pointer
+from taskgov.errors import ConflictError
+from taskgov.people import Person
+from taskgov.services.take_order import Answer, ApprovalRequest
+from taskgov.snapshot.model import Authorship
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.service_resource import Table as DynamoDBTable
+    from mypy_boto3_s3 import S3Client
+    from mypy_boto3_stepfunctions import SFNClient
+
+NOBODY_WAITS: Final = frozenset({"TaskTimedOut", "TaskDoesNotExist", "InvalidToken"})
+"""What SendTaskSuccess says of a token whose task is over."""
+CHANGED: Final = frozenset({"PreconditionFailed", "ConditionalRequestConflict", "412", "409"})
+"""What S3 says of a conditional write that somebody else's write forestalled."""
+
+
+class DynamoOrderBook:
+    """The `OrderBook` port over AWS."""
+
+    def __init__(self, table: "DynamoDBTable", s3: "S3Client", bucket: str, runs: "SFNClient") -> None:
+        self._table = table
+        self._s3 = s3
+        self._bucket = bucket
+        self._runs = runs
+
+    def request(self, cluster_arn: str, plan_id: str) -> ApprovalRequest | None:
+        """Return the request `APPROVAL#<plan id>` of a cluster, with the version of the plan's document."""
+        with translated(f"look for the request of {plan_id}"):
+            item = self._table.get_item(Key=_request_key(cluster_arn, plan_id), ConsistentRead=True).get("Item")
+        if item is None:
+            return None
+        plan = plan_from_json(Bucket(self._s3, self._bucket).get(Pointer.model_validate_json(str(item["plan"]))))
+        return ApprovalRequest(
+            cluster_arn=str(item["clusterArn"]),
+            cluster_name=str(item["clusterName"]),
+            plan_id=str(item["planId"]),
+            policy_version=plan.policy_version,
+            task_token=str(item["taskToken"]),
+            summary=str(item["summary"]),
+            asked_at=str(item["askedAt"]),
+            expires_at=int(str(item["expiresAt"])),
+            answered_by=_text(item, "answeredBy"),
+            answered_person=_text(item, "answeredPerson"),
+            answered_at=_text(item, "answeredAt"),
+            approved=bool(item["approved"]) if "approved" in item else None,
+        )
+
+    def claim(self, request: ApprovalRequest, answer: Answer) -> None:
+        """Keep the answer once, for the task that was read; the same person may repeat the same answer."""
+        with translated(f"keep the answer to the request of {request.plan_id}"):
+            self._table.update_item(
+                Key=_request_key(request.cluster_arn, request.plan_id),
+                UpdateExpression="SET approved = :approved, answeredBy = :by, answeredPerson = :person, "
+                "answeredAt = if_not_exists(answeredAt, :at), author = :author",
+                ConditionExpression="taskToken = :token AND (attribute_not_exists(answeredBy) "
+                "OR (answeredPerson = :person AND approved = :approved))",
+                ExpressionAttributeValues={
+                    ":approved": answer.approved,
+                    ":by": answer.by.arn,
+                    ":person": answer.by.identity,
+                    ":at": answer.at.isoformat(),
+                    ":author": answer.author,
+                    ":token": request.task_token,
+                },
+            )
+
+    def tell(self, request: ApprovalRequest, answer: Answer) -> bool:
+        """Answer the waiting task; False when it is over."""
+        output = json.dumps({"approved": answer.approved, "by": answer.by.arn, "person": answer.by.identity})
+        with translated(f"answer the request of {request.plan_id}"):
+            try:
+                self._runs.send_task_success(taskToken=request.task_token, output=output)
+            except ClientError as error:
+                if error.response["Error"]["Code"] not in NOBODY_WAITS:
+                    raise
+                return False
+        return True
+
+    def turn(self, by: Person, at: datetime, reason: str, *, on: bool) -> None:
+        """Set the stop switch, and keep who set it, when and why."""
+        with translated("turn the stop switch"):
+            self._table.put_item(
+                Item={"pk": "SWITCH", "sk": "STOP", "on": on, "by": by.arn, "at": at.isoformat(), "reason": reason}
+            )
+
+    def put_document(self, order: DocumentOrder) -> str:
+        """Store a document in place of the one that was seen; return its version."""
+        key = POLICY_KEY.format(order.cluster_name)
+        only: dict[str, Any] = {"IfNoneMatch": "*"} if order.replaces is None else {"IfMatch": order.replaces}
+        with translated(f"store {key}"):
+            try:
+                answer = self._s3.put_object(Bucket=self._bucket, Key=key, Body=order.text.encode(), **only)
+            except ClientError as error:
+                if error.response["Error"]["Code"] not in CHANGED:
+                    raise
+                raise ConflictError(f"somebody wrote {key} meanwhile; look at theirs first, and apply again") from error
+        return answer["VersionId"]
+
+    def authorship(self, cluster_name: str, version: str) -> Authorship | None:
+        """Return who put a version into force, and who accepted it."""
+        return Table(self._table).authorship(cluster_name, version)
+
+    def record_author(self, cluster_name: str, version: str, by: Person, at: datetime) -> None:
+        """Keep who put a version into force."""
+        self._record(cluster_name, version, {"author": by.identity, "storedBy": by.arn, "storedAt": at.isoformat()})
+
+    def record_acceptance(self, cluster_name: str, version: str, by: Person, at: datetime) -> None:
+        """Keep who accepted a version of an unknown author."""
+        self._record(cluster_name, version, {"acceptedBy": by.identity, "acceptedAt": at.isoformat()})
+
+    def record_order(self, order: ManualOrder, by: Person, at: datetime) -> str:
+        """Keep that a person is about to write by hand; return the order's id, which names its content."""
+        digest = sha256(f"{order.cluster_arn} {order.plan_id} {order.action} {by.arn} {at.isoformat()}".encode())
+        order_id = f"{order.action}-{digest.hexdigest()[:16]}"
+        with translated(f"keep the order to {order.action} {order.plan_id}"):
+            self._table.put_item(
+                Item={
+                    "pk": f"ORDER#{order.cluster_arn}",
+                    "sk": f"ORDER#{at.isoformat()}#{order_id}",
+                    "action": order.action,
+                    "planId": order.plan_id,
+                    "by": by.arn,
+                    "person": by.identity,
+                    "at": at.isoformat(),
+                    "expiresAt": int((at + timedelta(days=RUN_DAYS)).timestamp()),
+                }
+            )
+        return order_id
+
+    def _record(self, cluster_name: str, version: str, values: Mapping[str, str]) -> None:
+        with translated(f"keep who is behind the document of {cluster_name}"):
+            self._table.update_item(
+                Key=document_key(cluster_name, version),
+                UpdateExpression="SET " + ", ".join(f"{name} = :{name}" for name in values),
+                ExpressionAttributeValues={f":{name}": value for name, value in values.items()},
+            )
+
+
+def _request_key(cluster_arn: str, plan_id: str) -> dict[str, str]:
+    return {"pk": f"APPROVAL#{cluster_arn}", "sk": f"APPROVAL#{plan_id}"}
+
+
+def _text(item: Mapping[str, Any], name: str) -> str | None:
+    return str(item[name]) if name in item else None

@@ -1,0 +1,41 @@
+"""Judge who is behind the document in force: does it need an approver, and who may be that.
+
+Asked only where the stack names approvers (`Approvers`). Without them one person operates alone.
+"""
+
+from collections.abc import Iterator
+
+from taskgov.allocation.guardrails import APPROVAL
+from taskgov.allocation.plan import GuardrailVerdict
+from taskgov.people import is_same_person
+from taskgov.snapshot.model import Authorship, Snapshot
+
+
+def author_verdicts(snapshot: Snapshot) -> Iterator[GuardrailVerdict]:
+    """Yield the verdict on the document's author. Without a document nobody has to be known."""
+    behind = snapshot.authorship
+    if snapshot.policy_version is None:
+        return
+    if behind.author is not None:
+        because = f"{behind.author} put the document into force."
+    elif behind.accepted_by is not None:
+        because = f"Who wrote the document is not known; {behind.accepted_by} accepted it."
+    else:
+        because = (
+            f"Who wrote version {snapshot.policy_version} of the document is not known: it was not put into force "
+            "with `taskgov apply`."
+        )
+        remedy = "approve the plan, which accepts the document, or put it into force with `taskgov apply --policy`"
+        yield GuardrailVerdict(APPROVAL, passed=False, because=because, remedy=remedy)
+        return
+    yield GuardrailVerdict(APPROVAL, passed=True, because=because)
+
+
+def may_approve(approver: str | None, behind: Authorship) -> bool:
+    """Say whether this person's approval counts: somebody is known, and it is not the document's author.
+
+    Example:
+        >>> may_approve("identity-center/ana", Authorship(author="arn:aws:iam::111122223333:user/ana"))
+        False
+    """
+    return approver is not None and (behind.author is None or not is_same_person(approver, behind.author))

@@ -1,0 +1,97 @@
+"""What a person orders of the stack through its signed entry, and who AWS says the person is.
+
+The body of the request is an `Order`; it holds no identity. The caller is in the request context, which AWS fills in
+after it has checked the signature: `requestContext.authorizer.iam` of a function URL or an HTTP API (payload 2.0).
+"""
+
+import base64
+import binascii
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+
+from taskgov.contracts.steps import StepModel
+from taskgov.errors import InvalidRequestError
+from taskgov.policy.violations import Violation
+
+MAX_BODY: Final = 3 * 1024 * 1024
+"""Characters of a request: a policy document of 2 MB, escaped."""
+
+ClusterArn = Annotated[
+    str, Field(pattern=r"^arn:aws[a-z-]{0,20}:(sagemaker|eks):[a-z0-9-]{1,30}:\d{12}:cluster/[A-Za-z0-9_-]{1,100}$")
+]
+PlanId = Annotated[str, Field(pattern=r"^plan-[A-Za-z0-9-]{1,100}$")]
+Reason = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
+
+
+class AnswerOrder(StepModel):
+    """Answer the run that waits with a plan."""
+
+    action: Literal["approve", "reject"]
+    cluster_arn: ClusterArn
+    plan_id: PlanId
+
+
+class StopOrder(StepModel):
+    """Turn the stop switch on (`stop`) or off (`resume`)."""
+
+    action: Literal["stop", "resume"]
+    reason: Reason = ""
+
+
+class DocumentOrder(StepModel):
+    """Put a policy document into force, in place of the one with ETag `replaces` (none: where there is none yet)."""
+
+    action: Literal["put-document"]
+    cluster_arn: ClusterArn
+    cluster_name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$")
+    text: str = Field(max_length=MAX_BODY)
+    replaces: str | None = Field(default=None, max_length=100)
+
+
+class ManualOrder(StepModel):
+    """Say that a command is about to write by hand: it applies a plan or rolls one back."""
+
+    action: Literal["apply", "rollback"]
+    cluster_arn: ClusterArn
+    plan_id: PlanId
+
+
+Order = AnswerOrder | StopOrder | DocumentOrder | ManualOrder
+_ORDER: TypeAdapter[Order] = TypeAdapter(
+    Annotated[Order, Field(discriminator="action")], config=ConfigDict(defer_build=True)
+)
+
+
+def order_of(event: dict[str, Any]) -> Order:
+    """Read the order in the body of a request. Raises InvalidRequestError that names every member that is wrong."""
+    try:
+        return _ORDER.validate_json(_body(event))
+    except ValidationError as error:
+        violations = tuple(
+            Violation(".".join(map(str, each["loc"])) or "(the whole)", repr(each["input"])[:80], each["msg"])
+            for each in error.errors()
+        )
+        raise InvalidRequestError("not an order", violations) from error
+
+
+def _body(event: dict[str, Any]) -> str | bytes:
+    body = event.get("body")
+    if not isinstance(body, str) or not body or len(body) > 2 * MAX_BODY:
+        raise InvalidRequestError(f"an order is JSON text of at most {2 * MAX_BODY} characters")
+    if not event.get("isBase64Encoded"):
+        return body
+    try:
+        return base64.b64decode(body, validate=True)
+    except binascii.Error as error:
+        raise InvalidRequestError(f"the body is not base64: {error}") from error
+
+
+def caller_of(event: dict[str, Any]) -> str:
+    """Return the ARN of the caller as AWS attests it. Raises InvalidRequestError for a request without one."""
+    found: Any = event
+    for member in ("requestContext", "authorizer", "iam", "userArn"):
+        found = found.get(member) if isinstance(found, dict) else None
+    if not isinstance(found, str) or not found:
+        raise InvalidRequestError("the request names no caller: requestContext.authorizer.iam.userArn is missing")
+    return found

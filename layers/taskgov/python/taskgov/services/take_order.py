@@ -1,0 +1,258 @@
+"""Carry out a person's order: who gave it is attested by AWS, and is what gets recorded.
+
+Called by the function behind the stack's signed entry. Only its role may answer a waiting run (`states:SendTask*`), set
+the stop switch and write who put a document into force, so those records name nobody by free text.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Protocol, Self
+
+from taskgov.contracts.orders import AnswerOrder, DocumentOrder, ManualOrder, Order, StopOrder
+from taskgov.contracts.steps import StepModel
+from taskgov.errors import ConflictError, InvalidRequestError, NotAllowedError, NotFoundError
+from taskgov.people import Person, is_same_person, may, person_of, require_patterns
+from taskgov.policy.parse import parse_policy
+from taskgov.ports import Clock
+from taskgov.snapshot.model import Authorship
+
+UNKNOWN: Final = "unknown"
+
+
+class Rights(StepModel):
+    """Who may order what: patterns of ARNs of users, roles and named sessions, from the stack's parameters.
+
+    An empty list leaves it to IAM: whoever may call the entry may order it. `approvers` also decides whether a document
+    of an unknown author needs an approver, and whether its author may approve.
+    """
+
+    approvers: tuple[str, ...] = ()
+    authors: tuple[str, ...] = ()
+    stoppers: tuple[str, ...] = ()
+    named_session_roles: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """Read the stack's parameters: lists separated by commas. Raises InvalidRequestError."""
+        try:
+            given = json.loads(text)
+        except ValueError as error:
+            raise InvalidRequestError(f"who may order what cannot be read: {error}") from error
+        return cls.parse({name: require_patterns(name, str(listed).split(",")) for name, listed in given.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalRequest:
+    """A plan that waits for a person, and the answer when there is one."""
+
+    cluster_arn: str
+    cluster_name: str
+    plan_id: str
+    policy_version: str | None
+    """Of the document from which the plan follows; None without a document."""
+    task_token: str
+    summary: str
+    asked_at: str
+    expires_at: int
+    """Epoch seconds."""
+    answered_by: str | None = None
+    answered_person: str | None = None
+    answered_at: str | None = None
+    approved: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Who answered, when, and who put the document into force."""
+
+    by: Person
+    at: datetime
+    approved: bool
+    author: str
+
+
+class OrderBook(Protocol):
+    """Where orders are carried out and recorded. Raises ThrottledError, UpstreamError."""
+
+    def request(self, cluster_arn: str, plan_id: str) -> ApprovalRequest | None:
+        """Return what waits for a person under this id, strongly consistent."""
+        ...
+
+    def claim(self, request: ApprovalRequest, answer: Answer) -> None:
+        """Keep the answer beside its request, once. Raises ConflictError when another answer or request stands."""
+        ...
+
+    def tell(self, request: ApprovalRequest, answer: Answer) -> bool:
+        """Tell the run that waits; False when none waits any more."""
+        ...
+
+    def turn(self, by: Person, at: datetime, reason: str, *, on: bool) -> None:
+        """Set the stop switch."""
+        ...
+
+    def put_document(self, order: DocumentOrder) -> str:
+        """Store a document and return its version. Raises ConflictError when another one stands than was replaced."""
+        ...
+
+    def authorship(self, cluster_name: str, version: str) -> Authorship | None:
+        """Return who put this version into force through the entry, and who accepted it."""
+        ...
+
+    def record_author(self, cluster_name: str, version: str, by: Person, at: datetime) -> None:
+        """Keep who put this version into force."""
+        ...
+
+    def record_acceptance(self, cluster_name: str, version: str, by: Person, at: datetime) -> None:
+        """Keep who accepted a version of an unknown author by approving a plan that follows from it."""
+        ...
+
+    def record_order(self, order: ManualOrder, by: Person, at: datetime) -> str:
+        """Keep that a person is about to write by hand; return the order's id."""
+        ...
+
+
+class OrderResult(StepModel):
+    """What came of an order. `by` is the caller's ARN as AWS attests it."""
+
+    action: str
+    by: str
+    at: datetime
+    cluster_arn: str | None = None
+    cluster_name: str | None = None
+    plan_id: str | None = None
+    summary: str | None = None
+    approved: bool | None = None
+    on: bool | None = None
+    version: str | None = None
+    """S3 version of the document that was stored."""
+    order_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TakeOrder:
+    """The use case with what it needs from the world. `rights` is read for each order: what is revoked, is at once."""
+
+    book: OrderBook
+    rights: Callable[[], Rights]
+    clock: Clock
+
+    def __call__(self, user_arn: str, order: Order) -> OrderResult:
+        """Carry out an order of the caller with this attested ARN.
+
+        Raises InvalidRequestError, NotAllowedError, NotFoundError, ConflictError, ThrottledError, UpstreamError.
+        """
+        rights = self.rights()
+        by = person_of(user_arn, rights.named_session_roles)
+        match order:
+            case AnswerOrder():
+                _require(by, rights.approvers, "Approvers", "answer requests for approval")
+                return self._answer(order, by, rights)
+            case StopOrder():
+                _require(by, rights.stoppers, "Stoppers", "turn the stop switch")
+                return self._stop(order, by)
+            case DocumentOrder():
+                _require(by, rights.authors, "Authors", "put documents into force")
+                return self._document(order, by)
+            case ManualOrder():
+                at = self.clock.now()
+                order_id = self.book.record_order(order, by, at)
+                return OrderResult(
+                    action=order.action,
+                    by=by.arn,
+                    at=at,
+                    cluster_arn=order.cluster_arn,
+                    plan_id=order.plan_id,
+                    order_id=order_id,
+                )
+
+    def _answer(self, order: AnswerOrder, by: Person, rights: Rights) -> OrderResult:
+        request = self.book.request(order.cluster_arn, order.plan_id)
+        now = self.clock.now()
+        if request is None:
+            raise NotFoundError(f"no plan {order.plan_id} waits for approval on {order.cluster_arn}")
+        approved = order.action == "approve"
+        if request.answered_by is not None and (request.answered_person, request.approved) != (by.identity, approved):
+            raise ConflictError(_answered(request))
+        if request.expires_at <= now.timestamp():
+            raise ConflictError(_over(request))
+        known = None
+        if request.policy_version is not None:
+            known = self.book.authorship(request.cluster_name, request.policy_version)
+        author = known.author if known is not None else None
+        if approved and rights.approvers:
+            require_another_author(by.identity, author, order.plan_id)
+        answer = Answer(by, now, approved, author or UNKNOWN)
+        # The answer is kept before the run hears it: two answers cannot both count, and the same one may be repeated.
+        self.book.claim(request, answer)
+        if approved and rights.approvers and author is None and request.policy_version is not None:
+            self.book.record_acceptance(request.cluster_name, request.policy_version, by, now)
+        if not self.book.tell(request, answer):
+            raise ConflictError(_over(request) if request.answered_by is None else _answered(request))
+        return OrderResult(
+            action=order.action,
+            by=by.arn,
+            at=now,
+            cluster_arn=request.cluster_arn,
+            cluster_name=request.cluster_name,
+            plan_id=request.plan_id,
+            summary=request.summary,
+            approved=approved,
+        )
+
+    def _stop(self, order: StopOrder, by: Person) -> OrderResult:
+        on, at = order.action == "stop", self.clock.now()
+        self.book.turn(by, at, order.reason, on=on)
+        return OrderResult(action=order.action, by=by.arn, at=at, on=on)
+
+    def _document(self, order: DocumentOrder, by: Person) -> OrderResult:
+        parsed = parse_policy(order.text)
+        if parsed.document is None:
+            raise InvalidRequestError(f"the document of {order.cluster_name} is not valid", parsed.violations)
+        cluster = parsed.document.cluster
+        if (cluster.name, cluster.arn) != (order.cluster_name, order.cluster_arn):
+            raise InvalidRequestError(
+                f"the document is of {cluster.name} ({cluster.arn}), and was to be put into force for "
+                f"{order.cluster_name} ({order.cluster_arn})"
+            )
+        at = self.clock.now()
+        version = self.book.put_document(order)
+        # After the document, whose version is known only now: a run that reads it in between finds no author and asks.
+        self.book.record_author(order.cluster_name, version, by, at)
+        return OrderResult(
+            action=order.action,
+            by=by.arn,
+            at=at,
+            cluster_arn=order.cluster_arn,
+            cluster_name=order.cluster_name,
+            version=version,
+        )
+
+
+def require_another_author(approver: str, author: str | None, plan_id: str) -> None:
+    """Raise NotAllowedError when the approver put the document into force from which the plan follows."""
+    if author is not None and is_same_person(approver, author):
+        raise NotAllowedError(
+            f"{author} put the document into force from which plan {plan_id} follows; somebody else approves it"
+        )
+
+
+def _require(by: Person, patterns: tuple[str, ...], parameter: str, what: str) -> None:
+    if patterns and not may(by, patterns):
+        raise NotAllowedError(f"{by.arn} may not {what}: the stack's parameter {parameter} does not name this person")
+
+
+def _answered(request: ApprovalRequest) -> str:
+    what = "approved" if request.approved else "rejected"
+    return (
+        f"plan {request.plan_id} was {what} by {request.answered_by} at {request.answered_at}; "
+        f"what came of it: taskgov history {request.cluster_name}"
+    )
+
+
+def _over(request: ApprovalRequest) -> str:
+    return (
+        f"no run waits for plan {request.plan_id} any more: the request of {request.asked_at} expired or was answered; "
+        f"ask for a new plan: taskgov reconcile {request.cluster_name}"
+    )

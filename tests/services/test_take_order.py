@@ -1,0 +1,298 @@
+"""Orders of people: whom AWS attests, who may order what, and what is kept of it."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from taskgov.contracts.orders import DocumentOrder, ManualOrder, caller_of, order_of
+from taskgov.errors import ConflictError, InvalidRequestError, NotAllowedError, NotFoundError, UpstreamError
+from taskgov.people import Person
+from taskgov.services.take_order import Answer, ApprovalRequest, Rights, TakeOrder
+from taskgov.snapshot.model import Authorship
+from tests.support.memory import CLUSTER_ARN, NOON, FixedClock
+
+ACCOUNT = "arn:aws:iam::111122223333"
+ANA, BEN = f"{ACCOUNT}:user/ana", f"{ACCOUNT}:user/ben"
+OPS = "arn:aws:sts::111122223333:assumed-role/Ops/{}"
+PLAN = "plan-0123456789abcdef"
+REQUEST = ApprovalRequest(
+    cluster_arn=CLUSTER_ARN,
+    cluster_name="ml-cluster",
+    plan_id=PLAN,
+    policy_version="v1",
+    task_token="token-1",
+    summary="2 GPUs change hands",
+    asked_at=NOON.isoformat(),
+    expires_at=int(NOON.timestamp()) + 3600,
+)
+DOCUMENT = f"{{apiVersion: taskgov/v1, cluster: {{name: ml-cluster, arn: '{CLUSTER_ARN}'}}, teams: []}}"
+
+
+@dataclass
+class InMemoryBook:
+    """Requests, answers, documents and orders in dictionaries."""
+
+    requests: dict[tuple[str, str], ApprovalRequest] = field(default_factory=dict)
+    waits: bool = True
+    fails: bool = False
+    told: list[tuple[str, bool]] = field(default_factory=list)
+    behind: dict[tuple[str, str], Authorship] = field(default_factory=dict)
+    switch: tuple[bool, str, str] | None = None
+    documents: list[str] = field(default_factory=list)
+    orders: list[tuple[str, str]] = field(default_factory=list)
+
+    def request(self, cluster_arn: str, plan_id: str) -> ApprovalRequest | None:
+        return self.requests.get((cluster_arn, plan_id))
+
+    def claim(self, request: ApprovalRequest, answer: Answer) -> None:
+        key = (request.cluster_arn, request.plan_id)
+        stands = self.requests[key]
+        same = (stands.answered_person, stands.approved) == (answer.by.identity, answer.approved)
+        if stands.task_token != request.task_token or (stands.answered_by is not None and not same):
+            raise ConflictError("another answer stands")
+        self.requests[key] = replace(
+            stands,
+            answered_by=answer.by.arn,
+            answered_person=answer.by.identity,
+            answered_at=answer.at.isoformat(),
+            approved=answer.approved,
+        )
+
+    def tell(self, request: ApprovalRequest, answer: Answer) -> bool:
+        if self.fails:
+            raise UpstreamError("Step Functions does not answer")
+        if self.waits:
+            self.told.append((answer.by.identity, answer.approved))
+        was, self.waits = self.waits, False
+        return was
+
+    def turn(self, by: Person, at: datetime, reason: str, *, on: bool) -> None:
+        self.switch = (on, by.arn, reason)
+
+    def put_document(self, order: DocumentOrder) -> str:
+        self.documents.append(order.text)
+        return f"v{len(self.documents)}"
+
+    def authorship(self, cluster_name: str, version: str) -> Authorship | None:
+        return self.behind.get((cluster_name, version))
+
+    def record_author(self, cluster_name: str, version: str, by: Person, at: datetime) -> None:
+        self.behind[cluster_name, version] = Authorship(author=by.identity)
+
+    def record_acceptance(self, cluster_name: str, version: str, by: Person, at: datetime) -> None:
+        self.behind[cluster_name, version] = Authorship(accepted_by=by.identity)
+
+    def record_order(self, order: ManualOrder, by: Person, at: datetime) -> str:
+        self.orders.append((order.action, by.arn))
+        return f"{order.action}-1"
+
+
+@pytest.fixture
+def book() -> InMemoryBook:
+    return InMemoryBook({(CLUSTER_ARN, PLAN): REQUEST})
+
+
+Give = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def give(book: InMemoryBook) -> Give:
+    """Give an order as AWS hands it on: the body is the person's, the request context AWS's."""
+
+    def given(who: str, action: str = "approve", at: datetime = NOON, rights: str = "", **more: Any) -> dict[str, Any]:
+        body = {"action": action, **(_ANSWERS if action in {"approve", "reject"} else {}), **more}
+        event = {"requestContext": {"authorizer": {"iam": {"userArn": who}}}, "body": json.dumps(body)}
+        text = json.dumps({"approvers": rights, "namedSessionRoles": f"{ACCOUNT}:role/Named"})
+        take = TakeOrder(book, lambda: Rights.read(text), FixedClock(at))
+        return take(caller_of(event), order_of(event)).to_json()
+
+    return given
+
+
+_ANSWERS = {"clusterArn": CLUSTER_ARN, "planId": PLAN}
+ANYBODY = f"{ACCOUNT}:user/*,{ACCOUNT}:role/*"
+
+
+def test_the_answer_and_the_record_name_whom_aws_attests(book: InMemoryBook, give: Give) -> None:
+    answer = give(OPS.format("ana"))
+    assert (answer["by"], answer["approved"], answer["clusterName"]) == (OPS.format("ana"), True, "ml-cluster")
+    assert book.told == [(f"{ACCOUNT}:role/Ops", True)]
+    assert book.requests[CLUSTER_ARN, PLAN].answered_by == OPS.format("ana")
+
+
+@pytest.mark.parametrize(
+    "forged", [{"by": BEN}, {"person": BEN}, {"requestContext": {"authorizer": {"iam": {"userArn": BEN}}}}]
+)
+def test_a_body_that_names_somebody_is_refused(book: InMemoryBook, give: Give, forged: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRequestError, match="Extra inputs"):
+        give(ANA, **forged)
+    assert book.told == []
+
+
+def test_a_request_without_an_attested_caller_is_refused(book: InMemoryBook) -> None:
+    for event in (
+        {},
+        {"requestContext": {"authorizer": None}},
+        {"requestContext": {"authorizer": {"iam": {"userArn": ""}}}},
+    ):
+        with pytest.raises(InvalidRequestError, match="names no caller"):
+            caller_of(event)
+
+
+def test_only_whom_the_parameter_names_answers_requests(book: InMemoryBook, give: Give) -> None:
+    for action in ("approve", "reject"):
+        with pytest.raises(NotAllowedError, match="Approvers does not name"):
+            give(BEN, action, rights=ANA)
+    assert (book.told, book.requests[CLUSTER_ARN, PLAN].answered_by) == ([], None)
+    give(ANA, rights=ANA)
+    assert book.told == [(ANA, True)]
+
+
+OWN = {
+    "the same user": (ANA, ANA),
+    "another session of the same role": (OPS.format("one"), OPS.format("two")),
+    "the user in a named session": (ANA, "arn:aws:sts::111122223333:assumed-role/Named/ana"),
+    "a user of Identity Center with another permission set": (
+        "arn:aws:sts::111122223333:assumed-role/AWSReservedSSO_Author_0123456789abcdef/ana@example.com",
+        "arn:aws:sts::111122223333:assumed-role/AWSReservedSSO_Lead_fedcba9876543210/Ana@example.com",
+    ),
+}
+
+
+@pytest.mark.parametrize(("author", "approver"), OWN.values(), ids=OWN)
+def test_nobody_approves_what_follows_from_his_own_document(
+    book: InMemoryBook, give: Give, author: str, approver: str
+) -> None:
+    put = give(author, "put-document", clusterArn=CLUSTER_ARN, clusterName="ml-cluster", text=DOCUMENT, rights=ANYBODY)
+    assert put["version"] == "v1"
+    with pytest.raises(NotAllowedError, match="put the document into force"):
+        give(approver, rights=ANYBODY)
+    assert (book.told, book.requests[CLUSTER_ARN, PLAN].answered_by) == ([], None)
+    give(approver, "reject", rights=ANYBODY)  # saying no to oneself is no risk
+    assert [approved for _, approved in book.told] == [False]
+
+
+def test_where_nobody_is_named_one_person_operates_alone(book: InMemoryBook, give: Give) -> None:
+    give(ANA, "put-document", clusterArn=CLUSTER_ARN, clusterName="ml-cluster", text=DOCUMENT)
+    give(ANA)
+    assert book.told == [(ANA, True)]
+
+
+def test_an_approver_accepts_a_document_whose_author_is_not_known(book: InMemoryBook, give: Give) -> None:
+    give(BEN, rights=ANYBODY)
+    assert book.behind == {("ml-cluster", "v1"): Authorship(accepted_by=BEN)}
+
+
+def test_a_rejection_accepts_no_document(book: InMemoryBook, give: Give) -> None:
+    give(BEN, "reject", rights=ANYBODY)
+    assert book.behind == {}
+
+
+def test_an_approval_is_not_replayed(book: InMemoryBook, give: Give) -> None:
+    give(ANA)
+    for who, action in ((BEN, "approve"), (ANA, "reject"), (ANA, "approve")):
+        with pytest.raises(ConflictError, match=f"was approved by {ANA}"):
+            give(who, action)
+    assert book.told == [(ANA, True)]
+
+
+def test_an_approval_that_did_not_reach_the_run_may_be_repeated_by_the_same_person(
+    book: InMemoryBook, give: Give
+) -> None:
+    book.fails = True
+    with pytest.raises(UpstreamError):
+        give(ANA)
+    book.fails = False
+    with pytest.raises(ConflictError, match=f"was approved by {ANA}"):
+        give(BEN)
+    give(ANA)
+    assert book.told == [(ANA, True)]
+
+
+def test_an_expired_request_is_not_answered(book: InMemoryBook, give: Give) -> None:
+    with pytest.raises(
+        ConflictError, match="expired or was answered; ask for a new plan: taskgov reconcile ml-cluster"
+    ):
+        give(ANA, at=NOON + timedelta(hours=1))
+    assert (book.told, book.requests[CLUSTER_ARN, PLAN].answered_by) == ([], None)
+
+
+def test_a_run_that_waits_no_more_is_said_with_the_way_to_a_new_plan(book: InMemoryBook, give: Give) -> None:
+    book.waits = False
+    with pytest.raises(ConflictError, match="taskgov reconcile ml-cluster"):
+        give(ANA)
+
+
+def test_a_plan_that_nobody_asked_for_is_not_found(give: Give) -> None:
+    with pytest.raises(NotFoundError, match="no plan plan-ff waits"):
+        give(ANA, planId="plan-ff")
+
+
+@pytest.mark.parametrize(
+    "user_arn", ["arn:aws:sts::111122223333:federated-user/ana", "ana", "arn:aws:sts::111122223333:assumed-role/Ops"]
+)
+def test_a_caller_who_is_no_person_orders_nothing(book: InMemoryBook, give: Give, user_arn: str) -> None:
+    for action in ("approve", "stop"):
+        with pytest.raises(InvalidRequestError, match="caller "):
+            give(user_arn, action)
+    assert (book.told, book.switch) == ([], None)
+
+
+def test_the_stop_switch_keeps_who_turned_it_and_why(book: InMemoryBook, give: Give) -> None:
+    assert give(ANA, "stop", reason="maintenance")["on"] is True
+    assert book.switch == (True, ANA, "maintenance")
+    give(BEN, "resume")
+    assert book.switch == (False, BEN, "")
+
+
+def test_a_reason_with_escape_sequences_is_refused(book: InMemoryBook, give: Give) -> None:
+    with pytest.raises(InvalidRequestError, match="reason"):
+        give(ANA, "stop", reason="a\x1b[31m")
+    assert book.switch is None
+
+
+def test_each_right_is_its_own_parameter(book: InMemoryBook) -> None:
+    take = TakeOrder(book, lambda: Rights(authors=(ANA,), stoppers=(BEN,)), FixedClock(NOON))
+    document = DocumentOrder(action="put-document", cluster_arn=CLUSTER_ARN, cluster_name="ml-cluster", text=DOCUMENT)
+    with pytest.raises(NotAllowedError, match="Authors"):
+        take(BEN, document)
+    with pytest.raises(NotAllowedError, match="Stoppers"):
+        take(ANA, order_of({"body": '{"action": "stop"}'}))
+    assert (book.documents, book.switch) == ([], None)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("{apiVersion: taskgov/v9}", "is not valid"), (DOCUMENT.replace("ml-cluster", "other"), "document is of other")],
+    ids=["that breaks rules", "of another cluster"],
+)
+def test_a_document_is_not_stored(book: InMemoryBook, give: Give, text: str, why: str) -> None:
+    with pytest.raises(InvalidRequestError, match=why):
+        give(ANA, "put-document", clusterArn=CLUSTER_ARN, clusterName="ml-cluster", text=text)
+    assert (book.documents, book.behind) == ([], {})
+
+
+@pytest.mark.parametrize("action", ["apply", "rollback"])
+def test_a_write_by_hand_is_on_record_before_it_begins(book: InMemoryBook, give: Give, action: str) -> None:
+    answer = give(ANA, action, clusterArn=CLUSTER_ARN, planId=PLAN)
+    assert (answer["by"], answer["orderId"]) == (ANA, f"{action}-1")
+    assert book.orders == [(action, ANA)]
+
+
+@pytest.mark.parametrize(
+    "body", [None, "", "[]", "{", '{"action": "delete"}', '{"action": "approve", "planId": "../x"}', "x" * 7_000_000]
+)
+def test_what_is_no_order_is_refused_with_what_is_wrong(body: Any) -> None:
+    with pytest.raises(InvalidRequestError, match="order"):
+        order_of({"body": body})
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"approvers": "everybody"}', '{"bosses": ""}'])
+def test_rights_that_cannot_be_read_allow_nothing(book: InMemoryBook, text: str) -> None:
+    with pytest.raises(InvalidRequestError):
+        TakeOrder(book, lambda: Rights.read(text), FixedClock(NOON))(ANA, order_of({"body": '{"action": "stop"}'}))
+    assert book.switch is None
