@@ -160,7 +160,7 @@ def restorable(plan: Plan, changes: list[StandingChange]) -> list[StandingChange
 def _job(place: Deployed, plan_id: str, cluster: str | None) -> Rollback:
     for arn in place.arns(cluster):
         for run in runs(place, arn):
-            if run.get("planId") == plan_id:
+            if run.get("planId") == plan_id and "plan" in run:  # a stopped run has no document
                 pointer = Pointer.model_validate_json(run["plan"])
                 return Rollback(place, plan_from_json(place.documents.get(pointer)), pointer)
     raise RefusedError(f"no run on record ended with plan {plan_id}; runs and their plans: taskgov history CLUSTER")
