@@ -30,7 +30,7 @@ def test_a_rollback_that_sigterm_ends_does_the_same(applied: World) -> None:
 
 
 def _interrupt(applied: World, number: signal.Signals) -> None:
-    own, leases = ApplyChange.__call__, []
+    own, leases = ApplyChange.restore, []
 
     def interrupted(use_case: ApplyChange, request: Any) -> Any:
         result = own(use_case, request)
@@ -39,7 +39,7 @@ def _interrupt(applied: World, number: signal.Signals) -> None:
         return result
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ApplyChange, "__call__", interrupted)
+        patch.setattr(ApplyChange, "restore", interrupted)
         plan = last_plan()
         result = taskgov("rollback", plan, "--yes")
     assert result.exit_code == 1

@@ -86,11 +86,11 @@ def test_a_quota_and_a_cluster_policy_that_could_not_be_created_are_deleted_and_
     assert world.stack.timeline.of("denied") == []
 
 
-def test_an_update_that_failed_is_taken_back_and_made_again(world: World) -> None:
+def test_an_update_that_failed_is_made_again_by_the_next_resync(world: World) -> None:
     govern(world)
     world.stack.sagemaker.governance.fail_next("UpdateComputeQuota", "the add-on did not answer")
     govern(world, count=3)
-    assert state(world) == [("team-a", "Updated", 2)]
+    assert state(world) == [("team-a", "UpdateFailed", 3)]
     world.stack.advance(3600, schedules=["ResyncAllSchedule"])
     world.stack.run_until_quiet(1800)
     assert state(world) == [("team-a", "Updated", 3)]

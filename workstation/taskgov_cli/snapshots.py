@@ -197,7 +197,7 @@ class _NothingRemembered:
         return None
 
     @staticmethod
-    def refusals(_cluster_arn: str) -> tuple[()]:
+    def refusals(_cluster_arn: str, _on_unreadable: object = None) -> tuple[()]:
         return ()
 
     @staticmethod

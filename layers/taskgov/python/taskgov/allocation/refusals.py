@@ -16,6 +16,8 @@ from taskgov.snapshot.model import RefusalError, RefusedWrite, Snapshot
 
 STANDS_FOR: Final = timedelta(hours=24)
 """How long a refused write is not asked for again, unless what is wanted changes or an operator asks."""
+UNSETTLED_STANDS_FOR: Final = timedelta(minutes=50)
+"""The same for a write that was taken and settled as failed: that may pass, so the hourly resync asks again."""
 
 
 def refused_write(plan: Plan, change: Change, *, error: RefusalError, because: str, at: datetime) -> RefusedWrite:
@@ -52,7 +54,8 @@ def standing_refusals(snapshot: Snapshot) -> tuple[RefusedWrite, ...]:
 
 def asked_again_at(refused: RefusedWrite) -> datetime:
     """Return when a refused write is asked for again by itself."""
-    return refused.at + STANDS_FOR
+    is_unsettled = refused.error is RefusalError.FAILED_TO_SETTLE
+    return refused.at + (UNSETTLED_STANDS_FOR if is_unsettled else STANDS_FOR)
 
 
 def wanted_digest(config: ComputeQuotaConfig | SchedulerConfig, target: ComputeQuotaTarget | None) -> str:
