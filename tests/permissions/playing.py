@@ -262,7 +262,7 @@ def _set_lock(world: World, *, expires: int, owner: str = OWNER) -> None:
 def _settle_as_failed(world: World, document: Mapping[str, Any]) -> None:
     """Let a write settle as failed, which is recorded."""
     world.stack.sagemaker.governance.fail_next("UpdateComputeQuota", "no answer")
-    _do(Actor(world), {"policy": dict(document) | _changed(3)})
+    _do(Actor(world), {"policy": dict(document) | _changed(4)})
     world.stack.run_until_quiet(3600)
     world.stack.sagemaker.governance.forget_failures()
 
