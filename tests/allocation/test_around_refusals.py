@@ -197,6 +197,18 @@ def test_a_failed_quota_whose_deletion_is_refused_stays_and_takes_its_room() -> 
     after, _ = settled(now, {subject("beta")})
     assert held(after) == {"alpha": 3, "beta": 2, POOL: 1}
     assert "refused to delete the quota beta-quota" in finding_of(plan_of(after)).because
+    (source,) = row_sources(after)["beta"][G5, ""].sources
+    assert source.cause is Cause.REFUSED
+    assert source.amounts == {"Count": 2}
+
+
+def test_a_row_of_a_profile_that_is_not_written_has_a_line_of_its_own() -> None:
+    partition = {"AcceleratorPartition": {"Type": "mig-1g.10gb", "Count": 7}}
+    policy = document(fixed("alpha", row(P5, Count=1), row(P5, **partition)), pool=False)
+    now = snapshot(policy, nodes(3, P5), [quota("alpha", row(P5, Count=1))])
+    plan = plan_of(played(now, plan_of(now), {subject("alpha")}))
+    lines = {(line.unit, line.before, line.after) for line in plan.allocations}
+    assert lines == {("Count", 1, 1), ("mig-1g.10gb", 0, 0)}
 
 
 def test_a_failed_update_is_not_tried_again_for_a_day() -> None:

@@ -89,11 +89,14 @@ def _lease_failures(facts: Facts, sources: Sources) -> Iterator[str]:
     for lent in lent_now(facts.snapshot, facts.plan):
         for team in (lent.lease.to, lent.lease.from_):
             expected.setdefault((team, lent.lease.instance_type), []).append(lent)
+    refused = {finding.subject for finding in facts.plan.findings if finding.code == "write-refused"}
     for team, rows in sources.items():
         for name in sorted({key[0] for key in rows}):
             mine = {key: trail for key, trail in rows.items() if key[0] == name}
             if AROUND & {source.cause for trail in mine.values() for source in trail.sources}:
                 continue  # what is kept may be in other units, and so is what was leased of it
+            if team in refused and not any(trail.sources for trail in mine.values()):
+                continue  # a failed quota of nothing stays as it is: nothing is lent, and nothing has a source
             yield from _one_team(facts, team, name, mine, expected.get((team, name), []))
 
 

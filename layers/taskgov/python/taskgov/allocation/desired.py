@@ -110,7 +110,7 @@ class Wishes:
         lines = (
             line
             for key in sorted({*today, *holdings})
-            for line in self._lines(promise, key[0], today.get(key), holdings.get(key))
+            for line in self._lines(promise, key, today.get(key), holdings.get(key))
         )
         return Desired(
             promise,
@@ -167,7 +167,7 @@ class Wishes:
                 told = Holding(promise.team, row, Reason.POLICY_CHANGED, "the document promises none", Trail)
             told = told.moved_to(row, cause, because, self._capacities[key[0]])
             tells[key] = told.tell
-            lines += self._lines(promise, key[0], today.get(key), told)
+            lines += self._lines(promise, key, today.get(key), told)
         return replace(desired, lines=tuple(lines), tells=tells)
 
     def lines_of_kept(self, kept: Kept) -> tuple[TeamAllocation, ...]:
@@ -183,8 +183,9 @@ class Wishes:
         return replace(moved, because=f"{holding.because}, {because}")
 
     def _lines(
-        self, promise: TeamPromise, name: str, before: ComputeQuotaResource | None, holding: Holding | None
+        self, promise: TeamPromise, key: RowKey, before: ComputeQuotaResource | None, holding: Holding | None
     ) -> Iterable[TeamAllocation]:
+        name, profile = key
         zero = ComputeQuotaResource(instance_type=name)
         if holding is None:
             because = "the document promises none"
@@ -195,7 +196,9 @@ class Wishes:
             or (ended := _ended_unit(before, holding.row)) is None
         ):
             reason = self._reason(promise, name, before, holding)
-            yield self._line(promise.team, before or zero, holding.row, reason, holding.because)
+            # Nothing that stays nothing says no unit: its line is about the row of its profile, not about another one.
+            unit = "" if before or given_amounts(holding.row) else profile
+            yield self._line(promise.team, before or zero, holding.row, reason, holding.because, unit)
         else:
             # The unit changes: one number ends and another begins.
             reason = self._reason(promise, name, before, holding)

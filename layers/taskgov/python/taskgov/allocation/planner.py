@@ -35,7 +35,7 @@ from taskgov.allocation.plan_findings import (
 )
 from taskgov.allocation.progress import no_progress
 from taskgov.allocation.refusals import asked_again_at
-from taskgov.allocation.sources import Cause, Trail
+from taskgov.allocation.sources import Trail
 from taskgov.allocation.standing import IN_FLIGHT, today_rows
 from taskgov.allocation.writes import in_order
 from taskgov.findings import Finding
@@ -109,8 +109,7 @@ def row_sources(
         each.promise.team: {key: tell() for key, tell in each.tells.items()} for each in as_written(decided, left_out)
     }
     for kept in (*decided.standings.kept, *decided.wanted.left_alone):
-        rows = today_rows(kept.quota).items()
-        cause = Cause.EDIT_KEPT if kept.is_edited else Cause.LEFT_ALONE
+        rows, cause = today_rows(kept.quota).items(), decided.wanted.cause_of(kept)
         found.setdefault(
             kept.team, {key: Trail().to(row, cause, f"left as it is: {kept.because}") for key, row in rows}
         )

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from taskgov.allocation.desired import Desired
+from taskgov.allocation.sources import Cause
 from taskgov.allocation.standing import Kept
 from taskgov.hyperpod.model import ComputeQuota
 from taskgov.snapshot.model import RefusedWrite
@@ -37,3 +38,9 @@ class Wanted:
     def left_alone(self) -> tuple[Kept, ...]:
         """Failed quotas that stay, whatever keeps them."""
         return (*self.kept, *(each.kept for each in self.refused if each.kept is not None))
+
+    def cause_of(self, kept: Kept) -> Cause:
+        """Return why a quota stays as it is."""
+        if any(each.kept == kept for each in self.refused):
+            return Cause.REFUSED
+        return Cause.EDIT_KEPT if kept.is_edited else Cause.LEFT_ALONE
