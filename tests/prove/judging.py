@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 from taskgov.allocation.plan import Outcome, WorkloadEffect
-from taskgov.policy.document import PolicyDocument
+from taskgov.policy.document import CapacityRules, PolicyDocument
 from taskgov.quantities import parse
 from taskgov.snapshot.health import node_fault
 from taskgov.snapshot.model import Node, Snapshot
@@ -106,36 +107,57 @@ def _nodes(facts: Facts) -> Iterator[Broken]:
 def _suddenly_lost(snapshot: Snapshot) -> list[str]:
     """Return the types of which too many nodes were lost within the hold time, and SageMaker does not say so.
 
-    It says so by a status other than Running, or by a label or check of HyperPod that speaks against the node.
+    It says so by a status other than Running, or by a label or check of HyperPod that speaks against the node. What a
+    person approved is no loss any more.
     """
     rules = PolicyDocument.model_fields["guardrails"].default if snapshot.policy is None else snapshot.policy.guardrails
-    hold = timedelta(minutes=10 if snapshot.policy is None else snapshot.policy.capacity.hold_unhealthy_minutes)
+    hold, approved = _delays(snapshot)[1], _approved(snapshot)
     unsaid: dict[str, list[Node]] = {}
-    for node in snapshot.nodes:
+    for node in (*snapshot.nodes, *_unsaid_gone(snapshot)):
         if _is_unsaid(node):
             unsaid.setdefault(node.instance_type, []).append(node)
     found = []
     for name, nodes in sorted(unsaid.items()):
-        lost = [moment for node in nodes if (moment := _lost_at(node, snapshot)) is not None]
+        moments = [moment for node in nodes if (moment := _lost_at(node, snapshot)) is not None]
+        lost = [moment for moment in moments if moment > approved.get(name, NEVER)]
         for first in lost:
-            there = sum(node.healthy_since is None or node.healthy_since < first for node in nodes)
-            earlier = sum(moment < first for moment in lost) + sum(_never_was(node) for node in nodes)
-            back = sum(bool(node.turns) and node.healthy_since is not None and node.turns[0] >= first for node in nodes)
+            there = sum(_was_healthy(node, first) for node in nodes)
             within = sum(first <= moment <= first + hold for moment in lost)
-            if within > 1 and 100 * within > rules.mass_loss_percent * (there + back - earlier):
+            if within > 1 and 100 * within > rules.mass_loss_percent * there:
                 found.append(name)
     return sorted(set(found))
 
 
+def _approved(snapshot: Snapshot) -> Mapping[str, datetime]:
+    """Return until when a person approved losses of each type, by the records of what was written then."""
+    approved: dict[str, datetime] = {}
+    for record in snapshot.applied:
+        for name, until in (record.accepted_losses or {}).items():
+            approved[name] = max(until, approved.get(name, NEVER))
+    return approved
+
+
+def _unsaid_gone(snapshot: Snapshot) -> list[Node]:
+    """Return the nodes that are in no list; a group that SageMaker describes may say so of its nodes."""
+    return [node for node in snapshot.gone if not (node.instance_group and snapshot.cluster.instance_groups)]
+
+
 def _perhaps_lost(snapshot: Snapshot) -> list[str]:
     """Return the types of which two nodes or more do not count, for a reason that SageMaker does not give."""
-    grow = timedelta(minutes=5 if snapshot.policy is None else snapshot.policy.capacity.grow_after_minutes)
+    grow = _delays(snapshot)[0]
     types = [
         node.instance_type
         for node in snapshot.nodes
         if _is_unsaid(node) and (node_fault(node) or snapshot.taken_at - (node.healthy_since or NEVER) < grow)
     ]
+    types += [node.instance_type for node in snapshot.gone]
     return sorted({name for name in types if types.count(name) > 1})
+
+
+def _delays(snapshot: Snapshot) -> tuple[timedelta, timedelta]:
+    """Return how long health lasts before it counts, and sickness."""
+    rules = CapacityRules() if snapshot.policy is None else snapshot.policy.capacity
+    return timedelta(minutes=rules.grow_after_minutes), timedelta(minutes=rules.hold_unhealthy_minutes)
 
 
 def _is_unsaid(node: Node) -> bool:
@@ -147,17 +169,30 @@ def _is_unsaid(node: Node) -> bool:
 
 
 def _lost_at(node: Node, snapshot: Snapshot) -> datetime | None:
-    """Return when a node of a drawn world stopped being healthy; one that is back too shortly to count is lost."""
-    if node.unhealthy_since is not None:
+    """Return when a node that counted stopped being healthy; one that is back too shortly to count is lost.
+
+    A node that came back within the hold time never stopped counting, and one whose health never lasted never did.
+    """
+    grow, hold = _delays(snapshot)
+    if not node.turns:
         return node.unhealthy_since
-    grow = timedelta(minutes=5 if snapshot.policy is None else snapshot.policy.capacity.grow_after_minutes)
-    is_back = len(node.turns) > 1 and snapshot.taken_at - node.turns[-1] < grow
-    return node.turns[-2] if is_back else None
+    is_back = node.healthy_since is not None
+    sick = node.turns[:-1] if is_back else node.turns
+    starts = node.turns[1::2] if node.found_healthy else node.turns[::2]
+    counted = node.found_healthy or any(turn - start >= grow for start, turn in pairwise(sick) if start in starts)
+    if not sick or not counted:
+        return None
+    out_for, back_for = node.turns[-1] - sick[-1], snapshot.taken_at - node.turns[-1]
+    return sick[-1] if not is_back or (out_for >= hold and back_for < grow) else None
 
 
-def _never_was(node: Node) -> bool:
-    """Say whether a node of a drawn world is out of order, and nobody knows since when."""
-    return node.unhealthy_since is None and any(taint.key.endswith("/not-ready") for taint in node.taints)
+def _was_healthy(node: Node, moment: datetime) -> bool:
+    """Say whether a node was healthy just before a moment, as far as anybody looked."""
+    if node.turns:
+        return node.found_healthy != (len([turn for turn in node.turns if turn < moment]) % 2 == 1)
+    if node.unhealthy_since is not None or node_fault(node) is not None:
+        return node.unhealthy_since is not None and node.unhealthy_since >= moment
+    return node.healthy_since is None or node.healthy_since < moment
 
 
 def _minimum(facts: Facts, minima: Mapping[str, int]) -> Iterator[Broken]:

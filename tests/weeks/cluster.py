@@ -10,7 +10,8 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from taskgov.allocation.applied import remember
-from taskgov.allocation.plan import DELETIONS, Change, Plan
+from taskgov.allocation.mass_loss import settled
+from taskgov.allocation.plan import DELETIONS, Change, MassLoss, Plan
 from taskgov.allocation.use import use_now
 from taskgov.hyperpod.model import ClusterSchedulerConfig, ComputeQuota, ComputeQuotaConfig, SchedulerConfig
 from taskgov.policy.parse import ParsedPolicy
@@ -47,8 +48,12 @@ BOOK: Final[Book] = _book()
 """The numbers of all types, also of the one that nobody but HyperPod knows."""
 
 
+@dataclass
 class Ledger(Account):
     """The account of one run; of its writes it keeps what the product keeps."""
+
+    losses: tuple[MassLoss, ...] = ()
+    """The mass losses that were approved with the plan."""
 
     def _remember(self, change: Change, quota: ComputeQuota, before: ComputeQuotaConfig | None) -> None:
         key = quota.compute_quota_id
@@ -61,6 +66,9 @@ class Ledger(Account):
             now=self.now,
             path_before=change.began_from,
         )
+        if self.losses:  # a person approved them with the plan
+            accepted = {loss.instance_type: loss.until for loss in self.losses}
+            self.applied[key] = replace(self.applied[key], accepted_losses=accepted)
 
 
 @dataclass
@@ -96,6 +104,7 @@ class LivingCluster:
             cluster=ClusterFacts(name=NAME, arn=arn_of(self.told), instance_groups=self.groups),
             taken_at=self.now,
             nodes=nodes,
+            gone=self.memory.gone,
             quotas=tuple(sorted(self.quotas.values(), key=lambda quota: (quota.name, quota.compute_quota_id))),
             scheduler_config=self.scheduler,
             kueue=self.kueue,
@@ -108,7 +117,8 @@ class LivingCluster:
             stopped=self.stopped,
             applied_policy=self.applied_policy,
         )
-        return with_use(snapshot, self.use)
+        self.memory = self.memory.without(settled(snapshot))
+        return with_use(replace(snapshot, gone=self.memory.gone), self.use)
 
     def document(self) -> ParsedPolicy:
         """Return the document as a run reads it."""
@@ -117,7 +127,7 @@ class LivingCluster:
 
     def ledger(self, plan: Plan) -> Ledger:
         """Return the account to which a run writes."""
-        return Ledger(dict(self.quotas), self.scheduler, dict(self.applied), self.now, plan.plan_id)
+        return Ledger(dict(self.quotas), self.scheduler, dict(self.applied), self.now, plan.plan_id, losses=plan.losses)
 
     def take(self, account: Account, plan: Plan, changes: Iterable[Change]) -> None:
         """Let the quotas be what a run left, and keep what is kept of its writes."""
