@@ -59,6 +59,10 @@ test-faults-deep: $(READY) ## Play 5,000 pairs of faults, each pair in one run (
 test-fuzz: $(READY) ## Feed 20,000 damaged events, documents, items and payloads: each is handled or refused with a reason
 	@$(BIN)/pytest --numprocesses auto --quiet -m fuzz tests/fuzz $(ARGS)
 
+.PHONY: test-protocol
+test-protocol: $(READY) ## Explore every state of the protocol of lock and hints, with faults and delays
+	@PYTHONPATH=layers/taskgov/python:workstation:. $(BIN)/python -m tests.protocol $(ARGS)
+
 .PHONY: cluster-programs
 cluster-programs: $(READY) ## Build the API server, etcd and Kueue that test-cluster runs (needs Go; some minutes, once)
 	@$(BIN)/python -m tests.cluster.binaries

@@ -120,27 +120,25 @@ class Execution:
             if len(self.trace) > 10_000:
                 raise AssertionError(f"does not end: {self.trace[-20:]}")
             state = machine["States"][name]
-            seen = {"input": given, "context": self._context(name)}
+            seen = {"input": given, "context": self.context(name)}
             match state["Type"]:
                 case "Succeed":
                     return Ended(self._output(state, scope, seen, given))
                 case "Fail":
-                    return Ended(
-                        None, self._value(state["Error"], scope, seen), self._value(state["Cause"], scope, seen)
-                    )
+                    return Ended(None, self.value(state["Error"], scope, seen), self.value(state["Cause"], scope, seen))
                 case _:
-                    following, given = self._step(name, state, scope, seen)
+                    following, given = self.step(name, state, scope, seen)
             if following is None:
                 return Ended(given)
             name = following
 
-    def _step(self, name: str, state: Mapping[str, Any], scope: Scope, seen: Scope) -> tuple[str | None, Any]:
+    def step(self, name: str, state: Mapping[str, Any], scope: Scope, seen: Scope) -> tuple[str | None, Any]:
         """Return the next state's name (None at an end) and its input; assign what the state assigns."""
         match state["Type"]:
             case "Choice":
                 return self._choose(state, scope, seen), seen["input"]
             case "Wait":
-                self.now += timedelta(seconds=self._value(state["Seconds"], scope, seen))
+                self.now += timedelta(seconds=self.value(state["Seconds"], scope, seen))
                 result = seen["input"]
             case "Pass":
                 result = seen["input"]
@@ -148,17 +146,21 @@ class Execution:
                 try:
                     result = self._work_with_retries(name, state, scope, seen)
                 except TaskFailedError as failure:
-                    return self._caught(state, scope, seen, failure)
+                    return self.caught(state, scope, seen, failure)
             case kind:
                 raise AssertionError(f"{name}: no state of type {kind} is expected")
+        return self.done(state, scope, seen, result)
+
+    def done(self, state: Mapping[str, Any], scope: Scope, seen: Scope, result: Any) -> tuple[str | None, Any]:
+        """Return the next state and its input after a state that gave a result; assign what it assigns."""
         output = self._output(state, scope, {**seen, "result": result}, result)
-        self._assign(state, scope, {**seen, "result": result})
+        self.assign(state, scope, {**seen, "result": result})
         return state.get("Next"), output
 
     def _choose(self, state: Mapping[str, Any], scope: Scope, seen: Scope) -> str:
         for rule in state["Choices"]:
-            if self._value(rule["Condition"], scope, seen) is True:
-                self._assign(rule, scope, seen)
+            if self.value(rule["Condition"], scope, seen) is True:
+                self.assign(rule, scope, seen)
                 return str(rule["Next"])
         return str(state["Default"])
 
@@ -177,22 +179,22 @@ class Execution:
                 tries[found] += 1
 
     def _work(self, name: str, state: Mapping[str, Any], scope: Scope, seen: Scope) -> Any:
-        seen = {**seen, "context": self._context(name)}
+        seen = {**seen, "context": self.context(name)}
         if state["Type"] == "Task":
             self.events += 4 if state["Resource"].endswith("waitForTaskToken") else 3
-            arguments = self._value(state["Arguments"], scope, seen)
+            arguments = self.value(state["Arguments"], scope, seen)
             answer = self.answer(name, state["Resource"], arguments)
             self.largest = max(self.largest, *(len(json.dumps(one, default=str)) for one in (arguments, answer)))
             return answer
         ends = [
-            self._run(state["ItemProcessor"], item, dict(scope)) for item in self._value(state["Items"], scope, seen)
+            self._run(state["ItemProcessor"], item, dict(scope)) for item in self.value(state["Items"], scope, seen)
         ]
         for end in ends:
             if end.error is not None:
                 raise TaskFailedError(end.error, end.cause)
         return [end.output for end in ends]
 
-    def _caught(
+    def caught(
         self, state: Mapping[str, Any], scope: Scope, seen: Scope, failure: TaskFailedError
     ) -> tuple[str | None, Any]:
         found = _matching(state.get("Catch", ()), failure)
@@ -201,10 +203,10 @@ class Execution:
         catcher = state["Catch"][found]
         seen = {**seen, "errorOutput": {"Error": failure.error, "Cause": failure.cause}}
         output = self._output(catcher, scope, seen, seen["errorOutput"])
-        self._assign(catcher, scope, seen)
+        self.assign(catcher, scope, seen)
         return catcher["Next"], output
 
-    def _context(self, name: str) -> dict[str, Any]:
+    def context(self, name: str) -> dict[str, Any]:
         entered = self.now.strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
         return {
             "Execution": {"Id": self.arn, "Name": self.arn.rsplit(":", 1)[-1]},
@@ -213,20 +215,20 @@ class Execution:
         }
 
     def _output(self, holder: Mapping[str, Any], scope: Scope, seen: Scope, default: Any) -> Any:
-        return self._value(holder["Output"], scope, seen) if "Output" in holder else default
+        return self.value(holder["Output"], scope, seen) if "Output" in holder else default
 
-    def _assign(self, holder: Mapping[str, Any], scope: Scope, seen: Scope) -> None:
+    def assign(self, holder: Mapping[str, Any], scope: Scope, seen: Scope) -> None:
         """Assign all at once: every expression sees the values from before."""
-        scope.update(self._value(holder.get("Assign", {}), scope, seen))
+        scope.update(self.value(holder.get("Assign", {}), scope, seen))
 
-    def _value(self, template: Any, scope: Scope, seen: Scope) -> Any:
+    def value(self, template: Any, scope: Scope, seen: Scope) -> Any:
         match template:
             case str() if template.startswith("{%"):
                 return evaluate(template, {**scope, "states": seen})
             case dict():
-                return {key: self._value(value, scope, seen) for key, value in template.items()}
+                return {key: self.value(value, scope, seen) for key, value in template.items()}
             case list():
-                return [self._value(value, scope, seen) for value in template]
+                return [self.value(value, scope, seen) for value in template]
             case _:
                 return template
 

@@ -1,0 +1,162 @@
+"""The protocol with one condition taken away, or never met: each has to be missed by the explorer.
+
+The state machine's conditions are found in its file: each part of a ConditionExpression on the state of the cluster,
+and each rule of each Choice. Those of the functions and commands are lines of the product's own code.
+"""
+
+import __future__
+
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+from unittest.mock import patch
+
+from taskgov.adapters.dynamodb import Table
+from taskgov.ports import Lock
+from taskgov.services import receive_event
+from taskgov.services.apply_change import ApplyChange
+from taskgov.services.ended_owner import EndedOwner
+from taskgov.services.read_snapshot import ReadSnapshot
+from taskgov.services.receive_event import ReceiveEvent
+from taskgov_cli import manual_lock
+from tests.protocol.explore import Exploration, Explored
+from tests.protocol.functions import forget
+from tests.protocol.state import Scenario
+from tests.protocol.table import SORT_KEY
+from tests.protocol.world import World
+from tests.statemachines.interpreter import definition
+
+PART: Final = re.compile(r"attribute_(?:not_)?exists\(\w+\)|[\w#]+\s*(?:<>|<=|>=|=|<|>)\s*:\w+")
+MET: Final = "(attribute_exists(pk) OR attribute_not_exists(pk))"
+NEVER_MET: Final = "(attribute_exists(pk) AND attribute_not_exists(pk))"
+Definition = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One condition that is changed: in the definition of the state machine, or in the code while it is explored."""
+
+    name: str
+    changes: Callable[[Definition], None] = lambda _: None
+    within: Callable[[], AbstractContextManager[object]] = nullcontext
+    versions: bool = True
+
+    def explored(self, scenario: Scenario, most: int) -> Explored:
+        """Explore a scenario with the condition changed."""
+        machine = definition("reconcile")
+        self.changes(machine)
+        forget()
+        try:
+            with self.within():
+                world = World(machine, scenario._replace(versions=self.versions))
+                return Exploration(world, most).run()
+        finally:
+            forget()
+
+
+def every_mutant() -> list[Mutant]:
+    """Return all of them, those of the state machine in the order of its file."""
+    return [*_of_conditions(), *_of_choices(), *_of_code()]
+
+
+def _of_conditions() -> Iterator[Mutant]:
+    for name, state in definition("reconcile")["States"].items():
+        arguments = state.get("Arguments")
+        if not isinstance(arguments, dict) or arguments.get("Key", {}).get("sk") != {"S": SORT_KEY}:
+            continue
+        condition = arguments.get("ConditionExpression", "")
+        for number, part in enumerate(PART.finditer(condition), 1):
+            for said, value in (("is always met", MET), ("is never met", NEVER_MET)):
+                text = condition[: part.start()] + value + condition[part.end() :]
+                yield Mutant(f"{name}: {number}. {part.group()} {said}", partial(_condition, name, text))
+
+
+def _condition(state: str, text: str, machine: Definition) -> None:
+    machine["States"][state]["Arguments"]["ConditionExpression"] = text
+
+
+PASSED_OVER: Final = frozenset(
+    {
+        "Changes left?",
+        "Settled?",
+        "Plan around it?",
+    }
+)
+"""Choices of the way that writes go, wave by wave: neither the lock nor a hint depends on them."""
+
+
+def _of_choices() -> Iterator[Mutant]:
+    for name, state in definition("reconcile")["States"].items():
+        if name in PASSED_OVER:
+            continue
+        for number, rule in enumerate(state.get("Choices", ()), 1):
+            for said, value in (("always", "{% true %}"), ("never", "{% false %}")):
+                yield Mutant(f"{name} {number}. to {rule['Next']!r} {said}", partial(_rule, name, number - 1, value))
+
+
+def _rule(state: str, number: int, value: str, machine: Definition) -> None:
+    machine["States"][state]["Choices"][number]["Condition"] = value
+
+
+CODE: Final[tuple[tuple[Any, str, str, str, str], ...]] = (
+    (Table, "hold_lock", "lockOwner = :me AND ", "", "does not compare the owner"),
+    (Table, "hold_lock", " AND fencingToken = :token", "", "does not compare the token"),
+    (Table, "hold_lock", "SET lockExpires = :expires", "SET lockExpires = lockExpires", "does not extend the lease"),
+    (Table, "mark_dirty", '":one": 1', '":one": 0', "leaves the generation as it is"),
+    (Table, "end_lease", " AND fencingToken = :token", "", "does not compare the token"),
+    (Table, "end_lease", "lockOwner = :owner AND ", "", "does not compare the owner"),
+    (Lock, "is_held", r"self\.expires > now\.timestamp\(\)", "True", "takes an expired lock for a lock"),
+    (Lock, "is_held", r"self\.expires > now\.timestamp\(\)", "False", "sees no lock"),
+    (ReceiveEvent, "_mark", r"if not self\._owners.*", "if True:", "never starts a run"),
+    (ReceiveEvent, "_mark", r"if not self\._owners.*", "if False:", "always starts a run"),
+    (EndedOwner, "of_hint", "not execution.is_over", "False", "takes a run that lives for one that is over"),
+    (EndedOwner, "of_hint", r"not lock\.looks_old\(now\)", "True", "asks about no owner"),
+    (EndedOwner, "of_execution", "lock.owner == execution.arn", "False", "leaves the lock of a run that is over"),
+    (EndedOwner, "of_execution", "lock.asked_by == execution.arn", "False", "leaves the request of a run that is over"),
+    (ApplyChange, "one", r"self\._hold\(request\)", "pass", "does not ask for the lock"),
+    (ReadSnapshot, "__call__", r"( +generation = .*\n)(.*\n)( +snapshot = .*\n)", r"\2\3\1", "reads the generation last"),
+    (manual_lock, "_release", "lockOwner = :me AND ", "", "does not compare the owner"),
+    (manual_lock, "_release", " AND fencingToken = :token", "", "does not compare the token"),
+    (manual_lock, "locked", r"request_run\(.*\)", "pass", "asks for no run"),
+)
+"""Of whom the code is, which function, what of its text (a pattern) becomes what, and what that means."""
+
+
+def _of_code() -> Iterator[Mutant]:
+    for owner, name, before, after, said in CODE:
+        yield Mutant(
+            f"{owner.__name__.split('.')[-1]}.{name} {said}", within=partial(_code, owner, name, before, after)
+        )
+    named = receive_event.execution_name
+    unnumbered = patch.object(receive_event, "execution_name", lambda cluster, _, cause: named(cluster, 0, cause))
+    yield Mutant("execution_name: not of the generation", within=lambda: unnumbered)
+    for part in PART.findall(manual_lock.FREE_OR_EXPIRED):
+        for said, value in (("is always met", MET), ("is never met", NEVER_MET)):
+            condition = manual_lock.FREE_OR_EXPIRED.replace(part, value)
+            changed = patch.object(manual_lock, "FREE_OR_EXPIRED", condition)
+            yield Mutant(f"manual_lock: taking, {part} {said}", within=partial(_given, changed))
+    yield Mutant("SageMaker: takes a write at any version", versions=False)
+
+
+def _given(changed: AbstractContextManager[object]) -> AbstractContextManager[object]:
+    return changed
+
+
+@contextmanager
+def _code(owner: Any, name: str, before: str, after: str) -> Iterator[None]:
+    """Run with one function's text changed."""
+    source = textwrap.dedent(inspect.getsource(getattr(owner, name)))
+    changed = re.sub(before, after, source, count=1)
+    assert changed != source, f"{owner.__name__}.{name} has no {before!r} any more: say what is to be changed instead"
+    made: dict[str, Any] = {}
+    module = owner if inspect.ismodule(owner) else inspect.getmodule(owner)
+    # With the module's own names, so that what a test puts in their place is used.
+    code = compile(changed, f"<{name}, changed>", "exec", flags=__future__.annotations.compiler_flag)
+    exec(code, vars(module), made)  # noqa: S102 the product's own text
+    with patch.object(owner, name, made[name]):
+        yield

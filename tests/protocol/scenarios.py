@@ -1,0 +1,55 @@
+"""What is explored: how often each thing that nobody controls may happen, in each exploration."""
+
+from typing import Final
+
+from tests.protocol.explore import Exploration, Explored
+from tests.protocol.state import Scenario
+from tests.protocol.world import World
+from tests.statemachines.interpreter import definition
+
+SPENT: Final = 9400
+"""Events in a history after which one more run is possible, and no second one."""
+
+SMALL: Final = (
+    Scenario("two hints", {"hint": 2}),
+    Scenario("a stop", {"hint": 1, "stop": 1}),
+    Scenario("a lost answer", {"hint": 1, "lost": 1}),
+    Scenario("a command", {"hint": 1, "command": 1}),
+    Scenario("an approval", {"hint": 1, "stop": 1}, approval=True),
+    Scenario("a long history", {"hint": 2}, spent=SPENT),
+)
+"""Seconds, all of them: part of `make test`."""
+
+FULL: Final = (
+    Scenario("three hints", {"hint": 3}),
+    Scenario("a duplicate and a lost answer", {"hint": 2, "duplicate": 1, "lost": 1}),
+    Scenario("two lost answers", {"hint": 1, "lost": 2, "time": 1}),
+    Scenario("a delay", {"hint": 2, "time": 1}),
+    Scenario("two delays", {"hint": 1, "time": 2, "duplicate": 1}),
+    Scenario("a stop and a delay", {"hint": 1, "stop": 1, "time": 1, "lost": 1}),
+    Scenario("a stop and a redrive", {"hint": 1, "stop": 1, "redrive": 1, "time": 1}),
+    Scenario("a crash", {"hint": 2, "crash": 1}),
+    Scenario("a function that is called twice", {"hint": 2, "twice": 1}),
+    Scenario("a function that is called twice, and a delay", {"hint": 1, "twice": 1, "time": 1, "duplicate": 1}),
+    Scenario("a step that fails", {"hint": 2, "fail": 1}),
+    Scenario("a command and two hints", {"hint": 2, "command": 1}),
+    Scenario("two commands", {"hint": 1, "command": 2}),
+    Scenario("a command and a lost answer", {"hint": 1, "command": 1, "lost": 1}),
+    Scenario("a command and a delay", {"hint": 1, "command": 1, "time": 1}),
+    Scenario("a command that is killed", {"hint": 1, "command": 1, "kill": 1, "time": 1}),
+    Scenario("a command that is interrupted", {"hint": 1, "command": 1, "interrupt": 1, "lost": 1}),
+    Scenario("a command and a stop", {"hint": 1, "command": 1, "stop": 1}),
+    Scenario("approvals", {"hint": 2}, approval=True),
+    Scenario("an approval and a lost answer", {"hint": 1, "lost": 1}, approval=True),
+    Scenario("an approval and a delay", {"hint": 1, "time": 1, "duplicate": 1}, approval=True),
+    Scenario("an approval that expires", {"hint": 1, "expire": 2}, approval=True),
+    Scenario("an approval and a stop", {"hint": 2, "stop": 1}, approval=True),
+    Scenario("an approval and a command", {"hint": 1, "command": 1}, approval=True),
+    Scenario("a long history and three hints", {"hint": 3}, spent=SPENT),
+)
+"""Minutes: `make test-protocol`."""
+
+
+def explored(scenario: Scenario, most: int = 10_000_000) -> Explored:
+    """Explore a scenario with the state machine as it is."""
+    return Exploration(World(definition("reconcile"), scenario), most).run()
