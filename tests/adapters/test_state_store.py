@@ -143,6 +143,14 @@ def test_holding_the_lock_extends_the_lease_to_five_minutes_from_now(lockable: L
         assert lockable.store.mark_dirty(CLUSTER_ARN, "ml-cluster", CAUSE, moment).locked is locked
 
 
+def test_a_lease_that_was_ended_is_not_extended_by_a_function_that_works_on(lockable: Lockable) -> None:
+    lockable.take("run-1", token=1)
+    assert lockable.store.end_lease(CLUSTER_ARN, lockable.store.lock_of(CLUSTER_ARN))
+    with pytest.raises(LockLostError, match="run-1"):
+        lockable.store.hold_lock(CLUSTER_ARN, "run-1", 1, NOON)
+    assert not lockable.store.lock_of(CLUSTER_ARN).is_held(NOON)
+
+
 def test_who_lost_the_lock_does_not_extend_the_lease_of_its_holder(lockable: Lockable) -> None:
     lockable.take("run-2", token=2, seconds=10)
     with pytest.raises(LockLostError, match="run-1"):

@@ -21,6 +21,8 @@ from tests.support.memory import CLUSTER_ARN
 GIVEN = text({"clusterArn": CLUSTER_ARN, "cause": {}})
 UNKEPT = ("lastCause", "name", "askedPlan", "askedDocument")
 """What the item says and nothing decides on."""
+STATUS_CHANGE = "Step Functions Execution Status Change"
+SOURCES = {"Reconcile Requested": "taskgov.operator", STATUS_CHANGE: "aws.states"}
 STATUSES = {"running": "RUNNING", "stopped": "ABORTED", "over": "SUCCEEDED"}
 COMMAND = "a person's command"
 FAILED = "UpstreamError"
@@ -178,7 +180,8 @@ class Doing:
 
     def _arrive(self, state: State, execution: Execution, arrived: Standing | Ended) -> State:
         if isinstance(arrived, Ended):
-            return state.with_execution(Execution(execution.name, "over", None))
+            after = state.with_execution(Execution(execution.name, "over", None))
+            return self._with_status_change(after, execution.name) if arrived.failed else after
         return self._enter(state, execution, arrived)
 
     def _enter(self, state: State, execution: Execution, at: Standing) -> State:
@@ -189,6 +192,12 @@ class Doing:
             return after
         running = Running(kind, text(self.machine.arguments(execution.arn, at)), state.now)
         return after.with_process(Process(running, execution.name))
+
+    def _with_status_change(self, state: State, name: str) -> State:
+        """Send the event of an execution's end, which is best effort: one that is lost the next resync makes up for."""
+        if state.may("unheard"):
+            return state.spent("unheard")._replace(excused=True)
+        return state.with_message(event(STATUS_CHANGE, f"the end of {name}", functions.EXECUTION + name))
 
     def _abandoned(self, state: State, name: str) -> State:
         """Leave the functions of an execution to themselves."""
@@ -208,19 +217,22 @@ class Doing:
 
 
 @cache
-def event(kind: str, identity: str) -> str:
+def event(kind: str, identity: str, execution: str | None = None) -> str:
     """Return an EventBridge event that the product reads."""
+    detail = {} if kind == "Resync Due" else {"clusterArn": CLUSTER_ARN, "by": "ana"}
+    if execution is not None:
+        detail = {"executionArn": execution, "status": "ABORTED"}
     return text(
         {
             "version": "0",
             "id": identity,
             "detail-type": kind,
-            "source": "taskgov.operator" if kind == "Reconcile Requested" else "taskgov.schedule",
+            "source": SOURCES.get(kind, "taskgov.schedule"),
             "account": "111122223333",
             "time": "2026-11-20T09:00:00Z",
             "region": "us-east-1",
             "resources": [],
-            "detail": {} if kind == "Resync Due" else {"clusterArn": CLUSTER_ARN, "by": "ana"},
+            "detail": detail,
         }
     )
 

@@ -13,6 +13,7 @@ SPENT: Final = 9400
 SMALL: Final = (
     Scenario("two hints", {"hint": 2}),
     Scenario("a stop", {"hint": 1, "stop": 1}),
+    Scenario("a stop that nobody hears of", {"hint": 1, "stop": 1, "unheard": 1, "old": 1}),
     Scenario("a lost answer", {"hint": 1, "lost": 1}),
     Scenario("a command", {"hint": 1, "command": 1}),
     Scenario("an approval", {"hint": 1, "stop": 1}, approval=True),
@@ -27,6 +28,7 @@ FULL: Final = (
     Scenario("a delay", {"hint": 2, "time": 1}),
     Scenario("two delays", {"hint": 1, "time": 2, "duplicate": 1}),
     Scenario("a stop and a delay", {"hint": 1, "stop": 1, "time": 1, "lost": 1}),
+    Scenario("a stop that nobody hears of, and two hints", {"hint": 2, "stop": 1, "unheard": 1, "old": 1}),
     Scenario("a stop and a redrive", {"hint": 1, "stop": 1, "redrive": 1, "time": 1}),
     Scenario("a crash", {"hint": 2, "crash": 1}),
     Scenario("a function that is called twice", {"hint": 2, "twice": 1}),
@@ -44,6 +46,7 @@ FULL: Final = (
     Scenario("an approval and a delay", {"hint": 1, "time": 1, "duplicate": 1}, approval=True),
     Scenario("an approval that expires", {"hint": 1, "expire": 2}, approval=True),
     Scenario("an approval and a stop", {"hint": 2, "stop": 1}, approval=True),
+    Scenario("an approval and a stop that nobody hears of", {"hint": 1, "stop": 1, "unheard": 1}, approval=True),
     Scenario("an approval and a command", {"hint": 1, "command": 1}, approval=True),
     Scenario("a long history and three hints", {"hint": 3}, spent=SPENT),
 )

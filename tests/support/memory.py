@@ -323,8 +323,8 @@ class InMemoryState:
         return self.generations.get(cluster_arn, 0)
 
     def hold_lock(self, cluster_arn: str, owner: str, fencing_token: int, now: datetime) -> None:
-        holder, token, _ = self.lock.get(cluster_arn, ("", 0, 0))
-        if (holder, token) != (owner, fencing_token):
+        holder, token, expires = self.lock.get(cluster_arn, ("", 0, 0))
+        if (holder, token) != (owner, fencing_token) or expires == 0:
             raise LockLostError(f"{owner} lost the lock to {holder!r} with token {token}")
         self.lock[cluster_arn] = (owner, fencing_token, int(now.timestamp()) + LOCK_SECONDS)
 

@@ -273,7 +273,7 @@ class StateStore(Protocol):
     def hold_lock(self, cluster_arn: str, owner: str, fencing_token: int, now: datetime) -> None:
         """Extend the lease to LOCK_SECONDS from `now` if `owner` still holds the lock with this token.
 
-        One conditional write checks and extends. Raises LockLostError.
+        One conditional write checks and extends; a lease that was ended is not extended. Raises LockLostError.
         """
         ...
 

@@ -32,6 +32,8 @@ RUN_DAYS = 400
 """Records of runs are kept a little longer than a year, for yearly reviews."""
 ONCE_DAYS = 30
 """Longer than what is counted once can come again: preemptions of the last day, notices of the day."""
+LEASE_ENDED = 0
+"""`lockExpires` of a lock whose owner is over."""
 REFUSED_DAYS = 2
 """Longer than a refusal stands in the way of its change (`taskgov.allocation.refusals.STANDS_FOR`)."""
 
@@ -69,9 +71,9 @@ class Table:
         """Let the lease run out, if it still is this owner's with this token."""
         return self._update_if(
             cluster_arn,
-            "SET lockExpires = :zero",
+            "SET lockExpires = :ended",
             "lockOwner = :owner AND fencingToken = :token",
-            {":zero": 0, ":owner": lock.owner, ":token": lock.fencing_token},
+            {":ended": LEASE_ENDED, ":owner": lock.owner, ":token": lock.fencing_token},
         )
 
     def withdraw_request(self, cluster_arn: str, asked_by: str) -> bool:
@@ -99,12 +101,20 @@ class Table:
         return _integer(self._item(_state(cluster_arn)).get("generation", 0))
 
     def hold_lock(self, cluster_arn: str, owner: str, fencing_token: int, now: datetime) -> None:
-        """Check that the run still holds the lock with its token, and extend the lease, in one conditional write."""
+        """Check that the run still holds the lock with its token, and extend the lease, in one conditional write.
+
+        A lease that was ended stays so: a function may work on after its execution was stopped.
+        """
         held = self._update_if(
             cluster_arn,
             "SET lockExpires = :expires",
-            "lockOwner = :me AND fencingToken = :token",
-            {":me": owner, ":token": fencing_token, ":expires": int(now.timestamp()) + LOCK_SECONDS},
+            "lockOwner = :me AND fencingToken = :token AND lockExpires <> :ended",
+            {
+                ":me": owner,
+                ":token": fencing_token,
+                ":expires": int(now.timestamp()) + LOCK_SECONDS,
+                ":ended": LEASE_ENDED,
+            },
         )
         if not held:
             raise LockLostError(f"{owner} with token {fencing_token} no longer holds the lock of {cluster_arn}")
