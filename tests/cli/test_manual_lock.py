@@ -68,6 +68,12 @@ def test_another_command_does_not_get_the_lock_meanwhile(table: Any, requests: l
         pass
 
 
+def test_a_lock_without_an_end_is_taken(table: Any, requests: list[str]) -> None:
+    table.put_item(Item={**KEY, "lockOwner": "nobody", "fencingToken": 7})
+    with manual_lock.locked(place(table), ARN, "ana rollback plan-1", "ana") as held:
+        assert held.token == 8
+
+
 def test_a_run_follows_each_command_because_one_may_have_been_turned_away(table: Any, requests: list[str]) -> None:
     """The hint of that run came before the lock was taken, so that the generation says nothing of it."""
     with manual_lock.locked(place(table), ARN, "ana rollback plan-1", "ana"):

@@ -7,7 +7,7 @@ from tests.protocol.mutants import Mutant, every_mutant
 from tests.protocol.scenarios import SMALL
 from tests.protocol.state import Scenario
 
-MOST: Final = 2_000
+MOST: Final = 6_000
 """States to which one scenario is explored for one mutant: what is wrong is near the start."""
 
 RUNS: Final = (
@@ -34,6 +34,7 @@ APPROVALS: Final = (
 )
 ABOUT_APPROVALS: Final = (
     "Set the lock aside",
+    "Is the request kept?",
     "Forget the request",
     "Remind or let it expire",
     "Approved?",

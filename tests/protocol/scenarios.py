@@ -18,6 +18,7 @@ SMALL: Final = (
     Scenario("a command", {"hint": 1, "command": 1}),
     Scenario("an approval", {"hint": 1, "stop": 1}, approval=True),
     Scenario("a long history", {"hint": 2}, spent=SPENT),
+    Scenario("a lock without an end", {"hint": 1}, item={"lockOwner": {"S": "nobody"}}),
 )
 """Seconds, all of them: part of `make test`."""
 
@@ -41,8 +42,9 @@ FULL: Final = (
     Scenario("a command that is killed", {"hint": 1, "command": 1, "kill": 1, "time": 1}),
     Scenario("a command that is interrupted", {"hint": 1, "command": 1, "interrupt": 1, "lost": 1}),
     Scenario("a command and a stop", {"hint": 1, "command": 1, "stop": 1}),
+    Scenario("a lock without an end, and a command", {"command": 1}, item={"lockOwner": {"S": "nobody"}}),
     Scenario("approvals", {"hint": 2}, approval=True),
-    Scenario("an approval and a lost answer", {"hint": 1, "lost": 1}, approval=True),
+    Scenario("approvals and a lost answer", {"hint": 2, "lost": 1}, approval=True),
     Scenario("an approval and a delay", {"hint": 1, "time": 1, "duplicate": 1}, approval=True),
     Scenario("an approval that expires", {"hint": 1, "expire": 2}, approval=True),
     Scenario("an approval and a stop", {"hint": 2, "stop": 1}, approval=True),

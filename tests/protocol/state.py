@@ -86,6 +86,8 @@ class Scenario(NamedTuple):
     """Each change needs a person's approval."""
     spent: int = 0
     """Events in an execution's history when it starts: near the bound, it hands over."""
+    item: Mapping[str, Mapping[str, str]] = {}
+    """What stands on the item at the start, beside its key."""
     versions: bool = True
     """Whether the API refuses a write at a version that is not the quota's."""
 

@@ -17,6 +17,7 @@ MISSED = {
     "Take the lock: 3. lockExpires < :now is always met": "takes the lock of",
     "Take the lock: 3. lockExpires < :now is never met": "the lock is left with",
     "Set the lock aside: 3. generation = :generation is always met": "a lost hint",
+    "Take the lock: 4. attribute_not_exists(lockExpires) is never met": "the lock is left with",
     "Table.hold_lock extends a lease that was ended": "the lock is left with",
     "EndedOwner.of_execution leaves the lock of a run that is over": "the lock is left with",
     "EndedOwner.of_hint takes a run that lives for one that is over": "the lease of",

@@ -10,7 +10,8 @@ from tests.protocol.functions import INTERRUPTED, Running, next_of
 from tests.protocol.invariants import broken_at_rest, expires, owner_of
 from tests.protocol.machine import Failure, Standing
 from tests.protocol.state import Execution, Process, State, Step
-from tests.protocol.table import NO_ITEM, number, plain, text
+from tests.protocol.table import NO_ITEM, SORT_KEY, number, plain, text
+from tests.support.memory import CLUSTER_ARN
 
 
 class World(Doing):
@@ -19,7 +20,9 @@ class World(Doing):
     def start(self) -> State:
         """Return a cluster at rest that nobody has looked at."""
         left = tuple(sorted(self.scenario.left.items()))
-        return State(0, NO_ITEM, 0, 1, 0, (), (), (), scheduled=False, left=left)
+        key = {"pk": {"S": f"CLUSTER#{CLUSTER_ARN}"}, "sk": {"S": SORT_KEY}}
+        item = text({**key, **self.scenario.item}) if self.scenario.item else NO_ITEM
+        return State(0, item, 0, 1, 0, (), (), (), scheduled=False, left=left, excused=item != NO_ITEM)
 
     def steps(self, state: State) -> list[Step]:
         """Return everything that may happen next.

@@ -66,6 +66,13 @@ def test_an_expired_lock_is_taken_over_with_a_higher_fencing_token(world: World)
     assert world.payloads("ApplyChange")[0]["fencingToken"] == 8
 
 
+def test_a_lock_without_an_end_is_taken_over_as_an_expired_one_is(world: World) -> None:
+    world.set_state(lockOwner={"S": ANOTHER}, fencingToken={"N": "7"})
+    assert world.run().output["outcome"] == "nothing-to-do"
+    assert world.state()["fencingToken"] == {"N": "8"}
+    assert "lockOwner" not in world.state()
+
+
 def test_changes_are_applied_one_by_one_in_plan_order_with_the_lock(world: World) -> None:
     world.steps["PlanQuotas"] = in_turn(planned("apply", changes=3))
     assert world.run().output["applied"] == 3
@@ -463,6 +470,23 @@ class TestApproval:
         assert [notice.split(":")[0] for notice in world.notices] == ["taskgov", "taskgov reminder"]
         assert world.published() == [("expired", 0)]
         assert world.payloads("ApplyChange") == []
+
+    def test_a_request_whose_answer_was_lost_is_made_although_another_run_has_the_lock_by_now(
+        self, world: World
+    ) -> None:
+        def loses_its_answer(arguments: dict[str, Any]) -> None:
+            del world.integrations["Set the lock aside"]
+            world.table.update_item(**arguments)
+            expires = str(int(world.execution.now.timestamp()) + 100)
+            world.set_state(**world.state() | {"lockOwner": {"S": ANOTHER}, "lockExpires": {"N": expires}})
+            raise TaskFailedError("States.Timeout")
+
+        world.steps["PlanQuotas"] = in_turn(planned("needs-approval", changes=1), planned("apply", changes=1))
+        world.integrations["Set the lock aside"] = loses_its_answer
+        world.integrations["Ask for approval"] = approve()
+        assert world.run().output["outcome"] == "applied"
+        assert len(world.notices) == 1
+        assert world.execution.trace.count("Wait for the lock") > 0
 
     def test_an_expired_request_may_be_made_again(self, world: World) -> None:
         world.steps["PlanQuotas"] = in_turn(planned("needs-approval", changes=1))

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 
     from taskgov_cli.deployed import Deployed
 
-FREE_OR_EXPIRED: Final = "attribute_not_exists(lockOwner) OR lockOwner = :me OR lockExpires < :now"
-"""Or its own already: an answer that was lost is asked for again."""
+FREE_OR_EXPIRED: Final = (
+    "attribute_not_exists(lockOwner) OR lockOwner = :me OR lockExpires < :now OR attribute_not_exists(lockExpires)"
+)
+"""Or without an end, or its own already: an answer that was lost is asked for again."""
 
 
 class InterruptedByPersonError(GovernanceError):

@@ -42,7 +42,7 @@ class EndedOwner:
             return not lock.is_held(now)
         if execution is None and lock.is_held(now):
             return False
-        return self._end(cluster_arn, lock, execution, cause)
+        return self._end(cluster_arn, lock, execution, cause) or not lock.is_held(now)
 
     def of_execution(self, cluster_arn: str, execution: Execution, cause: Cause) -> bool:
         """Clear up after an execution that is over; say whether it held the lock or had asked for an approval.
