@@ -59,6 +59,8 @@ def hunted_by_name(name: str) -> Explored | None:
 
 def scenarios_for(mutant: Mutant) -> tuple[Scenario, ...]:
     """Return the scenarios in which a mutant would show."""
-    if mutant.name.startswith(("manual_lock", "Lock.")):
+    if mutant.name.startswith("manual_lock"):
         return COMMANDS
+    if mutant.name.startswith("Lock."):
+        return COMMANDS[::-1]  # a lease that nobody else ends is that of a command that was killed
     return APPROVALS if mutant.name.startswith(ABOUT_APPROVALS) else RUNS
