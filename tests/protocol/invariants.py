@@ -78,7 +78,9 @@ def broken_by_write(state: State, process: Process, version: int) -> str | None:
         return None
     # Late after it had asked: the version is what the write is held against. So it is when nobody waits any more for
     # the function, because Step Functions gave it up or the execution was stopped, which frees the lock.
-    if who.asked_at is not None and (state.now > who.asked_at or process.orphan):
+    # And when its execution was stopped and is redriven: its lease may be ended after that, by the event of the stop.
+    redriven = dict(state.left).get("redrive") == 0
+    if who.asked_at is not None and (state.now > who.asked_at or process.orphan or redriven):
         return None
     return (
         f"two writers: {who.owner} with token {who.token} writes under the lock of {holder[0]} with token {holder[1]}"
