@@ -244,6 +244,19 @@ def test_a_schedule_made_at_run_time_fires_once_and_goes(stack: Stack) -> None:
         client.get_schedule(Name="later")
 
 
+def test_a_schedule_that_is_set_to_another_time_without_a_state_fires_then(stack: Stack) -> None:
+    """What UpdateSchedule is not given has its default afterwards, and the default is ENABLED."""
+    client = stack.client("scheduler")
+    arn = f"arn:aws:lambda:us-east-1:111122223333:function:{stack.physical('AuditFunction')}"
+    role = f"arn:aws:iam::111122223333:role/{stack.physical('ScheduleRole')}"
+    target = {"Arn": arn, "RoleArn": role, "Input": '{"at": "<aws.scheduler.scheduled-time>"}'}
+    given = {"Name": "later", "FlexibleTimeWindow": {"Mode": "OFF"}, "Target": target}
+    client.create_schedule(ScheduleExpression="at(2026-11-20T09:05:00)", **given)
+    client.update_schedule(ScheduleExpression="at(2026-11-20T09:07:00)", **given)
+    stack.run_until_quiet()
+    assert stack.logs("AuditFunction") == ["audit at 2026-11-20T09:07:00Z"]
+
+
 def test_a_schedule_that_is_disabled_or_deleted_does_not_fire(stack: Stack) -> None:
     client = stack.client("scheduler")
     name = stack.physical("EveryMinute")

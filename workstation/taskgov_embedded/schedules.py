@@ -85,7 +85,8 @@ class Schedules:
             timer.cancel()
 
     def _timer(self, schedule: Any) -> Timer | Recurring | None:
-        if schedule.state != "ENABLED":
+        # An update that names no state sets the default, ENABLED; moto keeps None then.
+        if schedule.state == "DISABLED":
             return None
         start = _moment(schedule.start_date) or _moment(schedule.creation_date)
         assert start is not None
