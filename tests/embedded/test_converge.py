@@ -18,7 +18,7 @@ from taskgov_embedded.walkthrough.model import Walkthrough
 from taskgov_embedded.walkthrough.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
 TYPE = "ml.g5.8xlarge"
 BEFORE = {"alpha": 4, "beta": 3, "gamma": 2, "shared-pool": 1}
@@ -95,41 +95,6 @@ class Rig:
             governance.settle_seconds = usual
 
         governance._settle_later = settle_later  # type: ignore[method-assign]
-
-    def lists_are_late(self, seconds: float) -> None:
-        """Let ListComputeQuotas show what was there so many seconds ago."""
-        clock, own = self.world.clock, self.stack.account.gateway._answers["sagemaker", "ListComputeQuotas"]
-        shown: list[tuple[float, dict[str, Any]]] = []
-
-        def listed(call: Any) -> Mapping[str, Any]:
-            return _earlier(shown, clock.now.timestamp() - seconds) or own(call)
-
-        def remember() -> None:
-            answer = {"ComputeQuotaSummaries": [one.summary() for one in self._quotas()]}
-            shown.append((clock.now.timestamp(), json.loads(json.dumps(answer, default=str))))
-
-        for name in ("_update", "_settle"):
-            self._after(name, remember)
-        remember()
-        self.stack.account.gateway.answer("sagemaker", "ListComputeQuotas", listed)
-
-    def _quotas(self) -> list[Any]:
-        return [one for one in self.governance._objects.values() if one.kind.name == "ComputeQuota"]
-
-    def _after(self, name: str, do: Callable[[], None]) -> None:
-        own = getattr(self.governance, name)
-
-        def then(*args: Any) -> Any:
-            answer = own(*args)
-            do()
-            return answer
-
-        setattr(self.governance, name, then)
-
-
-def _earlier(shown: list[tuple[float, dict[str, Any]]], moment: float) -> dict[str, Any] | None:
-    past = [answer for at, answer in shown if at <= moment]
-    return past[-1] if past else shown[0][1]
 
 
 def _count(config: Mapping[str, Any]) -> int:
@@ -224,7 +189,7 @@ def test_a_refused_write_is_recorded_and_the_run_ends_unfinished(rig: Rig, code:
 
 @pytest.mark.parametrize("seconds", [60, *(pytest.param(each, marks=pytest.mark.faults) for each in (5, 15, 300))])
 def test_lists_that_are_late_change_nothing(rig: Rig, seconds: float) -> None:
-    rig.lists_are_late(seconds)
+    rig.governance.late_seconds = seconds
     rig.change()
     rig.resync()
     assert rig.counts() == WANTED

@@ -19,6 +19,8 @@ SAMPLE = (
     ("ApplyChangeRole", "UpdateComputeQuota", 2, Kind.TIMEOUT_AFTER),
     ("ApplyChangeRole", "UpdateComputeQuota", 3, Kind.THROTTLE_EVER),
     ("ApplyChangeRole", "UpdateComputeQuota", 2, Kind.EDIT),
+    ("ApplyChangeRole", "UpdateComputeQuota", 3, Kind.LIMIT_REACHED),
+    ("ReadSnapshotRole", "ListComputeQuotas", 1, Kind.VERY_LATE_LISTS),
     ("PublishUsageRole", "PutItem", 1, Kind.CRASH_AFTER),
     (MACHINE, "Invoke", 9, Kind.TIMEOUT_AFTER),
 )

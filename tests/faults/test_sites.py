@@ -2,7 +2,18 @@
 
 import pytest
 
-from taskgov_embedded.matrix.sites import DELIVERY, KUBERNETES, MACHINE, Call, Kind, Site, conflict_code, kinds, sites
+from taskgov_embedded.matrix.sites import (
+    DELIVERY,
+    KUBERNETES,
+    MACHINE,
+    OF_LISTS,
+    Call,
+    Kind,
+    Site,
+    conflict_code,
+    kinds,
+    sites,
+)
 
 READ = Call("ReadSnapshotRole", "sagemaker", "DescribeCluster")
 WRITE = Call("ApplyChangeRole", "sagemaker", "UpdateComputeQuota")
@@ -18,7 +29,12 @@ def test_a_read_has_no_after_and_no_twice() -> None:
 
 
 def test_a_write_of_a_quota_can_meet_everything() -> None:
-    assert set(kinds(WRITE)) == set(Kind) - {Kind.LOST}
+    assert set(kinds(WRITE)) == set(Kind) - {Kind.LOST, *OF_LISTS}
+
+
+def test_lists_of_quotas_and_of_cluster_policies_can_be_late() -> None:
+    assert set(OF_LISTS) <= set(kinds(Call("ReadSnapshotRole", "sagemaker", "ListComputeQuotas")))
+    assert not set(OF_LISTS) & set(kinds(READ))
 
 
 def test_a_state_machine_does_not_crash() -> None:

@@ -264,7 +264,7 @@ def _settle_as_failed(world: World, document: Mapping[str, Any]) -> None:
     world.stack.sagemaker.governance.fail_next("UpdateComputeQuota", "no answer")
     _do(Actor(world), {"policy": dict(document) | _changed(4)})
     world.stack.run_until_quiet(3600)
-    world.stack.sagemaker.governance.forget_failures()
+    world.stack.sagemaker.governance.forget_faults()
 
 
 def _fail_to_publish(world: World) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from taskgov_embedded.matrix import forks, invariants, scenario
 from taskgov_embedded.matrix.evidence import Witness
 from taskgov_embedded.matrix.injector import Injector
-from taskgov_embedded.matrix.sites import Call, Cell, Kind
+from taskgov_embedded.matrix.sites import REFUSALS, Call, Cell, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -44,6 +44,8 @@ class Outcome:
     struck: int
     resyncs: int
     problems: tuple[str, ...]
+    later: bool = False
+    """Whether a refused write had to be asked for again a day later."""
     twice: bool = False
     """Whether the run was counted twice, in the two cells in which nobody can know that it was."""
 
@@ -62,7 +64,8 @@ class Outcome:
             return "FAIL"
         if self.twice:
             return "twice"
-        return "ok" if self.resyncs == 0 else f"r{self.resyncs}"
+        resynced = f"r{self.resyncs}" if self.resyncs else ""
+        return f"day {resynced}".strip() if self.later else resynced or "ok"
 
 
 def record(world: World) -> Clean:
@@ -102,16 +105,16 @@ def _play(world: World, clean: Clean, case: Case) -> Outcome:
         scenario.disturb(world)
         world.stack.run_until_quiet(scenario.OUTAGE_SECONDS)
         problems = [] if _has_edit(case) else invariants.while_it_lasts(witness.evidence(), clean.wanted)
-    world.stack.sagemaker.governance.forget_failures()
+    world.stack.sagemaker.governance.forget_faults()
     world.stack.run_until_quiet(scenario.QUIET_SECONDS)
-    resyncs, still = _resync(world, clean, case, witness)
+    resyncs, later, still = _converge(world, clean, case, witness)
     evidence = witness.evidence()
     problems += still + invariants.at_the_end(evidence)
     miscounted = invariants.counts(evidence, clean.preemptions)
     twice = bool(miscounted) and any(_ends_between_counting_and_its_mark(clean, cell) for cell in case)
     if twice:
         miscounted = invariants.counts(evidence, clean.preemptions, times=2)
-    return Outcome(case, injector.struck.total(), resyncs, (*problems, *miscounted), twice)
+    return Outcome(case, injector.struck.total(), resyncs, (*problems, *miscounted), later, twice)
 
 
 def _has_edit(case: Case) -> bool:
@@ -123,6 +126,22 @@ def _ends_between_counting_and_its_mark(clean: Clean, cell: Cell) -> bool:
     mark = Call("PublishUsageRole", "dynamodb", "PutItem", conditional=True)
     last = cell.site.call == mark and cell.site.number == clean.calls.count(mark)
     return last and cell.kind in {Kind.CRASH_BEFORE, Kind.LATE}
+
+
+def _converge(world: World, clean: Clean, case: Case, witness: Witness) -> tuple[int, bool, list[str]]:
+    """Let resyncs come; what was refused is asked for again a day later, and until then nothing more is written."""
+    resyncs, wrong = _resync(world, clean, case, witness)
+    refusals = [cell for cell in case if cell.kind in REFUSALS]
+    if not wrong and len(refusals) == len(case):
+        return resyncs, False, ["the refused write was made before a day had passed"]
+    if not wrong or not refusals:
+        return resyncs, False, wrong
+    stands = witness.evidence()
+    scenario.resync(world)
+    problems = invariants.refusal_stands(stands, witness.evidence())
+    scenario.let_a_day_pass(world)
+    resyncs, wrong = _resync(world, clean, case, witness)
+    return resyncs, True, problems + wrong
 
 
 def _resync(world: World, clean: Clean, case: Case, witness: Witness) -> tuple[int, list[str]]:

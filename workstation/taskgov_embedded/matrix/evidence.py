@@ -64,6 +64,8 @@ class Evidence:
     locked_until: datetime | None
     dead_letters: int
     running: int
+    unsettled: tuple[str, ...]
+    """Quotas and cluster policy whose status is neither Created nor Updated, each with its status."""
     now: datetime
 
     def state(self, until: datetime | None = None) -> dict[str, Any]:
@@ -100,6 +102,7 @@ class Witness:
             locked_until=self._locked_until(),
             dead_letters=world.dead_letters(),
             running=_running(world),
+            unsettled=tuple(self._unsettled()),
             now=world.clock.now,
         )
 
@@ -113,6 +116,13 @@ class Witness:
             self._names[policy["ClusterSchedulerConfigId"]] = policy["Name"]
             held[policy["Name"]] = policy["SchedulerConfig"]
         return held
+
+    def _unsettled(self) -> Iterable[str]:
+        sagemaker, arn = self._world.stack.sagemaker, self._world.cluster_arn
+        policy = sagemaker.scheduler_config(arn)
+        for one in (*sagemaker.quotas(arn), *([policy] if policy else [])):
+            if one["Status"] not in {"Created", "Updated"}:
+                yield f"{one['Name']} is {one['Status']}"
 
     def _writes(self, calls: Iterable[Call]) -> Iterable[Write]:
         for call in calls:

@@ -36,6 +36,15 @@ THROTTLED: Final = {
     "s3": "SlowDown",
     "sns": "Throttled",
 }
+REFUSED: Final = {
+    Kind.LIMIT_REACHED: "ResourceLimitExceeded",
+    Kind.INVALID: "ValidationException",
+    Kind.NOT_FOUND: "ResourceNotFound",
+    Kind.DENIED: "AccessDeniedException",
+}
+SETTLING_SECONDS: Final = {Kind.SETTLES_SLOWLY: 300.0, Kind.SETTLES_VERY_SLOWLY: 1200.0}
+LIST_SECONDS: Final = {Kind.LATE_LISTS: 30.0, Kind.VERY_LATE_LISTS: 300.0}
+"""From the call on that is struck, until the fault is over."""
 FAILED: Final = {"lambda": "ServiceException", "dynamodb": "InternalServerError", "s3": "InternalError"}
 _ROLE = re.compile(r"^.*?-(\w+Role)-\w+$")
 _PLUMBING = frozenset({"sqs", "logs"})
@@ -99,6 +108,12 @@ class Injector:
             case Kind.SETTLES_FAILED:
                 self._stack.sagemaker.governance.fail_next(call.operation, "the add-on in the cluster did not answer")
                 return None
+            case Kind.SETTLES_SLOWLY | Kind.SETTLES_VERY_SLOWLY:
+                self._stack.sagemaker.governance.delay_next(call.operation, SETTLING_SECONDS[kind])
+                return None
+            case Kind.LATE_LISTS | Kind.VERY_LATE_LISTS:
+                self._stack.sagemaker.governance.late_seconds = LIST_SECONDS[kind]
+                return None
             case _:
                 return fault_of(call, kind)
 
@@ -137,12 +152,10 @@ def fault_of(call: Call, kind: Kind) -> Fault:  # noqa: PLR0911 one for each kin
     """Return the fault of the embedded account that this kind is, for this call."""
     service, operation = call.service, call.operation
     match kind:
-        case Kind.THROTTLE_ONCE | Kind.THROTTLE_EVER:
-            return Fault(service, operation, "fail", 1, THROTTLED.get(service, "ThrottlingException"))
         case Kind.SERVER_ERROR:
             return Fault(service, operation, "fail", 1, FAILED.get(service, "InternalFailure"), status=500)
-        case Kind.CONFLICT:
-            return Fault(service, operation, "fail", 1, conflict_code(call) or "")
+        case _ if code := _code(call, kind):
+            return Fault(service, operation, "fail", 1, code)
         case Kind.TIMEOUT_BEFORE:
             return _timeout(call, after=False)
         case Kind.TIMEOUT_AFTER:
@@ -162,6 +175,13 @@ def fault_of(call: Call, kind: Kind) -> Fault:  # noqa: PLR0911 one for each kin
             return Fault(service, operation, "fail", 1, "ThrottlingException", "no try reached the queue")
         case _:
             raise NotImplementedError(f"{kind} is no fault of a call")
+
+
+def _code(call: Call, kind: Kind) -> str | None:
+    """Return the error of the service that this kind is, None for a fault of another sort."""
+    if kind in {Kind.THROTTLE_ONCE, Kind.THROTTLE_EVER}:
+        return THROTTLED.get(call.service, "ThrottlingException")
+    return conflict_code(call) if kind is Kind.CONFLICT else REFUSED.get(kind)
 
 
 def _timeout(call: Call, *, after: bool) -> Fault:

@@ -49,13 +49,21 @@ def at_the_end(evidence: Evidence) -> list[str]:
 
 
 def converged(evidence: Evidence, wanted: Mapping[str, Any]) -> list[str]:
-    """Check that every quota holds what the plan of a clean run wants."""
+    """Check that every quota has settled, and holds what the plan of a clean run wants."""
     held = evidence.state()
-    return [
+    return [*evidence.unsettled] + [
         f"{name} holds {_short(held.get(name))} instead of {_short(wanted.get(name))}"
         for name in sorted(held.keys() | wanted.keys())
         if held.get(name) != wanted.get(name)
     ]
+
+
+def refusal_stands(evidence: Evidence, later: Evidence) -> list[str]:
+    """Check that while a refused write waits to be asked for again, a run says so and nothing else is written."""
+    found = [f"{write.resource} was written while a refusal stood" for write in later.writes[len(evidence.writes) :]]
+    if not any(one.outcome == "unfinished" and "refused" in one.error for one in evidence.records):
+        found.append("no run says that a write was refused")
+    return found + leftovers(evidence)
 
 
 def edit_kept(evidence: Evidence) -> list[str]:

@@ -25,6 +25,7 @@ OUTAGE_SECONDS: Final = 1400
 """How long "for ever" lasts: longer than all retries of a step, shorter than the five tries of a queued message."""
 QUIET_SECONDS: Final = 1800
 HOUR: Final = 3600
+DAY: Final = 24 * HOUR
 CHANGES_PER_CALL: Final = 2
 """So that five writes take three calls, and a fault can come between them."""
 EDITOR: Final = "ana"
@@ -86,6 +87,12 @@ def disturb(world: World) -> None:
 def resync(world: World) -> None:
     """Let the next resync come."""
     world.stack.advance(HOUR, schedules=[RESYNC])
+    world.stack.run_until_quiet(QUIET_SECONDS)
+
+
+def let_a_day_pass(world: World) -> None:
+    """Let refusals run out; of the schedules only those that are due once fire."""
+    world.stack.advance(DAY, schedules=[])
     world.stack.run_until_quiet(QUIET_SECONDS)
 
 

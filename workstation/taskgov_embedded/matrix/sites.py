@@ -41,7 +41,23 @@ class Kind(StrEnum):
     LATE = "late"
     LOST = "lost"
     SETTLES_FAILED = "settles failed"
+    LIMIT_REACHED = "limit reached"
+    INVALID = "invalid"
+    NOT_FOUND = "not found"
+    DENIED = "denied"
+    SETTLES_SLOWLY = "5 min"
+    SETTLES_VERY_SLOWLY = "20 min"
+    LATE_LISTS = "lists 30 s"
+    VERY_LATE_LISTS = "lists 5 min"
     EDIT = "edit"
+
+
+REFUSALS: Final = frozenset(
+    {Kind.SETTLES_FAILED, Kind.LIMIT_REACHED, Kind.INVALID, Kind.NOT_FOUND, Kind.DENIED},
+)
+"""After these a write is not asked for again before a day has passed."""
+OF_LISTS: Final = (Kind.LATE_LISTS, Kind.VERY_LATE_LISTS)
+_LATE_LISTS: Final = frozenset({"ListComputeQuotas", "ListClusterSchedulerConfigs"})
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -124,6 +140,8 @@ def kinds(call: Call) -> list[Kind]:
     found = [Kind.THROTTLE_ONCE, Kind.THROTTLE_EVER, Kind.SERVER_ERROR, Kind.TIMEOUT_BEFORE, Kind.LATE]
     if call.is_of_function:
         found.append(Kind.CRASH_BEFORE)
+    if call.service == "sagemaker" and call.operation in _LATE_LISTS:
+        found += OF_LISTS
     if call.service == KUBERNETES or call.reads:
         return found
     found += [Kind.TIMEOUT_AFTER, Kind.DUPLICATE]
@@ -132,7 +150,7 @@ def kinds(call: Call) -> list[Kind]:
     if conflict_code(call):
         found.append(Kind.CONFLICT)
     if call.service == "sagemaker":
-        found.append(Kind.SETTLES_FAILED)
+        found += [*sorted(REFUSALS), Kind.SETTLES_SLOWLY, Kind.SETTLES_VERY_SLOWLY]
     if call.service == "sagemaker" or (call.caller, call.service) == (MACHINE, "lambda"):
         found.append(Kind.EDIT)
     return found

@@ -16,6 +16,8 @@ LEGEND = """\
 A cell shows what came of a fault at each occurrence of the call that was tried:
 ok     right before any resync came
 r1 r2  right after one resync, after two
+day    right a day later, when the refused write was asked for again; until then nothing more was written
+       (`day r1`: and one resync)
 twice  right, but the run's metrics are counted twice: the function ended between printing them and keeping that
 FAIL   something that must hold does not
 -      the fault says nothing about this call"""

@@ -10,15 +10,16 @@ from __future__ import annotations
 import hashlib
 import itertools
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from taskgov_embedded.gateway import AwsError
 from taskgov_embedded.sagemaker import listing
+from taskgov_embedded.sagemaker.governed import COMPUTE_QUOTA, SCHEDULER_CONFIG, Governed, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from datetime import datetime
+    from collections.abc import Callable, Iterator, Mapping
 
     from taskgov_embedded.account import Account
     from taskgov_embedded.gateway import Call
@@ -27,111 +28,14 @@ if TYPE_CHECKING:
 DEFAULTS: Mapping[str, Any] = {"ActivationState": "Enabled"}
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """One of the two kinds of governance object, by the names of its API members."""
-
-    name: str
-    arn_part: str
-    spec: tuple[str, ...]
-    in_summary: tuple[str, ...]
-    one_per_cluster: bool
-
-    @property
-    def summaries(self) -> str:
-        """The list's name in a List answer."""
-        return f"{self.name}Summaries"
-
-
-COMPUTE_QUOTA = Kind(
-    name="ComputeQuota",
-    arn_part="compute-quota",
-    spec=("ComputeQuotaConfig", "ComputeQuotaTarget", "ActivationState", "Description"),
-    in_summary=("ComputeQuotaConfig", "ComputeQuotaTarget", "ActivationState"),
-    one_per_cluster=False,
-)
-SCHEDULER_CONFIG = Kind(
-    name="ClusterSchedulerConfig",
-    arn_part="cluster-scheduler-config",
-    spec=("SchedulerConfig", "Description"),
-    in_summary=(),
-    one_per_cluster=True,
-)
-
-
 @dataclass(slots=True)
-class Governed:
-    """One object with all its versions; `versions[0]` is version 1."""
-
-    kind: Kind
-    id: str
-    arn: str
-    name: str
-    cluster_arn: str
-    created: datetime
-    created_by: Mapping[str, Any]
-    versions: list[dict[str, Any]]
-    status: str = "Creating"
-    failure: str | None = None
-    modified: datetime | None = None
-    modified_by: Mapping[str, Any] | None = None
-
-    @property
-    def version(self) -> int:
-        """The current version's number."""
-        return len(self.versions)
-
-    def describe(self, version: int | None = None) -> dict[str, Any]:
-        """Return the Describe answer; an old version is one that has settled."""
-        number = self.version if version is None else version
-        is_current = number == self.version
-        answer = self._identity() | {
-            f"{self.kind.name}Version": number,
-            "Status": self.status if is_current else ("Created" if number == 1 else "Updated"),
-            "ClusterArn": self.cluster_arn,
-            "CreationTime": self.created,
-            "CreatedBy": self.created_by,
-            **self.versions[number - 1],
-        }
-        optional = {
-            "FailureReason": self.failure if is_current else None,
-            "LastModifiedTime": self.modified,
-            "LastModifiedBy": self.modified_by,
-        }
-        answer |= {key: value for key, value in optional.items() if value is not None}
-        return answer | self._status_details(answer)
-
-    def summary(self) -> dict[str, Any]:
-        """Return the object as List shows it."""
-        described = self.describe()
-        shown = (
-            *self._identity(),
-            f"{self.kind.name}Version",
-            "Status",
-            "ClusterArn",
-            "CreationTime",
-            "LastModifiedTime",
-            *self.kind.in_summary,
-        )
-        return {key: described[key] for key in shown if key in described}
-
-    def _identity(self) -> dict[str, Any]:
-        return {f"{self.kind.name}Arn": self.arn, f"{self.kind.name}Id": self.id, "Name": self.name}
-
-    def _status_details(self, answer: Mapping[str, Any]) -> dict[str, Any]:
-        config = answer.get("SchedulerConfig")
-        if config is None:
-            return {}
-        return {"StatusDetails": dict.fromkeys(config, self.status)}
-
-
-@dataclass(slots=True)
-class PlannedFailure:
-    """The next `times` writes of an operation end in `...Failed` with this reason."""
+class PlannedSettling:
+    """How the next `times` writes of an operation settle: in `...Failed` with a `reason`, or after `seconds`."""
 
     operation: str
-    reason: str
     times: int
+    reason: str | None = None
+    seconds: float | None = None
 
 
 class Governance:
@@ -140,11 +44,14 @@ class Governance:
     def __init__(self, account: Account, clusters: Mapping[str, Any]) -> None:
         self.settle_seconds: float = 5.0
         self.limit_per_cluster = 100
+        self.late_seconds: float = 0.0
+        """How far List answers are behind: they show what was there so long ago."""
         self._account = account
         self._clusters = clusters
         self._objects: dict[str, Governed] = {}
         self._number = itertools.count(1)
-        self._failures: list[PlannedFailure] = []
+        self._deleted: list[Governed] = []
+        self._planned: list[PlannedSettling] = []
         self._hooks: dict[str, list[Callable[[Mapping[str, Any]], None]]] = {
             COMPUTE_QUOTA.name: [],
             SCHEDULER_CONFIG.name: [],
@@ -169,11 +76,16 @@ class Governance:
 
     def fail_next(self, operation: str, reason: str, times: int = 1) -> None:
         """Let the next writes of an operation be taken, and end in `CreateFailed`, `UpdateFailed` or `DeleteFailed`."""
-        self._failures.append(PlannedFailure(operation, reason, times))
+        self._planned.append(PlannedSettling(operation, times, reason=reason))
 
-    def forget_failures(self) -> None:
-        """Let writes from now on end as they do."""
-        self._failures.clear()
+    def delay_next(self, operation: str, seconds: float, times: int = 1) -> None:
+        """Let the next writes of an operation take so long to settle."""
+        self._planned.append(PlannedSettling(operation, times, seconds=seconds))
+
+    def forget_faults(self) -> None:
+        """Let writes from now on settle as they do, and lists show what is there."""
+        self._planned.clear()
+        self.late_seconds = 0.0
 
     def present(self, kind: Kind, cluster_arn: str) -> list[dict[str, Any]]:
         """Return what there is of a kind in a cluster, as Describe shows it, by name."""
@@ -233,17 +145,24 @@ class Governance:
     def _list(self, kind: Kind, call: Call) -> Mapping[str, Any]:
         asked = call.params
         shown = [
-            one.summary()
-            for one in self._objects.values()
-            if one.kind is kind
-            and asked.get("ClusterArn") in {None, one.cluster_arn}
-            and asked.get("Status") in {None, one.status}
-            and asked.get("NameContains", "") in one.name
+            summary
+            for summary in self._summaries(kind)
+            if asked.get("ClusterArn") in {None, summary["ClusterArn"]}
+            and asked.get("Status") in {None, summary["Status"]}
+            and asked.get("NameContains", "") in summary["Name"]
         ]
         after, before = asked.get("CreatedAfter"), asked.get("CreatedBefore")
         within = [one for one in shown if listing.created_between(one, "CreationTime", after, before)]
         key = asked.get("SortBy", "CreationTime")
         return listing.page(within, asked, kind.summaries, lambda one: (one[key], one["Name"]))
+
+    def _summaries(self, kind: Kind) -> Iterator[Mapping[str, Any]]:
+        """Return what List shows of a kind: what is there, or what was there so long ago."""
+        if not self.late_seconds:
+            return (one.summary() for one in self._objects.values() if one.kind is kind)
+        moment = self._account.clock.now - timedelta(seconds=self.late_seconds)
+        known = (one for one in (*self._objects.values(), *self._deleted) if one.kind is kind)
+        return (shown for one in known if (shown := one.summary_at(moment)) is not None)
 
     def _delete(self, kind: Kind, call: Call) -> Mapping[str, Any]:
         one = self._find(kind, call.params)
@@ -264,23 +183,27 @@ class Governance:
             raise AwsError("ConflictException", f"{one.arn} is in status {one.status}.")
 
     def _settle_later(self, one: Governed, operation: str) -> None:
-        failure = self._take_failure(f"{operation}{one.kind.name}")
-        self._account.clock.after(self.settle_seconds, partial(self._settle, one, operation, failure))
+        one.remember(self._account.clock.now)
+        planned = self._take_planned(f"{operation}{one.kind.name}")
+        seconds = self.settle_seconds if planned is None or planned.seconds is None else planned.seconds
+        failure = None if planned is None else planned.reason
+        self._account.clock.after(seconds, partial(self._settle, one, operation, failure))
 
     def _settle(self, one: Governed, operation: str, failure: str | None) -> None:
         one.failure = failure
         one.status = f"{operation}Failed" if failure else f"{operation}d"
         self._account.timeline.add("settled", f"{one.kind.name} {one.name} {one.status}", arn=one.arn, reason=failure)
+        one.remember(self._account.clock.now, gone=one.status == "Deleted")
         if one.status == "Deleted":
-            del self._objects[one.id]
+            self._deleted.append(self._objects.pop(one.id))
         for hook in self._hooks[one.kind.name]:
             hook(one.describe())
 
-    def _take_failure(self, operation: str) -> str | None:
-        for planned in self._failures:
+    def _take_planned(self, operation: str) -> PlannedSettling | None:
+        for planned in self._planned:
             if planned.operation == operation and planned.times > 0:
                 planned.times -= 1
-                return planned.reason
+                return planned
         return None
 
 

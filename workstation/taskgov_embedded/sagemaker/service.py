@@ -10,7 +10,8 @@ from moto.core.utils import get_service_model
 from taskgov_embedded import shapes
 from taskgov_embedded.gateway import AwsError
 from taskgov_embedded.sagemaker.clusters import Clusters, HyperPodCluster
-from taskgov_embedded.sagemaker.governance import COMPUTE_QUOTA, SCHEDULER_CONFIG, Governance
+from taskgov_embedded.sagemaker.governance import Governance
+from taskgov_embedded.sagemaker.governed import COMPUTE_QUOTA, SCHEDULER_CONFIG
 from taskgov_embedded.sagemaker.trail import Trail
 
 if TYPE_CHECKING:
