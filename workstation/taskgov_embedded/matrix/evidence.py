@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,11 +23,15 @@ WRITES = frozenset(
     f"{verb}{kind}" for verb in ("Create", "Update", "Delete") for kind in ("ComputeQuota", "ClusterSchedulerConfig")
 )
 
+_KEEPS = re.compile(r"(Put|Update)Item")
+
 
 @dataclass(frozen=True, slots=True)
 class Write:
     """One write that took effect: `config` is what holds from then on, None when it was deleted."""
 
+    place: int
+    """Which call it was, of all: many happen at the same moment of the simulated clock."""
     at: datetime
     resource: str
     """The name that the resource has."""
@@ -38,6 +43,8 @@ class Write:
 class Record:
     """A run as the table remembers it."""
 
+    place: int
+    """Which call first kept it, of all."""
     run_id: str
     outcome: str
     started: datetime
@@ -68,11 +75,11 @@ class Evidence:
     """Quotas and cluster policy whose status is neither Created nor Updated, each with its status."""
     now: datetime
 
-    def state(self, until: datetime | None = None) -> dict[str, Any]:
-        """Return what every resource held just before a moment, now by default."""
+    def state(self, until: int | None = None) -> dict[str, Any]:
+        """Return what every resource held just before a call, now by default."""
         held = dict(self.before)
         for write in self.writes:
-            if until is None or write.at < until:
+            if until is None or write.place < until:
                 held[write.resource] = write.config
         return {name: config for name, config in held.items() if config is not None}
 
@@ -94,7 +101,7 @@ class Witness:
         world = self._world
         return Evidence(
             before=self._before,
-            writes=tuple(self._writes(world.stack.calls[self._calls :])),
+            writes=tuple(self._writes()),
             records=tuple(self._records()),
             counted=self._counted(),
             preempted=_preemptions(world) - self._preempted,
@@ -124,18 +131,18 @@ class Witness:
             if one["Status"] not in {"Created", "Updated"}:
                 yield f"{one['Name']} is {one['Status']}"
 
-    def _writes(self, calls: Iterable[Call]) -> Iterable[Write]:
-        for call in calls:
+    def _writes(self) -> Iterable[Write]:
+        for place, call in enumerate(self._world.stack.calls[self._calls :]):
             if call.service == "sagemaker" and call.operation in WRITES and call.error is None:
-                yield self._write(call)
+                yield self._write(place, call)
 
-    def _write(self, call: Call) -> Write:
+    def _write(self, place: int, call: Call) -> Write:
         params, result = call.params, call.result or {}
         identity = [{**params, **result}.get(name) for name in ("ComputeQuotaId", "ClusterSchedulerConfigId")]
         one_id = next(each for each in identity if each)
         name = self._names.setdefault(one_id, params.get("Name", one_id))
         config = params.get("ComputeQuotaConfig") or params.get("SchedulerConfig")
-        return Write(call.time, name, config, APPLIER in call.principal.name)
+        return Write(place, call.time, name, config, APPLIER in call.principal.name)
 
     def _records(self) -> Iterable[Record]:
         """Return what there is on record since; a record that is as it was is not read again."""
@@ -163,6 +170,7 @@ class Witness:
         plan = Pointer.model_validate_json(item["plan"]) if item.get("plan") else None
         run_id = item["sk"].rpartition("#")[2]
         return Record(
+            place=self._place_of(item["sk"]),
             run_id=run_id,
             outcome=item["outcome"],
             started=datetime.fromisoformat(item["startedAt"]).astimezone(UTC),
@@ -172,6 +180,15 @@ class Witness:
             plan=plan_from_json(self._world.document(plan)) if plan else None,
             written=frozenset(one["S"] for one in item.get("written", ())),
         )
+
+    def _place_of(self, record: str) -> int:
+        """Return which call first kept a record."""
+        for place, call in enumerate(self._world.stack.calls[self._calls :]):
+            key = call.params.get("Item") or call.params.get("Key") or {}
+            keeps = call.service == "dynamodb" and call.error is None and _KEEPS.match(call.operation)
+            if keeps and key.get("sk", {}).get("S") == record:
+                return place
+        raise AssertionError(f"no call kept the record {record}")
 
     def _counted(self) -> Mapping[str, float]:
         sums: dict[str, float] = defaultdict(float)

@@ -25,8 +25,18 @@ def while_it_lasts(evidence: Evidence, wanted: Mapping[str, Any]) -> list[str]:
     return [
         f"{name} holds {_short(config)}: neither the plan nor the state before it, and no record names the write"
         for name, config in held.items()
-        if config != evidence.before.get(name) and not any(_names(one, name, config) for one in evidence.records)
+        if config != evidence.before.get(name)
+        and not any(_names(one, name, config) or _counts_in_plan(one, name, config) for one in evidence.records)
     ]
+
+
+def _counts_in_plan(record: Record, name: str, config: Any) -> bool:
+    """Say whether the state machine kept the record: it has the plan, and a count instead of the names."""
+    if record.plan is None or not record.applied or "was not published" not in record.error:
+        return False
+    return any(
+        _normal(change.after.to_api()) == _normal(config) for change in record.plan.changes if change.name == name
+    )
 
 
 def _names(record: Record, name: str, config: Any) -> bool:
@@ -124,7 +134,7 @@ def _truth(evidence: Evidence, record: Record) -> Iterator[str]:
         yield f"{record.run_id} says {record.outcome} and wrote {standing}"
     if record.plan and record.outcome == "applied":
         yield from _holds(evidence, record, _planned(record.plan))
-    held = evidence.state(record.ended)
+    held = evidence.state(record.place)
     silent = [name for name in standing if not _names(record, name, held.get(name))]
     if published and silent:
         yield f"{record.run_id} ({record.outcome}) does not name {silent} among what it wrote: {sorted(record.written)}"
@@ -132,7 +142,7 @@ def _truth(evidence: Evidence, record: Record) -> Iterator[str]:
 
 def _holds(evidence: Evidence, record: Record, planned: Mapping[str, Any]) -> Iterator[str]:
     """Check that all is as planned, but for what a person changed after its wave had been verified."""
-    held = evidence.state(record.ended)
+    held = evidence.state(record.place)
     edited = {write.resource for write in _within(evidence, record) if not write.by_automation}
     for name, config in planned.items():
         if name not in edited and _normal(held.get(name)) != _normal(config):
@@ -141,8 +151,9 @@ def _holds(evidence: Evidence, record: Record, planned: Mapping[str, Any]) -> It
 
 def _standing(evidence: Evidence, record: Record) -> list[str]:
     """Return what the automation changed during a run and did not change back."""
-    before, after = evidence.state(record.started), evidence.state(record.ended)
     within = _within(evidence, record)
+    before = evidence.state(min((one.place for one in within), default=record.place))
+    after = evidence.state(record.place)
     written = {one.resource for one in within if one.by_automation} - {
         one.resource for one in within if not one.by_automation
     }
@@ -156,14 +167,19 @@ def _written(evidence: Evidence, record: Record, *, distinct: bool) -> int:
 
 def _within(evidence: Evidence, record: Record) -> list[Write]:
     """Return the writes during a run. Of two that overlap, one waited for the lock: the first to end is who wrote."""
-    others = [one for one in evidence.records if one.ended < record.ended]
-    mine = [one for one in evidence.writes if record.started <= one.at < record.ended]
-    return [one for one in mine if not any(other.started <= one.at < other.ended for other in others)]
+    others = [one for one in evidence.records if one.place < record.place]
+    return [
+        write for write in evidence.writes if _during(write, record) and not any(_during(write, one) for one in others)
+    ]
+
+
+def _during(write: Write, record: Record) -> bool:
+    return record.started <= write.at and write.place < record.place
 
 
 def _unrecorded(evidence: Evidence) -> Iterator[str]:
     for write in evidence.writes:
-        if write.by_automation and not any(one.started <= write.at <= one.ended for one in evidence.records):
+        if write.by_automation and not any(_during(write, one) for one in evidence.records):
             yield f"no record tells of the write of {write.resource} at {write.at:%H:%M:%S}"
 
 

@@ -52,9 +52,7 @@ class Kind(StrEnum):
     EDIT = "edit"
 
 
-REFUSALS: Final = frozenset(
-    {Kind.SETTLES_FAILED, Kind.LIMIT_REACHED, Kind.INVALID, Kind.NOT_FOUND, Kind.DENIED},
-)
+REFUSALS: Final = frozenset({Kind.LIMIT_REACHED, Kind.INVALID, Kind.NOT_FOUND, Kind.DENIED})
 """After these a write is not asked for again before a day has passed."""
 OF_LISTS: Final = (Kind.LATE_LISTS, Kind.VERY_LATE_LISTS)
 _LATE_LISTS: Final = frozenset({"ListComputeQuotas", "ListClusterSchedulerConfigs"})
@@ -150,7 +148,7 @@ def kinds(call: Call) -> list[Kind]:
     if conflict_code(call):
         found.append(Kind.CONFLICT)
     if call.service == "sagemaker":
-        found += [*sorted(REFUSALS), Kind.SETTLES_SLOWLY, Kind.SETTLES_VERY_SLOWLY]
+        found += [*sorted(REFUSALS), Kind.SETTLES_FAILED, Kind.SETTLES_SLOWLY, Kind.SETTLES_VERY_SLOWLY]
     if call.service == "sagemaker" or (call.caller, call.service) == (MACHINE, "lambda"):
         found.append(Kind.EDIT)
     return found
