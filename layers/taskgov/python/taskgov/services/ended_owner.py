@@ -38,10 +38,8 @@ class EndedOwner:
         if not lock.looks_old(now):
             return not lock.is_held(now)
         execution = self.workflow.execution(lock.owner)
-        if execution is not None and not execution.is_over:
-            return not lock.is_held(now)
-        if execution is None and lock.is_held(now):
-            return False
+        if execution is None or not execution.is_over:
+            return not lock.is_held(now)  # it may renew what was seen here: nobody else ends its lease
         return self._end(cluster_arn, lock, execution, cause) or not lock.is_held(now)
 
     def of_execution(self, cluster_arn: str, execution: Execution, cause: Cause) -> bool:
@@ -59,10 +57,9 @@ class EndedOwner:
         if execution is None or execution.is_over:
             self.state.withdraw_request(cluster_arn, asked_by)
 
-    def _end(self, cluster_arn: str, lock: Lock, execution: Execution | None, cause: Cause) -> bool:
+    def _end(self, cluster_arn: str, lock: Lock, execution: Execution, cause: Cause) -> bool:
         """Keep the record before the lease ends: what comes after it would count as the next run's."""
-        if execution is not None:
-            self._close(cluster_arn, lock, execution, cause)
+        self._close(cluster_arn, lock, execution, cause)
         return self.state.end_lease(cluster_arn, lock)
 
     def _close(self, cluster_arn: str, lock: Lock, execution: Execution, cause: Cause) -> None:
