@@ -70,6 +70,9 @@ def test_a_plan_whose_second_write_is_refused_stands_as_far_as_it_went_and_says_
     assert last["applied"] == 1
     assert data("rollback", plan, "--yes")["written"] == 1
     assert planned.quotas() == {}
+    assert taskgov("reconcile", "ml-cluster", "--retry-refused").exit_code == 0
+    planned.stack.run_until_quiet(300)
+    assert last_plan() == plan  # without the refusal it is the plan of before
 
 
 def test_a_plan_has_one_id_wherever_it_is_shown(planned: World, plan: str, tmp_path: Path) -> None:
