@@ -5,14 +5,19 @@ from itertools import combinations
 
 import pytest
 
+from taskgov.allocation.around_refusals import Quota, around_refusals
+from taskgov.allocation.capacity import count_capacity
 from taskgov.allocation.plan import Outcome, Plan
 from taskgov.allocation.planner import row_sources
 from taskgov.allocation.refusals import refused_write
 from taskgov.allocation.sources import Cause
 from taskgov.findings import Finding, Severity
+from taskgov.hyperpod.instance_types import InstanceTypeTable
+from taskgov.hyperpod.model import ComputeQuotaConfig
+from taskgov.policy.document import CapacityRules
 from taskgov.snapshot.model import RefusalError, Snapshot
 from tests.allocation.refusal_world import later, plan_of, played, settled, written
-from tests.allocation.world import G5, NOW, P5, counts, document, fixed, minutes, nodes, quota, row, snapshot
+from tests.allocation.world import G5, NOW, P5, config, counts, document, fixed, minutes, nodes, quota, row, snapshot
 
 POOL = "shared-pool"
 STANDS = {"alpha": 4, "beta": 3, "gamma": 2, POOL: 1}
@@ -278,3 +283,35 @@ def test_a_lease_of_which_one_side_is_refused_moves_nothing() -> None:
     policy = document(*(fixed(team, row(Count=STANDS[team])) for team in WANTED), leases=[lease])
     after, _ = settled(replace(world(), policy=policy), {subject("gamma")})
     assert held(after) == STANDS
+
+
+def around(refused: list[Quota], *others: Quota, of: int) -> dict[str, int]:
+    """Return what becomes of quotas of G5 instances, of which there are so many."""
+    capacities = count_capacity(nodes(of), CapacityRules(), NOW, InstanceTypeTable())
+    found = around_refusals(refused, others, (), capacities)
+    return {team: sum(row.count or 0 for row in each.compute_quota_resources) for team, each in found.items()}
+
+
+def of_counts(team: str, *, wanted: int, stands: int, earlier: int | None = None) -> Quota:
+    wants, has, had = (
+        None if count is None else ComputeQuotaConfig.model_validate(config(row(Count=count)))
+        for count in (wanted, stands, earlier)
+    )
+    assert wants is not None
+    assert has is not None
+    return Quota(team, wants, has, had)
+
+
+@pytest.mark.parametrize(("instances", "back"), [(12, {"alpha": 4}), (11, {})])
+def test_what_a_low_write_took_of_a_refused_quota_comes_back_where_there_is_room(
+    instances: int, back: dict[str, int]
+) -> None:
+    alpha, beta = of_counts("alpha", wanted=6, stands=2, earlier=4), of_counts("beta", wanted=8, stands=8)
+    assert around([alpha], beta, of=instances) == back
+
+
+def test_others_keep_what_a_refused_quota_lacks_of_what_was_given_back_to_it() -> None:
+    """Alpha has 4 again and lacks 2 of 6. Beta and gamma, who were to give 2 each, keep one each."""
+    alpha = of_counts("alpha", wanted=6, stands=2, earlier=4)
+    others = [of_counts(team, wanted=2, stands=4) for team in ("beta", "gamma")]
+    assert around([alpha], *others, of=12) == {"alpha": 4, "beta": 3, "gamma": 3}
