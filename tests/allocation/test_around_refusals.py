@@ -285,10 +285,10 @@ def test_a_lease_of_which_one_side_is_refused_moves_nothing() -> None:
     assert held(after) == STANDS
 
 
-def around(refused: list[Quota], *others: Quota, of: int) -> dict[str, int]:
+def around(refused: list[Quota], *others: Quota, of: int, overcommit: bool = False) -> dict[str, int]:
     """Return what becomes of quotas of G5 instances, of which there are so many."""
-    capacities = count_capacity(nodes(of), CapacityRules(), NOW, InstanceTypeTable())
-    found = around_refusals(refused, others, (), capacities)
+    capacities = count_capacity(nodes(of), CapacityRules(), NOW, InstanceTypeTable(), instance_types=[G5])
+    found = around_refusals(refused, others, (), capacities, overcommit=overcommit)
     return {team: sum(row.count or 0 for row in each.compute_quota_resources) for team, each in found.items()}
 
 
@@ -315,3 +315,11 @@ def test_others_keep_what_a_refused_quota_lacks_of_what_was_given_back_to_it() -
     alpha = of_counts("alpha", wanted=6, stands=2, earlier=4)
     others = [of_counts(team, wanted=2, stands=4) for team in ("beta", "gamma")]
     assert around([alpha], *others, of=12) == {"alpha": 4, "beta": 3, "gamma": 3}
+
+
+@pytest.mark.parametrize(("overcommit", "changed"), [(False, {"beta": 0}), (True, {})])
+def test_a_type_without_nodes_has_no_room_unless_quotas_may_exceed_the_capacity(
+    overcommit: bool, changed: dict[str, int]
+) -> None:
+    alpha, beta = of_counts("alpha", wanted=6, stands=4), of_counts("beta", wanted=2, stands=0)
+    assert around([alpha], beta, of=0, overcommit=overcommit) == changed
