@@ -16,6 +16,7 @@ from taskgov_cli import (
     explain,
     govern,
     history,
+    jobs,
     kueue,
     leases,
     local,
@@ -129,6 +130,7 @@ app.command()(init.init)
 app.command()(applying.apply)
 app.command()(doctor.doctor)
 app.command()(status.status)
+app.command()(jobs.jobs)
 app.command()(kueue.adopt)
 app.command("kueue-config")(kueue.kueue_config)
 app.command()(audit.audit)

@@ -5,11 +5,13 @@ an instance type are counted against its healthy nodes in the order of their adm
 to nodes: what is beyond them has to wait.
 """
 
-from collections.abc import Iterator
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from taskgov.audit.report_capacity import Offers
 from taskgov.explain.amounts import words
+from taskgov.explain.find import named
 from taskgov.quantities import is_accelerator
 from taskgov.scheduling import instant
 from taskgov.scheduling.reading import read_admission, read_conditions
@@ -18,26 +20,62 @@ from taskgov.snapshot.model import KubernetesObject, Snapshot
 
 if TYPE_CHECKING:
     from taskgov.explain.case import Case
-    from taskgov.scheduling.objects import Admission
+    from taskgov.scheduling.objects import Admission, Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """What the healthy nodes offer, what workloads admitted before hold of it, and what this one asks for."""
+
+    instance_type: str
+    resource: str
+    offered: int
+    taken: int
+    asked: int
 
 
 def node_shortage(case: "Case") -> str | None:
     """Return why an admitted workload has to wait for nodes, or None when there are enough."""
     if case.admission is None or case.holds("PodsReady"):
         return None
+    if short := short_of_nodes(case.snapshot).get(case.named.key):
+        return (
+            f"It has its quota, but the healthy {short.instance_type} nodes offer "
+            f"{words(short.resource, short.offered)}, "
+            f"and workloads admitted before it hold {short.taken} of them: it needs {short.asked}."
+        )
     ready = case.conditions.get("PodsReady")
-    for instance_type, resource in sorted(_places(case.admission)):
-        offered = offered_by_nodes(case.snapshot, instance_type, resource)
-        taken = sum(amount for _, amount in _admitted_before(case.snapshot, case.named.item, instance_type, resource))
-        asked = _held(case.admission, instance_type, resource)
-        if taken + asked > offered and case.snapshot.nodes:
-            return (
-                f"It has its quota, but the healthy {instance_type} nodes offer {words(resource, offered)}, "
-                f"and workloads admitted before it hold {taken} of them: it needs {asked}."
-            )
     if ready is not None and not ready.status:
         return f"It has its quota, but not all its pods are ready ({ready.reason})."
     return None
+
+
+def short_of_nodes(snapshot: Snapshot) -> dict[str, Shortage]:
+    """Return for which admitted workloads there are no nodes, by Kueue's key; empty without any node.
+
+    Each has the first instance type and resource that it lacks, by name.
+    """
+    if not snapshot.nodes:
+        return {}
+    offered: dict[tuple[str, str], int] = {}
+    taken: dict[tuple[str, str], int] = {}
+    short: dict[str, Shortage] = {}
+    for item in sorted(snapshot.kueue.workloads, key=_order):
+        status = item.get("status") or {}
+        admission, conditions = read_admission(status), read_conditions(status)
+        if admission is None or _holds(conditions, "Finished"):
+            continue
+        is_ready = _holds(conditions, "PodsReady")
+        key = named(item).key
+        for place in sorted(_places(admission)):
+            if place not in offered:
+                offered[place] = offered_by_nodes(snapshot, *place)
+            held, asked = taken.get(place, 0), _held(admission, *place)
+            if held + asked > offered[place] and not is_ready and key not in short:
+                short[key] = Shortage(*place, offered[place], held, asked)
+        for place in _everywhere(admission):
+            taken[place] = taken.get(place, 0) + _held(admission, *place)
+    return short
 
 
 def offered_by_nodes(snapshot: Snapshot, instance_type: str, resource: str) -> int:
@@ -49,7 +87,7 @@ def offered_by_nodes(snapshot: Snapshot, instance_type: str, resource: str) -> i
 
 def _places(admission: "Admission") -> set[tuple[str, str]]:
     """Return the instance types and accelerators that an admission holds; cpu where it holds no accelerator."""
-    held = {(flavor, resource) for pods in admission.pod_sets for resource, flavor in pods.flavors.items()}
+    held = _everywhere(admission)
     return {each for each in held if is_accelerator(each[1])} or {each for each in held if each[1] == "cpu"}
 
 
@@ -59,16 +97,12 @@ def _held(admission: "Admission", instance_type: str, resource: str) -> int:
     )
 
 
-def _admitted_before(
-    snapshot: Snapshot, item: KubernetesObject, instance_type: str, resource: str
-) -> Iterator[tuple[str, int]]:
-    own = _order(item)
-    for other in snapshot.kueue.workloads:
-        status = other.get("status") or {}
-        admission, conditions = read_admission(status), read_conditions(status)
-        finished = "Finished" in conditions and conditions["Finished"].status
-        if admission is not None and not finished and _order(other) < own:
-            yield str(other["metadata"]["name"]), _held(admission, instance_type, resource)
+def _everywhere(admission: "Admission") -> set[tuple[str, str]]:
+    return {(flavor, resource) for pods in admission.pod_sets for resource, flavor in pods.flavors.items()}
+
+
+def _holds(conditions: Mapping[str, "Condition"], kind: str) -> bool:
+    return kind in conditions and conditions[kind].status
 
 
 def _order(item: KubernetesObject) -> tuple[int, str, str]:

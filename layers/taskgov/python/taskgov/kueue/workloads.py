@@ -90,7 +90,7 @@ def waiting_for(workloads: Iterable[KubernetesObject]) -> frozenset[tuple[str, s
     items = tuple(workloads)
     for item, (workload, conditions) in zip(items, _read(items), strict=True):
         if _waits(workload, conditions):
-            found |= {(_team(workload), instance_type) for instance_type in _wanted_types(item)}
+            found |= {(_team(workload), instance_type) for instance_type in wanted_types(item)}
     return frozenset(found)
 
 
@@ -136,7 +136,7 @@ def _waits(workload: Workload, conditions: Mapping[str, Condition]) -> bool:
     return workload.active and not _is_true(conditions, "QuotaReserved") and not _is_true(conditions, "Finished")
 
 
-def _wanted_types(item: KubernetesObject) -> set[str]:
+def wanted_types(item: KubernetesObject) -> set[str]:
     """Return the instance types that the pods' node selectors name; "" for pods that name none."""
     specs = (pod_set.get("template", {}).get("spec", {}) for pod_set in item["spec"].get("podSets", ()))
     return {str((spec.get("nodeSelector") or {}).get(names.INSTANCE_TYPE_LABEL, "")) for spec in specs}

@@ -1,0 +1,167 @@
+"""What is every task doing? One line for each Workload, as the Tasks tab of the SageMaker console has it.
+
+`taskgov jobs` and the audit report show it. It is one pass over the workloads: no scheduler is asked.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from taskgov.explain.find import named
+from taskgov.explain.nodes import short_of_nodes
+from taskgov.kueue.usage import usage_of
+from taskgov.kueue.workloads import wanted_types
+from taskgov.quantities import ResourceName, is_accelerator
+from taskgov.scheduling import moment
+from taskgov.scheduling.instants import Instant
+from taskgov.scheduling.objects import Admission, Workload
+from taskgov.scheduling.reading import read_admission, read_conditions, read_workload
+from taskgov.snapshot.model import KubernetesObject, Snapshot
+
+Place = tuple[str, str, ResourceName]
+"""Cluster queue, instance type, resource."""
+
+
+class TaskState(StrEnum):
+    """What a task is doing: stable tokens."""
+
+    RUNNING = "running"
+    WAITING_FOR_NODES = "waiting-for-nodes"
+    """It is admitted, and there are no nodes for its pods yet."""
+    PENDING = "pending"
+    """It waits for quota."""
+    PREEMPTED = "preempted"
+    """It lost its quota to other work, and waits to be admitted again."""
+    SUSPENDED = "suspended"
+    """Its Workload is deactivated (`spec.active: false`): it is not queued."""
+    FINISHED = "finished"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One task. Amounts are in base units; `job` is the name that `explain` takes, with the team or without."""
+
+    team: str
+    job: str
+    kind: str
+    """The kind of the job that owns the Workload; `Workload` where nothing does."""
+    state: TaskState
+    since: datetime
+    """Since when it has been in this state."""
+    created: datetime
+    priority_class: str | None
+    priority: int
+    instance_types: tuple[str, ...]
+    """Where it is admitted, else what its node selectors name."""
+    asks: Mapping[ResourceName, int]
+    borrowed: Mapping[ResourceName, int]
+    """What it holds beyond its team's quota. Kueue counts that by queue, not by task: it is attributed to the tasks
+    that Kueue would reclaim first (lowest priority, then the last that was admitted)."""
+
+
+def tasks_of(snapshot: Snapshot) -> tuple[Task, ...]:
+    """Return every task, the newest first; ties by team and name.
+
+    The order is inferred: the documentation of the Tasks tab names none.
+    """
+    classes = {each["metadata"]["name"]: int(each["value"]) for each in snapshot.kueue.priority_classes}
+    read = [_Read(item, classes) for item in snapshot.kueue.workloads]
+    borrowed = _borrowed(snapshot, read)
+    short = short_of_nodes(snapshot)
+    tasks = (_task(each, borrowed.get(each.workload.key, {}), is_short=each.workload.key in short) for each in read)
+    return tuple(sorted(tasks, key=lambda task: (-task.created.timestamp(), task.team, task.job)))
+
+
+class _Read:
+    """A Workload with what it holds and the conditions that are true."""
+
+    def __init__(self, item: KubernetesObject, classes: Mapping[str, int]) -> None:
+        status = item.get("status") or {}
+        self.item = item
+        self.workload: Workload = read_workload(item, classes)
+        conditions = read_conditions(status)
+        self.true = {kind: condition for kind, condition in conditions.items() if condition.status}
+        self.lacks_pods = "PodsReady" in conditions.keys() - self.true.keys()
+        holds = "QuotaReserved" in self.true and "Finished" not in self.true
+        self.admission: Admission | None = read_admission(status) if holds else None
+
+    @property
+    def reserved(self) -> Instant:
+        return self.true["QuotaReserved"].since
+
+
+def _task(read: _Read, borrowed: Mapping[ResourceName, int], *, is_short: bool) -> Task:
+    workload, its = read.workload, named(read.item)
+    state, since = _state(read, is_short=is_short)
+    owners = read.item["metadata"].get("ownerReferences") or ()
+    asks: dict[ResourceName, int] = {}
+    for pods in workload.pod_sets:
+        for resource, amount in pods.requests:
+            asks[resource] = asks.get(resource, 0) + pods.count * amount
+    return Task(
+        team=its.team,
+        job=its.job,
+        kind=next((each["kind"] for each in owners if each.get("controller", True)), "Workload"),
+        state=state,
+        since=moment(since),
+        created=moment(workload.created),
+        priority_class=workload.priority_class,
+        priority=workload.priority,
+        instance_types=tuple(sorted(_instance_types(read))),
+        asks=asks,
+        borrowed=borrowed,
+    )
+
+
+def _state(read: _Read, *, is_short: bool) -> tuple[TaskState, Instant]:
+    true, created = read.true, read.workload.created
+    evicted = true["Evicted"].since if "Evicted" in true else created
+    if "Finished" in true:
+        return TaskState.FINISHED, true["Finished"].since
+    if not read.workload.active:
+        return TaskState.SUSPENDED, evicted
+    if "Preempted" in true:
+        return TaskState.PREEMPTED, true["Preempted"].since
+    if read.admission is None:
+        return TaskState.PENDING, evicted
+    admitted = true["Admitted"].since if "Admitted" in true else read.reserved
+    return TaskState.WAITING_FOR_NODES if is_short or read.lacks_pods else TaskState.RUNNING, admitted
+
+
+def _instance_types(read: _Read) -> set[str]:
+    if read.admission is not None:
+        return {flavor for pods in read.admission.pod_sets for flavor in pods.flavors.values()}
+    return {name for name in wanted_types(read.item) if name}
+
+
+def _borrowed(snapshot: Snapshot, read: Iterable[_Read]) -> dict[str, dict[ResourceName, int]]:
+    """Return what each workload holds beyond quota, by key: accelerators, and cpu of those that hold none."""
+    left: dict[Place, int] = {
+        (line.queue, line.instance_type, line.resource): line.borrowed + line.over_quota
+        for line in usage_of(snapshot.kueue.cluster_queues, snapshot.kueue.cohorts).lines
+        if line.borrowed or line.over_quota
+    }
+    holding = [each for each in read if each.admission is not None] if left else []
+    found: dict[str, dict[ResourceName, int]] = {}
+    for each in sorted(holding, key=lambda one: (one.workload.priority, -one.reserved, one.workload.key)):
+        for place, amount in _held(each.admission):
+            part = min(amount, left.get(place, 0))
+            if part:
+                left[place] -= part
+                of_task = found.setdefault(each.workload.key, {})
+                of_task[place[2]] = of_task.get(place[2], 0) + part
+    return found
+
+
+def _held(admission: Admission | None) -> Iterator[tuple[Place, int]]:
+    """Return what an admission holds of what counts: accelerators, else cpu."""
+    if admission is None:
+        return
+    held = [
+        ((admission.cluster_queue, flavor, resource), pods.usage.get(resource, 0))
+        for pods in admission.pod_sets
+        for resource, flavor in pods.flavors.items()
+    ]
+    leading = [each for each in held if is_accelerator(each[0][2])]
+    yield from leading or [each for each in held if each[0][2] == "cpu"]
