@@ -378,3 +378,17 @@ def test_the_last_run_is_the_one_whose_record_is_the_newest(store: StateStore) -
 )
 def test_an_owner_looks_old_two_minutes_after_it_renewed_its_lock(lock: Lock, held: bool, old: bool) -> None:
     assert (lock.is_held(NOON), lock.looks_old(NOON)) == (held, old)
+
+
+def test_the_last_look_at_a_cluster_is_kept(lockable: Lockable) -> None:
+    store = lockable.store
+    assert store.last_look(CLUSTER_ARN) is None
+    for minutes in (0, 5):
+        store.record_look(CLUSTER_ARN, NOON + timedelta(minutes=minutes))
+    assert (store.last_look(CLUSTER_ARN), store.last_look(OTHER_ARN)) == (NOON + timedelta(minutes=5), None)
+
+
+def test_a_look_that_cannot_be_read_is_an_error_that_names_the_item() -> None:
+    table = Table(cast("Any", OddTable({"sk": "LOOK", "at": "yesterday"})))
+    with pytest.raises(UpstreamError, match=r"LOOK.*yesterday"):
+        table.last_look(CLUSTER_ARN)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from samtranslator.yaml_helper import yaml_parse
 
 from taskgov_embedded.clock import VirtualClock
 from taskgov_embedded.cluster.access import TokenVerifier, read_rules
@@ -63,6 +65,39 @@ def test_metrics_of_the_functions_are_in_cloudwatch(real: Stack) -> None:
     real.advance(60)
     names = {one["MetricName"] for one in real.client("cloudwatch").list_metrics(Namespace="TaskGovernance")["Metrics"]}
     assert {"CapacityHealthy", "EventsReceived"} <= names
+
+
+def test_the_alarm_on_stale_clusters_rings_without_looks_and_stops_with_one(real: Stack) -> None:
+    s3, bucket = real.client("s3"), real.physical("GovernanceBucket")
+    (arn,) = real.client("sagemaker").list_clusters()["ClusterSummaries"]
+    document = f"apiVersion: taskgov/v1\ncluster: {{name: ml-cluster, arn: '{arn['ClusterArn']}'}}\nteams: []\n"
+    s3.put_object(Bucket=bucket, Key="policies/ml-cluster.yaml", Body=document.encode())
+    real.run_until_quiet()
+    assert not rings(real)
+    real.clock.move_to(real.clock.now + timedelta(seconds=7300))
+    assert rings(real)
+    (cluster,) = real.sagemaker.clusters
+    real.sagemaker.emit_cluster_state_change(cluster)
+    real.run_until_quiet()
+    assert not rings(real)
+
+
+def rings(real: Stack) -> bool:
+    """Publish as the schedule does, and compare with the template's alarm."""
+    alarm = yaml_parse((ROOT / "template.yaml").read_text())["Resources"]["ClusterStaleAlarm"]["Properties"]
+    real.fire("PublishUsageSchedule")
+    real.run_until_quiet(30)
+    now = real.clock.now
+    metric = {key: alarm[key] for key in ("Namespace", "MetricName", "Dimensions")}
+    stat = {"Metric": metric, "Period": 60, "Stat": alarm["Statistic"]}
+    (found,) = real.client("cloudwatch").get_metric_data(
+        MetricDataQueries=[{"Id": "age", "MetricStat": stat}],
+        StartTime=now - timedelta(minutes=1),
+        EndTime=now + timedelta(minutes=1),
+    )["MetricDataResults"]
+    assert alarm["TreatMissingData"] == "breaching"
+    assert found["Values"], "nothing was measured"
+    return bool(found["Values"][0] > alarm["Threshold"])
 
 
 def test_no_call_of_a_role_is_denied_and_every_condition_is_evaluated(real: Stack) -> None:

@@ -1,5 +1,6 @@
 """Publishing usage each minute, and the end of each run."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,7 +12,7 @@ from taskgov.allocation.plan import Outcome, Plan
 from taskgov.contracts.steps import Cause, Pointer, PublishUsageRequest
 from taskgov.errors import InvalidRequestError, NotFoundError, ThrottledError, UpstreamError
 from taskgov.findings import Finding, Severity
-from taskgov.ports import ClusterAccess
+from taskgov.ports import ClusterAccess, Measurement
 from taskgov.services.publish_usage import COUNTED_FOR, PublishUsage
 from taskgov.snapshot.model import KueueObjects
 from tests.support.clusters import GPU, GovernedCluster
@@ -35,6 +36,13 @@ CAUSE = Cause(
 )
 
 
+class UsageMeter(RecordingMeter):
+    """Records usage and runs; how old looks are is tested by itself (`test_look_ages`)."""
+
+    def record(self, cluster_name: str, measurements: Iterable[Measurement]) -> None:
+        super().record(cluster_name, (one for one in measurements if one.name != "SecondsSinceLook"))
+
+
 @dataclass
 class Published:
     """A use case over a world, and what came out of it."""
@@ -42,7 +50,7 @@ class Published:
     cluster: GovernedCluster
     bus: RecordingBus = field(default_factory=RecordingBus)
     notices: RecordingNotices = field(default_factory=RecordingNotices)
-    meter: RecordingMeter = field(default_factory=RecordingMeter)
+    meter: RecordingMeter = field(default_factory=UsageMeter)
     failures: RecordingFailures = field(default_factory=RecordingFailures)
 
     def publish(self, request: PublishUsageRequest | None = None) -> int:

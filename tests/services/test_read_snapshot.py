@@ -251,3 +251,13 @@ def test_a_look_that_fails_remembers_nothing(world: World, monkeypatch: pytest.M
 
 def _down(cluster_arn: str) -> Any:
     raise UpstreamError(f"quotas of {cluster_arn}: down")
+
+
+def test_a_look_is_kept_only_when_it_was_successful_to_its_end(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.read()
+    assert world.state.last_look(CLUSTER_ARN) == NOON
+    world.clock.advance(minutes=1)
+    monkeypatch.setattr(world.hyperpod, "quotas", _down)
+    with pytest.raises(UpstreamError):
+        world.read()
+    assert world.state.last_look(CLUSTER_ARN) == NOON

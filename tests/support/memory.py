@@ -290,6 +290,7 @@ class InMemoryState:
         self.lineages += 1
         return f"lineage-{id(self):x}-{self.lineages}"
 
+    looks: dict[str, datetime] = field(default_factory=dict)
     authors: dict[tuple[str, str], Authorship] = field(default_factory=dict)
 
     def mark_dirty(self, cluster_arn: str, cluster_name: str, cause: Cause, now: datetime) -> Dirty:
@@ -333,6 +334,12 @@ class InMemoryState:
 
     def authorship(self, cluster_name: str, version: str) -> Authorship | None:
         return self.authors.get((cluster_name, version))
+
+    def last_look(self, cluster_arn: str) -> datetime | None:
+        return self.looks.get(cluster_arn)
+
+    def record_look(self, cluster_arn: str, at: datetime) -> None:
+        self.looks[cluster_arn] = at
 
     def cluster_of(self, resource_id: str) -> str | None:
         return self.owners.get(resource_id)

@@ -67,7 +67,7 @@ def test_every_metric_of_a_sum_is_part_of_it(name: str) -> None:
 
 def test_silence_is_an_alarm_only_where_something_must_be_heard() -> None:
     breaching = {name for name, one in ALARMS.items() if one["TreatMissingData"] == "breaching"}
-    assert breaching == {"PublishingStaleAlarm"}
+    assert breaching == {"ClusterStaleAlarm", "PublishingStaleAlarm"}
 
 
 @schedules

@@ -368,6 +368,14 @@ class StateStore(Protocol):
         """Let the writes of a subject be asked for again; nothing happens when none was refused."""
         ...
 
+    def last_look(self, cluster_arn: str) -> datetime | None:
+        """Return when the cluster was last read without an error, or first waited for that; None if never."""
+        ...
+
+    def record_look(self, cluster_arn: str, at: datetime) -> None:
+        """Keep when the cluster was read without an error, or since when that is waited for."""
+        ...
+
     def record_run(self, record: RunRecord) -> None:
         """Keep the record of a run."""
         ...

@@ -231,6 +231,15 @@ class Table:
         with translated(f"forget the refused write of {subject}"):
             self._table.delete_item(Key=_refused(cluster_arn, subject))
 
+    def last_look(self, cluster_arn: str) -> datetime | None:
+        """Return when the cluster was last read without an error, or None."""
+        item = self._item(_look(cluster_arn))
+        return read(item, lambda found: _moment(found["at"])) if item else None
+
+    def record_look(self, cluster_arn: str, at: datetime) -> None:
+        """Keep when the cluster was read without an error."""
+        self._put({**_look(cluster_arn), "at": at.isoformat()})
+
     def record_run(self, record: RunRecord) -> None:
         """Keep the record of a run."""
         fields = {
@@ -333,6 +342,10 @@ def _once(cluster_arn: str, identity: str) -> dict[str, str]:
 
 def _refused(cluster_arn: str, subject: str) -> dict[str, str]:
     return {"pk": f"CLUSTER#{cluster_arn}", "sk": f"REFUSED#{subject}"}
+
+
+def _look(cluster_arn: str) -> dict[str, str]:
+    return {"pk": f"CLUSTER#{cluster_arn}", "sk": "LOOK"}
 
 
 def _state(cluster_arn: str) -> dict[str, str]:

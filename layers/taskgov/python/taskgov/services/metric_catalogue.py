@@ -173,6 +173,14 @@ QUOTA_DRIFT: Final = Metric(
     "Quotas and cluster policies that hold something else than the plan wants when a run ends.",
     "changes of the plan that were not applied",
 )
+SECONDS_SINCE_LOOK: Final = Metric(
+    "SecondsSinceLook",
+    SECONDS,
+    WHOLE_CLUSTER,
+    "How long ago a run last read the cluster without an error. With `all clusters` as the cluster: the longest of all "
+    "governed clusters (those with a policy document), 0 without one; no value when one of them cannot be found out.",
+    "the table, written by `read_snapshot`",
+)
 PLANS_COMPUTED: Final = Metric("PlansComputed", COUNT, WHOLE_CLUSTER, "Runs that came to a plan.", "end of a run")
 CHANGES_APPLIED: Final = Metric(
     "ChangesApplied",
@@ -248,6 +256,7 @@ METRICS: Final = (
     OVERCOMMIT,
     NODES_LOST,
     QUOTA_DRIFT,
+    SECONDS_SINCE_LOOK,
     PLANS_COMPUTED,
     CHANGES_APPLIED,
     CHANGES_BLOCKED,
@@ -279,7 +288,7 @@ def metric_count(*, teams: int, types: int, quotas: int) -> int:
     team, reason and preempting team in the hours in which it occurs.
 
     >>> metric_count(teams=10, types=2, quotas=20)
-    231
+    232
     """
     severities = 4
     numbers = {PER_QUOTA: quotas, PER_CAPACITY: types, PER_TEAM: teams, PER_SEVERITY: severities, WHOLE_CLUSTER: 1}

@@ -3,6 +3,7 @@
 The schedule asks for every cluster each minute; `reconcile` asks at the end of each run.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -21,6 +22,7 @@ from taskgov.ports import Clock, DocumentStore, EventBus, HyperPodApi, Meter, No
 from taskgov.services import metric_catalogue as metric
 from taskgov.services.end_of_run import EndOfRun, RunOutcome, record_of
 from taskgov.services.failures import Failures
+from taskgov.services.look_ages import LookAges
 from taskgov.services.measure_run import measure_run
 from taskgov.services.measure_usage import measure_preemptions, measure_usage
 from taskgov.services.run_events import event_of
@@ -28,7 +30,7 @@ from taskgov.services.run_notices import notice_of
 from taskgov.services.take_snapshot import TakeSnapshot, cluster_facts
 from taskgov.services.use_history import UseHistory
 from taskgov.services.written_in_run import WrittenInRun
-from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.model import ClusterFacts, Snapshot
 
 COUNTED_FOR: Final = timedelta(days=1)
 """Preemptions older than this are not counted: far below the time for which the table remembers the counted ones."""
@@ -94,23 +96,37 @@ class PublishUsage:
         """Measure all clusters, each minute another one first: if the time runs out, no cluster is always the last."""
         arns = self.hyperpod.clusters()
         first = int(self.clock.now().timestamp() // 60) % len(arns) if arns else 0
-        results = [self._try(arn) for arn in (*arns[first:], *arns[:first])]
+        described, undescribed = self._describe((*arns[first:], *arns[:first]))
+        LookAges(self.documents, self.state, self.meter, self.clock, self.failures).publish(described, undescribed)
+        results = [self._try(facts) for facts in described]
         measured = [result for result in results if result is not None]
-        if len(results) > 1 and not measured:
-            raise UpstreamError(f"none of {len(results)} clusters could be measured; the log has the error of each")
-        return PublishUsageResult(published=sum(measured), unreadable=len(results) - len(measured))
+        unreadable = len(undescribed) + len(results) - len(measured)
+        if unreadable > 1 and not measured:
+            raise UpstreamError(f"none of {unreadable} clusters could be measured; the log has the error of each")
+        return PublishUsageResult(published=sum(measured), unreadable=unreadable)
 
-    def _try(self, cluster_arn: str) -> int | None:
+    def _describe(self, arns: Iterable[str]) -> tuple[list[ClusterFacts], list[str]]:
+        """Return what there is, and the ARNs of clusters that could not be described; one gone meanwhile is neither."""
+        described: list[ClusterFacts] = []
+        undescribed: list[str] = []
+        for arn in arns:
+            try:
+                described.append(cluster_facts(self.hyperpod.describe_cluster(arn)))
+            except NotFoundError:
+                continue
+            except Exception as error:  # noqa: BLE001 - whatever one cluster does, the others count; it is reported
+                self.failures.report(arn.rpartition("/")[2], "describe the cluster", error)
+                undescribed.append(arn)
+        return described, undescribed
+
+    def _try(self, facts: ClusterFacts) -> int | None:
         """Measure one of all clusters; one without EKS or Kueue, or gone meanwhile, has no usage. None: it failed."""
-        name = cluster_arn.rpartition("/")[2]
         try:
-            facts = cluster_facts(self.hyperpod.describe_cluster(cluster_arn))
-            name = facts.name
-            return self._watch(cluster_arn) if facts.eks_arn else 0
+            return self._watch(facts.arn) if facts.eks_arn else 0
         except NotFoundError:
             return 0
         except Exception as error:  # noqa: BLE001 - whatever one cluster does, the others are measured; it is reported
-            self.failures.report(name, "measure the usage", error)
+            self.failures.report(facts.name, "measure the usage", error)
             return None
 
     def _watch(self, cluster_arn: str) -> int:

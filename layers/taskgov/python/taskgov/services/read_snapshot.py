@@ -42,6 +42,8 @@ class ReadSnapshot:
         key = KEY.format(cluster=snapshot.cluster.name, run=request.run_id, generation=generation)
         stored = self.documents.put(key, snapshot_to_json(snapshot), "application/json")
         self.take_snapshot.identity.keep(snapshot, stored)
+        # Last: a look that was not successful to its end counts as none.
+        self.state.record_look(snapshot.cluster.arn, snapshot.taken_at)
         return ReadSnapshotResult(
             snapshot=stored,
             generation=generation,
