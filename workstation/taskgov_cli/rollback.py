@@ -14,12 +14,12 @@ import typer
 from rich.text import Text
 
 from taskgov.adapters.clock import SystemClock
-from taskgov.allocation.codec import plan_from_json
 from taskgov.allocation.wording import said_number
 from taskgov.contracts.steps import Cause, Pointer
 from taskgov.errors import GovernanceError
 from taskgov.ports import RunRecord
 from taskgov.services.plan_path import paths
+from taskgov.services.stored_plan import stored_plan
 from taskgov_cli.deployed import (
     DEFAULT_STACK,
     AsJson,
@@ -162,7 +162,7 @@ def _job(place: Deployed, plan_id: str, cluster: str | None) -> Rollback:
         for run in runs(place, arn):
             if run.get("planId") == plan_id and "plan" in run:  # a stopped run has no document
                 pointer = Pointer.model_validate_json(run["plan"])
-                return Rollback(place, plan_from_json(place.documents.get(pointer)), pointer)
+                return Rollback(place, stored_plan(place.documents, pointer), pointer)
     raise RefusedError(f"no run on record ended with plan {plan_id}; runs and their plans: taskgov history CLUSTER")
 
 

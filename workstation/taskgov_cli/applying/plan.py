@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from taskgov.adapters.clock import SystemClock
-from taskgov.allocation.codec import changes_sha256, plan_from_json
+from taskgov.allocation.codec import changes_sha256
 from taskgov.allocation.plan import Outcome
 from taskgov.allocation.planner import plan_quotas
 from taskgov.contracts.steps import Cause, Pointer
@@ -20,6 +20,7 @@ from taskgov.errors import GovernanceError
 from taskgov.ports import RunRecord
 from taskgov.services.plan_path import first_writes
 from taskgov.services.plan_quotas import keep_plan
+from taskgov.services.stored_plan import stored_plan
 from taskgov.services.written_in_run import WrittenInRun
 from taskgov.snapshot.model import Authorship
 from taskgov_cli import snapshots
@@ -131,7 +132,7 @@ def find(place: Deployed, plan_id: str, cluster: str | None) -> Plan:
                     f"plan {plan_id} was not left unwritten: its run ended {run['outcome']}; what there is to do now: "
                     f"taskgov reconcile {cluster or arn}"
                 )
-            return plan_from_json(place.documents.get(Pointer.model_validate_json(run["plan"])))
+            return stored_plan(place.documents, Pointer.model_validate_json(run["plan"]))
     raise RefusedError(f"no run on record ended with plan {plan_id}; runs and their plans: taskgov history CLUSTER")
 
 

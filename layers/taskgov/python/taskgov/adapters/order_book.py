@@ -11,11 +11,11 @@ from botocore.exceptions import ClientError
 from taskgov.adapters.dynamodb import RUN_DAYS, Table, document_key
 from taskgov.adapters.errors import translated
 from taskgov.adapters.s3 import POLICY_KEY, Bucket
-from taskgov.allocation.codec import plan_from_json
 from taskgov.contracts.orders import DocumentOrder, ManualOrder
 from taskgov.contracts.steps import Pointer
 from taskgov.errors import ConflictError
 from taskgov.people import Person
+from taskgov.services.stored_plan import stored_plan
 from taskgov.services.take_order import Answer, ApprovalRequest
 from taskgov.snapshot.model import Authorship
 
@@ -45,7 +45,7 @@ class DynamoOrderBook:
             item = self._table.get_item(Key=_request_key(cluster_arn, plan_id), ConsistentRead=True).get("Item")
         if item is None:
             return None
-        plan = plan_from_json(Bucket(self._s3, self._bucket).get(Pointer.model_validate_json(str(item["plan"]))))
+        plan = stored_plan(Bucket(self._s3, self._bucket), Pointer.model_validate_json(str(item["plan"])))
         return ApprovalRequest(
             cluster_arn=str(item["clusterArn"]),
             cluster_name=str(item["clusterName"]),

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from taskgov.allocation.codec import plan_from_json
 from taskgov.allocation.plan import DELETIONS, Change, ChangeKind, Plan
 from taskgov.allocation.refusals import refused_write, wanted_of
 from taskgov.allocation.standing import TO_DELETE
@@ -21,6 +20,7 @@ from taskgov.ports import Clock, DocumentStore, HyperPodApi, StateStore, Written
 from taskgov.services.plan_path import QuotaPath, path_of
 from taskgov.services.restore_change import RestoreChange
 from taskgov.services.same_cluster import require_cluster_of_plan, require_cluster_of_target
+from taskgov.services.stored_plan import stored_plan
 from taskgov.services.write_records import WriteRecords
 from taskgov.services.written_already import WrittenAlready, known, target_of
 from taskgov.snapshot.model import RefusalError, RefusedWrite
@@ -54,8 +54,8 @@ class ApplyChange:
         return self.one(plan, request, request.index, self.state.refusals(plan.cluster_arn))
 
     def plan(self, request: ApplyChangeRequest) -> Plan:
-        """Return the plan that the request points to."""
-        return plan_from_json(self.documents.get(request.plan))
+        """Return the plan that the request points to; raises as `stored_plan` does."""
+        return stored_plan(self.documents, request.plan)
 
     def one(
         self, plan: Plan, request: ApplyChangeRequest, index: int, refused_before: Iterable[RefusedWrite]

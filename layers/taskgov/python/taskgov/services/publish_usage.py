@@ -10,12 +10,10 @@ from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from taskgov.allocation.codec import plan_from_json
 from taskgov.allocation.lease_book import lease_book
 from taskgov.allocation.mass_loss import mass_losses
-from taskgov.allocation.plan import Plan
 from taskgov.audit.report_standing import standing_of
-from taskgov.contracts.steps import Pointer, PublishUsageRequest, PublishUsageResult
+from taskgov.contracts.steps import PublishUsageRequest, PublishUsageResult
 from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError, UpstreamError
 from taskgov.kueue.workloads import Preemption
 from taskgov.ports import Clock, DocumentStore, EventBus, HyperPodApi, Meter, Notices, StateStore
@@ -27,6 +25,7 @@ from taskgov.services.measure_run import measure_run
 from taskgov.services.measure_usage import measure_preemptions, measure_usage
 from taskgov.services.run_events import event_of
 from taskgov.services.run_notices import notice_of
+from taskgov.services.stored_plan import stored_plan
 from taskgov.services.take_snapshot import TakeSnapshot, cluster_facts
 from taskgov.services.use_history import UseHistory
 from taskgov.services.written_in_run import WrittenInRun
@@ -162,7 +161,7 @@ class PublishUsage:
     def _end(self, request: PublishUsageRequest, cluster_arn: str) -> EndOfRun:
         if request.run_id is None or request.started_at is None:
             raise InvalidRequestError("the end of a run comes with runId and startedAt")
-        plan = self._plan(request.plan) if request.plan else None
+        plan = stored_plan(self.documents, request.plan) if request.plan else None
         now = self.clock.now()
         written = self._written(request, request.started_at, now)
         return EndOfRun(
@@ -181,19 +180,12 @@ class PublishUsage:
             error=request.error,
         )
 
-    def _plan(self, pointer: Pointer) -> Plan:
-        body = self.documents.get(pointer)
-        try:
-            return plan_from_json(body)
-        except ValueError as error:  # without pydantic's sentence, which quotes the plan
-            raise InvalidRequestError(f"{pointer.key} is no plan that this version can read") from error
-
     def _written(self, request: PublishUsageRequest, started_at: datetime, now: datetime) -> tuple[str, ...] | None:
         """Return what the run wrote; None when it began no plan or that cannot be read now: its own count counts."""
         if not request.begun:
             return None
         try:
-            plans = [self._plan(pointer) for pointer in request.begun]
+            plans = [stored_plan(self.documents, pointer) for pointer in request.begun]
             return WrittenInRun(self.hyperpod, self.state)(plans, started_at, now)
         except GovernanceError:
             return None

@@ -16,7 +16,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from taskgov.allocation.codec import plan_from_json
 from taskgov.allocation.plan import DELETIONS, POLICY_KINDS, Change, ChangeKind, Plan
 from taskgov.allocation.refusals import refused_write
 from taskgov.allocation.wording import said_config
@@ -35,6 +34,7 @@ from taskgov.services.fresh_quotas import fresh_quotas
 from taskgov.services.plan_path import Direction, QuotaPath, paths
 from taskgov.services.renew_lock import renew_lock
 from taskgov.services.same_cluster import require_cluster_of_plan
+from taskgov.services.stored_plan import stored_plan
 from taskgov.services.wording import cut
 from taskgov.services.written_already import IN_FLIGHT, is_same
 from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, RefusalError
@@ -77,10 +77,11 @@ class VerifyPlan:
         """Judge the wave that ended at `next`, and record what settled as failed.
 
         Restoring, it is the wave that was taken back down to `next`. Raises LockLostError when the request names a lock
-        that is another's by now, ThrottledError, UpstreamError, NotFoundError.
+        that is another's by now, ThrottledError, UpstreamError, NotFoundError,
+        InvalidRequestError for a plan that cannot be read.
         """
         renew_lock(self.state, self.clock, request.cluster_arn, request)
-        plan = plan_from_json(self.documents.get(request.plan))
+        plan = stored_plan(self.documents, request.plan)
         require_cluster_of_plan(plan, request.cluster_arn)
         world = self._world(plan)
         judged = [self._judge(world, path, direction) for path in self._gone_over(plan, request, direction)]
