@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import boto3
 import pytest
@@ -23,6 +23,9 @@ from taskgov.ports import Lock, RunRecord, StateStore
 from taskgov.snapshot.identity import Loss, RestoredState, StateStamp
 from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, PastQuota, QuotaEdit, RefusalError, RefusedWrite
 from tests.support.memory import CLUSTER_ARN, NOON, InMemoryState
+
+if TYPE_CHECKING:
+    from taskgov.snapshot.unreadable import UnreadableItem
 
 OTHER_ARN = CLUSTER_ARN[:-1] + "m"
 CAUSE = Cause(event_id="e-1", source="aws.sagemaker", detail_type="SageMaker HyperPod Cluster State Change", at=NOON)
@@ -392,3 +395,12 @@ def test_a_look_that_cannot_be_read_is_an_error_that_names_the_item() -> None:
     table = Table(cast("Any", OddTable({"sk": "LOOK", "at": "yesterday"})))
     with pytest.raises(UpstreamError, match=r"LOOK.*yesterday"):
         table.last_look(CLUSTER_ARN)
+
+
+def test_a_record_of_a_run_that_cannot_be_read_is_named_or_left_out() -> None:
+    found: list[UnreadableItem] = []
+    table = Table(cast("Any", OddTable({"sk": "RUN#2026-11-20T12:00:00+00:00#run-1"})))
+    with pytest.raises(UpstreamError, match=r"RUN#.*endedAt"):
+        table.last_run(CLUSTER_ARN)
+    assert table.last_run(CLUSTER_ARN, found.append) is None
+    assert len(found) == 1

@@ -22,7 +22,15 @@ from taskgov.errors import (
 from taskgov.services.apply_change import ApplyChange
 from taskgov.services.plan_path import Direction
 from taskgov.snapshot.model import AppliedQuota, RefusalError
-from tests.support.memory import CLUSTER_ARN, NOON, FixedClock, InMemoryDocuments, InMemoryHyperPod, InMemoryState
+from tests.support.memory import (
+    CLUSTER_ARN,
+    NOON,
+    UNREADABLE,
+    FixedClock,
+    InMemoryDocuments,
+    InMemoryHyperPod,
+    InMemoryState,
+)
 from tests.support.plans import creation, deletion, instances, plan_of, policy, policy_change, target, update
 
 
@@ -70,6 +78,11 @@ def test_an_update_is_written_at_the_version_of_the_plan_and_remembered(world: W
     (applied,) = world.state.applied_quotas(CLUSTER_ARN)
     assert (applied.compute_quota_id, applied.version, applied.plan_id) == (world.a, 2, "plan-1")
     assert world.state.cluster_of(world.a) == CLUSTER_ARN
+
+
+def test_items_of_the_table_that_cannot_be_read_do_not_hold_up_the_others(world: World) -> None:
+    world.state.unreadable = UNREADABLE
+    assert world.run(update(0, "team-a", world.a, 2, 1)).written
 
 
 def test_the_losses_that_were_approved_with_the_plan_are_remembered(world: World) -> None:

@@ -6,11 +6,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError, EndpointConnectionError
 
 from taskgov.audit.notices import TOLD
 from taskgov.audit.report import Report, report_from_json
 from taskgov.contracts.steps import AuditClusterRequest, AuditClusterResult
-from taskgov.errors import InvalidRequestError, NotFoundError, UpstreamError
+from taskgov.errors import InvalidRequestError, NotFoundError, ThrottledError, UpstreamError
 from taskgov.services.audit_cluster import AuditCluster
 from tests.support.clusters import G5, GPU, GovernedCluster
 from tests.support.memory import (
@@ -269,6 +270,44 @@ def test_a_topic_that_cannot_be_told_does_not_fail_the_audit_and_is_named() -> N
     [(_, text)] = world.notices.sent
     assert f"Not told: {TEAM_A}, of team-a: Topic does not exist" in text
     assert world.measured("NoticesFailed") == [1]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ClientError({"Error": {"Code": "EndpointDisabled", "Message": "m"}}, "Publish"),
+        EndpointConnectionError(endpoint_url="https://sns"),
+        ValueError("invalid region in the ARN"),
+        KeyError("MessageId"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_whatever_one_topic_does_the_others_and_the_cluster_are_told(error: Exception) -> None:
+    world = governed(a_calm_world(), **told_teams())
+    world.topics.fails[TEAM_A] = error
+    world.audit()
+    assert [topic for topic, _, _ in world.topics.sent] == [TEAM_A.replace("team-a", "team-b")]
+    [(_, text)] = world.notices.sent
+    assert f"Not told: {TEAM_A}, of team-a: {type(error).__name__}" in text
+    assert world.measured("NoticesFailed") == [1]
+
+
+def test_a_topic_whose_findings_cannot_be_claimed_does_not_keep_the_others_from_theirs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = governed(a_calm_world(), **told_teams())
+    real, asked = world.cluster.state.count_once, []
+
+    def first_fails(*args: Any, **more: Any) -> bool:
+        asked.append(args)
+        if len(asked) == 1:
+            raise ThrottledError("write ONCE#")
+        return real(*args, **more)
+
+    monkeypatch.setattr(world.cluster.state, "count_once", first_fails)
+    world.audit()
+    assert [topic for topic, _, _ in world.topics.sent] == [TEAM_A.replace("team-a", "team-b")]
+    assert "Not told: " in world.notices.sent[0][1]
 
 
 def test_a_topic_outside_the_prefix_is_a_finding_and_gets_no_message() -> None:

@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 from taskgov.contracts.events import Ignored
-from taskgov.errors import MalformedEventError, ThrottledError
+from taskgov.errors import MalformedEventError, ThrottledError, UpstreamError
+from taskgov.ports import Execution, Lock
 from taskgov.services.receive_event import Hinted, Marked, ReceiveEvent
 from tests.support.memory import (
     CLUSTER_ARN,
     NOON,
+    UNREADABLE,
     FixedClock,
     InMemoryHyperPod,
     InMemoryState,
@@ -23,6 +25,7 @@ from tests.support.plans import instances, policy, target
 
 OWN_ROLE = "arn:aws:iam::111122223333:role/taskgov-ApplyChangeRole"
 OTHER_ARN = CLUSTER_ARN[:-1] + "m"
+EVENTS = Path(__file__).parents[2] / "events"
 
 
 class World:
@@ -233,3 +236,43 @@ def test_every_sample_event_may_come_twice(file: Path, world: World) -> None:
     first, second = world.receive(sample), world.receive(sample)
     assert type(first) is type(second)
     assert len(world.workflow.started) == sum(world.state.generations.values())
+
+
+def ended(world: World, *, named: bool) -> Mapping[str, Any]:
+    """Let a run hold the lock of the cluster and be stopped; return the event of its end."""
+    name = "step_functions_execution_status_change" + ("" if named else ".no_input")
+    event: dict[str, Any] = json.loads((EVENTS / f"{name}.json").read_text())
+    arn = event["detail"]["executionArn"]
+    world.workflow.executions[arn] = Execution(arn, "ABORTED", NOON)
+    world.state.lock[CLUSTER_ARN] = (arn, 3, NOON.timestamp() + 300)
+    return event
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_items_that_cannot_be_read_do_not_keep_the_lock_of_a_stopped_run(world: World, *, named: bool) -> None:
+    event = ended(world, named=named)
+    world.state.unreadable = UNREADABLE
+    marked = world.receive(event)
+    assert isinstance(marked, Marked)
+    assert marked.started == 1
+    assert not world.state.lock_of(CLUSTER_ARN).is_held(NOON)
+
+
+def test_a_cluster_whose_lock_cannot_be_read_does_not_hide_the_one_whose_run_was_stopped(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.hyperpod.descriptions.insert(0, cluster_description("other", OTHER_ARN))
+    event, real = ended(world, named=False), world.state.lock_of
+
+    def lock_of(arn: str) -> Lock:
+        if arn == OTHER_ARN:
+            raise UpstreamError("the table holds 'x' in the place of a whole number")
+        return real(arn)
+
+    monkeypatch.setattr(world.state, "lock_of", lock_of)
+    marked = world.receive(event)
+    assert isinstance(marked, Marked)
+    assert marked.cluster_arns == (CLUSTER_ARN,)
+    world.state.lock.clear()
+    with pytest.raises(UpstreamError, match="whole number"):  # it may be the one: the event comes again
+        world.receive(event)

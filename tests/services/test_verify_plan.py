@@ -11,7 +11,15 @@ from taskgov.ports import LOCK_SECONDS
 from taskgov.services.plan_path import Direction
 from taskgov.services.verify_plan import VerifyPlan
 from taskgov.snapshot.model import RefusalError
-from tests.support.memory import CLUSTER_ARN, NOON, FixedClock, InMemoryDocuments, InMemoryHyperPod, InMemoryState
+from tests.support.memory import (
+    CLUSTER_ARN,
+    NOON,
+    UNREADABLE,
+    FixedClock,
+    InMemoryDocuments,
+    InMemoryHyperPod,
+    InMemoryState,
+)
 from tests.support.plans import creation, deletion, instances, plan_of, policy, policy_change, target, update
 
 
@@ -22,11 +30,16 @@ def hyperpod() -> InMemoryHyperPod:
     return hyperpod
 
 
-def verify(hyperpod: InMemoryHyperPod, *changes: Change, direction: Direction = Direction.APPLY) -> VerifyPlanResult:
+def verify(
+    hyperpod: InMemoryHyperPod,
+    *changes: Change,
+    direction: Direction = Direction.APPLY,
+    state: InMemoryState | None = None,
+) -> VerifyPlanResult:
     documents = InMemoryDocuments()
     pointer = documents.put("plans/x.json", plan_to_json(plan_of(*changes)), "application/json")
     request = VerifyPlanRequest(cluster_arn=CLUSTER_ARN, plan=pointer)
-    return VerifyPlan(hyperpod, documents, InMemoryState(), FixedClock())(request, direction)
+    return VerifyPlan(hyperpod, documents, state or InMemoryState(), FixedClock())(request, direction)
 
 
 def fits(result: VerifyPlanResult) -> bool:
@@ -45,6 +58,10 @@ CHANGE = update(0, "team-a", "quota0000001", 2, 1)
 
 def test_a_settled_quota_that_holds_what_was_written_matches(hyperpod: InMemoryHyperPod) -> None:
     assert verify(hyperpod, CHANGE) == VerifyPlanResult(settled=True)
+
+
+def test_items_of_the_table_that_cannot_be_read_do_not_hold_up_the_others(hyperpod: InMemoryHyperPod) -> None:
+    assert verify(hyperpod, CHANGE, state=InMemoryState(unreadable=UNREADABLE)) == VerifyPlanResult(settled=True)
 
 
 @pytest.mark.parametrize("status", ["Creating", "Updating", "Deleting"])

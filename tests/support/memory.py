@@ -257,6 +257,13 @@ class InMemoryDocuments:
         return tuple(sorted(key.removesuffix(".yaml") for key in keys if key.endswith(".yaml") and "/" not in key))
 
 
+UNREADABLE = tuple(
+    UnreadableItem("CLUSTER#arn", sk, "its schema is 9")
+    for sk in ("QUOTA#quota0000009", "REFUSED#team-z", "RUN#9", "POLICY")
+)
+"""An item of each kind that cannot be read."""
+
+
 @dataclass
 class InMemoryState:
     """The table in dictionaries. `lock` is set by tests: the state machine takes it in the real stack."""
@@ -315,7 +322,8 @@ class InMemoryState:
         self.asked[cluster_arn] = (asked_by, 0)
         return True
 
-    def last_run(self, cluster_arn: str) -> tuple[str, datetime] | None:
+    def last_run(self, cluster_arn: str, on_unreadable: OnUnreadable | None = None) -> tuple[str, datetime] | None:
+        self._report("RUN#", on_unreadable)
         mine = [run for run in self.runs if run.cluster_arn == cluster_arn]
         last = max(mine, key=lambda run: (run.started_at, run.run_id), default=None)
         return None if last is None else (last.run_id, last.ended_at)
@@ -348,8 +356,7 @@ class InMemoryState:
         self.owners.update(dict.fromkeys(resource_ids, cluster_arn))
 
     def applied_quotas(self, cluster_arn: str, on_unreadable: OnUnreadable | None = None) -> tuple[AppliedQuota, ...]:
-        for item in self.unreadable if on_unreadable else ():
-            on_unreadable(item)  # type: ignore[misc]
+        self._report("QUOTA#", on_unreadable)
         return tuple(self.applied[key] for key in sorted(self.applied) if key[0] == cluster_arn)
 
     def applied_quota(self, cluster_arn: str, quota_id: str) -> AppliedQuota | None:
@@ -359,6 +366,7 @@ class InMemoryState:
         self.applied[cluster_arn, applied.compute_quota_id] = applied
 
     def applied_policy(self, cluster_arn: str, on_unreadable: OnUnreadable | None = None) -> AppliedPolicy | None:
+        self._report("POLICY", on_unreadable)
         return self.policies.get(cluster_arn)
 
     def record_policy(self, cluster_arn: str, applied: AppliedPolicy) -> None:
@@ -373,7 +381,15 @@ class InMemoryState:
             self.edited[cluster_arn, edit.compute_quota_id] = edit
 
     def refusals(self, cluster_arn: str, on_unreadable: OnUnreadable | None = None) -> tuple[RefusedWrite, ...]:
+        self._report("REFUSED#", on_unreadable)
         return tuple(self.refused[key] for key in sorted(self.refused) if key[0] == cluster_arn)
+
+    def _report(self, prefix: str, on_unreadable: OnUnreadable | None) -> None:
+        for item in self.unreadable:
+            if item.sk.startswith(prefix) and on_unreadable is None:
+                raise UpstreamError(str(item))
+            if item.sk.startswith(prefix) and on_unreadable is not None:
+                on_unreadable(item)
 
     def record_refusal(self, cluster_arn: str, refused: RefusedWrite) -> None:
         self.refused[cluster_arn, refused.subject] = refused
@@ -480,7 +496,7 @@ class RecordingTopics:
     """Messages to teams' topics: ARN, subject, text; some topics fail."""
 
     sent: list[tuple[str, str, str]] = field(default_factory=list)
-    fails: dict[str, GovernanceError] = field(default_factory=dict)
+    fails: dict[str, Exception] = field(default_factory=dict)
     begin_with: str = "arn:aws:sns:us-east-1:111122223333:taskgov-team-"
 
     def send(self, topic_arn: str, subject: str, text: str) -> None:

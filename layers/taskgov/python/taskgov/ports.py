@@ -292,7 +292,7 @@ class StateStore(Protocol):
         """Let the request for approval of this execution end now; False when another one asks by now."""
         ...
 
-    def last_run(self, cluster_arn: str) -> tuple[str, datetime] | None:
+    def last_run(self, cluster_arn: str, on_unreadable: OnUnreadable | None = None) -> tuple[str, datetime] | None:
         """Return the id and the end of the run whose record is the newest, or None."""
         ...
 

@@ -263,16 +263,14 @@ class Table:
             }
         )
 
-    def last_run(self, cluster_arn: str) -> tuple[str, datetime] | None:
+    def last_run(self, cluster_arn: str, on_unreadable: OnUnreadable | None = None) -> tuple[str, datetime] | None:
         """Return the newest record's run and its end."""
         condition = Key("pk").eq(f"CLUSTER#{cluster_arn}") & Key("sk").begins_with("RUN#")
         with translated(f"read the last run of {cluster_arn}"):
             items = self._table.query(
                 KeyConditionExpression=condition, ScanIndexForward=False, Limit=1, ConsistentRead=True
             )["Items"]
-        if not items:
-            return None
-        return str(items[0]["sk"]).split("#", 2)[2], _moment(items[0]["endedAt"])
+        return read(items[0], _end_of_run, on_unreadable) if items else None
 
     def count_once(self, cluster_arn: str, identity: str, now: datetime, *, by: str | None = None) -> bool:
         """Return True the first time an identity is seen, and whenever the same `by` asks again."""
@@ -378,6 +376,10 @@ def _integer(value: object) -> int:
 
 def _expiry(at: datetime, days: int) -> int:
     return int(at.timestamp() + timedelta(days=days).total_seconds())  # also where the last year of the calendar ends
+
+
+def _end_of_run(item: Item) -> tuple[str, datetime]:
+    return str(item["sk"]).split("#", 2)[2], _moment(item["endedAt"])
 
 
 def _moment(text: object) -> datetime:

@@ -17,6 +17,7 @@ from taskgov.contracts.steps import ApplyChangeRequest, ApplyChangeResult
 from taskgov.errors import ConflictError, GovernanceError, InvalidRequestError, NotFoundError
 from taskgov.hyperpod.model import ComputeQuotaConfig, SchedulerConfig
 from taskgov.ports import Clock, DocumentStore, HyperPodApi, StateStore, Written
+from taskgov.services.failures import left_out
 from taskgov.services.plan_path import QuotaPath, path_of
 from taskgov.services.restore_change import RestoreChange
 from taskgov.services.same_cluster import require_cluster_of_plan, require_cluster_of_target
@@ -51,7 +52,7 @@ class ApplyChange:
         the plan.
         """
         plan = self.plan(request)
-        return self.one(plan, request, request.index, self.state.refusals(plan.cluster_arn))
+        return self.one(plan, request, request.index, self.state.refusals(plan.cluster_arn, left_out))
 
     def plan(self, request: ApplyChangeRequest) -> Plan:
         """Return the plan that the request points to; raises as `stored_plan` does."""

@@ -14,6 +14,7 @@ from taskgov.contracts.steps import ApplyChangeRequest, ApplyChangesResult
 from taskgov.errors import GovernanceError
 from taskgov.services.apply_change import ApplyChange
 from taskgov.services.claim_cluster import ClaimCluster
+from taskgov.services.failures import left_out
 from taskgov.services.plan_path import first_writes
 from taskgov.services.wording import cut
 
@@ -33,7 +34,7 @@ class ApplyChanges:
         """
         plan = self.apply_change.plan(request)
         self.claim(plan.cluster_arn)
-        refused_before = self.apply_change.state.refusals(plan.cluster_arn)
+        refused_before = self.apply_change.state.refusals(plan.cluster_arn, left_out)
         counted = first_writes(plan.changes)
         done = written = 0
         refused: list[str] = []

@@ -85,14 +85,14 @@ class AuditCluster:
             return []
         untold = []
         for topic, findings in by_topic(report, snapshot.policy.audit.notices, self.team_topics.begin_with).items():
-            fresh = [each for each in findings if self._claim(snapshot, f"{run_id} {topic} {each.identity}")]
-            if not fresh:
-                continue
-            notice = team_notice(report, fresh, _place(page))
             try:
-                self.team_topics.send(topic, notice.subject, notice.text)
-            except GovernanceError as error:
-                untold.append(f"{topic}, of {_names(fresh)}: {error}")
+                fresh = [each for each in findings if self._claim(snapshot, f"{run_id} {topic} {each.identity}")]
+                if fresh:
+                    notice = team_notice(report, fresh, _place(page))
+                    self.team_topics.send(topic, notice.subject, notice.text)
+            except Exception as error:  # noqa: BLE001 - whatever one topic does, the others are told; it is named
+                said = str(error) if isinstance(error, GovernanceError) else type(error).__name__
+                untold.append(f"{topic}, of {_names(findings)}: {said}")
         return untold
 
     def _tell_cluster(self, snapshot: Snapshot, report: Report, page: Pointer, untold: list[str], run_id: str) -> None:

@@ -10,6 +10,7 @@ from taskgov.contracts.steps import Cause
 from taskgov.errors import GovernanceError
 from taskgov.hyperpod.equality import is_same_config
 from taskgov.ports import Clock, Execution, HyperPodApi, Lock, RunRecord, StateStore, Workflow
+from taskgov.services.failures import left_out
 from taskgov.snapshot.model import AppliedQuota
 
 MOST_NAMED = 20
@@ -63,14 +64,17 @@ class EndedOwner:
         return self.state.end_lease(cluster_arn, lock)
 
     def _close(self, cluster_arn: str, lock: Lock, execution: Execution, cause: Cause) -> None:
-        """Keep what the run wrote since its last record; one that has its record and wrote nothing more keeps it."""
+        """Keep what the run wrote since its last record; one that has its record and wrote nothing more keeps it.
+
+        Items that cannot be read are left out: one of them must not keep the lock from being freed.
+        """
         run_id = f"{execution.name}-{lock.fencing_token}-stopped"
-        last_run, last_end = self.state.last_run(cluster_arn) or ("", execution.started_at)
+        last_run, last_end = self.state.last_run(cluster_arn, left_out) or ("", execution.started_at)
         since = max(last_end, execution.started_at)
-        quotas = self.state.applied_quotas(cluster_arn)
+        quotas = self.state.applied_quotas(cluster_arn, left_out)
         written = [record for record in quotas if record.at >= since]
         made, unknown = self._announced([record for record in quotas if record.announced is not None])
-        policy = self.state.applied_policy(cluster_arn)
+        policy = self.state.applied_policy(cluster_arn, left_out)
         with_policy = policy is not None and policy.at >= since
         own_record = last_run.startswith(execution.name)
         if last_run == run_id or (own_record and execution.status in {"FAILED", "SUCCEEDED"} and not written):

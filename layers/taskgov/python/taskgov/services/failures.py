@@ -1,6 +1,8 @@
-"""One of many fails, and the others go on: where a loop over clusters leaves the error of one."""
+"""One of many fails, and the others go on: where a loop over clusters or items leaves the error of one."""
 
 from typing import Protocol
+
+from taskgov.snapshot.unreadable import UnreadableItem
 
 
 class Failures(Protocol):
@@ -17,3 +19,7 @@ class Raised:
     def report(self, cluster_name: str, doing: str, error: Exception) -> None:  # noqa: ARG002 - the port's signature
         """Raise the error."""
         raise error
+
+
+def left_out(item: UnreadableItem) -> None:
+    """Go on without an item of the table that cannot be read: each look reads it too, and reports it as a finding."""

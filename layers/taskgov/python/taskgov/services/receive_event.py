@@ -67,15 +67,22 @@ class ReceiveEvent:
     def _ended(self, hint: Hint, execution_arn: str) -> Hinted | Ignored:
         """Clear up after an execution that ended: a run follows where it held the lock or had asked for an approval.
 
-        Its cluster is in its input; without one, every cluster is looked at. Raises ThrottledError, UpstreamError.
+        Its cluster is in its input; without one, every cluster is looked at, and one that cannot be looked at does not
+        hide the one that is meant. Raises ThrottledError, UpstreamError.
         """
         execution = self.workflow.execution(execution_arn)
         if execution is None or not execution.is_over:
             return Ignored(f"{execution_arn} is no execution of a run, or runs again")
         named = hint.subject.cluster_arn
+        failed: list[Exception] = []
         for cluster_arn in (named,) if named else self.hyperpod.clusters():
-            if self._owners.of_execution(cluster_arn, execution, hint.cause):
-                return Hinted(hint, (cluster_arn,))
+            try:
+                if self._owners.of_execution(cluster_arn, execution, hint.cause):
+                    return Hinted(hint, (cluster_arn,))
+            except Exception as error:  # noqa: BLE001 - raised below, when no other cluster is the one
+                failed.append(error)
+        if failed:
+            raise failed[0]
         return Ignored(f"{execution_arn} ended {execution.status}, and held no lock")
 
     @property

@@ -30,6 +30,7 @@ from taskgov.hyperpod.model import (
     SchedulerConfig,
 )
 from taskgov.ports import Clock, DocumentStore, HyperPodApi, StateStore
+from taskgov.services.failures import left_out
 from taskgov.services.fresh_quotas import fresh_quotas
 from taskgov.services.plan_path import Direction, QuotaPath, paths
 from taskgov.services.renew_lock import renew_lock
@@ -98,7 +99,7 @@ class VerifyPlan:
     def _world(self, plan: Plan) -> "_World":
         """Read what stands now, in a few calls whatever the number of changes."""
         changes_policy = any(change.kind in POLICY_KINDS for change in plan.changes)
-        records = self.state.applied_quotas(plan.cluster_arn)
+        records = self.state.applied_quotas(plan.cluster_arn, left_out)
         fresh = fresh_quotas(self.hyperpod, self.hyperpod.quotas(plan.cluster_arn), records, self.clock.now())
         return _World(
             plan_id=plan.plan_id,
@@ -106,7 +107,7 @@ class VerifyPlan:
             unasked=fresh.unasked,
             policy=self.hyperpod.scheduler_config(plan.cluster_arn) if changes_policy else None,
             records={record.compute_quota_id: record for record in records},
-            applied_policy=self.state.applied_policy(plan.cluster_arn) if changes_policy else None,
+            applied_policy=self.state.applied_policy(plan.cluster_arn, left_out) if changes_policy else None,
         )
 
     def _gone_over(self, plan: Plan, request: VerifyPlanRequest, direction: Direction) -> tuple[QuotaPath, ...]:
@@ -119,7 +120,7 @@ class VerifyPlan:
             return found
         refused = {
             one.subject
-            for one in self.state.refusals(plan.cluster_arn)
+            for one in self.state.refusals(plan.cluster_arn, left_out)
             if one.plan_id == plan.plan_id and one.error is not RefusalError.FAILED_TO_SETTLE
         }
         return tuple(path for path in found if path.subject not in refused)
