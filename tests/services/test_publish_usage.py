@@ -9,7 +9,7 @@ import pytest
 
 from taskgov.allocation.codec import plan_to_json
 from taskgov.allocation.plan import Outcome, Plan
-from taskgov.contracts.steps import Cause, Pointer, PublishUsageRequest
+from taskgov.contracts.steps import Cause, Pointer, PublishUsageRequest, ReadSnapshotRequest
 from taskgov.errors import InvalidRequestError, NotFoundError, ThrottledError, UpstreamError
 from taskgov.findings import Finding, Severity
 from taskgov.ports import ClusterAccess, Measurement
@@ -357,3 +357,11 @@ def test_a_plan_that_is_not_there_any_more_is_an_error() -> None:
     gone = Pointer(bucket="bucket", key="plans/gone.json", sha256="0" * 64)
     with pytest.raises(NotFoundError):
         world.publish(the_end(world, "applied").model_copy(update={"plan": gone}))
+
+
+@pytest.mark.parametrize("field", ["applied", "fencingToken"])
+@pytest.mark.parametrize("number", [10**400, -1])
+def test_a_number_that_no_run_has_is_refused_by_name(field: str, number: int) -> None:
+    kind = PublishUsageRequest if field == "applied" else ReadSnapshotRequest
+    with pytest.raises(InvalidRequestError, match=field):
+        kind.parse({"clusterArn": CLUSTER_ARN, "runId": "r", "lockOwner": "r", "cause": CAUSE.to_json(), field: number})

@@ -4,7 +4,7 @@ The table of functions in `docs/architecture.md` shows who takes and gives what.
 """
 
 from datetime import datetime
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
@@ -15,6 +15,8 @@ from taskgov.policy.violations import Violation
 
 ClusterArn = Annotated[str, AfterValidator(cluster_arn)]
 """The key of a cluster: its lock, its items and its plans are found by it."""
+MOST: Final = 10**15
+"""No count or token is greater: it is written to the table and as a metric, which take no number of any length."""
 
 
 class StepModel(BaseModel):
@@ -78,7 +80,7 @@ class LockedRequest(StepModel):
     """
 
     lock_owner: str | None = None
-    fencing_token: int | None = None
+    fencing_token: int | None = Field(default=None, ge=0, le=MOST)
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
@@ -130,7 +132,7 @@ class ApplyChangeRequest(StepModel):
     count: int = Field(default=1, ge=1, le=100)
     """At most so many changes in one call, of one wave, from `index` on."""
     lock_owner: str
-    fencing_token: int
+    fencing_token: int = Field(ge=0, le=MOST)
 
 
 class ApplyChangeResult(StepModel):
@@ -190,7 +192,7 @@ class PublishUsageRequest(StepModel):
     snapshot: Pointer | None = None
     begun: tuple[Pointer, ...] = ()
     """The plans that the run began to write, one for each of its rounds that did."""
-    applied: int = 0
+    applied: int = Field(default=0, ge=0, le=MOST)
     """Writes that the state machine knows of; what the records say goes before it."""
     cause: Cause | None = None
     started_at: datetime | None = None
