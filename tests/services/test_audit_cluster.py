@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 from taskgov.audit.notices import TOLD
 from taskgov.audit.report import Report, report_from_json
 from taskgov.contracts.steps import AuditClusterRequest, AuditClusterResult
-from taskgov.errors import InvalidRequestError, NotFoundError, ThrottledError, UpstreamError
+from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError, ThrottledError, UpstreamError
 from taskgov.services.audit_cluster import AuditCluster
 from tests.support.clusters import G5, GPU, GovernedCluster
 from tests.support.memory import (
@@ -318,10 +318,17 @@ def test_a_topic_outside_the_prefix_is_a_finding_and_gets_no_message() -> None:
     assert elsewhere not in {topic for topic, _, _ in world.topics.sent}
 
 
-def test_the_clusters_notice_that_failed_is_sent_by_the_next_try_and_the_teams_are_not_told_again() -> None:
+@pytest.mark.parametrize(
+    "error",
+    [UpstreamError("SNS is down"), NotFoundError("SNS: Topic does not exist"), ValueError("SNS: odd ARN")],
+    ids=str,
+)
+def test_the_clusters_notice_that_failed_is_sent_by_the_next_try_and_the_teams_are_not_told_again(
+    error: Exception,
+) -> None:
     world = governed(a_calm_world(), **told_teams())
-    world.notices.fails = UpstreamError("SNS is down")
-    with pytest.raises(UpstreamError):
+    world.notices.fails = error
+    with pytest.raises(UpstreamError if isinstance(error, GovernanceError) else type(error), match="SNS"):
         world.audit()
     told = len(world.topics.sent)
     world.notices.fails = None

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from taskgov.errors import ThrottledError, UpstreamError
-from taskgov.services.look_ages import ALL_CLUSTERS, LookAges
+from taskgov.services.look_ages import LookAges
+from taskgov.services.metric_catalogue import ALL_CLUSTERS
 from taskgov.services.take_snapshot import cluster_facts
 from taskgov.snapshot.model import ClusterFacts
 from tests.support.memory import (

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from taskgov.contracts.steps import AuditClusterRequest
+from taskgov.services.metric_catalogue import ALL_CLUSTERS, AUDITS_MISSED
 from tests.statemachines.interpreter import SUBSTITUTIONS, Ended, Execution, TaskFailedError, definition
 
 ARN = "arn:aws:sagemaker:us-east-1:111122223333:cluster/"
@@ -23,7 +24,20 @@ def audit(
     documents: tuple[Page, ...] = ({},),
 ) -> tuple[Ended, list[str]]:
     """Run the audit; return how it ended and the names of the clusters that were audited."""
+    ended, audited, _ = counted_audit(pages, function, documents)
+    return ended, audited
+
+
+def counted_audit(
+    pages: list[Page],
+    function: Callable[[str], Any],
+    documents: tuple[Page, ...] = ({},),
+    *,
+    count: Callable[[], Any] = dict,
+) -> tuple[Ended, list[str], list[dict[str, Any]]]:
+    """Run the audit; return what was put as metrics too."""
     audited: list[str] = []
+    metrics: list[dict[str, Any]] = []
     tokens: list[str | None] = [None, *(each["NextToken"] for each in pages[:-1])]
 
     def answer(_: str, resource: str, arguments: Any) -> Any:
@@ -33,13 +47,16 @@ def audit(
         if resource.endswith("aws-sdk:s3:listObjectsV2"):
             assert (arguments["Bucket"], arguments["Prefix"]) == (SUBSTITUTIONS["GovernanceBucket"], "policies/")
             return documents[int(arguments.get("ContinuationToken", "0"))]
+        if resource.endswith("aws-sdk:cloudwatch:putMetricData"):
+            metrics.append(arguments)
+            return count()
         request = AuditClusterRequest.parse(arguments["Payload"])
         name = request.cluster_arn.removeprefix(ARN)
         result = function(name)
         audited.append(name)
         return {"Payload": result}
 
-    return Execution(answer).run(definition("audit"), {}), audited
+    return Execution(answer).run(definition("audit"), {}), audited, metrics
 
 
 def failing(names: str, error: str) -> Callable[[str], Any]:
@@ -64,23 +81,58 @@ def failing(names: str, error: str) -> Callable[[str], Any]:
 def test_every_cluster_of_every_page_is_audited_once(pages: list[Page], clusters: list[str]) -> None:
     ended, audited = audit(pages)
     assert audited == clusters
-    assert ended.output == {"audited": len(clusters), "findings": 2 * len(clusters), "muted": 3 * len(clusters)}
+    assert ended.output == {
+        "audited": len(clusters),
+        "missed": [],
+        "findings": 2 * len(clusters),
+        "muted": 3 * len(clusters),
+    }
 
 
 @pytest.mark.parametrize(
     "error", ["ThrottledError", "UpstreamError", "InvalidRequestError", "KeyError", "States.Timeout"]
 )
-def test_a_cluster_that_cannot_be_audited_does_not_keep_the_others_from_it(error: str) -> None:
-    ended, audited = audit([page("a", "b", "c")], failing("b", error))
+def test_a_cluster_that_cannot_be_audited_turns_nothing_red_but_its_own_metric(error: str) -> None:
+    ended, audited, metrics = counted_audit([page("a", "b", "c")], failing("b", error))
+    assert audited == ["a", "c"]
+    assert ended.error is None
+    assert ended.output == {"audited": 2, "missed": ["b"], "findings": 2, "muted": 0}
+    (put,) = metrics
+    assert put["Namespace"] == "TaskGovernance"
+    assert put["MetricData"] == [
+        {
+            "MetricName": AUDITS_MISSED.name,
+            "Unit": AUDITS_MISSED.unit,
+            "Value": 1,
+            "Dimensions": [{"Name": "Cluster", "Value": cluster}],
+        }
+        for cluster in ("b", ALL_CLUSTERS)
+    ]
+
+
+def test_of_several_clusters_that_cannot_be_audited_each_is_counted() -> None:
+    ended, audited, metrics = counted_audit(
+        [page("a", "b")], failing("ab plain", "UpstreamError"), (documents_page("policies/plain.yaml"),)
+    )
+    assert audited == []
+    assert ended.output == {"audited": 0, "missed": ["a", "b", "plain"], "findings": 0, "muted": 0}
+    assert [put["MetricData"][0]["Dimensions"][0]["Value"] for put in metrics] == ["a", "b", "plain"]
+
+
+def test_a_missed_audit_that_cannot_be_counted_fails_the_execution_after_the_others() -> None:
+    def refuse() -> Any:
+        raise TaskFailedError("CloudWatch.CloudWatchException", "access denied")
+
+    ended, audited, _ = counted_audit([page("a", "b", "c")], failing("b", "UpstreamError"), count=refuse)
     assert audited == ["a", "c"]
     assert ended.error == "AuditIncomplete"
-    assert ended.cause == "1 of 3 clusters were not audited; the others were"
+    assert ended.cause == "1 of 3 clusters were not audited, and that could not be counted as a metric of: b"
 
 
 def test_a_cluster_that_was_deleted_meanwhile_is_no_failure() -> None:
     ended, audited = audit([page("a", "b")], failing("b", "NotFoundError"))
     assert audited == ["a"]
-    assert ended.output == {"audited": 2, "findings": 1, "muted": 0}
+    assert ended.output == {"audited": 2, "missed": [], "findings": 1, "muted": 0}
 
 
 def test_clusters_that_cannot_be_listed_fail_the_audit() -> None:
@@ -104,10 +156,10 @@ def test_an_eks_cluster_is_audited_by_the_name_of_its_document_and_no_hyperpod_c
     )
     ended, audited = audit(pages, documents=found)
     assert audited == ["a", "b", "plain", "other"]
-    assert ended.output == {"audited": 4, "findings": 8, "muted": 12}
+    assert ended.output == {"audited": 4, "missed": [], "findings": 8, "muted": 12}
 
 
 def test_a_document_of_a_cluster_that_is_gone_is_no_failure() -> None:
     ended, audited = audit([page("a")], failing("gone", "NotFoundError"), (documents_page("policies/gone.yaml"),))
     assert audited == ["a"]
-    assert ended.output == {"audited": 2, "findings": 1, "muted": 0}
+    assert ended.output == {"audited": 2, "missed": [], "findings": 1, "muted": 0}

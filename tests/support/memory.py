@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Any
 
 from taskgov.contracts.steps import Cause, Pointer
-from taskgov.errors import ConflictError, GovernanceError, LockLostError, NotFoundError, UpstreamError
+from taskgov.errors import ConflictError, LockLostError, NotFoundError, UpstreamError
 from taskgov.hyperpod.model import (
     ClusterSchedulerConfig,
     ComputeQuota,
@@ -483,7 +483,7 @@ class RecordingNotices:
 
     sent: list[tuple[str, str]] = field(default_factory=list)
 
-    fails: GovernanceError | None = None
+    fails: Exception | None = None
 
     def send(self, subject: str, text: str) -> None:
         if self.fails is not None:

@@ -70,6 +70,22 @@ def test_silence_is_an_alarm_only_where_something_must_be_heard() -> None:
     assert breaching == {"ClusterStaleAlarm", "PublishingStaleAlarm"}
 
 
+@alarms
+def test_an_alarm_over_all_clusters_watches_a_metric_that_is_published_for_all(name: str) -> None:
+    if ALARMS[name].get("Namespace") != "TaskGovernance":
+        return
+    catalogue = {each.name: each for each in metric_catalogue.METRICS}
+    assert ALARMS[name]["Dimensions"] == [{"Name": "Cluster", "Value": metric_catalogue.ALL_CLUSTERS}]
+    assert f"`{metric_catalogue.ALL_CLUSTERS}`" in catalogue[ALARMS[name]["MetricName"]].meaning
+
+
+def test_a_look_that_fails_once_rings_nothing_and_a_missed_audit_rings_at_once() -> None:
+    periods = {name: (each["Period"], each["EvaluationPeriods"]) for name, each in ALARMS.items() if "Period" in each}
+    assert periods["ClusterUnreadableAlarm"] == (900, 2)
+    assert periods["ClusterStaleAlarm"] == (900, 1)
+    assert periods["AuditMissedAlarm"] == (300, 1)
+
+
 @schedules
 def test_a_schedule_has_a_role_retries_and_a_dead_letter_queue(name: str) -> None:
     target = SCHEDULES[name]["Target"]

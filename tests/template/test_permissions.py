@@ -32,6 +32,7 @@ WILDCARDS = {
     "logs:DescribeResourcePolicies": "resource policies are the account's",
     "logs:DescribeLogGroups": "what Step Functions asks before it logs",
     "states:SendTaskSuccess": "a task token is the only thing that names the run, and is no resource",
+    "cloudwatch:PutMetricData": "CloudWatch names no resource; the namespace is a condition",
     "cloudwatch:DescribeAlarms": "CodeDeploy asks for all alarms of a deployment in one call",
 }
 """Actions that may have any resource, and why."""

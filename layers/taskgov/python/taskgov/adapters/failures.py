@@ -6,7 +6,7 @@ from typing import Protocol
 from taskgov.errors import GovernanceError
 from taskgov.ports import Meter
 from taskgov.printable import printable
-from taskgov.services.metric_catalogue import CLUSTER_UNREADABLE
+from taskgov.services.metric_catalogue import ALL_CLUSTERS, CLUSTER_UNREADABLE
 
 REASON_LIMIT = 500
 
@@ -29,7 +29,8 @@ class ReportedFailures:
     def report(self, cluster_name: str, doing: str, error: Exception) -> None:
         """Log the error's class and where it was raised; what it says only if it is one of ours, without content."""
         self._logger.error("cluster unreadable", extra={"cluster": cluster_name, "doing": doing, **fields_of(error)})
-        self._meter.record(cluster_name, [CLUSTER_UNREADABLE.of(1)])
+        for cluster in dict.fromkeys((cluster_name, ALL_CLUSTERS)):
+            self._meter.record(cluster, [CLUSTER_UNREADABLE.of(1)])
 
 
 def fields_of(error: Exception) -> dict[str, str]:

@@ -13,7 +13,7 @@ from taskgov.audit.report_build import audit_report, count_findings, history_aft
 from taskgov.audit.report_html import report_html, worst_severity
 from taskgov.audit.trend import Earlier, history_from_json, history_to_json
 from taskgov.contracts.steps import AuditClusterRequest, AuditClusterResult, Pointer, ReportPointers
-from taskgov.errors import GovernanceError, InvalidRequestError
+from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError, UpstreamError
 from taskgov.ports import DocumentStore, Meter, Notices, StateStore, TeamTopics
 from taskgov.services import metric_catalogue as metric
 from taskgov.services.take_snapshot import TakeSnapshot
@@ -72,7 +72,11 @@ class AuditCluster:
     def _measure(self, name: str, report: Report, untold: int) -> None:
         counts = count_findings(report.findings)
         values = [metric.FINDINGS.of(count, severity) for severity, count in counts.items()]
-        values += [metric.FINDINGS_MUTED.of(len(report.muted)), metric.NOTICES_FAILED.of(untold)]
+        values += [
+            metric.FINDINGS_MUTED.of(len(report.muted)),
+            metric.NOTICES_FAILED.of(untold),
+            metric.AUDITS_MISSED.of(0),
+        ]
         self.meter.record(name, values)
 
     def _tell_teams(self, snapshot: Snapshot, report: Report, page: Pointer, run_id: str) -> list[str]:
@@ -102,8 +106,10 @@ class AuditCluster:
             return
         try:
             self.notices.send(notice.subject, notice.text)
-        except GovernanceError:
+        except Exception as error:
             self.state.forget_once(snapshot.cluster.arn, _identity(claim))
+            if isinstance(error, NotFoundError):  # of an audit, it says that the cluster is gone
+                raise UpstreamError(str(error)) from error
             raise
 
     def _claim(self, snapshot: Snapshot, what: str) -> bool:

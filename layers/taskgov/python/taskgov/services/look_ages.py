@@ -7,15 +7,12 @@ first time that it is seen here, so that a new cluster has as long for its first
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
 
 from taskgov.ports import Clock, DocumentStore, Meter, StateStore
 from taskgov.services import metric_catalogue as metric
 from taskgov.services.failures import Failures
+from taskgov.services.metric_catalogue import ALL_CLUSTERS
 from taskgov.snapshot.model import ClusterFacts
-
-ALL_CLUSTERS: Final = "all clusters"
-"""The `Cluster` of the values over all clusters, which alarms watch; no cluster has a name with a space."""
 
 
 @dataclass(frozen=True, slots=True)

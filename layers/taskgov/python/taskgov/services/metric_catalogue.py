@@ -23,6 +23,10 @@ WHOLE_CLUSTER: Final = ()
 Property = str | int | float | bool
 
 
+ALL_CLUSTERS: Final = "all clusters"
+"""The `Cluster` of the values over all clusters, which alarms watch; no cluster has a name with a space."""
+
+
 @dataclass(frozen=True, slots=True)
 class Metric:
     """One metric as it is documented, and as its values are checked."""
@@ -227,12 +231,21 @@ NOTICES_FAILED: Final = Metric(
     "Topics of teams that an audit could not tell their findings; the cluster's notice names them.",
     "audit",
 )
+AUDITS_MISSED: Final = Metric(
+    "AuditsMissed",
+    COUNT,
+    WHOLE_CLUSTER,
+    "1 when the audit of the cluster failed, whatever the reason; the others are audited all the same. 0 is published "
+    "too. With `all clusters` as the cluster: 1 for each.",
+    "audit",
+)
 CLUSTER_UNREADABLE: Final = Metric(
     "ClusterUnreadable",
     COUNT,
     WHOLE_CLUSTER,
     "1 when the cluster, or its policy document, could not be looked at; the log has the error and where it was "
-    "raised. The other clusters are looked at all the same. 0 is published too, so that an alarm can end.",
+    "raised. The other clusters are looked at all the same. 0 is published too. With `all clusters` as the cluster: 1 "
+    "for each failure.",
     "each minute's look at usage, the hourly resync, the end of a run",
 )
 
@@ -266,6 +279,7 @@ METRICS: Final = (
     FINDINGS,
     FINDINGS_MUTED,
     NOTICES_FAILED,
+    AUDITS_MISSED,
     CLUSTER_UNREADABLE,
 )
 """Every metric of the use cases, in the order of the documentation."""
@@ -288,7 +302,7 @@ def metric_count(*, teams: int, types: int, quotas: int) -> int:
     team, reason and preempting team in the hours in which it occurs.
 
     >>> metric_count(teams=10, types=2, quotas=20)
-    232
+    233
     """
     severities = 4
     numbers = {PER_QUOTA: quotas, PER_CAPACITY: types, PER_TEAM: teams, PER_SEVERITY: severities, WHOLE_CLUSTER: 1}
