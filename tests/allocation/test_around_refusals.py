@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from taskgov.allocation.refusals import refused_write
 from taskgov.allocation.sources import Cause
 from taskgov.findings import Finding, Severity
 from taskgov.hyperpod.instance_types import InstanceTypeTable
-from taskgov.hyperpod.model import ComputeQuotaConfig
+from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaResource
 from taskgov.policy.document import CapacityRules
 from taskgov.snapshot.model import RefusalError, Snapshot
 from tests.allocation.refusal_world import later, plan_of, played, settled, written
@@ -323,3 +324,52 @@ def test_a_type_without_nodes_has_no_room_unless_quotas_may_exceed_the_capacity(
 ) -> None:
     alpha, beta = of_counts("alpha", wanted=6, stands=4), of_counts("beta", wanted=2, stands=0)
     assert around([alpha], beta, of=0, overcommit=overcommit) == changed
+
+
+MIG = {"unit": "acceleratorPartition", "acceleratorPartitionType": "mig-1g.10gb", "count": 1}
+
+
+@pytest.mark.parametrize(
+    ("moved", "want"),
+    [
+        pytest.param({"unit": "vcpu", "count": 96}, ["promise", "lease"], id="all vCPUs of a row of accelerators"),
+        pytest.param(MIG, ["lease", "refused-to-another"], id="a row that is not there"),
+    ],
+)
+def test_a_lease_that_a_refusal_holds_up_is_among_the_sources(moved: dict[str, Any], want: list[str]) -> None:
+    to, donor = ("ant", "bee") if moved is MIG else ("bee", "ant")
+    lease = {"from": donor, "to": to, "instanceType": P5, "reason": "deadline", **moved}
+    lease |= {"start": NOW - minutes(5), "end": NOW + minutes(600)}
+    slices = [row(P5, AcceleratorPartition={"Type": "mig-1g.10gb", "Count": 7})] if moved is MIG else []
+    rows = {"ant": [row(P5, Accelerators=4)], "bee": [row(P5, Accelerators=3), *slices]}
+    policy = document(*(fixed(team, *mine) for team, mine in rows.items()), leases=[lease])
+    now = snapshot(policy, nodes(1, P5), [*(quota(team, *mine) for team, mine in rows.items()), quota(POOL)])
+    plan = plan_of(now)
+    (change,) = [each for each in plan.changes if each.team == donor]
+    refusal = refused_write(plan, change, error=RefusalError.ACCESS_DENIED, because="no", at=now.taken_at)
+    trails = row_sources(replace(now, refusals=(refusal,)))["ant"]
+    assert [source.cause.value for source in trails[P5, "mig-1g.10gb" if moved is MIG else ""].sources] == want
+
+
+def test_what_rounding_frees_of_a_row_that_keeps_more_goes_to_who_lacks_it() -> None:
+    """ant keeps 15 GPUs: its 276.468 vCPU are written out, as 276. What that frees lets dog have one more."""
+    policy = document(
+        fixed("ant", row(P5, Accelerators=3, MemoryInGiB=2949.0)),
+        fixed("dog", row(P5, Accelerators=1, MemoryInGiB=3157.0)),
+    )
+    stands = [quota("ant", row(P5, Count=2)), quota("dog"), quota(POOL, row(P5, Count=1))]
+    now = snapshot(policy, nodes(3, P5), stands)
+    plan = plan_of(now)
+    (pool,) = [each for each in plan.changes if each.team == POOL]
+    refusal = refused_write(plan, pool, error=RefusalError.ACCESS_DENIED, because="no", at=now.taken_at)
+    now = replace(now, refusals=(refusal,))
+    after = all_written(now, plan_of(now))
+    (row_of_dog,) = rows_of(after, "dog")
+    (row_of_ant,) = rows_of(after, "ant")
+    assert (row_of_ant.accelerators, row_of_ant.vcpu, row_of_dog.vcpu) == (15, 276, 108)
+    assert plan_of(after).changes == ()
+
+
+def rows_of(now: Snapshot, team: str) -> tuple[ComputeQuotaResource, ...]:
+    (found,) = [each for each in now.quotas if each.compute_quota_target.team_name == team]
+    return found.compute_quota_config.compute_quota_resources

@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from taskgov.allocation.capacity import count_capacity
+from taskgov.allocation.parts import row_key
 from taskgov.allocation.plan import Plan
 from taskgov.allocation.planner import plan_quotas, row_sources
 from taskgov.allocation.sources import Cause, amounts_in
 from taskgov.allocation.transfer import without_leases
 from taskgov.allocation.wording import said
 from taskgov.hyperpod.instance_types import InstanceTypeTable
-from taskgov.hyperpod.model import ComputeQuotaConfig
+from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaResource
 from taskgov.policy.document import CapacityRules
 from taskgov.snapshot.model import AppliedQuota, Snapshot
 from tests.allocation.world import C5, G5, NOW, P5, applied, document, fixed, nodes, quota, row, share, snapshot
@@ -131,7 +132,9 @@ def test_the_sources_of_what_a_lease_moved_add_up(each: Snapshot) -> None:
     after = {change.team: change.after for change in planned(each)[0].changes}
     for team, trails in row_sources(each).items():
         rows = getattr(after[team], "compute_quota_resources", ()) if team in after else ()
-        for one, trail in zip(rows, trails.values(), strict=True):
+        assert all(row_key(one) in trails for one in rows)
+        for key, trail in trails.items():
+            one = next((each for each in rows if row_key(each) == key), ComputeQuotaResource(instance_type=key[0]))
             assert {u: n for u, n in trail.amounts.items() if n} == {u: n for u, n in amounts_in(one).items() if n}
             assert any(source.cause.value == "lease" for source in trail.sources) == (team in sides)
 
@@ -329,6 +332,13 @@ def test_nodes_that_offer_nothing_yet_are_no_pool_to_lease_from() -> None:
     policy = document(share("a", 10, P5), leases=[lease("a", "shared-pool", 1)], capacity={"basis": "allocatable"})
     [refused] = [each for each in planned(snapshot(policy, nodes(3, P5)))[0].findings if each.code == "lease-refused"]
     assert refused.because.endswith("the shared pool has no 1 of ml.p5.48xlarge left; it can give none.")
+
+
+def test_a_row_of_which_all_is_lent_tells_of_the_lease_and_is_not_written() -> None:
+    each = world(lease("shared-pool", "b", 2, **SLICES), a={"Accelerators": 2}, b=slices(2))
+    assert "b" not in planned(each)[1]
+    sources = row_sources(each)["b"][P5, MIG].sources
+    assert [(source.cause.value, int(source.amounts[MIG])) for source in sources] == [("promise", 2), ("lease", -2)]
 
 
 def test_what_was_lent_before_parts_are_borrowed_is_told() -> None:

@@ -79,7 +79,9 @@ def _readings(facts: Facts, path: QuotaPath, record: AppliedQuota | None) -> Ite
     after = net_of(lent_now(facts.snapshot, facts.plan), path.team)
     befores: list[Leased] = [{}]
     if record is not None:
-        befores = [net_at(leases, path.team, record.at), {}] if record.leased is None else [record.leased]
+        past = record.history[-1] if record.history and _is_judged_from_past(facts, record) else None
+        recorded = record.leased if past is None else past.leased
+        befores = [net_at(leases, path.team, record.at), {}] if recorded is None else [recorded]
     halves = any(numbers.running != numbers.vcpu for numbers in facts.book.values())
     moved = bool(after) or any(befores)
     pairs = [(before, after) for before in befores] + ([({}, {})] if moved else [])
@@ -101,6 +103,11 @@ def _vector(facts: Facts, config: ComputeQuotaConfig | None, reading: Reading, l
             for resource in moved.keys() if count < 0 else held & moved.keys():
                 vector[name, resource] = vector.get((name, resource), 0) - sign * moved[resource]
     return vector
+
+
+def _is_judged_from_past(facts: Facts, record: AppliedQuota) -> bool:
+    """Say whether what a quota held before its last write is what limits judge from."""
+    return record.began_from is None and _is_broken_off(facts, record)
 
 
 def _is_broken_off(facts: Facts, record: AppliedQuota) -> bool:

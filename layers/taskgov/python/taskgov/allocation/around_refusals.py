@@ -173,6 +173,9 @@ class _Type:
         kept = {key: min(amount, self._free.get(key, 0)) for key, amount in lacking.items()}
         for place in (STANDS, EARLIER):
             kept = self._raise(teams, place, kept)
+        # A row that keeps more than is wanted is written out, and its numbers are rounded down: that is free again.
+        for slots in (teams, pools):
+            self._raise(slots, WANTED, self._free)
         for slot in pools:
             self._hold_the_rest(slot, kept)
         return {slot.quota.team: slot.rows() for slot in self._slots}

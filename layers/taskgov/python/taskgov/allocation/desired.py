@@ -54,7 +54,7 @@ class Desired:
     demand: Mapping[str, int] = field(default_factory=dict)
     """Whole instances by type that demand leaves of the promise."""
     tells: Mapping[RowKey, Tell] = field(default_factory=dict)
-    """Where each row of the quota comes from."""
+    """Where each row of the quota comes from, and why rows of nothing that are not written are nothing."""
     lost: tuple[str, ...] = ()
     """Instance types that find no row in the quota."""
     wanted: str = ""
@@ -121,7 +121,7 @@ class Wishes:
             within_budget=sharing.within_budget,
             leased=leased_net(promise.team, self._given_leases),
             demand=self._demand.get(promise.team, {}),
-            tells={row_key(row): holdings[row_key(row)].tell for row in rows},
+            tells={key: each.tell for key, each in holdings.items() if key not in lost},
             lost=tuple(sorted({row.instance_type for row in kept if row_key(row) in lost and _is_something(row)})),
         )
 
@@ -131,7 +131,7 @@ class Wishes:
         wished = self._wished(desired)
         if cause is Cause.REFUSED_TO_ANOTHER:
             wished = {key: replace(each, reason=Reason.REFUSAL) for key, each in wished.items()}
-        ended = self._ending_at(desired, rows, wished, cause, because)
+        ended = self._ending_at(desired, _nothing(wished) | rows, wished, cause, because)
         wanted = desired.wanted or wanted_digest(desired.config, desired.target)
         notes = "; ".join(each for each in (desired.note, note) if each)
         return replace(ended, config=config, note=notes, wanted=wanted)
@@ -142,8 +142,7 @@ class Wishes:
         wished = {
             key: replace(each, because=f"{each.because}, {because}") for key, each in self._wished(desired).items()
         }
-        nothing = {key: ComputeQuotaResource(instance_type=key[0]) for key in wished}
-        return self._ending_at(desired, nothing | stands, wished, cause, because)
+        return self._ending_at(desired, _nothing(wished) | stands, wished, cause, because)
 
     def _wished(self, desired: Desired) -> Mapping[RowKey, Holding]:
         return self._holdings.get(desired.promise.team, {})
@@ -264,6 +263,11 @@ class Wishes:
     def _gpus(self, row: ComputeQuotaResource) -> float:
         capacity = self._capacities.get(row.instance_type)
         return accelerators_of(need(row, capacity.resources) or {}) if capacity else 0
+
+
+def _nothing(wished: Iterable[RowKey]) -> dict[RowKey, ComputeQuotaResource]:
+    """Return a row of nothing for each that is wished: what becomes of one that finds no row in the quota."""
+    return {key: ComputeQuotaResource(instance_type=key[0]) for key in wished}
 
 
 def _is_needless(row: ComputeQuotaResource, today: Mapping[RowKey, ComputeQuotaResource]) -> bool:

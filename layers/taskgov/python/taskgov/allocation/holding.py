@@ -31,8 +31,8 @@ class Holding:
 
     def _told(self, row: ComputeQuotaResource, cause: Cause, because: str, capacity: TypeCapacity) -> Trail:
         trail, before, after = self.tell(), amounts_in(self.row), amounts_in(row)
-        if before and after and before.keys() != after.keys():
-            # The units change: what was said before is said again in parts. A row of nothing has no units.
+        if before and after and not after.keys() <= before.keys():
+            # Units are added: what was said before is said again in parts. A row of nothing has no units.
             trail = _in_parts(trail, self.row, capacity)
         return trail.to(row, cause, because)
 

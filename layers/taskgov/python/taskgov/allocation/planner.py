@@ -14,6 +14,7 @@ from taskgov.allocation.budgets import borrowing_resumes_at
 from taskgov.allocation.capacity import TypeCapacity, count_capacity
 from taskgov.allocation.codec import changes_sha256, plan_id_of
 from taskgov.allocation.deciding import as_written, decide, to_write
+from taskgov.allocation.desired import Desired
 from taskgov.allocation.doubts import OTHER_STACK, as_onlooker
 from taskgov.allocation.goals import goals_of
 from taskgov.allocation.guardrails import Judged, Unconfirmed, judge
@@ -21,7 +22,7 @@ from taskgov.allocation.leases import next_moment
 from taskgov.allocation.mass_loss import loss_findings, mass_losses
 from taskgov.allocation.movements import movements
 from taskgov.allocation.partial import NEXT_STEP
-from taskgov.allocation.parts import RowKey
+from taskgov.allocation.parts import RowKey, row_key
 from taskgov.allocation.path import predicted_path
 from taskgov.allocation.plan import MassLoss, Outcome, Plan, Prediction, TeamAllocation
 from taskgov.allocation.plan_findings import (
@@ -105,15 +106,20 @@ def row_sources(
     capacities = _capacities(snapshot, table)
     decided = decide(snapshot, capacities)
     left_out = to_write(snapshot, decided, capacities).left_out
-    found = {
-        each.promise.team: {key: tell() for key, tell in each.tells.items()} for each in as_written(decided, left_out)
-    }
+    found = {each.promise.team: _trails(each) for each in as_written(decided, left_out)}
     for kept in (*decided.standings.kept, *decided.wanted.left_alone):
         rows, cause = today_rows(kept.quota).items(), decided.wanted.cause_of(kept)
         found.setdefault(
             kept.team, {key: Trail().to(row, cause, f"left as it is: {kept.because}") for key, row in rows}
         )
     return found
+
+
+def _trails(desired: Desired) -> dict[RowKey, Trail]:
+    """Return the trails of a quota's rows, and those that end in nothing and find no row in it."""
+    trails = {key: tell() for key, tell in desired.tells.items()}
+    rows = {row_key(row) for row in desired.config.compute_quota_resources}
+    return {key: trail for key, trail in trails.items() if trail.sources or key in rows}
 
 
 def _work(
