@@ -19,6 +19,7 @@ from taskgov_embedded.walkthrough.model import Action, all_files, load
 from taskgov_embedded.walkthrough.player import Player
 from taskgov_embedded.walkthrough.world import World
 from tests.deployment.releases import older_release
+from tests.support.ec2_machines import launch_in_ec2, lose_nodes
 from tests.support.plans import creation, deletion, plan_of, policy, policy_change
 
 if TYPE_CHECKING:
@@ -72,12 +73,18 @@ class Recorded:
 
     def add(self, other: Recorded) -> None:
         """Add what another record has, after one's own."""
-        self.policies = self.policies or other.policies
+        self.know(other.policies)
         self.names = self.names or other.names
         self.needs = other.needs | self.needs
         self.used = other.used | self.used
         self.denied += other.denied
         self.unknown_condition_keys |= other.unknown_condition_keys
+
+    def know(self, policies: Mapping[str, tuple[iam.Statement, ...]]) -> None:
+        """Add policies; some statements are there on condition, so that not every stack has them."""
+        for role, statements in policies.items():
+            known = self.policies.get(role, ())
+            self.policies[role] = (*known, *(each for each in statements if each not in known))
 
     def take(self, stack: Stack, where: str, asked: list[Need]) -> None:
         """Add what one stack has seen."""
@@ -133,6 +140,15 @@ def play_beside(recorded: Recorded) -> None:
         _fail_to_tell(world)
         _fail_to_audit(world)
         _deploy_another_release(world)
+    plain = load(next(file for file in all_files() if "without-hyperpod" in file.stem))
+    with recording(recorded, World(plain), ROOM) as world:
+        launch_in_ec2(world)
+        next(Player(plain, world).play())
+        lose_nodes(world, 3)
+        _do(Actor(world), {"reconcile": True})
+        for schedule in ("PublishUsageSchedule", "AuditAllSchedule"):
+            world.stack.fire(schedule)
+            world.stack.run_until_quiet(120)
 
 
 def _lose_the_identity_of_the_table(world: World) -> None:
@@ -287,11 +303,10 @@ def _deploy_another_release(world: World) -> None:
 
 
 def _know(recorded: Recorded, stack: Stack) -> None:
-    if recorded.policies:
-        return
     policies = stack._policies
-    recorded.policies = {arn: policies.of_role(arn) for arn in policies.role_arns()}
+    recorded.know({arn: policies.of_role(arn) for arn in policies.role_arns()})
     logical = {stack.physical(name): name for name in stack.translated.cfn["Resources"] if _is_named(stack, name)}
+    logical = recorded.names | logical
     recorded.names = {key: logical[key] for key in sorted(logical, key=len, reverse=True)}
 
 

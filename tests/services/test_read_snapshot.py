@@ -20,6 +20,7 @@ from tests.support.memory import (
     FixedKubernetes,
     InMemoryDocuments,
     InMemoryHyperPod,
+    InMemoryMachines,
     InMemoryState,
     InMemoryTags,
     cluster_description,
@@ -59,9 +60,10 @@ class World:
         self.state = InMemoryState()
         self.tags = InMemoryTags()
         self.clock = FixedClock()
+        self.machines = InMemoryMachines()
         self.hyperpod.create_quota(CLUSTER_ARN, "team-a", instances(1), target("team-a"))
         self.hyperpod.create_scheduler_config(CLUSTER_ARN, "policy", policy(training=70))
-        self.take = TakeSnapshot(self.hyperpod, self.kubernetes, self.documents, self.state, self.clock)
+        self.take = TakeSnapshot(self.hyperpod, self.kubernetes, self.documents, self.state, self.clock, self.machines)
 
     def read(self) -> Any:
         request = ReadSnapshotRequest(cluster_arn=CLUSTER_ARN, run_id="run-1", cause=CAUSE)

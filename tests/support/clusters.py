@@ -17,6 +17,7 @@ from tests.support.memory import (
     FixedKubernetes,
     InMemoryDocuments,
     InMemoryHyperPod,
+    InMemoryMachines,
     InMemoryState,
 )
 
@@ -33,6 +34,7 @@ class GovernedCluster:
     documents: InMemoryDocuments = field(default_factory=InMemoryDocuments)
     state: InMemoryState = field(default_factory=InMemoryState)
     clock: FixedClock = field(default_factory=FixedClock)
+    machines: InMemoryMachines = field(default_factory=InMemoryMachines)
     kubernetes: FixedKubernetes = field(default_factory=FixedKubernetes)
     used: dict[str, dict[str, dict[str, str]]] = field(default_factory=dict)
     workloads: list[dict[str, Any]] = field(default_factory=list)
@@ -130,7 +132,7 @@ class GovernedCluster:
     def take_snapshot(self) -> TakeSnapshot:
         """Return the use case over this world."""
         self.kubernetes.kueue = self._kueue()
-        return TakeSnapshot(self.hyperpod, self.kubernetes, self.documents, self.state, self.clock)
+        return TakeSnapshot(self.hyperpod, self.kubernetes, self.documents, self.state, self.clock, self.machines)
 
     def snapshot(self) -> Snapshot:
         return self.take_snapshot()(CLUSTER_ARN)

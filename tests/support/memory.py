@@ -1,6 +1,6 @@
 """In-memory twins of the ports: small, honest, and held to the same contract tests as the adapters."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -412,6 +412,21 @@ class InMemoryState:
 
     def forget_once(self, cluster_arn: str, identity: str) -> None:
         self.counted.pop((cluster_arn, identity), None)
+
+
+@dataclass
+class InMemoryMachines:
+    """EC2 with these instances, or one that does not answer; `asked` are the ids of each call."""
+
+    known: dict[str, str] = field(default_factory=dict)
+    error: GovernanceError | None = None
+    asked: list[tuple[str, ...]] = field(default_factory=list)
+
+    def states(self, cluster_arn: str, instance_ids: Sequence[str]) -> Mapping[str, str]:
+        self.asked.append(tuple(instance_ids))
+        if self.error is not None:
+            raise self.error
+        return {each: self.known[each] for each in instance_ids if each in self.known}
 
 
 @dataclass

@@ -38,14 +38,18 @@ def references(node: Any) -> set[str]:
 
 
 def statements(role: Mapping[str, Any]) -> Iterator[Properties]:
-    """Yield every statement of a role's policies, also of those attached to it, with Action and Resource as lists."""
+    """Yield every statement of a role's policies, also of those attached to it, with Action and Resource as lists.
+
+    A statement on condition counts as there.
+    """
     attached = [
         one
         for one in load().resources_of("AWS::IAM::Policy").values()
         if any(role == load().resources_of("AWS::IAM::Role")[name] for name in references(one["Roles"]))
     ]
     for policy in (*role.get("Policies", ()), *attached):
-        for statement in policy["PolicyDocument"]["Statement"]:
+        for each in policy["PolicyDocument"]["Statement"]:
+            statement = each["Fn::If"][1] if "Fn::If" in each else each
             yield statement | {key: listed(statement[key]) for key in ("Action", "Resource")}
 
 

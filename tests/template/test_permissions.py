@@ -19,6 +19,7 @@ WILDCARDS = {
     "sagemaker:ListClusters": "SageMaker's List calls name no resource",
     "sagemaker:ListComputeQuotas": "SageMaker's List calls name no resource",
     "sagemaker:ListClusterSchedulerConfigs": "SageMaker's List calls name no resource",
+    "ec2:DescribeInstances": "EC2's Describe calls name no resource",
     "xray:PutTraceSegments": "X-Ray names no resource",
     "xray:PutTelemetryRecords": "X-Ray names no resource",
     "xray:GetSamplingRules": "X-Ray names no resource",
@@ -45,6 +46,7 @@ GRANTED = {
         sagemaker:ListClusters sagemaker:DescribeCluster sagemaker:DescribeComputeQuota
         sagemaker:DescribeClusterSchedulerConfig s3:GetObject s3:ListBucket""",
     "ReadSnapshotRole": """
+        ec2:DescribeInstances
         sagemaker:DescribeCluster sagemaker:ListClusterNodes sagemaker:ListComputeQuotas sagemaker:DescribeComputeQuota
         sagemaker:ListClusterSchedulerConfigs sagemaker:DescribeClusterSchedulerConfig eks:DescribeCluster s3:GetObject
         s3:PutObject s3:ListBucket dynamodb:GetItem dynamodb:Query dynamodb:PutItem dynamodb:UpdateItem
@@ -63,11 +65,13 @@ GRANTED = {
         sagemaker:DescribeClusterSchedulerConfig s3:GetObject s3:ListBucket eks:DescribeCluster
         dynamodb:Query dynamodb:PutItem dynamodb:UpdateItem""",
     "PublishUsageRole": """
+        ec2:DescribeInstances
         sagemaker:ListClusters sagemaker:DescribeCluster sagemaker:ListClusterNodes sagemaker:ListComputeQuotas
         sagemaker:DescribeComputeQuota sagemaker:ListClusterSchedulerConfigs sagemaker:DescribeClusterSchedulerConfig
         eks:DescribeCluster s3:GetObject s3:PutObject s3:ListBucket dynamodb:GetItem dynamodb:Query dynamodb:PutItem
         events:PutEvents sns:Publish kms:Decrypt kms:GenerateDataKey sqs:SendMessage""",
     "AuditClusterRole": """
+        ec2:DescribeInstances
         sagemaker:DescribeCluster sagemaker:ListClusterNodes sagemaker:ListComputeQuotas sagemaker:DescribeComputeQuota
         sagemaker:ListClusterSchedulerConfigs sagemaker:DescribeClusterSchedulerConfig eks:DescribeCluster s3:GetObject
         s3:PutObject s3:ListBucket dynamodb:GetItem dynamodb:Query dynamodb:PutItem dynamodb:DeleteItem sns:Publish
@@ -407,3 +411,19 @@ def test_the_list_of_wildcards_holds_no_leftovers() -> None:
         for action in statement["Action"]
     }
     assert granted == set(WILDCARDS)
+
+
+def test_ec2_is_asked_about_plain_eks_only_and_in_the_stacks_own_region() -> None:
+    holders = {"ReadSnapshotRole", "PublishUsageRole", "AuditClusterRole"}
+    for name, role in ROLES.items():
+        found = [
+            each
+            for policy in role.get("Policies", ())
+            for each in policy["PolicyDocument"]["Statement"]
+            if "ec2:" in json.dumps(each)
+        ]
+        assert len(found) == (name in holders)
+        for each in found:
+            condition, statement, otherwise = each["Fn::If"]
+            assert (condition, otherwise) == ("WatchesPlainEks", {"Ref": "AWS::NoValue"})
+            assert statement["Condition"] == {"StringEquals": {"aws:RequestedRegion": {"Ref": "AWS::Region"}}}

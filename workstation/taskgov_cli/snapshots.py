@@ -20,6 +20,7 @@ from kubernetes.config import ConfigException
 
 from taskgov.adapters.clock import SystemClock
 from taskgov.adapters.dynamodb import Table
+from taskgov.adapters.ec2 import Ec2Machines
 from taskgov.adapters.kubernetes import EksConnections, KubernetesReader
 from taskgov.adapters.kueue_quotas import KueueQuotas
 from taskgov.adapters.s3 import Bucket
@@ -128,7 +129,8 @@ def live(cluster: str, stack: str | None = None, context: str | None = None) -> 
     sagemaker = SageMaker(session.client("sagemaker", config=CONFIG))
     kueue = KueueQuotas(connections, partial(table_of, documents_of))
     hyperpod = Governance(sagemaker, documents_of, lambda: kueue)
-    return TakeSnapshot(hyperpod, KubernetesReader(connections), documents_of, state, clock)(cluster)
+    machines = Ec2Machines(lambda: session.client("ec2", config=CONFIG))
+    return TakeSnapshot(hyperpod, KubernetesReader(connections), documents_of, state, clock, machines)(cluster)
 
 
 def documents_of(stack: str | None) -> DocumentStore:

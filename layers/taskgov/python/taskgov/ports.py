@@ -1,6 +1,6 @@
 """What the use cases need from the world. Adapters implement it; each has an in-memory twin for tests."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Protocol
@@ -129,6 +129,17 @@ class HyperPodApi(QuotaStore, Protocol):
 
     def cluster_nodes(self, cluster: str) -> list[Mapping[str, Any]]:
         """Return all summaries of ListClusterNodes."""
+        ...
+
+
+class Machines(Protocol):
+    """What EC2 says of the machines of plain EKS clusters."""
+
+    def states(self, cluster_arn: str, instance_ids: Sequence[str]) -> Mapping[str, str]:
+        """Return the state (`running`, `terminated`, ...) of each instance that EC2 has, by id; the others are missing.
+
+        Raises ThrottledError, UpstreamError: also when EC2 refuses, or the cluster is in another Region.
+        """
         ...
 
 

@@ -9,6 +9,7 @@ not be remembered any more) and by `publish_usage`.
 | --- | --- |
 | in SageMaker's list | a status other than `Running`, a health label of HyperPod, a deep health check not passed |
 | in any list | a taint of the autoscaler that removes it |
+| a machine of plain EKS | EC2, that has it no longer, or has it stopped or terminated, or says that it is about to be |
 | of an instance group that is being scaled down | TargetCount below the number listed, for as many nodes |
 | in no list | as many nodes of its group listed as CurrentCount or TargetCount says, or no such group any more |
 
@@ -16,8 +17,9 @@ When a node was lost is known to lie between two looks. Losses belong together w
 hold time.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from fractions import Fraction
 from itertools import chain
@@ -36,6 +38,9 @@ AT_LEAST: Final = 2
 """One node that fails is no mass loss, however few there are of its type."""
 NAMED: Final = 10
 """Nodes that a finding names of each list."""
+NOT_FOUND: Final = "not-found"
+"""The `ec2_state` of a machine that EC2 does not know, or knows no longer."""
+_EC2_GONE: Final = frozenset({NOT_FOUND, "shutting-down", "terminated", "stopping", "stopped"})
 _REMOVED_BY: Final = frozenset({"karpenter.sh/disrupted", "ToBeDeletedByClusterAutoscaler"})
 
 
@@ -68,7 +73,7 @@ def mass_losses(snapshot: Snapshot) -> tuple[MassLoss, ...]:
             if (each := _lost(node, rules, snapshot.taken_at, promised)) and not _is_accepted(each, accepted)
         ]
         if loss := _mass_loss(instance_type, nodes, lost, guardrails, rules):
-            found.append(loss)
+            found.append(_with_lists(snapshot, loss))
     return tuple(found)
 
 
@@ -101,14 +106,7 @@ def settled(snapshot: Snapshot) -> frozenset[str]:
 def loss_findings(snapshot: Snapshot, losses: Iterable[MassLoss]) -> Iterable[Finding]:
     """Return an incident for each mass loss, with what either side lists."""
     for loss in losses:
-        of_type = [node for node in snapshot.nodes if node.instance_type == loss.instance_type]
-        kubernetes = [node.name for node in of_type if node.in_kubernetes]
-        provider = [node.name for node in of_type if node.instance_status is not None]
-        because = (
-            f"{said_loss(loss)} Kubernetes lists {len(kubernetes)} of them and SageMaker {len(provider)}."
-            if snapshot.cluster.instance_groups or provider
-            else f"{said_loss(loss)} Kubernetes lists {len(kubernetes)}."
-        )
+        kubernetes, provider = _listed(snapshot, loss)
         evidence: dict[str, str | int | float | bool] = {
             "instanceType": loss.instance_type,
             "lost": len(loss.nodes),
@@ -116,20 +114,55 @@ def loss_findings(snapshot: Snapshot, losses: Iterable[MassLoss]) -> Iterable[Fi
             "since": loss.since.isoformat(),
             "lostNodes": _some(loss.nodes),
             "kubernetesLists": _some(kubernetes),
-            "sagemakerLists": _some(provider),
         }
+        states = _ec2_states(snapshot, loss)
+        if snapshot.ec2_silence or states:
+            evidence["ec2Says"] = snapshot.ec2_silence or _some([f"{name} {state}" for name, state in states.items()])
+        else:
+            evidence["sagemakerLists"] = _some(provider)
         remedy = (
             "see whether Kubernetes and the provider list their nodes; bring the nodes back, or remove them at the "
             "provider, or approve the plan that lowers the quotas"
         )
-        yield Finding("mass-loss", Severity.INCIDENT, loss.instance_type, because, remedy, evidence)
+        yield Finding("mass-loss", Severity.INCIDENT, loss.instance_type, said_loss(loss), remedy, evidence)
+
+
+def _listed(snapshot: Snapshot, loss: MassLoss) -> tuple[list[str], list[str]]:
+    """Return which nodes of the type Kubernetes lists, and which SageMaker does."""
+    of_type = [node for node in snapshot.nodes if node.instance_type == loss.instance_type]
+    kubernetes = [node.name for node in of_type if node.in_kubernetes]
+    return kubernetes, [node.name for node in of_type if node.instance_status is not None]
+
+
+def _ec2_states(snapshot: Snapshot, loss: MassLoss) -> dict[str, str]:
+    """Return what EC2 says of each lost node; nothing where EC2 is not the provider, or did not answer."""
+    names = frozenset(loss.nodes)
+    lost = [node for node in chain(snapshot.nodes, snapshot.gone) if node.name in names]
+    if not any(node.ec2_state for node in lost):
+        return {}
+    return {node.name: node.ec2_state or "not asked" for node in sorted(lost, key=attrgetter("name"))}
+
+
+def _with_lists(snapshot: Snapshot, loss: MassLoss) -> MassLoss:
+    """Return the loss with a sentence on what Kubernetes and the provider list."""
+    kubernetes, provider = _listed(snapshot, loss)
+    said = f"Kubernetes lists {len(kubernetes)}"
+    if snapshot.ec2_silence:
+        said += f". EC2 does not say what became of them: {snapshot.ec2_silence}"
+    elif states := Counter(_ec2_states(snapshot, loss).values()):
+        said += ". EC2 says of the lost nodes: " + ", ".join(
+            f"{count} {state}" for state, count in sorted(states.items())
+        )
+    elif snapshot.cluster.instance_groups or provider:
+        said += f" of them and SageMaker {len(provider)}"
+    return replace(loss, lists=f"{said}.")
 
 
 def said_loss(loss: MassLoss) -> str:
-    """Return the sentence that says what was lost."""
+    """Return the sentences that say what was lost, and who lists what."""
     return (
         f"{len(loss.nodes)} of {loss.of} {loss.instance_type} nodes were lost since {loss.since:%Y-%m-%d %H:%M} UTC, "
-        f"and their provider does not confirm it: {_some(loss.nodes)}."
+        f"and their provider does not confirm it: {_some(loss.nodes)}. {loss.lists}"
     )
 
 
@@ -261,6 +294,7 @@ def _says_so(node: Node) -> bool:
         node.instance_status not in {None, "Running"}
         or node.health not in {None, "Schedulable"}
         or node.deep_health_check not in {None, "Passed"}
+        or node.ec2_state in _EC2_GONE
         or any(taint.key in _REMOVED_BY for taint in node.taints)
     )
 

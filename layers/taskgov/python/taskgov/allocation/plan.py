@@ -112,6 +112,8 @@ class MassLoss:
     """When the first of them was seen to be lost."""
     until: datetime
     """When the last of them was seen to be lost."""
+    lists: str = ""
+    """A sentence on what Kubernetes lists of the type, and what the provider does."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from botocore.config import Config
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table as DynamoDBTable
+    from mypy_boto3_ec2 import EC2Client
     from mypy_boto3_eks import EKSClient
     from mypy_boto3_events import EventBridgeClient
     from mypy_boto3_s3 import S3Client
@@ -32,6 +33,12 @@ def sagemaker() -> "SageMakerClient":
 def eks() -> "EKSClient":
     """Return the EKS client."""
     return boto3.client("eks", config=CONFIG)
+
+
+@cache
+def ec2() -> "EC2Client":
+    """Return the EC2 client."""
+    return boto3.client("ec2", config=CONFIG)
 
 
 @cache

@@ -4,6 +4,7 @@ import boto3
 
 from taskgov.adapters.clock import SystemClock
 from taskgov.adapters.dynamodb import Table
+from taskgov.adapters.ec2 import Ec2Machines
 from taskgov.adapters.kubernetes import EksConnections, KubernetesReader
 from taskgov.adapters.s3 import Bucket
 from taskgov.bootstrap import aws
@@ -20,4 +21,5 @@ def take_snapshot(state: Table, documents: Bucket) -> TakeSnapshot:
         documents=documents,
         state=state,
         clock=clock,
+        machines=Ec2Machines(aws.ec2),
     )

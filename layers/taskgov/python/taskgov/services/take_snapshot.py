@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from taskgov.allocation.mass_loss import settled
 from taskgov.errors import InvalidRequestError
 from taskgov.policy.parse import ParsedPolicy, parse_policy
-from taskgov.ports import Clock, ClusterAccess, DocumentStore, HyperPodApi, KubernetesApi, StateStore
+from taskgov.ports import Clock, ClusterAccess, DocumentStore, HyperPodApi, KubernetesApi, Machines, StateStore
 from taskgov.services.fresh_quotas import fresh_quotas
+from taskgov.services.lost_machines import with_lost_machines
 from taskgov.services.state_identity import StateIdentity
 from taskgov.services.use_history import UseHistory, with_use
 from taskgov.snapshot.identity import Claim
@@ -33,6 +34,7 @@ class TakeSnapshot:
     documents: DocumentStore
     state: StateStore
     clock: Clock
+    machines: Machines
 
     def __call__(self, cluster: str, *, remember: bool = False, claims: tuple[Claim, ...] = ()) -> Snapshot:
         """Return the snapshot of a cluster, given by name or ARN.
@@ -77,8 +79,10 @@ class TakeSnapshot:
         )
         state = self.state.stamp(facts.arn, unreadable.append) if looked is None else None
         snapshot = replace(snapshot, claims=claims, state=state, unreadable=tuple(unreadable))
+        snapshot = with_lost_machines(snapshot, self.machines)
         memory = memory.without(settled(snapshot))
-        snapshot = replace(snapshot, gone=memory.gone)
+        kept = {node.name for node in memory.gone}
+        snapshot = replace(snapshot, gone=tuple(node for node in snapshot.gone if node.name in kept))
         if looked is not None:
             if memory.to_json() != stored:
                 self.documents.put(key, memory.to_json(), "application/json")

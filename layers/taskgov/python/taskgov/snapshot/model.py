@@ -106,6 +106,9 @@ class Node:
     """For each turn, the last look before it: the node turned after that look. None when it is not known."""
     first_look: datetime | None = None
     """When the automation looked at the cluster for the first time, if the node ran then and Kubernetes had it not."""
+    ec2_state: str | None = None
+    """What EC2 says of a lost machine of a plain EKS cluster: `running`, `terminated`, ..., or `not-found` where it has
+    no such instance; None when EC2 was not asked, or did not answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,3 +320,5 @@ class Snapshot:
     """Items of the table that cannot be read; what they say of a quota is not known."""
     authorship: Authorship = Authorship()
     """Who is behind the policy document that is in force."""
+    ec2_silence: str = ""
+    """Why EC2 says nothing of lost nodes of a plain EKS cluster; empty when it answered, or was not asked."""

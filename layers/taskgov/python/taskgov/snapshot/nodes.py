@@ -4,6 +4,7 @@
 knows what a node offers and whether it takes pods; SageMaker knows machines that have not joined, or have left.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final
@@ -23,6 +24,8 @@ __all__ = ["NodeMemory", "nodes_from_kubernetes", "remember_nodes"]
 
 INSTANCE_GROUP_LABEL: Final = "sagemaker.amazonaws.com/instance-group-name"
 _NOTHING: Final[Mapping[str, Any]] = {}
+_EC2_MACHINE: Final = re.compile(r"aws:///[^/]+/(i-[0-9a-f]{8,17})")
+"""`spec.providerID` of an EC2 instance, as the cloud controller manager of AWS writes it (zone, instance id)."""
 
 
 def nodes_from_kubernetes(
@@ -65,7 +68,7 @@ def _joined(
     return Node(
         name=name,
         instance_type=summary.get("InstanceType") or labels.get(INSTANCE_TYPE_LABEL, ""),
-        instance_id=summary.get("InstanceId"),
+        instance_id=summary.get("InstanceId") or _ec2_machine(spec.get("providerID")),
         instance_group=summary.get("InstanceGroupName") or labels.get(INSTANCE_GROUP_LABEL),
         instance_status=summary["InstanceStatus"]["Status"] if summary else None,
         ready=_is_ready(status),
@@ -77,6 +80,11 @@ def _joined(
         joined_at=_instant(metadata.get("creationTimestamp")),
         allocatable=_offer(status.get("allocatable") or _NOTHING, seen_offers),
     )
+
+
+def _ec2_machine(provider_id: str | None) -> str | None:
+    found = _EC2_MACHINE.fullmatch(provider_id or "")
+    return found and found[1]
 
 
 def _missing(name: str, summary: Mapping[str, Any]) -> Node:

@@ -1,0 +1,65 @@
+"""What EC2 says of machines, asked in batches and to the end of each list."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import boto3
+import pytest
+from botocore.stub import ANY, Stubber
+
+from taskgov.adapters.ec2 import BATCH, MAX_PAGES, Ec2Machines
+from taskgov.errors import ThrottledError, UpstreamError
+
+ARN = "arn:aws:eks:us-east-1:111122223333:cluster/plain"
+
+
+@pytest.fixture
+def ec2() -> Any:
+    return boto3.client("ec2", "us-east-1", aws_access_key_id="a", aws_secret_access_key="b")
+
+
+def page(states: Mapping[str, str], token: str | None = None) -> dict[str, Any]:
+    made = [{"InstanceId": each, "State": {"Name": state}} for each, state in states.items()]
+    return {"Reservations": [{"Instances": made}], **({"NextToken": token} if token else {})}
+
+
+def ids(count: int) -> list[str]:
+    return [f"i-{number:017x}" for number in range(count)]
+
+
+def test_all_pages_of_all_batches_are_read(ec2: Any) -> None:
+    wanted = ids(BATCH + 1)
+    filters = [[{"Name": "instance-id", "Values": batch}] for batch in (wanted[:BATCH], wanted[BATCH:])]
+    with Stubber(ec2) as stub:
+        stub.add_response("describe_instances", page({wanted[0]: "running"}, "next"), {"Filters": filters[0]})
+        more = page({wanted[1]: "terminated"})
+        stub.add_response("describe_instances", more, {"Filters": filters[0], "NextToken": "next"})
+        stub.add_response("describe_instances", page({}), {"Filters": filters[1]})
+        found = Ec2Machines(lambda: ec2).states(ARN, wanted)
+        stub.assert_no_pending_responses()
+    assert found == {wanted[0]: "running", wanted[1]: "terminated"}
+
+
+@pytest.mark.parametrize(
+    ("code", "error"), [("UnauthorizedOperation", UpstreamError), ("RequestLimitExceeded", ThrottledError)]
+)
+def test_an_error_is_no_answer(ec2: Any, code: str, error: type[Exception]) -> None:
+    with Stubber(ec2) as stub:
+        stub.add_client_error("describe_instances", code, "no")
+        with pytest.raises(error, match=f"describe instances: {code}"):
+            Ec2Machines(lambda: ec2).states(ARN, ids(1))
+
+
+@pytest.mark.parametrize("tokens", [["a", "b", "a"], [str(n) for n in range(MAX_PAGES + 1)]], ids=["again", "no end"])
+def test_a_list_without_an_end_is_an_error(ec2: Any, tokens: list[str]) -> None:
+    with Stubber(ec2) as stub:
+        for number, token in enumerate(tokens):
+            asked = {"Filters": ANY, **({"NextToken": tokens[number - 1]} if number else {})}
+            stub.add_response("describe_instances", page({}, token), asked)
+        with pytest.raises(UpstreamError, match="does not end"):
+            Ec2Machines(lambda: ec2).states(ARN, ids(1))
+
+
+def test_machines_of_another_region_are_not_asked_about(ec2: Any) -> None:
+    with pytest.raises(UpstreamError, match="the cluster is in eu-west-1, and EC2 is asked in us-east-1"):
+        Ec2Machines(lambda: ec2).states(ARN.replace("us-east-1", "eu-west-1"), ids(1))
