@@ -7,7 +7,20 @@ from typing import TYPE_CHECKING, Any
 import boto3
 import pytest
 
-from tests.support.operating import AFTER, APPLIED, ASKS, DOCUMENT, counts, data, opened, played, state, waiting
+from tests.support.operating import (
+    AFTER,
+    APPLIED,
+    ASKS,
+    DOCUMENT,
+    a_run_with_the_lock,
+    counts,
+    data,
+    opened,
+    played,
+    state,
+    taskgov,
+    waiting,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,6 +97,31 @@ def test_a_run_that_is_stopped_is_followed_by_one_that_repairs(
     assert f"the execution {arn.rpartition(':')[2]} ended ABORTED" in closed["error"]
     assert ("team-a at version 2" in closed["error"]) == (written > 0)
     assert sum(applied for _, applied in outcomes()) == 4  # the first run's two, and these two
+
+
+@pytest.mark.parametrize("with_input", [True, False], ids=["with its input", "without"])
+def test_a_run_that_is_stopped_before_it_takes_the_lock_is_followed_by_another(
+    governed: World, *, with_input: bool
+) -> None:
+    governed.stack.executions.includes_data = with_input
+    change(governed)
+    stop_at(governed, "Begin a run")
+    assert "lockOwner" not in state(governed)
+    assert seconds_to_the_next_run(governed, SOON) <= SOON
+    governed.stack.run_until_quiet()
+    assert counts(governed) == AFTER
+    assert [outcome for outcome, _ in outcomes()] == ["applied", "applied"]  # what wrote nothing needs no record
+
+
+def test_an_approved_run_that_is_stopped_while_it_waits_for_the_lock_is_asked_for_again() -> None:
+    with opened({"policy": DOCUMENT | ASKS}, {"waitMinutes": 2}) as world:
+        played(world)
+        (first,) = waiting(world)
+        with a_run_with_the_lock(world):
+            assert taskgov("approve", str(first["planId"])).exit_code == 0
+            stop_at(world, "Wait for the lock")
+        world.stack.advance(SOON, schedules=[])
+        assert len(asked(world)) == 2
 
 
 def test_without_the_event_a_hint_frees_the_lock_of_a_run_that_is_over(governed: World) -> None:

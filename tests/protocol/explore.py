@@ -16,6 +16,7 @@ class Explored:
     states: int
     steps: int
     seconds: float
+    """Of processor time, which other programs do not lengthen."""
     wrong: str | None = None
     way: tuple[str, ...] = ()
     """What happened, from the start to what is wrong."""
@@ -43,7 +44,7 @@ class Exploration:
 
     def run(self) -> Explored:
         """Explore until something is wrong, everything is known, or there are too many states."""
-        started, steps = time.perf_counter(), 0
+        started, steps = time.process_time(), 0
         self._add(self._world.start(), -1, "")
         number = 0
         while number < len(self._states) and len(self._states) <= self._most:
@@ -70,7 +71,7 @@ class Exploration:
     def _explored(
         self, steps: int, started: float, wrong: str | None, way: tuple[str, ...], *, complete: bool = True
     ) -> Explored:
-        seconds = time.perf_counter() - started
+        seconds = time.process_time() - started
         return Explored(self._world.scenario.name, len(self._states), steps, seconds, wrong, way, complete)
 
     def _add(self, state: State, before: int, label: str) -> int:

@@ -115,6 +115,7 @@ CODE: Final[tuple[tuple[Any, str, str, str, str], ...]] = (
     (Lock, "is_held", r"self\.expires > now\.timestamp\(\)", "False", "sees no lock"),
     (ReceiveEvent, "_mark", r"if not self\._owners.*", "if True:", "never starts a run"),
     (ReceiveEvent, "_mark", r"if not self\._owners.*", "if False:", "always starts a run"),
+    (ReceiveEvent, "_ended", r"if not execution\.was_broken_off", "if True", "starts no run after one without a lock"),
     (EndedOwner, "of_hint", "not execution.is_over", "False", "takes a run that lives for one that is over"),
     (EndedOwner, "of_hint", r"not lock\.looks_old\(now\)", "True", "asks about no owner"),
     (EndedOwner, "of_execution", "lock.owner == execution.arn", "False", "leaves the lock of a run that is over"),

@@ -114,9 +114,7 @@ class World(Doing):
         if execution.status != "running" or execution.at is None:
             return
         if state.may("stop"):
-            after = _unless_on_record(self._abandoned(state.spent("stop"), name), execution.arn).with_execution(
-                execution._replace(status="stopped")
-            )
+            after = self._abandoned(state.spent("stop"), name).with_execution(execution._replace(status="stopped"))
             yield Step(f"{name} is stopped", self._with_status_change(after, name), certain=False)
         if state.may("lost") and self._is_update(execution):
             yield self._update_of(state.spent("lost"), execution, lost=True)
@@ -148,11 +146,6 @@ class World(Doing):
             after = state.spent("twice").without_process(process).with_process(process._replace(orphan=True))
             after = after.with_process(process._replace(running=_anew(process.running, state.now)))
             yield Step(f"{what} is called again while it still runs", after, certain=False)
-
-
-def _unless_on_record(state: State, arn: str) -> State:
-    """Excuse what only the next resync makes up for: an execution that ends with neither the lock nor a question."""
-    return state if arn in {owner_of(state.item), plain(state.item).get("askedBy")} else state._replace(excused=True)
 
 
 def _later(state: State, now: int) -> State:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from taskgov.contracts.events import Ignored
-from taskgov.errors import MalformedEventError, ThrottledError, UpstreamError
+from taskgov.errors import InvalidRequestError, MalformedEventError, ThrottledError, UpstreamError
 from taskgov.ports import Execution, Lock
 from taskgov.services.receive_event import Hinted, Marked, ReceiveEvent
 from tests.support.memory import (
@@ -223,6 +223,61 @@ def test_an_event_that_nobody_asked_for_is_ignored(world: World) -> None:
     assert isinstance(world.receive(event("my.app", "Something Else", {})), Ignored)
 
 
+EXECUTIONS = "arn:aws:states:us-east-1:111122223333:execution:reconcile:"
+
+
+def ended(world: World, name: str, status: str = "ABORTED", cluster_arn: str | None = None) -> dict[str, Any]:
+    """End an execution that holds nothing; return its event, with its input or without."""
+    arn = EXECUTIONS + name
+    world.workflow.executions[arn] = Execution(arn, status, NOON)
+    given = json.dumps({"clusterArn": cluster_arn}) if cluster_arn else None
+    detail = {"executionArn": arn, "status": status, "input": given}
+    return event("aws.states", "Step Functions Execution Status Change", detail)
+
+
+@pytest.mark.parametrize("status", ["ABORTED", "TIMED_OUT"])
+@pytest.mark.parametrize(
+    ("name", "cluster_arn"),
+    {
+        "by its input": ("anything", CLUSTER_ARN),
+        "by its name": ("ml-cluster-12-7bf73129", None),
+        "by its name, made of the ARN": (f"{CLUSTER_ARN.rpartition('/')[2]}-12-7bf73129", None),
+    }.values(),
+    ids=["by its input", "by its name", "by its name, made of the ARN"],
+)
+def test_a_run_follows_one_that_was_broken_off_before_it_had_the_lock(
+    name: str, cluster_arn: str | None, status: str, world: World
+) -> None:
+    assert world.receive(ended(world, name, status, cluster_arn)) == Marked((CLUSTER_ARN,), started=1, failed={})
+
+
+@pytest.mark.parametrize("status", ["FAILED", "SUCCEEDED"])
+def test_no_run_follows_one_that_ended_by_itself_and_holds_nothing(status: str, world: World) -> None:
+    assert isinstance(world.receive(ended(world, "ml-cluster-12-7bf73129", status, CLUSTER_ARN)), Ignored)
+
+
+def test_the_lock_of_one_that_failed_without_freeing_it_is_freed_and_a_run_follows(world: World) -> None:
+    name = "ml-cluster-12-7bf73129"
+    lease = NOON.timestamp() + 300
+    world.state.lock[CLUSTER_ARN] = (EXECUTIONS + name, 3, lease)
+    assert world.receive(ended(world, name, "FAILED")) == Marked((CLUSTER_ARN,), started=1, failed={})
+    assert world.state.lock[CLUSTER_ARN] == (EXECUTIONS + name, 3, 0)
+
+
+@pytest.mark.parametrize("name", ["9f0c6a52-0b6e-4f3c-8b1e-2f4f5b0c7d11", "no-cluster-1-7bf73129", "by hand!"])
+def test_without_its_input_an_execution_that_names_no_cluster_is_ignored(name: str, world: World) -> None:
+    assert isinstance(world.receive(ended(world, name)), Ignored)
+    assert world.state.generations == {}
+
+
+def test_a_name_that_no_cluster_can_have_is_ignored(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(_: str) -> None:
+        raise InvalidRequestError("clusterName failed to satisfy constraint")
+
+    monkeypatch.setattr(world.hyperpod, "describe_cluster", refuses)
+    assert isinstance(world.receive(ended(world, "by hand!")), Ignored)
+
+
 SAMPLES = sorted(
     file
     for file in (Path(__file__).parents[2] / "events").glob("*.json")
@@ -238,7 +293,7 @@ def test_every_sample_event_may_come_twice(file: Path, world: World) -> None:
     assert len(world.workflow.started) == sum(world.state.generations.values())
 
 
-def ended(world: World, *, named: bool) -> Mapping[str, Any]:
+def stopped(world: World, *, named: bool) -> Mapping[str, Any]:
     """Let a run hold the lock of the cluster and be stopped; return the event of its end."""
     name = "step_functions_execution_status_change" + ("" if named else ".no_input")
     event: dict[str, Any] = json.loads((EVENTS / f"{name}.json").read_text())
@@ -250,7 +305,7 @@ def ended(world: World, *, named: bool) -> Mapping[str, Any]:
 
 @pytest.mark.parametrize("named", [True, False])
 def test_items_that_cannot_be_read_do_not_keep_the_lock_of_a_stopped_run(world: World, *, named: bool) -> None:
-    event = ended(world, named=named)
+    event = stopped(world, named=named)
     world.state.unreadable = UNREADABLE
     marked = world.receive(event)
     assert isinstance(marked, Marked)
@@ -262,7 +317,7 @@ def test_a_cluster_whose_lock_cannot_be_read_does_not_hide_the_one_whose_run_was
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.hyperpod.descriptions.insert(0, cluster_description("other", OTHER_ARN))
-    event, real = ended(world, named=False), world.state.lock_of
+    event, real = stopped(world, named=False), world.state.lock_of
 
     def lock_of(arn: str) -> Lock:
         if arn == OTHER_ARN:

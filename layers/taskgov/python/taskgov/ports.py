@@ -249,6 +249,11 @@ class Execution:
         """Whether it has ended; one that was redriven runs again."""
         return self.status in ENDED
 
+    @property
+    def was_broken_off(self) -> bool:
+        """Whether it was ended from outside: stopped, or by a time limit. One that failed came to its own end."""
+        return self.status in {"ABORTED", "TIMED_OUT"}
+
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:

@@ -11,8 +11,8 @@ from typing import Any
 
 from taskgov.contracts.events import Hint, Ignored, Subject, parse_event
 from taskgov.contracts.steps import Cause
-from taskgov.errors import NotFoundError
-from taskgov.ports import Clock, HyperPodApi, StateStore, Workflow
+from taskgov.errors import InvalidRequestError, NotFoundError
+from taskgov.ports import Clock, Execution, HyperPodApi, StateStore, Workflow
 from taskgov.services.ended_owner import EndedOwner
 from taskgov.snapshot.model import QuotaEdit
 
@@ -67,8 +67,11 @@ class ReceiveEvent:
     def _ended(self, hint: Hint, execution_arn: str) -> Hinted | Ignored:
         """Clear up after an execution that ended: a run follows where it held the lock or had asked for an approval.
 
-        Its cluster is in its input; without one, every cluster is looked at, and one that cannot be looked at does not
-        hide the one that is meant. Raises ThrottledError, UpstreamError.
+        A run also follows one that was stopped or timed out without either: the hint that started it may not have been
+        seen. One that failed without either has its record, and the next resync tries again: a run for each would fail
+        as often. The cluster is in the execution's input. Without one, every cluster is looked at, one that cannot be
+        looked at does not hide the one that is meant, and the name of the execution says which cluster it was started
+        for. Raises ThrottledError, UpstreamError.
         """
         execution = self.workflow.execution(execution_arn)
         if execution is None or not execution.is_over:
@@ -81,9 +84,25 @@ class ReceiveEvent:
                     return Hinted(hint, (cluster_arn,))
             except Exception as error:  # noqa: BLE001 - raised below, when no other cluster is the one
                 failed.append(error)
-        if failed:
+        clusters = self._left_without_a_run(execution, named)
+        if not clusters and failed:
             raise failed[0]
-        return Ignored(f"{execution_arn} ended {execution.status}, and held no lock")
+        return Hinted(hint, clusters) if clusters else Ignored(f"{execution_arn} ended {execution.status} with no lock")
+
+    def _left_without_a_run(self, execution: Execution, named: str | None) -> tuple[str, ...]:
+        """Return for which cluster an execution was broken off that held nothing, if that is known."""
+        if not execution.was_broken_off:
+            return ()
+        return (named,) if named else self._started_for(execution.name)
+
+    def _started_for(self, execution: str) -> tuple[str, ...]:
+        """Return the cluster that the name of an execution is of (see `execution_name`), if there is such a cluster."""
+        name = cluster_part(execution)
+        listed = tuple(arn for arn in self.hyperpod.clusters() if arn.rpartition("/")[2] == name)
+        try:
+            return listed or self._clusters(Subject(cluster_name=name))
+        except InvalidRequestError:  # a name that somebody gave by hand, and that no cluster can have
+            return ()
 
     @property
     def _owners(self) -> EndedOwner:
@@ -176,3 +195,15 @@ def execution_name(cluster_name: str, generation: int, cause: Cause) -> str:
     """
     suffix = f"-{generation}-{re.sub(r'[^A-Za-z0-9]', '', cause.event_id)[:8]}"
     return re.sub(r"[^A-Za-z0-9_-]", "-", cluster_name)[: NAME_LIMIT - len(suffix)] + suffix
+
+
+def cluster_part(execution: str) -> str:
+    """Return what `execution_name` was given for the cluster: its name, or the last part of its ARN.
+
+    Any other text for an execution that somebody else named.
+
+    Example:
+        >>> cluster_part("ml-cluster-12-7bf73129")
+        'ml-cluster'
+    """
+    return execution.rsplit("-", 2)[0]
