@@ -136,3 +136,106 @@ def test_an_event_without_its_data_says_that_it_has_none(stack: Stack) -> None:
     start(stack, FAILS)
     (event,) = events(stack)
     assert (event["detail"]["input"], event["detail"]["inputDetails"]) == (None, {"included": False})
+
+
+def redrive(stack: Stack, arn: str) -> None:
+    stack.client("stepfunctions").redrive_execution(executionArn=arn)
+
+
+def passes_then(states: dict[str, Any]) -> dict[str, Any]:
+    """Return a machine that keeps two numbers before it comes to the first of these states."""
+    first = next(iter(states))
+    kept = {"Type": "Pass", "Assign": {"n": 1}, "Output": {"from": "before"}, "Next": first}
+    return {"Before": kept} | states
+
+
+def test_a_redriven_execution_goes_on_where_it_was_stopped_with_what_it_had(stack: Stack) -> None:
+    times = "{% $states.context.Execution.RedriveCount %}"
+    output = {"n": "{% $n %}", "given": "{% $states.input.from %}", "times": times}
+    waits = {"Type": "Wait", "Seconds": 3600, "Output": output, "End": True}
+    arn = start(stack, passes_then({"Wait": waits}))
+    stop(stack, arn)
+    stack.advance(60, schedules=[])
+    assert described(stack, arn)["redriveStatus"] == "REDRIVABLE"
+    redrive(stack, arn)
+    found = described(stack, arn)
+    assert (found["status"], found["redriveCount"], "stopDate" in found) == ("RUNNING", 1, False)
+    assert found["redriveDate"] == stack.clock.now
+    stack.advance(3600, schedules=[])
+    found = described(stack, arn)
+    assert found["status"] == "SUCCEEDED"
+    assert json.loads(found["output"]) == {"n": 1, "given": "before", "times": 1}
+    assert (found["redriveStatus"], found["redriveStatusReason"]) == (
+        "NOT_REDRIVABLE",
+        "Execution is SUCCEEDED and cannot be redriven",
+    )
+    assert [moment.what for moment in stack.timeline.of("state")] == ["Before", "Wait", "Wait"]
+    history = stack.client("stepfunctions").get_execution_history(executionArn=arn)["events"]
+    kinds = [event["type"] for event in history]
+    assert [kind for kind in kinds if kind.startswith("Execution")] == [
+        "ExecutionStarted",
+        "ExecutionAborted",
+        "ExecutionRedriven",
+        "ExecutionSucceeded",
+    ]
+    assert [event["id"] for event in history] == list(range(1, len(history) + 1))
+    aborted, succeeded = events(stack)
+    assert (aborted["detail"]["redriveCount"], succeeded["detail"]["redriveCount"]) == (0, 1)
+    assert aborted["detail"]["redriveDate"] is None
+    assert succeeded["detail"]["redriveDate"] is not None
+
+
+def test_a_state_that_failed_is_tried_anew_as_often_as_at_first(stack: Stack) -> None:
+    task = {
+        "Type": "Task",
+        "Resource": "arn:aws:states:::aws-sdk:sqs:sendMessage",
+        "Arguments": {"QueueUrl": "https://sqs.us-east-1.amazonaws.com/111122223333/none", "MessageBody": "x"},
+        "Retry": [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 1, "MaxAttempts": 2}],
+        "End": True,
+    }
+    arn = start(stack, passes_then({"Ask": task}))
+    assert described(stack, arn)["status"] == "FAILED"
+    redrive(stack, arn)
+    stack.run_until_quiet()
+    found = described(stack, arn)
+    assert (found["status"], found["redriveCount"]) == ("FAILED", 1)
+    history = stack.client("stepfunctions").get_execution_history(executionArn=arn)["events"]
+    assert sum(event["type"] == "TaskFailed" for event in history) == 6
+    assert [event["detail"]["status"] for event in events(stack)] == ["FAILED", "FAILED"]
+
+
+@pytest.mark.parametrize("states", [WAITS, PASSES], ids=["running", "succeeded"])
+def test_what_runs_or_has_succeeded_cannot_be_redriven(stack: Stack, states: dict[str, Any]) -> None:
+    arn = start(stack, states)
+    with pytest.raises(ClientError, match="ExecutionNotRedrivable"):
+        redrive(stack, arn)
+    with pytest.raises(ClientError, match="ExecutionDoesNotExist"):
+        redrive(stack, arn + "x")
+
+
+def test_after_fourteen_days_an_execution_cannot_be_redriven(stack: Stack) -> None:
+    arn = start(stack, FAILS)
+    stack.advance(14 * 86400, schedules=[])
+    with pytest.raises(ClientError, match="redrivable period"):
+        redrive(stack, arn)
+
+
+def test_a_task_that_answers_after_its_execution_was_redriven_does_not_end_it(stack: Stack) -> None:
+    arn = start(stack, asks(stack.physical("Approvals")))
+    first = token_in(stack, arn)
+    stop(stack, arn)
+    redrive(stack, arn)
+    stack.advance(1, schedules=[])
+    assert described(stack, arn)["status"] == "RUNNING"
+    client = stack.client("stepfunctions")
+    with pytest.raises(ClientError, match=r"TaskTimedOut|InvalidToken"):
+        client.send_task_success(taskToken=first, output="{}")
+    history = client.get_execution_history(executionArn=arn)["events"]
+    tokens = [
+        json.loads(event["taskScheduledEventDetails"]["parameters"])["MessageBody"]["token"]
+        for event in history
+        if event["type"] == "TaskScheduled"
+    ]
+    client.send_task_success(taskToken=tokens[1], output='{"fine": true}')
+    stack.run_until_quiet()
+    assert described(stack, arn)["status"] == "SUCCEEDED"

@@ -124,6 +124,42 @@ def test_an_approved_run_that_is_stopped_while_it_waits_for_the_lock_is_asked_fo
         assert len(asked(world)) == 2
 
 
+@pytest.mark.parametrize("when", ["while the next run works", "after the next run"])
+def test_a_run_that_is_redriven_after_its_lock_was_freed_finds_its_token_stale_and_writes_nothing(
+    governed: World, when: str
+) -> None:
+    change(governed)
+    arn = stop_at(governed, "Apply changes")
+    seconds_to_the_next_run(governed, SOON)
+    if when == "after the next run":
+        governed.stack.run_until_quiet()
+    seen = len(governed.stack.timeline)
+    client = boto3.client("stepfunctions")
+    client.redrive_execution(executionArn=arn)
+    governed.stack.run_until_quiet()
+    ended = client.describe_execution(executionArn=arn)
+    left = "left-to-the-run-that-holds-the-lock" in ended.get("output", "")
+    assert (left, ended["redriveCount"]) == (when == "while the next run works", 1)
+    stale = [run for run in data("history", "ml-cluster") if "LockLostError" in run.get("error", "")]
+    assert [run["outcome"] for run in stale] == ["failed"]
+    written = [one for one in governed.stack.timeline.since(seen) if one.kind == "write" and "Quota" in one.what]
+    assert when == "while the next run works" or not written
+    assert counts(governed) == AFTER
+    assert {governed.quota_named(team)["ComputeQuotaVersion"] for team in AFTER} == {2}
+    assert "lockOwner" not in state(governed)
+
+
+def test_a_run_that_is_redriven_before_its_end_is_heard_of_goes_on_under_its_own_lock(governed: World) -> None:
+    change(governed)
+    arn = stop_at(governed, "Apply changes")
+    token = state(governed)["fencingToken"]
+    boto3.client("stepfunctions").redrive_execution(executionArn=arn)
+    governed.stack.run_until_quiet()
+    assert counts(governed) == AFTER
+    assert (state(governed)["fencingToken"], "lockOwner" in state(governed)) == (token, False)
+    assert outcomes() == [("applied", 2), ("applied", 2)]
+
+
 def test_without_the_event_a_hint_frees_the_lock_of_a_run_that_is_over(governed: World) -> None:
     governed.stack.executions.sends_events = False
     change(governed)

@@ -1,6 +1,7 @@
 """End executions as Step Functions does: at once when stopped, with an event on the bus, their task tokens gone.
 
 moto lets a stopped execution run until its task is over, publishes no events, and forgets the tokens of what ended.
+What did not succeed can be redriven (`redrives`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from moto.stepfunctions.parser.asl.utils.encoding import to_json_str
 from moto.stepfunctions.parser.backend.execution import BaseExecutionWorkerCommunication, Execution
 from moto.stepfunctions.parser.models import StepFunctionsParserBackend
 from moto.stepfunctions.responses import StepFunctionResponse
+
+from taskgov_embedded.redrives import described, keep_position, redrive_execution, redrives_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,6 +49,10 @@ class Executions:
         """Put the changes in."""
         self._replace(Execution, "stop", self._stop_of(Execution.stop))
         self._replace(StepFunctionResponse, "stop_execution", _with_error_and_cause)
+        self._replace(StepFunctionResponse, "redrive_execution", redrive_execution)
+        self._replace(
+            StepFunctionResponse, "describe_execution", _with_redrives(StepFunctionResponse.describe_execution)
+        )
         self._replace(BaseExecutionWorkerCommunication, "terminated", self._terminated())
         for call in ("send_task_success", "send_task_failure", "send_task_heartbeat"):
             own = getattr(StepFunctionsParserBackend, call)
@@ -57,14 +64,15 @@ class Executions:
             self._undo.pop()()
 
     def _replace(self, owner: Any, name: str, value: Any) -> None:
-        before = inspect.getattr_static(owner, name)
+        before = inspect.getattr_static(owner, name, None)
         setattr(owner, name, value)
-        self._undo.append(lambda: setattr(owner, name, before))
+        self._undo.append(lambda: delattr(owner, name) if before is None else setattr(owner, name, before))
 
     def _stop_of(self, own: Callable[..., None]) -> Callable[..., None]:
         def stop(execution: Execution, stop_date: datetime, error: str | None, cause: str | None) -> None:
             if execution.exec_status != ExecutionStatus.RUNNING:
                 return
+            keep_position(execution)
             if execution.exec_worker is not None and execution.exec_worker.env is not None:
                 own(execution, stop_date, error, cause)
             execution.exec_status, execution.stop_date = ExecutionStatus.ABORTED, stop_date
@@ -78,10 +86,14 @@ class Executions:
         own = BaseExecutionWorkerCommunication.terminated
 
         def terminated(communication: Any) -> None:
-            if communication.execution.exec_status != ExecutionStatus.RUNNING:
-                return  # it was stopped before its task was over
+            execution = communication.execution
+            is_its_own = execution.exec_worker._execution_communication is communication  # noqa: SLF001 see the module's docstring
+            if execution.exec_status != ExecutionStatus.RUNNING or not is_its_own:
+                return  # it was stopped before its task was over, and perhaps redriven
             own(communication)
-            self._ended(communication.execution)
+            if execution.exec_status != ExecutionStatus.SUCCEEDED:
+                keep_position(execution)
+            self._ended(execution)
 
         return terminated
 
@@ -95,6 +107,7 @@ class Executions:
 
     def _detail(self, execution: Execution) -> dict[str, Any]:
         """Return the detail as the developer guide has it: times in milliseconds, absent data as null."""
+        redrives = redrives_of(execution)
         detail = {
             "executionArn": str(execution.exec_arn),
             "stateMachineArn": str(execution.state_machine.arn),
@@ -102,8 +115,8 @@ class Executions:
             "status": str(execution.status),
             "startDate": _milliseconds(execution.start_date),
             "stopDate": _milliseconds(execution.stop_date),
-            "redriveCount": 0,
-            "redriveDate": None,
+            "redriveCount": redrives.count,
+            "redriveDate": _milliseconds(redrives.date) if redrives.date else None,
             "input": None,
             "inputDetails": WITHOUT_DATA,
             "output": None,
@@ -127,6 +140,18 @@ def _with_error_and_cause(response: Any) -> Any:
     error, cause = response._get_param("error"), response._get_param("cause")  # noqa: SLF001 as above
     execution.stop(stop_date=utcnow(), error=error, cause=cause)
     return ActionResult({"stopDate": execution.stop_date})
+
+
+def _with_redrives(own: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Describe an execution with its redrives, of which moto knows nothing."""
+
+    def describe_execution(response: Any) -> Any:
+        answer = own(response)
+        execution = response.stepfunction_backend.describe_execution(answer.result["executionArn"])
+        answer.result.update(described(execution))
+        return answer
+
+    return describe_execution
 
 
 def _refusing_the_ended(own: Callable[..., Any]) -> Callable[..., Any]:
