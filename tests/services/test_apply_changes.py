@@ -75,12 +75,12 @@ def world() -> World:
 
 
 def test_as_many_are_written_as_were_asked_for_in_plan_order(world: World) -> None:
-    assert world.run(1, 3) == ApplyChangesResult(next=4, written=3, wave_ends=False)
+    assert world.run(1, 3) == ApplyChangesResult(next=4, written=3, changes=(1, 2, 3), wave_ends=False)
     assert world.hyperpod.writes == ["update team-b", "update team-c", "update team-d"]
 
 
 def test_the_last_call_ends_with_the_plan(world: World) -> None:
-    assert world.run(3, 25) == ApplyChangesResult(next=5, written=2)
+    assert world.run(3, 25) == ApplyChangesResult(next=5, written=2, changes=(3, 4))
 
 
 def test_an_index_beyond_the_plan_is_refused(world: World) -> None:
@@ -97,18 +97,20 @@ def test_what_the_first_change_raises_is_raised(world: World) -> None:
 
 def test_an_error_of_a_later_change_ends_the_call_before_it(world: World) -> None:
     world.edit(2)
-    assert world.run(0, 5) == ApplyChangesResult(next=2, written=2, wave_ends=False)
+    assert world.run(0, 5) == ApplyChangesResult(next=2, written=2, changes=(0, 1), wave_ends=False)
     with pytest.raises(ConflictError):
         world.run(2, 5)
 
 
 def test_a_call_that_is_tried_again_finds_its_writes_done(world: World) -> None:
-    assert world.run(0, 3) == world.run(0, 3) == ApplyChangesResult(next=3, written=3, wave_ends=False)
+    assert (
+        world.run(0, 3) == world.run(0, 3) == ApplyChangesResult(next=3, written=3, changes=(0, 1, 2), wave_ends=False)
+    )
     assert len(world.hyperpod.writes) == 3
 
 
 def test_a_call_whose_time_runs_out_ends_after_the_change_at_hand(world: World) -> None:
-    assert world.run(0, 5, is_late=lambda: True) == ApplyChangesResult(next=1, written=1, wave_ends=False)
+    assert world.run(0, 5, is_late=lambda: True) == ApplyChangesResult(next=1, written=1, changes=(0,), wave_ends=False)
 
 
 def test_a_lock_lost_between_two_changes_ends_the_writing(world: World) -> None:
@@ -116,7 +118,7 @@ def test_a_lock_lost_between_two_changes_ends_the_writing(world: World) -> None:
         world.state.lock[CLUSTER_ARN] = ("run-2", 6, float("inf"))
         return False
 
-    assert world.run(0, 5, is_late=lose) == ApplyChangesResult(next=1, written=1, wave_ends=False)
+    assert world.run(0, 5, is_late=lose) == ApplyChangesResult(next=1, written=1, changes=(0,), wave_ends=False)
     with pytest.raises(LockLostError):
         world.run(1, 4)
 
@@ -133,7 +135,7 @@ def test_a_write_that_is_refused_for_good_keeps_no_other_from_being_made(
 
     monkeypatch.setattr(world.hyperpod, "update_quota", update_quota)
     refused = tuple(f"{team} (validation): the account has no more" for team in ("team-a", "team-d"))
-    assert world.run(0, 25) == ApplyChangesResult(next=5, written=3, refused=refused)
+    assert world.run(0, 25) == ApplyChangesResult(next=5, written=3, changes=(1, 2, 4), refused=refused)
     assert [one.name for one in world.state.refusals(CLUSTER_ARN)] == ["team-a", "team-d"]
     assert world.run(0, 25).refused == refused, "a call that comes twice says the same"
 
@@ -154,14 +156,14 @@ class TestWaves:
         return world
 
     def test_a_call_never_leaves_its_wave_and_a_quota_that_is_written_twice_counts_once(self, waves: World) -> None:
-        assert waves.run(0, 25) == ApplyChangesResult(next=2, written=2, wave_ends=True)
-        assert waves.run(2, 25) == ApplyChangesResult(next=3, written=1, wave_ends=True)
+        assert waves.run(0, 25) == ApplyChangesResult(next=2, written=2, changes=(0, 1), wave_ends=True)
+        assert waves.run(2, 25) == ApplyChangesResult(next=3, written=1, changes=(2,), wave_ends=True)
         assert waves.run(3, 25) == ApplyChangesResult(next=4, written=0, wave_ends=True)
         assert waves.hyperpod.writes == [f"update {team}" for team in ("team-a", "team-b", "team-c", "team-a")]
 
     def test_a_call_may_end_within_its_wave(self, waves: World) -> None:
-        assert waves.run(0, 1) == ApplyChangesResult(next=1, written=1, wave_ends=False)
-        assert waves.run(1, 1) == ApplyChangesResult(next=2, written=1, wave_ends=True)
+        assert waves.run(0, 1) == ApplyChangesResult(next=1, written=1, changes=(0,), wave_ends=False)
+        assert waves.run(1, 1) == ApplyChangesResult(next=2, written=1, changes=(1,), wave_ends=True)
 
     def test_a_second_write_before_the_first_has_settled_is_refused(self, waves: World) -> None:
         waves.hyperpod.settles = False
@@ -171,4 +173,4 @@ class TestWaves:
             waves.run(3, 25)
 
     def test_a_plan_that_was_stored_before_there_were_waves_is_one(self, world: World) -> None:
-        assert world.run(0, 25) == ApplyChangesResult(next=5, written=5, wave_ends=True)
+        assert world.run(0, 25) == ApplyChangesResult(next=5, written=5, changes=(0, 1, 2, 3, 4), wave_ends=True)

@@ -9,12 +9,12 @@ import pytest
 
 from taskgov.allocation.codec import plan_to_json
 from taskgov.allocation.plan import Outcome, Plan
-from taskgov.contracts.steps import Cause, Pointer, PublishUsageRequest, ReadSnapshotRequest
+from taskgov.contracts.steps import Cause, Pointer, PublishUsageRequest, ReadSnapshotRequest, WroteChanges
 from taskgov.errors import InvalidRequestError, NotFoundError, ThrottledError, UpstreamError
 from taskgov.findings import Finding, Severity
-from taskgov.ports import ClusterAccess, Measurement
+from taskgov.ports import ClusterAccess, Measurement, OnUnreadable
 from taskgov.services.publish_usage import COUNTED_FOR, PublishUsage
-from taskgov.snapshot.model import KueueObjects
+from taskgov.snapshot.model import AppliedQuota, KueueObjects
 from tests.support.clusters import GPU, GovernedCluster
 from tests.support.memory import (
     CLUSTER_ARN,
@@ -245,6 +245,46 @@ def test_another_run_of_the_same_execution_is_published_too() -> None:
     for started in (end.started_at, NOON):
         world.publish(end.model_copy(update={"started_at": started}))
     assert world.values("ChangesApplied") == [1, 1]
+
+
+@dataclass
+class UnreadableRecords(InMemoryState):
+    """A table that answers no query of the records of writes."""
+
+    def applied_quotas(self, cluster_arn: str, on_unreadable: OnUnreadable | None = None) -> tuple[AppliedQuota, ...]:
+        raise ThrottledError("list QUOTA#")
+
+
+TWO_WRITES = plan_of(update(0, "team-a", "quota0000000", 2, 1), update(1, "team-b", "quota0000001", 1, 2))
+
+
+@pytest.mark.parametrize(
+    ("answered", "written", "unknown"),
+    [
+        ((0, 1), ("team-a/team-a", "team-b/team-b"), None),
+        ((0,), ("team-a/team-a",), "team-b/team-b"),
+        ((), (), "team-a/team-a, team-b/team-b"),
+    ],
+)
+def test_a_run_whose_records_cannot_be_read_names_what_it_knows_and_says_what_it_does_not_know(
+    answered: tuple[int, ...], written: tuple[str, ...], unknown: str | None
+) -> None:
+    world = Published(GovernedCluster(state=UnreadableRecords()))
+    end = the_end(world, "unfinished", TWO_WRITES, applied=len(answered), error="ThrottledError: slow down")
+    assert end.plan is not None
+    world.publish(end.model_copy(update={"begun": (end.plan,), "wrote": (WroteChanges(plan=0, changes=answered),)}))
+    (record,) = world.cluster.state.runs
+    assert (record.written, record.applied) == (written, len(written))
+    doubt = "; not known whether written (ThrottledError: list QUOTA#): "
+    assert record.error == "ThrottledError: slow down" + (doubt + unknown if unknown else "")
+
+
+def test_writes_that_no_plan_of_the_run_has_are_refused() -> None:
+    world = a_world()
+    end = the_end(world, "applied", A_PLAN)
+    wrong = end.model_copy(update={"begun": (end.plan,), "wrote": (WroteChanges(plan=0, changes=(7,)),)})
+    with pytest.raises(InvalidRequestError, match="a change that its plan has not"):
+        world.publish(wrong)
 
 
 @dataclass

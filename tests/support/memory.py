@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Any
 
 from taskgov.contracts.steps import Cause, Pointer
-from taskgov.errors import ConflictError, LockLostError, NotFoundError, UpstreamError
+from taskgov.errors import ConflictError, GovernanceError, LockLostError, NotFoundError, UpstreamError
 from taskgov.hyperpod.model import (
     ClusterSchedulerConfig,
     ComputeQuota,

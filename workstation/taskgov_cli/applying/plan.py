@@ -21,7 +21,7 @@ from taskgov.ports import RunRecord
 from taskgov.services.plan_path import first_writes
 from taskgov.services.plan_quotas import keep_plan
 from taskgov.services.stored_plan import stored_plan
-from taskgov.services.written_in_run import WrittenInRun
+from taskgov.services.written_in_run import WhatWasWritten, WrittenInRun
 from taskgov.snapshot.model import Authorship
 from taskgov_cli import snapshots
 from taskgov_cli.applying.document import Ended
@@ -86,18 +86,16 @@ class OnePlan:
             pointer = keep_plan(self.place.documents, fresh)
             tried: list[int] = []
             ended = _write(ManualWrites(self.place, fresh.cluster_arn, pointer, held), fresh, tried)
-            written = self._written(fresh, started, tried)
-            self.place.state.record_run(self._record(held, started, pointer, ended, written))
+            in_run = WrittenInRun(self.place.hyperpod, self.place.state)
+            written = in_run([fresh], started, SystemClock().now())
+            # What was tried counts when it cannot be read now whether it was written.
+            count = len(first_writes(fresh.changes) & set(tried)) if written.unknown else len(written.subjects)
+            self.place.state.record_run(self._record(held, started, pointer, ended, written, count))
         return ended
 
-    def _written(self, plan: Plan, started: datetime, tried: list[int]) -> int:
-        """Count what was written; what was tried when that cannot be read now."""
-        try:
-            return len(WrittenInRun(self.place.hyperpod, self.place.state)([plan], started, SystemClock().now()))
-        except GovernanceError:
-            return len(first_writes(plan.changes) & set(tried))
-
-    def _record(self, held: Held, started: datetime, pointer: Pointer, ended: Ended, written: int) -> RunRecord:
+    def _record(
+        self, held: Held, started: datetime, pointer: Pointer, ended: Ended, written: WhatWasWritten, count: int
+    ) -> RunRecord:
         run_id = f"apply-{held.token}"
         cause = Cause(
             event_id=run_id,
@@ -116,8 +114,9 @@ class OnePlan:
             cause=cause,
             plan=pointer,
             plan_id=ended.plan_id,
-            applied=written,
-            error=ended.error,
+            applied=count,
+            error="; ".join(filter(None, (ended.error, written.unknown))) or None,
+            written=written.subjects,
         )
 
 

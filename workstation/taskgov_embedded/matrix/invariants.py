@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.hyperpod.model import ComputeQuotaConfig, SchedulerConfig
 from taskgov_embedded.matrix.scenario import EDITOR, TYPE
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from taskgov.allocation.plan import Plan
     from taskgov_embedded.matrix.evidence import Evidence, Record, Write
 
+UNKNOWN: Final = "not known whether written"
+"""What a record says of writes when their records could not be read; it names them."""
 NOTHING_WRITTEN = frozenset({"nothing-to-do", "planned", "needs-approval", "blocked", "rejected", "expired"})
 
 
@@ -25,9 +27,13 @@ def while_it_lasts(evidence: Evidence, wanted: Mapping[str, Any]) -> list[str]:
     return [
         f"{name} holds {_short(config)}: neither the plan nor the state before it, and no record names the write"
         for name, config in held.items()
-        if config != evidence.before.get(name)
-        and not any(_names(one, name, config) or _counts_in_plan(one, name, config) for one in evidence.records)
+        if config != evidence.before.get(name) and not any(_tells_of(one, name, config) for one in evidence.records)
     ]
+
+
+def _tells_of(record: Record, name: str, config: Any) -> bool:
+    kinds = (_names, _names_as_unknown, _counts_in_plan)
+    return any(tells(record, name, config) for tells in kinds)
 
 
 def _counts_in_plan(record: Record, name: str, config: Any) -> bool:
@@ -44,6 +50,12 @@ def _names(record: Record, name: str, config: Any) -> bool:
     if config is not None and "ComputeQuotaResources" not in config:
         return "cluster policy" in record.written
     return any(subject.partition("/")[2] == name for subject in record.written)
+
+
+def _names_as_unknown(record: Record, name: str, config: Any) -> bool:
+    """Say whether a record says of a resource that its run may have written it."""
+    is_policy = config is not None and "ComputeQuotaResources" not in config
+    return ("cluster policy" if is_policy else name) in record.error.partition(UNKNOWN)[2]
 
 
 def at_the_end(evidence: Evidence) -> list[str]:
@@ -128,14 +140,15 @@ def _truth(evidence: Evidence, record: Record) -> Iterator[str]:
     standing = _standing(evidence, record)
     published = "was not published" not in record.error
     most = max(len(standing), _written(evidence, record, distinct=published))
-    if not len(standing) <= record.applied <= most:
+    held = evidence.state(record.place)
+    certain = [name for name in standing if not _names_as_unknown(record, name, held.get(name))]
+    if not len(certain) <= record.applied <= most:
         yield f"{record.run_id} ({record.outcome}) says {record.applied} applied; {len(standing)} stand: {standing}"
     if record.outcome in NOTHING_WRITTEN and standing:
         yield f"{record.run_id} says {record.outcome} and wrote {standing}"
     if record.plan and record.outcome == "applied":
         yield from _holds(evidence, record, _planned(record.plan))
-    held = evidence.state(record.place)
-    silent = [name for name in standing if not _names(record, name, held.get(name))]
+    silent = [name for name in certain if not _names(record, name, held.get(name))]
     if published and silent:
         yield f"{record.run_id} ({record.outcome}) does not name {silent} among what it wrote: {sorted(record.written)}"
 

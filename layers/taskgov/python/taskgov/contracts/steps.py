@@ -155,6 +155,8 @@ class ApplyChangesResult(StepModel):
     next: int = Field(ge=0)
     written: int
     """Quotas (or cluster policies) that were written; one that is written twice counts once, with its first write."""
+    changes: tuple[int, ...] = ()
+    """The indexes of those first writes."""
     wave_ends: bool = True
     """Whether `next` lies in another wave, or beyond the plan: what was written has to settle first."""
     refused: tuple[str, ...] = ()
@@ -182,6 +184,13 @@ class VerifyPlanResult(StepModel):
     """What is not as it was written, for no reason that is known."""
 
 
+class WroteChanges(StepModel):
+    """What one call of `apply_change` wrote: indexes of changes of a plan, the plan as its place in `begun`."""
+
+    plan: int = Field(ge=0)
+    changes: tuple[int, ...]
+
+
 class PublishUsageRequest(StepModel):
     """The end of a run, or nothing at all: then every cluster's usage is measured (the schedule)."""
 
@@ -192,8 +201,10 @@ class PublishUsageRequest(StepModel):
     snapshot: Pointer | None = None
     begun: tuple[Pointer, ...] = ()
     """The plans that the run began to write, one for each of its rounds that did."""
+    wrote: tuple[WroteChanges, ...] = ()
+    """What the answers of `apply_change` named; the records may name more, as an answer may be lost."""
     applied: int = Field(default=0, ge=0, le=MOST)
-    """Writes that the state machine knows of; what the records say goes before it."""
+    """How many writes these were; counts where the plans cannot be read."""
     cause: Cause | None = None
     started_at: datetime | None = None
     error: str | None = None

@@ -36,7 +36,8 @@ class ApplyChanges:
         self.claim(plan.cluster_arn)
         refused_before = self.apply_change.state.refusals(plan.cluster_arn, left_out)
         counted = first_writes(plan.changes)
-        done = written = 0
+        done = 0
+        written: list[int] = []
         refused: list[str] = []
         for index in _indexes(request, plan):
             if done and is_late():
@@ -49,12 +50,14 @@ class ApplyChanges:
                 break
             if result.refused is not None:
                 refused.append(result.refused)
-            written += result.written and index in counted
+            if result.written and index in counted:
+                written.append(index)
             done += 1
         following = request.index + done
         return ApplyChangesResult(
             next=following,
-            written=written,
+            written=len(written),
+            changes=tuple(written),
             wave_ends=_wave(plan, following) != _wave(plan, request.index),
             refused=cut(refused),
         )

@@ -11,10 +11,8 @@ from taskgov.errors import GovernanceError
 from taskgov.hyperpod.equality import is_same_config
 from taskgov.ports import Clock, Execution, HyperPodApi, Lock, RunRecord, StateStore, Workflow
 from taskgov.services.failures import left_out
+from taskgov.services.wording import MOST_NAMED, listed
 from taskgov.snapshot.model import AppliedQuota
-
-MOST_NAMED = 20
-"""Quotas that the record of a run that was broken off names one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,15 +125,10 @@ def _said(
     stands = [f"{record.target.team_name} at version {record.version}" for record in written]
     stands += [f"{record.target.team_name} at version {record.version + 1}" for record in made]
     parts = [f"the execution {execution.name} ended {execution.status} without a record of its own"]
-    parts.append(f"written: {_listed(stands)}" if stands else "no quota is on record as written")
+    parts.append(f"written: {listed(stands)}" if stands else "no quota is on record as written")
     if with_policy:
         parts.append("the cluster policy was written")
     if unknown:
         names = [record.target.team_name for record in unknown]
-        parts.append(f"announced, and not known whether written: {_listed(names)}")
+        parts.append(f"announced, and not known whether written: {listed(names)}")
     return "; ".join(parts)
-
-
-def _listed(names: list[str]) -> str:
-    more = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from taskgov.allocation.lease_book import lease_book
 from taskgov.allocation.mass_loss import mass_losses
+from taskgov.allocation.plan import Plan
 from taskgov.audit.report_standing import standing_of
 from taskgov.contracts.steps import PublishUsageRequest, PublishUsageResult
 from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError, UpstreamError
@@ -28,7 +29,7 @@ from taskgov.services.run_notices import notice_of
 from taskgov.services.stored_plan import stored_plan
 from taskgov.services.take_snapshot import TakeSnapshot, cluster_facts
 from taskgov.services.use_history import UseHistory
-from taskgov.services.written_in_run import WrittenInRun
+from taskgov.services.written_in_run import WhatWasWritten, WrittenInRun
 from taskgov.snapshot.model import ClusterFacts, Snapshot
 
 COUNTED_FOR: Final = timedelta(days=1)
@@ -169,26 +170,24 @@ class PublishUsage:
             cluster_name=plan.cluster_name if plan else self._name(cluster_arn),
             run_id=request.run_id,
             outcome=_run_outcome(request.outcome),
-            applied=request.applied if written is None else len(written),
-            written=written or (),
+            applied=request.applied if written is None else len(written.subjects),
+            written=written.subjects if written else (),
             started_at=request.started_at,
             ended_at=now,
             plan=plan,
             plan_pointer=request.plan,
             snapshot_pointer=request.snapshot,
             cause=request.cause,
-            error=request.error,
+            error="; ".join(filter(None, (request.error, written.unknown if written else None))) or None,
         )
 
-    def _written(self, request: PublishUsageRequest, started_at: datetime, now: datetime) -> tuple[str, ...] | None:
-        """Return what the run wrote; None when it began no plan or that cannot be read now: its own count counts."""
+    def _written(self, request: PublishUsageRequest, started_at: datetime, now: datetime) -> WhatWasWritten | None:
+        """Return what the run wrote; None when it began no plan: its own count counts."""
         if not request.begun:
             return None
-        try:
-            plans = [stored_plan(self.documents, pointer) for pointer in request.begun]
-            return WrittenInRun(self.hyperpod, self.state)(plans, started_at, now)
-        except GovernanceError:
-            return None
+        plans = [stored_plan(self.documents, pointer) for pointer in request.begun]
+        answered = _answered(request, plans)
+        return WrittenInRun(self.hyperpod, self.state)(plans, started_at, now, answered)
 
     def _name(self, cluster_arn: str) -> str:
         """Return the cluster's name, or the end of its ARN: a run that found SageMaker down must be told of too."""
@@ -196,6 +195,14 @@ class PublishUsage:
             return str(self.hyperpod.describe_cluster(cluster_arn)["ClusterName"])
         except GovernanceError:
             return cluster_arn.rsplit("/", 1)[-1]
+
+
+def _answered(request: PublishUsageRequest, plans: list[Plan]) -> set[str]:
+    """Return the subjects of the writes that the state machine knows of."""
+    try:
+        return {plans[call.plan].changes[index].subject for call in request.wrote for index in call.changes}
+    except IndexError as error:
+        raise InvalidRequestError("wrote names a plan that was not begun, or a change that its plan has not") from error
 
 
 def _run_outcome(outcome: str | None) -> RunOutcome:

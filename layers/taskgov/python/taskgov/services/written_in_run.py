@@ -1,6 +1,7 @@
 """Which quotas did a run write? Counted from the records, which are written once for each write.
 
-`publish_usage` asks at the end of a run: an interrupted call may have written more than the state machine knows.
+`publish_usage` asks at the end of a run: an interrupted call may have written more than the state machine knows. If
+the records cannot be read, what the state machine knows is named, and of the rest it is said that it is not known.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,13 +9,22 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from taskgov.allocation.plan import DELETIONS, Change, ChangeKind, Plan
-from taskgov.errors import NotFoundError
+from taskgov.errors import GovernanceError, NotFoundError
 from taskgov.hyperpod.model import ClusterSchedulerConfig, ComputeQuota, SchedulerConfig
 from taskgov.ports import HyperPodApi, StateStore
 from taskgov.services.fresh_quotas import fresh_quotas
 from taskgov.services.plan_path import QuotaPath, paths
+from taskgov.services.wording import listed
 from taskgov.services.written_already import holds, is_same
 from taskgov.snapshot.model import AppliedPolicy, AppliedQuota
+
+
+@dataclass(frozen=True, slots=True)
+class WhatWasWritten:
+    """What a run wrote: `subjects` for certain; `unknown` says what else it may have written, empty when nothing."""
+
+    subjects: tuple[str, ...]
+    unknown: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,21 +34,28 @@ class WrittenInRun:
     hyperpod: HyperPodApi
     state: StateStore
 
-    def __call__(self, plans: Sequence[Plan], since: datetime, now: datetime) -> tuple[str, ...]:
+    def __call__(
+        self, plans: Sequence[Plan], since: datetime, now: datetime, answered: Iterable[str] = ()
+    ) -> WhatWasWritten:
         """Return the subjects (`Change.subject`) that the plans of a run wrote since it began, sorted.
 
-        A write counts when it is on record, or when the announced or planned write is what the service holds: its
-        record was lost. Raises ThrottledError, UpstreamError.
+        A write counts when the call that made it answered so (`answered`), when it is on record, or when the announced
+        or planned write is what the service holds: its record was lost. Raises nothing of the state or the service.
         """
         if not plans:
-            return ()
+            return WhatWasWritten(())
         arn = plans[-1].cluster_arn
-        records = self.state.applied_quotas(arn)
-        policy = self.state.applied_policy(arn)
         of_plans = [(plan, path) for plan in plans for path in paths(plan.changes)]
-        recorded = {path.subject for plan, path in of_plans if _on_record(plan, path, records, policy, since)}
-        open_paths = [path for _, path in of_plans if path.subject not in recorded]
-        return tuple(sorted(recorded | self._seen(arn, open_paths, records, now)))
+        known = set(answered)
+        try:
+            records = self.state.applied_quotas(arn)
+            policy = self.state.applied_policy(arn)
+            known |= {path.subject for plan, path in of_plans if _on_record(plan, path, records, policy, since)}
+            open_paths = [path for _, path in of_plans if path.subject not in known]
+            known |= self._seen(arn, open_paths, records, now)
+        except GovernanceError as error:
+            return WhatWasWritten(tuple(sorted(known)), _unknown({path.subject for _, path in of_plans} - known, error))
+        return WhatWasWritten(tuple(sorted(known)))
 
     def _seen(
         self, cluster_arn: str, open_paths: Sequence[QuotaPath], records: Sequence[AppliedQuota], now: datetime
@@ -81,6 +98,11 @@ class WrittenInRun:
             return self.hyperpod.quota(quota_id).status in {"Deleting", "Deleted"}
         except NotFoundError:
             return True
+
+
+def _unknown(subjects: Iterable[str], error: GovernanceError) -> str:
+    names = sorted(subjects)
+    return f"not known whether written ({type(error).__name__}: {error}): {listed(names)}" if names else ""
 
 
 def _on_record(
