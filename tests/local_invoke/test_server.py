@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import pwd
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -40,10 +44,41 @@ BRIDGE = "http://172.17.0.1:4566"
 """Where `taskgov local` is found on Docker's default bridge."""
 
 
+NOWHERE = "http://127.0.0.1:9"
+SETTINGS_OF_A_PERSON = f"""
+[default]
+region = eu-north-1
+endpoint_url = {NOWHERE}
+services = elsewhere
+[services elsewhere]
+sqs =
+  endpoint_url = {NOWHERE}
+"""
+
+
 @pytest.fixture(scope="module")
-def account() -> Iterator[LocalAccount]:
-    with LocalAccount() as opened:
-        yield opened
+def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalAccount]:
+    """Open the account where a person works with other accounts: with a profile, an endpoint, keys and files."""
+    home = tmp_path_factory.mktemp("home")
+    (home / ".aws").mkdir()
+    (home / ".aws" / "config").write_text(SETTINGS_OF_A_PERSON)
+    hostile = {
+        "HOME": str(home),
+        "AWS_PROFILE": "work",
+        "AWS_ENDPOINT_URL": NOWHERE,
+        "AWS_ENDPOINT_URL_S3": NOWHERE,
+        "AWS_REGION": "eu-north-1",
+        "AWS_SESSION_TOKEN": "of-another-account",
+        "AWS_CONFIG_FILE": str(home / ".aws" / "config"),
+        "AWS_CA_BUNDLE": str(home / "none.pem"),
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pwd, "getpwuid", lambda _uid: SimpleNamespace(pw_dir=str(home)))  # functions have no HOME
+        for name, value in hostile.items():
+            patch.setenv(name, value)
+        with LocalAccount() as opened:
+            yield opened
+        assert {name: os.environ.get(name) for name in hostile} == hostile
 
 
 @pytest.fixture(scope="module")
@@ -155,6 +190,18 @@ def test_what_falls_due_happens_in_real_time(account: LocalAccount, server: Stac
         time.sleep(0.05)
     assert happened
     assert happened[0] >= 0.3
+
+
+def test_a_queued_message_is_delivered_when_its_delay_is_over(account: LocalAccount, server: StackServer) -> None:
+    deliveries = account.stack.timeline.of
+    before = len(deliveries("delivery"))
+    queue = account.stack.physical("IntakeQueue")
+    over_http("sqs", server).send_message(QueueUrl=queue, MessageBody="{}", DelaySeconds=1)
+    deadline = time.monotonic() + 20
+    while len(deliveries("delivery")) == before:
+        assert time.monotonic() < deadline, "the message is still in the queue"
+        threading.Event().wait(0.05)  # time.sleep of this thread would move the stack's clock
+    assert deliveries("delivery")[-1].what.startswith("taskgov-IntakeQueue")
 
 
 def test_the_clusters_api_answers_over_tls_with_the_certificate_that_eks_names(

@@ -14,7 +14,7 @@ import sys
 import threading
 from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import boto3
 
@@ -251,15 +251,28 @@ def _put_in(modules: dict[str, ModuleType]) -> None:
 
 
 @contextlib.contextmanager
-def variables(values: Mapping[str, str]) -> Iterator[None]:
-    """Let the process have these variables of its environment meanwhile."""
+def variables(values: Mapping[str, str | None]) -> Iterator[None]:
+    """Set these variables of the process's environment meanwhile, and remove those whose value is None."""
     before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
+    _set_variables(values)
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        _set_variables(before)
+
+
+def _set_variables(values: Mapping[str, str | None]) -> None:
+    for name, value in values.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+NO_FILES: Final = {"AWS_CONFIG_FILE": os.devnull, "AWS_SHARED_CREDENTIALS_FILE": os.devnull}
+"""Variables under which the AWS SDK reads no profile, endpoint or key from a person's home directory."""
+
+
+def settings_of_person() -> dict[str, str | None]:
+    """Return what hides a person's AWS settings from the SDK: endpoint, profile, keys and files of the environment."""
+    return {name: None for name in os.environ if name.startswith("AWS_")} | NO_FILES

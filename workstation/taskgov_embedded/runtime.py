@@ -21,7 +21,7 @@ from moto.logs.models import logs_backends
 
 from taskgov_embedded import emf
 from taskgov_embedded.faults import FunctionCrash
-from taskgov_embedded.process import Sandbox, entered
+from taskgov_embedded.process import NO_FILES, Sandbox, entered
 from taskgov_embedded.versions import LATEST, Alias, name_of, qualifier_of
 
 if TYPE_CHECKING:
@@ -196,6 +196,7 @@ class Runtime:
             "AWS_LAMBDA_LOG_GROUP_NAME": spec.log_group,
             "AWS_LAMBDA_LOG_STREAM_NAME": stream,
             "AWS_EXECUTION_ENV": "AWS_Lambda_python3.13",
+            **NO_FILES,
             "_HANDLER": spec.handler,
             "TZ": ":UTC",
             "LANG": "en_US.UTF-8",

@@ -20,6 +20,11 @@ class LiveClock(VirtualClock):
         return datetime.now(UTC) if self._live else self._now
 
     @property
+    def millis(self) -> float:
+        """The present moment in milliseconds since 1970; queues show a message by it."""
+        return self.now.timestamp() * 1000
+
+    @property
     def iso(self) -> str:
         """The present moment as AWS writes it in events."""
         return self.now.strftime("%Y-%m-%dT%H:%M:%SZ")

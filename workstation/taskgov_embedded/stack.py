@@ -156,6 +156,7 @@ class Stack:
 
     def _set_up(self, undo: ExitStack) -> None:
         mock_random.seed(20261120)
+        undo.enter_context(process.variables(process.settings_of_person()))
         undo.enter_context(mock_aws(config={"stepfunctions": {"execute_state_machine": True}}))
         undo.enter_context(process.variables({"AWS_DEFAULT_REGION": self.place.region, "MOTO_ACCOUNT_ID": ACCOUNT}))
         interpreter = Interpreter(self._baton, self._clients, self.timeline)
