@@ -21,6 +21,13 @@ if TYPE_CHECKING:
     from taskgov_embedded.server_account import LocalAccount
 
 LOOPBACK = "127.0.0.1"
+Bare = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TYPE=COUNT",
+        help="A cluster of these instances and nothing else: no task governance add-on, no quotas, no jobs.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one line of JSON when ready, for programs.")]
 Address = Annotated[
     str | None,
@@ -32,22 +39,27 @@ def local(
     address: Address = None,
     port: Annotated[int, typer.Option(help="Port of the AWS endpoint.")] = 4566,
     kubernetes_port: Annotated[int, typer.Option(help="Port of the cluster's Kubernetes API.")] = 4567,
+    bare: Bare = None,
     as_json: AsJson = False,  # noqa: FBT002 - named by whoever types it
 ) -> None:
     """Serve an emulated account with one cluster to `sam local invoke`, the AWS CLI and kubectl, until Ctrl-C.
 
-    Example: taskgov local --json
+    Example: taskgov local --bare ml.g5.8xlarge=4
     """
     # The embedded stack is a second of imports that no other command needs, and an extra of the package.
     from taskgov_embedded.server import StackServer  # noqa: PLC0415
-    from taskgov_embedded.server_account import LocalAccount  # noqa: PLC0415
+    from taskgov_embedded.server_account import LocalAccount, workers_of  # noqa: PLC0415
 
+    workers = None if bare is None else workers_of(bare)
     reached = address or bridge_address() or LOOPBACK
     stopped = threading.Event()
     for one in (signal.SIGINT, signal.SIGTERM):
         signal.signal(one, lambda *_: stopped.set())
     hosts = list(dict.fromkeys((reached, LOOPBACK)))
-    with LocalAccount(reached, kubernetes_port) as account, StackServer(account.stack, hosts, port) as server:
+    with (
+        LocalAccount(reached, kubernetes_port, bare=workers) as account,
+        StackServer(account.stack, hosts, port) as server,
+    ):
         _say(account, server, as_json=as_json)
         stopped.wait()
 

@@ -56,6 +56,7 @@ class Eks:
     def __init__(self, account: Account) -> None:
         self._account = account
         self._clusters: dict[str, EksCluster] = {}
+        self._hooks: list[Callable[[str, str], None]] = []
         answers: dict[str, Callable[[Call], Mapping[str, Any]]] = {
             "DescribeCluster": self._describe,
             "TagResource": self._tag,
@@ -86,6 +87,10 @@ class Eks:
     def cluster(self, name: str) -> EksCluster:
         """Return a cluster that was registered, to look at it or to change it."""
         return self._clusters[name]
+
+    def on_addon_created(self, hook: Callable[[str, str], None]) -> None:
+        """Call `hook` with the names of cluster and add-on whenever an add-on is created."""
+        self._hooks.append(hook)
 
     def groups_of(self, name: str, access_key: str) -> frozenset[str] | None:
         """Return the Kubernetes groups of a caller, None for one without an access entry; people administer."""
@@ -154,6 +159,8 @@ class Eks:
         if name in cluster.addons:
             raise AwsError("ResourceInUseException", f"Addon {name} already exists.")
         cluster.addons[name] = AddOnState(call.params.get("addonVersion", NEWEST_ADDON))
+        for hook in self._hooks:
+            hook(cluster.name, name)
         return {"addon": self._addon(cluster, name)}
 
     def _update_addon(self, call: Call) -> Mapping[str, Any]:

@@ -1,6 +1,7 @@
 """Build the account that `taskgov local` serves: one cluster with two teams, and what the samples in `events/` name.
 
-It is prepared on a virtual clock (nodes join, quotas settle, a first run plans), then its clock goes live.
+Or a bare one, as the workshops of task governance begin: nodes, no add-on, no quotas. It is prepared on a virtual clock
+(nodes join, quotas settle, a first run plans), then its clock goes live.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self
 
+from taskgov.errors import InvalidRequestError
+from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ClusterSchedulerConfig, ComputeQuota
 from taskgov_embedded.cluster.access import READERS, TokenVerifier, read_rules
 from taskgov_embedded.cluster.api_server import ClusterApiServer
@@ -20,6 +23,7 @@ from taskgov_embedded.cluster.manifests import job_manifest
 from taskgov_embedded.cluster.simulated import Pace, SimulatedCluster
 from taskgov_embedded.cluster_port import GroupFact
 from taskgov_embedded.deployable import EVENTS, RBAC, TEMPLATE
+from taskgov_embedded.eks import TASK_GOVERNANCE_ADDON, AddOnState
 from taskgov_embedded.server_certificate import write_certificate
 from taskgov_embedded.server_clock import LiveClock
 from taskgov_embedded.stack import Stack
@@ -32,19 +36,24 @@ CLUSTER_NAME, CLUSTER_ID, EKS_NAME = "ml-cluster", "abcdefghijkl", "ml-eks"
 WORKERS = GroupFact("gpu-workers", "ml.g5.8xlarge", 4)
 QUOTAS = {"team-a": 1, "team-b": 2}
 """Instances that each team has before the first plan; `events/local/policy.yaml` wants it the other way round."""
+MOST_WORKERS = 100
 PREPARED_IN = timedelta(minutes=15)
 
 
 class LocalAccount:
     """Open it with `with`; the account is then alive, and `stack` is to be served.
 
-    The cluster's API listens at `address`, which functions in containers must reach.
+    The cluster's API listens at `address`, which functions in containers must reach. With `bare` the cluster has these
+    workers and nothing else.
     """
 
-    def __init__(self, address: str = "127.0.0.1", kubernetes_port: int = 0) -> None:
+    def __init__(self, address: str = "127.0.0.1", kubernetes_port: int = 0, *, bare: GroupFact | None = None) -> None:
+        self._bare = bare
         self.clock = LiveClock(datetime.now(UTC) - PREPARED_IN)
         self.stack = Stack(TEMPLATE, {"ApplyMode": "plan"}, self.clock)
-        self.cluster = SimulatedCluster(CLUSTER_NAME, lambda: self.clock.now, pace=Pace(join=30), at=self.clock.at)
+        self.cluster = SimulatedCluster(
+            CLUSTER_NAME, lambda: self.clock.now, pace=Pace(join=30), at=self.clock.at, add_on=bare is None
+        )
         self.kubernetes_url = ""
         self._address = (address, kubernetes_port)
         self._closing = ExitStack()
@@ -87,9 +96,13 @@ class LocalAccount:
         return ClusterApiServer(
             self.cluster.store,
             verifier=TokenVerifier(
-                EKS_NAME, lambda: self.clock.now, groups_of=lambda key: self.stack.eks.groups_of(EKS_NAME, key)
+                EKS_NAME,
+                lambda: self.clock.now,
+                groups_of=lambda key: self.stack.eks.groups_of(EKS_NAME, key),
+                sts_hosts=("127.0.0.1", "localhost", self._address[0]),
             ),
             rules=read_rules(RBAC),
+            writes=self.cluster,
             address=self._address,
             certificate=(str(certificate), str(key)),
         )
@@ -99,20 +112,33 @@ class LocalAccount:
         sagemaker.register_cluster(CLUSTER_NAME, self.cluster, cluster_id=CLUSTER_ID, eks_cluster_name=EKS_NAME)
         authority = base64.b64encode(certificate.read_bytes()).decode()
         entries = dict.fromkeys(self.stack.outputs["KubernetesRoleArns"].split(","), (READERS,))
-        self.stack.eks.register_cluster(EKS_NAME, self.kubernetes_url, authority, entries=entries)
+        add_ons = {TASK_GOVERNANCE_ADDON: AddOnState()} if self._bare is None else {}
+        self.stack.eks.register_cluster(EKS_NAME, self.kubernetes_url, authority, entries=entries, addons=add_ons)
+        self.stack.eks.on_addon_created(self._install)
         sagemaker.on_quota_settled(self._follow)
         sagemaker.on_scheduler_config_settled(self._follow)
 
+    def _install(self, _cluster: str, add_on: str) -> None:
+        if add_on == TASK_GOVERNANCE_ADDON:
+            self.cluster.install_add_on()
+            self._follow(None)
+
     def _follow(self, _settled: object) -> None:
-        """Let the add-on in the cluster see what SageMaker holds now."""
+        """Let the add-on in the cluster, if there is one, see what SageMaker holds now."""
+        if TASK_GOVERNANCE_ADDON not in self.stack.eks.cluster(EKS_NAME).addons:
+            return
         quotas = [ComputeQuota.model_validate(each) for each in self.stack.sagemaker.quotas(self.cluster_arn)]
         policy = self.stack.sagemaker.scheduler_config(self.cluster_arn)
         held = ClusterSchedulerConfig.model_validate(policy).scheduler_config if policy else None
         self.cluster.govern(quotas, held)
 
     def _seed(self) -> None:
-        self.cluster.set_target(WORKERS)
+        self.cluster.set_target(self._bare or WORKERS)
         self.stack.run_until_quiet()
+        if self._bare is None:
+            self._seed_teams()
+
+    def _seed_teams(self) -> None:
         for team, instances in QUOTAS.items():
             self._create_quota(team, instances)
         self.stack.run_until_quiet()
@@ -154,3 +180,15 @@ class LocalAccount:
                 ":now": {"N": str(int(self.clock.now.timestamp()))},
             },
         )
+
+
+def workers_of(text: str) -> GroupFact:
+    """Read `TYPE=COUNT`, e.g. `ml.g5.8xlarge=4`. Raises InvalidRequestError."""
+    instance_type, _, count = text.partition("=")
+    if instance_type not in InstanceTypeTable():
+        raise InvalidRequestError(
+            f"--bare {text!r}: {instance_type!r} is no known instance type, such as ml.g5.8xlarge"
+        )
+    if not count.isascii() or not count.isdigit() or not 1 <= int(count) <= MOST_WORKERS:
+        raise InvalidRequestError(f"--bare {text!r}: {count!r} is no number of instances from 1 to {MOST_WORKERS}")
+    return GroupFact(WORKERS.name, instance_type, int(count))

@@ -255,6 +255,18 @@ def test_anything_else_is_refused(token: str, because: str) -> None:
         verify(token)
 
 
+def test_a_token_for_an_endpoint_of_this_machine_is_taken_where_its_host_is_named() -> None:
+    signed = (
+        "Action=GetCallerIdentity&Version=2011-06-15&X-Amz-Credential=AKIDEXAMPLE/20261120/us-east-1/sts/aws4_request"
+    )
+    dated = "X-Amz-Date=20261120T090000Z&X-Amz-Expires=60&X-Amz-SignedHeaders=host;x-k8s-aws-id"
+    token = encoded(f"http://127.0.0.1:4566/?{signed}&{dated}")
+    with pytest.raises(UnauthorizedError, match="not STS"):
+        verify(token)
+    verifier = TokenVerifier("ml-eks", lambda: NOW, sts_hosts=["127.0.0.1"])
+    assert verifier.verify(f"Bearer {token}").access_key_id == "AKIDEXAMPLE"
+
+
 def test_a_forged_signature_is_refused_where_secrets_are_known() -> None:
     verifier = TokenVerifier("ml-eks", lambda: NOW, {"AKIDEXAMPLE": "secret"}.get)
     with pytest.raises(UnauthorizedError, match="signature"):

@@ -19,7 +19,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
     from pathlib import Path
 
 TOKEN_PREFIX: Final = "k8s-aws-v1."  # noqa: S105 - the form of a token, not one
@@ -51,6 +51,9 @@ class TokenVerifier:
     With `secret_of` (access key id -> secret key, None when unknown) the signature itself is checked too, and with it
     that the token was made for this cluster: its name is in what was signed, not in the token. With `groups_of` (access
     key id -> Kubernetes groups, None without an access entry) only who has an access entry is let in.
+
+    `sts_hosts` are hosts besides AWS's that answer for STS, also without TLS: `aws eks get-token` signs its token for
+    the endpoint that AWS_ENDPOINT_URL names.
     """
 
     def __init__(
@@ -59,7 +62,9 @@ class TokenVerifier:
         now: Callable[[], datetime],
         secret_of: Callable[[str], str | None] | None = None,
         groups_of: Callable[[str], frozenset[str] | None] | None = None,
+        sts_hosts: Collection[str] = (),
     ) -> None:
+        self._sts_hosts = frozenset(sts_hosts)
         self._cluster_name = cluster_name
         self._now = now
         self._secret_of = secret_of
@@ -72,7 +77,7 @@ class TokenVerifier:
             raise UnauthorizedError("no EKS bearer token")
         url = _decoded(token.removeprefix(TOKEN_PREFIX))
         asked = dict(parse_qsl(urlsplit(url).query))
-        _require_identity_call(url, asked)
+        _require_identity_call(url, asked, self._sts_hosts)
         self._require_fresh(asked)
         access_key_id = asked.get("X-Amz-Credential", "").partition("/")[0]
         self._require_signature(url, asked, access_key_id)
@@ -150,9 +155,11 @@ def _decoded(encoded: str) -> str:
         raise UnauthorizedError("the token is not base64url text") from error
 
 
-def _require_identity_call(url: str, asked: Mapping[str, str]) -> None:
+def _require_identity_call(url: str, asked: Mapping[str, str], own_hosts: frozenset[str]) -> None:
     parts = urlsplit(url)
-    if parts.scheme != "https" or not STS_HOST.fullmatch(parts.hostname or "") or parts.path not in {"", "/"}:
+    host = parts.hostname or ""
+    is_sts = host in own_hosts or (parts.scheme == "https" and STS_HOST.fullmatch(host))
+    if not is_sts or parts.path not in {"", "/"}:
         raise UnauthorizedError(f"the token names {parts.scheme}://{parts.netloc}{parts.path}, not STS")
     if asked.get("Action") != "GetCallerIdentity" or asked.get("Version") != "2011-06-15":
         raise UnauthorizedError("the token is not for GetCallerIdentity")

@@ -89,6 +89,10 @@ class Target:
 class Writes(Protocol):
     """What the server writes with."""
 
+    def serves(self, kind: ResourceType) -> bool:
+        """Say whether the cluster has the type at present: some come with an add-on."""
+        ...
+
     def apply_object(
         self, body: KubeObject, manager: str, *, force: bool = False, dry_run: bool = False
     ) -> tuple[KubeObject, bool]:
@@ -209,12 +213,15 @@ class ClusterApiServer:
         if self._faults:
             code = self._faults.popleft()
             raise _Refusal(code, "TooManyRequests" if code == 429 else "InternalError", f"told to answer {code}")
-        found = discover(request.path, self._versions)
+        types = [kind for kind in RESOURCE_TYPES.values() if self._writes is None or self._writes.serves(kind)]
+        found = discover(request.path, self._versions, types)
         if found is not None and request.method == "GET":
             return 200, found
         if request.path == REVIEWS and request.method == "POST":
             return 201, self._review(request, caller)
         target = _target(request.path, self._versions)
+        if target.kind not in types:
+            raise _Refusal(404, "NotFound", "the server could not find the requested resource")
         reads = "list" if target.name is None else "get"
         self._authorize(VERBS.get(request.method, "watch" if "watch" in request.args else reads), target, caller)
         if request.method == "GET" and request.args.get("watch") not in {"1", "true"}:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from taskgov_embedded.cluster.objects import RESOURCE_TYPES, ResourceType
-
 if TYPE_CHECKING:
-    from taskgov_embedded.cluster.objects import KubeObject
+    from collections.abc import Sequence
+
+    from taskgov_embedded.cluster.objects import KubeObject, ResourceType
 
 KUBERNETES_VERSION: Final = {
     "major": "1",
@@ -22,36 +22,33 @@ KUBERNETES_VERSION: Final = {
 }
 
 
-def answer(path: str, versions: frozenset[str]) -> KubeObject | None:
-    """Return what discovery has at a path, or None when the path is no discovery path."""
+def answer(path: str, versions: frozenset[str], types: Sequence[ResourceType]) -> KubeObject | None:
+    """Return what discovery has of these types at a path, or None when the path is no discovery path."""
     match path.strip("/").split("/"):
         case ["version"]:
             return dict(KUBERNETES_VERSION)
         case ["api"]:
             return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
         case ["apis"]:
-            groups = sorted({kind.group for kind in RESOURCE_TYPES.values()} - {""})
-            return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(name, versions) for name in groups]}
+            names = sorted({kind.group for kind in types} - {""})
+            groups = [_group(name, versions, types) for name in names]
+            return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
         case ["api", "v1"]:
-            return _resources("", "v1", versions)
+            return _resources("", "v1", versions, types)
         case ["apis", group, version]:
-            return _resources(group, version, versions)
+            return _resources(group, version, versions, types)
         case _:
             return None
 
 
-def _group(name: str, versions: frozenset[str]) -> KubeObject:
-    known = next(kind.versions for kind in RESOURCE_TYPES.values() if kind.group == name)
+def _group(name: str, versions: frozenset[str], types: Sequence[ResourceType]) -> KubeObject:
+    known = next(kind.versions for kind in types if kind.group == name)
     served = [{"groupVersion": f"{name}/{one}", "version": one} for one in known if one in versions]
     return {"name": name, "versions": served, "preferredVersion": served[0] if served else None}
 
 
-def _resources(group: str, version: str, versions: frozenset[str]) -> KubeObject | None:
-    kinds = [
-        kind
-        for kind in RESOURCE_TYPES.values()
-        if kind.group == group and version in kind.versions and version in versions
-    ]
+def _resources(group: str, version: str, versions: frozenset[str], types: Sequence[ResourceType]) -> KubeObject | None:
+    kinds = [kind for kind in types if kind.group == group and version in kind.versions and version in versions]
     if not kinds:
         return None
     return {

@@ -17,7 +17,7 @@ from taskgov_embedded.cluster.addon import AddOn
 from taskgov_embedded.cluster.controllers import JobControllers
 from taskgov_embedded.cluster.fleet import Fleet
 from taskgov_embedded.cluster.manager import KueueManager
-from taskgov_embedded.cluster.objects import TYPE_OF_KIND, KubeObject, ObjectStore
+from taskgov_embedded.cluster.objects import KUEUE_GROUP, TYPE_OF_KIND, KubeObject, ObjectStore, ResourceType
 from taskgov_embedded.cluster.server_side_apply import applied, updated
 from taskgov_embedded.cluster.views import Views
 
@@ -48,6 +48,7 @@ class SimulatedCluster:
     """Nodes, Kueue, jobs and pods of one cluster. It implements `ClusterPort`, the side that SageMaker sees.
 
     `allocatable` overrides, for an instance type, what nodes offer to pods (base units of `taskgov.quantities`).
+    Without `add_on` the cluster has no Kueue until `install_add_on`.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class SimulatedCluster:
         allocatable: Mapping[str, Mapping[str, int]] | None = None,
         pace: Pace | None = None,
         at: Callable[[datetime, Callable[[], None]], object] | None = None,
+        add_on: bool = True,
     ) -> None:
         types, pace = types or InstanceTypeTable(), pace or Pace()
         self.name = name
@@ -68,12 +70,23 @@ class SimulatedCluster:
         self.cycles: list[CycleResult] = []
         self._manager = KueueManager(self.store, now, requeue_seconds=pace.requeue)
         self._add_on = AddOn(self.store, self._manager, types)
-        self._add_on.install()
+        if add_on:
+            self._add_on.install()
         self._jobs = JobControllers(self.store, self._manager, now, eviction_seconds=pace.stop)
         self._at = at
         self._called_back_at: datetime | None = None
 
     # Governance
+
+    def install_add_on(self) -> None:
+        """Install the task governance add-on on a cluster that was made without it."""
+        self._add_on.install()
+        self.settle()
+
+    def serves(self, kind: ResourceType) -> bool:
+        """Say whether the cluster's API has a type: Kueue's come with the add-on."""
+        definition = f"{kind.plural}.{kind.group}"
+        return kind.group != KUEUE_GROUP or self.store.find("customresourcedefinitions", definition) is not None
 
     def govern(self, quotas: Iterable[ComputeQuota], scheduler: SchedulerConfig | None) -> None:
         """Let the add-on follow these quotas and this cluster policy."""
