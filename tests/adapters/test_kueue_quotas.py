@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from kubernetes import client
 
-from taskgov.adapters.kueue_quotas import KueueQuotas
+from taskgov.adapters.kueue_quotas import KueueQuotas, _Cluster
+from taskgov.errors import InvalidRequestError
 from taskgov.hyperpod.instance_types import InstanceTypeTable
+from taskgov.hyperpod.model import ActivationState, ComputeQuotaConfig
+from taskgov.kueue.ownership import MADE
+from taskgov.kueue.record import RECORD, Reading, Record
 from taskgov_embedded.cluster.api_server import ClusterApiServer
 from taskgov_embedded.cluster.simulated import SimulatedCluster
-from tests.support.quota_store import Edit, QuotaStoreContract, Rig
+from tests.support.quota_store import G5, Edit, QuotaStoreContract, Rig
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,3 +59,38 @@ class TestEmbedded(QuotaStoreContract):
                 submit=cluster.submit,
                 settle=cluster.settle,
             )
+
+
+class Listed:
+    """The part of `ObjectApi` that lists, over given objects."""
+
+    def __init__(self, **by_kind: list[Any]) -> None:
+        self._by_kind = by_kind
+
+    def list(self, _api_version: str, kind: str) -> Iterator[Any]:
+        return iter(self._by_kind.get(kind, []))
+
+
+READING = Reading("arn:aws:eks:us-east-1:111122223333:cluster/ml", InstanceTypeTable(), "v1beta2")
+
+
+def test_what_an_odd_queue_promises_is_not_known_and_the_error_names_it() -> None:
+    odd = {"metadata": {"name": Rig.queue, "generation": 1}, "spec": {"resourceGroups": 7}}
+    with pytest.raises(InvalidRequestError, match=rf"what ClusterQueue {Rig.queue} promises is not known: spec\."):
+        _Cluster(cast("Any", Listed(ClusterQueue=[odd])), READING).quotas()
+
+
+def test_an_odd_object_beside_the_queues_is_missing_and_holds_up_nothing() -> None:
+    config = ComputeQuotaConfig.model_validate({"ComputeQuotaResources": [{"InstanceType": G5, "Count": 1}]})
+    rendered = READING.rendered("team-a", config, 0, ActivationState.ENABLED)
+    queue = {**rendered.cluster_queues[0], "metadata": {**rendered.cluster_queues[0]["metadata"], "generation": 1}}
+    marks = {MADE: "true", RECORD: Record("quota", config, 0, 1, 1).to_json()}
+    queue["metadata"] = {**queue["metadata"], "annotations": marks}
+    beside: dict[str, list[Any]] = {
+        "Namespace": list(rendered.namespaces),
+        "ResourceFlavor": [{"metadata": None}, 7],
+        "LocalQueue": [None],
+    }
+    (quota,) = _Cluster(cast("Any", Listed(ClusterQueue=[queue], **beside)), READING).quotas()
+    assert quota.compute_quota_config == config
+    assert quota.status != "Created"

@@ -9,8 +9,11 @@ from typing import Any, Final, cast
 import yaml
 
 from taskgov.adapters.dynamodb import APPLIED, POLICY, Table
+from taskgov.adapters.kubernetes.trimming import kept, trimmed, trimmed_node, trimmed_workload
 from taskgov.allocation.codec import plan_to_json
+from taskgov.allocation.lease_book import lease_book
 from taskgov.allocation.planner import plan_quotas
+from taskgov.audit.report_standing import standing_of
 from taskgov.contracts.steps import (
     ApplyChangeRequest,
     AuditClusterRequest,
@@ -25,13 +28,16 @@ from taskgov.policy.parse import parse_policy
 from taskgov.services.audit_cluster import AuditCluster
 from taskgov.services.failures import Raised
 from taskgov.services.governance import Governance
+from taskgov.services.measure_usage import measure_usage
 from taskgov.services.plan_quotas import PlanQuotas
 from taskgov.services.publish_usage import PublishUsage
 from taskgov.services.read_snapshot import ReadSnapshot
 from taskgov.services.receive_event import Hinted, ReceiveEvent
-from taskgov.snapshot.codec import snapshot_to_json
-from taskgov.snapshot.model import AppliedPolicy, AppliedQuota
-from tests.fuzz.mutation import mutated, written
+from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_json
+from taskgov.snapshot.health import node_fault
+from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, KueueObjects
+from taskgov.snapshot.readable import KINDS as KINDS_OF_KUEUE
+from tests.fuzz.mutation import ODD, mutated, written
 from tests.support.clusters import GPU, GovernedCluster
 from tests.support.memory import (
     CLUSTER_ARN,
@@ -256,6 +262,44 @@ def read_what_was_stored(draw: Random) -> None:
         PlanQuotas(documents=cluster.documents)(PlanQuotasRequest(snapshot=pointer, apply_mode="plan"))
 
 
+def busy() -> GovernedCluster:
+    cluster = governed().with_nodes(2).with_waiting("waits", "team-a", gpus=4)
+    return cluster.with_preempted("was-preempted", "team-b", by="team-a", gpus=2)
+
+
+def look_at_odd_objects(draw: Random) -> None:
+    """Look at a cluster with odd objects of Kubernetes: the look, the plan, the measuring and the audit go on."""
+    cluster = busy()
+    cluster.documents.stored["policies/ml-cluster.yaml"] = yaml.safe_dump(DOCUMENT).encode()
+    take = cluster.take_snapshot()
+    before = take(CLUSTER_ARN, remember=True)
+    cluster.clock.advance(hours=3)
+    kinds: dict[str, list[Any]] = {"nodes": cluster.kubernetes.node_objects}
+    kinds |= {name: list(getattr(cluster.kubernetes.kueue, name)) for name in KINDS_OF_KUEUE}
+    found = json.loads(json.dumps(kinds))
+    for kind in draw.sample(sorted(kind for kind in found if found[kind]), draw.choice((1, 1, 2))):
+        place = draw.randrange(len(found[kind]))
+        found[kind][place] = mutated(found[kind][place], draw) if draw.random() < 0.95 else draw.choice(ODD)
+    trims = {"nodes": trimmed_node, "workloads": trimmed_workload}
+    seen = {kind: tuple(kept(item, trims.get(kind, trimmed)) for item in items) for kind, items in found.items()}
+    cluster.kubernetes.node_objects = list(seen.pop("nodes"))
+    cluster.kubernetes.kueue = KueueObjects(**seen)
+    snapshot = snapshot_from_json(snapshot_to_json(take(CLUSTER_ARN, remember=True)))
+    match draw.randrange(3):
+        case 0:
+            plan_to_json(plan_quotas(snapshot, mode="apply"))
+        case 1:
+            measure_usage(standing_of(snapshot), snapshot.taken_at, lease_book(snapshot))
+        case _:
+            audit = AuditCluster(
+                take, cluster.documents, cluster.state, RecordingNotices(), _Topics(), RecordingMeter()
+            )
+            audit(AuditClusterRequest(cluster_arn=CLUSTER_ARN, run_id="run-1"))
+    known = {"", *(node.name for node in before.nodes)}
+    if [each.name in known for each in snapshot.unreadable_objects if each.kind == "Node"] == [True]:
+        assert [node.name for node in snapshot.nodes if node_fault(node)] == [], "a node that is odd is no lost node"
+
+
 KINDS: Final[tuple[Callable[[Random], None], ...]] = (
     take_an_event,
     read_a_document,
@@ -263,4 +307,5 @@ KINDS: Final[tuple[Callable[[Random], None], ...]] = (
     read_an_item,
     take_a_step,
     read_what_was_stored,
+    look_at_odd_objects,
 )

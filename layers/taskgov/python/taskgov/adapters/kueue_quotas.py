@@ -29,6 +29,8 @@ from taskgov.kueue.policy_record import POLICY, PolicyRecord, classes_of, policy
 from taskgov.kueue.record import RECORD, Reading, Record, activation_of, owner_of, quotas_of, version_of
 from taskgov.kueue.render import KueueVersion, Manifest, RenderedObjects, render
 from taskgov.ports import ClusterAccess, Written
+from taskgov.snapshot.forms import fault_of
+from taskgov.snapshot.unreadable import UnreadableObject
 
 GROUP: Final = "kueue.x-k8s.io"
 VERSIONS: Final[tuple[KueueVersion, ...]] = ("v1beta2", "v1beta1")
@@ -143,13 +145,19 @@ class _Cluster:
         self.reading = reading
 
     def quotas(self) -> tuple[ComputeQuota, ...]:
+        """Return the quotas. An odd object beside a queue counts as missing, so that it is written again.
+
+        Raises InvalidRequestError for an odd queue: what it promises is not known, so that nobody's quota may grow.
+        """
         version = f"{GROUP}/{self.reading.version}"
-        beside = [
-            *self._api.list("v1", "Namespace"),
-            *self._api.list(version, "ResourceFlavor"),
-            *self._api.list(version, "LocalQueue"),
-        ]
-        return quotas_of(self.reading, self._api.list(version, "ClusterQueue"), beside)
+        kinds = (("v1", "Namespace"), (version, "ResourceFlavor"), (version, "LocalQueue"))
+        beside = [item for api, kind in kinds for item in self._api.list(api, kind) if fault_of(kind, item) is None]
+        queues = list(self._api.list(version, "ClusterQueue"))
+        for queue in queues:
+            if because := fault_of("ClusterQueue", queue):
+                odd = UnreadableObject.of("ClusterQueue", queue, because)
+                raise InvalidRequestError(f"what ClusterQueue {odd.shown} promises is not known: {because}")
+        return quotas_of(self.reading, queues, beside)
 
     def policy(self) -> ClusterSchedulerConfig | None:
         version = f"{GROUP}/{self.reading.version}"

@@ -157,9 +157,9 @@ class _Count:
         """Return what one instance gives: its nominal numbers, or the least that a counted node offers.
 
         A node that offers nothing of a resource (its device plugin is not up yet) says nothing of an instance: it is
-        missing in what all of them offer together.
+        missing in what all of them offer together. One whose object cannot be read is taken to offer the least.
         """
-        if self.rules.basis is CapacityBasis.INSTANCES or not counted:
+        if self.rules.basis is CapacityBasis.INSTANCES or all(node.unreadable for node in counted):
             return whole_instance(resources)
         least: dict[str, int] = {}
         for resource, amount in ((r, n) for node in counted for r, n in self._offer(node).items() if n):
@@ -173,7 +173,8 @@ class _Count:
         nominal = self.rules.basis is CapacityBasis.INSTANCES
         if not counted or (nominal and not any(numbers.running_vcpu is not None for numbers in each)):
             return {resource: amount * instances for resource, amount in per_instance.items()}
-        real = add(map(whole_instance, each) if nominal else map(self._offer, counted))
+        offers = (dict(per_instance) if node.unreadable else self._offer(node) for node in counted)
+        real = add(map(whole_instance, each) if nominal else offers)
         return {resource: amount * instances // len(counted) for resource, amount in sorted(real.items())}
 
     def _with_overcommit(self, usable: Vector, instances: int, per_instance: Vector) -> Vector:

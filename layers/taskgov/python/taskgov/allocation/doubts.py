@@ -14,6 +14,7 @@ from taskgov.allocation.plan import Change, GuardrailVerdict
 from taskgov.findings import Finding, Severity
 from taskgov.snapshot.identity import SHOWN_FOR, Loss, RestoredState, said_claim
 from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.unreadable import UnreadableObject
 
 STATE_RESTORED: Final = "state-restored"
 """The finding, and the guardrail that a person passes by approving."""
@@ -21,6 +22,17 @@ OTHER_STACK: Final = "other-stack"
 """The finding of a stack that stands down."""
 _NAMED: Final = 10
 _RUNBOOK: Final = "docs/runbooks/restored-state.md"
+_LEFT_OUT: Final = "What it does to work is not predicted."
+_EFFECTS: Final = {
+    "Node": "The machine counts as it did at the look before.",
+    "ResourceFlavor": _LEFT_OUT,
+    "Cohort": _LEFT_OUT,
+    "ClusterQueue": "The quota of its team stands as it is.",
+    "LocalQueue": _LEFT_OUT,
+    "WorkloadPriorityClass": _LEFT_OUT,
+    "Workload": _LEFT_OUT,
+}
+"""What follows from an object of each kind that is left out."""
 _LOST: Final = {
     Loss.TABLE_BEHIND: "The table is an older one",
     Loss.TABLE_EMPTY: "The table's records are gone",
@@ -70,6 +82,7 @@ def state_findings(snapshot: Snapshot) -> Iterable[Finding]:
     for item in snapshot.unreadable:
         remedy = f"run the release that wrote it, or correct it, or delete it and see {_RUNBOOK}"
         yield Finding("unreadable-item", Severity.ERROR, item.sk, f"{item}", remedy, {"pk": item.pk})
+    yield from unreadable_findings(snapshot.unreadable_objects)
     others = [claim for claim in snapshot.claims if state is None or claim.lineage != state.lineage]
     if state is None or not others:
         return
@@ -83,6 +96,18 @@ def state_findings(snapshot: Snapshot) -> Iterable[Finding]:
     remedy = "if the other stack is gone, or is to stop: taskgov govern CLUSTER --yes"
     evidence = {"lineage": snapshot.claims[0].lineage, "since": snapshot.claims[0].since.isoformat()}
     yield Finding(OTHER_STACK, Severity.INCIDENT, "cluster", because, remedy, evidence)
+
+
+def unreadable_findings(objects: Iterable[UnreadableObject]) -> Iterable[Finding]:
+    """Report objects of Kubernetes that cannot be read and are left out, kind by kind."""
+    by_kind: dict[str, list[UnreadableObject]] = {}
+    for each in objects:
+        by_kind.setdefault(each.kind, []).append(each)
+    for kind, some in sorted(by_kind.items()):
+        more = f"; and {len(some) - _NAMED} more" if len(some) > _NAMED else ""
+        because = f"left out, because it cannot be read: {'; '.join(map(str, some[:_NAMED]))}{more}. {_EFFECTS[kind]}"
+        remedy = "correct or delete the object; a release that knows its form can read it"
+        yield Finding("unreadable-object", Severity.WARNING, kind, because, remedy, {"count": len(some)})
 
 
 def as_onlooker(finding: Finding) -> Finding:

@@ -61,7 +61,9 @@ def predicted_path(snapshot: Snapshot, writes: Writes, table: InstanceTypeTable)
     prediction then say no.
     """
     shortest = writes.in_waves()
-    if not shortest or not snapshot.kueue.workloads:
+    if not shortest or not (
+        snapshot.kueue.workloads or any(each.kind != "Node" for each in snapshot.unreadable_objects)
+    ):
         return shortest, Prediction(simulated=True)
     try:
         player = Player(snapshot, (write.change for wave in shortest for write in wave), table)

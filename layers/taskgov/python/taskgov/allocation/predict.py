@@ -242,12 +242,14 @@ def prediction_of(player: Player, end: Stage) -> Prediction:
 
 
 def not_read(player: Player) -> tuple[str, ...]:
-    """Return the workloads that could not be read, as a sentence; nothing where all could."""
-    unread = player.calm.unread
-    if not unread:
-        return ()
-    more = f" and {len(unread) - MOST_NAMED} more" if len(unread) > MOST_NAMED else ""
-    return (f"workloads that cannot be read were left out: {', '.join(unread[:MOST_NAMED])}{more}",)
+    """Return the workloads and other objects that could not be read, a sentence for both; nothing where all could."""
+    found = (("workloads", player.calm.unread), ("objects", player.calm.unread_objects))
+    return tuple(f"{kind} that cannot be read were left out: {_some(names)}" for kind, names in found if names)
+
+
+def _some(names: tuple[str, ...]) -> str:
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"{', '.join(names[:MOST_NAMED])}{more}"
 
 
 def _distinct(states: Iterable[State]) -> tuple[State, ...]:

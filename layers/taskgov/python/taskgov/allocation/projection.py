@@ -109,6 +109,12 @@ class Projection:
         return {each["metadata"]["name"]: each for each in known}
 
     @property
+    def unread_objects(self) -> tuple[str, ...]:
+        """The scheduler's objects beside workloads that cannot be read, with their kinds."""
+        found = (each for each in self._base.unreadable_objects if each.kind not in {"Node", "Workload"})
+        return tuple(f"{each.kind} {each.shown}" for each in found)
+
+    @property
     def puts_back(self) -> bool:
         """Whether a write also puts back what was changed by hand beside the numbers of a queue."""
         return self._written.puts_back
@@ -172,7 +178,8 @@ def _loaded(
     rendered = render(_to_render(snapshot, table, touched, anew), config, table)
     others = scheduler_objects(replace(snapshot.kueue, workloads=()))
     world.load([*others, *_namespaces(snapshot), *rendered.namespaces, *rendered.priority_classes])
-    unread = tuple(_not_applied(world, snapshot.kueue.workloads))
+    odd = [each for each in snapshot.unreadable_objects if each.kind == "Workload"]
+    unread = (*(each.shown for each in odd), *_not_applied(world, snapshot.kueue.workloads))
     # Applied after what is there: the rendered queue takes the place of the one it is made from.
     for manifest in (*rendered.resource_flavors, *rendered.cluster_queues, *rendered.local_queues):
         world.apply(manifest)

@@ -40,6 +40,7 @@ from taskgov.hyperpod.model import (
     SharingStrategy,
 )
 from taskgov.kueue.record import FOREIGN
+from taskgov.kueue.usage import team_of
 from taskgov.policy.document import EditPolicy, PolicyDocument, TeamPolicy
 from taskgov.policy.measured import Share
 from taskgov.snapshot.model import AnnouncedWrite, AppliedQuota, QuotaEdit, Snapshot, began_from
@@ -162,6 +163,10 @@ class _Sorting:
         self._policy, self._capacities = policy, capacities
         self._applied: Mapping[str, AppliedQuota] = {each.compute_quota_id: each for each in snapshot.applied}
         self._unreadable = {each.quota_id: each for each in snapshot.unreadable}
+        odd = [each for each in snapshot.unreadable_objects if each.kind == "ClusterQueue"]
+        self._unread_queues = {each.team for each in odd}
+        self._unnamed_queues = any(not each.name for each in odd)
+        self._queues = {team_of(queue) for queue in snapshot.kueue.cluster_queues} if odd else set()
         self._edits: Mapping[str, QuotaEdit] = {each.compute_quota_id: each for each in snapshot.edits}
         self._teams: Mapping[str, TeamPolicy] = {team.name: team for team in policy.teams}
         # Kueue's objects take a write at any time; a queue that Kueue does not take in is "Updating" for long.
@@ -212,6 +217,8 @@ class _Sorting:
             return "the team is frozen"
         if quota.compute_quota_id in self._unreadable:
             return "its record cannot be read"
+        if team in self._unread_queues or (self._unnamed_queues and team not in self._queues):
+            return "its ClusterQueue cannot be read"
         self._note_between_writes(quota)
         return self._unmendable(quota) or self._hand_edited(quota)
 

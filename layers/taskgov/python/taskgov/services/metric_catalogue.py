@@ -231,6 +231,13 @@ NOTICES_FAILED: Final = Metric(
     "Topics of teams that an audit could not tell their findings; the cluster's notice names them.",
     "audit",
 )
+OBJECTS_UNREADABLE: Final = Metric(
+    "ObjectsUnreadable",
+    COUNT,
+    WHOLE_CLUSTER,
+    "Objects of Kubernetes and items of the table that cannot be read and are left out; findings name them.",
+    "the form of each object; the table",
+)
 AUDITS_MISSED: Final = Metric(
     "AuditsMissed",
     COUNT,
@@ -280,6 +287,7 @@ METRICS: Final = (
     FINDINGS_MUTED,
     NOTICES_FAILED,
     AUDITS_MISSED,
+    OBJECTS_UNREADABLE,
     CLUSTER_UNREADABLE,
 )
 """Every metric of the use cases, in the order of the documentation."""
@@ -302,7 +310,7 @@ def metric_count(*, teams: int, types: int, quotas: int) -> int:
     team, reason and preempting team in the hours in which it occurs.
 
     >>> metric_count(teams=10, types=2, quotas=20)
-    233
+    234
     """
     severities = 4
     numbers = {PER_QUOTA: quotas, PER_CAPACITY: types, PER_TEAM: teams, PER_SEVERITY: severities, WHOLE_CLUSTER: 1}

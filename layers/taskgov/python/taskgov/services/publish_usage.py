@@ -142,7 +142,8 @@ class PublishUsage:
         new = [preemption for preemption in standing.preemptions if self._is_new(snapshot, preemption, by)]
         usage = measure_usage(standing, snapshot.taken_at, lease_book(snapshot))
         lost = metric.NODES_LOST.of(sum(len(loss.nodes) for loss in mass_losses(snapshot)))
-        measured = [*usage, lost, *measure_preemptions(new, standing.lost)]
+        unread = metric.OBJECTS_UNREADABLE.of(len(snapshot.unreadable_objects) + len(snapshot.unreadable))
+        measured = [*usage, lost, unread, *measure_preemptions(new, standing.lost)]
         self.meter.record(snapshot.cluster.name, measured)
         return len(measured)
 

@@ -18,6 +18,7 @@ from taskgov.services.use_history import UseHistory, with_use
 from taskgov.snapshot.identity import Claim
 from taskgov.snapshot.model import ClusterFacts, GroupInstanceType, InstanceGroup, Snapshot
 from taskgov.snapshot.nodes import NodeMemory, nodes_from_kubernetes, remember_nodes
+from taskgov.snapshot.readable import readable_kueue, readable_nodes
 
 if TYPE_CHECKING:
     from taskgov.snapshot.unreadable import UnreadableItem
@@ -52,13 +53,16 @@ class TakeSnapshot:
         # The records first: a list that is read after them is behind no other write of ours than its own delay.
         applied = self.state.applied_quotas(facts.arn, unreadable.append)
         taken_at = self.clock.now()
-        seen = nodes_from_kubernetes(self.kubernetes.nodes(access), self.hyperpod.cluster_nodes(facts.arn))
+        items, odd_nodes = readable_nodes(self.kubernetes.nodes(access))
+        seen = nodes_from_kubernetes(items, self.hyperpod.cluster_nodes(facts.arn), odd_nodes)
         key = MEMORY_KEY.format(facts.name)
         stored = self.documents.find(key)
         known = _memory(stored, key)
         if looked is not None and looked.table is not None and (stored is None or looked.node_memory_is_lost):
             known = NodeMemory(lost=True)
-        memory, nodes = remember_nodes(known, seen, self.clock.now())
+        is_partial = any(not each.name for each in odd_nodes)
+        memory, nodes = remember_nodes(known, seen, self.clock.now(), is_partial=is_partial)
+        kueue, odd_objects = readable_kueue(self.kubernetes.kueue_objects(access))
         snapshot = Snapshot(
             cluster=facts,
             taken_at=taken_at,
@@ -66,7 +70,8 @@ class TakeSnapshot:
             gone=memory.gone,
             quotas=fresh_quotas(self.hyperpod, self.hyperpod.quotas(facts.arn), applied, self.clock.now()).quotas,
             scheduler_config=self.hyperpod.scheduler_config(facts.arn),
-            kueue=self.kubernetes.kueue_objects(access),
+            kueue=kueue,
+            unreadable_objects=(*odd_nodes, *odd_objects),
             policy=parsed.document,
             policy_version=version,
             policy_violations=parsed.violations,

@@ -22,7 +22,8 @@ def snapshot_to_json(snapshot: Snapshot) -> bytes:
     kueue = {each.name: objects for each in fields(KueueObjects) if (objects := getattr(snapshot.kueue, each.name))}
     if kueue:
         data["kueue"] = kueue
-    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return text.encode(errors="replace")  # half a surrogate pair, in a field that nobody reads, is no reason to fail
 
 
 def snapshot_from_json(text: bytes) -> Snapshot:

@@ -77,12 +77,17 @@ class NodeMemory:
         return cls(nodes=nodes, looked=document["looked"], looked_at=_moment(document.get("lookedAt")))
 
 
-def remember_nodes(memory: NodeMemory, nodes: Iterable[Node], now: datetime) -> tuple[NodeMemory, tuple[Node, ...]]:
+def remember_nodes(
+    memory: NodeMemory, nodes: Iterable[Node], now: datetime, *, is_partial: bool = False
+) -> tuple[NodeMemory, tuple[Node, ...]]:
     """Return the memory after this look, and the nodes with what is known of their past.
 
     A node that is gone stays in the memory (`NodeMemory.gone`) if it ever was healthy; `NodeMemory.without` forgets
     it. A new node counts as seen from `now`; at the first look of all, every node is taken as it is found, because
     since when it has been so is not known.
+
+    A node whose object cannot be read is neither lost nor healed: it counts as it did, unless SageMaker says that it
+    does not run. With `is_partial` there are such objects without a name, so that no node is known to be gone.
     """
     records: dict[str, NodeRecord] = {}
     marked = []
@@ -92,7 +97,10 @@ def remember_nodes(memory: NodeMemory, nodes: Iterable[Node], now: datetime) -> 
         marked.append(_marked(node, record))
     for name in memory.nodes.keys() - records.keys():
         record = memory.nodes[name]
-        if record.healthy or record.turns or record.first_look:
+        if is_partial and not record.gone:
+            records[name] = record
+            marked.append(_marked(Node(name, record.instance_type, unreadable=True), record))
+        elif record.healthy or record.turns or record.first_look:
             records[name] = replace(_turned(record, memory, now, healthy=False), gone=True)
     return NodeMemory(nodes=records, looked=True, looked_at=now), tuple(marked)
 
@@ -105,6 +113,8 @@ def _look(memory: NodeMemory, node: Node, now: datetime) -> NodeRecord:
         "instance_id": node.instance_id,
         "gone": False,
     }
+    if node.unreadable and node.instance_status in {None, "Running"}:
+        return _as_before(memory, node, machine)
     if memory.lost:  # what counted until the loss goes on counting until its hold time ends
         return NodeRecord(healthy, found_healthy=True, turns=() if healthy else (now,), **machine)
     if not memory.looked:
@@ -112,6 +122,15 @@ def _look(memory: NodeMemory, node: Node, now: datetime) -> NodeRecord:
         return NodeRecord(healthy=healthy, found_healthy=healthy, first_look=now if missed else None, **machine)
     before = memory.nodes.get(node.name, NodeRecord(healthy=False))
     return replace(_turned(before, memory, now, healthy=healthy), **machine)
+
+
+def _as_before(memory: NodeMemory, node: Node, machine: Mapping[str, Any]) -> NodeRecord:
+    """Return the record that a node has; without one, what SageMaker says is believed at the first look of all."""
+    before = memory.nodes.get(node.name)
+    if before is not None:
+        return replace(before, gone=False)
+    runs = node.instance_status == "Running" and node.in_kubernetes and (memory.lost or not memory.looked)
+    return NodeRecord(healthy=runs, found_healthy=runs, **machine)
 
 
 def _turned(before: NodeRecord, memory: NodeMemory, now: datetime, *, healthy: bool) -> NodeRecord:
@@ -149,6 +168,15 @@ def _gone_node(name: str, record: NodeRecord) -> Node:
 
 def _marked(node: Node, record: NodeRecord) -> Node:
     last = record.turns[-1] if record.turns else None
+    if node.unreadable:
+        node = replace(
+            node,
+            instance_type=record.instance_type or node.instance_type,
+            instance_group=record.instance_group or node.instance_group,
+            instance_id=record.instance_id or node.instance_id,
+            in_kubernetes=record.healthy or node.in_kubernetes,
+            ready=record.healthy,
+        )
     return replace(
         node,
         healthy_since=last if record.healthy else None,

@@ -22,7 +22,7 @@ from taskgov.hyperpod.model import (
 from taskgov.policy.document import PolicyDocument
 from taskgov.policy.violations import Violation
 from taskgov.snapshot.identity import Claim, StateStamp
-from taskgov.snapshot.unreadable import UnreadableItem
+from taskgov.snapshot.unreadable import UnreadableItem, UnreadableObject
 
 KubernetesObject = Mapping[str, Any]
 """One object as the Kubernetes API sends it, parsed from JSON."""
@@ -104,6 +104,8 @@ class Node:
     """When it turned healthy or unhealthy, oldest first; the state before the first turn is `found_healthy`."""
     looked_before: tuple[datetime | None, ...] = ()
     """For each turn, the last look before it: the node turned after that look. None when it is not known."""
+    unreadable: bool = False
+    """Its Kubernetes object cannot be read: it counts as it did at the look before (`taskgov.snapshot.memory`)."""
     first_look: datetime | None = None
     """When the automation looked at the cluster for the first time, if the node ran then and Kubernetes had it not."""
     ec2_state: str | None = None
@@ -318,6 +320,8 @@ class Snapshot:
     """The stacks that have marked the cluster as theirs, the one that governs it first."""
     unreadable: tuple[UnreadableItem, ...] = ()
     """Items of the table that cannot be read; what they say of a quota is not known."""
+    unreadable_objects: tuple[UnreadableObject, ...] = ()
+    """Objects of Kubernetes that cannot be read and are left out (`taskgov.snapshot.readable`)."""
     authorship: Authorship = Authorship()
     """Who is behind the policy document that is in force."""
     ec2_silence: str = ""

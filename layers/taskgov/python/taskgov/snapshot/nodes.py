@@ -6,6 +6,7 @@ knows what a node offers and whether it takes pods; SageMaker knows machines tha
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from taskgov.hyperpod.names import (
 from taskgov.quantities import HUGEPAGES_PREFIX, parse
 from taskgov.snapshot.memory import NodeMemory, remember_nodes
 from taskgov.snapshot.model import KubernetesObject, Node, Taint
+from taskgov.snapshot.unreadable import UnreadableObject
 
 __all__ = ["NodeMemory", "nodes_from_kubernetes", "remember_nodes"]
 
@@ -29,7 +31,9 @@ _EC2_MACHINE: Final = re.compile(r"aws:///[^/]+/(i-[0-9a-f]{8,17})")
 
 
 def nodes_from_kubernetes(
-    items: Iterable[KubernetesObject], sagemaker_nodes: Iterable[Mapping[str, Any]] = ()
+    items: Iterable[KubernetesObject],
+    sagemaker_nodes: Iterable[Mapping[str, Any]] = (),
+    unreadable: Iterable[UnreadableObject] = (),
 ) -> tuple[Node, ...]:
     """Return the cluster's nodes by name.
 
@@ -37,13 +41,19 @@ def nodes_from_kubernetes(
     are joined by name (`hyperpod-<instance id>`) or private host name. A machine that only SageMaker lists is not in
     Kubernetes yet, or no longer; a node that only Kubernetes lists has no instance status.
 
+    `unreadable` are Node objects that were left out of `items`. Where one has no name, it may be of any machine that
+    only SageMaker lists.
+
     Raises `ValueError` when an allocatable amount is no Kubernetes quantity.
     """
     summaries, hosts = _index(sagemaker_nodes)
     seen_offers: dict[tuple[tuple[str, str], ...], dict[str, int]] = {}
     nodes = [_joined(item, summaries, hosts, seen_offers) for item in items]
-    # What is left has no Kubernetes node; _joined took out the others.
-    nodes.extend(_missing(name, summary) for name, summary in summaries.items())
+    odd = tuple(unreadable)
+    nodes.extend(_unread(each.name, _summary(each.name, summaries, hosts)) for each in odd if each.name)
+    # What is left has no Kubernetes node that is known; the others were taken out.
+    is_unsure = any(not each.name for each in odd)
+    nodes.extend(replace(_missing(name, summary), unreadable=is_unsure) for name, summary in summaries.items())
     return tuple(sorted(nodes, key=_name))
 
 
@@ -63,7 +73,7 @@ def _joined(
     metadata, spec, status = item["metadata"], item.get("spec") or _NOTHING, item.get("status") or _NOTHING
     name = metadata["name"]
     labels = metadata.get("labels") or _NOTHING
-    summary = summaries.pop(name, None) or summaries.pop(hosts.get(name, ""), None) or _NOTHING
+    summary = _summary(name, summaries, hosts)
     taints = spec.get("taints")
     return Node(
         name=name,
@@ -85,6 +95,17 @@ def _joined(
 def _ec2_machine(provider_id: str | None) -> str | None:
     found = _EC2_MACHINE.fullmatch(provider_id or "")
     return found and found[1]
+
+
+def _summary(name: str, summaries: dict[str, Mapping[str, Any]], hosts: Mapping[str, str]) -> Mapping[str, Any]:
+    """Take out what SageMaker says of a node."""
+    return summaries.pop(name, None) or summaries.pop(hosts.get(name, ""), None) or _NOTHING
+
+
+def _unread(name: str, summary: Mapping[str, Any]) -> Node:
+    """Return a node of which only the name and SageMaker's summary are known."""
+    known = _missing(name, summary) if summary else Node(name, instance_type="", ready=False)
+    return replace(known, in_kubernetes=True, unreadable=True)
 
 
 def _missing(name: str, summary: Mapping[str, Any]) -> Node:

@@ -1,6 +1,10 @@
-"""An item of the table that cannot be read: newer than this release, or damaged."""
+"""What cannot be read and is left out: an item of the table or an object of Kubernetes, too new or damaged."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Self
+
+from taskgov.hyperpod.names import team_of_cluster_queue
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,3 +23,43 @@ class UnreadableItem:
     def quota_id(self) -> str | None:
         """The quota whose record it is, if it is one."""
         return self.sk.removeprefix("QUOTA#") if self.sk.startswith("QUOTA#") else None
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableObject:
+    """One object of Kubernetes, and how it differs from the form of its kind. `name` is "" where it has none."""
+
+    kind: str
+    name: str
+    because: str
+    namespace: str = ""
+
+    def __str__(self) -> str:
+        """Return the object's name, and why it cannot be read."""
+        return f"{self.shown}: {self.because}"
+
+    @property
+    def shown(self) -> str:
+        """Return namespace and name."""
+        name = self.name or "one without a name"
+        return f"{self.namespace}/{name}" if self.namespace else name
+
+    @property
+    def team(self) -> str | None:
+        """The team whose ClusterQueue it is, if it is one and its name says whose."""
+        return (team_of_cluster_queue(self.name) or self.name) if self.kind == "ClusterQueue" and self.name else None
+
+    @classmethod
+    def of(cls, kind: str, item: object, because: str) -> Self:
+        """Return what can be read of an object that cannot be read."""
+        metadata = item.get("metadata") if isinstance(item, Mapping) else None
+        named = metadata if isinstance(metadata, Mapping) else {}
+        name, namespace = named.get("name"), named.get("namespace")
+        return cls(kind, _text(name), because, _text(namespace))
+
+
+def _text(value: object) -> str:
+    """Return text that can be stored; anything else is none."""
+    if not isinstance(value, str):
+        return ""
+    return value.encode(errors="replace").decode()

@@ -6,7 +6,7 @@ from typing import Final
 from taskgov.adapters.kubernetes.connection import ApiConnections
 from taskgov.adapters.kubernetes.paging import list_pages
 from taskgov.adapters.kubernetes.request import ExpiredError, Requests
-from taskgov.adapters.kubernetes.trimming import trimmed, trimmed_node, trimmed_workload
+from taskgov.adapters.kubernetes.trimming import kept, trimmed, trimmed_node, trimmed_workload
 from taskgov.errors import NotFoundError
 from taskgov.ports import ClusterAccess
 from taskgov.snapshot.model import KubernetesObject, KueueObjects
@@ -65,7 +65,7 @@ def _all(api: Requests, path: str, trim: _Trim, what: str) -> list[KubernetesObj
 
     def read() -> list[KubernetesObject]:
         pages = list_pages(lambda query: api.get(path, what, query), what)
-        return [trim(item) for page in pages for item in page]
+        return [kept(item, trim) for page in pages for item in page]
 
     try:
         return read()

@@ -4,9 +4,10 @@ A pod template may carry kilobytes of commands and environment, with secrets amo
 stored. Objects keep the API's own form.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from taskgov.snapshot.forms import UNTRIMMED
 from taskgov.snapshot.model import KubernetesObject
 
 _TOP: Final = ("apiVersion", "kind", "spec", "status", "value")
@@ -19,6 +20,16 @@ _POD_SET: Final = ("name", "count", "minCount", "topologyRequest")
 _POD: Final = ("nodeSelector", "tolerations", "affinity", "overhead", "resources", "runtimeClassName")
 _CONTAINERS: Final = ("initContainers", "containers")
 _CONTAINER: Final = ("name", "resources", "restartPolicy")
+
+
+def kept(item: Any, trim: Callable[[KubernetesObject], KubernetesObject]) -> KubernetesObject:
+    """Trim one item of a list. Of one that cannot be trimmed only its name is kept, and why; it holds up no other."""
+    try:
+        return trim(item)
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
+        metadata = item.get("metadata") if isinstance(item, Mapping) else None
+        names = _only(metadata, ("name", "namespace")) if isinstance(metadata, Mapping) else {}
+        return {"metadata": names, UNTRIMMED: f"it has not the form of a Kubernetes object ({type(error).__name__})"}
 
 
 def trimmed_node(node: KubernetesObject) -> KubernetesObject:

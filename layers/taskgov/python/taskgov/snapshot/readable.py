@@ -1,0 +1,55 @@
+"""Which objects of Kubernetes can decisions read? `take_snapshot` leaves the others out, and each is reported.
+
+One odd object holds up nothing. What decisions make of its absence is theirs: a node counts as it did
+(`taskgov.snapshot.memory`), the quota of a queue stands as it is (`taskgov.allocation.standing`), and a prediction is
+incomplete (`taskgov.allocation.predict`).
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from taskgov.snapshot.forms import fault_of
+from taskgov.snapshot.model import KubernetesObject, KueueObjects
+from taskgov.snapshot.unreadable import UnreadableObject
+
+KINDS: Final[Mapping[str, str]] = {
+    "resource_flavors": "ResourceFlavor",
+    "cohorts": "Cohort",
+    "cluster_queues": "ClusterQueue",
+    "local_queues": "LocalQueue",
+    "priority_classes": "WorkloadPriorityClass",
+    "workloads": "Workload",
+}
+"""The kind of the objects in each field of `KueueObjects`."""
+
+
+def readable_nodes(
+    items: Iterable[KubernetesObject],
+) -> tuple[tuple[KubernetesObject, ...], tuple[UnreadableObject, ...]]:
+    """Return the Node objects that can be read, and the others."""
+    return _sorted_out("Node", items)
+
+
+def readable_kueue(kueue: KueueObjects) -> tuple[KueueObjects, tuple[UnreadableObject, ...]]:
+    """Return Kueue's objects without those that cannot be read, and these."""
+    kept: dict[str, Any] = {}
+    unreadable: list[UnreadableObject] = []
+    for field, kind in KINDS.items():
+        kept[field], odd = _sorted_out(kind, getattr(kueue, field))
+        unreadable += odd
+    return replace(kueue, **kept), tuple(unreadable)
+
+
+def _sorted_out(
+    kind: str, items: Iterable[KubernetesObject]
+) -> tuple[tuple[KubernetesObject, ...], tuple[UnreadableObject, ...]]:
+    kept: list[KubernetesObject] = []
+    unreadable: list[UnreadableObject] = []
+    for item in items:
+        because = fault_of(kind, item)
+        if because is None:
+            kept.append(item)
+        else:
+            unreadable.append(UnreadableObject.of(kind, item, because))
+    return tuple(kept), tuple(unreadable)
