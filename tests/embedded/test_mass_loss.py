@@ -119,3 +119,19 @@ def test_on_hyperpod_an_empty_node_list_lowers_nothing_until_a_person_approves()
         resync(world)  # they count once they have been healthy for `growAfterMinutes`
         assert counts(world) == {"team-a": 2, "team-b": 2}
         assert len(notices(world)) == 2
+
+
+def test_a_loss_that_lowers_nothing_is_told_once() -> None:
+    with opened("sagemaker") as world:
+        share = {"quota": {"ComputeQuotaResources": [{"InstanceType": TYPE, "Count": 1}]}}
+        cluster = {"name": "ml", "arn": world.cluster_arn}
+        teams = [{"name": "team-a", **share}]
+        Actor(world)._policy({"apiVersion": "taskgov/v1", "cluster": cluster, "teams": teams})
+        world.stack.run_until_quiet(600)
+        lose_nodes(world, 2)
+        resync(world)
+        for _ in range(2):
+            world.stack.advance(24 * 3600, schedules=["ResyncAllSchedule"])
+            world.stack.run_until_quiet(1800)
+        assert [each["Subject"] for each in notices(world)] == ["taskgov: incident on ml"]
+        assert counts(world) == {"team-a": 1}

@@ -104,3 +104,27 @@ def test_a_plan_without_progress_is_one_notice_a_day() -> None:
 
 def enumerate_runs(errors: tuple[str, ...]) -> list[tuple[str, str]]:
     return [(f"run-{number}", error) for number, error in enumerate(errors)]
+
+
+def lost(since: str, until: str) -> Finding:
+    evidence: dict[str, str | int | float | bool] = {"since": since, "until": until}
+    return Finding("mass-loss", Severity.INCIDENT, "ml.g5.8xlarge", "2 of 4 were lost.", "Look.", evidence)
+
+
+def identity_of(*incidents: Finding, days: int = 0) -> str:
+    end = an_end("nothing-to-do", replace(PLAN, findings=incidents))
+    notice = notice_of(replace(end, ended_at=NOON + timedelta(days=days)))
+    assert notice
+    return notice.identity
+
+
+def test_a_loss_that_lowers_nothing_is_told_once_and_a_further_loss_again() -> None:
+    first, more = lost("11:00", "11:00"), lost("11:00", "11:05")
+    assert identity_of(first) == identity_of(first, days=3)
+    assert identity_of(first) != identity_of(more)
+
+
+def test_an_incident_that_lasts_is_told_once_a_day_beside_a_loss_too() -> None:
+    for incidents in ([INCIDENT], [INCIDENT, lost("11:00", "11:00")]):
+        assert identity_of(*incidents) == identity_of(*incidents)
+        assert identity_of(*incidents) != identity_of(*incidents, days=1)

@@ -112,6 +112,7 @@ def loss_findings(snapshot: Snapshot, losses: Iterable[MassLoss]) -> Iterable[Fi
             "lost": len(loss.nodes),
             "of": loss.of,
             "since": loss.since.isoformat(),
+            "until": loss.until.isoformat(),
             "lostNodes": _some(loss.nodes),
             "kubernetesLists": _some(kubernetes),
         }

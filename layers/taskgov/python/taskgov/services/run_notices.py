@@ -14,7 +14,7 @@ from taskgov.services.plan_quotas import summary
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A message to people. One `identity` is sent once a day, however often the same thing happens."""
+    """A message to people. One `identity` is sent once, however often the same thing happens; most end with the day."""
 
     subject: str
     text: str
@@ -32,7 +32,8 @@ def notice_of(end: EndOfRun) -> Notice | None:
         identity = _identity(end, end.outcome, _what_happened(end))
     elif incidents:
         headline = "incident"
-        identity = _identity(end, headline, *(f"{finding.code} {finding.subject}" for finding in incidents))
+        causes = [f"{each.code} {each.subject} {_when(each)}".strip() for each in incidents]
+        identity = _identity(end, headline, *causes, daily=not all(map(_when, incidents)))
     else:
         return None
     return Notice(f"taskgov: {headline} on {end.cluster_name}", _text(end, incidents), identity)
@@ -61,9 +62,17 @@ def _what_happened(end: EndOfRun) -> str:
             return end.run_id
 
 
-def _identity(end: EndOfRun, *parts: str) -> str:
+def _when(incident: Finding) -> str:
+    """Return from when to when something happened that an incident tells of; empty for a state that lasts."""
+    moments = [incident.evidence.get(name) for name in ("since", "until")]
+    return " ".join(map(str, moments)) if all(moments) else ""
+
+
+def _identity(end: EndOfRun, *parts: str, daily: bool = True) -> str:
+    """Return what is told once: a state that lasts once a day, as a reminder, and an event once (kept for 30 days)."""
     digest = sha256("\n".join(parts).encode()).hexdigest()
-    return f"notice-{end.ended_at:%Y-%m-%d}-{digest[:32]}"
+    day = f"{end.ended_at:%Y-%m-%d}-" if daily else ""
+    return f"notice-{day}{digest[:32]}"
 
 
 def _text(end: EndOfRun, incidents: list[Finding]) -> str:
