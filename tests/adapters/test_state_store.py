@@ -137,6 +137,17 @@ def test_only_the_holder_with_its_own_token_has_the_lock(lockable: Lockable) -> 
             lockable.store.hold_lock(CLUSTER_ARN, owner, token, NOON)
 
 
+def test_the_plan_that_a_holder_began_is_kept_beside_its_lock_and_not_beside_the_next(lockable: Lockable) -> None:
+    plan = Pointer(bucket="bucket", key="plans/ml-cluster/plan-1/abc.json", sha256="0" * 64)
+    lockable.take("run-1", token=1)
+    assert lockable.store.lock_of(CLUSTER_ARN).plan is None
+    lockable.store.hold_lock(CLUSTER_ARN, "run-1", 1, NOON, plan)
+    lockable.store.hold_lock(CLUSTER_ARN, "run-1", 1, NOON)
+    assert lockable.store.lock_of(CLUSTER_ARN).plan == plan
+    lockable.take("run-2", token=2)
+    assert lockable.store.lock_of(CLUSTER_ARN).plan is None
+
+
 def test_holding_the_lock_extends_the_lease_to_five_minutes_from_now(lockable: Lockable) -> None:
     lockable.take("run-1", token=1, seconds=10)
     later = NOON + timedelta(seconds=8)

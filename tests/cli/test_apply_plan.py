@@ -1,12 +1,17 @@
 """`taskgov apply PLAN_ID`: one plan that a stack in `plan` mode left unwritten, under the cluster's lock."""
 
+import os
+import signal
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from taskgov.contracts.steps import ApplyChangeRequest, ApplyChangeResult
+from taskgov.services.apply_change import ApplyChange
 from taskgov_embedded.walkthrough.world import World
+from tests.support.forked import in_a_fork
 from tests.support.operating import (
     AFTER,
     DOCUMENT,
@@ -18,6 +23,7 @@ from tests.support.operating import (
     last_plan,
     opened,
     played,
+    state,
     taskgov,
 )
 
@@ -73,6 +79,28 @@ def test_a_plan_whose_second_write_is_refused_stands_as_far_as_it_went_and_says_
     assert taskgov("reconcile", "ml-cluster", "--retry-refused").exit_code == 0
     planned.stack.run_until_quiet(300)
     assert last_plan() == plan  # without the refusal it is the plan of before
+
+
+@in_a_fork
+def test_a_plan_that_ctrl_c_ends_leaves_a_record_and_frees_its_lock(planned: World) -> None:
+    own, written, plan = ApplyChange.__call__, [], last_plan()
+
+    def interrupted(use_case: ApplyChange, request: ApplyChangeRequest) -> ApplyChangeResult:
+        result = own(use_case, request)
+        written.append(state(planned)["lockOwner"])
+        os.kill(os.getpid(), signal.SIGINT)
+        return result
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ApplyChange, "__call__", interrupted)
+        result = taskgov("apply", plan, "--yes")
+    assert (result.exit_code, len(written)) == (1, 1), "nothing is written after the signal"
+    assert "lockOwner" not in state(planned)
+    last = data("history", "ml-cluster")[0]
+    assert (last["outcome"], last["planId"], last["applied"]) == ("stopped", plan, 1)
+    assert "SIGINT ended the command" in last["error"]
+    planned.stack.run_until_quiet(300)
+    assert data("history", "ml-cluster")[0]["outcome"] == "planned"  # a run followed; the mode is `plan`
 
 
 def test_a_plan_has_one_id_wherever_it_is_shown(planned: World, plan: str, tmp_path: Path) -> None:

@@ -1,9 +1,14 @@
 """What commands show of a deployed stack without changing it, and how they say that they could not."""
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from taskgov.services.end_of_run import RunOutcome
+from taskgov_cli.history import STYLES
 from taskgov_embedded.walkthrough.world import World
 from tests.support.operating import AFTER, APPLIED, counts, data, last_plan, opened, played, taskgov
 
@@ -24,6 +29,16 @@ def test_history_shows_the_newest_runs_first(applied: World) -> None:
     assert len(starts) == 2
     shown = taskgov("history", applied.cluster_arn)
     assert "Object Created: policies/ml-cluster.yaml" in " ".join(shown.stdout.split())
+
+
+def test_every_outcome_that_is_documented_has_its_colour() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text()
+    (line,) = (line for line in text.splitlines() if line.startswith("`outcome` is one of "))
+    outcomes = set(re.findall(r"`([a-z-]+)`", line)) - {"outcome", "error"}
+    plain = {"nothing-to-do", "planned", "apply", "no-progress"}  # nothing was changed; the last two are no run's end
+    assert outcomes - plain == set(STYLES)
+    assert set(get_args(RunOutcome)) <= outcomes
+    assert (STYLES["stopped"], STYLES["unlocked"]) == ("red", "yellow")
 
 
 def test_a_rollback_is_only_shown_unless_it_is_asked_for(applied: World) -> None:

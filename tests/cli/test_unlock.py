@@ -5,6 +5,8 @@ from collections.abc import Iterator
 import boto3
 import pytest
 
+from taskgov.ports import Execution, Lock
+from taskgov_cli import unlock
 from taskgov_embedded.walkthrough.world import World
 from tests.support.forked import in_a_fork
 from tests.support.operating import APPLIED, a_run_with_the_lock, data, opened, played, state, taskgov
@@ -52,6 +54,30 @@ def test_a_lock_that_is_freed_is_on_record_with_who_and_why_and_a_run_follows(ap
     assert unlocked["cause"]["by"] == "arn:aws:iam::111122223333:user/operator"
     assert unlocked["cause"]["what"] == "lock of a run freed by hand: its execution was deleted"
     assert after["outcome"] == "nothing-to-do"
+
+
+@in_a_fork
+def test_a_lock_that_changed_after_it_was_shown_is_not_freed(applied: World) -> None:
+    own = unlock._execution
+
+    def meanwhile(lock: Lock) -> Execution | None:
+        table = boto3.resource("dynamodb").Table(applied.stack.outputs["TableName"])
+        table.update_item(Key={"pk": f"CLUSTER#{applied.cluster_arn}", "sk": "STATE"}, **change)
+        return own(lock)
+
+    renewed = {"UpdateExpression": "SET lockExpires = lockExpires + :s", "ExpressionAttributeValues": {":s": 300}}
+    another = {"UpdateExpression": "SET lockOwner = :o", "ExpressionAttributeValues": {":o": "another run"}}
+    taken_anew = {"UpdateExpression": "ADD fencingToken :one", "ExpressionAttributeValues": {":one": 1}}
+    freed = {"UpdateExpression": "REMOVE lockOwner, lockExpires"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(unlock, "_execution", meanwhile)
+        for change in (renewed, another, taken_anew, freed):
+            with a_run_with_the_lock(applied):
+                result = taskgov("unlock", "ml-cluster", "--yes", "--reason", "it looks dead")
+                assert result.exit_code == 1, result.stdout
+                assert "changed meanwhile" in " ".join(result.stderr.split())
+                assert ("lockOwner" in state(applied)) == (change is not freed)
+    assert "unlocked" not in [run["outcome"] for run in data("history", "ml-cluster")]
 
 
 @in_a_fork

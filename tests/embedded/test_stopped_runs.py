@@ -96,6 +96,11 @@ def test_a_run_that_is_stopped_is_followed_by_one_that_repairs(
     assert closed["applied"] == written
     assert f"the execution {arn.rpartition(':')[2]} ended ABORTED" in closed["error"]
     assert ("team-a at version 2" in closed["error"]) == (written > 0)
+    assert ("plan" in closed) == (written > 0)
+    if written:
+        plan = governed.plan_at(closed["plan"])
+        assert (plan.plan_id, closed["planId"]) == (closed["planId"], plan.plan_id)
+        assert {change.team for change in plan.changes} == set(AFTER)
     assert sum(applied for _, applied in outcomes()) == 4  # the first run's two, and these two
 
 

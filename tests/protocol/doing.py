@@ -20,7 +20,7 @@ from tests.protocol.table import plain, text, updated
 from tests.support.memory import CLUSTER_ARN
 
 GIVEN = text({"clusterArn": CLUSTER_ARN, "cause": {}})
-UNKEPT = ("lastCause", "name", "askedPlan", "askedDocument")
+UNKEPT = ("lastCause", "name", "askedPlan", "askedDocument", "lockPlan", "lockPlanToken")
 """What the item says and nothing decides on."""
 STATUS_CHANGE = "Step Functions Execution Status Change"
 SOURCES = {"Reconcile Requested": "taskgov.operator", STATUS_CHANGE: "aws.states"}

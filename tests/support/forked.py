@@ -6,7 +6,7 @@ Only for worlds in which nothing waits, such as a run for its approval: threads 
 from __future__ import annotations
 
 from functools import partial, wraps
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from taskgov_embedded.matrix import forks, scenario
 
@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
 
 def in_a_fork(test: Callable[[World], None]) -> Callable[[World], None]:
-    """Run a test of the world `applied` in a process of its own; its failure is this one's, with its traceback."""
+    """Run a test of a world, its only fixture, in a process of its own; its failure is this one's."""
 
     @wraps(test)
-    def run(applied: World) -> None:
-        forks.in_child(partial(_alone, test, applied))
+    def run(**fixture: World) -> None:
+        (world,) = fixture.values()
+        forks.in_child(partial(_alone, test, world))
 
-    return run
+    return cast("Callable[[World], None]", run)
 
 
 def _alone(test: Callable[[World], None], world: World) -> None:

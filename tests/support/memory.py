@@ -270,6 +270,7 @@ class InMemoryState:
 
     generations: dict[str, int] = field(default_factory=dict)
     lock: dict[str, tuple[str, int, float | None]] = field(default_factory=dict)
+    begun: dict[str, tuple[int, Pointer]] = field(default_factory=dict)
     """Cluster ARN -> owner, fencing token, expiry in epoch seconds."""
     asked: dict[str, tuple[str, int]] = field(default_factory=dict)
     """Cluster ARN -> execution that waits for approval, until when in epoch seconds."""
@@ -308,7 +309,9 @@ class InMemoryState:
     def lock_of(self, cluster_arn: str) -> Lock:
         owner, token, expires = self.lock.get(cluster_arn, (None, 0, None))
         asked_by, asked_until = self.asked.get(cluster_arn, (None, None))
-        return Lock(owner, token, None if expires is None else int(min(expires, 10**12)), asked_by, asked_until)
+        until = None if expires is None else int(min(expires, 10**12))
+        of, plan = self.begun.get(cluster_arn, (None, None))
+        return Lock(owner, token, until, asked_by, asked_until, plan if of == token else None)
 
     def end_lease(self, cluster_arn: str, lock: Lock) -> bool:
         if self.lock.get(cluster_arn, ())[:2] != (lock.owner, lock.fencing_token):
@@ -331,11 +334,15 @@ class InMemoryState:
     def generation(self, cluster_arn: str) -> int:
         return self.generations.get(cluster_arn, 0)
 
-    def hold_lock(self, cluster_arn: str, owner: str, fencing_token: int, now: datetime) -> None:
+    def hold_lock(
+        self, cluster_arn: str, owner: str, fencing_token: int, now: datetime, plan: Pointer | None = None
+    ) -> None:
         holder, token, expires = self.lock.get(cluster_arn, ("", 0, 0))
         if (holder, token) != (owner, fencing_token) or expires == 0:
             raise LockLostError(f"{owner} lost the lock to {holder!r} with token {token}")
         self.lock[cluster_arn] = (owner, fencing_token, int(now.timestamp()) + LOCK_SECONDS)
+        if plan is not None:
+            self.begun[cluster_arn] = (fencing_token, plan)
 
     def stop_switch(self) -> bool | None:
         return self.stopped

@@ -32,12 +32,14 @@ STYLES = {
     "blocked": "red",
     "failed": "red",
     "unfinished": "red",
+    "stopped": "red",
     "progressing": "cyan",
     "rollback-failed": "bold red",
     "rolled-back": "yellow",
     "needs-approval": "yellow",
     "rejected": "yellow",
     "expired": "yellow",
+    "unlocked": "yellow",
 }
 
 

@@ -160,7 +160,7 @@ def restorable(plan: Plan, changes: list[StandingChange]) -> list[StandingChange
 def _job(place: Deployed, plan_id: str, cluster: str | None) -> Rollback:
     for arn in place.arns(cluster):
         for run in runs(place, arn):
-            if run.get("planId") == plan_id and "plan" in run:  # a stopped run has no document
+            if run.get("planId") == plan_id and "plan" in run:  # one that was stopped before it wrote has none
                 pointer = Pointer.model_validate_json(run["plan"])
                 return Rollback(place, stored_plan(place.documents, pointer), pointer)
     raise RefusedError(f"no run on record ended with plan {plan_id}; runs and their plans: taskgov history CLUSTER")

@@ -210,6 +210,8 @@ class Lock:
     asked_by: str | None = None
     """The execution that waits for an approval; it holds no lock meanwhile."""
     asked_until: int | None = None
+    plan: Pointer | None = None
+    """The plan that its holder began to write last."""
 
     def is_held(self, now: datetime) -> bool:
         """Say whether the lease still runs."""
@@ -286,8 +288,12 @@ class StateStore(Protocol):
         """Return the generation, 0 for a cluster that was never marked (strongly consistent)."""
         ...
 
-    def hold_lock(self, cluster_arn: str, owner: str, fencing_token: int, now: datetime) -> None:
+    def hold_lock(
+        self, cluster_arn: str, owner: str, fencing_token: int, now: datetime, plan: Pointer | None = None
+    ) -> None:
         """Extend the lease to LOCK_SECONDS from `now` if `owner` still holds the lock with this token.
+
+        `plan` is kept beside the lock: the record of a run that is broken off points to it.
 
         One conditional write checks and extends; a lease that was ended is not extended. Raises LockLostError.
         """

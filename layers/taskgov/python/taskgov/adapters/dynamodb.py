@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from taskgov.adapters.errors import translated
 from taskgov.adapters.items import Item, in_form, read
-from taskgov.contracts.steps import Cause
+from taskgov.contracts.steps import Cause, Pointer
 from taskgov.errors import ConflictError, GovernanceError, LockLostError, UpstreamError
 from taskgov.ports import LOCK_SECONDS, Dirty, Lock, OnUnreadable, RunRecord
 from taskgov.snapshot.identity import StateStamp
@@ -100,21 +100,25 @@ class Table:
         """Return the generation, strongly consistent."""
         return _integer(self._item(_state(cluster_arn)).get("generation", 0))
 
-    def hold_lock(self, cluster_arn: str, owner: str, fencing_token: int, now: datetime) -> None:
+    def hold_lock(
+        self, cluster_arn: str, owner: str, fencing_token: int, now: datetime, plan: Pointer | None = None
+    ) -> None:
         """Check that the run still holds the lock with its token, and extend the lease, in one conditional write.
 
         A lease that was ended stays so: a function may work on after its execution was stopped.
         """
+        values = {
+            ":me": owner,
+            ":token": fencing_token,
+            ":expires": int(now.timestamp()) + LOCK_SECONDS,
+            ":ended": LEASE_ENDED,
+        }
+        update = "SET lockExpires = :expires"
+        if plan is not None:
+            update += ", lockPlan = :plan, lockPlanToken = :token"
+            values[":plan"] = plan.model_dump_json(by_alias=True)
         held = self._update_if(
-            cluster_arn,
-            "SET lockExpires = :expires",
-            "lockOwner = :me AND fencingToken = :token AND lockExpires <> :ended",
-            {
-                ":me": owner,
-                ":token": fencing_token,
-                ":expires": int(now.timestamp()) + LOCK_SECONDS,
-                ":ended": LEASE_ENDED,
-            },
+            cluster_arn, update, "lockOwner = :me AND fencingToken = :token AND lockExpires <> :ended", values
         )
         if not held:
             raise LockLostError(f"{owner} with token {fencing_token} no longer holds the lock of {cluster_arn}")
@@ -358,13 +362,23 @@ def _lock(item: Mapping[str, Any]) -> Lock:
     def number(name: str) -> int | None:
         return _integer(item[name]) if name in item else None
 
+    begun = item.get("lockPlan") if number("lockPlanToken") == (number("fencingToken") or 0) else None
     return Lock(
         owner=item.get("lockOwner"),
         fencing_token=number("fencingToken") or 0,
         expires=number("lockExpires"),
         asked_by=item.get("askedBy"),
         asked_until=number("askedUntil"),
+        plan=None if begun is None else _pointer(begun),
     )
+
+
+def _pointer(text: object) -> Pointer | None:
+    """Return the pointer that a text is; None for any other: a lock is freed whatever stands beside it."""
+    try:
+        return Pointer.model_validate_json(str(text))
+    except ValueError:
+        return None
 
 
 def _integer(value: object) -> int:

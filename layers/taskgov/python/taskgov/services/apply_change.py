@@ -93,7 +93,8 @@ class ApplyChange:
         return RestoreChange(self.hyperpod, self.state, self._records)(plan, change, path_of(plan.changes, change))
 
     def _hold(self, request: ApplyChangeRequest) -> None:
-        self.state.hold_lock(request.cluster_arn, request.lock_owner, request.fencing_token, self.clock.now())
+        now = self.clock.now()
+        self.state.hold_lock(request.cluster_arn, request.lock_owner, request.fencing_token, now, request.plan)
 
     @property
     def _records(self) -> WriteRecords:

@@ -5,6 +5,7 @@ looks old: the event is best effort. Every step may be repeated: the owner stays
 """
 
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from taskgov.contracts.steps import Cause
 from taskgov.errors import GovernanceError
@@ -78,7 +79,9 @@ class EndedOwner:
         if last_run == run_id or (own_record and execution.status in {"FAILED", "SUCCEEDED"} and not written):
             return
         plans = [record.plan_id for record in sorted(written, key=lambda each: each.at)]
-        if policy is not None and with_policy:
+        if lock.plan is not None:
+            plans.append(PurePosixPath(lock.plan.key).parent.name)  # plans are stored under their id
+        if policy is not None and with_policy and lock.plan is None:
             plans.append(policy.plan_id)
         self.state.record_run(
             RunRecord(
@@ -88,7 +91,7 @@ class EndedOwner:
                 ended_at=self.clock.now(),
                 outcome="failed" if execution.status == "FAILED" else "stopped",
                 cause=cause,
-                plan=None,
+                plan=lock.plan,
                 plan_id=plans[-1] if plans else None,
                 applied=len({record.compute_quota_id for record in (*written, *made)}) + with_policy,
                 error=_said(execution, written, made, unknown, with_policy=with_policy),
