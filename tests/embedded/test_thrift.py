@@ -22,6 +22,7 @@ PATCHED = (
     (BaseBackend, "urls"),
     (kms, "generate_private_key"),
     (EventAliaser, "__init__"),
+    (serialize.BaseJSONSerializer, "_serialize_type_structure"),
 )
 
 

@@ -44,6 +44,7 @@ class Thrift:
         # A command makes sessions of its own; tests run many commands in one process.
         self._replace(botocore.session, "create_loader", shared_loader)
         self._share_the_names_of_events()
+        self._replace(serialize.BaseJSONSerializer, "_serialize_type_structure", _serialize_structure)
 
     def uninstall(self) -> None:
         """Leave botocore and moto as they were, last first."""
@@ -65,6 +66,33 @@ class Thrift:
         before = inspect.getattr_static(owner, name)
         setattr(owner, name, value)
         self._undo.append(lambda: setattr(owner, name, before))
+
+
+_own_serialize_structure = serialize.BaseJSONSerializer._serialize_type_structure  # noqa: SLF001 a private name
+
+
+def _serialize_structure(serializer: Any, serialized: Any, value: Any, shape: Any, key: str) -> None:
+    """Give a value of DynamoDB as it is: moto keeps it as it is sent, and looks for each of its ten members."""
+    if shape.name == "AttributeValue" and key and _is_as_sent(value):
+        serializer._default_serialize(serialized, value, shape, key)  # noqa: SLF001 as above
+    else:
+        _own_serialize_structure(serializer, serialized, value, shape, key)
+
+
+def _is_as_sent(value: Any) -> bool:
+    """Say whether a value of DynamoDB is plain data; of binary data (B, BS) moto knows how it is sent.
+
+    >>> _is_as_sent({"M": {"name": {"S": "alpha"}, "tags": {"L": [{"N": "1"}]}}}), _is_as_sent({"L": [{"B": b"1"}]})
+    (True, False)
+    """
+    if type(value) is not dict or len(value) != 1:
+        return False
+    ((kind, content),) = value.items()
+    if kind == "M":
+        return type(content) is dict and all(map(_is_as_sent, content.values()))
+    if kind == "L":
+        return type(content) is list and all(map(_is_as_sent, content))
+    return kind in {"S", "N", "BOOL", "NULL"} and type(content) in {str, bool}
 
 
 _KEPT_URLS: dict[type, Any] = {}

@@ -153,8 +153,8 @@ class ClusterApiServer:
             raise RuntimeError("the API server is not started")
         return f"{'https' if self._certificate else 'http'}://{self._address[0]}:{self._server.port}"
 
-    def start(self) -> Self:
-        """Listen and answer on a thread of its own."""
+    def start(self, poll_seconds: float = POLL_SECONDS) -> Self:
+        """Listen and answer on a thread of its own, which looks every `poll_seconds` whether it is to stop."""
         self._server = make_server(
             *self._address,
             self._respond,
@@ -163,7 +163,7 @@ class ClusterApiServer:
             ssl_context=self._certificate,
         )
         self._thread = threading.Thread(
-            target=self._server.serve_forever, args=(POLL_SECONDS,), name="cluster-api", daemon=True
+            target=self._server.serve_forever, args=(poll_seconds,), name="cluster-api", daemon=True
         )
         self._thread.start()
         return self

@@ -5,11 +5,13 @@ Opening a stack takes seconds, forking one milliseconds; and what a cell breaks 
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import sys
 import traceback
 import warnings
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -31,6 +33,22 @@ def in_child(work: Callable[[], _T]) -> _T:
 
 def in_children(works: Iterable[Callable[[], _T]], jobs: int) -> Iterator[_T]:
     """Do works in forked processes, `jobs` at a time; give the answers in the order of the works. Raises like one."""
+    with _kept_from_collection():
+        yield from _in_children(works, jobs)
+
+
+@contextmanager
+def _kept_from_collection() -> Iterator[None]:
+    """Let no child look through what it has from here for garbage: that is slow, and copies its pages."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
+def _in_children(works: Iterable[Callable[[], _T]], jobs: int) -> Iterator[_T]:
     running: list[tuple[int, Child[_T]]] = []
     done: dict[int, _T] = {}
     given = 0
