@@ -24,7 +24,7 @@ from taskgov_embedded.cluster.jobs import is_suspended, pod_sets_of
 from taskgov_embedded.cluster.objects import RESOURCE_TYPES, TYPE_OF_KIND, key_of
 from taskgov_embedded.cluster.placement import place_all
 from taskgov_embedded.cluster.pods import placed, pods_of
-from taskgov_embedded.cluster.views import condition_status
+from taskgov_embedded.cluster.states import condition_status
 from tests.cluster.kube import is_true, really_wait
 from tests.cluster.workbench import succeed
 

@@ -131,11 +131,13 @@ class VirtualClock:
 
     def next_once(self) -> Timer | None:
         """Return the timer that is due first, left in its place."""
-        return _first_live(self._once)
+        with self._lock:
+            return _first_live(self._once)
 
     def next_of_all(self) -> Timer | Recurring | None:
         """Return the timer or recurring moment that is due first; of two at the same moment, the timer."""
-        once, recurring = _first_live(self._once), _first_live(self._recurring)
+        with self._lock:
+            once, recurring = _first_live(self._once), _first_live(self._recurring)
         if once is None or recurring is None:
             return once or recurring
         return once if once.due <= recurring.due else recurring
@@ -145,7 +147,7 @@ class VirtualClock:
         self.move_to(timer.due)
         with self._lock:
             if isinstance(timer, Timer):
-                heapq.heappop(self._once)
+                timer.cancelled = True  # another thread may have put an earlier one before it
             else:
                 heapq.heappop(self._recurring)
                 self._set_again(timer, timer.due)

@@ -18,7 +18,7 @@ from taskgov.hyperpod.model import (
 from taskgov.hyperpod.names import cluster_queue_of, namespace_of
 from taskgov_embedded.cluster.manifests import JobKind, job_manifest
 from taskgov_embedded.cluster.simulated import Pace, SimulatedCluster
-from taskgov_embedded.cluster.views import job_state
+from taskgov_embedded.cluster.states import job_state
 from taskgov_embedded.cluster_port import GroupFact
 
 GPU = "nvidia.com/gpu"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from taskgov_embedded.cluster.views import condition_status
+from taskgov_embedded.cluster.states import condition_status
 from tests.embedded.cluster.support import RANKS, Lab, policy, quota
 
 C5 = "ml.c5.2xlarge"

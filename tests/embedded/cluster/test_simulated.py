@@ -196,8 +196,8 @@ def test_what_is_not_there_cannot_be_deleted() -> None:
 
 
 def test_a_kind_that_nobody_knows_is_refused() -> None:
-    job = {**job_manifest("a", "ray", {GPU: 1}), "kind": "RayJob"}
-    with pytest.raises(KeyError, match="RayJob"):
+    job = {**job_manifest("a", "ray", {GPU: 1}), "kind": "SparkJob"}
+    with pytest.raises(KeyError, match="SparkJob"):
         two_teams().cluster.submit(job)
 
 

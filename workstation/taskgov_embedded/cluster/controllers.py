@@ -22,7 +22,7 @@ from taskgov_embedded.cluster.objects import TYPE_OF_KIND, KubeObject, ObjectSto
 from taskgov_embedded.cluster.placement import place_all
 from taskgov_embedded.cluster.pods import leaving, made_anew, placed, pods_of, replica_pod
 from taskgov_embedded.cluster.runs import TimedRuns
-from taskgov_embedded.cluster.views import condition_status, pods_belonging_to
+from taskgov_embedded.cluster.states import condition_status, jobs_in, pods_belonging_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -79,6 +79,47 @@ class JobControllers:
             self._store.delete("pods", pod["metadata"]["name"], namespace)
             self._forget(pod)
 
+    def delete_pod(self, namespace: str, name: str) -> None:
+        """Delete a pod; its controller, if it has one, makes another. Raises KeyError when there is none."""
+        pod = self._store.get("pods", name, namespace)
+        self.delete("Pod", namespace, name)
+        owners = {one["uid"] for one in pod["metadata"].get("ownerReferences", ())}
+        job = next((one for one in jobs_in(self._store, namespace) if one["metadata"]["uid"] in owners), None)
+        if job is None:
+            self._replace(pod)
+        elif not is_suspended(job) and not _is_done(job):
+            self._runs.begin_again(owners)
+            self._store.apply(made_anew(pod))
+
+    def delete_workload(self, namespace: str, name: str) -> None:
+        """Delete a workload: Kueue stops its job and queues it anew. Raises KeyError when there is none."""
+        job = self._job_of(self._store.get("workloads", name, namespace))
+        self._manager.delete("workloads", name, namespace)
+        self._stopping.pop(f"{namespace}/{name}", None)
+        if job is not None and not _is_done(job):
+            self._queue_anew(job)
+
+    def change(self, before: KubeObject, after: KubeObject) -> KubeObject:
+        """Take a changed job. Where its pods, queue or class are others now, it is stopped and queued anew.
+
+        Of a governed job Kueue alone decides whether it is suspended (`jobframework` reconciler: it takes back what
+        others set).
+        """
+        if after["kind"] == "Deployment":
+            return self._change_deployment(before, after)
+        if queue_of(after) is not None:
+            after = with_suspend(after, suspended=is_suspended(before))
+        stored = self._store.apply(after)
+        if after["kind"] == "Pod" or _is_done(stored):
+            return stored
+        if queue_of(stored) is not None:
+            if _asks(before) != _asks(stored):
+                self._queue_anew(stored)
+        elif is_suspended(stored) or _asks(before) != _asks(stored):
+            self._forget(before)
+            self._delete_pods(stored)
+        return stored
+
     # What happens by itself
 
     def complete_due(self) -> bool:
@@ -114,10 +155,9 @@ class JobControllers:
 
     def run_ungoverned(self) -> None:
         """Make the pods of jobs that no queue holds back."""
-        for plural in ("jobs", "pytorchjobs", "hyperpodpytorchjobs"):
-            for job in self._store.list(plural):
-                if queue_of(job) is None and not is_suspended(job) and not _is_done(job):
-                    self._make_pods(job, {})
+        for job in jobs_in(self._store):
+            if queue_of(job) is None and not is_suspended(job) and not _is_done(job):
+                self._make_pods(job, {})
 
     def lose_pods(self) -> bool:
         """Lose the pods of nodes that are gone or not ready; who owns them makes them anew."""
@@ -147,6 +187,29 @@ class JobControllers:
         return min([*([end] if end else []), *self._stopping.values()], default=None)
 
     # Parts of these
+
+    def _queue_anew(self, job: KubeObject) -> None:
+        self._forget(job)
+        self._delete_pods(job)
+        waiting = self._store.apply(with_suspend(job, suspended=True))
+        self._manager.apply(workload_of(waiting, self._priority_of(waiting)))
+
+    def _delete_pods(self, job: KubeObject) -> None:
+        for pod in pods_belonging_to(self._store, job):
+            self._store.delete("pods", pod["metadata"]["name"], pod["metadata"]["namespace"])
+
+    def _change_deployment(self, before: KubeObject, after: KubeObject) -> KubeObject:
+        """Scale a Deployment, the newest pods first; another template or queue means other pods."""
+        stored = self._store.apply(after)
+        pods = sorted(pods_belonging_to(self._store, stored), key=lambda pod: str(pod["metadata"]["uid"]))
+        same = _asks(before)[1:] == _asks(stored)[1:]
+        wanted = stored["spec"].get("replicas", 1)
+        kept = wanted if same else 0
+        for pod in pods[kept:]:
+            self.delete("Pod", pod["metadata"]["namespace"], pod["metadata"]["name"])
+        for _ in range(wanted - min(kept, len(pods))):
+            self._add_replica(stored)
+        return stored
 
     def _deploy(self, manifest: Mapping[str, Any], run_seconds: int | None) -> KubeObject:
         deployment = self._store.apply(manifest)
@@ -214,8 +277,7 @@ class JobControllers:
         job = self._job_of(workload) if workload is not None else None
         if job is None:
             return
-        for pod in pods_belonging_to(self._store, job):
-            self._store.delete("pods", pod["metadata"]["name"], namespace)
+        self._delete_pods(job)
         if job["kind"] == "Pod":
             self._forget(job)
             self._replace(job)
@@ -232,9 +294,7 @@ class JobControllers:
                 self._add_replica(deployment)
 
     def _succeed(self, job: KubeObject) -> None:
-        namespace = job["metadata"]["namespace"]
-        for pod in pods_belonging_to(self._store, job):
-            self._store.delete("pods", pod["metadata"]["name"], namespace)
+        self._delete_pods(job)
         if job["kind"] != "Pod":
             done = {"type": "Complete" if job["kind"] == "Job" else "Succeeded", "status": "True"}
             self._store.apply(
@@ -271,6 +331,13 @@ class JobControllers:
             for workload in self._store.list("workloads", job["metadata"]["namespace"])
             if any(owner["uid"] == uid for owner in workload["metadata"].get("ownerReferences", ()))
         ]
+
+
+def _asks(job: KubeObject) -> tuple[Any, ...]:
+    """Return what makes two versions of a job different for a queue: pods, queue and priority class."""
+    if job["kind"] == "Deployment":
+        return (job["spec"].get("replicas", 1), job["spec"]["template"], queue_of(job), class_of(job))
+    return (pod_sets_of(job), queue_of(job), class_of(job))
 
 
 def _is_done(job: KubeObject) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from taskgov_embedded.cluster.views import condition_status
+from taskgov_embedded.cluster.states import condition_status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

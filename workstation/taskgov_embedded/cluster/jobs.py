@@ -1,7 +1,7 @@
 """What does a job ask for, and what is its workload called? Manifests in, pod sets and Workload objects out.
 
-Kinds: PyTorchJob (Kubeflow), HyperPodPyTorchJob (HyperPod training operator), batch Job, and the single Pod (which is
-what a Deployment comes to). Names and pod sets are those of Kueue's integrations.
+Kinds: PyTorchJob (Kubeflow), HyperPodPyTorchJob (HyperPod training operator), RayJob, batch Job, StatefulSet, and the
+single Pod (which is what a Deployment comes to). Names and pod sets are those of Kueue's integrations.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ class PodSet:
 
 @dataclass(frozen=True, slots=True)
 class JobType:
-    """How one kind of job says what pods it has, and where it is suspended."""
+    """How one kind of job says what pods it has, and where it is suspended.
+
+    A StatefulSet has no such field: Kueue gates its pods. Here its status says that it waits for admission.
+    """
 
     kind: str
     pod_sets: Callable[[Mapping[str, Any]], tuple[PodSet, ...]]
@@ -60,7 +63,7 @@ def is_suspended(job: Mapping[str, Any]) -> bool:
     """Say whether a job is suspended (a Pod: gated)."""
     if job["kind"] == "Pod":
         return any(gate["name"] == ADMISSION_GATE for gate in job["spec"].get("schedulingGates", ()))
-    found: Any = job["spec"]
+    found: Any = job
     for part in _type_of(job).suspend_path:
         found = found.get(part, {}) if isinstance(found, dict) else {}
     return found is True
@@ -71,7 +74,7 @@ def with_suspend(job: Mapping[str, Any], *, suspended: bool) -> KubeObject:
     if job["kind"] == "Pod":
         gates = [{"name": ADMISSION_GATE}] if suspended else []
         return {**job, "spec": {**job["spec"], "schedulingGates": gates}}
-    return {**job, "spec": _with(job["spec"], _type_of(job).suspend_path, suspended)}
+    return _with(job, _type_of(job).suspend_path, suspended)
 
 
 def workload_name(kind: str, name: str, uid: str) -> str:
@@ -129,9 +132,9 @@ def _labels(item: Mapping[str, Any]) -> Mapping[str, str]:
     return labels
 
 
-def _with(spec: Mapping[str, Any], path: tuple[str, ...], value: object) -> dict[str, Any]:
+def _with(item: Mapping[str, Any], path: tuple[str, ...], value: object) -> dict[str, Any]:
     first, *rest = path
-    return {**spec, first: _with(spec.get(first, {}), tuple(rest), value) if rest else value}
+    return {**item, first: _with(item.get(first) or {}, tuple(rest), value) if rest else value}
 
 
 def _pytorch_pod_sets(job: Mapping[str, Any]) -> tuple[PodSet, ...]:
@@ -148,6 +151,29 @@ def _hyperpod_pod_sets(job: Mapping[str, Any]) -> tuple[PodSet, ...]:
     return tuple(PodSet(one["name"], one.get("replicas", 1), one["template"]) for one in job["spec"]["replicaSpecs"])
 
 
+def _ray_pod_sets(job: Mapping[str, Any]) -> tuple[PodSet, ...]:
+    """Read head, worker groups, and the submitter that KubeRay starts (Kueue v0.19 `rayjob_controller.go`)."""
+    spec, cluster = job["spec"], job["spec"]["rayClusterSpec"]
+    head = cluster["headGroupSpec"]["template"]
+    groups = [
+        PodSet(one["groupName"], one.get("replicas", 1) * one.get("numOfHosts", 1), one["template"])
+        for one in cluster.get("workerGroupSpecs", ())
+    ]
+    submits = spec.get("submissionMode", "K8sJobMode") == "K8sJobMode"
+    submitter = spec.get("submitterPodTemplate") or _default_submitter(head["spec"]["containers"][0].get("image", ""))
+    return (PodSet("head", 1, head), *groups, *([PodSet("submitter", 1, submitter)] if submits else []))
+
+
+def _default_submitter(image: str) -> dict[str, Any]:
+    resources = {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "500m", "memory": "200Mi"}}
+    container = {"name": "ray-job-submitter", "image": image, "resources": resources}
+    return {"spec": {"containers": [container], "restartPolicy": "Never"}}
+
+
+def _stateful_pod_sets(job: Mapping[str, Any]) -> tuple[PodSet, ...]:
+    return (PodSet("main", job["spec"].get("replicas", 1), job["spec"]["template"]),)
+
+
 def _batch_pod_sets(job: Mapping[str, Any]) -> tuple[PodSet, ...]:
     spec = job["spec"]
     parallelism = spec.get("parallelism", 1)
@@ -162,9 +188,11 @@ def _single_pod_set(pod: Mapping[str, Any]) -> tuple[PodSet, ...]:
 JOB_TYPES: Final[Mapping[str, JobType]] = {
     one.kind: one
     for one in (
-        JobType("PyTorchJob", _pytorch_pod_sets, ("runPolicy", "suspend")),
-        JobType("HyperPodPyTorchJob", _hyperpod_pod_sets, ("runPolicy", "suspend")),
-        JobType("Job", _batch_pod_sets, ("suspend",)),
+        JobType("PyTorchJob", _pytorch_pod_sets, ("spec", "runPolicy", "suspend")),
+        JobType("HyperPodPyTorchJob", _hyperpod_pod_sets, ("spec", "runPolicy", "suspend")),
+        JobType("RayJob", _ray_pod_sets, ("spec", "suspend")),
+        JobType("Job", _batch_pod_sets, ("spec", "suspend")),
+        JobType("StatefulSet", _stateful_pod_sets, ("status", "waitsForAdmission")),
         JobType("Pod", _single_pod_set, ()),
     )
 }

@@ -80,7 +80,13 @@ class KueueManager:
             self._touch(gone)
 
     def run(self) -> list[CycleResult]:
-        """Run cycles until nothing more is admitted or preempted, and write what changed."""
+        """Run cycles until nothing more is admitted or preempted, and write what changed.
+
+        Workloads that may not run any more (deactivated, or of a drained queue) are told to leave first.
+        """
+        stopped = self._world.evict_stopped(self._now())
+        self._touched.update(stopped)
+        self._changed = self._changed or bool(stopped)
         results = list(self._cycles())
         for result in results:
             for decided in (result.admitted, result.preempted, result.waiting):

@@ -17,14 +17,16 @@ if TYPE_CHECKING:
 
     from taskgov_embedded.cluster.objects import KubeObject
 
-JobKind = Literal["PyTorchJob", "HyperPodPyTorchJob", "Job", "Pod", "Deployment"]
+JobKind = Literal["PyTorchJob", "HyperPodPyTorchJob", "RayJob", "Job", "Pod", "Deployment", "StatefulSet"]
 
 _API_VERSIONS: Mapping[JobKind, str] = {
     "PyTorchJob": "kubeflow.org/v1",
     "HyperPodPyTorchJob": "sagemaker.amazonaws.com/v1",
+    "RayJob": "ray.io/v1",
     "Job": "batch/v1",
     "Pod": "v1",
     "Deployment": "apps/v1",
+    "StatefulSet": "apps/v1",
 }
 
 
@@ -66,7 +68,11 @@ def _spec(kind: JobKind, pods: int, template: dict[str, Any]) -> dict[str, Any]:
             return {"replicaSpecs": [{"name": "pod", "replicas": pods, "template": template}]}
         case "Job":
             return {"parallelism": pods, "completions": pods, "template": template}
-        case "Deployment":
+        case "RayJob":
+            workers = {"groupName": "workers", "replicas": pods, "template": template}
+            cluster = {"headGroupSpec": {"template": {"spec": _pod_spec({"cpu": 1})}}, "workerGroupSpecs": [workers]}
+            return {"entrypoint": "python train.py", "submissionMode": "HTTPMode", "rayClusterSpec": cluster}
+        case "Deployment" | "StatefulSet":
             return {"replicas": pods, "template": template}
         case "Pod":
             spec: dict[str, Any] = template["spec"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -30,6 +30,9 @@ class ResourceType:
     group: str
     versions: tuple[str, ...]
     namespaced: bool
+    short_names: tuple[str, ...] = ()
+    scales: bool = False
+    """Whether it has the subresource `scale`."""
 
     def api_version(self, version: str | None = None) -> str:
         """Return `group/version`, or the bare version in the core group."""
@@ -37,8 +40,12 @@ class ResourceType:
         return f"{self.group}/{chosen}" if self.group else chosen
 
 
-def _kueue(plural: str, kind: str, *, namespaced: bool = False) -> ResourceType:
-    return ResourceType(plural, kind, KUEUE_GROUP, ("v1beta2", "v1beta1"), namespaced)
+def _kueue(plural: str, kind: str, *short_names: str, namespaced: bool = False) -> ResourceType:
+    return ResourceType(plural, kind, KUEUE_GROUP, ("v1beta2", "v1beta1"), namespaced, short_names)
+
+
+def _apps(plural: str, kind: str, short_name: str) -> ResourceType:
+    return ResourceType(plural, kind, "apps", ("v1",), namespaced=True, short_names=(short_name,), scales=True)
 
 
 def _admission(plural: str, kind: str) -> ResourceType:
@@ -48,25 +55,37 @@ def _admission(plural: str, kind: str) -> ResourceType:
 RESOURCE_TYPES: Final[Mapping[str, ResourceType]] = {
     kind.plural: kind
     for kind in (
-        ResourceType("nodes", "Node", "", ("v1",), namespaced=False),
-        ResourceType("namespaces", "Namespace", "", ("v1",), namespaced=False),
-        ResourceType("pods", "Pod", "", ("v1",), namespaced=True),
-        ResourceType("events", "Event", "", ("v1",), namespaced=True),
-        ResourceType("deployments", "Deployment", "apps", ("v1",), namespaced=True),
+        ResourceType("nodes", "Node", "", ("v1",), namespaced=False, short_names=("no",)),
+        ResourceType("namespaces", "Namespace", "", ("v1",), namespaced=False, short_names=("ns",)),
+        ResourceType("pods", "Pod", "", ("v1",), namespaced=True, short_names=("po",)),
+        ResourceType("services", "Service", "", ("v1",), namespaced=True, short_names=("svc",)),
+        ResourceType("events", "Event", "", ("v1",), namespaced=True, short_names=("ev",)),
         ResourceType(
-            "customresourcedefinitions", "CustomResourceDefinition", "apiextensions.k8s.io", ("v1",), namespaced=False
+            "deployments", "Deployment", "apps", ("v1",), namespaced=True, short_names=("deploy",), scales=True
+        ),
+        ResourceType(
+            "statefulsets", "StatefulSet", "apps", ("v1",), namespaced=True, short_names=("sts",), scales=True
+        ),
+        ResourceType(
+            "customresourcedefinitions",
+            "CustomResourceDefinition",
+            "apiextensions.k8s.io",
+            ("v1",),
+            namespaced=False,
+            short_names=("crd", "crds"),
         ),
         ResourceType("jobs", "Job", "batch", ("v1",), namespaced=True),
         ResourceType("pytorchjobs", "PyTorchJob", "kubeflow.org", ("v1",), namespaced=True),
         ResourceType("hyperpodpytorchjobs", "HyperPodPyTorchJob", "sagemaker.amazonaws.com", ("v1",), namespaced=True),
+        ResourceType("rayjobs", "RayJob", "ray.io", ("v1",), namespaced=True),
         _admission("validatingadmissionpolicies", "ValidatingAdmissionPolicy"),
         _admission("validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding"),
-        _kueue("resourceflavors", "ResourceFlavor"),
+        _kueue("resourceflavors", "ResourceFlavor", "flavor", "flavors", "rf"),
         _kueue("cohorts", "Cohort"),
-        _kueue("clusterqueues", "ClusterQueue"),
-        _kueue("localqueues", "LocalQueue", namespaced=True),
+        _kueue("clusterqueues", "ClusterQueue", "cq"),
+        _kueue("localqueues", "LocalQueue", "queue", "queues", "lq", namespaced=True),
         _kueue("workloadpriorityclasses", "WorkloadPriorityClass"),
-        _kueue("workloads", "Workload", namespaced=True),
+        _kueue("workloads", "Workload", "wl", namespaced=True),
     )
 }
 TYPE_OF_KIND: Final[Mapping[str, ResourceType]] = {kind.kind: kind for kind in RESOURCE_TYPES.values()}
@@ -86,6 +105,14 @@ def key_of(item: Mapping[str, Any]) -> Key:
     return metadata.get("namespace", ""), metadata["name"]
 
 
+class Listable(Protocol):
+    """What has objects by type and namespace: the store, or anything that stands for it."""
+
+    def list(self, plural: str, namespace: str | None = None) -> list[KubeObject]:
+        """Return all objects of a type (in one namespace), in order."""
+        ...
+
+
 class ObjectStore:
     """Objects by type, namespace and name, with the metadata that the API server adds."""
 
@@ -95,6 +122,11 @@ class ObjectStore:
         self._objects: dict[str, dict[Key, KubeObject]] = {plural: {} for plural in RESOURCE_TYPES}
         self._version = 0
         self._created = 0
+
+    @property
+    def now(self) -> datetime:
+        """The cluster's present moment."""
+        return self._now()
 
     @property
     def resource_version(self) -> str:

@@ -41,7 +41,7 @@ def replica_pod(deployment: KubeObject, ordinal: int) -> KubeObject:
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
-            "name": f"{name}-{revision}-{_suffix(revision, ordinal)}",
+            "name": f"{name}-{revision}-{suffix(revision, ordinal)}",
             "namespace": deployment["metadata"]["namespace"],
             "labels": labels,
             "ownerReferences": [owner_reference(deployment)],
@@ -78,7 +78,7 @@ def _pod(job: KubeObject, pod_set: PodSet, index: int, selector: Mapping[str, st
     metadata = template.get("metadata", {})
     name = job["metadata"]["name"]
     uid = job["metadata"]["uid"]
-    own = f"{name}-{_suffix(uid, index)}" if job["kind"] == "Job" else f"{name}-{pod_set.name}-{index}"
+    own = _pod_name(job["kind"], name, uid, pod_set.name, index)
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -93,7 +93,23 @@ def _pod(job: KubeObject, pod_set: PodSet, index: int, selector: Mapping[str, st
     }
 
 
-def _suffix(seed: str, ordinal: int) -> str:
+def _pod_name(kind: str, job: str, uid: str, pod_set: str, index: int) -> str:
+    """Return the name that the kind's controller gives a pod."""
+    match kind:
+        case "Job":
+            return f"{job}-{suffix(uid, index)}"
+        case "StatefulSet":
+            return f"{job}-{index}"
+        case "RayJob":
+            cluster = f"{job}-{suffix(uid, 0)}"
+            role = {"head": "head", "submitter": "submitter"}.get(pod_set, f"{pod_set}-worker")
+            return f"{cluster}-{role}-{suffix(f'{uid}/{pod_set}', index)}"
+        case _:
+            return f"{job}-{pod_set}-{index}"
+
+
+def suffix(seed: str, ordinal: int) -> str:
+    """Return five letters as Kubernetes appends them to generated names."""
     digest = hashlib.sha256(f"{seed}/{ordinal}".encode()).digest()
     return "".join(_SAFE_LETTERS[byte % len(_SAFE_LETTERS)] for byte in digest[:5])
 

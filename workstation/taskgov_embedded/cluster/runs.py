@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from taskgov_embedded.cluster.jobs import is_suspended
 from taskgov_embedded.cluster.objects import TYPE_OF_KIND, KubeObject, ObjectStore, key_of
-from taskgov_embedded.cluster.views import pods_belonging_to
+from taskgov_embedded.cluster.states import pods_belonging_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -45,6 +45,12 @@ def applied(existing: KubeObject | None, body: Mapping[str, Any], manager: str, 
     return _with_owners(result, {**kept, manager: ("Apply", set(wanted))})
 
 
+def created(body: Mapping[str, Any], manager: str) -> KubeObject:
+    """Return a new object as `manager` creates it without server-side apply: it owns every field."""
+    item = {name: value for name, value in _without_server_fields(body).items() if name != "status"}
+    return _with_owners(item, {manager: ("Update", set(dict(_leaves(item))))})
+
+
 def updated(existing: KubeObject, after: Mapping[str, Any], manager: str) -> KubeObject:
     """Return the object after `manager` has replaced its content: it owns what it changed, nobody what it took away."""
     before, now = dict(_leaves(existing)), dict(_leaves(after))

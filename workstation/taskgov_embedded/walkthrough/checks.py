@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from taskgov.hyperpod.names import cluster_queue_of, namespace_of, team_of_cluster_queue
 from taskgov.quantities import parse
-from taskgov_embedded.cluster.views import condition_status, pods_belonging_to
+from taskgov_embedded.cluster.states import condition_status, pods_belonging_to
 from taskgov_embedded.walkthrough import measured
 from taskgov_embedded.walkthrough.chapter import Check
 from taskgov_embedded.walkthrough.world import as_json

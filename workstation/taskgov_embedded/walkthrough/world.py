@@ -22,7 +22,7 @@ from taskgov_embedded.clock import VirtualClock
 from taskgov_embedded.cluster.access import READERS, WRITERS, TokenVerifier, read_rules
 from taskgov_embedded.cluster.api_server import ClusterApiServer
 from taskgov_embedded.cluster.simulated import Pace, SimulatedCluster
-from taskgov_embedded.cluster.views import job_state
+from taskgov_embedded.cluster.states import job_state
 from taskgov_embedded.cluster_port import GroupFact
 from taskgov_embedded.deployable import RBAC, TEMPLATE
 from taskgov_embedded.stack import Stack
