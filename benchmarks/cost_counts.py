@@ -10,7 +10,7 @@ import json
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from taskgov_embedded.walkthrough.model import Walkthrough
 from taskgov_embedded.walkthrough.player import Player
@@ -194,10 +194,15 @@ def _priced(call: Call) -> Mapping[str, float]:
             return {"sqs_requests": 1}
         case "events" if call.operation == "PutEvents":
             return {"custom_events": len(call.params["Entries"])}
-        case "sns" if call.operation == "Publish":
-            return {"notices": 1, "kms_requests": 1}
         case _:
-            return {}
+            return PRICED.get((call.service, call.operation), {})
+
+
+PRICED: Final[Mapping[tuple[str, str], Mapping[str, float]]] = {
+    ("sns", "Publish"): {"notices": 1, "kms_requests": 1},
+    ("stepfunctions", "StartExecution"): {"kms_requests": 2},
+}
+"""A run that is shorter than a data key's five minutes asks for one, and for its decryption."""
 
 
 def _dynamodb(call: Call) -> Mapping[str, float]:

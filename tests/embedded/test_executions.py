@@ -131,6 +131,27 @@ def test_every_end_of_an_execution_has_its_event(stack: Stack, states: dict[str,
     assert (detail["output"] is None) == (status == "FAILED")
 
 
+KEY = "arn:aws:kms:us-east-1:111122223333:key/of-executions"
+MACHINE = "arn:aws:states:us-east-1:111122223333:stateMachine:m"
+
+
+def test_a_machine_whose_role_may_not_use_its_key_starts_nothing(stack: Stack) -> None:
+    stack.place.kms_keys[MACHINE] = KEY
+    with pytest.raises(ClientError) as refused:
+        start(stack, PASSES)
+    assert refused.value.response["Error"]["Code"] == "KmsAccessDeniedException"
+    assert stack.client("stepfunctions").list_executions(stateMachineArn=MACHINE)["executions"] == []
+
+
+def test_an_event_of_a_machine_with_a_key_has_no_data(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stack.account.gateway, "allows", lambda *_: True)
+    stack.place.kms_keys[MACHINE] = KEY
+    start(stack, FAILS)
+    (event,) = events(stack)
+    detail = event["detail"]
+    assert (detail["status"], detail["input"], detail["error"], detail["cause"]) == ("FAILED", None, None, None)
+
+
 def test_an_event_without_its_data_says_that_it_has_none(stack: Stack) -> None:
     stack.executions.includes_data = False
     start(stack, FAILS)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from botocore.exceptions import ClientError
 from samtranslator.yaml_helper import yaml_parse
 
 from taskgov_embedded.clock import VirtualClock
@@ -113,3 +114,14 @@ def test_an_event_that_nobody_can_read_ends_in_the_dead_letter_queue(real: Stack
         QueueUrl=real.physical("IntakeDeadLetterQueue"), AttributeNames=["ApproximateNumberOfMessages"]
     )["Attributes"]
     assert attributes["ApproximateNumberOfMessages"] == "1"
+
+
+def test_what_an_execution_was_given_is_read_with_its_key_only(real: Stack) -> None:
+    (cluster,) = real.sagemaker.clusters
+    real.sagemaker.emit_cluster_state_change(cluster)
+    real.run_until_quiet()
+    arn = executions(real, "ReconcileStateMachine")[0]["executionArn"]
+    client = real.client_of("ReceiveEventRole", "stepfunctions")
+    assert client.describe_execution(executionArn=arn, includedData="METADATA_ONLY")["status"] == "SUCCEEDED"
+    with pytest.raises(ClientError, match="kms:Decrypt"):
+        client.describe_execution(executionArn=arn)

@@ -79,13 +79,7 @@ def outcomes() -> list[tuple[str, int]]:
 @pytest.mark.parametrize(
     ("where", "written"), [("Read snapshot", 0), ("Plan quotas", 0), ("Wait to settle", 1), ("Publish usage", 2)]
 )
-@pytest.mark.parametrize("with_input", [True, False], ids=["with its input", "without"])
-def test_a_run_that_is_stopped_is_followed_by_one_that_repairs(
-    governed: World, where: str, written: int, *, with_input: bool
-) -> None:
-    if not with_input and where != "Wait to settle":
-        pytest.skip("one state will do")
-    governed.stack.executions.includes_data = with_input
+def test_a_run_that_is_stopped_is_followed_by_one_that_repairs(governed: World, where: str, written: int) -> None:
     change(governed)
     arn = stop_at(governed, where)
     assert seconds_to_the_next_run(governed, SOON) <= SOON

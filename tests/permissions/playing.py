@@ -104,9 +104,10 @@ def recording(recorded: Recorded, world: World, where: str) -> Iterator[World]:
         gateway = stack.account.gateway
         allows = gateway.allows
 
-        def asking(role: str, action: str, resource: str) -> bool:
-            asked.append(Need(role, action, (resource,), json.dumps({"aws:PrincipalArn": role})))
-            return allows(role, action, resource)
+        def asking(role: str, action: str, resource: str, context: Mapping[str, str] | None = None) -> bool:
+            known = {"aws:PrincipalArn": role, **(context or {})}
+            asked.append(Need(role, action, (resource,), json.dumps(known)))
+            return allows(role, action, resource, context)
 
         gateway.allows = asking  # type: ignore[method-assign]  # what services do in a role's name is no call
         _know(recorded, stack)
@@ -318,11 +319,11 @@ def _is_named(stack: Stack, logical_id: str) -> bool:
 
 def _needs_of_creation(stack: Stack, machine: str, asking: Any) -> None:
     """Ask for what Step Functions wants when a machine is created, which was before anybody listened."""
-    from taskgov_embedded.machine_logging import LOG_DELIVERY, TRACING
+    from taskgov_embedded.machine_roles import needs_of_creation
 
-    role = stack.resolved(machine).properties["RoleArn"]
-    for action in (*LOG_DELIVERY, *TRACING):
-        asking(role, action, "*")
+    properties = stack.resolved(machine).properties
+    for action, resource, context in needs_of_creation(properties, stack.place):
+        asking(properties["RoleArn"], action, resource, context)
 
 
 def _needs(stack: Stack) -> Iterator[Need]:

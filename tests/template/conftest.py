@@ -64,7 +64,6 @@ def role_of(stack: Translated, holder: Properties, key: str = "Role") -> Propert
 
 
 def definition_of(machine: Properties) -> Properties:
-    """Return the definition that the translator put into a state machine, its placeholders still in it."""
-    newline, lines = machine["DefinitionString"]["Fn::Join"]
-    definition: Properties = json.loads(newline.join(lines))
+    """Return the definition of a state machine, its placeholders still in it."""
+    definition: Properties = json.loads(machine["DefinitionString"])
     return definition

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from samcli.lib.utils.hash import dir_checksum  # type: ignore[import-untyped]
+from samtranslator.yaml_helper import yaml_parse
 
 from tests.template.conftest import ROOT, load
 
@@ -61,6 +62,18 @@ def test_functions_are_their_code_and_nothing_else(built: Path) -> None:
     functions = [path for path in built.iterdir() if path.name.endswith("Function")]
     assert len(functions) == 8
     assert {tuple(sorted(file.name for file in path.iterdir())) for path in functions} == {("app.py",)}
+
+
+def test_a_machine_names_the_file_of_its_definition_where_sam_deploy_uploads_it_from(built: Path) -> None:
+    template = yaml_parse((built / "template.yaml").read_text())
+    machines = {
+        name: one["Properties"]
+        for name, one in template["Resources"].items()
+        if "DefinitionS3Location" in one.get("Properties", ())
+    }
+    assert set(machines) == set(load().resources_of("AWS::StepFunctions::StateMachine"))
+    for one in machines.values():
+        assert yaml_parse((built / one["DefinitionS3Location"]).read_text())["States"]
 
 
 def test_layers_hold_wheels_for_lambda_and_no_bytecode(built: Path) -> None:

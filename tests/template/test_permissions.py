@@ -300,7 +300,38 @@ def test_a_state_machine_may_do_what_its_tasks_do_and_nothing_else(
         for resource in statement["Resource"]
         if action not in OF_EVERY_MACHINE
     }
-    assert granted == set(used_by(definition_of(machine), machine["DefinitionSubstitutions"]))
+    encrypts = {("kms:Decrypt", "ExecutionKey"), ("kms:GenerateDataKey", "ExecutionKey")}
+    assert granted == set(used_by(definition_of(machine), machine["DefinitionSubstitutions"])) | encrypts
+
+
+@pytest.mark.parametrize(("name", "machine"), machines())
+def test_a_state_machine_uses_the_key_for_its_own_data_and_for_the_logs_of_this_account(
+    stack: Translated, name: str, machine: Properties
+) -> None:
+    here = "${AWS::Partition}:%s:${AWS::Region}:${AWS::AccountId}:"
+    own = {"Fn::Sub": f"arn:{here % 'states'}stateMachine:*{name}-*"}
+    logs = {"Fn::Sub": f"arn:{here % 'logs'}*"}
+    found = {
+        tuple(one["Action"]): one["Condition"]
+        for one in statements(role_of(stack, machine, "RoleArn"))
+        if any(references(each) == {"ExecutionKey"} for each in one["Resource"])
+    }
+    assert found == {
+        ("kms:Decrypt", "kms:GenerateDataKey"): {
+            "StringLike": {"kms:EncryptionContext:aws:states:stateMachineArn": own}
+        },
+        ("kms:GenerateDataKey",): {"StringEquals": {"kms:EncryptionContext:SourceArn": logs}},
+    }
+
+
+def test_no_role_of_the_stack_but_the_machines_may_use_the_key_of_executions() -> None:
+    using = {
+        role
+        for role in ROLES
+        for one in statements(ROLES[role])
+        if any("ExecutionKey" in references(each) for each in one["Resource"])
+    }
+    assert using == {"ReconcileRole", "AuditRole"}
 
 
 @pytest.mark.parametrize(("name", "machine"), machines())

@@ -69,11 +69,33 @@ def test_a_dead_letter_is_kept_for_two_weeks(name: str) -> None:
 def test_notices_are_encrypted_under_a_key_that_alarms_of_this_account_may_use(stack: Translated) -> None:
     (topic,) = stack.resources_of("AWS::SNS::Topic").values()
     assert references(topic["KmsMasterKeyId"]) == {"NoticeKey"}
-    (key,) = stack.resources_of("AWS::KMS::Key").values()
+    key = stack.resources_of("AWS::KMS::Key")["NoticeKey"]
     assert key["EnableKeyRotation"] is True
     services = [one for one in key["KeyPolicy"]["Statement"] if "Service" in one["Principal"]]
     assert [one["Principal"]["Service"] for one in services] == ["cloudwatch.amazonaws.com"]
     assert services[0]["Condition"] == {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}}
+
+
+MACHINES = load().resources_of("AWS::StepFunctions::StateMachine")
+LOGS_OF_THIS_ACCOUNT = {"Fn::Sub": "arn:${AWS::Partition}:logs:${AWS::Region}:${AWS::AccountId}:*"}
+
+
+@pytest.mark.parametrize("name", sorted(MACHINES))
+def test_what_executions_are_given_and_their_histories_are_encrypted_under_a_key_of_the_stack(name: str) -> None:
+    encryption = MACHINES[name]["EncryptionConfiguration"]
+    assert encryption["Type"] == "CUSTOMER_MANAGED_KMS_KEY"
+    assert encryption["KmsKeyId"] == {"Ref": "ExecutionKey"}
+    assert 60 <= encryption["KmsDataKeyReusePeriodSeconds"] <= 900
+
+
+def test_the_key_of_executions_is_used_by_this_account_and_by_the_delivery_of_its_logs(stack: Translated) -> None:
+    key = stack.resources_of("AWS::KMS::Key")["ExecutionKey"]
+    assert key["EnableKeyRotation"] is True
+    account, logs = key["KeyPolicy"]["Statement"]
+    assert account["Principal"] == {"AWS": {"Fn::Sub": "arn:${AWS::Partition}:iam::${AWS::AccountId}:root"}}
+    assert logs["Principal"] == {"Service": "delivery.logs.amazonaws.com"}
+    assert listed(logs["Action"]) == ["kms:Decrypt"]
+    assert logs["Condition"] == {"StringEquals": {"kms:EncryptionContext:SourceArn": LOGS_OF_THIS_ACCOUNT}}
 
 
 def test_only_alarms_of_this_account_publish_notices_from_outside_and_only_by_tls(stack: Translated) -> None:

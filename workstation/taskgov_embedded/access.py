@@ -51,7 +51,7 @@ class Place:
     stacks: dict[str, str] = field(default_factory=dict)
     """CloudFormation stacks by name: their ARNs end in an id, which the name does not tell."""
     kms_keys: dict[str, str] = field(default_factory=dict)
-    """The ARN of the KMS key that encrypts a topic or a queue, by the topic's or queue's ARN."""
+    """The ARN of the KMS key that encrypts a topic, a queue or a state machine, by that one's ARN."""
 
     def arn(self, service: str, resource: str) -> str:
         """Return the ARN of a resource of this account and Region."""
@@ -94,7 +94,28 @@ def needs(service: str, operation: str, params: Mapping[str, Any], place: Place)
     if operation in {"Publish", "PublishBatch", "SendMessage", "SendMessageBatch"} and resources[0] in place.kms_keys:
         key = place.kms_keys[resources[0]]
         wanted += [Need("kms:GenerateDataKey", (key,)), Need("kms:Decrypt", (key,))]
+    if operation in _RETURN_ENCRYPTED and params.get("includedData") != "METADATA_ONLY":
+        encrypting = place.kms_keys.get(_machine_of(params))
+        wanted += [Need("kms:Decrypt", (encrypting,))] if encrypting else []
     return tuple(wanted)
+
+
+_RETURN_ENCRYPTED = {
+    "DescribeStateMachine",
+    "DescribeStateMachineForExecution",
+    "DescribeExecution",
+    "GetExecutionHistory",
+}
+"""Calls of Step Functions whose caller needs `kms:Decrypt`, from the developer guide, "Data at rest encryption"."""
+
+OF_MACHINE = "kms:EncryptionContext:aws:states:stateMachineArn"
+"""The condition key that says whose data a key is used for: Step Functions gives the ARN to each call of KMS."""
+
+
+def _machine_of(params: Mapping[str, Any]) -> str:
+    """Return the ARN of the state machine that a call of Step Functions concerns, or nothing."""
+    execution = str(params.get("executionArn", ""))
+    return str(params.get("stateMachineArn") or execution.replace(":execution:", ":stateMachine:").rpartition(":")[0])
 
 
 def url_id(url: str) -> str:
@@ -119,6 +140,8 @@ def conditions(service: str, operation: str, params: Mapping[str, Any], place: P
         known["iam:PassedToService"] = "scheduler.amazonaws.com"
     if service in {"sns", "sqs"}:
         known["kms:ViaService"] = f"{service}.{place.region}.amazonaws.com"
+    if operation in _RETURN_ENCRYPTED:
+        known |= {"kms:ViaService": f"states.{place.region}.amazonaws.com", OF_MACHINE: _machine_of(params)}
     if operation == "PutMetricData":
         known["cloudwatch:namespace"] = params["Namespace"]
     if service == "s3" and operation.startswith("ListObject"):

@@ -17,6 +17,7 @@ from moto.stepfunctions.parser.backend.execution import BaseExecutionWorkerCommu
 from moto.stepfunctions.parser.models import StepFunctionsParserBackend
 from moto.stepfunctions.responses import StepFunctionResponse
 
+from taskgov_embedded.machine_roles import starting_with_the_key
 from taskgov_embedded.redrives import described, keep_position, redrive_execution, redrives_of
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from taskgov_embedded.bus import Bus
     from taskgov_embedded.clock import VirtualClock
+    from taskgov_embedded.gateway import Gateway
     from taskgov_embedded.timeline import Timeline
 
 SOURCE = "aws.states"
@@ -35,14 +37,15 @@ WITHOUT_DATA = {"included": False}
 class Executions:
     """How executions end. `install` after the interpreter, whose end of an execution it builds on."""
 
-    def __init__(self, bus: Bus, clock: VirtualClock, timeline: Timeline) -> None:
+    def __init__(self, bus: Bus, clock: VirtualClock, timeline: Timeline, gateway: Gateway) -> None:
         self._bus = bus
+        self._gateway = gateway
         self._clock = clock
         self._timeline = timeline
         self.sends_events = True
         """Off: EventBridge delivers these events best effort, so a test may lose all of them."""
         self.includes_data = True
-        """Off: as of a machine whose data has a key of the customer, or is large."""
+        """Off: as of data that is large. The events of a machine whose data has a key of the customer have none."""
         self._undo: list[Callable[[], None]] = []
 
     def install(self) -> None:
@@ -54,6 +57,8 @@ class Executions:
             StepFunctionResponse, "describe_execution", _with_redrives(StepFunctionResponse.describe_execution)
         )
         self._replace(BaseExecutionWorkerCommunication, "terminated", self._terminated())
+        starts = starting_with_the_key(StepFunctionsParserBackend.start_execution, self._gateway)
+        self._replace(StepFunctionsParserBackend, "start_execution", starts)
         for call in ("send_task_success", "send_task_failure", "send_task_heartbeat"):
             own = getattr(StepFunctionsParserBackend, call)
             self._replace(StepFunctionsParserBackend, call, _refusing_the_ended(own))
@@ -124,7 +129,7 @@ class Executions:
             "error": None,
             "cause": None,
         }
-        if self.includes_data:
+        if self.includes_data and str(execution.state_machine.arn) not in self._gateway.place.kms_keys:
             included = {"included": True}
             data = {"input": execution.execution_input, "error": execution.error, "cause": execution.cause}
             detail |= {**data, "inputDetails": included}

@@ -216,9 +216,13 @@ class Gateway:
             for grant in allowing[0].grants:
                 self.grants_used[grant] = self.grants_used.get(grant, 0) + 1
 
-    def allows(self, role: str, action: str, resource: str) -> bool:
-        """Check (and count) something that a service does in a role's name without a request, e.g. writing logs."""
-        verdict = iam.evaluate(self._policies(role), action, resource, {"aws:PrincipalArn": role})
+    def allows(self, role: str, action: str, resource: str, context: Mapping[str, str] | None = None) -> bool:
+        """Check (and count) something that a service does in a role's name without a request, e.g. writing logs.
+
+        `context` has the condition keys that the service gives beside the role.
+        """
+        known = {"aws:PrincipalArn": role, **(context or {})}
+        verdict = iam.evaluate(self._policies(role), action, resource, known)
         for grant in verdict.grants:
             self.grants_used[grant] = self.grants_used.get(grant, 0) + 1
         if not verdict.allowed:

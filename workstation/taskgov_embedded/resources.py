@@ -265,7 +265,14 @@ class Resources:
             if "alias/aws/" not in key:
                 name = one.physical_id.rpartition("/")[2]
                 arn = name if name.startswith("arn:") else self._place.arn("sqs", name)
-                self._place.kms_keys[arn] = key if key.startswith("arn:") else self._place.arn("kms", f"key/{key}")
+                self._place.kms_keys[arn] = self._key_arn(key)
+        for one in self.of("AWS::StepFunctions::StateMachine"):
+            encryption = one.properties.get("EncryptionConfiguration", {})
+            if "KmsKeyId" in encryption:
+                self._place.kms_keys[one.physical_id] = self._key_arn(encryption["KmsKeyId"])
+
+    def _key_arn(self, key: str) -> str:
+        return key if key.startswith("arn:") else self._place.arn("kms", f"key/{key}")
 
     def _version(self, _name: str, properties: dict[str, Any]) -> MadeResource:
         function = properties["FunctionName"]

@@ -17,7 +17,7 @@ from botocore.httpsession import URLLib3Session
 from moto import mock_aws
 from moto.moto_api._internal import mock_random
 
-from taskgov_embedded import machine_logging, process
+from taskgov_embedded import machine_roles, process
 from taskgov_embedded.access import Place
 from taskgov_embedded.account import Account
 from taskgov_embedded.baton import Baton
@@ -119,7 +119,7 @@ class Stack:
             Deployments(self.account, self._runtime).move,
         )
         self.bus = Bus(self.account, self._functions.invoke_later)
-        self.executions = Executions(self.bus, self.clock, self.timeline)
+        self.executions = Executions(self.bus, self.clock, self.timeline, self._gateway)
         self._queues = Queues(self.account, self._runtime)
         self.schedules = Schedules(self.account, self.bus)
         self.sagemaker = SageMaker(self.account, self.bus)
@@ -187,7 +187,7 @@ class Stack:
         self.schedules.arm()
         self.schedules.arm_rules()
         self._gateway.calls.clear()
-        machine_logging.check(self._resources, self._gateway)
+        machine_roles.check(self._resources, self._gateway)
 
     def update(self, template: str | Path, parameters: Mapping[str, str] | None = None) -> str | None:
         """Deploy another template, or the same one with other parameters, while everything else goes on.

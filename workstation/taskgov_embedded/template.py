@@ -75,6 +75,9 @@ def _point_to_local_code(section: dict[str, Any], root: Path) -> None:
     if isinstance(section.get("DefinitionUri"), str):
         definition = root / section.pop("DefinitionUri")
         section["Definition"] = copy.deepcopy(_read_definition(definition, definition.stat().st_mtime_ns))
+    if isinstance(section.get("DefinitionS3Location"), str):  # CloudFormation's own type: as text, which keeps a null
+        definition = root / section.pop("DefinitionS3Location")
+        section["DefinitionString"] = json.dumps(_read_definition(definition, definition.stat().st_mtime_ns))
 
 
 def digest(folder: Path) -> str:
