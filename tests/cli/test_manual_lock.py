@@ -31,7 +31,7 @@ def table(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 @pytest.fixture
 def requests(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     asked: list[str] = []
-    monkeypatch.setattr(manual_lock, "request_run", lambda _, cluster_arn, __: asked.append(cluster_arn))
+    monkeypatch.setattr(manual_lock, "request_run", lambda _, cluster_arn: asked.append(cluster_arn))
     return asked
 
 
@@ -53,7 +53,7 @@ def place(table: Any) -> Any:
 
 
 def test_a_command_whose_lock_was_taken_and_whose_answer_was_lost_has_the_lock(table: Any, requests: list[str]) -> None:
-    with manual_lock.locked(place(LosesAnswers(table)), ARN, "ana rollback plan-1", "ana") as held:
+    with manual_lock.locked(place(LosesAnswers(table)), ARN, "ana rollback plan-1") as held:
         item = table.get_item(Key=KEY)["Item"]
         assert (item["lockOwner"], int(item["fencingToken"])) == (held.owner, held.token)
     assert "lockOwner" not in table.get_item(Key=KEY)["Item"]
@@ -61,21 +61,21 @@ def test_a_command_whose_lock_was_taken_and_whose_answer_was_lost_has_the_lock(t
 
 def test_another_command_does_not_get_the_lock_meanwhile(table: Any, requests: list[str]) -> None:
     with (
-        manual_lock.locked(place(table), ARN, "ana rollback plan-1", "ana"),
+        manual_lock.locked(place(table), ARN, "ana rollback plan-1"),
         pytest.raises(RefusedError, match="holds the lock"),
-        manual_lock.locked(place(table), ARN, "ben rollback plan-1", "ben"),
+        manual_lock.locked(place(table), ARN, "ben rollback plan-1"),
     ):
         pass
 
 
 def test_a_lock_without_an_end_is_taken(table: Any, requests: list[str]) -> None:
     table.put_item(Item={**KEY, "lockOwner": "nobody", "fencingToken": 7})
-    with manual_lock.locked(place(table), ARN, "ana rollback plan-1", "ana") as held:
+    with manual_lock.locked(place(table), ARN, "ana rollback plan-1") as held:
         assert held.token == 8
 
 
 def test_a_run_follows_each_command_because_one_may_have_been_turned_away(table: Any, requests: list[str]) -> None:
     """The hint of that run came before the lock was taken, so that the generation says nothing of it."""
-    with manual_lock.locked(place(table), ARN, "ana rollback plan-1", "ana"):
+    with manual_lock.locked(place(table), ARN, "ana rollback plan-1"):
         assert requests == []
     assert requests == [ARN]

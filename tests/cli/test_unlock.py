@@ -54,6 +54,18 @@ def test_a_lock_that_is_freed_is_on_record_with_who_and_why_and_a_run_follows(ap
     assert unlocked["cause"]["by"] == "arn:aws:iam::111122223333:user/operator"
     assert unlocked["cause"]["what"] == "lock of a run freed by hand: its execution was deleted"
     assert after["outcome"] == "nothing-to-do"
+    assert after["cause"]["by"] == "arn:aws:iam::111122223333:user/operator"
+
+
+@in_a_fork
+def test_a_person_needs_no_right_to_write_the_table_or_to_put_events(applied: World) -> None:
+    before = len(applied.stack.calls)
+    with a_run_with_the_lock(applied):
+        assert data("unlock", "ml-cluster", "--yes", "--reason", "gone")["freed"]
+    assert data("reconcile", "ml-cluster")["by"] == "arn:aws:iam::111122223333:user/operator"
+    of_person = {call.action for call in applied.stack.calls[before:] if call.principal.role_arn is None}
+    of_person.discard("dynamodb:UpdateItem")  # of `a_run_with_the_lock`
+    assert not {action for action in of_person if action.startswith(("dynamodb:Put", "dynamodb:Update", "events:"))}
 
 
 @in_a_fork

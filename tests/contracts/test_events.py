@@ -77,6 +77,7 @@ WANT = {
         "EC2 Instance-terminate Lifecycle Action: i-0fedcba9876543210",
     ),
     "operator_reconcile_requested": (BY_NAME, "Reconcile Requested"),
+    "order_run_ordered": (BY_ARN, "Run Ordered"),
     "schedule_resync_due": (EVERYTHING, "Resync Due"),
     "schedule_recheck_due": (BY_ARN, "Recheck Due"),
 }

@@ -184,7 +184,17 @@ def _give_orders(world: World, document: Mapping[str, Any]) -> None:
         {"action": "stop"},
         {"action": "resume"},
         {"action": "rollback", "clusterArn": world.cluster_arn, "planId": "plan-0123456789abcdef"},
+        {"action": "reconcile", "clusterArn": world.cluster_arn},
+        {
+            "action": "unlock",
+            "clusterArn": world.cluster_arn,
+            "owner": OWNER,
+            "fencingToken": TOKEN,
+            "expires": 0,
+            "reason": "a person is gone",
+        },
     )
+    _set_lock(world, expires=0)  # which the last order frees
     for order in orders:
         status, answer = world.stack.order(order, "ana")
         assert status == 200, answer

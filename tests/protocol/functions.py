@@ -271,7 +271,7 @@ def _command(world: World, payload: dict[str, Any]) -> Any:
         patch.object(manual_lock, "request_run", lambda *_: world.ask("request", {})),
         patch.object(manual_lock, "SystemClock", lambda: world),
         patch.object(manual_writes, "SystemClock", lambda: world),
-        manual_lock.locked(place, CLUSTER_ARN, payload["owner"], "ana") as held,
+        manual_lock.locked(place, CLUSTER_ARN, payload["owner"]) as held,
     ):
         pointer = Pointer(bucket="bucket", key=text(world.ask("look", {})), sha256=DIGEST)
         plan = plan_from_json(_plan(pointer.key))

@@ -164,12 +164,27 @@ def test_a_cluster_that_was_marked_before_is_not_asked_for_again(world: World) -
 
 
 def test_what_a_stranger_writes_is_kept_short_and_visible(world: World) -> None:
-    asked = event("taskgov.operator", "Reconcile Requested", {"clusterArn": CLUSTER_ARN, "by": "\x1b[31meve\n" * 100})
-    hinted = world.use_case(asked)
+    called = {"eventSource": "sagemaker.amazonaws.com", "eventName": "UpdateCluster"}
+    who = {"userIdentity": {"arn": "\x1b[31meve\n" * 100}, "requestParameters": {"clusterName": "ml-cluster"}}
+    hinted = world.use_case(event("aws.sagemaker", "AWS API Call via CloudTrail", called | who))
     assert isinstance(hinted, Hinted)
     assert hinted.hint.cause.by is not None
     assert len(hinted.hint.cause.by) == 200
     assert hinted.hint.cause.by.startswith("\\x1b[31meve\\n")
+
+
+def test_what_the_sender_of_a_request_calls_himself_is_not_kept(world: World) -> None:
+    asked = event("taskgov.operator", "Reconcile Requested", {"clusterArn": CLUSTER_ARN, "by": "maria"})
+    hinted = world.use_case(asked)
+    assert isinstance(hinted, Hinted)
+    assert hinted.hint.cause.by is None
+
+
+def test_whom_the_signed_entry_names_is_kept(world: World) -> None:
+    ana = "arn:aws:iam::111122223333:user/ana"
+    hinted = world.use_case(event("taskgov.orders", "Run Ordered", {"clusterArn": CLUSTER_ARN, "by": ana}))
+    assert isinstance(hinted, Hinted)
+    assert hinted.hint.cause.by == ana
 
 
 def test_a_resync_marks_every_cluster(world: World) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from taskgov.contracts.orders import DocumentOrder, ManualOrder, caller_of, order_of
+from taskgov.contracts.orders import DocumentOrder, ManualOrder, UnlockOrder, caller_of, order_of
 from taskgov.errors import ConflictError, InvalidRequestError, NotAllowedError, NotFoundError, UpstreamError
 from taskgov.people import Person
 from taskgov.services.take_order import Answer, ApprovalRequest, Rights, TakeOrder
@@ -44,6 +44,9 @@ class InMemoryBook:
     switch: tuple[bool, str, str] | None = None
     documents: list[str] = field(default_factory=list)
     orders: list[tuple[str, str]] = field(default_factory=list)
+    lock: str = "a run"
+    unlocked: list[tuple[str, str]] = field(default_factory=list)
+    runs: list[tuple[str, str]] = field(default_factory=list)
 
     def request(self, cluster_arn: str, plan_id: str) -> ApprovalRequest | None:
         return self.requests.get((cluster_arn, plan_id))
@@ -86,9 +89,23 @@ class InMemoryBook:
     def record_acceptance(self, cluster_name: str, version: str, by: Person, at: datetime) -> None:
         self.behind[cluster_name, version] = Authorship(accepted_by=by.identity)
 
-    def record_order(self, order: ManualOrder, by: Person, at: datetime) -> str:
+    def record_order(self, order: ManualOrder | UnlockOrder, by: Person, at: datetime) -> str:
         self.orders.append((order.action, by.arn))
         return f"{order.action}-1"
+
+    def free_lock(self, order: UnlockOrder) -> None:
+        if order.owner != self.lock:
+            raise ConflictError("the lock changed meanwhile")
+        self.lock = ""
+
+    def record_unlock(self, order: UnlockOrder, by: Person, at: datetime) -> None:
+        if self.fails:
+            raise UpstreamError("DynamoDB does not answer")
+        self.unlocked.append((by.arn, order.reason))
+
+    def request_run(self, cluster_arn: str, by: Person, at: datetime) -> str:
+        self.runs.append((cluster_arn, by.arn))
+        return "event-1"
 
 
 @pytest.fixture
@@ -103,10 +120,13 @@ Give = Callable[..., dict[str, Any]]
 def give(book: InMemoryBook) -> Give:
     """Give an order as AWS hands it on: the body is the person's, the request context AWS's."""
 
-    def given(who: str, action: str = "approve", at: datetime = NOON, rights: str = "", **more: Any) -> dict[str, Any]:
+    def given(
+        who: str, action: str = "approve", at: datetime = NOON, rights: str = "", stoppers: str = "", **more: Any
+    ) -> dict[str, Any]:
         body = {"action": action, **(_ANSWERS if action in {"approve", "reject"} else {}), **more}
         event = {"requestContext": {"authorizer": {"iam": {"userArn": who}}}, "body": json.dumps(body)}
-        text = json.dumps({"approvers": rights, "namedSessionRoles": f"{ACCOUNT}:role/Named"})
+        named = f"{ACCOUNT}:role/Named"
+        text = json.dumps({"approvers": rights, "stoppers": stoppers, "namedSessionRoles": named})
         take = TakeOrder(book, lambda: Rights.read(text), FixedClock(at))
         return take(caller_of(event), order_of(event)).to_json()
 
@@ -281,6 +301,51 @@ def test_a_write_by_hand_is_on_record_before_it_begins(book: InMemoryBook, give:
     answer = give(ANA, action, clusterArn=CLUSTER_ARN, planId=PLAN)
     assert (answer["by"], answer["orderId"]) == (ANA, f"{action}-1")
     assert book.orders == [(action, ANA)]
+
+
+def test_a_run_that_is_asked_for_names_whom_aws_attests(book: InMemoryBook, give: Give) -> None:
+    answer = give(OPS.format("ana"), "reconcile", clusterArn=CLUSTER_ARN)
+    assert (answer["by"], answer["eventId"]) == (OPS.format("ana"), "event-1")
+    assert book.runs == [(CLUSTER_ARN, OPS.format("ana"))]
+    with pytest.raises(InvalidRequestError, match="Extra inputs"):
+        give(ANA, "reconcile", clusterArn=CLUSTER_ARN, by=BEN)
+
+
+LOCK = {"clusterArn": CLUSTER_ARN, "owner": "a run", "fencingToken": 7, "reason": "its execution is gone"}
+
+
+def test_a_lock_is_freed_with_who_and_why_on_record_and_a_run_follows(book: InMemoryBook, give: Give) -> None:
+    answer = give(ANA, "unlock", **LOCK)
+    assert (answer["by"], answer["orderId"], answer["eventId"]) == (ANA, "unlock-1", "event-1")
+    assert (book.orders, book.lock) == ([("unlock", ANA)], "")
+    assert (book.unlocked, book.runs) == ([(ANA, LOCK["reason"])], [(CLUSTER_ARN, ANA)])
+
+
+def test_a_lock_that_changed_meanwhile_stays_and_no_run_is_asked_for(book: InMemoryBook, give: Give) -> None:
+    with pytest.raises(ConflictError, match="changed meanwhile"):
+        give(ANA, "unlock", **LOCK | {"owner": "another run"})
+    assert (book.lock, book.unlocked, book.runs) == ("a run", [], [])
+
+
+def test_a_lock_is_freed_by_those_who_may_stop(book: InMemoryBook, give: Give) -> None:
+    with pytest.raises(NotAllowedError, match="may not free locks: the stack's parameter Stoppers"):
+        give(BEN, "unlock", stoppers=ANA, **LOCK)
+    assert (book.lock, book.orders) == ("a run", [])
+    assert give(ANA, "unlock", stoppers=ANA, **LOCK)["by"] == ANA
+
+
+@pytest.mark.parametrize("reason", ["", "  ", "two\nlines"])
+def test_a_lock_is_freed_for_a_reason_only(book: InMemoryBook, give: Give, reason: str) -> None:
+    with pytest.raises(InvalidRequestError, match="reason"):
+        give(ANA, "unlock", **LOCK | {"reason": reason})
+    assert book.lock == "a run"
+
+
+def test_a_freed_lock_is_followed_by_a_run_though_its_record_fails(book: InMemoryBook, give: Give) -> None:
+    book.fails = True
+    with pytest.raises(UpstreamError):
+        give(ANA, "unlock", **LOCK)
+    assert (book.runs, book.orders) == ([(CLUSTER_ARN, ANA)], [("unlock", ANA)])
 
 
 @pytest.mark.parametrize(

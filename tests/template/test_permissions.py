@@ -78,7 +78,7 @@ GRANTED = {
         kms:Decrypt kms:GenerateDataKey""",
     "TakeOrderRole": """
         dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem s3:GetObject s3:PutObject ssm:GetParameter
-        states:SendTaskSuccess""",
+        sqs:SendMessage states:SendTaskSuccess""",
 }
 """What each function may do besides logging and tracing: a permission that comes or goes is decided here too."""
 
@@ -202,7 +202,7 @@ def test_items_are_written_by_the_functions_that_own_them_and_one_alone_turns_th
         "PublishUsageRole": {"CLUSTER#*"},
         "AuditClusterRole": {"CLUSTER#*"},
         "ReconcileRole": {"CLUSTER#*", "APPROVAL#*"},
-        "TakeOrderRole": {"APPROVAL#*", "DOCUMENT#*", "ORDER#*", "SWITCH"},
+        "TakeOrderRole": {"APPROVAL#*", "CLUSTER#*", "DOCUMENT#*", "ORDER#*", "SWITCH"},
     }
     assert items("ReconcileRole", "dynamodb:UpdateItem") == {"CLUSTER#*"}
     assert items("ReadSnapshotRole", "dynamodb:PutItem") == {"CLUSTER#*", "QUOTA#*"}

@@ -106,6 +106,7 @@ NOT_DELIVERED = {
     "another machine's execution": event(
         "aws.states", "Step Functions Execution Status Change", status="ABORTED", stateMachineArn=f"{MACHINE}-other"
     ),
+    "what only the signed entry may say": event("taskgov.orders", "Run Ordered"),
     "what taskgov itself tells": event("taskgov", "Run Ended"),
     "a group that could not launch an instance": event("aws.autoscaling", "EC2 Instance Launch Unsuccessful"),
     "a group that is about to terminate one": event("aws.autoscaling", "EC2 Instance-terminate Lifecycle Action"),
@@ -181,6 +182,7 @@ SAMPLES = {path.stem: json.loads(path.read_text()) for path in sorted((ROOT / "e
 EVENTS = {name: one for name, one in SAMPLES.items() if isinstance(one, dict) and "detail-type" in one}
 """The samples that EventBridge delivers; the others are what a function takes."""
 OF_NO_RULE = {
+    "order_run_ordered": "the signed entry puts it into the queue itself",
     "schedule_resync_due": "the schedule sends it to the queue itself",
     "schedule_recheck_due": "the schedule sends it to the queue itself",
     "cloudtrail_update_compute_quota.failed": "a call that failed changed nothing",

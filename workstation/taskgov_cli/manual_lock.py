@@ -57,7 +57,7 @@ class Held:
 
 
 @contextmanager
-def locked(place: Deployed, cluster_arn: str, owner: str, by: str) -> Iterator[Held]:
+def locked(place: Deployed, cluster_arn: str, owner: str) -> Iterator[Held]:
     """Hold the cluster's lock; each write and each look at what settles renews its lease.
 
     A signal does not end the command at once: it is noted, so that the record is left and the lock freed.
@@ -71,7 +71,7 @@ def locked(place: Deployed, cluster_arn: str, owner: str, by: str) -> Iterator[H
             yield held
         finally:
             _release(place, cluster_arn, held)
-            request_run(place, cluster_arn, by)
+            request_run(place, cluster_arn)
 
 
 @contextmanager

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
-import boto3
 import typer
 
 from taskgov.adapters.errors import translated
-from taskgov.bootstrap.aws import CONFIG
-from taskgov.contracts.orders import StopOrder
-from taskgov.errors import UpstreamError
-from taskgov_cli.deployed import DEFAULT_STACK, AsJson, Cluster, StackName, caller, deployed, told
+from taskgov.contracts.orders import RunOrder, StopOrder
+from taskgov_cli.deployed import DEFAULT_STACK, AsJson, Cluster, StackName, deployed, told
 from taskgov_cli.orders import give
 from taskgov_cli.output import console, print_json
 
@@ -47,11 +43,12 @@ def reconcile(
     """
     with told():
         place = deployed(stack)
-        arn, me = place.arn_of(cluster), caller()
+        arn = place.arn_of(cluster)
         forgotten = forget_refusals(place, arn) if retry_refused else []
-        event_id = request_run(place, arn, me)
+        answer = request_run(place, arn)
     if as_json:
-        print_json({"clusterArn": arn, "eventId": event_id, "by": me, "forgottenRefusals": forgotten})
+        about = {"clusterArn": arn, "eventId": answer["eventId"], "by": answer["by"]}
+        print_json(about | {"forgottenRefusals": forgotten})
     else:
         if retry_refused:
             what = ", ".join(forgotten) or "nothing, no refused write is on record"
@@ -89,23 +86,9 @@ def forget_refusals(place: Deployed, cluster_arn: str) -> list[str]:
     return subjects
 
 
-def request_run(place: Deployed, cluster_arn: str, by: str) -> str:
-    """Put the operator's request on the stack's bus; return the event's id. Raises GovernanceError."""
-    with translated(f"ask for a run on {cluster_arn}"):
-        answer = boto3.client("events", config=CONFIG).put_events(
-            Entries=[
-                {
-                    "Source": "taskgov.operator",
-                    "DetailType": "Reconcile Requested",
-                    "Detail": json.dumps({"clusterArn": cluster_arn, "by": by}),
-                    "EventBusName": place.bus_name,
-                }
-            ]
-        )
-    (entry,) = answer["Entries"]
-    if answer["FailedEntryCount"]:
-        raise UpstreamError(f"the request was refused: {entry.get('ErrorCode')}: {entry.get('ErrorMessage')}")
-    return entry["EventId"]
+def request_run(place: Deployed, cluster_arn: str) -> dict[str, Any]:
+    """Order a run; return what the entry answers: `eventId`, and as `by` whom AWS attests. Raises GovernanceError."""
+    return give(place, RunOrder.parse({"action": "reconcile", "clusterArn": cluster_arn}))
 
 
 def turn(place: Deployed, *, on: bool, reason: str) -> None:

@@ -73,7 +73,7 @@ class Rollback:
         """Restore what stands and record it: how many quotas were written, and what went wrong. Raises RefusedError."""
         started = SystemClock().now()
         owner = f"{self.by} rollback {self.plan.plan_id} {started.isoformat()}"
-        with locked(self.place, self.plan.cluster_arn, owner, self.by) as held:
+        with locked(self.place, self.plan.cluster_arn, owner) as held:
             to_restore = restorable(self.plan, self.changes())  # again: a run may have written before the lock was ours
             written, error = self._restore(held, to_restore)
             self.place.state.record_run(self._record(held, started, written, error))

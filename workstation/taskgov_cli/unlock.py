@@ -1,6 +1,7 @@
-"""`taskgov unlock`: show who holds the lock of a cluster, and free it, with a reason on record.
+"""`taskgov unlock`: show who holds the lock of a cluster, and order it freed, with a reason on record.
 
 Shown only, unless `--yes` is given. Freed is what was shown and nothing else: owner, token and end are the condition.
+The stack's signed entry frees it, and records whom AWS attests.
 """
 
 from __future__ import annotations
@@ -11,20 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import boto3
 import typer
 
-from taskgov.adapters.clock import SystemClock
-from taskgov.adapters.errors import translated
 from taskgov.adapters.stepfunctions import StateMachine
 from taskgov.bootstrap.aws import CONFIG
-from taskgov.contracts.steps import Cause
-from taskgov.errors import ConflictError
-from taskgov.ports import RunRecord
-from taskgov_cli.deployed import DEFAULT_STACK, AsJson, Cluster, RefusedError, StackName, caller, deployed, told
-from taskgov_cli.operate import request_run
+from taskgov.contracts.orders import UnlockOrder
+from taskgov_cli.deployed import DEFAULT_STACK, AsJson, Cluster, RefusedError, StackName, deployed, told
+from taskgov_cli.orders import give
 from taskgov_cli.output import console, print_json
 
 if TYPE_CHECKING:
     from taskgov.ports import Execution, Lock
-    from taskgov_cli.deployed import Deployed
 
 
 def unlock(
@@ -47,10 +43,7 @@ def unlock(
         lock = place.state.lock_of(arn)
         execution = _execution(lock)
         if yes and lock.owner is not None:
-            me = caller()
-            _free(place, arn, lock)
-            _record(place, arn, lock, me, reason)
-            request_run(place, arn, me)
+            give(place, _order(arn, lock, reason))
     freed = yes and lock.owner is not None
     if as_json:
         print_json(_as_data(arn, lock, execution, freed=freed))
@@ -67,32 +60,9 @@ def _execution(lock: Lock) -> Execution | None:
     return StateMachine(boto3.client("stepfunctions", config=CONFIG), machine).execution(lock.owner)
 
 
-def _free(place: Deployed, arn: str, lock: Lock) -> None:
-    """Free the lock as it was shown. Raises RefusedError when it changed since, GovernanceError."""
-    shown = {":owner": lock.owner, ":token": lock.fencing_token}
-    until = "attribute_not_exists(lockExpires)" if lock.expires is None else "lockExpires = :expires"
-    try:
-        with translated(f"free the lock of {arn}"):
-            place.table.update_item(
-                Key={"pk": f"CLUSTER#{arn}", "sk": "STATE"},
-                UpdateExpression="REMOVE lockOwner, lockExpires",
-                ConditionExpression=f"lockOwner = :owner AND (fencingToken = :token OR :token = :none) AND {until}",
-                ExpressionAttributeValues={
-                    **shown,
-                    ":none": 0,
-                    **({} if lock.expires is None else {":expires": lock.expires}),
-                },
-            )
-    except ConflictError as error:
-        raise RefusedError(f"the lock of {arn} changed meanwhile: its owner renewed it or another took it") from error
-
-
-def _record(place: Deployed, arn: str, lock: Lock, by: str, reason: str) -> None:
-    now = SystemClock().now()
-    run_id = f"unlock-{lock.fencing_token}"
-    what = f"lock of {lock.owner} freed by hand: {reason}"
-    cause = Cause(event_id=run_id, source="taskgov.operator", detail_type="Unlock", at=now, by=by, what=what[:400])
-    place.state.record_run(RunRecord(arn, run_id, now, now, "unlocked", cause, None, None, 0, None))
+def _order(arn: str, lock: Lock, reason: str) -> UnlockOrder:
+    about = {"clusterArn": arn, "owner": lock.owner, "fencingToken": lock.fencing_token, "expires": lock.expires}
+    return UnlockOrder.parse({"action": "unlock", "reason": reason, **about})
 
 
 def _as_data(arn: str, lock: Lock, execution: Execution | None, *, freed: bool) -> dict[str, Any]:

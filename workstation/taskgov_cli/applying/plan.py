@@ -74,7 +74,7 @@ class OnePlan:
         """Write it. Raises RefusedError, GovernanceError."""
         started = SystemClock().now()
         owner = f"{self.by} apply {self.plan.plan_id} {started.isoformat()}"
-        with locked(self.place, self.plan.cluster_arn, owner, self.by) as held:
+        with locked(self.place, self.plan.cluster_arn, owner) as held:
             fresh = self.again()  # a run may have written before the lock was ours
             if fresh.outcome is Outcome.NEEDS_APPROVAL:
                 raise RefusedError(

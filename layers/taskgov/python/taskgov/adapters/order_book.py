@@ -2,19 +2,23 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
 
 from botocore.exceptions import ClientError
 
 from taskgov.adapters.dynamodb import RUN_DAYS, Table, document_key
 from taskgov.adapters.errors import translated
 from taskgov.adapters.s3 import POLICY_KEY, Bucket
-from taskgov.contracts.orders import DocumentOrder, ManualOrder
-from taskgov.contracts.steps import Pointer
+from taskgov.contracts.events import ORDERS, RUN_ORDERED
+from taskgov.contracts.orders import DocumentOrder, ManualOrder, UnlockOrder
+from taskgov.contracts.steps import Cause, Pointer
 from taskgov.errors import ConflictError
 from taskgov.people import Person
+from taskgov.ports import RunRecord
 from taskgov.services.stored_plan import stored_plan
 from taskgov.services.take_order import Answer, ApprovalRequest
 from taskgov.snapshot.model import Authorship
@@ -22,6 +26,7 @@ from taskgov.snapshot.model import Authorship
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table as DynamoDBTable
     from mypy_boto3_s3 import S3Client
+    from mypy_boto3_sqs import SQSClient
     from mypy_boto3_stepfunctions import SFNClient
 
 NOBODY_WAITS: Final = frozenset({"TaskTimedOut", "TaskDoesNotExist", "InvalidToken"})
@@ -30,14 +35,23 @@ CHANGED: Final = frozenset({"PreconditionFailed", "ConditionalRequestConflict", 
 """What S3 says of a conditional write that somebody else's write forestalled."""
 
 
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """The queue that the events of clusters come through."""
+
+    sqs: "SQSClient"
+    url: str
+
+
 class DynamoOrderBook:
     """The `OrderBook` port over AWS."""
 
-    def __init__(self, table: "DynamoDBTable", s3: "S3Client", bucket: str, runs: "SFNClient") -> None:
+    def __init__(self, table: "DynamoDBTable", s3: "S3Client", bucket: str, runs: "SFNClient", intake: Intake) -> None:
         self._table = table
         self._s3 = s3
         self._bucket = bucket
         self._runs = runs
+        self._intake = intake
 
     def request(self, cluster_arn: str, plan_id: str) -> ApprovalRequest | None:
         """Return the request `APPROVAL#<plan id>` of a cluster, with the version of the plan's document."""
@@ -124,17 +138,18 @@ class DynamoOrderBook:
         """Keep who accepted a version of an unknown author."""
         self._record(cluster_name, version, {"acceptedBy": by.identity, "acceptedAt": at.isoformat()})
 
-    def record_order(self, order: ManualOrder, by: Person, at: datetime) -> str:
-        """Keep that a person is about to write by hand; return the order's id, which names its content."""
-        digest = sha256(f"{order.cluster_arn} {order.plan_id} {order.action} {by.arn} {at.isoformat()}".encode())
+    def record_order(self, order: ManualOrder | UnlockOrder, by: Person, at: datetime) -> str:
+        """Keep that a person is about to write by hand, or frees a lock; return the id, which names the content."""
+        about = {"planId": order.plan_id} if isinstance(order, ManualOrder) else {"reason": order.reason}
+        digest = sha256(f"{order.model_dump_json()} {by.arn} {at.isoformat()}".encode())
         order_id = f"{order.action}-{digest.hexdigest()[:16]}"
-        with translated(f"keep the order to {order.action} {order.plan_id}"):
+        with translated(f"keep the order to {order.action} on {order.cluster_arn}"):
             self._table.put_item(
                 Item={
                     "pk": f"ORDER#{order.cluster_arn}",
                     "sk": f"ORDER#{at.isoformat()}#{order_id}",
                     "action": order.action,
-                    "planId": order.plan_id,
+                    **about,
                     "by": by.arn,
                     "person": by.identity,
                     "at": at.isoformat(),
@@ -142,6 +157,53 @@ class DynamoOrderBook:
                 }
             )
         return order_id
+
+    def free_lock(self, order: UnlockOrder) -> None:
+        """Free the lock if owner, token and end are as the order says."""
+        until = "attribute_not_exists(lockExpires)" if order.expires is None else "lockExpires = :expires"
+        with translated(f"free the lock of {order.cluster_arn}"):
+            try:
+                self._table.update_item(
+                    Key={"pk": f"CLUSTER#{order.cluster_arn}", "sk": "STATE"},
+                    UpdateExpression="REMOVE lockOwner, lockExpires",
+                    ConditionExpression=f"lockOwner = :owner AND (fencingToken = :token OR :token = :none) AND {until}",
+                    ExpressionAttributeValues={
+                        ":owner": order.owner,
+                        ":token": order.fencing_token,
+                        ":none": 0,
+                        **({} if order.expires is None else {":expires": order.expires}),
+                    },
+                )
+            except ClientError as error:
+                if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
+                    raise
+                raise ConflictError(
+                    f"the lock of {order.cluster_arn} changed meanwhile: its owner renewed it or another took it"
+                ) from error
+
+    def record_unlock(self, order: UnlockOrder, by: Person, at: datetime) -> None:
+        """Keep a record of outcome `unlocked` among the runs, with owner and reason in its cause."""
+        run_id = f"unlock-{order.fencing_token}"
+        what = f"lock of {order.owner} freed by hand: {order.reason}"
+        cause = Cause(event_id=run_id, source=ORDERS, detail_type="Unlock", at=at, by=by.arn, what=what[:400])
+        Table(self._table).record_run(
+            RunRecord(order.cluster_arn, run_id, at, at, "unlocked", cause, None, None, 0, None)
+        )
+
+    def request_run(self, cluster_arn: str, by: Person, at: datetime) -> str:
+        """Put the event into the queue past the bus, where anybody who may put events could send one like it."""
+        event = {
+            "version": "0",
+            "id": str(uuid4()),
+            "source": ORDERS,
+            "detail-type": RUN_ORDERED,
+            "time": at.isoformat(),
+            "resources": [],
+            "detail": {"clusterArn": cluster_arn, "by": by.arn},
+        }
+        with translated(f"ask for a run on {cluster_arn}"):
+            self._intake.sqs.send_message(QueueUrl=self._intake.url, MessageBody=json.dumps(event))
+        return str(event["id"])
 
     def _record(self, cluster_name: str, version: str, values: Mapping[str, str]) -> None:
         with translated(f"keep who is behind the document of {cluster_name}"):

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_sagemaker import SageMakerClient
     from mypy_boto3_sns import SNSClient
+    from mypy_boto3_sqs import SQSClient
     from mypy_boto3_stepfunctions import SFNClient
 
 CONFIG = Config(
@@ -69,6 +70,12 @@ def events() -> "EventBridgeClient":
 def sns() -> "SNSClient":
     """Return the SNS client."""
     return boto3.client("sns", config=CONFIG)
+
+
+@cache
+def sqs() -> "SQSClient":
+    """Return the SQS client."""
+    return boto3.client("sqs", config=CONFIG)
 
 
 @cache

@@ -188,7 +188,7 @@ class ExecutionStatus(BaseModel):
 
 
 class OperatorRequest(BaseModel):
-    """`Reconcile Requested` of `taskgov.operator`: one cluster, by ARN or by name."""
+    """`Reconcile Requested` of `taskgov.operator`, `Run Ordered` of `taskgov.orders`: one cluster, by ARN or name."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel)
 

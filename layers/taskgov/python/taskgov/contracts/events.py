@@ -75,6 +75,9 @@ CLUSTER_CALLS: Final = frozenset(
 POLICY_PREFIX: Final = "policies/"
 POLICY_SUFFIX: Final = ".yaml"
 WHAT_LIMIT: Final = 200
+ORDERS: Final = "taskgov.orders"
+"""Source of what the signed entry puts into the queue: its `by` is the caller whom AWS attests."""
+RUN_ORDERED: Final = "Run Ordered"
 
 
 def parse_event(event: Mapping[str, Any], *, own_role_arn: str) -> Hint | Ignored:
@@ -172,11 +175,21 @@ def _plain_eks(envelope: Envelope) -> Hint:
 
 
 def _operator_request(envelope: Envelope) -> Hint:
+    """Read a request that whoever may put events on the bus can send: who it was, nobody attests."""
+    return _request(envelope, attested=False)
+
+
+def _ordered_run(envelope: Envelope) -> Hint:
+    """Read a request of the signed entry; no rule brings such an event from a bus (`template.yaml`)."""
+    return _request(envelope, attested=True)
+
+
+def _request(envelope: Envelope, *, attested: bool) -> Hint:
     detail = _read_detail(OperatorRequest, envelope, envelope.detail)
     if not (detail.cluster_arn or detail.cluster_name):
         raise MalformedEventError(f"{envelope.detail_type} {envelope.id} names neither clusterArn nor clusterName")
     subject = Subject(cluster_arn=detail.cluster_arn, cluster_name=detail.cluster_name)
-    return Hint(subject, _cause(envelope, what=envelope.detail_type, by=detail.by))
+    return Hint(subject, _cause(envelope, what=envelope.detail_type, by=detail.by if attested else None))
 
 
 def _execution_ended(envelope: Envelope) -> Hint:
@@ -207,6 +220,7 @@ _READERS: Final[Mapping[tuple[str, str], Callable[[Envelope], Hint | Ignored]]] 
     ("aws.autoscaling", "EC2 Instance-terminate Lifecycle Action"): _plain_eks,
     ("aws.states", "Step Functions Execution Status Change"): _execution_ended,
     ("taskgov.operator", "Reconcile Requested"): _operator_request,
+    (ORDERS, RUN_ORDERED): _ordered_run,
     ("taskgov.schedule", "Resync Due"): _resync,
     ("taskgov.schedule", "Recheck Due"): _operator_request,
 }

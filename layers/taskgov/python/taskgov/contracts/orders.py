@@ -57,7 +57,28 @@ class ManualOrder(StepModel):
     plan_id: PlanId
 
 
-Order = AnswerOrder | StopOrder | DocumentOrder | ManualOrder
+class RunOrder(StepModel):
+    """Ask for a run on a cluster."""
+
+    action: Literal["reconcile"]
+    cluster_arn: ClusterArn
+
+
+class UnlockOrder(StepModel):
+    """Free the lock of a cluster as it was shown: owner, fencing token and end are the condition."""
+
+    action: Literal["unlock"]
+    cluster_arn: ClusterArn
+    owner: str = Field(min_length=1, max_length=400)
+    fencing_token: int = Field(ge=0)
+    """0 for a lock without a token."""
+    expires: int | None = None
+    """Epoch seconds; None for a lock without an end."""
+    reason: str = Field(max_length=1000, pattern=r"^[^\x00-\x1f\x7f-\x9f]*[^\x00-\x20\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$")
+    """One line that is not blank."""
+
+
+Order = AnswerOrder | StopOrder | DocumentOrder | ManualOrder | RunOrder | UnlockOrder
 _ORDER: TypeAdapter[Order] = TypeAdapter(
     Annotated[Order, Field(discriminator="action")], config=ConfigDict(defer_build=True)
 )

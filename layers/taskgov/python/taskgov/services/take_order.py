@@ -10,7 +10,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Protocol, Self
 
-from taskgov.contracts.orders import AnswerOrder, DocumentOrder, ManualOrder, Order, StopOrder
+from taskgov.contracts.orders import (
+    AnswerOrder,
+    DocumentOrder,
+    ManualOrder,
+    Order,
+    RunOrder,
+    StopOrder,
+    UnlockOrder,
+)
 from taskgov.contracts.steps import StepModel
 from taskgov.errors import ConflictError, InvalidRequestError, NotAllowedError, NotFoundError
 from taskgov.people import Person, is_same_person, may, person_of, require_patterns
@@ -108,8 +116,20 @@ class OrderBook(Protocol):
         """Keep who accepted a version of an unknown author by approving a plan that follows from it."""
         ...
 
-    def record_order(self, order: ManualOrder, by: Person, at: datetime) -> str:
-        """Keep that a person is about to write by hand; return the order's id."""
+    def record_order(self, order: ManualOrder | UnlockOrder, by: Person, at: datetime) -> str:
+        """Keep that a person is about to write by hand, or frees a lock; return the order's id."""
+        ...
+
+    def free_lock(self, order: UnlockOrder) -> None:
+        """Free the lock that the order describes. Raises ConflictError when another one stands."""
+        ...
+
+    def record_unlock(self, order: UnlockOrder, by: Person, at: datetime) -> None:
+        """Keep among the cluster's runs who freed its lock, and why."""
+        ...
+
+    def request_run(self, cluster_arn: str, by: Person, at: datetime) -> str:
+        """Ask for a run on a cluster; return the id of the event that causes it."""
         ...
 
 
@@ -128,6 +148,8 @@ class OrderResult(StepModel):
     version: str | None = None
     """S3 version of the document that was stored."""
     order_id: str | None = None
+    event_id: str | None = None
+    """Of the event that causes the run that was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +177,15 @@ class TakeOrder:
             case DocumentOrder():
                 _require(by, rights.authors, "Authors", "put documents into force")
                 return self._document(order, by)
+            case RunOrder():
+                at = self.clock.now()
+                event_id = self.book.request_run(order.cluster_arn, by, at)
+                return OrderResult(
+                    action=order.action, by=by.arn, at=at, cluster_arn=order.cluster_arn, event_id=event_id
+                )
+            case UnlockOrder():
+                _require(by, rights.stoppers, "Stoppers", "free locks")
+                return self._unlock(order, by)
             case ManualOrder():
                 at = self.clock.now()
                 order_id = self.book.record_order(order, by, at)
@@ -205,6 +236,22 @@ class TakeOrder:
         on, at = order.action == "stop", self.clock.now()
         self.book.turn(by, at, order.reason, on=on)
         return OrderResult(action=order.action, by=by.arn, at=at, on=on)
+
+    def _unlock(self, order: UnlockOrder, by: Person) -> OrderResult:
+        at = self.clock.now()
+        order_id = self.book.record_order(order, by, at)
+        self.book.free_lock(order)
+        # The run before the record: whatever fails from here on, somebody looks at the cluster.
+        event_id = self.book.request_run(order.cluster_arn, by, at)
+        self.book.record_unlock(order, by, at)
+        return OrderResult(
+            action=order.action,
+            by=by.arn,
+            at=at,
+            cluster_arn=order.cluster_arn,
+            order_id=order_id,
+            event_id=event_id,
+        )
 
     def _document(self, order: DocumentOrder, by: Person) -> OrderResult:
         parsed = parse_policy(order.text)
