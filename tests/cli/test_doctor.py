@@ -46,6 +46,7 @@ CHECKS = {
     "add-on",
     "stack",
     "approvers",
+    "session-names",
     "authentication-mode",
     "access-entries",
     "kubernetes-rights",
@@ -130,7 +131,7 @@ def bad(found: dict[str, dict[str, Any]]) -> dict[str, str]:
 def test_with_everything_in_place_all_is_well_and_a_test_event_arrives(world: World) -> None:
     before, held = len(world.stack.timeline.of("execution")), world.quotas()
     result = taskgov("doctor", "ml-cluster")
-    assert (result.exit_code, "doctor: 15 ok" in result.stdout) == (0, True), result.output
+    assert (result.exit_code, "doctor: 16 ok" in result.stdout) == (0, True), result.output
     assert (len(world.stack.timeline.of("execution")), world.quotas()) == (before, held)
     assert set(checks()) == CHECKS
 
@@ -371,7 +372,7 @@ CLUSTER = HyperPodCluster(
     "ml-cluster", "arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghijkl", "InService", "x"
 )
 NOTHING = Unknown("nobody looked")
-UNREAD = Facts(*([NOTHING] * 12))
+UNREAD = Facts(*([NOTHING] * 13))
 
 
 def test_of_nothing_that_could_be_read_nothing_is_well() -> None:

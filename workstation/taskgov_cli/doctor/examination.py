@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from taskgov.adapters.clock import SystemClock
 from taskgov.errors import InvalidRequestError, NotFoundError
-from taskgov_cli.doctor import checks_access, checks_account, checks_cluster, reading_aws, state
+from taskgov_cli.doctor import checks_access, checks_account, checks_cluster, reading_aws, sessions, state
 from taskgov_cli.doctor.facts import EventTrace, Facts, Unknown, names_of
 from taskgov_cli.doctor.permissions import NEEDED
 from taskgov_cli.doctor.reading_aws import read
@@ -58,6 +58,7 @@ def diagnose(facts: Facts, *, cluster: str, stack: str) -> list[Diagnosis]:
         checks_cluster.add_on(facts.add_on, names),
         checks_account.stack_deployed(facts.stack, names),
         checks_account.approvers(facts.stack, names),
+        sessions.session_names(facts.sessions, names),
         checks_access.authentication_mode(facts.eks, names),
         checks_access.access_entries(facts.entries, names),
         checks_access.kubernetes_rights(facts.rbac),
@@ -92,6 +93,7 @@ def read_facts(request: Request, say: Say) -> Facts:
         subscriptions=then(stack, lambda found: reading_aws.subscriptions(_output(found, "NoticeTopicArn"))),
         policy=both(cluster, stack, lambda one, two: reading_aws.policy_file(_output(two, "BucketName"), one.name)),
         governor=both(cluster, stack, lambda one, two: state.read_governor(one.arn, _output(two, "TableName"))),
+        sessions=both(cluster, stack, lambda one, two: sessions.read_session_roles(two, one.account)),
         trace=None if request.wait_seconds is None else then(stack, lambda found: _trace(request, found, say)),
     )
 
@@ -153,6 +155,6 @@ def _roles(stack: DeployedStack) -> list[str]:
 def _permissions(cluster: HyperPodCluster, stack: DeployedStack) -> tuple[Permission, ...]:
     for output in checks_account.OUTPUTS:
         _output(stack, output)
-    for role in NEEDED:
-        _resource(stack, role)
+    for resource in (*NEEDED, "OrderRights"):
+        _resource(stack, resource)
     return reading_aws.permissions(cluster, stack)

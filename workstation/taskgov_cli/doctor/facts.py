@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from taskgov_cli.doctor.sessions import SessionRoles
     from taskgov_cli.doctor.state import Governor
 
 T = TypeVar("T")
@@ -193,6 +194,7 @@ class Facts:
     subscriptions: Read[tuple[Subscription, ...]]
     policy: Read[PolicyFile]
     governor: Read[Governor]
+    sessions: Read[SessionRoles]
     trace: Read[EventTrace] | None = None
 
 

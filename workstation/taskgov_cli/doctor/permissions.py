@@ -89,6 +89,14 @@ NEEDED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "table": ("dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"),
         "topic": ("sns:Publish",),
     },
+    "TakeOrderRole": {
+        "*": ("states:SendTaskSuccess",),
+        "table": ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"),
+        "plans": ("s3:GetObject",),
+        "policies": ("s3:GetObject", "s3:PutObject"),
+        "rights": ("ssm:GetParameter",),
+        "intake": ("sqs:SendMessage",),
+    },
 }
 """Role's logical id -> resource -> actions on it."""
 
@@ -120,5 +128,6 @@ def resources_of(cluster: HyperPodCluster, stack: DeployedStack) -> dict[str, st
         "intake": queue("IntakeQueueUrl"),
         "dead-letters": queue("DeliveryDeadLetterQueueUrl"),
         "topic": outputs["NoticeTopicArn"],
+        "rights": f"arn:{cluster.partition}:ssm:{place}:parameter/{stack.resources['OrderRights']}",
         "bus": f"arn:{cluster.partition}:events:{place}:event-bus/{outputs['BusName']}",
     }

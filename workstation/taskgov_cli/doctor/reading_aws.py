@@ -210,7 +210,7 @@ def put_test_event(bus: str, token: str) -> None:
     entry = {
         "Source": "taskgov.operator",
         "DetailType": "Reconcile Requested",
-        "Detail": json.dumps({"clusterName": token, "by": "taskgov doctor"}),
+        "Detail": json.dumps({"clusterName": token}),
         "EventBusName": bus,
     }
     with translated("put a test event on the bus"):
