@@ -47,9 +47,11 @@ def test_a_test_that_is_not_there_is_found() -> None:
     assert missing(" ".join(("`test_nobody_wrote`", *gone))) == ["test_nobody_wrote", *gone]
 
 
-def rows(page: str) -> list[list[str]]:
-    """Return the rows of the first table of a page, without its head."""
-    lines = [line for line in (ROOT / page).read_text().split("\n## ")[0].splitlines() if line.startswith("| ")]
+def rows(page: str, section: str = "") -> list[list[str]]:
+    """Return the rows of the first table of a section (before the first heading of all), without its head."""
+    sections = {part.partition("\n")[0]: part for part in (ROOT / page).read_text().split("\n## ")}
+    text = sections[section] if section else next(iter(sections.values()))
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[2:]]
 
 
@@ -62,3 +64,14 @@ def test_every_statement_about_security_names_a_test_or_a_check_of_the_makefile(
     ]
     assert without == []
     assert len(rows("docs/security.md")) > 20
+
+
+@pytest.mark.parametrize(
+    ("page", "section", "least"),
+    [("docs/faults.md", "How runs stay true", 15), ("docs/runbooks/reconcile-failed.md", "What it means", 4)],
+)
+def test_every_row_about_what_is_done_names_its_test(page: str, section: str, least: int) -> None:
+    found = rows(page, section)
+    without = [row[0] for row in found if not ALONE.search(row[-1]) and not NAMED.search(row[-1])]
+    assert without == []
+    assert len(found) >= least

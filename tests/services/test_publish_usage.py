@@ -349,6 +349,14 @@ def test_a_run_that_failed_because_sagemaker_is_down_is_told_all_the_same() -> N
     assert world.bus.published[0][1]["clusterName"] == "abcdefghijkl"
 
 
+def test_a_run_whose_usage_cannot_be_measured_is_published_and_says_why() -> None:
+    world = Published(GovernedCluster(hyperpod=SilentHyperPod()))
+    answer = world.use_case(the_end(world, "applied", A_PLAN, applied=1))
+    assert answer.unmeasured == "UpstreamError: describe cluster: connection refused"
+    assert [detail_type for detail_type, _ in world.bus.published] == ["Quota Changes Applied"]
+    assert world.values("ChangesApplied") == [1]
+
+
 @dataclass
 class FailingBus:
     def publish(self, detail_type: str, detail: Any) -> None:
