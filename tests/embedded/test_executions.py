@@ -81,6 +81,16 @@ def test_an_execution_that_is_stopped_is_aborted_at_once_and_its_event_says_so(s
     }
 
 
+def test_an_execution_whose_time_is_let_run_out_ends_as_one_whose_time_ran_out(stack: Stack) -> None:
+    arn = start(stack, WAITS)
+    stack.executions.time_out(arn)
+    found = described(stack, arn)
+    assert (found["status"], found["error"]) == ("TIMED_OUT", "States.Timeout")
+    assert [event["detail"]["status"] for event in events(stack)] == ["TIMED_OUT"]
+    stop(stack, arn)
+    assert described(stack, arn)["status"] == "TIMED_OUT"
+
+
 def test_what_is_stopped_enters_no_further_state_and_ends_once(stack: Stack) -> None:
     states = {"Wait": {"Type": "Wait", "Seconds": 100, "Next": "After"}, "After": {"Type": "Pass", "End": True}}
     arn = start(stack, states)

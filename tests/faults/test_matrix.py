@@ -11,18 +11,13 @@ from taskgov_embedded.matrix.sites import KUBERNETES, MACHINE, Kind
 from taskgov_embedded.matrix.table import failures, table
 from taskgov_embedded.walkthrough.world import World
 
-PAIRS = 150
+PAIRS = 60
 DEEP_PAIRS = 5_000
 SEED = int(os.environ.get("TASKGOV_PAIRS_SEED", "20"))
 SAMPLE = (
-    ("ReconcileRole", "UpdateItem", 1, Kind.TIMEOUT_AFTER),
-    ("ApplyChangeRole", "UpdateComputeQuota", 2, Kind.TIMEOUT_AFTER),
-    ("ApplyChangeRole", "UpdateComputeQuota", 3, Kind.THROTTLE_EVER),
     ("ApplyChangeRole", "UpdateComputeQuota", 2, Kind.EDIT),
     ("ApplyChangeRole", "UpdateComputeQuota", 3, Kind.LIMIT_REACHED),
-    ("ReadSnapshotRole", "ListComputeQuotas", 1, Kind.VERY_LATE_LISTS),
-    ("PublishUsageRole", "PutItem", 1, Kind.CRASH_AFTER),
-    (MACHINE, "Invoke", 9, Kind.TIMEOUT_AFTER),
+    (MACHINE, "Apply changes", 3, Kind.STOPPED),
 )
 
 

@@ -7,6 +7,8 @@ from taskgov_embedded.matrix.sites import (
     KUBERNETES,
     MACHINE,
     OF_LISTS,
+    OF_STATES,
+    STATES,
     Call,
     Kind,
     Site,
@@ -29,7 +31,7 @@ def test_a_read_has_no_after_and_no_twice() -> None:
 
 
 def test_a_write_of_a_quota_can_meet_everything() -> None:
-    assert set(kinds(WRITE)) == set(Kind) - {Kind.LOST, *OF_LISTS}
+    assert set(kinds(WRITE)) == set(Kind) - {Kind.LOST, Kind.NEVER_ANSWERS, *OF_LISTS, *OF_STATES}
 
 
 def test_lists_of_quotas_and_of_cluster_policies_can_be_late() -> None:
@@ -39,6 +41,16 @@ def test_lists_of_quotas_and_of_cluster_policies_can_be_late() -> None:
 
 def test_a_state_machine_does_not_crash() -> None:
     assert not set(kinds(Call(MACHINE, "lambda", "Invoke"))) & {Kind.CRASH_BEFORE, Kind.CRASH_AFTER}
+
+
+def test_a_function_may_never_answer_the_state_machine() -> None:
+    assert Kind.NEVER_ANSWERS in kinds(Call(MACHINE, "lambda", "Invoke"))
+
+
+def test_an_execution_can_be_stopped_or_time_out_at_every_state() -> None:
+    apply = Call(MACHINE, STATES, "Apply changes")
+    assert sites([apply] * 3) == [Site(apply, number) for number in (1, 2, 3)]
+    assert kinds(apply) == [Kind.STOPPED, Kind.TIMED_OUT]
 
 
 def test_a_delivery_is_doubled_late_or_lost() -> None:

@@ -236,7 +236,7 @@ def test_functions_that_nobody_can_invoke_any_more_leave_the_count_on_record(wor
     world.steps["PublishUsage"] = in_turn(TaskFailedError("Lambda.TooManyRequestsException", "Rate Exceeded"))
     ended = world.run()
     assert ended.cause == (
-        "ended unfinished, and was not published: Lambda.TooManyRequestsException: Rate Exceeded; "
+        "ended unfinished, and no answer says that it was published: Lambda.TooManyRequestsException: Rate Exceeded; "
         "what went wrong before: Lambda.TooManyRequestsException: Rate Exceeded"
     )
     (record,) = [item for item in world.items() if item["sk"]["S"].startswith("RUN#")]
@@ -311,7 +311,7 @@ def test_a_run_that_cannot_be_published_frees_the_lock_and_fails(world: World) -
     world.steps["PublishUsage"] = in_turn(TaskFailedError("UpstreamError", "bus down"))
     ended = world.run()
     assert ended.error == "failed"
-    assert ended.cause == "ended nothing-to-do, and was not published: UpstreamError: bus down"
+    assert ended.cause == "ended nothing-to-do, and no answer says that it was published: UpstreamError: bus down"
     assert "lockOwner" not in world.state()
 
 
@@ -322,7 +322,7 @@ def test_a_run_that_cannot_be_published_is_on_record_all_the_same(world: World) 
     (record,) = [item for item in world.items() if item["sk"]["S"].startswith("RUN#")]
     assert record["sk"]["S"].endswith("+00:00#ml-cluster-1-1")
     assert (record["outcome"]["S"], record["applied"]["N"]) == ("unfinished", "2")
-    assert record["error"]["S"] == "ended applied, and was not published: UpstreamError: bus down"
+    assert record["error"]["S"] == "ended applied, and no answer says that it was published: UpstreamError: bus down"
     assert record["planId"]["S"] == "plan-1"
     assert json.loads(record["snapshot"]["S"]) == pointer("snapshots")
 
@@ -338,7 +338,7 @@ def test_a_record_that_publishing_left_stays_and_says_what_was_not_published(wor
     assert world.run().error == "failed"
     records = [item for item in world.items() if item["sk"]["S"].startswith("RUN#")]
     assert [record["outcome"]["S"] for record in records] == ["nothing-to-do"]
-    assert records[0]["error"]["S"].endswith("was not published: UpstreamError: bus down")
+    assert records[0]["error"]["S"].endswith("no answer says that it was published: UpstreamError: bus down")
 
 
 def test_a_table_that_is_down_fails_the_run_and_is_told(world: World) -> None:

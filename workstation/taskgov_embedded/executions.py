@@ -14,7 +14,7 @@ from moto.core.utils import utcnow
 from moto.stepfunctions.parser.api import ExecutionStatus, ServiceException
 from moto.stepfunctions.parser.asl.utils.encoding import to_json_str
 from moto.stepfunctions.parser.backend.execution import BaseExecutionWorkerCommunication, Execution
-from moto.stepfunctions.parser.models import StepFunctionsParserBackend
+from moto.stepfunctions.parser.models import StepFunctionsParserBackend, stepfunctions_parser_backends
 from moto.stepfunctions.responses import StepFunctionResponse
 
 from taskgov_embedded.machine_roles import starting_with_the_key
@@ -46,6 +46,7 @@ class Executions:
         """Off: EventBridge delivers these events best effort, so a test may lose all of them."""
         self.includes_data = True
         """Off: as of data that is large. The events of a machine whose data has a key of the customer have none."""
+        self._stops_as = ExecutionStatus.ABORTED
         self._undo: list[Callable[[], None]] = []
 
     def install(self) -> None:
@@ -68,6 +69,16 @@ class Executions:
         while self._undo:
             self._undo.pop()()
 
+    def time_out(self, execution_arn: str) -> None:
+        """End an execution as Step Functions does when its time (`TimeoutSeconds`) is over."""
+        _, _, _, region, account, *_ = execution_arn.split(":")
+        execution = stepfunctions_parser_backends[account][region].describe_execution(execution_arn)
+        self._stops_as = ExecutionStatus.TIMED_OUT
+        try:
+            execution.stop(stop_date=utcnow(), error="States.Timeout", cause=None)
+        finally:
+            self._stops_as = ExecutionStatus.ABORTED
+
     def _replace(self, owner: Any, name: str, value: Any) -> None:
         before = inspect.getattr_static(owner, name, None)
         setattr(owner, name, value)
@@ -80,9 +91,10 @@ class Executions:
             keep_position(execution)
             if execution.exec_worker is not None and execution.exec_worker.env is not None:
                 own(execution, stop_date, error, cause)
-            execution.exec_status, execution.stop_date = ExecutionStatus.ABORTED, stop_date
+            execution.exec_status, execution.stop_date = self._stops_as, stop_date
             execution.error, execution.cause = error, cause
-            self._timeline.add("execution", f"{execution.state_machine.name} ABORTED", arn=execution.exec_arn)
+            name = execution.state_machine.name
+            self._timeline.add("execution", f"{name} {self._stops_as.value}", arn=execution.exec_arn)
             self._ended(execution)
 
         return stop

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+import time
 import traceback
 import uuid
 import warnings
@@ -27,6 +28,7 @@ from taskgov_embedded.versions import LATEST, Alias, name_of, qualifier_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
+    from types import ModuleType
 
     from taskgov_embedded.access import Place
     from taskgov_embedded.clock import VirtualClock
@@ -155,6 +157,7 @@ class Runtime:
         self._published: dict[tuple[str, str], _Warm] = {}
         self._aliases: dict[tuple[str, str], Alias] = {}
         self._invoked: dict[str, int] = {}
+        self._holds_up = False
 
     def add(self, spec: FunctionSpec) -> None:
         """Take a function in, or its new code and settings; published versions stay what they are."""
@@ -221,9 +224,19 @@ class Runtime:
         version = alias.next_version() if alias else qualifier
         return self._functions[name] if version == LATEST else self._published[name, version]
 
+    def modules(self, logical_id: str, name: str) -> list[ModuleType]:
+        """Return a module as each warm version of a function has imported it."""
+        every = (*self._functions.values(), *self._published.values())
+        mine = [warm.sandbox.modules for warm in every if warm.spec.logical_id == logical_id]
+        return [modules[name] for modules in mine if name in modules]
+
     def specs(self) -> tuple[FunctionSpec, ...]:
         """Return every function, in the template's order."""
         return tuple(warm.spec for warm in self._functions.values())
+
+    def hold_up_next(self) -> None:
+        """Let the time of the next invocation run out after its handler has done its work, before it answers."""
+        self._holds_up = True
 
     def invoke(self, name_or_arn: str, event: Any) -> Result:
         """Run a handler with an event (data, not text), and keep what it printed."""
@@ -234,6 +247,9 @@ class Runtime:
         started = self._clock.now
         with entered(warm.sandbox) as invocation:
             payload, is_error = self._run(warm, event, request_id)
+            if self._holds_up:
+                self._holds_up = False
+                time.sleep(warm.spec.timeout_seconds + 1)
         if warm.crashed:
             warm.start_cold()
         if self._clock.now - started > timedelta(seconds=warm.spec.timeout_seconds):

@@ -53,7 +53,7 @@ from taskgov_embedded.updates import DeploymentFailedError, Updates
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
-    from types import TracebackType
+    from types import ModuleType, TracebackType
 
     from taskgov_embedded.gateway import Call
     from taskgov_embedded.iam import Grant
@@ -275,6 +275,14 @@ class Stack:
         )
         arn: str = started["executionArn"]
         return arn
+
+    def hold_up_next_invocation(self) -> None:
+        """Let the time of the next invocation of any function run out when its work is done: its answer is lost."""
+        self._runtime.hold_up_next()
+
+    def modules(self, logical_id: str, name: str) -> list[ModuleType]:
+        """Return a module as each warm version of a function has imported it: a test puts a mistake in there."""
+        return self._runtime.modules(logical_id, name)
 
     def fire(self, schedule_logical_id: str) -> None:
         """Do what a schedule of the template does at its moment, now, with its role."""

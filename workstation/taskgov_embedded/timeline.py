@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from datetime import datetime
 
     from taskgov_embedded.clock import VirtualClock
@@ -45,10 +45,15 @@ class Timeline:
     def __init__(self, clock: VirtualClock) -> None:
         self._clock = clock
         self._moments: list[Moment] = []
+        self.listeners: list[Callable[[Moment], None]] = []
+        """Called with each moment after it was noted."""
 
     def add(self, kind: Kind, what: str, **detail: Any) -> None:
         """Note that something happens now."""
-        self._moments.append(Moment(self._clock.now, kind, what, detail))
+        moment = Moment(self._clock.now, kind, what, detail)
+        self._moments.append(moment)
+        for listener in self.listeners:
+            listener(moment)
 
     def of(self, *kinds: Kind) -> list[Moment]:
         """Return the moments of these kinds."""

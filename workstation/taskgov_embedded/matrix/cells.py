@@ -91,7 +91,7 @@ def _record(world: World) -> Clean:
     witness = Witness(world)
     with Injector(world.stack) as injector:
         scenario.disturb(world)
-        world.stack.run_until_quiet(scenario.OUTAGE_SECONDS)
+        world.stack.run_until_quiet(scenario.WATCHED_SECONDS)
     evidence = witness.evidence()
     counted = evidence.counted.get("Preemptions", 0)
     problems = [*invariants.at_the_end(evidence), *invariants.counts(evidence, counted)]
@@ -103,7 +103,7 @@ def _play(world: World, clean: Clean, case: Case) -> Outcome:
     witness = Witness(world)
     with Injector(world.stack, case, partial(scenario.edit_by_hand, world)) as injector:
         scenario.disturb(world)
-        world.stack.run_until_quiet(scenario.OUTAGE_SECONDS)
+        world.stack.run_until_quiet(scenario.WATCHED_SECONDS)
         problems = [] if _has_edit(case) else invariants.while_it_lasts(witness.evidence(), clean.wanted)
     world.stack.sagemaker.governance.forget_faults()
     world.stack.run_until_quiet(scenario.QUIET_SECONDS)

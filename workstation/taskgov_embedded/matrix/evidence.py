@@ -8,8 +8,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from moto.dynamodb.models import dynamodb_backends
+from moto.dynamodb.models.dynamo_type import DynamoType
+
 from taskgov.allocation.codec import plan_from_json
 from taskgov.contracts.steps import Pointer
+from taskgov_embedded.matrix.steps import LockSeen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,6 +27,8 @@ WRITES = frozenset(
     f"{verb}{kind}" for verb in ("Create", "Update", "Delete") for kind in ("ComputeQuota", "ClusterSchedulerConfig")
 )
 
+CLOSED_BY_ANOTHER = "-stopped"
+"""How the id of a run ends whose record somebody else kept, as it ended without one."""
 _KEEPS = re.compile(r"(Put|Update)Item")
 
 
@@ -54,6 +60,8 @@ class Record:
     plan: Plan | None
     written: frozenset[str]
     """What it says that it wrote: `team/name` of quotas, `cluster policy`."""
+    closed_by_another: bool
+    """Whether the run ended without a record of its own, and somebody else kept one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +82,10 @@ class Evidence:
     unsettled: tuple[str, ...]
     """Quotas and cluster policy whose status is neither Created nor Updated, each with its status."""
     now: datetime
+    locks: tuple[LockSeen, ...]
+    """The lock after each write of the automation and each call about the lock."""
+    notices: tuple[tuple[str, str], ...]
+    """Subject and text of what was sent to people."""
 
     def state(self, until: int | None = None) -> dict[str, Any]:
         """Return what every resource held just before a call, now by default."""
@@ -91,10 +103,13 @@ class Witness:
         self._world = world
         self._calls, self._results = len(world.stack.calls), len(world.stack.results)
         self._names: dict[str, str] = {}
+        self._teams: dict[str, str] = {}
         self._before = self._held()
         self._earlier = {item["sk"] for item in self._items("RUN#")}
         self._read: dict[str, Record] = {}
         self._preempted = _preemptions(world)
+        self._locks: list[LockSeen] = []
+        world.stack.account.gateway.listeners.append(self._look_at_the_lock)
 
     def evidence(self) -> Evidence:
         """Return what there is now."""
@@ -111,12 +126,32 @@ class Witness:
             running=_running(world),
             unsettled=tuple(self._unsettled()),
             now=world.clock.now,
+            locks=tuple(self._locks),
+            notices=tuple(self._notices()),
         )
+
+    def _look_at_the_lock(self, call: Call) -> None:
+        """Keep who has the lock now, if a call wrote a quota in the automation's name, or the lock."""
+        if call.error is not None:
+            return
+        writes = None
+        if call.service == "sagemaker" and call.operation in WRITES and APPLIER in call.principal.name:
+            writes = self._write(0, call).resource
+        elif call.service != "dynamodb" or call.params.get("Key", {}).get("sk") != {"S": "STATE"}:
+            return
+        for state in self._items("STATE"):
+            self._locks.append(LockSeen.of(call, writes, state))
+
+    def _notices(self) -> Iterable[tuple[str, str]]:
+        for call in self._world.stack.calls[self._calls :]:
+            if (call.service, call.operation, call.error) == ("sns", "Publish", None):
+                yield call.params.get("Subject", ""), call.params["Message"]
 
     def _held(self) -> dict[str, Any]:
         sagemaker, held = self._world.stack.sagemaker, {}
         for quota in sagemaker.quotas(self._world.cluster_arn):
             self._names[quota["ComputeQuotaId"]] = quota["Name"]
+            self._teams[quota["ComputeQuotaTarget"]["TeamName"]] = quota["Name"]
             held[quota["Name"]] = quota["ComputeQuotaConfig"]
         policy = sagemaker.scheduler_config(self._world.cluster_arn)
         if policy:
@@ -154,16 +189,15 @@ class Witness:
                 yield self._read[text]
 
     def _items(self, prefix: str) -> list[dict[str, Any]]:
-        pages = (
-            self._world.stack.client("dynamodb")
-            .get_paginator("query")
-            .paginate(
-                TableName=self._world.stack.physical("GovernanceTable"),
-                KeyConditionExpression="pk = :pk AND begins_with(sk, :sk)",
-                ExpressionAttributeValues={":pk": {"S": f"CLUSTER#{self._world.cluster_arn}"}, ":sk": {"S": prefix}},
-            )
-        )
-        found = [item for page in pages for item in page["Items"]]
+        """Return the cluster's items whose sort key begins so, read from the emulated table itself: that is quick."""
+        place = self._world.stack.place
+        table = dynamodb_backends[place.account][place.region].tables[self._world.stack.physical("GovernanceTable")]
+        kept = table.items.get(DynamoType({"S": f"CLUSTER#{self._world.cluster_arn}"}), {})
+        found = [
+            kept[key].to_json()["Attributes"]
+            for key in sorted(kept, key=lambda key: str(key.value))
+            if str(key.value).startswith(prefix)
+        ]
         return [{name: next(iter(value.values())) for name, value in item.items()} for item in found]
 
     def _record(self, item: Mapping[str, Any]) -> Record:
@@ -172,14 +206,24 @@ class Witness:
         return Record(
             place=self._place_of(item["sk"]),
             run_id=run_id,
+            closed_by_another=run_id.endswith(CLOSED_BY_ANOTHER),
             outcome=item["outcome"],
             started=datetime.fromisoformat(item["startedAt"]).astimezone(UTC),
             ended=datetime.fromisoformat(item["endedAt"]).astimezone(UTC),
             applied=int(item["applied"]),
             error=item.get("error", ""),
             plan=plan_from_json(self._world.document(plan)) if plan else None,
-            written=frozenset(one["S"] for one in item.get("written", ())),
+            written=frozenset(one["S"] for one in item.get("written", ())) | self._told(item),
         )
+
+    def _told(self, item: Mapping[str, Any]) -> frozenset[str]:
+        """Return what the record of a run that was stopped says in words: teams with versions, and the policy."""
+        if not item["sk"].endswith(CLOSED_BY_ANOTHER):
+            return frozenset()
+        text = item.get("error", "")
+        teams = re.findall(r"([\w-]+) at version", text.partition("; written: ")[2])
+        policy = {"cluster policy"} if "the cluster policy was written" in text else set()
+        return frozenset({f"{team}/{self._teams[team]}" for team in teams} | policy)
 
     def _place_of(self, record: str) -> int:
         """Return which call first kept a record."""

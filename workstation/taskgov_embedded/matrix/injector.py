@@ -18,15 +18,19 @@ from urllib3.exceptions import ReadTimeoutError as KubernetesTimeoutError
 
 from taskgov_embedded import process
 from taskgov_embedded.faults import Fault, FunctionCrash
-from taskgov_embedded.matrix.sites import KUBERNETES, Call, Cell, Kind, conflict_code
+from taskgov_embedded.matrix.scenario import OUTAGE_SECONDS
+from taskgov_embedded.matrix.sites import KUBERNETES, MACHINE, STATES, Call, Cell, Kind, conflict_code
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from taskgov_embedded.stack import Stack
+    from taskgov_embedded.timeline import Moment
 
 TIMES_UNTIL_A_CLIENT_GIVES_UP: Final = 4
 """As many tries as the functions' clients make: a fault that lasts so long reaches the function."""
+TRIES_OF_A_STATE: Final = 4
+"""As often as a state calls a function that runs out of time: the state fails."""
 FOR_EVER: Final = 10**9
 LATE_SECONDS: Final = 200.0
 """Later than a function may run (120 s) and a Task waits (90 or 180 s), so that a retry overtakes the call."""
@@ -63,11 +67,13 @@ class Injector:
         self._cells = tuple(cells)
         self._edit = edit
         self._counted: Counter[Call] = Counter()
+        self._since: dict[Cell, float] = {}
         self._busy = False
         self._own: Any = None
 
     def __enter__(self) -> Self:
         self._stack.faults.chooser = self._choose
+        self._stack.timeline.listeners.append(self._enter_state)
         self._own = own = HTTPConnectionPool._make_request  # noqa: SLF001 below it, urllib3 tries again by itself
 
         def make_request(pool: Any, conn: Any, method: str, url: str, *args: Any, **kwargs: Any) -> Any:
@@ -79,6 +85,7 @@ class Injector:
 
     def __exit__(self, *_about: object) -> None:
         self._stack.faults.chooser = None
+        self._stack.timeline.listeners.remove(self._enter_state)
         HTTPConnectionPool._make_request = self._own  # type: ignore[method-assign]  # noqa: SLF001 as above
 
     def _choose(self, service: str, operation: str, params: Mapping[str, Any], caller: str) -> Fault | None:
@@ -89,21 +96,40 @@ class Injector:
         kind = self._strikes(call)
         return None if kind is None else self._fault(call, kind)
 
+    def _enter_state(self, moment: Moment) -> None:
+        """End an execution when it comes to a state, before the state does anything."""
+        if moment.kind != "state":
+            return
+        execution = str(moment.detail["execution"])
+        kind = self._strikes(Call(MACHINE, STATES, moment.what))
+        if kind is Kind.STOPPED:
+            self._stack.client("stepfunctions").stop_execution(executionArn=execution)
+        elif kind is Kind.TIMED_OUT:
+            self._stack.executions.time_out(execution)
+
     def _strikes(self, call: Call) -> Kind | None:
         """Count a call and say which fault it meets: the first that is due, one fault a call."""
         self.seen.append(call)
         self._counted[call] += 1
         for cell in self._cells:
             is_due = cell.site.call == call and self._counted[call] >= cell.site.number
-            if is_due and self.struck[cell] < _times(cell.kind):
+            if is_due and self.struck[cell] < _times(cell.kind) and not self._is_over(cell):
                 self.struck[cell] += 1
                 return cell.kind
         return None
+
+    def _is_over(self, cell: Cell) -> bool:
+        """Say whether a fault has lasted as long as it may since it struck first."""
+        now = self._stack.clock.now.timestamp()
+        return now - self._since.setdefault(cell, now) > OUTAGE_SECONDS
 
     def _fault(self, call: Call, kind: Kind) -> Fault | None:
         match kind:
             case Kind.EDIT:
                 self._let_a_person_edit()
+                return None
+            case Kind.NEVER_ANSWERS:
+                self._stack.hold_up_next_invocation()
                 return None
             case Kind.SETTLES_FAILED:
                 self._stack.sagemaker.governance.fail_next(call.operation, "the add-on in the cluster did not answer")
@@ -195,6 +221,8 @@ def _timeout(call: Call, *, after: bool) -> Fault:
 def _times(kind: Kind) -> int:
     if kind is Kind.THROTTLE_EVER:
         return FOR_EVER
+    if kind is Kind.NEVER_ANSWERS:
+        return TRIES_OF_A_STATE
     return TIMES_UNTIL_A_CLIENT_GIVES_UP if kind in {Kind.SERVER_ERROR, Kind.TIMEOUT_BEFORE} else 1
 
 

@@ -21,13 +21,18 @@ if TYPE_CHECKING:
 TYPE: Final = "ml.g5.8xlarge"
 NODES: Final = 10
 RESYNC: Final = "ResyncAllSchedule"
-OUTAGE_SECONDS: Final = 1400
-"""How long "for ever" lasts: longer than all retries of a step, shorter than the five tries of a queued message."""
+OUTAGE_SECONDS: Final = 600
+"""How long "for ever" lasts: longer than all retries of each step at the end of a run, and than the lease of the lock;
+shorter than the five tries of a queued message."""
+WATCHED_SECONDS: Final = 1400
+"""How long a cell is played before it is looked at for the first time: longer than a run waits for what is slow."""
 QUIET_SECONDS: Final = 1800
 HOUR: Final = 3600
 DAY: Final = 24 * HOUR
 CHANGES_PER_CALL: Final = 2
 """So that five writes take three calls, and a fault can come between them."""
+MINIMUM: Final = {"alpha": 2, "beta": 2, "gamma": 2}
+"""Accelerators (one for each node) below which the document allows no change of a team's quota."""
 EDITOR: Final = "ana"
 EDITED: Final = ("alpha", "gamma", "beta")
 """Whose quota Ana changes: the first of them that is not in the midst of another change."""
@@ -72,8 +77,8 @@ def _rehearse(world: World, actor: Actor) -> None:
 
 
 def after_fork(world: World) -> None:
-    """Serve the cluster's API again: threads do not come along into a forked process."""
-    world.stack.eks.register_cluster(EKS_NAME, world.api_server.start().url, certificate_authority="")
+    """Serve the cluster's API again: threads do not come along into a forked process, which ends without a stop."""
+    world.stack.eks.register_cluster(EKS_NAME, world.api_server.start(poll_seconds=DAY).url, certificate_authority="")
 
 
 def disturb(world: World) -> None:
@@ -128,7 +133,7 @@ def _document(weight: int, counts: Mapping[str, int]) -> dict[str, Any]:
         "schedulerConfig": {"FairShare": "Enabled", "PriorityClasses": [{"Name": "training", "Weight": weight}]},
         "teams": [_team(name, count) for name, count in counts.items()],
         "sharedPool": {"team": "shared-pool", "takes": "remainder"},
-        "guardrails": {"maxDecreasePercent": 100, "maxPreemptedGpus": 100},
+        "guardrails": {"maxDecreasePercent": 100, "maxPreemptedGpus": 100, "minimumQuota": MINIMUM},
         "capacity": {"holdUnhealthyMinutes": 0, "growAfterMinutes": 0},
         "handEdits": "keep",
     }

@@ -22,6 +22,8 @@ KUBERNETES: Final = "kubernetes"
 DELIVERY: Final = ("events", "Deliver")
 MACHINE: Final = "ReconcileRole"
 """The caller of what the state machine calls by itself."""
+STATES: Final = "states"
+"""The service of a call that stands for a state that an execution enters; the operation is the state's name."""
 _READS = re.compile(r"(Get|List|Describe|Head|Query|Scan|BatchGet|GET)")
 _CONFLICT = re.compile(r"Conflict|ConditionalCheckFailed|AlreadyExists|ResourceInUse")
 
@@ -50,10 +52,14 @@ class Kind(StrEnum):
     LATE_LISTS = "lists 30 s"
     VERY_LATE_LISTS = "lists 5 min"
     EDIT = "edit"
+    NEVER_ANSWERS = "never answers"
+    STOPPED = "stopped"
+    TIMED_OUT = "timed out"
 
 
 REFUSALS: Final = frozenset({Kind.LIMIT_REACHED, Kind.INVALID, Kind.NOT_FOUND, Kind.DENIED})
 """After these a write is not asked for again before a day has passed."""
+OF_STATES: Final = (Kind.STOPPED, Kind.TIMED_OUT)
 OF_LISTS: Final = (Kind.LATE_LISTS, Kind.VERY_LATE_LISTS)
 _LATE_LISTS: Final = frozenset({"ListComputeQuotas", "ListClusterSchedulerConfigs"})
 
@@ -135,6 +141,8 @@ def kinds(call: Call) -> list[Kind]:
     """Return the faults that can befall a call, and that differ from one another there."""
     if (call.service, call.operation) == DELIVERY:
         return [Kind.DUPLICATE, Kind.LATE, Kind.LOST]
+    if call.service == STATES:
+        return list(OF_STATES)
     found = [Kind.THROTTLE_ONCE, Kind.THROTTLE_EVER, Kind.SERVER_ERROR, Kind.TIMEOUT_BEFORE, Kind.LATE]
     if call.is_of_function:
         found.append(Kind.CRASH_BEFORE)
@@ -149,6 +157,8 @@ def kinds(call: Call) -> list[Kind]:
         found.append(Kind.CONFLICT)
     if call.service == "sagemaker":
         found += [*sorted(REFUSALS), Kind.SETTLES_FAILED, Kind.SETTLES_SLOWLY, Kind.SETTLES_VERY_SLOWLY]
+    if (call.caller, call.service) == (MACHINE, "lambda"):
+        found.append(Kind.NEVER_ANSWERS)
     if call.service == "sagemaker" or (call.caller, call.service) == (MACHINE, "lambda"):
         found.append(Kind.EDIT)
     return found

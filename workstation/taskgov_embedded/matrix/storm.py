@@ -76,7 +76,7 @@ def storm_world() -> World:
     )
 
 
-def rage(world: World, events: int, seed: int = SEED) -> Weather:
+def rage(world: World, events: int, edits: int = EDITS, seed: int = SEED) -> Weather:
     """Govern the cluster, let nodes fail, deliver `events` one to three times each, and let people edit meanwhile."""
     actor = Actor(world)
     actor._policy(_document())  # noqa: SLF001 the verbs of a walkthrough
@@ -87,7 +87,7 @@ def rage(world: World, events: int, seed: int = SEED) -> Weather:
         actor._nodes(NodeEvent.model_validate({"happens": "fails", "count": 1}))  # noqa: SLF001 as above
     world.stack.faults.chooser = _taking_time
     messages = _deliver(world, chance, events)
-    edited = _edit_meanwhile(world, chance)
+    edited = _edit_meanwhile(world, chance, edits)
     world.stack.run_until_quiet(3600)
     world.stack.advance(3600, schedules=["ResyncAllSchedule"])
     world.stack.run_until_quiet(3600)
@@ -123,11 +123,11 @@ def _telling(world: World, node: str, *, healthy: bool) -> Any:
     return tell
 
 
-def _edit_meanwhile(world: World, chance: random.Random) -> dict[str, int]:
+def _edit_meanwhile(world: World, chance: random.Random, edits: int) -> dict[str, int]:
     """Let people change the quotas of their teams at moments of the burst; returns what each wrote last, by quota."""
     last: dict[str, int] = {}
     teams = itertools.cycle(f"edited-{number}" for number in range(GOVERNED))
-    moments = sorted(chance.uniform(0, BURST_SECONDS) for _ in range(EDITS))
+    moments = sorted(chance.uniform(0, BURST_SECONDS) for _ in range(edits))
     for moment, team in zip(moments, teams, strict=False):
         count = chance.choice((1, 2))
         world.clock.after(moment, _editing(world, team, count, chance.choice(PEOPLE), last))

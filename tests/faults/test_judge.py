@@ -1,0 +1,118 @@
+"""The judge of the matrix sees each kind of mistake: one is put into the product, and a cell fails for it.
+
+Without the mistake these cells come out right: they are cells of the matrix.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from taskgov_embedded.matrix import cells, sites
+from taskgov_embedded.matrix.scenario import TYPE
+from taskgov_embedded.matrix.sites import MACHINE, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from taskgov_embedded.matrix.cells import Clean
+    from taskgov_embedded.walkthrough.world import World
+
+pytestmark = pytest.mark.faults
+
+HARMLESS = (MACHINE, "Invoke", 1, Kind.THROTTLE_ONCE)
+OUTAGE = ("ApplyChangeRole", "UpdateComputeQuota", 1, Kind.THROTTLE_EVER)
+
+
+def problems(world: World, clean: Clean, wanted: tuple[str, str, int, Kind]) -> str:
+    """Play one cell, and return what the judge says of it."""
+    (cell,) = [
+        one
+        for one in sites.cells(sites.sites(clean.calls))
+        if (one.site.call.caller, one.site.call.operation, one.site.number, one.kind) == wanted
+    ]
+    (outcome,) = cells.play(world, clean, [(cell,)])
+    return "; ".join(outcome.problems)
+
+
+def writes(count: int) -> Callable[[Any], Any]:
+    """Return a mistake of `update_quota`: beta gets this number of instances once, whatever was planned."""
+    made: list[int] = []
+
+    def mistaken(own: Any) -> Any:
+        def update_quota(self: Any, quota_id: str, version: int, config: Any, target: Any) -> Any:
+            if target.team_name == "beta" and not made:
+                made.append(count)
+                resources = [{"InstanceType": TYPE, "Count": count}]
+                config = type(config).model_validate({**config.to_api(), "ComputeQuotaResources": resources})
+            return own(self, quota_id, version, config, target)
+
+        return update_quota
+
+    return mistaken
+
+
+def leases_for_an_hour(own: Any) -> Any:
+    def hold_lock(self: Any, cluster_arn: str, owner: str, token: int, now: Any) -> None:
+        own(self, cluster_arn, owner, token, now.fromtimestamp(now.timestamp() + 3600, now.tzinfo))
+
+    return hold_lock
+
+
+def counts_one_too_many(own: Any) -> Any:
+    def record_run(self: Any, record: Any) -> None:
+        object.__setattr__(record, "applied", record.applied + 1)
+        own(self, record)
+
+    return record_run
+
+
+def tells_again(own: Any) -> Any:
+    def count_once(self: Any, cluster_arn: str, identity: str, *args: Any, **kwargs: Any) -> bool:
+        return bool(own(self, cluster_arn, identity, *args, **kwargs)) or identity.startswith("notice-")
+
+    return count_once
+
+
+def releases_before_writing(own: Any) -> Any:
+    def hold_lock(self: Any, cluster_arn: str, owner: str, token: int, now: Any) -> None:
+        own(self, cluster_arn, owner, token, now.fromtimestamp(now.timestamp() - 301, now.tzinfo))
+
+    return hold_lock
+
+
+TABLE, SAGEMAKER = "taskgov.adapters.dynamodb", "taskgov.adapters.sagemaker"
+
+
+@pytest.mark.parametrize(
+    ("function", "module", "method", "mistake", "cell", "says"),
+    [
+        ("ApplyChange", SAGEMAKER, "SageMaker.update_quota", writes(9), HARMLESS, "quotas add up to"),
+        ("ApplyChange", SAGEMAKER, "SageMaker.update_quota", writes(1), HARMLESS, "beta-quota was lowered to 1"),
+        ("ApplyChange", TABLE, "Table.hold_lock", leases_for_an_hour, HARMLESS, "the lock was leased until"),
+        ("ApplyChange", TABLE, "Table.hold_lock", releases_before_writing, HARMLESS, "without a lock"),
+        ("PublishUsage", TABLE, "Table.record_run", counts_one_too_many, HARMLESS, "says 6 applied; 5 stand"),
+        ("PublishUsage", TABLE, "Table.count_once", tells_again, OUTAGE, "people were told"),
+    ],
+    ids=["sum", "floor", "lease", "lock", "record", "notice"],
+)
+def test_a_mistake_in_the_product_fails_the_cell(
+    *,
+    world: World,
+    clean: Clean,
+    monkeypatch: pytest.MonkeyPatch,
+    function: str,
+    module: str,
+    method: str,
+    mistake: Callable[[Any], Any],
+    cell: tuple[str, str, int, Kind],
+    says: str,
+) -> None:
+    owner, name = method.split(".")
+    loaded = world.stack.modules(f"{function}Function", module)
+    assert loaded
+    for one in loaded:
+        adapter = getattr(one, owner)
+        monkeypatch.setattr(adapter, name, mistake(getattr(adapter, name)))
+    assert says in problems(world, clean, cell)
