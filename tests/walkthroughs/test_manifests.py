@@ -1,0 +1,31 @@
+"""`examples/jobs`: each manifest is sound, names its team's queue, and there is one of each kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from taskgov.kueue.jobs import labels_as_stored
+from taskgov_embedded.cluster.simulated import SUBMITTED
+from taskgov_embedded.cluster.submitted import problem_of
+
+ROOT = Path(__file__).parents[2]
+MANIFESTS = sorted((ROOT / "examples" / "jobs").rglob("*.yaml"))
+
+
+@pytest.mark.parametrize("file", MANIFESTS, ids=lambda file: file.stem)
+def test_each_manifest_is_sound_and_names_its_teams_queue(file: Path) -> None:
+    jobs = [one for one in yaml.safe_load_all(file.read_text()) if one["kind"] in SUBMITTED]
+    assert jobs
+    for job in jobs:
+        assert problem_of(job) is None
+        queue = labels_as_stored(job)["kueue.x-k8s.io/queue-name"]
+        assert queue.startswith("hyperpod-ns-")
+        assert queue == f"{job['metadata'].get('namespace', queue.removesuffix('-localqueue'))}-localqueue"
+
+
+def test_there_is_a_manifest_of_each_kind() -> None:
+    kinds = {one["kind"] for file in MANIFESTS for one in yaml.safe_load_all(file.read_text())}
+    assert kinds >= SUBMITTED
