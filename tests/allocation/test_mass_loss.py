@@ -280,6 +280,19 @@ def test_losses_just_below_the_limit_add_up_within_the_hold_time() -> None:
     assert cluster.promised == 10
 
 
+def test_a_loss_is_a_part_of_the_nodes_that_were_healthy_before_it() -> None:
+    """Three of ten are no mass loss. Three of the seven that are left are."""
+    cluster = governed()
+    cluster.lose(not_ready, first(cluster, 3))
+    cluster.run(1)
+    cluster.run(60)
+    assert cluster.promised == 7
+    cluster.lose(not_ready, first(cluster, 6)[3:])
+    cluster.run(61)
+    assert stopped(cluster.run(120)) == ["nodes-seen"]
+    assert cluster.promised == 7
+
+
 def test_new_nodes_do_not_hide_what_was_lost() -> None:
     cluster = governed(100)
     lost = first(cluster, 31)
