@@ -187,7 +187,7 @@ class _TakeSnapshot:
             quotas=(),
             scheduler_config=None,
             policy_version=None,
-            cluster=SimpleNamespace(name="ml-cluster"),
+            cluster=SimpleNamespace(name="ml-cluster", arn=CLUSTER_ARN),
             taken_at=self._world.now(),
         )
 

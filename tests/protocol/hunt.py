@@ -22,6 +22,7 @@ COMMANDS: Final = (
     *(one for one in SMALL if "command" in one.left),
     Scenario("a command and a lost answer", {"hint": 1, "command": 1, "lost": 1}),
     Scenario("two commands and a delay", {"command": 2, "time": 1}),
+    Scenario("a lock without an end, and a command", {"command": 1}, item={"lockOwner": {"S": "nobody"}}),
     Scenario("a command that is killed", {"hint": 1, "command": 1, "kill": 1}),
 )
 APPROVALS: Final = (
@@ -40,6 +41,7 @@ ABOUT_APPROVALS: Final = (
     "Approved?",
     "Approval in hand?",
     "Choose by outcome 2.",
+    "Choose by outcome 3.",
 )
 
 

@@ -7,7 +7,7 @@ from tests.protocol.explore import Exploration
 from tests.protocol.hunt import hunted_by_name
 from tests.protocol.listed import LISTED
 from tests.protocol.mutants import every_mutant
-from tests.protocol.scenarios import FULL, SMALL, explored
+from tests.protocol.scenarios import FULL, LONG, SMALL, explored
 from tests.protocol.state import Scenario
 from tests.protocol.world import World
 from tests.statemachines.interpreter import definition
@@ -67,7 +67,7 @@ def test_every_condition_that_is_listed_exists_and_has_its_reason() -> None:
 
 
 def test_scenarios_are_told_apart() -> None:
-    names = [one.name for one in (*SMALL, *FULL)]
+    names = [one.name for one in (*SMALL, *FULL, *LONG)]
     assert len(set(names)) == len(names)
 
 
