@@ -16,17 +16,14 @@ from taskgov_embedded.walkthrough.world import World
 from tests.permissions.playing import Recorded, play_beside
 from tests.support.golden import assert_section
 from tests.support.once import once
-from tests.support.played import played_once
+from tests.support.played import REPRESENTATIVE, played_once
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from taskgov_embedded.iam import Grant, Statement
 
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
-REPRESENTATIVE = ["07", "14", "21", "25", "26"]
-"""Walkthroughs that together with `play_beside` use every permission that any of them uses."""
-
 NOT_CALLED = "S3 answers 404 instead of 403 for a document that is not there; it is no call of its own"
 OPTIONAL = "asked only when a summary lacks its optional members; the embedded stack gives all of them"
 UNUSED = {
@@ -47,7 +44,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     return seen
 
 
-def _of_walkthroughs(factory: pytest.TempPathFactory, numbers: list[str]) -> Recorded:
+def _of_walkthroughs(factory: pytest.TempPathFactory, numbers: Collection[str]) -> Recorded:
     seen = Recorded()
     for file in all_files():
         if file.stem[:2] in numbers:

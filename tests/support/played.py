@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     import pytest
 
+REPRESENTATIVE = ("07", "14", "21", "25", "26")
+"""Walkthroughs that together with `permissions.playing.play_beside` use every permission that any of them uses."""
+
 
 @dataclass(frozen=True, slots=True)
 class Played:
