@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from taskgov.adapters.items import NEWEST
 from taskgov_embedded.walkthrough.actions import Actor
 from taskgov_embedded.walkthrough.model import Walkthrough
 from taskgov_embedded.walkthrough.world import World
@@ -119,6 +120,9 @@ def test_on_hyperpod_an_empty_node_list_lowers_nothing_until_a_person_approves()
         resync(world)  # they count once they have been healthy for `growAfterMinutes`
         assert counts(world) == {"team-a": 2, "team-b": 2}
         assert len(notices(world)) == 2
+        items = world.stack.client("dynamodb").scan(TableName=world.stack.physical("GovernanceTable"))["Items"]
+        assert {item["pk"]["S"].partition("#")[0] for item in items} >= {"CLUSTER", "APPROVAL"}
+        assert [item["sk"]["S"] for item in items if item.get("schema") != {"N": str(NEWEST)}] == []
 
 
 def test_a_loss_that_lowers_nothing_is_told_once() -> None:

@@ -265,6 +265,7 @@ def _command(world: World, payload: dict[str, Any]) -> Any:
         state=Table(table),  # type: ignore[arg-type]
         hyperpod=_HyperPod(world),
         documents=_Documents(),
+        tags=SimpleNamespace(of=lambda _: {}),
     )
 
     with (

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import boto3
 import typer
 
+from taskgov.adapters.cluster_tags import AwsClusterTags
 from taskgov.adapters.dynamodb import Table
 from taskgov.adapters.errors import translated
 from taskgov.adapters.s3 import Bucket
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from mypy_boto3_dynamodb.service_resource import Table as DynamoDBTable
 
-    from taskgov.ports import HyperPodApi
+    from taskgov.ports import ClusterTags, HyperPodApi
 
 StackName = Annotated[str, typer.Option("--stack", help="CloudFormation stack of taskgov.", envvar="TASKGOV_STACK")]
 Cluster = Annotated[str, typer.Argument(help="HyperPod cluster, by name or ARN.", metavar="CLUSTER")]
@@ -53,6 +54,8 @@ class Deployed:
     state: Table
     documents: Bucket
     hyperpod: HyperPodApi
+    tags: ClusterTags
+    """Where stacks leave their marks."""
     needs_approver: bool
     """Whether the stack names approvers (parameter `Approvers`)."""
 
@@ -84,6 +87,7 @@ def deployed(stack: str) -> Deployed:
         state=Table(table),
         documents=documents,
         hyperpod=governance(documents),
+        tags=AwsClusterTags(boto3.client("sagemaker", config=CONFIG), lambda: boto3.client("eks", config=CONFIG)),
         needs_approver=outputs["Approvers"] != "none",
     )
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import boto3
 import typer
 
-from taskgov.adapters.cluster_tags import AwsClusterTags
-from taskgov.bootstrap.aws import CONFIG
 from taskgov.snapshot.identity import CLAIM, claims_of, said_claim
 from taskgov_cli.deployed import DEFAULT_STACK, AsJson, Cluster, RefusedError, StackName, deployed, told
 from taskgov_cli.output import console, print_json
@@ -30,19 +27,15 @@ def govern(
 
     Example: taskgov govern ml-cluster
     """
-    tags = AwsClusterTags(
-        boto3.client("sagemaker", config=CONFIG),
-        lambda: boto3.client("eks", config=CONFIG),
-    )
     with told():
         place = deployed(stack)
         arn = place.arn_of(cluster)
-        stamp, claims = place.state.stamp(arn), claims_of(tags.of(arn))
+        stamp, claims = place.state.stamp(arn), claims_of(place.tags.of(arn))
         if stamp is None:
             raise RefusedError(f"no run of this stack has looked at {cluster} yet: taskgov reconcile {cluster}")
         others = [claim for claim in claims if claim.lineage != stamp.lineage]
         for claim in others if yes else ():
-            tags.remove(arn, CLAIM + claim.lineage)
+            place.tags.remove(arn, CLAIM + claim.lineage)
     if as_json:
         print_json(_data(arn, stamp, claims, others if yes else []))
         return

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 from taskgov.adapters.clock import SystemClock
 from taskgov.adapters.errors import translated
+from taskgov.adapters.items import NEWEST, SCHEMA
 from taskgov.errors import ConflictError, GovernanceError
 from taskgov.ports import LOCK_SECONDS
+from taskgov.snapshot.identity import claims_of, said_claim
 from taskgov_cli.deployed import RefusedError
 from taskgov_cli.operate import request_run
 
@@ -63,8 +65,9 @@ def locked(place: Deployed, cluster_arn: str, owner: str) -> Iterator[Held]:
     A signal does not end the command at once: it is noted, so that the record is left and the lock freed.
 
     A run is asked for when the lock is released: one that was started before and found the lock taken has left without
-    a trace. Raises RefusedError while a run holds it, GovernanceError.
+    a trace. Raises RefusedError while a run holds it, and where another stack governs the cluster; GovernanceError.
     """
+    _stand_down(place, cluster_arn)
     with _noting_signals() as interruption:
         held = _take(place, cluster_arn, owner, interruption)
         try:
@@ -72,6 +75,18 @@ def locked(place: Deployed, cluster_arn: str, owner: str) -> Iterator[Held]:
         finally:
             _release(place, cluster_arn, held)
             request_run(place, cluster_arn)
+
+
+def _stand_down(place: Deployed, cluster_arn: str) -> None:
+    """Refuse to write to a cluster that another stack has marked as its own, as runs do."""
+    claims = claims_of(place.tags.of(cluster_arn))
+    stamp = place.state.stamp(cluster_arn) if claims else None
+    if claims and (stamp is None or claims[0].lineage != stamp.lineage):
+        mine = "this stack" if stamp is None else f"this stack, {stamp.lineage},"
+        raise RefusedError(
+            f"{said_claim(claims[0])} governs the cluster; {mine} stands down. If the other stack is gone, or is to "
+            f"stop: taskgov govern CLUSTER --yes"
+        )
 
 
 @contextmanager
@@ -96,9 +111,16 @@ def _take(place: Deployed, cluster_arn: str, owner: str, interruption: Interrupt
         with translated(f"take the lock of {cluster_arn}"):
             state = place.table.update_item(
                 Key=_state(cluster_arn),
-                UpdateExpression="SET lockOwner = :me, lockExpires = :expires ADD fencingToken :one",
+                UpdateExpression="SET #schema = :schema, lockOwner = :me, lockExpires = :expires ADD fencingToken :one",
                 ConditionExpression=FREE_OR_EXPIRED,
-                ExpressionAttributeValues={":me": owner, ":expires": now + LOCK_SECONDS, ":one": 1, ":now": now},
+                ExpressionAttributeNames={"#schema": SCHEMA},
+                ExpressionAttributeValues={
+                    ":schema": NEWEST,
+                    ":me": owner,
+                    ":expires": now + LOCK_SECONDS,
+                    ":one": 1,
+                    ":now": now,
+                },
                 ReturnValues="ALL_NEW",
             )["Attributes"]
     except ConflictError as error:

@@ -13,7 +13,7 @@ from boto3.dynamodb.conditions import Key
 from pydantic import TypeAdapter
 
 from taskgov.adapters.errors import translated
-from taskgov.adapters.items import Item, in_form, read
+from taskgov.adapters.items import NEWEST, SCHEMA, Item, in_form, read
 from taskgov.contracts.steps import Cause, Pointer
 from taskgov.errors import ConflictError, GovernanceError, LockLostError, UpstreamError
 from taskgov.ports import LOCK_SECONDS, Dirty, Lock, OnUnreadable, RunRecord
@@ -49,9 +49,11 @@ class Table:
         with translated(f"mark {cluster_name} dirty"):
             answer = self._table.update_item(
                 Key=_state(cluster_arn),
-                UpdateExpression="SET #name = :name, lastCause = :cause, expiresAt = :expiry ADD generation :one",
-                ExpressionAttributeNames={"#name": "name"},
+                UpdateExpression="SET #schema = :schema, #name = :name, lastCause = :cause, expiresAt = :expiry "
+                "ADD generation :one",
+                ExpressionAttributeNames={"#schema": SCHEMA, "#name": "name"},
                 ExpressionAttributeValues={
+                    ":schema": NEWEST,
                     ":name": cluster_name,
                     ":cause": cause.model_dump_json(by_alias=True, exclude_none=True),
                     ":one": 1,

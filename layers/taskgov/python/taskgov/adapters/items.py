@@ -2,7 +2,7 @@
 
 | `schema` | written by | what is different |
 | --- | --- | --- |
-| absent | releases before the attribute; the state machine and `taskgov stop` | nothing |
+| absent | releases before the attribute | nothing |
 | 1 | this release | |
 
 An older item is brought up to date as it is read, and is written in today's form with its next change. What a newer

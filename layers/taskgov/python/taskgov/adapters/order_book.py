@@ -12,6 +12,7 @@ from botocore.exceptions import ClientError
 
 from taskgov.adapters.dynamodb import RUN_DAYS, Table, document_key
 from taskgov.adapters.errors import translated
+from taskgov.adapters.items import NEWEST, SCHEMA, in_form
 from taskgov.adapters.s3 import POLICY_KEY, Bucket
 from taskgov.contracts.events import ORDERS, RUN_ORDERED
 from taskgov.contracts.orders import DocumentOrder, ManualOrder, UnlockOrder
@@ -110,7 +111,9 @@ class DynamoOrderBook:
         """Set the stop switch, and keep who set it, when and why."""
         with translated("turn the stop switch"):
             self._table.put_item(
-                Item={"pk": "SWITCH", "sk": "STOP", "on": on, "by": by.arn, "at": at.isoformat(), "reason": reason}
+                Item=in_form(
+                    {"pk": "SWITCH", "sk": "STOP", "on": on, "by": by.arn, "at": at.isoformat(), "reason": reason}
+                )
             )
 
     def put_document(self, order: DocumentOrder) -> str:
@@ -145,16 +148,18 @@ class DynamoOrderBook:
         order_id = f"{order.action}-{digest.hexdigest()[:16]}"
         with translated(f"keep the order to {order.action} on {order.cluster_arn}"):
             self._table.put_item(
-                Item={
-                    "pk": f"ORDER#{order.cluster_arn}",
-                    "sk": f"ORDER#{at.isoformat()}#{order_id}",
-                    "action": order.action,
-                    **about,
-                    "by": by.arn,
-                    "person": by.identity,
-                    "at": at.isoformat(),
-                    "expiresAt": int((at + timedelta(days=RUN_DAYS)).timestamp()),
-                }
+                Item=in_form(
+                    {
+                        "pk": f"ORDER#{order.cluster_arn}",
+                        "sk": f"ORDER#{at.isoformat()}#{order_id}",
+                        "action": order.action,
+                        **about,
+                        "by": by.arn,
+                        "person": by.identity,
+                        "at": at.isoformat(),
+                        "expiresAt": int((at + timedelta(days=RUN_DAYS)).timestamp()),
+                    }
+                )
             )
         return order_id
 
@@ -209,8 +214,9 @@ class DynamoOrderBook:
         with translated(f"keep who is behind the document of {cluster_name}"):
             self._table.update_item(
                 Key=document_key(cluster_name, version),
-                UpdateExpression="SET " + ", ".join(f"{name} = :{name}" for name in values),
-                ExpressionAttributeValues={f":{name}": value for name, value in values.items()},
+                UpdateExpression="SET #schema = :schema, " + ", ".join(f"{name} = :{name}" for name in values),
+                ExpressionAttributeNames={"#schema": SCHEMA},
+                ExpressionAttributeValues={":schema": NEWEST, **{f":{name}": value for name, value in values.items()}},
             )
 
 
