@@ -96,6 +96,10 @@ $(AWSCLI)/.ready: requirements/awscli.txt
 test-local-invoke: $(READY) $(AWSCLI)/.ready ## Run every function in a Lambda container with its sample event (needs Docker)
 	@PATH="$(CURDIR)/$(AWSCLI)/bin:$$PATH" $(BIN)/python -m tests.local_invoke $(ARGS)
 
+.PHONY: test-walkthroughs
+test-walkthroughs: $(READY) $(AWSCLI)/.ready ## Type the published walkthroughs with the AWS CLI and kubectl (needs kubectl)
+	@PATH="$(CURDIR)/$(AWSCLI)/bin:$$PATH" TASKGOV_WALKTHROUGHS=all $(BIN)/pytest --quiet tests/walkthroughs $(ARGS)
+
 .PHONY: coverage
 coverage: $(READY) ## Run the tests and show what they do not reach
 	@$(BIN)/pytest --numprocesses auto --dist loadfile --quiet -m "$(FAST)" --cov --cov-report=term:skip-covered $(ARGS)

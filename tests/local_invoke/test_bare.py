@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import base64
 from typing import TYPE_CHECKING, Any
 
-import boto3
 import pytest
 import urllib3
-from botocore.credentials import Credentials
-from botocore.signers import RequestSigner
 
 from taskgov.errors import InvalidRequestError
 from taskgov_embedded.eks import TASK_GOVERNANCE_ADDON
 from taskgov_embedded.server_account import EKS_NAME, LocalAccount, workers_of
+from tests.support.eks_token import token_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,25 +22,9 @@ def account() -> Iterator[LocalAccount]:
         yield opened
 
 
-def token_for(endpoint: str) -> str:
-    """Sign as `aws eks get-token` does where AWS_ENDPOINT_URL is `endpoint`."""
-    session = boto3.Session(region_name="us-east-1")
-    model = session.client("sts").meta.service_model.service_id
-    signer = RequestSigner(model, "us-east-1", "sts", "v4", Credentials("me", "any"), session.events)
-    request = {
-        "method": "GET",
-        "url": f"{endpoint}/?Action=GetCallerIdentity&Version=2011-06-15",
-        "body": {},
-        "headers": {"x-k8s-aws-id": EKS_NAME},
-        "context": {},
-    }
-    url = signer.generate_presigned_url(request, expires_in=60, operation_name="")
-    return "k8s-aws-v1." + base64.urlsafe_b64encode(url.encode()).decode().rstrip("=")
-
-
 def ask(account: LocalAccount, path: str, endpoint: str = "http://127.0.0.1:4566") -> tuple[int, Any]:
     with urllib3.PoolManager(cert_reqs="CERT_NONE", assert_hostname=False) as pool:
-        headers = {"Authorization": f"Bearer {token_for(endpoint)}"}
+        headers = {"Authorization": f"Bearer {token_for(EKS_NAME, endpoint)}"}
         answer = pool.request("GET", account.kubernetes_url + path, headers=headers, retries=False)
         return answer.status, answer.json()
 
