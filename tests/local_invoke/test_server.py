@@ -6,14 +6,18 @@ import hashlib
 import json
 import os
 import pwd
+import subprocess
+import sys
 import threading
 import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import boto3
+import botocore.credentials as keys_of_botocore
 import pytest
 import urllib3
 from botocore.config import Config
@@ -27,6 +31,7 @@ from taskgov.allocation.planner import plan_quotas
 from taskgov.ports import ClusterAccess
 from taskgov.services.take_snapshot import cluster_facts
 from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_json
+from taskgov_cli import local
 from taskgov_cli.local import described
 from taskgov_embedded.server import StackServer
 from taskgov_embedded.server_account import LocalAccount
@@ -215,6 +220,75 @@ def test_the_clusters_api_answers_over_tls_with_the_certificate_that_eks_names(
         nodes = kubernetes.CoreV1Api(api).list_node().items
     assert account.kubernetes_url.startswith("https://127.0.0.1:")
     assert len(nodes) == 4
+
+
+def order(account: LocalAccount, server: StackServer, person: str = "ana", **overrides: Any) -> tuple[int, Any]:
+    """Send a signed order through the socket, as a process that `AWS_ENDPOINT_URL` turns to the server does."""
+    prepared = account.stack.signed_order({"action": "stop", "reason": "maintenance"}, person, **overrides).prepare()
+    host = urlsplit(prepared.url).netloc
+    sent = urllib3.request(
+        "POST", server.url, body=prepared.body, headers=dict(prepared.headers.items()) | {"Host": host}, retries=False
+    )
+    return sent.status, json.loads(sent.data)
+
+
+def test_the_entry_takes_a_signed_order_of_another_process(account: LocalAccount, server: StackServer) -> None:
+    assert order(account, server)[1]["by"] == "arn:aws:iam::111122223333:user/ana"
+    assert switch(account)["by"]["S"] == "arn:aws:iam::111122223333:user/ana"
+
+
+def switch(account: LocalAccount) -> dict[str, Any]:
+    key = {"pk": {"S": "SWITCH"}, "sk": {"S": "STOP"}}
+    table = account.stack.physical("GovernanceTable")
+    found: dict[str, Any] = account.stack.client("dynamodb").get_item(TableName=table, Key=key)["Item"]
+    return found
+
+
+def test_the_entry_refuses_a_forged_signature_over_the_socket(account: LocalAccount, server: StackServer) -> None:
+    key = account.person("ben")["accessKeyId"]
+    status, answer = order(account, server, credentials=keys_of_botocore.Credentials(key, "guessed"))
+    assert status == 403
+    assert "does not match the signature you provided" in answer["Message"]
+
+
+def test_a_command_in_a_process_of_its_own_orders_through_the_entry(account: LocalAccount, server: StackServer) -> None:
+    keys = described(account, server)["people"]["ben"]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    about = {
+        "AWS_ENDPOINT_URL": server.url,
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_ACCESS_KEY_ID": keys["accessKeyId"],
+        "AWS_SECRET_ACCESS_KEY": keys["secretAccessKey"],
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
+    code = "from taskgov_cli.main import app; app()"
+    command = [sys.executable, "-c", code, "stop", "on", "--reason", "another process", "--json"]
+    done = subprocess.run(  # noqa: S603 - our own command
+        command, capture_output=True, text=True, check=False, env=kept | about, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert (said["on"], said["reason"], said["by"]) == (
+        True,
+        "another process",
+        "arn:aws:iam::111122223333:user/ben",
+    )
+    assert switch(account)["by"]["S"] == said["by"]
+
+
+@pytest.mark.parametrize(
+    ("given", "bridge", "hosts"),
+    [
+        (None, "172.17.0.1", ["172.17.0.1", "127.0.0.1"]),
+        (None, None, ["127.0.0.1"]),
+        ("192.0.2.7", "172.17.0.1", ["192.0.2.7", "127.0.0.1"]),
+    ],
+)
+def test_it_listens_on_loopback_and_on_the_bridge_and_nowhere_else(
+    monkeypatch: pytest.MonkeyPatch, given: str | None, bridge: str | None, hosts: list[str]
+) -> None:
+    monkeypatch.setattr(local, "bridge_address", lambda: bridge)
+    assert local.hosts_of(given) == hosts
 
 
 def test_it_tells_programs_what_they_need(account: LocalAccount, server: StackServer) -> None:

@@ -51,17 +51,21 @@ def local(
     from taskgov_embedded.server_account import LocalAccount, workers_of  # noqa: PLC0415
 
     workers = None if bare is None else workers_of(bare)
-    reached = address or bridge_address() or LOOPBACK
+    reached, *others = hosts_of(address)
     stopped = threading.Event()
     for one in (signal.SIGINT, signal.SIGTERM):
         signal.signal(one, lambda *_: stopped.set())
-    hosts = list(dict.fromkeys((reached, LOOPBACK)))
     with (
         LocalAccount(reached, kubernetes_port, bare=workers) as account,
-        StackServer(account.stack, hosts, port) as server,
+        StackServer(account.stack, [reached, *others], port) as server,
     ):
         _say(account, server, as_json=as_json)
         stopped.wait()
+
+
+def hosts_of(address: str | None) -> list[str]:
+    """Return the addresses to listen on: the one that containers reach first, then loopback."""
+    return list(dict.fromkeys((address or bridge_address() or LOOPBACK, LOOPBACK)))
 
 
 def bridge_address() -> str | None:
@@ -97,6 +101,7 @@ def described(account: LocalAccount, server: StackServer) -> dict[str, Any]:
         "bucket": account.stack.physical("GovernanceBucket"),
         "bus": account.stack.physical("GovernanceBus"),
         "reconcile": account.stack.physical("ReconcileStateMachine"),
+        "people": {name: account.person(name) for name in account.people},
         "functions": {
             name: {
                 "functionName": account.stack.physical(name),
@@ -124,14 +129,13 @@ def _say(account: LocalAccount, server: StackServer, *, as_json: bool) -> None:
 
 
 def _what_next(about: dict[str, Any]) -> list[str]:
-    detail = json.dumps({"clusterName": "ml-cluster"})
-    request = {"EventBusName": about["bus"], "Source": "taskgov.operator", "DetailType": "Reconcile Requested"}
-    keys = "AWS_DEFAULT_REGION=us-east-1 AWS_ACCESS_KEY_ID=me AWS_SECRET_ACCESS_KEY=any"
+    (name, keys), *_ = about["people"].items()
+    signed = f"AWS_ACCESS_KEY_ID={keys['accessKeyId']} AWS_SECRET_ACCESS_KEY={keys['secretAccessKey']}"
     return [
         "  sam build && sam local invoke PlanQuotasFunction -e events/plan_quotas.json",
-        f"  export AWS_ENDPOINT_URL={about['awsEndpoint']} {keys}",
+        f"  export AWS_ENDPOINT_URL={about['awsEndpoint']} AWS_DEFAULT_REGION=us-east-1 {signed}  # you are {name}",
         f"  aws sagemaker list-compute-quotas --cluster-arn {about['clusterArn']}",
         f"  aws s3 ls --recursive s3://{about['bucket']}",
-        f"  aws events put-events --entries '{json.dumps([request | {'Detail': detail}])}'",
+        "  taskgov reconcile ml-cluster && taskgov history ml-cluster",
         f"  aws stepfunctions list-executions --state-machine-arn {about['reconcile']}",
     ]

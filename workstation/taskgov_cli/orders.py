@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 import boto3
+import botocore.session
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
+from botocore.configprovider import ConfiguredEndpointProvider
 from botocore.exceptions import HTTPClientError
 from botocore.httpsession import URLLib3Session
 
@@ -22,6 +24,8 @@ from taskgov_cli.deployed import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from botocore.awsrequest import AWSPreparedRequest
 
     from taskgov.contracts.orders import Order
     from taskgov_cli.deployed import Deployed
@@ -41,9 +45,9 @@ def give(place: Deployed, order: Order) -> dict[str, Any]:
     Raises RefusedError for what this person may not order or what is over, GovernanceError.
     """
     body = order.model_dump_json(by_alias=True, exclude_none=True)
-    request = _signed(place.entry_url, body)
+    request = _to_configured_endpoint(_signed(place.entry_url, body).prepare())
     try:
-        response = URLLib3Session(timeout=TIMEOUT).send(request.prepare())
+        response = URLLib3Session(timeout=TIMEOUT).send(request)
     except HTTPClientError as error:
         raise UpstreamError(f"send the order to {place.entry_url}: {error}") from error
     answer = _read(response.content)
@@ -70,6 +74,20 @@ def _signed(url: str, body: str) -> AWSRequest:
     service = "execute-api" if parts[1] == "execute-api" else "lambda"
     request = AWSRequest("POST", url, {"content-type": "application/json"}, body.encode())
     SigV4Auth(credentials.get_frozen_credentials(), service, parts[2]).add_auth(request)
+    return request
+
+
+def _to_configured_endpoint(request: AWSPreparedRequest) -> AWSPreparedRequest:
+    """Send a signed order where the environment sends the calls of Lambda (`AWS_ENDPOINT_URL`), e.g. `taskgov local`.
+
+    The header Host, which is signed, still names the entry.
+    """
+    session = botocore.session.get_session()
+    endpoint = ConfiguredEndpointProvider(session.full_config, session.get_scoped_config(), "lambda").provide()
+    if endpoint:
+        parts = urlsplit(request.url)
+        request.headers["Host"] = parts.netloc
+        request.url = f"{str(endpoint).rstrip('/')}{parts.path or '/'}"
     return request
 
 

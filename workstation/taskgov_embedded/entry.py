@@ -73,14 +73,21 @@ class Entry:
         self._original = original
 
         def send(session: Any, request: Any) -> Any:
-            door = self._door(request.url)
-            if door is None:
+            answer = self.answer(request)
+            if answer is None:
                 return original(session, request)
-            with self._outside():
-                status, headers, body = self._answer(door, request)
+            status, headers, body = answer
             return AWSResponse(request.url, status, HTTPHeaders.from_dict(headers), MockRawResponse(body))
 
         setattr(URLLib3Session, _SEND, send)
+
+    def answer(self, request: Any) -> tuple[int, dict[str, str], bytes] | None:
+        """Return status, headers and body for a request to one of the addresses; None when its URL is another one."""
+        door = self._door(request.url)
+        if door is None:
+            return None
+        with self._outside():
+            return self._answer(door, request)
 
     def uninstall(self) -> None:
         """Let requests go to the network again."""

@@ -1,7 +1,8 @@
 """Serve an open stack to other processes: AWS over HTTP, in real time. `taskgov local` and its tests use it.
 
 A request takes the same way as a call of this process (gateway: permissions, the stack's own answers, then moto), one
-at a time. It has to be signed; any key will do, a key that the stack has given to a role is checked as that role.
+at a time. It has to be signed; any key will do, a key that the stack has given to a role is checked as that role. An
+order to the stack's entry comes with the entry's name as Host; its signature is checked, so its key is one given out.
 """
 
 from __future__ import annotations
@@ -89,7 +90,9 @@ class StackServer:
         if signature is None:
             return Response("only signed requests are answered", status=403)(environ, start_response)
         with self._lock:
-            answer = BotocoreStubber().process_request(_as_sent_to_aws(request, signature))
+            answer = self._stack.answer_order(_as_sent_to(f"https://{request.host}", request))
+            if answer is None:
+                answer = BotocoreStubber().process_request(_as_sent_to(_aws(signature), request))
         status, headers, body = answer if answer is not None else (501, {}, "the embedded stack has no such service")
         kept = {name: str(value) for name, value in headers.items() if name.lower() not in NOT_PASSED_ON}
         return Response(body, status=int(status), headers=kept)(environ, start_response)
@@ -102,12 +105,15 @@ class _QuietHandler(WSGIRequestHandler):
         """Say nothing."""
 
 
-def _as_sent_to_aws(request: Request, signature: Signature) -> AWSPreparedRequest:
-    """Return the request with the host that it would have without an endpoint of its own."""
-    host = f"{HOSTS.get(signature.signing_name, signature.signing_name)}.{signature.region}.amazonaws.com"
+def _aws(signature: Signature) -> str:
+    """Return where the request would go without an endpoint of its own."""
+    return f"https://{HOSTS.get(signature.signing_name, signature.signing_name)}.{signature.region}.amazonaws.com"
+
+
+def _as_sent_to(address: str, request: Request) -> AWSPreparedRequest:
     path = request.environ.get("RAW_URI") or request.full_path
     headers = HTTPHeaders()
     for name, value in request.headers.items():
         if name.lower() not in {"host", "connection"}:
             headers[name] = value
-    return AWSPreparedRequest(request.method, f"https://{host}{path}", headers, request.get_data(), stream_output=False)
+    return AWSPreparedRequest(request.method, f"{address}{path}", headers, request.get_data(), stream_output=False)

@@ -37,6 +37,8 @@ WORKERS = GroupFact("gpu-workers", "ml.g5.8xlarge", 4)
 QUOTAS = {"team-a": 1, "team-b": 2}
 """Instances that each team has before the first plan; `events/local/policy.yaml` wants it the other way round."""
 MOST_WORKERS = 100
+PEOPLE = ("ana", "ben")
+"""Users with keys: one puts documents into force, the other approves."""
 PREPARED_IN = timedelta(minutes=15)
 
 
@@ -55,6 +57,7 @@ class LocalAccount:
             CLUSTER_NAME, lambda: self.clock.now, pace=Pace(join=30), at=self.clock.at, add_on=bare is None
         )
         self.kubernetes_url = ""
+        self.people = PEOPLE
         self._address = (address, kubernetes_port)
         self._closing = ExitStack()
 
@@ -91,6 +94,11 @@ class LocalAccount:
         """Return keys of a function's role: calls signed with them are checked against its policies."""
         role = self.stack.resolved(function).properties["Role"]
         return self.stack.account.identities.assume(role, self.stack.physical(function))
+
+    def person(self, name: str) -> dict[str, str]:
+        """Return keys of an IAM user, with which an order to the entry may be signed."""
+        key = self.stack.account.identities.key_of(name)
+        return {"accessKeyId": key, "secretAccessKey": self.stack.account.identities.secret_of(key)}
 
     def _api_server(self, certificate: Path, key: Path) -> ClusterApiServer:
         return ClusterApiServer(

@@ -310,6 +310,10 @@ class Stack:
         response = URLLib3Session().send(self.signed_order(order, person, **overrides).prepare())
         return response.status_code, json.loads(response.content)
 
+    def answer_order(self, request: Any) -> tuple[int, dict[str, str], bytes] | None:
+        """Answer a request that came over a socket to the entry's address; None when it is for another one."""
+        return self._entry.answer(request)
+
     @contextmanager
     def as_person(self, person: str | None) -> Iterator[None]:
         """Let code that finds its credentials as a person's does be this user's; the operator's for None."""
