@@ -97,8 +97,9 @@ test-local-invoke: $(READY) $(AWSCLI)/.ready ## Run every function in a Lambda c
 	@PATH="$(CURDIR)/$(AWSCLI)/bin:$$PATH" $(BIN)/python -m tests.local_invoke $(ARGS)
 
 .PHONY: test-walkthroughs
-test-walkthroughs: $(READY) $(AWSCLI)/.ready ## Type the published walkthroughs with the AWS CLI and kubectl (needs kubectl)
-	@PATH="$(CURDIR)/$(AWSCLI)/bin:$$PATH" TASKGOV_WALKTHROUGHS=all $(BIN)/pytest --quiet tests/walkthroughs $(ARGS)
+test-walkthroughs: $(READY) $(AWSCLI)/.ready ## Type the published walkthroughs with the AWS CLI and kubectl (builds kubectl where there is none)
+	@$(BIN)/python -m tests.walkthroughs.build_kubectl build/kubectl
+	@PATH="$(CURDIR)/$(AWSCLI)/bin:$$PATH:$(CURDIR)/build/kubectl" TASKGOV_WALKTHROUGHS=all $(BIN)/pytest --quiet tests/walkthroughs $(ARGS)
 
 .PHONY: coverage
 coverage: $(READY) ## Run the tests and show what they do not reach

@@ -39,7 +39,7 @@ VARYING = (
     (r'"[a-z0-9]{12}"', '"ID"'),
     (r"[a-z-]+/[a-z0-9]{12}\"", 'ID"'),
     (r"\b\d+[smh](\d+s)?\b", "AGE"),
-    (r" from \S+ namespace$", ""),  # kubectl 1.34 and later add it
+    (r" from \S+ namespace$", ""),  # kubectl 1.36 adds it, 1.32 does not
     (r"\s+", " "),
 )
 """What differs from one time to the next."""
