@@ -16,6 +16,7 @@ from taskgov_embedded.matrix.scenario import _document
 from taskgov_embedded.walkthrough.actions import Actor
 from taskgov_embedded.walkthrough.model import Walkthrough
 from taskgov_embedded.walkthrough.world import World
+from tests.support.forked import in_a_fork
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -101,7 +102,7 @@ def _count(config: Mapping[str, Any]) -> int:
     return sum(int(row["Count"]) for row in config["ComputeQuotaResources"])
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def rig() -> Iterator[Rig]:
     walkthrough = {
         "name": "converge",
@@ -126,6 +127,7 @@ SLOWLY = [15, *(pytest.param(minutes, marks=pytest.mark.faults) for minutes in (
 
 
 @pytest.mark.parametrize("minutes", SLOWLY)
+@in_a_fork
 def test_a_raised_quota_that_settles_slowly_is_waited_for_and_nothing_is_undone(rig: Rig, minutes: int) -> None:
     rig.settle_slowly("gamma", minutes * 60)
     rig.change()
@@ -137,6 +139,7 @@ def test_a_raised_quota_that_settles_slowly_is_waited_for_and_nothing_is_undone(
 
 
 @pytest.mark.parametrize("minutes", SLOWLY)
+@in_a_fork
 def test_a_lowered_quota_that_settles_slowly_keeps_what_needs_it_waiting(rig: Rig, minutes: int) -> None:
     rig.settle_slowly("alpha", minutes * 60)
     rig.change(10 * 60 if minutes > 13 else 4 * 60)
@@ -148,6 +151,7 @@ def test_a_lowered_quota_that_settles_slowly_keeps_what_needs_it_waiting(rig: Ri
     assert is_safe(rig)
 
 
+@in_a_fork
 def test_a_quota_that_never_settles_is_left_and_named(rig: Rig) -> None:
     rig.settle_slowly("gamma", 10**7)
     rig.change()
@@ -167,6 +171,7 @@ def test_a_quota_that_never_settles_is_left_and_named(rig: Rig) -> None:
         ("AccessDeniedException", "access-denied"),
     ],
 )
+@in_a_fork
 def test_a_refused_write_is_recorded_and_the_run_ends_unfinished(rig: Rig, code: str, kind: str) -> None:
     gamma = rig.quota_id("gamma")
     rig.stack.faults.fail(
@@ -187,6 +192,7 @@ def test_a_refused_write_is_recorded_and_the_run_ends_unfinished(rig: Rig, code:
 
 
 @pytest.mark.parametrize("seconds", [60, *(pytest.param(each, marks=pytest.mark.faults) for each in (5, 15, 300))])
+@in_a_fork
 def test_lists_that_are_late_change_nothing(rig: Rig, seconds: float) -> None:
     rig.governance.late_seconds = seconds
     rig.change()
@@ -197,6 +203,7 @@ def test_lists_that_are_late_change_nothing(rig: Rig, seconds: float) -> None:
     assert is_safe(rig)
 
 
+@in_a_fork
 def test_what_a_call_wrote_before_it_died_is_on_record(rig: Rig) -> None:
     """The record of a write cannot be kept any more: the announcement and the service tell that it was made."""
     crash = Fault("sagemaker", "UpdateComputeQuota", "raise_after", 1, error=FunctionCrash)

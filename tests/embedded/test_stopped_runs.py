@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import boto3
 import pytest
 
+from tests.support.forked import in_a_fork
 from tests.support.operating import (
     AFTER,
     APPLIED,
-    ASKS,
-    DOCUMENT,
-    a_run_with_the_lock,
     counts,
     data,
     opened,
     played,
     state,
-    taskgov,
-    waiting,
+    stop_at,
 )
 
 if TYPE_CHECKING:
@@ -32,7 +29,7 @@ SOON = 180
 LEASE = 300
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def governed() -> Iterator[World]:
     with opened(*APPLIED[:2]) as world:
         yield played(world)
@@ -43,24 +40,6 @@ def change(world: World) -> None:
     client, bucket = boto3.client("s3"), world.stack.outputs["BucketName"]
     text = client.get_object(Bucket=bucket, Key="policies/ml-cluster.yaml")["Body"].read().decode()
     client.put_object(Bucket=bucket, Key="policies/ml-cluster.yaml", Body=text.replace("Count: 2", "Count: 1").encode())
-
-
-def stop_at(world: World, name: str) -> str:
-    """Stop the next run when it comes to this state; return its ARN."""
-    stopped: list[str] = []
-    own_add = world.stack.timeline.add
-
-    def add(kind: Any, what: str, **detail: Any) -> None:
-        own_add(kind, what, **detail)
-        if (kind, what) == ("state", name) and not stopped:
-            stopped.append(str(detail["execution"]))
-            world.stack.client("stepfunctions").stop_execution(executionArn=stopped[0])
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(world.stack.timeline, "add", add)
-        while not stopped:
-            world.stack.advance(1, schedules=[])
-    return stopped[0]
 
 
 def seconds_to_the_next_run(world: World, limit: int) -> int:
@@ -79,6 +58,7 @@ def outcomes() -> list[tuple[str, int]]:
 @pytest.mark.parametrize(
     ("where", "written"), [("Read snapshot", 0), ("Plan quotas", 0), ("Wait to settle", 1), ("Publish usage", 2)]
 )
+@in_a_fork
 def test_a_run_that_is_stopped_is_followed_by_one_that_repairs(governed: World, where: str, written: int) -> None:
     change(governed)
     arn = stop_at(governed, where)
@@ -99,6 +79,7 @@ def test_a_run_that_is_stopped_is_followed_by_one_that_repairs(governed: World, 
 
 
 @pytest.mark.parametrize("with_input", [True, False], ids=["with its input", "without"])
+@in_a_fork
 def test_a_run_that_is_stopped_before_it_takes_the_lock_is_followed_by_another(
     governed: World, *, with_input: bool
 ) -> None:
@@ -112,18 +93,8 @@ def test_a_run_that_is_stopped_before_it_takes_the_lock_is_followed_by_another(
     assert [outcome for outcome, _ in outcomes()] == ["applied", "applied"]  # what wrote nothing needs no record
 
 
-def test_an_approved_run_that_is_stopped_while_it_waits_for_the_lock_is_asked_for_again() -> None:
-    with opened({"policy": DOCUMENT | ASKS}, {"waitMinutes": 2}) as world:
-        played(world)
-        (first,) = waiting(world)
-        with a_run_with_the_lock(world):
-            assert taskgov("approve", str(first["planId"])).exit_code == 0
-            stop_at(world, "Wait for the lock")
-        world.stack.advance(SOON, schedules=[])
-        assert len(asked(world)) == 2
-
-
 @pytest.mark.parametrize("when", ["while the next run works", "after the next run"])
+@in_a_fork
 def test_a_run_that_is_redriven_after_its_lock_was_freed_finds_its_token_stale_and_writes_nothing(
     governed: World, when: str
 ) -> None:
@@ -148,6 +119,7 @@ def test_a_run_that_is_redriven_after_its_lock_was_freed_finds_its_token_stale_a
     assert "lockOwner" not in state(governed)
 
 
+@in_a_fork
 def test_a_run_that_is_redriven_before_its_end_is_heard_of_goes_on_under_its_own_lock(governed: World) -> None:
     change(governed)
     arn = stop_at(governed, "Apply changes")
@@ -159,6 +131,7 @@ def test_a_run_that_is_redriven_before_its_end_is_heard_of_goes_on_under_its_own
     assert outcomes() == [("applied", 2), ("applied", 2)]
 
 
+@in_a_fork
 def test_without_the_event_a_hint_frees_the_lock_of_a_run_that_is_over(governed: World) -> None:
     governed.stack.executions.sends_events = False
     change(governed)
@@ -171,6 +144,7 @@ def test_without_the_event_a_hint_frees_the_lock_of_a_run_that_is_over(governed:
     assert [outcome for outcome, _ in outcomes()].count("stopped") == 1
 
 
+@in_a_fork
 def test_without_event_and_hint_the_resync_after_the_lease_starts_the_next_run(governed: World) -> None:
     governed.stack.executions.sends_events = False
     change(governed)
@@ -185,6 +159,7 @@ def test_without_event_and_hint_the_resync_after_the_lease_starts_the_next_run(g
     assert "lockOwner" not in state(governed)
 
 
+@in_a_fork
 def test_a_lock_without_an_end_is_freed_at_the_next_hint(governed: World) -> None:
     """Half an item, of whatever cause: before, executions succeeded without doing anything."""
     table = boto3.resource("dynamodb").Table(governed.stack.outputs["TableName"])
@@ -195,6 +170,7 @@ def test_a_lock_without_an_end_is_freed_at_the_next_hint(governed: World) -> Non
     assert counts(governed) == AFTER
 
 
+@in_a_fork
 def test_a_living_run_keeps_its_lock_whatever_is_hinted(governed: World) -> None:
     change(governed)
     seen = len(governed.stack.timeline)
@@ -205,23 +181,3 @@ def test_a_living_run_keeps_its_lock_whatever_is_hinted(governed: World) -> None
     governed.stack.run_until_quiet()
     assert (runs, counts(governed)) == ([], AFTER)
     assert "stopped" not in [outcome for outcome, _ in outcomes()]
-
-
-def asked(world: World) -> list[Any]:
-    return [moment for moment in world.stack.timeline.of("state") if moment.what == "Ask for approval"]
-
-
-@pytest.mark.parametrize("event", [True, False], ids=["by the event", "by a hint"])
-def test_a_run_that_is_stopped_while_it_waits_for_approval_is_asked_again(*, event: bool) -> None:
-    with opened({"policy": DOCUMENT | ASKS}, {"waitMinutes": 2}) as world:
-        played(world)
-        world.stack.executions.sends_events = event
-        (first,) = waiting(world)
-        boto3.client("stepfunctions").stop_execution(executionArn=first["executionArn"])
-        if not event:
-            data("reconcile", "ml-cluster")
-        world.stack.advance(SOON, schedules=[])
-        assert len(asked(world)) == 2
-        (again,) = [item for item in waiting(world) if item["taskToken"] != first["taskToken"]]
-        assert again["executionArn"] != first["executionArn"]
-        assert state(world)["askedBy"] == again["executionArn"]

@@ -6,27 +6,26 @@ Only for worlds in which nothing waits, such as a run for its approval: threads 
 from __future__ import annotations
 
 from functools import partial, wraps
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from taskgov_embedded.matrix import forks, scenario
+from taskgov_embedded.walkthrough.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from taskgov_embedded.walkthrough.world import World
 
-
-def in_a_fork(test: Callable[[World], None]) -> Callable[[World], None]:
-    """Run a test of a world, its only fixture, in a process of its own; its failure is this one's."""
+def in_a_fork(test: Callable[..., None]) -> Callable[..., None]:
+    """Run a test of a world, or of something with a `world`, in a process of its own; its failure is this one's."""
 
     @wraps(test)
-    def run(**fixture: World) -> None:
-        (world,) = fixture.values()
-        forks.in_child(partial(_alone, test, world))
+    def run(**given: object) -> None:
+        (world,) = (found for each in given.values() if isinstance(found := getattr(each, "world", each), World))
+        forks.in_child(partial(_alone, partial(test, **given), world))
 
-    return cast("Callable[[World], None]", run)
+    return run
 
 
-def _alone(test: Callable[[World], None], world: World) -> None:
+def _alone(test: Callable[[], None], world: World) -> None:
     scenario.after_fork(world)
-    test(world)
+    test()

@@ -130,3 +130,21 @@ def write_as(author: str, world: World) -> None:
 
 APPLIED = ({"policy": DOCUMENT}, {"waitMinutes": 2}, {"policyChange": {"teams": HALF}}, {"waitMinutes": 2})
 """A plan that moved one instance from team A to the pool, applied."""
+
+
+def stop_at(world: World, name: str) -> str:
+    """Stop the next run when it comes to this state; return its ARN."""
+    stopped: list[str] = []
+    own_add = world.stack.timeline.add
+
+    def add(kind: Any, what: str, **detail: Any) -> None:
+        own_add(kind, what, **detail)
+        if (kind, what) == ("state", name) and not stopped:
+            stopped.append(str(detail["execution"]))
+            world.stack.client("stepfunctions").stop_execution(executionArn=stopped[0])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(world.stack.timeline, "add", add)
+        while not stopped:
+            world.stack.advance(1, schedules=[])
+    return stopped[0]
