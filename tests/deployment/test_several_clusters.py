@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from taskgov.services.metric_catalogue import ALL_CLUSTERS
 from taskgov_embedded.clock import VirtualClock
 from taskgov_embedded.cluster.access import TokenVerifier, read_rules
 from taskgov_embedded.cluster.api_server import ClusterApiServer
@@ -107,4 +108,4 @@ def test_one_audit_and_one_publication_cover_both(two: Two) -> None:
     assert {one["Key"].split("/")[1] for one in found["Contents"]} == set(NODES)
     metrics = two.stack.client("cloudwatch").list_metrics(Namespace="TaskGovernance")["Metrics"]
     named = {one["Value"] for metric in metrics for one in metric["Dimensions"] if one["Name"] == "Cluster"}
-    assert named == set(NODES)
+    assert named == {*NODES, ALL_CLUSTERS}
