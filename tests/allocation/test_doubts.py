@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 
 from taskgov.allocation.codec import changes_sha256
-from taskgov.allocation.doubts import still_restored
+from taskgov.allocation.doubts import still_restored, unreadable_findings
 from taskgov.allocation.plan import Outcome, Plan
 from taskgov.allocation.planner import plan_quotas
 from taskgov.allocation.recovered import recovered
 from taskgov.findings import Severity
 from taskgov.snapshot.identity import Claim, Loss, RestoredState, StateStamp
 from taskgov.snapshot.model import AppliedQuota, QuotaEdit, Snapshot
-from taskgov.snapshot.unreadable import UnreadableItem
+from taskgov.snapshot.unreadable import UnreadableItem, UnreadableObject
 from tests.allocation.world import NOW, document, fixed, minutes, nodes, quota, row, snapshot
 
 STAMP = StateStamp("own", 7, NOW)
@@ -160,3 +160,20 @@ def test_a_quota_whose_record_cannot_be_read_is_left_alone_and_the_others_go_on(
     (finding,) = (each for each in plan.findings if each.code == "unreadable-item")
     assert (finding.severity, finding.subject) == (Severity.ERROR, "QUOTA#id-team-a")
     assert "its schema is 9" in finding.because
+
+
+@pytest.mark.parametrize(("count", "end"), [(1, "node-00: no name"), (10, "node-09: no name"), (12, "; and 2 more")])
+def test_ten_objects_of_a_kind_that_cannot_be_read_are_named_and_the_others_counted(count: int, end: str) -> None:
+    odd = [UnreadableObject("Node", f"node-{number:02}", "no name") for number in range(count)]
+    (found,) = unreadable_findings([*odd])
+    assert f"{end}. The machine counts as it did" in found.because
+    assert found.because.count("no name") == min(count, 10)
+    assert found.evidence == {"count": count}
+
+
+def test_objects_that_cannot_be_read_are_reported_kind_by_kind() -> None:
+    odd = [UnreadableObject("Workload", "job", "no spec", "team-a"), UnreadableObject("Node", "n", "no name")]
+    assert [(each.subject, each.severity) for each in unreadable_findings(odd)] == [
+        ("Node", Severity.WARNING),
+        ("Workload", Severity.WARNING),
+    ]
