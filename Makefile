@@ -36,7 +36,7 @@ demo: $(READY) ## Govern a cluster on the embedded stack: every walkthrough, eac
 	@$(BIN)/taskgov demo $(ARGS)
 
 # What `make test` runs: everything that has no target of its own. A file stays in one process, which opens its world once.
-FAST := not slow and not faults and not faults_deep and not cluster and not browser and not fuzz
+FAST := not slow and not faults and not faults_deep and not cluster and not browser and not fuzz and not walkthroughs
 
 .PHONY: test
 test: $(READY) ## Run the tests: fast, hermetic, no network (ARGS="-k name")
@@ -99,7 +99,7 @@ test-local-invoke: $(READY) $(AWSCLI)/.ready ## Run every function in a Lambda c
 .PHONY: test-walkthroughs
 test-walkthroughs: $(READY) $(AWSCLI)/.ready ## Type the published walkthroughs with the AWS CLI and kubectl (builds kubectl where there is none)
 	@$(BIN)/python -m tests.walkthroughs.build_kubectl build/kubectl
-	@PATH="$(CURDIR)/$(AWSCLI)/bin:$$PATH:$(CURDIR)/build/kubectl" TASKGOV_WALKTHROUGHS=all $(BIN)/pytest --quiet tests/walkthroughs $(ARGS)
+	@PATH="$(CURDIR)/$(AWSCLI)/bin:$$PATH:$(CURDIR)/build/kubectl" $(BIN)/pytest --quiet -m walkthroughs tests/walkthroughs $(ARGS)
 
 .PHONY: coverage
 coverage: $(READY) ## Run the tests and show what they do not reach

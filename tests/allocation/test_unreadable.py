@@ -8,7 +8,9 @@ import pytest
 
 from taskgov.allocation.plan import Outcome
 from taskgov.allocation.planner import plan_quotas
-from taskgov.snapshot.model import Snapshot
+from taskgov.allocation.standing import sort_out
+from taskgov.snapshot.model import KueueObjects, Snapshot
+from taskgov.snapshot.unreadable import UnreadableObject
 from tests.allocation.work import SCHEDULER, job, queues
 from tests.allocation.world import document, fixed, nodes, quota, row, snapshot
 
@@ -91,3 +93,26 @@ def test_a_queue_that_cannot_be_read_leaves_the_plan_without_a_prediction(case: 
     assert not plan.prediction.simulated
     assert "cannot be read" in plan.prediction.not_modelled[0]
     assert plan_quotas(written(busy(maxPreemptedGpus=0)), mode="apply").outcome is Outcome.BLOCKED
+
+
+@pytest.mark.parametrize(
+    ("odd", "read", "stand"),
+    [
+        pytest.param("hyperpod-ns-alpha-clusterqueue", ["beta"], {"alpha"}, id="named"),
+        pytest.param("hyperpod-ns-alpha-clusterqueue", ["alpha", "beta"], {"alpha"}, id="named, and there twice"),
+        pytest.param("", ["beta"], {"alpha"}, id="without a name: whose queue is missing"),
+        pytest.param("", ["alpha", "beta"], set(), id="without a name, and no queue is missing"),
+    ],
+)
+def test_the_quota_of_a_queue_that_cannot_be_read_stands(odd: str, read: list[str], stand: set[str]) -> None:
+    policy = document(fixed("alpha", row(Count=3)), fixed("beta", row(Count=4)), pool=False)
+    queues = tuple({"metadata": {"name": f"hyperpod-ns-{team}-clusterqueue"}} for team in read)
+    world = snapshot(
+        policy,
+        nodes(7),
+        [quota("alpha", row(Count=4)), quota("beta", row(Count=3))],
+        kueue=KueueObjects(cluster_queues=queues),
+        unreadable_objects=(UnreadableObject("ClusterQueue", odd, "no spec"),),
+    )
+    kept = {each.quota.compute_quota_target.team_name for each in sort_out(world, {}).kept}
+    assert kept == stand

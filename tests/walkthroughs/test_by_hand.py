@@ -1,7 +1,6 @@
 """`docs/walkthroughs.md`, typed: each command of each document, with the AWS CLI and kubectl, and what it prints.
 
-Skipped where one of the two programs is not installed. TASKGOV_WALKTHROUGHS=all types every document and not only the
-shortest (`make test-walkthroughs`); TASKGOV_UPDATE_GOLDEN=1 writes what is printed into the page.
+Skipped where one of the two programs is not installed. TASKGOV_UPDATE_GOLDEN=1 writes what is printed into the page.
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "walkthroughs.md"
 UPDATES = os.environ.get("TASKGOV_UPDATE_GOLDEN") == "1"
-SHORTEST = "Workshop with single GPUs: two g5.8xlarge (document 002)"
 LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 VARYING = (
     (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UID"),
@@ -154,13 +152,11 @@ def person(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Person]:
         yield Person(account, server, tmp_path)
 
 
-def chosen() -> list[str]:
-    """Return the documents that are typed: all of them on request, else the shortest, which takes seconds."""
-    return list(documents()) if os.environ.get("TASKGOV_WALKTHROUGHS") == "all" else [SHORTEST]
-
-
+@pytest.mark.walkthroughs
 @pytest.mark.parametrize(
-    ("person", "title"), [pytest.param(documents()[one][0], one, id=one) for one in chosen()], indirect=["person"]
+    ("person", "title"),
+    [pytest.param(account, title, id=title) for title, (account, _) in documents().items()],
+    indirect=["person"],
 )
 def test_what_the_document_shows_is_what_one_sees(person: Person, title: str) -> None:
     text = documents()[title][1]
