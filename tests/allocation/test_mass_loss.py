@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taskgov.allocation.codec import changes_sha256
-from taskgov.allocation.mass_loss import mass_losses, settled
+from taskgov.allocation.mass_loss import loss_findings, mass_losses, settled
 from taskgov.allocation.plan import Outcome, Plan
 from taskgov.allocation.planner import plan_quotas
 from taskgov.findings import Severity
@@ -392,6 +392,29 @@ def test_the_incident_names_both_lists_in_bounds() -> None:
     assert finding.because.endswith("Kubernetes lists 20 of them and SageMaker 40.")
     for name, more in (("lostNodes", 10), ("kubernetesLists", 10), ("sagemakerLists", 30)):
         assert str(finding.evidence[name]).endswith(f" and {more} more")
+
+
+@pytest.mark.parametrize(
+    ("states", "silence", "told", "evidence"),
+    [
+        (["running", "running"], None, "EC2 says of the lost nodes: 2 running", "lost-0 running, lost-1 running"),
+        (["pending", None], None, "1 not asked, 1 pending", "lost-0 pending, lost-1 not asked"),
+        ([None, None], "access denied", "EC2 does not say what became of them: access denied", "access denied"),
+    ],
+)
+def test_on_plain_eks_the_incident_names_what_ec2_says(
+    states: list[str | None], silence: str | None, told: str, evidence: str
+) -> None:
+    gone = [
+        Node(f"lost-{n}", G5, ec2_state=state, in_kubernetes=False, ready=False, unhealthy_since=NOW)
+        for n, state in enumerate(states)
+    ]
+    stay = Node("stays", G5, healthy_since=NOW - timedelta(days=1))
+    world = snapshot(EVERYTHING, [stay], gone=tuple(gone), ec2_silence=silence)
+    [finding] = loss_findings(world, mass_losses(world))
+    assert finding.because.endswith(f"{told}.")
+    assert finding.evidence["ec2Says"] == evidence
+    assert "sagemakerLists" not in finding.evidence
 
 
 def test_a_memory_without_a_document_forgets_only_what_is_confirmed() -> None:
