@@ -8,7 +8,7 @@ import pytest
 
 from taskgov.allocation.around_refusals import Quota, around_refusals
 from taskgov.allocation.capacity import count_capacity
-from taskgov.allocation.plan import Outcome, Plan
+from taskgov.allocation.plan import Outcome, Plan, Reason
 from taskgov.allocation.planner import row_sources
 from taskgov.allocation.refusals import refused_write
 from taskgov.allocation.sources import Cause
@@ -68,6 +68,20 @@ def test_nobody_is_lowered_for_what_is_refused(refused: tuple[str, ...]) -> None
         assert held(after) == STANDS
     assert sum(held(after).values()) == 10
     assert all(held(after)[team] == STANDS[team] for team in refused)
+
+
+def test_what_is_given_back_because_of_anothers_refusal_has_that_as_its_reason() -> None:
+    again = plan_of(played(world(), plan_of(world()), {subject("gamma")}))
+    assert {each.team: each.reason for each in again.changes} == {"alpha": Reason.REFUSAL, "beta": Reason.REFUSAL}
+
+
+def test_a_quota_that_is_left_alone_is_no_room_beside_a_refusal() -> None:
+    """Alpha is refused its lower number, and zeta is not in the document: of seven nodes none is left for delta."""
+    policy = document(fixed("alpha", row(Count=2)), fixed("delta", row(Count=4)), pool=False)
+    stands = [quota("alpha", row(Count=4)), quota("delta", row(Count=2)), quota("zeta", row(Count=1))]
+    now = snapshot(policy, nodes(7), stands)
+    after, _ = settled(now, {subject("alpha")})
+    assert held(after) == {"alpha": 4, "delta": 2, "zeta": 1}
 
 
 def test_what_is_wanted_is_asked_for_again_when_it_differs() -> None:
