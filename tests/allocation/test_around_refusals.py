@@ -82,6 +82,8 @@ def test_a_quota_that_is_left_alone_is_no_room_beside_a_refusal() -> None:
     now = snapshot(policy, nodes(7), stands)
     after, _ = settled(now, {subject("alpha")})
     assert held(after) == {"alpha": 4, "delta": 2, "zeta": 1}
+    # Delta is told of the refusal; it does not only find no room for what it would take.
+    assert {finding.code for finding in plan_of(after).findings} == {"team-not-in-policy", "write-refused"}
 
 
 def test_what_is_wanted_is_asked_for_again_when_it_differs() -> None:
