@@ -54,8 +54,8 @@ def writes(count: int) -> Callable[[Any], Any]:
 
 
 def leases_for_an_hour(own: Any) -> Any:
-    def hold_lock(self: Any, cluster_arn: str, owner: str, token: int, now: Any) -> None:
-        own(self, cluster_arn, owner, token, now.fromtimestamp(now.timestamp() + 3600, now.tzinfo))
+    def hold_lock(self: Any, cluster_arn: str, owner: str, token: int, now: Any, *more: Any) -> None:
+        own(self, cluster_arn, owner, token, now.fromtimestamp(now.timestamp() + 3600, now.tzinfo), *more)
 
     return hold_lock
 
@@ -76,8 +76,8 @@ def tells_again(own: Any) -> Any:
 
 
 def releases_before_writing(own: Any) -> Any:
-    def hold_lock(self: Any, cluster_arn: str, owner: str, token: int, now: Any) -> None:
-        own(self, cluster_arn, owner, token, now.fromtimestamp(now.timestamp() - 301, now.tzinfo))
+    def hold_lock(self: Any, cluster_arn: str, owner: str, token: int, now: Any, *more: Any) -> None:
+        own(self, cluster_arn, owner, token, now.fromtimestamp(now.timestamp() - 301, now.tzinfo), *more)
 
     return hold_lock
 
