@@ -47,7 +47,7 @@ def stop_at(world: RealWorld, own: OwnCluster, resource: str) -> tuple[list[str]
 
 @pytest.mark.parametrize("resource", ["cohorts", "localqueues"])
 def test_a_run_in_whose_writes_the_api_server_restarts_ends_applied_and_writes_nothing_twice(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, resource: str
+    cluster: Cluster, resource: str
 ) -> None:
     if not isinstance(cluster, OwnCluster):
         pytest.skip("the API server of a given cluster is not ours to stop")
@@ -56,8 +56,8 @@ def test_a_run_in_whose_writes_the_api_server_restarts_ends_applied_and_writes_n
     only_first = plain.model_copy(update={"steps": plain.steps[:1]})
     with RealWorld(only_first, cluster) as world:
         lost, request = stop_at(world, cluster, resource)
-        monkeypatch.setattr(RESTClientObject, "request", request)
-        [chapter] = Player(world.walkthrough, world, RealActor(world)).play()
-        monkeypatch.undo()
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(RESTClientObject, "request", request)
+            [chapter] = Player(world.walkthrough, world, RealActor(world)).play()
     assert len(lost) >= 1
     assert [f"{one.what}: {one.got}" for one in chapter.checks if not one.passed] == []
