@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from taskgov.allocation.plan import DELETIONS
 from taskgov.allocation.sources import Cause, Source, Trail
 from taskgov.hyperpod.model import ComputeQuotaResource
 from taskgov.policy.document import PolicyDocument
@@ -229,7 +230,13 @@ def _adopted(world: World, team: str, key: RowKey, said: set[Cause]) -> str:
 
 
 def _left_alone(world: World, team: str, key: RowKey, said: set[Cause]) -> str:
-    return "the plan writes it" if any(change.team == team for change in world.facts.plan.changes) else ""
+    mine = [change for change in world.facts.plan.changes if change.team == team]
+    deleted = {change.resource_id for change in mine if change.kind in DELETIONS}
+    quotas = (q for q in world.facts.snapshot.quotas if q.compute_quota_target.team_name == team)
+    # A second quota of the team, which failed, may be deleted beside the one that is left alone.
+    stays = any(quota.compute_quota_id not in deleted for quota in quotas)
+    written = any(change.kind not in DELETIONS for change in mine)
+    return "the plan writes it" if written or (deleted and not stays) else ""
 
 
 def _no_nodes(world: World, team: str, key: RowKey, said: set[Cause]) -> str:
