@@ -65,3 +65,20 @@ def test_what_cannot_be_asked_is_refused_with_what_can(snapshot: str, options: l
     result = CliRunner().invoke(app, ["jobs", "-s", snapshot, *options])
     assert result.exit_code == 2
     assert words in " ".join(result.output.replace("│", " ").split())
+
+
+@pytest.mark.parametrize("command", ["jobs", "status", "audit"])
+def test_an_object_of_the_file_that_cannot_be_read_is_left_out_and_named(snapshot: str, command: str) -> None:
+    data = json.loads(Path(snapshot).read_text())
+    del data["kueue"]["workloads"][0]["metadata"]["name"]
+    Path(snapshot).write_text(json.dumps(data))
+    result = CliRunner().invoke(app, [command, "-s", snapshot])
+    assert result.exit_code == 0, result.output
+    assert "left out: Workload" in result.stderr
+
+
+def test_an_owner_that_names_no_kind_is_listed(snapshot: str) -> None:
+    data = json.loads(Path(snapshot).read_text())
+    del data["kueue"]["workloads"][0]["metadata"]["ownerReferences"][0]["kind"]
+    Path(snapshot).write_text(json.dumps(data))
+    assert any(" Workload training-priority" in line for line in lines("-s", snapshot))

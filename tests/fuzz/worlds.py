@@ -30,7 +30,6 @@ from taskgov.services.failures import Raised
 from taskgov.services.governance import Governance
 from taskgov.services.measure_usage import measure_usage
 from taskgov.services.plan_quotas import PlanQuotas
-from taskgov.services.publish_usage import PublishUsage
 from taskgov.services.read_snapshot import ReadSnapshot
 from taskgov.services.receive_event import Hinted, ReceiveEvent
 from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_json
@@ -47,7 +46,6 @@ from tests.support.memory import (
     InMemoryState,
     InMemoryTags,
     InMemoryWorkflow,
-    RecordingBus,
     RecordingMeter,
     RecordingNotices,
 )
@@ -215,17 +213,7 @@ def take_a_step(draw: Random) -> None:
     if isinstance(request, PublishUsageRequest):
         plan = cluster.documents.put("plans/x.json", plan_to_json(plan_quotas(cluster.snapshot(), mode="plan")), "")
         request = request.model_copy(update={"plan": plan if request.plan else None})
-        PublishUsage(
-            cluster.take_snapshot(),
-            cluster.hyperpod,
-            cluster.documents,
-            cluster.state,
-            RecordingBus(),
-            RecordingNotices(),
-            RecordingMeter(),
-            cluster.clock,
-            Raised(),
-        )(request)
+        cluster.publish_usage()(request)
     elif isinstance(request, ReadSnapshotRequest):
         ReadSnapshot(cluster.take_snapshot(), cluster.documents, cluster.state, InMemoryTags())(request)
 
@@ -244,20 +232,9 @@ def read_what_was_stored(draw: Random) -> None:
     for key, sample in memories.items():
         if draw.random() < 0.5:
             cluster.documents.stored[key] = written(mutated(sample, draw), draw)
-    publish = PublishUsage(
-        cluster.take_snapshot(),
-        cluster.hyperpod,
-        cluster.documents,
-        cluster.state,
-        RecordingBus(),
-        RecordingNotices(),
-        RecordingMeter(),
-        cluster.clock,
-        Raised(),
-    )
     pointer = cluster.documents.put("snapshots/x.json", written(mutated(json.loads(_SNAPSHOT), draw), draw), "")
     if draw.random() < 0.5:
-        publish(PublishUsageRequest())
+        cluster.publish_usage()(PublishUsageRequest())
     else:
         PlanQuotas(documents=cluster.documents)(PlanQuotasRequest(snapshot=pointer, apply_mode="plan"))
 

@@ -58,17 +58,7 @@ class Published:
 
     @property
     def use_case(self) -> PublishUsage:
-        return PublishUsage(
-            take_snapshot=self.cluster.take_snapshot(),
-            hyperpod=self.cluster.hyperpod,
-            documents=self.cluster.documents,
-            state=self.cluster.state,
-            bus=self.bus,
-            notices=self.notices,
-            meter=self.meter,
-            clock=self.cluster.clock,
-            failures=self.failures,
-        )
+        return self.cluster.publish_usage(bus=self.bus, notices=self.notices, meter=self.meter, failures=self.failures)
 
     def values(self, name: str) -> list[float]:
         return [each.value for _, each in self.meter.recorded if each.name == name]
@@ -139,18 +129,7 @@ def publish_with_a_second_cluster(world: Published, error: Exception) -> int:
     eks = {"Eks": {"ClusterArn": "arn:aws:eks:us-east-1:111122223333:cluster/other"}}
     world.cluster.hyperpod.descriptions.insert(0, cluster_description("other", OTHER_ARN, Orchestrator=eks))
     take = replace(world.cluster.take_snapshot(), kubernetes=FailingKubernetes(world.cluster, error))
-    use_case = PublishUsage(
-        take,
-        world.cluster.hyperpod,
-        world.cluster.documents,
-        world.cluster.state,
-        world.bus,
-        world.notices,
-        world.meter,
-        world.cluster.clock,
-        world.failures,
-    )
-    return use_case(PublishUsageRequest()).published
+    return replace(world.use_case, take_snapshot=take)(PublishUsageRequest()).published
 
 
 @pytest.mark.parametrize("error", [ThrottledError("slow down"), KeyError("items"), OverflowError(), RecursionError()])
@@ -365,17 +344,7 @@ class FailingBus:
 
 def test_a_run_is_on_record_even_when_the_bus_refuses_its_event() -> None:
     world = a_world()
-    use_case = PublishUsage(
-        world.cluster.take_snapshot(),
-        world.cluster.hyperpod,
-        world.cluster.documents,
-        world.cluster.state,
-        FailingBus(),
-        world.notices,
-        world.meter,
-        world.cluster.clock,
-        world.failures,
-    )
+    use_case = replace(world.use_case, bus=FailingBus())
     with pytest.raises(ThrottledError):
         use_case(the_end(world, "applied", A_PLAN, applied=1))
     assert [record.run_id for record in world.cluster.state.runs] == ["run-1"]

@@ -7,10 +7,9 @@ import pytest
 from taskgov.contracts.steps import ApplyChangeRequest, Pointer, PublishUsageRequest, VerifyPlanRequest
 from taskgov.errors import InvalidRequestError
 from taskgov.services.apply_change import ApplyChange
-from taskgov.services.publish_usage import PublishUsage
 from taskgov.services.verify_plan import VerifyPlan
 from tests.support.clusters import GovernedCluster
-from tests.support.memory import CLUSTER_ARN, NOON, RecordingBus, RecordingFailures, RecordingMeter, RecordingNotices
+from tests.support.memory import CLUSTER_ARN, NOON
 
 CORRUPT = [b"", b"{", b"null", b'{"secret": "hidden"}', "{}".encode("utf-16"), b"\xff", b"[" * 100_000]
 
@@ -34,21 +33,10 @@ def verify(cluster: GovernedCluster, plan: Pointer) -> None:
 
 
 def publish(cluster: GovernedCluster, plan: Pointer) -> None:
-    uses = PublishUsage(
-        cluster.take_snapshot(),
-        cluster.hyperpod,
-        cluster.documents,
-        cluster.state,
-        RecordingBus(),
-        RecordingNotices(),
-        RecordingMeter(),
-        cluster.clock,
-        RecordingFailures(),
-    )
     request = PublishUsageRequest(
         cluster_arn=CLUSTER_ARN, run_id="run-1", outcome="applied", plan=plan, started_at=NOON
     )
-    uses(request)
+    cluster.publish_usage()(request)
 
 
 @pytest.mark.parametrize("reads", [write, restore, verify, publish])

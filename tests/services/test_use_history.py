@@ -9,17 +9,12 @@ import pytest
 from taskgov.contracts.steps import PublishUsageRequest
 from taskgov.errors import InvalidRequestError
 from taskgov.policy.parse import parse_policy
-from taskgov.services.failures import Raised
-from taskgov.services.publish_usage import PublishUsage
 from taskgov.services.use_history import KEY, UseHistory, with_use
 from tests.support.clusters import G5, GPU, GovernedCluster
 from tests.support.memory import (
     CLUSTER_ARN,
     NOON,
     FixedClock,
-    RecordingBus,
-    RecordingMeter,
-    RecordingNotices,
 )
 
 DOCUMENT = f"""
@@ -38,17 +33,7 @@ def a_cluster(text: str = DOCUMENT) -> GovernedCluster:
 
 def publish(cluster: GovernedCluster, minutes: int, request: PublishUsageRequest | None = None) -> None:
     cluster.clock = FixedClock(NOON + timedelta(minutes=minutes))
-    PublishUsage(
-        cluster.take_snapshot(),
-        cluster.hyperpod,
-        cluster.documents,
-        cluster.state,
-        RecordingBus(),
-        RecordingNotices(),
-        RecordingMeter(),
-        cluster.clock,
-        Raised(),
-    )(request or PublishUsageRequest())
+    cluster.publish_usage()(request or PublishUsageRequest())
 
 
 def published_for(minutes: int, text: str = DOCUMENT) -> GovernedCluster:

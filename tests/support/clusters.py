@@ -8,6 +8,8 @@ from taskgov.hyperpod.instance_types import KNOWN_TYPES, InstanceTypeTable
 from taskgov.hyperpod.model import ClusterSchedulerConfig, ComputeQuota, SchedulerConfig, Switch
 from taskgov.kueue.render import render
 from taskgov.scheduling.reasons import preempted_message
+from taskgov.services.failures import Raised
+from taskgov.services.publish_usage import PublishUsage
 from taskgov.services.take_snapshot import TakeSnapshot
 from taskgov.snapshot.model import KueueObjects, Snapshot
 from tests.support.memory import (
@@ -19,6 +21,9 @@ from tests.support.memory import (
     InMemoryHyperPod,
     InMemoryMachines,
     InMemoryState,
+    RecordingBus,
+    RecordingMeter,
+    RecordingNotices,
 )
 
 GPU = "nvidia.com/gpu"
@@ -133,6 +138,23 @@ class GovernedCluster:
         """Return the use case over this world."""
         self.kubernetes.kueue = self._kueue()
         return TakeSnapshot(self.hyperpod, self.kubernetes, self.documents, self.state, self.clock, self.machines)
+
+    def publish_usage(self, **recorders: Any) -> PublishUsage:
+        """Return the use case over this world: it records what it tells, and raises what it reports as a failure."""
+        told: dict[str, Any] = {
+            "bus": RecordingBus(),
+            "notices": RecordingNotices(),
+            "meter": RecordingMeter(),
+            "failures": Raised(),
+        }
+        return PublishUsage(
+            take_snapshot=self.take_snapshot(),
+            hyperpod=self.hyperpod,
+            documents=self.documents,
+            state=self.state,
+            clock=self.clock,
+            **told | recorders,
+        )
 
     def snapshot(self) -> Snapshot:
         return self.take_snapshot()(CLUSTER_ARN)

@@ -9,6 +9,7 @@ found); without, nothing is remembered. Nothing is ever written.
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -31,6 +32,7 @@ from taskgov.services.governance import Governance
 from taskgov.services.instance_tables import table_of
 from taskgov.services.take_snapshot import TakeSnapshot
 from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_json
+from taskgov.snapshot.readable import readable_kueue
 from taskgov_cli import documents
 from taskgov_cli.output import console
 from taskgov_cli.stack_outputs import stack_outputs
@@ -107,16 +109,23 @@ def known(
     else:
         with reported():
             found = live(cast("str", cluster), stack, context)
+    for each in found.unreadable_objects:
+        console(stderr=True).print(f"left out: {each.kind} {each}", markup=False)
     return found if policy is None else documents.in_force(found, policy)
 
 
 def read(file: Path) -> Snapshot:
-    """Return the snapshot in a file. Raises `typer.BadParameter` for anything else."""
+    """Return the snapshot in a file, without the objects that cannot be read; these are `unreadable_objects`.
+
+    Raises `typer.BadParameter` for anything else.
+    """
     try:
-        return snapshot_from_json(file.read_bytes())
+        found = snapshot_from_json(file.read_bytes())
     except ValueError as error:
         first = str(error).splitlines()[0]
         raise typer.BadParameter(f"{file} is no snapshot ({first}); write one with: taskgov snapshot NAME") from error
+    kueue, odd = readable_kueue(found.kueue)
+    return replace(found, kueue=kueue, unreadable_objects=(*found.unreadable_objects, *odd))
 
 
 def live(cluster: str, stack: str | None = None, context: str | None = None) -> Snapshot:

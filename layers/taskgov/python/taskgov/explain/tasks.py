@@ -102,7 +102,7 @@ def _task(read: _Read, borrowed: Mapping[ResourceName, int], *, is_short: bool) 
     return Task(
         team=its.team,
         job=its.job,
-        kind=next((each["kind"] for each in owners if each.get("controller", True)), "Workload"),
+        kind=next((each.get("kind", "Workload") for each in owners if each.get("controller", True)), "Workload"),
         state=state,
         since=moment(since),
         created=moment(workload.created),
