@@ -9,7 +9,7 @@ import yaml
 
 from taskgov.kueue.jobs import labels_as_stored
 from taskgov_embedded.cluster.simulated import SUBMITTED
-from taskgov_embedded.cluster.submitted import problem_of
+from taskgov_embedded.cluster.submitted import problems_of
 
 ROOT = Path(__file__).parents[2]
 MANIFESTS = sorted((ROOT / "examples" / "jobs").rglob("*.yaml"))
@@ -20,7 +20,7 @@ def test_each_manifest_is_sound_and_names_its_teams_queue(file: Path) -> None:
     jobs = [one for one in yaml.safe_load_all(file.read_text()) if one["kind"] in SUBMITTED]
     assert jobs
     for job in jobs:
-        assert problem_of(job) is None
+        assert problems_of(job) == []
         queue = labels_as_stored(job)["kueue.x-k8s.io/queue-name"]
         assert queue.startswith("hyperpod-ns-")
         assert queue == f"{job['metadata'].get('namespace', queue.removesuffix('-localqueue'))}-localqueue"

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+from collections import Counter
 from dataclasses import dataclass
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +17,7 @@ from taskgov_embedded.cluster.manifests import job_manifest
 from taskgov_embedded.cluster.objects import TYPE_OF_KIND
 from taskgov_embedded.cluster.patches import PatchError, json_patched, strategic_patched
 from tests.embedded.cluster.support import GPU, RANKS, Lab, policy, quota
+from tests.fuzz.mutation import mutated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +28,8 @@ TEAM = "/namespaces/hyperpod-ns-team-a"
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
-NO_CONTAINERS = "template.spec.containers: Required value"
+NO_TEMPLATE = "spec.template: Invalid value: 3: must be an object"
+ODD_MANIFESTS = int(os.environ.get("TASKGOV_ODD_MANIFESTS", "150"))
 KINDS: tuple[JobKind, ...] = (
     "PyTorchJob",
     "HyperPodPyTorchJob",
@@ -207,18 +212,18 @@ def test_a_namespace_takes_all_that_is_in_it_along(bench: Bench) -> None:
     ("kind", "change", "because"),
     [
         ("PyTorchJob", {"spec": {}}, "spec.pytorchReplicaSpecs: Required value"),
-        ("RayJob", {"spec": {"rayClusterSpec": {}}}, "spec.rayClusterSpec.headGroupSpec.template: Required value"),
-        ("StatefulSet", {"spec": {"template": 3}}, NO_CONTAINERS),
+        ("RayJob", {"spec": {"rayClusterSpec": {}}}, "spec.rayClusterSpec.headGroupSpec: Required value"),
+        ("StatefulSet", {"spec": {"template": 3}}, NO_TEMPLATE),
         (
             "Deployment",
             {"spec": {"template": {"spec": {"containers": []}}}},
-            "template.spec.containers: Required value",
+            "spec.template.spec.containers: Required value: must not be empty",
         ),
-        ("Pod", {"spec": {"containers": [{}]}}, "template.spec.containers[].name: Required value"),
+        ("Pod", {"spec": {"containers": [{}]}}, "spec.containers[0].name: Required value"),
         (
             "Pod",
             {"spec": {"containers": [{"name": "a", "resources": {"requests": {"cpu": "much"}}}]}},
-            "template.spec.containers[].resources: Invalid value: 'much' is not a Kubernetes quantity",
+            "containers[].resources of pod set main: Invalid value: 'much' is not a Kubernetes quantity",
         ),
     ],
 )
@@ -229,6 +234,31 @@ def test_a_manifest_that_queues_cannot_read_is_refused(
     code, refused = bench.ask("POST", bench.place(kind), manifest)
     assert (code, refused["reason"], refused["message"]) == (422, "Invalid", f'{kind} "it" is invalid: {because}')
     assert bench.lab.cluster.store.list(TYPE_OF_KIND[kind].plural, "hyperpod-ns-team-a") == []
+
+
+def test_no_odd_manifest_stops_the_cluster(bench: Bench) -> None:
+    draw, answers = Random(20), Counter[int]()  # noqa: S311
+    for number in range(ODD_MANIFESTS):
+        kind = draw.choice(KINDS)
+        odd = mutated(job_manifest("team-a", f"odd-{number}", {GPU: 1}, kind=kind, pods=2), draw)
+        code, answer = bench.ask(
+            *draw.choice([("POST", bench.place(kind), odd, "application/json"), _changed(bench, kind, odd)])
+        )
+        assert code < 500, (odd, answer)
+        answers[code // 100] += 1
+        assert bench.ask("GET", bench.place(kind), None, "application/json")[0] == 200
+        bench.lab.advance(5)
+    assert min(answers[2], answers[4]) > ODD_MANIFESTS / 10, answers
+    for kind in KINDS:
+        bench.ask("DELETE", bench.place(kind, "it"))
+    bench.lab.cluster.settle()
+
+
+def _changed(bench: Bench, kind: JobKind, odd: Any) -> tuple[str, str, Any, str]:
+    """Return the request that makes a sound job of the same kind an odd one."""
+    bench.ask("POST", bench.place(kind), job_manifest("team-a", "it", {GPU: 1}, kind=kind))
+    spec = odd.get("spec") if isinstance(odd, dict) else odd
+    return "PATCH", bench.place(kind, "it"), {"spec": spec}, MERGE
 
 
 def test_what_does_not_fit_the_cluster_is_refused_with_kubernetes_words(bench: Bench) -> None:

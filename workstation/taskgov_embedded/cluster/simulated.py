@@ -302,7 +302,9 @@ def _place(item: KubeObject) -> tuple[str, str, str]:
 
 
 def _defaulted(item: KubeObject) -> KubeObject:
-    """Label a namespace with its name, as the API server does; queues select by it."""
+    """Label a namespace with its name, by which queues select it, and give a new pod its phase: as the API server."""
+    if item["kind"] == "Pod":
+        return {"status": {"phase": "Pending"}, **item}
     if item["kind"] != "Namespace":
         return item
     metadata = item["metadata"]

@@ -1,54 +1,242 @@
-"""Is a submitted job sound? What the API server's validation of each kind would find, as far as queues depend on it."""
+"""Is a submitted job sound? What the API server's validation of each kind would find, as far as queues depend on it.
+
+The models have the fields that the simulated cluster reads; a real API server has schemas for all of them.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+import reprlib
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
 
 from taskgov.scheduling.reading import pod_requests
 from taskgov_embedded.cluster.jobs import JOB_TYPES, pod_sets_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
-_REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
-    "PyTorchJob": ("spec", "pytorchReplicaSpecs"),
-    "HyperPodPyTorchJob": ("spec", "replicaSpecs"),
-    "RayJob": ("spec", "rayClusterSpec", "headGroupSpec", "template"),
-    "Job": ("spec", "template"),
-    "Deployment": ("spec", "template"),
-    "StatefulSet": ("spec", "template"),
-    "Pod": ("spec", "containers"),
+MOST_PODS: Final = 5_000
+"""Of one job: far more than the simulated clusters have nodes."""
+Texts = dict[str, str]
+Replicas = Annotated[int, Field(ge=0, le=MOST_PODS)]
+
+
+class _Form(BaseModel):
+    model_config = ConfigDict(strict=True, extra="ignore", alias_generator=to_camel)
+
+
+class _Owner(_Form):
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+
+
+class _Metadata(_Form):
+    name: str | None = None
+    generate_name: str | None = None
+    namespace: str | None = None
+    labels: Texts = {}
+    annotations: Texts = {}
+    owner_references: list[_Owner] = []
+    finalizers: list[str] = []
+
+
+class _Resources(_Form):
+    requests: dict[str, str | int | float] = {}
+    limits: dict[str, str | int | float] = {}
+
+
+class _Container(_Form):
+    name: Annotated[str, Field(min_length=1)]
+    image: str | None = None
+    resources: _Resources = _Resources()
+    restart_policy: str | None = None
+
+
+class _Expression(_Form):
+    key: str
+    operator: str
+    values: list[str] = []
+
+
+class _Term(_Form):
+    match_expressions: list[_Expression] = []
+    match_fields: list[_Expression] = []
+
+
+class _Terms(_Form):
+    node_selector_terms: list[_Term]
+
+
+class _NodeAffinity(_Form):
+    required: Annotated[_Terms | None, Field(alias="requiredDuringSchedulingIgnoredDuringExecution")] = None
+
+
+class _Affinity(_Form):
+    node_affinity: _NodeAffinity | None = None
+
+
+class _Toleration(_Form):
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+
+
+class _Gate(_Form):
+    name: str
+
+
+class _PodSpec(_Form):
+    containers: Annotated[list[_Container], Field(min_length=1)]
+    init_containers: list[_Container] = []
+    overhead: dict[str, str | int | float] = {}
+    node_selector: Texts = {}
+    node_name: str | None = None
+    affinity: _Affinity | None = None
+    tolerations: list[_Toleration] = []
+    scheduling_gates: list[_Gate] = []
+    priority_class_name: str | None = None
+
+
+class _Template(_Form):
+    metadata: _Metadata = _Metadata()
+    spec: _PodSpec
+
+
+class _RunPolicy(_Form):
+    suspend: bool | None = None
+
+
+class _ReplicaSpec(_Form):
+    replicas: Replicas = 1
+    template: _Template
+
+
+class _NamedReplicaSpec(_ReplicaSpec):
+    name: str
+
+
+class _PyTorchReplicas(_Form):
+    master: Annotated[_ReplicaSpec | None, Field(alias="Master")] = None
+    worker: Annotated[_ReplicaSpec | None, Field(alias="Worker")] = None
+
+
+class _PyTorchSpec(_Form):
+    pytorch_replica_specs: _PyTorchReplicas
+    run_policy: _RunPolicy = _RunPolicy()
+
+
+class _HyperPodSpec(_Form):
+    replica_specs: Annotated[list[_NamedReplicaSpec], Field(min_length=1)]
+    run_policy: _RunPolicy = _RunPolicy()
+
+
+class _RayHead(_Form):
+    template: _Template
+
+
+class _RayGroup(_ReplicaSpec):
+    group_name: str
+    num_of_hosts: Replicas = 1
+
+
+class _RayCluster(_Form):
+    head_group_spec: _RayHead
+    worker_group_specs: list[_RayGroup] = []
+
+
+class _RaySpec(_Form):
+    ray_cluster_spec: _RayCluster
+    submission_mode: str = ""
+    submitter_pod_template: _Template | None = None
+    suspend: bool | None = None
+
+
+class _BatchSpec(_Form):
+    template: _Template
+    parallelism: Replicas = 1
+    completions: Replicas = 1
+    suspend: bool | None = None
+
+
+class _ReplicatedSpec(_Form):
+    template: _Template
+    replicas: Replicas = 1
+
+
+JOB_FORMS: Final[Mapping[str, type[_Form]]] = {
+    "PyTorchJob": _PyTorchSpec,
+    "HyperPodPyTorchJob": _HyperPodSpec,
+    "RayJob": _RaySpec,
+    "Job": _BatchSpec,
+    "Deployment": _ReplicatedSpec,
+    "StatefulSet": _ReplicatedSpec,
+    "Pod": _PodSpec,
 }
-"""The field of each kind that says what pods it has."""
+"""The form of each kind's `spec`."""
 
 
-def problem_of(item: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with a job, naming the field, or None; objects that are no jobs are not looked at."""
-    path = _REQUIRED.get(item["kind"])
-    if path is None:
-        return None
-    found: Any = item
-    for part in path:
-        found = found.get(part) if isinstance(found, dict) else None
-    if not found:
-        return f"{'.'.join(path)}: Required value"
-    templates = [item["spec"]["template"]] if item["kind"] not in JOB_TYPES else None
+_RULES: Final = {"model_type": "must be an object", "dict_type": "must be an object", "list_type": "must be a list"}
+"""pydantic's sentences that name classes of Python."""
+
+
+def problems_of(item: Mapping[str, Any]) -> list[str]:
+    """Return all that is wrong with a job, each with its field; objects that are no jobs are not looked at."""
+    form = JOB_FORMS.get(item["kind"])
+    if form is None:
+        return []
+    found = [*problems_of_metadata(item["metadata"]), *_misfits(form, item.get("spec") or {}, "spec")]
+    return found or list(_unfit_pods(item))
+
+
+def problems_of_metadata(metadata: Mapping[str, Any]) -> list[str]:
+    """Return what is wrong with names, labels, annotations and owners, which have one form everywhere."""
+    return _misfits(_Metadata, metadata, "metadata")
+
+
+def without_nulls(value: Any) -> Any:
+    """Return an object without its nulls: the API server takes a field that is null for one that is not there."""
+    if isinstance(value, dict):
+        return {name: without_nulls(held) for name, held in value.items() if held is not None}
+    return [without_nulls(held) for held in value] if isinstance(value, list) else value
+
+
+def _misfits(form: type[_Form], value: Any, place: str) -> list[str]:
     try:
-        templates = templates or [pod_set.template for pod_set in pod_sets_of(item)]
-    except (KeyError, TypeError, AttributeError) as error:
-        return f"{'.'.join(path)}: cannot be read: {type(error).__name__} {error}"
-    return next((problem for template in templates if (problem := _problem_of_pods(template)) is not None), None)
+        form.model_validate(value)
+    except ValidationError as error:
+        return [_sentence(place, problem) for problem in error.errors(include_url=False)]
+    return []
 
 
-def _problem_of_pods(template: Any) -> str | None:
-    spec: Any = (template.get("spec") if isinstance(template, dict) else None) or {}
-    containers = spec.get("containers") if isinstance(spec, dict) else None
-    if not isinstance(containers, list) or not containers:
-        return "template.spec.containers: Required value"
-    if any(not isinstance(one, dict) or not isinstance(one.get("name"), str) for one in containers):
-        return "template.spec.containers[].name: Required value"
-    try:
-        pod_requests(spec)
-    except (ValueError, TypeError, AttributeError) as error:
-        return f"template.spec.containers[].resources: Invalid value: {error}"
-    return None
+def _sentence(place: str, problem: Mapping[str, Any]) -> str:
+    path = [part for part in problem["loc"] if part not in {"str", "int", "float"}]
+    field = place + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    if problem["type"] == "missing":
+        return f"{field}: Required value"
+    if problem["type"] in {"too_short", "string_too_short"}:
+        return f"{field}: Required value: must not be empty"
+    shown = reprlib.repr(problem["input"])
+    return f"{field}: Invalid value: {shown}: {_RULES.get(problem['type'], problem['msg'])}"
+
+
+def _unfit_pods(item: Mapping[str, Any]) -> Iterator[str]:
+    """Find what is wrong with pods whose form is right: none at all, too many, and amounts that are no quantities."""
+    if item["kind"] in JOB_TYPES:
+        pod_sets = pod_sets_of(item)
+        templates = [(pod_set.name, pod_set.template["spec"]) for pod_set in pod_sets]
+        if not pod_sets:
+            yield "spec: Required value: replicas of at least one kind"
+        if (count := sum(pod_set.count for pod_set in pod_sets)) > MOST_PODS:
+            yield f"spec: Invalid value: {count} pods: must be at most {MOST_PODS}"
+    else:
+        templates = [("main", item["spec"]["template"]["spec"])]
+    for name, spec in templates:
+        try:
+            pod_requests(spec)
+        except (ValueError, ArithmeticError) as error:
+            yield f"containers[].resources of pod set {name}: Invalid value: {error}"

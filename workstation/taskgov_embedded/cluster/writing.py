@@ -12,7 +12,7 @@ from taskgov_embedded.cluster.patches import PatchError, json_patched, merge_pat
 from taskgov_embedded.cluster.pods import suffix
 from taskgov_embedded.cluster.requests import BUILT_IN_GROUPS, Refusal, Target, in_stored_form, in_version
 from taskgov_embedded.cluster.server_side_apply import ApplyConflictError
-from taskgov_embedded.cluster.submitted import problem_of
+from taskgov_embedded.cluster.submitted import JOB_FORMS, problems_of, problems_of_metadata, without_nulls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -111,7 +111,8 @@ class Writing:
             asked = body["metadata"].get("resourceVersion")
             if asked not in {None, before["metadata"].get("resourceVersion")}:
                 raise Refusal(409, "Conflict", "the object has been modified; please apply your changes to the latest")
-            after = in_stored_form(body, target.kind)
+            status = {"status": before["status"]} if "status" in before else {}
+            after = {**status, **in_stored_form(body, target.kind)}
         _require_sound(after)
         stored = self._writes.update_object(after, _manager(request), dry_run=_is_dry(request))
         return scale_of(stored) if target.subresource == "scale" else in_version(stored, target.version)
@@ -206,25 +207,30 @@ def _read(request: Request, empty: Any = None) -> Any:
 
 
 def _placed(body: Any, target: Target) -> KubeObject:
-    """Return a copy of a body whose kind and place are those of the path. Raises Refusal."""
+    """Return a copy of a body whose kind and place are those of the path. Raises Refusal.
+
+    The status of a job is what its controllers write: what a request says of it is left out, as in Kubernetes.
+    """
     if not isinstance(body, dict) or not isinstance(body.get("metadata"), dict):
         raise Refusal(400, "BadRequest", "the body of the request is no object with metadata")
     wanted = {"apiVersion": target.kind.api_version(target.version), "kind": target.kind.kind}
     for name, value in wanted.items():
         if body.get(name, value) != value:
             raise Refusal(400, "BadRequest", f"{name} is {body[name]!r}, but the path is for {value}")
-    metadata = dict(body["metadata"])
+    metadata = without_nulls(body["metadata"])
+    if problems := problems_of_metadata(metadata):
+        raise Refusal(422, "Invalid", "; ".join(problems))
     for field, place in (("name", target.name), ("namespace", target.namespace)):
         if place is not None and metadata.setdefault(field, place) != place:
             told = f"the {field} of the object ({metadata[field]}) does not match the {field} on the URL ({place})"
             raise Refusal(400, "BadRequest", told)
-    return {**body, **wanted, "metadata": metadata}
+    kept = {name: value for name, value in body.items() if name != "status" or target.kind.kind not in JOB_FORMS}
+    return {**without_nulls(kept), **wanted, "metadata": metadata}
 
 
 def _require_sound(body: KubeObject) -> None:
-    because = problem_of(body)
-    if because is not None:
-        raise Refusal(422, "Invalid", f'{body["kind"]} "{body["metadata"]["name"]}" is invalid: {because}')
+    if because := problems_of(body):
+        raise Refusal(422, "Invalid", f'{body["kind"]} "{body["metadata"]["name"]}" is invalid: {"; ".join(because)}')
 
 
 def _qualified(kind: ResourceType) -> str:
