@@ -10,12 +10,12 @@ from taskgov.allocation.planner import plan_quotas
 from taskgov.audit.report import Report, UsageLine, report_from_json, report_json
 from taskgov.audit.report_build import build_report
 from taskgov.audit.report_html import report_html
-from taskgov.audit.report_standing import standing_of
 from taskgov.audit.reported import report_findings
 from taskgov.audit.trend import Earlier
 from taskgov.findings import Finding, Severity
 from taskgov.hyperpod.model import Switch
 from taskgov.snapshot.model import QuotaEdit, Snapshot
+from taskgov.usage.standing import standing_of
 from tests.allocation.world import applied, document, fixed, row
 from tests.support.clusters import G5, GPU, GovernedCluster
 from tests.support.memory import NOON

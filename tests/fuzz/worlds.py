@@ -13,7 +13,6 @@ from taskgov.adapters.kubernetes.trimming import kept, trimmed, trimmed_node, tr
 from taskgov.allocation.codec import plan_to_json
 from taskgov.allocation.lease_book import lease_book
 from taskgov.allocation.planner import plan_quotas
-from taskgov.audit.report_standing import standing_of
 from taskgov.contracts.steps import (
     ApplyChangeRequest,
     AuditClusterRequest,
@@ -36,6 +35,7 @@ from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_json
 from taskgov.snapshot.health import node_fault
 from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, KueueObjects
 from taskgov.snapshot.readable import KINDS as KINDS_OF_KUEUE
+from taskgov.usage.standing import standing_of
 from tests.fuzz.mutation import ODD, mutated, written
 from tests.support.clusters import GPU, GovernedCluster
 from tests.support.memory import (

@@ -11,10 +11,10 @@ import pytest
 from taskgov.adapters.metrics import EmbeddedMetrics
 from taskgov.allocation.lease_book import LeaseEntry
 from taskgov.allocation.leases import LeaseState
-from taskgov.audit.report_standing import standing_of
 from taskgov.ports import Measurement
 from taskgov.services.measure_usage import measure_preemptions, measure_usage
 from taskgov.services.metric_catalogue import METRICS, metric_count
+from taskgov.usage.standing import standing_of
 from tests.support.clusters import G5, GPU, GovernedCluster
 from tests.support.golden import assert_section
 from tests.support.memory import NOON

@@ -18,11 +18,13 @@ from taskgov.audit.report import (
     PreemptionLine,
     Report,
     ReportedFinding,
+    TaskLine,
     UsageLine,
 )
 from taskgov.audit.totals import Totals
 from taskgov.audit.trend import AuditPoint, KnownFinding, Trend
 from taskgov.findings import Severity
+from taskgov.usage.tasks import TaskState
 
 P5 = "ml.p5.48xlarge"
 GPU = "nvidia.com/gpu"
@@ -92,6 +94,7 @@ def a_report() -> Report:
             a_usage_line("team-c", used=10.0, idle=0.0, over_quota=2.0, borrow_limit=None),
         ),
         loans=(LoanLine("team-a", "team-b", P5, GPU, "", 4.0),),
+        tasks=(_task(),),
         pending=(PendingLine("team-b", 3, 12, 15_400.0),),
         preemptions=(_preemption(),),
         allocations=(
@@ -162,6 +165,22 @@ def _trend() -> Trend:
 def _lease(state: LeaseState, because: str = "") -> LeaseEntry:
     start, end = TWO_IN_THE_MORNING - timedelta(hours=1), TWO_IN_THE_MORNING + timedelta(days=3)
     return LeaseEntry("team-a", "team-b", P5, 1, start, end, "paper deadline", state, because)
+
+
+def _task() -> TaskLine:
+    return TaskLine(
+        team="team-b",
+        task="finetune-7",
+        kind="PyTorchJob",
+        priority_class="training-priority",
+        priority=50,
+        state=TaskState.WAITING_FOR_NODES,
+        since=TWO_IN_THE_MORNING - timedelta(minutes=5),
+        created=TWO_IN_THE_MORNING - timedelta(hours=2),
+        instance_types=(P5,),
+        asks="8 GPUs",
+        borrowed="2 GPUs",
+    )
 
 
 def _preemption() -> PreemptionLine:

@@ -9,12 +9,12 @@ from pydantic_core import to_jsonable_python
 from rich.text import Text
 
 from taskgov.allocation.wording import said_number
-from taskgov.explain.amounts import all_words
 from taskgov.explain.find import UnknownNameError
 from taskgov.explain.reasons import Reason
 from taskgov.explain.team import explain_team
 from taskgov.explain.workload import explain_workload
 from taskgov.quantities import format_quantity
+from taskgov.usage.amounts import all_words
 from taskgov_cli import durations, snapshots
 from taskgov_cli.lease_table import leases_table
 from taskgov_cli.output import console, findings_table, print_json, table

@@ -12,15 +12,14 @@ from rich.live import Live
 from rich.text import Text
 
 from taskgov.audit.report_text import duration
-from taskgov.explain.amounts import all_words
 from taskgov.explain.find import nearest
-from taskgov.explain.tasks import Task, TaskState, tasks_of
-from taskgov.quantities import is_accelerator
+from taskgov.usage.amounts import all_words
+from taskgov.usage.tasks import Task, TaskState, tasks_of
 from taskgov_cli import snapshots
 from taskgov_cli.output import console, print_json, table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
     from datetime import datetime
 
     from rich.console import RenderableType
@@ -110,14 +109,10 @@ def _row(task: Task, now: datetime) -> tuple[str | Text, ...]:
         Text(task.state, style=STYLES[task.state]),
         duration((now - task.since).total_seconds()),
         ", ".join(task.instance_types),
-        all_words(_leading(task.asks)),
+        all_words(task.leading),
         all_words(task.borrowed) if task.borrowed else "",
         duration((now - task.created).total_seconds()),
     )
-
-
-def _leading(asks: Mapping[str, int]) -> Mapping[str, int]:
-    return {name: amount for name, amount in asks.items() if is_accelerator(name) and amount} or asks
 
 
 def _counted(tasks: list[Task]) -> Iterator[str]:

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from taskgov.explain.amounts import accelerators
-from taskgov.explain.find import named
+from taskgov.kueue.named import named
 from taskgov.scheduling.instants import SECOND, instant
 from taskgov.scheduling.reading import read_conditions, read_workload
 from taskgov.snapshot.codec import snapshot_from_json
+from taskgov.usage.amounts import accelerators
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

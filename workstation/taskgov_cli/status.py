@@ -9,9 +9,9 @@ from pydantic_core import to_jsonable_python
 from rich.text import Text
 
 from taskgov.allocation.lease_book import lease_book, leased, leased_words
-from taskgov.audit.report_standing import standing_of
 from taskgov.quantities import format_quantity
 from taskgov.snapshot.health import node_fault
+from taskgov.usage.standing import standing_of
 from taskgov_cli import snapshots
 from taskgov_cli.lease_table import leases_table
 from taskgov_cli.output import console, print_json, table
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from taskgov.allocation.lease_book import LeaseEntry
-    from taskgov.audit.report_standing import Standing, TeamStanding
     from taskgov.snapshot.model import Snapshot
+    from taskgov.usage.standing import Standing, TeamStanding
 
 
 def status(

@@ -12,11 +12,11 @@ from rich.text import Text
 
 from taskgov.allocation.codec import plan_to_json
 from taskgov.audit.report_text import counted
-from taskgov.explain.amounts import words
 from taskgov.explain.find import UnknownNameError
 from taskgov.explain.suppose import suppose
 from taskgov.explain.what_if import what_if
 from taskgov.quantities import format_quantity
+from taskgov.usage.amounts import words
 from taskgov_cli import documents, durations, snapshots, supposing
 from taskgov_cli.lease_table import leases_table
 from taskgov_cli.output import console, findings_table, print_json, table

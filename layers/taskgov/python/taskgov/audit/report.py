@@ -19,7 +19,10 @@ from taskgov.allocation.plan import CapacityLine, Outcome, TeamAllocation, Workl
 from taskgov.audit.totals import Totals
 from taskgov.audit.trend import Trend
 from taskgov.findings import Finding, Severity
+from taskgov.usage.tasks import TaskState
 
+MOST_TASKS: Final = 1_000
+"""A page with ten times as many rows is slow to open; `taskgov jobs` lists all of them."""
 REPORT_VERSION: Final = 1
 """Raised when a member changes its meaning or goes away; new members leave it."""
 
@@ -141,6 +144,28 @@ class PendingLine:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskLine:
+    """One task that has not finished, as `taskgov jobs` lists it."""
+
+    team: str
+    task: str
+    """The name that `taskgov explain` takes, with the team or without."""
+    kind: str
+    priority_class: str
+    """Empty without one."""
+    priority: int
+    state: TaskState
+    since: datetime
+    """Since when it has been in this state."""
+    created: datetime
+    instance_types: tuple[str, ...]
+    asks: str
+    """What it asks for: accelerators, or cpu and memory where it asks for none."""
+    borrowed: str
+    """What it holds beyond its team's quota; empty for nothing. Attributed: Kueue counts it by queue."""
+
+
+@dataclass(frozen=True, slots=True)
 class PreemptionLine:
     """One preemption that the cluster still remembers."""
 
@@ -211,6 +236,9 @@ class Report:
     """Leases of the policy document that have not ended, in the order of their starts."""
     muted: tuple[ReportedFinding, ...] = ()
     trend: Trend = field(default_factory=Trend)
+    tasks: tuple[TaskLine, ...] = ()
+    """The newest first; at most `MOST_TASKS`, those that do not run before those that do."""
+    tasks_left_out: int = 0
 
 
 def report_json(report: Report) -> bytes:

@@ -19,7 +19,7 @@ from taskgov.audit.report import (
     Report,
     UsageLine,
 )
-from taskgov.audit.report_standing import Loan, Standing, TeamStanding, standing_of
+from taskgov.audit.report_tasks import task_lines
 from taskgov.audit.report_units import readable, unit_of
 from taskgov.audit.reported import Reported, report_findings, seen_of
 from taskgov.audit.totals import Totals
@@ -29,6 +29,7 @@ from taskgov.kueue.workloads import Preemption
 from taskgov.policy.document import AuditRules
 from taskgov.quantities import is_accelerator
 from taskgov.snapshot.model import Snapshot
+from taskgov.usage.standing import Loan, Standing, TeamStanding, standing_of
 
 NO_AUDIT_BEFORE: Final = Earlier()
 
@@ -48,6 +49,7 @@ def build_report(
 ) -> Report:
     """Return the report of one moment. Findings come worst first, then by subject; preemptions newest first."""
     now, leases = snapshot.taken_at, lease_book(snapshot, plan)
+    tasks, left_out = task_lines(snapshot)
     return Report(
         version=REPORT_VERSION,
         header=_header(snapshot, plan),
@@ -68,6 +70,8 @@ def build_report(
         leases=leases,
         muted=found.muted,
         trend=earlier.trend((*found.findings, *found.muted), sum(each.is_new for each in found.findings), now),
+        tasks=tasks,
+        tasks_left_out=left_out,
     )
 
 

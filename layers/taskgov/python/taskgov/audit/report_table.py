@@ -53,11 +53,11 @@ class Sheet(Generic[Line]):
     when_empty: str
     fields: tuple[Field[Line], ...]
 
-    def of(self, lines: Iterable[Line]) -> Table:
-        """Return the table with a row for each line."""
+    def of(self, lines: Iterable[Line], note: str = "") -> Table:
+        """Return the table with a row for each line; `note` is appended to its own."""
         rows = tuple(tuple(field.cell(line) for field in self.fields) for line in lines)
         columns = tuple(field.column for field in self.fields)
-        return Table(self.anchor, self.title, self.note, columns, rows, self.when_empty)
+        return Table(self.anchor, self.title, f"{self.note} {note}".strip(), columns, rows, self.when_empty)
 
 
 def name(label: str, of: Callable[[Line], str]) -> Field[Line]:

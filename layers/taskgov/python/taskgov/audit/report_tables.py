@@ -3,11 +3,23 @@
 `report_html` draws all of them the same way; a table without rows says what its absence means.
 """
 
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
 from typing import Final
 
 from taskgov.allocation.lease_book import LeaseEntry
 from taskgov.allocation.plan import CapacityLine, TeamAllocation, WorkloadEffect
-from taskgov.audit.report import ChangeLine, EditLine, LoanLine, PendingLine, PreemptionLine, Report, UsageLine
+from taskgov.audit.report import (
+    ChangeLine,
+    EditLine,
+    LoanLine,
+    PendingLine,
+    PreemptionLine,
+    Report,
+    TaskLine,
+    UsageLine,
+)
 from taskgov.audit.report_findings import muted_table, resolved_table, trend_table
 from taskgov.audit.report_table import Cell, Column, Field, Sheet, Table, amount, name, number_cell, text, when
 from taskgov.audit.report_text import NOTHING, duration, number, percent, signed
@@ -23,6 +35,7 @@ def tables(report: Report) -> tuple[Table, ...]:
         USAGE.of(report.usage),
         LEASES.of(report.leases),
         LOANS.of(report.loans),
+        _tasks(report),
         PENDING.of(report.pending),
         PREEMPTIONS.of(report.preemptions),
         CHANGES.of(enumerate(report.changes, 1)),
@@ -44,6 +57,22 @@ def short_resource(resource: ResourceName) -> str:
     if last.startswith("mig-"):
         return f"MIG {last.removeprefix('mig-')}"
     return spoken.get(last, last)
+
+
+def _tasks(report: Report) -> Table:
+    """Return the tasks; how long each has been in its state is counted to the moment of the snapshot."""
+    now = report.header.taken_at
+
+    def lasted(label: str, since: Callable[[TaskLine], datetime]) -> Field[TaskLine]:
+        return Field(Column(label, "number"), lambda line: _duration(max(0, (now - since(line)).total_seconds())))
+
+    fields = (*TASKS.fields, lasted("For", lambda line: line.since), lasted("Age", lambda line: line.created))
+    more = f"{report.tasks_left_out:,} more are left out: taskgov jobs lists all." if report.tasks_left_out else ""
+    return replace(TASKS, fields=fields).of(report.tasks, more)
+
+
+def _priority(line: TaskLine) -> str:
+    return f"{line.priority_class} ({line.priority})" if line.priority_class else str(line.priority)
 
 
 def _borrow_limit(line: UsageLine) -> Cell:
@@ -131,6 +160,22 @@ LOANS: Final[Sheet[LoanLine]] = Sheet(
         name("Instance type", lambda line: line.instance_type),
         name("Resource", lambda line: short_resource(line.resource)),
         Field(Column("Amount", "number"), lambda line: number_cell(line.amount, line.unit)),
+    ),
+)
+TASKS: Final[Sheet[TaskLine]] = Sheet(
+    "tasks",
+    "Tasks",
+    "Every task that has not finished, the newest first. taskgov explain takes a name from here.",
+    "There are no tasks.",
+    (
+        name("Team", lambda line: line.team),
+        text("Task", lambda line: line.task),
+        name("Kind", lambda line: line.kind),
+        Field(Column("Priority", "name"), lambda line: (_priority(line), line.priority)),
+        name("State", lambda line: line.state.value.replace("-", " ")),
+        name("Instance type", lambda line: ", ".join(line.instance_types) or NOTHING),
+        text("Asks for", lambda line: line.asks),
+        text("Borrowed", lambda line: line.borrowed or NOTHING),
     ),
 )
 PENDING: Final[Sheet[PendingLine]] = Sheet(

@@ -4,7 +4,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from taskgov.allocation.predict import MODEL_STEPS
-from taskgov.explain.find import Named, named
+from taskgov.kueue.named import Named, named
 from taskgov.scheduling import Budget, Preempted, World, moment
 from taskgov.scheduling.objects import ClusterQueue, FlavorResource, Workload
 from taskgov.scheduling.reading import read_admission, read_cluster_queue, read_conditions, read_workload

@@ -1,45 +1,14 @@
 """Which workload is meant? By the names that people know: the job's, the workload's, with or without the team."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from difflib import get_close_matches
 
-from taskgov.hyperpod.names import team_of_namespace
+from taskgov.kueue.named import Named, named
 from taskgov.snapshot.model import KubernetesObject
 
 
 class UnknownNameError(LookupError):
     """Nothing, or more than one thing, has this name; the message says which names there are."""
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """A workload with its names: `key` is Kueue's (`namespace/name`), `shown` is `team/job`."""
-
-    key: str
-    team: str
-    job: str
-    item: KubernetesObject
-
-    @property
-    def shown(self) -> str:
-        """What people call it."""
-        return f"{self.team}/{self.job}"
-
-    @property
-    def names(self) -> frozenset[str]:
-        """Everything by which it may be asked for."""
-        workload = self.item["metadata"]["name"]
-        return frozenset({self.key, self.shown, f"{self.team}/{workload}", workload, self.job})
-
-
-def named(item: KubernetesObject) -> Named:
-    """Return a workload with its names; the job is its owner, or itself when nobody owns it."""
-    metadata = item["metadata"]
-    namespace, name = metadata.get("namespace") or "", metadata["name"]
-    owner = next((each["name"] for each in metadata.get("ownerReferences") or () if each.get("controller", True)), name)
-    key = f"{namespace}/{name}" if namespace else name
-    return Named(key, team_of_namespace(namespace) or namespace, owner, item)
 
 
 def find_workload(workloads: Iterable[KubernetesObject], name: str) -> Named:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from taskgov.explain.find import named
+from taskgov.kueue.named import named
 from taskgov.kueue.usage import usage_of
 from taskgov.scheduling import moment
 from taskgov.scheduling.objects import FlavorResource, flavor_resource

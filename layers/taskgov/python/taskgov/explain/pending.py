@@ -5,12 +5,11 @@ from dataclasses import replace
 from typing import Final
 
 from taskgov.audit.findings_work import work_findings
-from taskgov.explain.amounts import all_words, words
 from taskgov.explain.case import Case
-from taskgov.explain.find import named
 from taskgov.explain.manifests import QUEUE_ON_PODS
 from taskgov.explain.nodes import node_shortage
 from taskgov.explain.reasons import Reason
+from taskgov.kueue.named import named
 from taskgov.kueue.workloads import preemptions_of
 from taskgov.scheduling import moment
 from taskgov.scheduling.assignment import FIT
@@ -19,6 +18,7 @@ from taskgov.scheduling.matching import selects
 from taskgov.scheduling.reading import read_requeue_state
 from taskgov.scheduling.reasons import Blocker
 from taskgov.snapshot.model import KueueObjects
+from taskgov.usage.amounts import all_words, words
 
 Rule = Callable[[Case], str | None]
 

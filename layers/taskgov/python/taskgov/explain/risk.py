@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from taskgov.audit.report_capacity import Offers, leading_resources
-from taskgov.explain.find import named
 from taskgov.hyperpod.names import INSTANCE_TYPE_LABEL
+from taskgov.kueue.named import named
 from taskgov.kueue.usage import QuotaUsage, usage_of
 from taskgov.quantities import format_quantity
 from taskgov.scheduling import World, timestamp
 from taskgov.scheduling.instants import instant
 from taskgov.snapshot.model import Snapshot
+from taskgov.usage.capacity import Offers, leading_resources
 
 
 @dataclass(frozen=True, slots=True)

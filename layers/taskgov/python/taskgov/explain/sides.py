@@ -15,7 +15,7 @@ from taskgov.allocation.predict import MODEL_STEPS, LoopError, Player, Stage
 from taskgov.allocation.predict import Loss as LossOnPath
 from taskgov.allocation.projection import Projection
 from taskgov.allocation.written import WrittenCluster, table_of
-from taskgov.explain.find import named
+from taskgov.kueue.named import named
 from taskgov.scheduling import Budget, Settlement, World
 from taskgov.snapshot.model import KueueObjects, Snapshot
 

@@ -13,19 +13,19 @@ from taskgov.allocation.lease_book import LeaseEntry, lease_book
 from taskgov.allocation.plan import Plan
 from taskgov.allocation.planner import plan_quotas
 from taskgov.allocation.projection import world_of
-from taskgov.audit.report_capacity import Offers, leading_resources
-from taskgov.explain.amounts import accelerators
 from taskgov.explain.case import Case
 from taskgov.explain.courses import Begin, Course, courses
-from taskgov.explain.find import named
-from taskgov.explain.nodes import offered_by_nodes
 from taskgov.explain.quota_rows import QuotaRow, quota_rows
 from taskgov.explain.risk import Risk, risks_of
 from taskgov.explain.run_times import RunTimes
 from taskgov.explain.sides import Side, State, as_supposed, sides_of
+from taskgov.kueue.named import named
 from taskgov.kueue.usage import Usage, usage_of
 from taskgov.kueue.workloads import pending_by_team
 from taskgov.snapshot.model import Snapshot
+from taskgov.usage.amounts import accelerators
+from taskgov.usage.capacity import Offers, leading_resources
+from taskgov.usage.node_shortage import offered_by_nodes
 
 NO_RUN_TIMES: RunTimes = MappingProxyType({})
 

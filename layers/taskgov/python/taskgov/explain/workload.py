@@ -7,7 +7,6 @@ from types import MappingProxyType
 
 from taskgov.allocation.lease_book import LeaseEntry, lease_book
 from taskgov.allocation.projection import world_of
-from taskgov.explain.amounts import words
 from taskgov.explain.case import Case
 from taskgov.explain.find import find_workload
 from taskgov.explain.holders import Holder, holders_of
@@ -27,6 +26,7 @@ from taskgov.scheduling.reasons import (
     IN_COHORT_RECLAMATION,
 )
 from taskgov.snapshot.model import Snapshot
+from taskgov.usage.amounts import words
 
 NOTHING_KNOWN: RunTimes = MappingProxyType({})
 

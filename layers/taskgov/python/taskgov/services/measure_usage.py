@@ -1,6 +1,6 @@
 """Which metric values does the standing of a cluster have? `publish_usage` records them.
 
-Only the resource that leads for an instance type becomes metric values (`taskgov.audit.report_capacity` says which);
+Only the resource that leads for an instance type becomes metric values (`taskgov.usage.capacity` says which);
 the others travel with it as properties, which cost nothing.
 """
 
@@ -10,15 +10,15 @@ from datetime import datetime
 from typing import Final
 
 from taskgov.allocation.lease_book import LeaseEntry, leased, leased_words
-from taskgov.audit.report_capacity import Capacity
-from taskgov.audit.report_lost import LostWork
-from taskgov.audit.report_standing import Standing, TeamStanding
 from taskgov.kueue.usage import QuotaUsage
 from taskgov.kueue.workloads import Preemption
 from taskgov.ports import Measurement
 from taskgov.quantities import CPU, ResourceName
 from taskgov.services import metric_catalogue as metric
 from taskgov.services.metric_catalogue import Metric, Property
+from taskgov.usage.capacity import Capacity
+from taskgov.usage.lost_work import LostWork
+from taskgov.usage.standing import Standing, TeamStanding
 
 UNKNOWN: Final = "unknown"
 """The preempting team where Kueue does not say: CloudWatch takes no empty dimension."""

@@ -13,7 +13,6 @@ from pydantic import TypeAdapter, ValidationError
 from taskgov.allocation.lease_book import lease_book
 from taskgov.allocation.mass_loss import mass_losses
 from taskgov.allocation.plan import Plan
-from taskgov.audit.report_standing import standing_of
 from taskgov.contracts.steps import PublishUsageRequest, PublishUsageResult
 from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError, UpstreamError
 from taskgov.kueue.workloads import Preemption
@@ -31,6 +30,7 @@ from taskgov.services.take_snapshot import TakeSnapshot, cluster_facts
 from taskgov.services.use_history import UseHistory
 from taskgov.services.written_in_run import WhatWasWritten, WrittenInRun
 from taskgov.snapshot.model import ClusterFacts, Snapshot
+from taskgov.usage.standing import standing_of
 
 COUNTED_FOR: Final = timedelta(days=1)
 """Preemptions older than this are not counted: far below the time for which the table remembers the counted ones."""

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from taskgov.explain.find import named
-from taskgov.explain.nodes import short_of_nodes
+from taskgov.kueue.named import named
 from taskgov.kueue.usage import usage_of
 from taskgov.kueue.workloads import wanted_types
 from taskgov.quantities import ResourceName, is_accelerator
@@ -18,6 +17,7 @@ from taskgov.scheduling.instants import Instant
 from taskgov.scheduling.objects import Admission, Workload
 from taskgov.scheduling.reading import read_admission, read_conditions, read_workload
 from taskgov.snapshot.model import KubernetesObject, Snapshot
+from taskgov.usage.node_shortage import short_of_nodes
 
 Place = tuple[str, str, ResourceName]
 """Cluster queue, instance type, resource."""
@@ -58,6 +58,11 @@ class Task:
     borrowed: Mapping[ResourceName, int]
     """What it holds beyond its team's quota. Kueue counts that by queue, not by task: it is attributed to the tasks
     that Kueue would reclaim first (lowest priority, then the last that was admitted)."""
+
+    @property
+    def leading(self) -> Mapping[ResourceName, int]:
+        """The accelerators that it asks for; all that it asks for where there are none."""
+        return {name: amount for name, amount in self.asks.items() if is_accelerator(name) and amount} or self.asks
 
 
 def tasks_of(snapshot: Snapshot) -> tuple[Task, ...]:

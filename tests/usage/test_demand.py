@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from taskgov.audit.report_demand import waiting_demand
+from taskgov.usage.demand import waiting_demand
 from tests.support.clusters import G5, GPU, GovernedCluster
 
 QUEUE = "hyperpod-ns-team-a-clusterqueue"

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from taskgov.audit.report_capacity import Capacity
-from taskgov.audit.report_standing import Loan, Standing, TeamStanding, standing_of
 from taskgov.hyperpod.model import Switch
+from taskgov.usage.capacity import Capacity
+from taskgov.usage.standing import Loan, Standing, TeamStanding, standing_of
 from tests.support.clusters import G5, GPU, GovernedCluster
 
 C5 = "ml.c5.2xlarge"

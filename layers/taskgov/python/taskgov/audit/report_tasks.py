@@ -1,0 +1,39 @@
+"""Which tasks does the report list? All that have not finished, as the Tasks tab of the console does."""
+
+from collections.abc import Sequence
+
+from taskgov.audit.report import MOST_TASKS, TaskLine
+from taskgov.snapshot.model import Snapshot
+from taskgov.usage.amounts import all_words
+from taskgov.usage.tasks import Task, TaskState, tasks_of
+
+
+def task_lines(snapshot: Snapshot, most: int = MOST_TASKS) -> tuple[tuple[TaskLine, ...], int]:
+    """Return the tasks that have not finished, the newest first, and how many are left out.
+
+    Where there are more than `most`, those that wait or were preempted are kept before those that run.
+    """
+    tasks = [task for task in tasks_of(snapshot) if task.state is not TaskState.FINISHED]
+    kept = _kept(tasks, most)
+    return tuple(map(_line, kept)), len(tasks) - len(kept)
+
+
+def _kept(tasks: Sequence[Task], most: int) -> list[Task]:
+    order = sorted(range(len(tasks)), key=lambda place: (tasks[place].state is TaskState.RUNNING, place))
+    return [tasks[place] for place in sorted(order[:most])]
+
+
+def _line(task: Task) -> TaskLine:
+    return TaskLine(
+        team=task.team,
+        task=task.job,
+        kind=task.kind,
+        priority_class=task.priority_class or "",
+        priority=task.priority,
+        state=task.state,
+        since=task.since,
+        created=task.created,
+        instance_types=task.instance_types,
+        asks=all_words(task.leading),
+        borrowed=all_words(task.borrowed) if task.borrowed else "",
+    )
