@@ -19,7 +19,9 @@ from taskgov_embedded.walkthrough.world import World
 from tests.support.forked import in_a_fork
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from taskgov_embedded.runtime import Result
 
 TYPE = "ml.g5.8xlarge"
 BEFORE = {"alpha": 4, "beta": 3, "gamma": 2, "shared-pool": 1}
@@ -85,6 +87,18 @@ class Rig:
     def errors(self) -> list[str]:
         return [item["error"]["S"] for item in self.items("RUN#") if "error" in item]
 
+    def failed_executions(self) -> list[Any]:
+        machine = self.stack.physical("ReconcileStateMachine")
+        asked = {"stateMachineArn": machine, "statusFilter": "FAILED"}
+        return list(self.stack.client("stepfunctions").list_executions(**asked)["executions"])
+
+    def values(self, results: Iterable[Result], metric: str) -> set[float]:
+        """Return the values that the governed cluster's metric had in some invocations."""
+        name = self.world.cluster_arn.rpartition("/")[2]
+        data = [datum for result in results for datum in result.metrics if datum.name == metric]
+        names = {name, self.world.walkthrough.cluster.name}
+        return {value for datum in data if names & set(dict(datum.dimensions).values()) for value in datum.values}
+
     def settle_slowly(self, team: str, seconds: float) -> None:
         """Let the writes of one team's quota take so long."""
         own, governance, slow = self.governance._settle_later, self.governance, self.quota_id(team)
@@ -121,6 +135,34 @@ def is_safe(rig: Rig) -> bool:
     """Say whether the sum never rose above capacity, and no lock is held."""
     (state,) = rig.items("STATE")
     return all(total <= CAPACITY for total in rig.sums()) and "lockOwner" not in state
+
+
+@in_a_fork
+def test_a_cluster_that_cannot_be_read_turns_nothing_red_but_its_own_metric(rig: Rig) -> None:
+    """A failed execution would ring ReconcileFailedAlarm, a failed function NewVersionErrorsAlarm."""
+    before = len(rig.stack.results)
+    denied = rig.stack.faults.fail("sagemaker", "ListClusterNodes", code="AccessDeniedException", times=10**6)
+    rig.change()
+    assert rig.records() == [("unreadable", 0)]
+    assert "AccessDeniedException" in rig.errors()[-1]
+    assert rig.failed_executions() == []
+    since = rig.stack.results[before:]
+    assert [result.function for result in since if result.is_error] == []
+    assert rig.values(since, "ClusterUnreadable") >= {1}
+    assert rig.values(since, "RunsFailed") == {0}
+    denied.times = 0
+    rig.resync()
+    assert rig.counts() == WANTED
+    assert is_safe(rig)
+
+
+@in_a_fork
+def test_a_run_that_fails_for_any_other_reason_still_rings(rig: Rig) -> None:
+    before = len(rig.stack.results)
+    rig.stack.faults.fail("dynamodb", "Query", code="InternalServerError", status=500, times=10**6)
+    rig.change(1200)
+    assert rig.failed_executions() != []
+    assert rig.values(rig.stack.results[before:], "RunsFailed") == {1}
 
 
 SLOWLY = [15, *(pytest.param(minutes, marks=pytest.mark.faults) for minutes in (5, 20))]

@@ -27,7 +27,7 @@ SOURCES = {"Reconcile Requested": "taskgov.operator", STATUS_CHANGE: "aws.states
 STATUSES = {"running": "RUNNING", "stopped": "ABORTED", "over": "SUCCEEDED"}
 COMMAND = "a person's command"
 FAILED = "UpstreamError"
-UNSUCCESSFUL = ("failed", "unfinished")
+UNSUCCESSFUL = ("failed", "unfinished", "unreadable")
 
 
 class Doing:

@@ -123,8 +123,8 @@ CODE: Final[tuple[tuple[Any, str, str, str, str], ...]] = (
     (ApplyChange, "one", r"self\._hold\(request\)", "pass", "does not ask for the lock"),
     (
         ReadSnapshot,
-        "__call__",
-        r"( +generation = .*\n)(.*\n)( +snapshot = .*\n)",
+        "_read",
+        r"( +generation = .*\n)((?:.*\n)+?)( +snapshot = .*\n)",
         r"\2\3\1",
         "reads the generation last",
     ),

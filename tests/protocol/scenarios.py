@@ -16,6 +16,7 @@ SMALL: Final = (
     Scenario("a stop that nobody hears of", {"hint": 1, "stop": 1, "unheard": 1, "old": 1}),
     Scenario("a lost answer", {"hint": 1, "lost": 1}),
     Scenario("a command", {"hint": 1, "command": 1}),
+    Scenario("a cluster that cannot be read", {"hint": 1, "unreadable": 4}),
     Scenario("an approval", {"hint": 1, "stop": 1}, approval=True),
     Scenario("a long history", {"hint": 2}, spent=SPENT),
     Scenario("a lock without an end", {"hint": 1}, item={"lockOwner": {"S": "nobody"}}),

@@ -23,7 +23,7 @@ MISSED = {
     "EndedOwner.of_hint takes a run that lives for one that is over": "the lease of",
     "Lock.is_held takes an expired lock for a lock": "the lock is left with",
     "ApplyChange.one does not ask for the lock": "two writers",
-    "ReadSnapshot.__call__ reads the generation last": "should hold",
+    "ReadSnapshot._read reads the generation last": "should hold",
     "manual_lock.locked asks for no run": "a lost hint",
     "manual_lock: taking, lockOwner = :me is never met": "the lock is",
     "SageMaker: takes a write at any version": "overwrites version",

@@ -122,6 +122,10 @@ class World(Doing):
             after = self._abandoned(state.spent("fail"), name)._replace(excused=True)
             label = f"fails for good at {execution.at.state!r}"
             yield self._go_on(after, execution, Failure(FAILED), label)._replace(certain=False)
+        if state.may("unreadable") and self.machine.resource(execution.at.state) == "lambda:ReadSnapshot":
+            after = self._abandoned(state.spent("unreadable"), name)._replace(excused=True)
+            answer = {"Payload": {"unreadable": "UpstreamError: 403"}}
+            yield self._go_on(after, execution, answer, "cannot read the cluster")._replace(certain=False)
 
     def _faults_of_process(self, state: State, process: Process) -> Iterator[Step]:
         what = said(process)

@@ -10,7 +10,7 @@ import pytest
 from taskgov.allocation.codec import plan_to_json
 from taskgov.allocation.plan import Outcome, Plan
 from taskgov.contracts.steps import Cause, Pointer, PublishUsageRequest, ReadSnapshotRequest, WroteChanges
-from taskgov.errors import InvalidRequestError, NotFoundError, ThrottledError, UpstreamError
+from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError, ThrottledError, UpstreamError
 from taskgov.findings import Finding, Severity
 from taskgov.ports import ClusterAccess, Measurement, OnUnreadable
 from taskgov.services.publish_usage import COUNTED_FOR, PublishUsage
@@ -137,7 +137,8 @@ def test_a_cluster_that_fails_does_not_stop_the_others_and_is_reported(error: Ex
     world = a_world()
     assert publish_with_a_second_cluster(world, error) == len(world.meter.recorded) > 0
     assert {name for name, _ in world.meter.recorded} == {"ml-cluster"}
-    assert world.failures.reported == [("other", "measure the usage", type(error).__name__)]
+    known = type(error).__name__ if isinstance(error, GovernanceError) else "UpstreamError"
+    assert world.failures.reported == [("other", "measure the usage", known)]
 
 
 def test_of_several_clusters_none_that_can_be_measured_is_an_error() -> None:
@@ -311,6 +312,26 @@ def test_a_run_that_failed_is_told_without_asking_again_what_failed() -> None:
     [(subject, text)] = world.notices.sent
     assert subject == "taskgov: run failed on ml-cluster"
     assert "list nodes: 503" in text
+
+
+def test_a_run_whose_cluster_cannot_be_read_counts_for_that_cluster_and_for_no_failure() -> None:
+    world = a_world()
+    world.publish(the_end(world, "unreadable", error="UpstreamError: list nodes: 403"))
+    assert world.failures.reported == [("ml-cluster", "read the cluster for a run", "UpstreamError")]
+    assert (world.values("RunsFailed"), world.values("RunsUnfinished")) == ([0], [0])
+    assert world.values("Borrowed") == [], "what made the run end would end the measuring too"
+    assert [detail_type for detail_type, _ in world.bus.published] == ["Quota Cluster Unreadable"]
+    assert [(record.outcome, record.error) for record in world.cluster.state.runs] == [
+        ("unreadable", "UpstreamError: list nodes: 403")
+    ]
+    assert world.notices.sent == [], "the alarm ClusterUnreadable tells it"
+
+
+def test_a_cluster_that_describes_itself_in_another_form_is_named_by_its_arn() -> None:
+    world = a_world()
+    world.cluster.hyperpod.descriptions[0].pop("ClusterName")
+    world.publish(the_end(world, "unreadable", error="UpstreamError: describe cluster: the answer cannot be read"))
+    assert world.bus.published[0][1]["clusterName"] == "abcdefghijkl"
 
 
 @dataclass

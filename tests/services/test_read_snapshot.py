@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from taskgov.contracts.steps import Cause, ReadSnapshotRequest
-from taskgov.errors import InvalidRequestError, LockLostError, UpstreamError
+from taskgov.errors import InvalidRequestError, LockLostError, NotFoundError, ThrottledError, UpstreamError
 from taskgov.ports import LOCK_SECONDS
 from taskgov.services.read_snapshot import ReadSnapshot
 from taskgov.services.take_snapshot import TakeSnapshot
@@ -246,8 +246,7 @@ def test_a_look_that_fails_remembers_nothing(world: World, monkeypatch: pytest.M
     world.kubernetes.node_objects.clear()
     world.clock.advance(minutes=1)
     monkeypatch.setattr(world.hyperpod, "quotas", _down)
-    with pytest.raises(UpstreamError):
-        world.read()
+    assert world.read().unreadable == f"UpstreamError: quotas of {CLUSTER_ARN}: down"
     assert world.documents.find("memory/ml-cluster/nodes.json") == before
 
 
@@ -260,6 +259,72 @@ def test_a_look_is_kept_only_when_it_was_successful_to_its_end(world: World, mon
     assert world.state.last_look(CLUSTER_ARN) == NOON
     world.clock.advance(minutes=1)
     monkeypatch.setattr(world.hyperpod, "quotas", _down)
-    with pytest.raises(UpstreamError):
-        world.read()
+    assert world.read().unreadable == f"UpstreamError: quotas of {CLUSTER_ARN}: down"
     assert world.state.last_look(CLUSTER_ARN) == NOON
+
+
+class TestAClusterThatCannotBeRead:
+    """It is answered, not raised: the alarms of the function and of the state machine are not for it."""
+
+    @pytest.mark.parametrize(
+        ("port", "method"),
+        [
+            ("hyperpod", "describe_cluster"),
+            ("hyperpod", "cluster_nodes"),
+            ("hyperpod", "quotas"),
+            ("hyperpod", "scheduler_config"),
+            ("kubernetes", "nodes"),
+            ("kubernetes", "kueue_objects"),
+            ("tags", "of"),
+        ],
+    )
+    @pytest.mark.parametrize(
+        ("error", "said"),
+        [
+            (UpstreamError("403 Forbidden"), "UpstreamError: 403 Forbidden"),
+            (NotFoundError("no Kueue"), "NotFoundError: no Kueue"),
+            (KeyError("ClusterName"), "the answer cannot be read (KeyError at "),
+        ],
+    )
+    def test_says_why(
+        self, world: World, monkeypatch: pytest.MonkeyPatch, port: str, method: str, error: Exception, said: str
+    ) -> None:
+        monkeypatch.setattr(getattr(world, port), method, raising(error))
+        assert said in world.read().unreadable
+
+    def test_is_one_without_eks(self, world: World) -> None:
+        world.hyperpod.descriptions = [cluster_description(Orchestrator={"Slurm": {}})]
+        assert "not orchestrated by EKS" in world.read().unreadable
+
+    def test_is_one_that_describes_itself_in_another_form(self, world: World) -> None:
+        world.hyperpod.descriptions[0].pop("ClusterStatus")
+        assert "the answer cannot be read (KeyError at take_snapshot.py:" in world.read().unreadable
+
+    @pytest.mark.parametrize("method", ["nodes", "kueue_objects"])
+    def test_is_one_whose_own_api_throttles(self, world: World, monkeypatch: pytest.MonkeyPatch, method: str) -> None:
+        monkeypatch.setattr(world.kubernetes, method, raising(ThrottledError("429")))
+        assert world.read().unreadable == "ThrottledError: 429"
+
+    @pytest.mark.parametrize(
+        ("port", "method", "error"),
+        [
+            ("hyperpod", "quotas", ThrottledError("the account's rate")),
+            ("state", "applied_quotas", UpstreamError("the table is down")),
+            ("state", "generation", UpstreamError("the table is down")),
+            ("documents", "policy", UpstreamError("the bucket is down")),
+            ("documents", "put", KeyError("a mistake of ours")),
+        ],
+    )
+    def test_is_no_account_that_throttles_and_no_stack_that_fails(
+        self, world: World, monkeypatch: pytest.MonkeyPatch, port: str, method: str, error: Exception
+    ) -> None:
+        monkeypatch.setattr(getattr(world, port), method, raising(error))
+        with pytest.raises(type(error)):
+            world.read()
+
+
+def raising(error: Exception) -> Any:
+    def call(*_: Any, **__: Any) -> Any:
+        raise error
+
+    return call

@@ -307,6 +307,39 @@ def test_a_fault_before_the_first_write_fails_the_run_and_frees_the_lock(
     assert "lockOwner" not in world.state()
 
 
+UNREADABLE = {"unreadable": "UpstreamError: list nodes: 403 Forbidden"}
+
+
+def test_a_cluster_that_cannot_be_read_fails_no_run_and_frees_the_lock(world: World) -> None:
+    world.hint()
+    world.steps["ReadSnapshot"] = lambda _: UNREADABLE
+    ended = world.run()
+    assert (ended.error, ended.output["outcome"]) == (None, "unreadable")
+    assert len(world.payloads("ReadSnapshot")) == 4
+    assert world.published() == [("unreadable", 0)]
+    assert world.payloads("PublishUsage")[0]["error"] == UNREADABLE["unreadable"]
+    assert "lockOwner" not in world.state()
+    assert world.schedules == []
+
+
+def test_a_cluster_that_can_be_read_again_soon_is_planned_for(world: World) -> None:
+    world.steps["PlanQuotas"] = in_turn(planned("apply", changes=1))
+    world.steps["ReadSnapshot"] = in_turn(UNREADABLE, UNREADABLE, world.steps["ReadSnapshot"])
+    assert world.run().output["outcome"] == "applied"
+
+
+def test_a_run_that_began_to_write_and_then_cannot_read_is_unfinished(world: World) -> None:
+    """What a call wrote before it met the conflict is counted from the records: the machine does not know of it."""
+    world.steps["PlanQuotas"] = in_turn(planned("apply", changes=2))
+    world.steps["ApplyChange"] = in_turn(TaskFailedError("ConflictError", "somebody was faster"))
+    read = world.steps["ReadSnapshot"]
+    world.steps["ReadSnapshot"] = in_turn(read, read, UNREADABLE)
+    ended = world.run()
+    assert (ended.error, ended.cause) == ("unfinished", UNREADABLE["unreadable"])
+    assert world.published() == [("unfinished", 0)]
+    assert len(world.schedules) == 1, "another look is due in a minute"
+
+
 def test_a_run_that_cannot_be_published_frees_the_lock_and_fails(world: World) -> None:
     world.steps["PublishUsage"] = in_turn(TaskFailedError("UpstreamError", "bus down"))
     ended = world.run()

@@ -32,6 +32,7 @@ STYLES = {
     "blocked": "red",
     "failed": "red",
     "unfinished": "red",
+    "unreadable": "red",
     "stopped": "red",
     "progressing": "cyan",
     "rollback-failed": "bold red",

@@ -19,7 +19,9 @@ UNKNOWN: Final = "not known whether written"
 """What a record says of writes when their records could not be read; it names them."""
 UNPUBLISHED: Final = "no answer says that it was published"
 """What the state machine says in the record of a run when publishing failed, or never answered."""
-NOTHING_WRITTEN = frozenset({"nothing-to-do", "planned", "needs-approval", "blocked", "rejected", "expired"})
+NOTHING_WRITTEN = frozenset(
+    {"nothing-to-do", "planned", "needs-approval", "blocked", "rejected", "expired", "unreadable"}
+)
 
 
 def while_it_lasts(evidence: Evidence, wanted: Mapping[str, Any]) -> list[str]:

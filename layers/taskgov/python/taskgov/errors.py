@@ -12,6 +12,8 @@ class GovernanceError(Exception):
 
     refusal: str = ""
     """Why a write that met this error was refused for good (`RefusalError`); empty where another try may help."""
+    cluster_unreadable: bool = False
+    """Whether one cluster could not be read: a matter of that cluster, and no failure of the automation."""
 
 
 class AppEnvError(GovernanceError):

@@ -102,6 +102,12 @@ class ReadSnapshotResult(StepModel):
     taken_at: datetime
 
 
+class ClusterUnreadable(StepModel):
+    """The other answer of `read_snapshot`: why the cluster cannot be read. That is no failure of the function."""
+
+    unreadable: str
+
+
 class PlanQuotasRequest(StepModel):
     snapshot: Pointer
     apply_mode: Literal["plan", "apply"] = "plan"

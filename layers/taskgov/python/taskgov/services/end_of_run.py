@@ -19,6 +19,7 @@ RunOutcome = Literal[
     "unfinished",
     "rejected",
     "expired",
+    "unreadable",
     "failed",
 ]
 

@@ -66,6 +66,10 @@ class PublishUsage:
             # The answer of the invocation that did it was lost, or the same call came twice.
             return PublishUsageResult(published=0, applied=end.applied)
         self._tell(end)
+        if end.outcome == "unreadable":
+            self.failures.report(
+                end.cluster_name, "read the cluster for a run", UpstreamError(end.error or "no reason")
+            )
         usage, unmeasured = self._usage_after(end)
         # Last, with only the mark behind it: a retry would count the run's changes again.
         measured = measure_run(end)
@@ -84,7 +88,7 @@ class PublishUsage:
 
     def _usage_after(self, end: EndOfRun) -> tuple[int, str | None]:
         """Measure the usage too; a run whose usage cannot be measured is none the worse, and the schedule goes on."""
-        if end.outcome == "failed":  # what made the run fail would fail again here
+        if end.outcome in {"failed", "unreadable"}:  # what made the run fail would fail again here
             return 0, None
         try:
             return self._usage(self.take_snapshot(end.cluster_arn), by=end.run_id), None
@@ -194,7 +198,7 @@ class PublishUsage:
         """Return the cluster's name, or the end of its ARN: a run that found SageMaker down must be told of too."""
         try:
             return str(self.hyperpod.describe_cluster(cluster_arn)["ClusterName"])
-        except GovernanceError:
+        except (GovernanceError, LookupError, TypeError):  # the last two: an answer of another form
             return cluster_arn.rsplit("/", 1)[-1]
 
 

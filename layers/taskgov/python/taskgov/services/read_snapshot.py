@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass, replace
 
-from taskgov.contracts.steps import ReadSnapshotRequest, ReadSnapshotResult
+from taskgov.contracts.steps import ClusterUnreadable, ReadSnapshotRequest, ReadSnapshotResult
+from taskgov.errors import GovernanceError
 from taskgov.ports import ClusterTags, DocumentStore, StateStore
+from taskgov.services.reading import reading
 from taskgov.services.renew_lock import renew_lock
 from taskgov.services.take_snapshot import TakeSnapshot
 from taskgov.snapshot.codec import snapshot_to_json
@@ -22,14 +24,24 @@ class ReadSnapshot:
     state: StateStore
     tags: ClusterTags
 
-    def __call__(self, request: ReadSnapshotRequest) -> ReadSnapshotResult:
-        """Read the generation first, then the world: a change that comes in between makes the cluster dirty again.
+    def __call__(self, request: ReadSnapshotRequest) -> ReadSnapshotResult | ClusterUnreadable:
+        """Return where the snapshot is, or why the cluster cannot be read.
 
         Raises LockLostError when the request names a lock that is another's by now.
         """
+        try:
+            return self._read(request)
+        except GovernanceError as error:
+            if not error.cluster_unreadable:
+                raise
+            return ClusterUnreadable(unreadable=f"{type(error).__name__}: {error}")
+
+    def _read(self, request: ReadSnapshotRequest) -> ReadSnapshotResult:
+        """Read the generation first, then the world: a change that comes in between makes the cluster dirty again."""
         self._renew(request)
         generation = self.state.generation(request.cluster_arn)
-        claims = claims_of(self.tags.of(request.cluster_arn))
+        with reading("read the cluster's tags"):
+            claims = claims_of(self.tags.of(request.cluster_arn))
         snapshot = self.take_snapshot(request.cluster_arn, remember=True, claims=claims)
         if snapshot.policy_version is not None:
             known = self.state.authorship(snapshot.cluster.name, snapshot.policy_version)

@@ -22,6 +22,7 @@ DETAIL_TYPES: Final[dict[str, tuple[RunOutcome, ...]]] = {
     "Quota Changes Not Approved": ("rejected", "expired"),
     "Quota Changes Progressing": ("progressing",),
     "Quota Changes Unfinished": ("unfinished",),
+    "Quota Cluster Unreadable": ("unreadable",),
     "Quota Run Failed": ("failed",),
 }
 """Detail type of the event -> the outcomes that it stands for. Each run ends with exactly one event."""

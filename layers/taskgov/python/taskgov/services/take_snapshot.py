@@ -12,7 +12,9 @@ from taskgov.errors import InvalidRequestError
 from taskgov.policy.parse import ParsedPolicy, parse_policy
 from taskgov.ports import Clock, ClusterAccess, DocumentStore, HyperPodApi, KubernetesApi, Machines, StateStore
 from taskgov.services.fresh_quotas import fresh_quotas
+from taskgov.services.governance import is_eks
 from taskgov.services.lost_machines import with_lost_machines
+from taskgov.services.reading import reading
 from taskgov.services.state_identity import StateIdentity
 from taskgov.services.use_history import UseHistory, with_use
 from taskgov.snapshot.identity import Claim
@@ -43,18 +45,23 @@ class TakeSnapshot:
         With `remember`, since when each node is healthy is written back once everything has been read, and records that
         a restored table lacks: only a run that holds the lock does so. `claims` are the stacks that have marked the
         cluster.
-        Raises InvalidRequestError for a cluster that EKS does not orchestrate.
+        Raises InvalidRequestError for a cluster that EKS does not orchestrate. What fails because the cluster cannot be
+        read says so (`GovernanceError.cluster_unreadable`).
         """
-        facts = cluster_facts(self.hyperpod.describe_cluster(cluster))
-        access = ClusterAccess(_eks_arn(facts))
+        with reading(f"describe cluster {cluster}"):
+            facts = cluster_facts(self.hyperpod.describe_cluster(cluster))
+            access = ClusterAccess(_eks_arn(facts))
         parsed, version = self._policy(facts.name)
         unreadable: list[UnreadableItem] = []
         looked = self.identity.look(facts, claims, unreadable.append) if remember else None
         # The records first: a list that is read after them is behind no other write of ours than its own delay.
         applied = self.state.applied_quotas(facts.arn, unreadable.append)
         taken_at = self.clock.now()
-        items, odd_nodes = readable_nodes(self.kubernetes.nodes(access))
-        seen = nodes_from_kubernetes(items, self.hyperpod.cluster_nodes(facts.arn), odd_nodes)
+        with reading("list nodes", throttled=True):
+            items, odd_nodes = readable_nodes(self.kubernetes.nodes(access))
+        with reading("list cluster nodes"):
+            summaries = self.hyperpod.cluster_nodes(facts.arn)
+        seen = nodes_from_kubernetes(items, summaries, odd_nodes)
         key = MEMORY_KEY.format(facts.name)
         stored = self.documents.find(key)
         known = _memory(stored, key)
@@ -62,14 +69,18 @@ class TakeSnapshot:
             known = NodeMemory(lost=True)
         is_partial = any(not each.name for each in odd_nodes)
         memory, nodes = remember_nodes(known, seen, self.clock.now(), is_partial=is_partial)
-        kueue, odd_objects = readable_kueue(self.kubernetes.kueue_objects(access))
+        with reading("list Kueue's objects", throttled=True):
+            kueue, odd_objects = readable_kueue(self.kubernetes.kueue_objects(access))
+        with reading("list compute quotas", throttled=is_eks(facts.arn)):
+            quotas = fresh_quotas(self.hyperpod, self.hyperpod.quotas(facts.arn), applied, self.clock.now()).quotas
+            scheduler_config = self.hyperpod.scheduler_config(facts.arn)
         snapshot = Snapshot(
             cluster=facts,
             taken_at=taken_at,
             nodes=nodes,
             gone=memory.gone,
-            quotas=fresh_quotas(self.hyperpod, self.hyperpod.quotas(facts.arn), applied, self.clock.now()).quotas,
-            scheduler_config=self.hyperpod.scheduler_config(facts.arn),
+            quotas=quotas,
+            scheduler_config=scheduler_config,
             kueue=kueue,
             unreadable_objects=(*odd_nodes, *odd_objects),
             policy=parsed.document,

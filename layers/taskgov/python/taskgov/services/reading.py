@@ -1,0 +1,31 @@
+"""Tell what fails because one cluster cannot be read from every other failure."""
+
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from taskgov.errors import GovernanceError, ThrottledError, UpstreamError
+
+
+@contextmanager
+def reading(what: str, *, throttled: bool = False) -> Iterator[None]:
+    """Mark the errors of a look at a cluster (`GovernanceError.cluster_unreadable`).
+
+    An answer whose form is not the documented one raises whatever its reader raises: that becomes an UpstreamError,
+    which does not quote the answer. Being throttled is left as it is, because SageMaker throttles the account and not
+    one cluster; `throttled` marks it too, for APIs that are the cluster's own.
+    """
+    try:
+        yield
+    except ThrottledError as error:
+        error.cluster_unreadable = throttled
+        raise
+    except GovernanceError as error:
+        error.cluster_unreadable = True
+        raise
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{last.filename.rpartition('/')[2]}:{last.lineno}"
+        problem = UpstreamError(f"{what}: the answer cannot be read ({type(error).__name__} at {where})")
+        problem.cluster_unreadable = True
+        raise problem from error
