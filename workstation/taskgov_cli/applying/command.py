@@ -46,6 +46,7 @@ WHAT_NEXT: Final = {
     "planned": "The stack is in plan mode and wrote nothing. This plan alone: taskgov apply {plan} --yes; "
     "from now on: sam deploy --parameter-overrides ApplyMode=apply",
     "blocked": "A guardrail or the document stopped it; the plan says which, and what would let it through",
+    "stopped": "It was broken off; what it wrote is safe, and the next run does the rest: taskgov history {cluster}",
 }
 
 

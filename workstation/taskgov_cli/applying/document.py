@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 LOOK_EVERY: Final = 5
 """Seconds between two looks for the run."""
 NEEDS_APPROVAL: Final = "needs-approval"
+STOPPED: Final = "stopped"
+"""A run that was broken off says nothing of the document: another one follows."""
+UNLOCKED: Final = "unlocked"
+"""Among the runs, and none: a person freed the lock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,28 +99,34 @@ def wait_for_run(place: Deployed, written: Written, seconds: float, say: Callabl
     began = clock.now()
     while True:
         found = _run_of(place, written)
-        waits_for_a_person = found is None or found.outcome == NEEDS_APPROVAL
-        asked = _asked(place, written, found) if waits_for_a_person else None
+        is_open = found is None or found.outcome in {NEEDS_APPROVAL, STOPPED}
+        asked = _asked(place, written, found) if is_open else None
         passed = (clock.now() - began).total_seconds()
-        if asked is not None or not waits_for_a_person or passed >= seconds:
+        if asked is not None or not is_open or passed >= seconds:
             return asked or found
         say(f"waiting for the run, {passed:.0f} of {seconds:.0f} s")
         time.sleep(min(LOOK_EVERY, seconds - passed))
 
 
 def _run_of(place: Deployed, written: Written) -> Ended | None:
-    """Return how the runs of this version ended: the first one that had something to do, or else the last."""
+    """Return how the runs of this version ended: the first one that had something to do, or else the last.
+
+    One that was stopped counts only as long as no other has ended.
+    """
     found: Ended | None = None
     for run in runs(place, written.cluster_arn):  # newest first
         if datetime.fromisoformat(str(run["endedAt"])) < written.at:
             break
+        outcome = str(run["outcome"])
+        if outcome == UNLOCKED or (outcome == STOPPED and found is not None):
+            continue
         plan = _plan(place, run.get("plan"))
         if plan is None and datetime.fromisoformat(str(run["startedAt"])) < written.at:
             continue  # it failed before it had planned, and had begun before
         if plan is not None and plan.policy_version != written.version:
             continue  # it had read the document of before
-        if found is None or run["outcome"] != "nothing-to-do":
-            found = Ended(str(run["outcome"]), run.get("planId"), run.get("error"))
+        if found is None or outcome != "nothing-to-do":
+            found = Ended(outcome, run.get("planId"), run.get("error"))
     return found
 
 
