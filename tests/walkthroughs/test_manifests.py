@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from taskgov.kueue.jobs import labels_as_stored
-from taskgov_embedded.cluster.simulated import SUBMITTED
+from taskgov_embedded.cluster.jobs import SUBMITTED
 from taskgov_embedded.cluster.submitted import problems_of
 
 ROOT = Path(__file__).parents[2]

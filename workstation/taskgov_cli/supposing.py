@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 from taskgov.explain.find import nearest
-from taskgov.explain.manifests import workload_of
+from taskgov.explain.manifests import workloads_of
 from taskgov.explain.quota_settings import COUNT, QuotaSetting, part_named
 from taskgov.explain.suppose import Hypothesis, setting_problems, teams_of
 from taskgov.hyperpod.limits import WEIGHT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
     from pathlib import Path
 
     from taskgov.snapshot.model import KubernetesObject, Snapshot
@@ -98,14 +98,10 @@ def _weights(snapshot: Snapshot, values: Iterable[str], problems: list[str]) -> 
     return weights
 
 
-def submitted(files: list[Path], snapshot: Snapshot, team: str | None) -> Iterator[KubernetesObject]:
-    """Give the workloads of the manifests in these files. Raises `ValueError` for one that cannot be used."""
-    for file in files:
-        for manifest in _manifests(file):
-            try:
-                yield workload_of(manifest, snapshot, team)
-            except (KeyError, ValueError) as error:
-                raise ValueError(f"{file}: {error}") from error
+def submitted(files: list[Path], snapshot: Snapshot, team: str | None) -> tuple[KubernetesObject, ...]:
+    """Return the workloads of the manifests in these files. Raises `ValueError` that names all that cannot be used."""
+    manifests = [manifest for file in files for manifest in _manifests(file)]
+    return workloads_of(manifests, snapshot, team) if files else ()
 
 
 def _manifests(file: Path) -> list[dict[str, Any]]:

@@ -28,7 +28,8 @@ TEAM = "/namespaces/hyperpod-ns-team-a"
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
-NO_TEMPLATE = "spec.template: Invalid value: 3: must be an object"
+A_LIST = "must be a list with an entry or more"
+NO_TEMPLATE = "spec.template: 3 - must be a mapping"
 ODD_MANIFESTS = int(os.environ.get("TASKGOV_ODD_MANIFESTS", "150"))
 KINDS: tuple[JobKind, ...] = (
     "PyTorchJob",
@@ -211,19 +212,23 @@ def test_a_namespace_takes_all_that_is_in_it_along(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("kind", "change", "because"),
     [
-        ("PyTorchJob", {"spec": {}}, "spec.pytorchReplicaSpecs: Required value"),
-        ("RayJob", {"spec": {"rayClusterSpec": {}}}, "spec.rayClusterSpec.headGroupSpec: Required value"),
+        ("PyTorchJob", {"spec": {}}, "spec.pytorchReplicaSpecs: (missing) - must name one of Master, Worker"),
+        (
+            "RayJob",
+            {"spec": {"rayClusterSpec": {}}},
+            f"spec.rayClusterSpec.headGroupSpec.template.spec.containers: (missing) - {A_LIST}",
+        ),
         ("StatefulSet", {"spec": {"template": 3}}, NO_TEMPLATE),
         (
             "Deployment",
             {"spec": {"template": {"spec": {"containers": []}}}},
-            "spec.template.spec.containers: Required value: must not be empty",
+            f"spec.template.spec.containers: [] - {A_LIST}",
         ),
-        ("Pod", {"spec": {"containers": [{}]}}, "spec.containers[0].name: Required value"),
+        ("Pod", {"spec": {"containers": [{}]}}, "spec.containers[0].name: (missing) - must be a name"),
         (
             "Pod",
             {"spec": {"containers": [{"name": "a", "resources": {"requests": {"cpu": "much"}}}]}},
-            "containers[].resources of pod set main: Invalid value: 'much' is not a Kubernetes quantity",
+            "spec.containers[0].resources.requests.cpu: \"much\" - 'much' is not a Kubernetes quantity",
         ),
     ],
 )

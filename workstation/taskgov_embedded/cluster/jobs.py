@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.hyperpod.names import PRIORITY_CLASS_LABEL, QUEUE_NAME_LABEL
+from taskgov.kueue.pod_sets import pod_sets_of as known_pod_sets_of
 from taskgov_embedded.cluster.objects import KUEUE_GROUP, TYPE_OF_KIND, KubeObject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
+
+    from taskgov.kueue.pod_sets import PodSet
 
 JOB_UID_LABEL: Final = "kueue.x-k8s.io/job-uid"
 ADMISSION_GATE: Final = "kueue.x-k8s.io/admission"
@@ -24,29 +27,20 @@ HASH_LENGTH: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class PodSet:
-    """So many pods of one template."""
-
-    name: str
-    count: int
-    template: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
 class JobType:
-    """How one kind of job says what pods it has, and where it is suspended.
+    """Where one kind of job is suspended; what pods it has is read by `taskgov.kueue.pod_sets`.
 
     A StatefulSet has no such field: Kueue gates its pods. Here its status says that it waits for admission.
     """
 
     kind: str
-    pod_sets: Callable[[Mapping[str, Any]], tuple[PodSet, ...]]
     suspend_path: tuple[str, ...]
 
 
 def pod_sets_of(job: Mapping[str, Any]) -> tuple[PodSet, ...]:
-    """Return a job's pod sets. Raises ValueError when the kind is none of those that queues govern here."""
-    return _type_of(job).pod_sets(job)
+    """Return a job's pod sets. Raises ValueError when the kind is none of those that this cluster simulates."""
+    _type_of(job)
+    return known_pod_sets_of(job)
 
 
 def queue_of(job: Mapping[str, Any]) -> str | None:
@@ -137,62 +131,16 @@ def _with(item: Mapping[str, Any], path: tuple[str, ...], value: object) -> dict
     return {**item, first: _with(item.get(first) or {}, tuple(rest), value) if rest else value}
 
 
-def _pytorch_pod_sets(job: Mapping[str, Any]) -> tuple[PodSet, ...]:
-    """Read replica types in Kubeflow's order: the master first."""
-    specs = job["spec"]["pytorchReplicaSpecs"]
-    return tuple(
-        PodSet(name.lower(), specs[name].get("replicas", 1), specs[name]["template"])
-        for name in ("Master", "Worker")
-        if name in specs
-    )
-
-
-def _hyperpod_pod_sets(job: Mapping[str, Any]) -> tuple[PodSet, ...]:
-    return tuple(PodSet(one["name"], one.get("replicas", 1), one["template"]) for one in job["spec"]["replicaSpecs"])
-
-
-def _ray_pod_sets(job: Mapping[str, Any]) -> tuple[PodSet, ...]:
-    """Read head, worker groups, and the submitter that KubeRay starts (Kueue v0.19 `rayjob_controller.go`)."""
-    spec, cluster = job["spec"], job["spec"]["rayClusterSpec"]
-    head = cluster["headGroupSpec"]["template"]
-    groups = [
-        PodSet(one["groupName"], one.get("replicas", 1) * one.get("numOfHosts", 1), one["template"])
-        for one in cluster.get("workerGroupSpecs", ())
-    ]
-    submits = spec.get("submissionMode", "K8sJobMode") == "K8sJobMode"
-    submitter = spec.get("submitterPodTemplate") or _default_submitter(head["spec"]["containers"][0].get("image", ""))
-    return (PodSet("head", 1, head), *groups, *([PodSet("submitter", 1, submitter)] if submits else []))
-
-
-def _default_submitter(image: str) -> dict[str, Any]:
-    resources = {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "500m", "memory": "200Mi"}}
-    container = {"name": "ray-job-submitter", "image": image, "resources": resources}
-    return {"spec": {"containers": [container], "restartPolicy": "Never"}}
-
-
-def _stateful_pod_sets(job: Mapping[str, Any]) -> tuple[PodSet, ...]:
-    return (PodSet("main", job["spec"].get("replicas", 1), job["spec"]["template"]),)
-
-
-def _batch_pod_sets(job: Mapping[str, Any]) -> tuple[PodSet, ...]:
-    spec = job["spec"]
-    parallelism = spec.get("parallelism", 1)
-    return (PodSet("main", min(parallelism, spec.get("completions", parallelism)), spec["template"]),)
-
-
-def _single_pod_set(pod: Mapping[str, Any]) -> tuple[PodSet, ...]:
-    ungated = {name: value for name, value in pod["spec"].items() if name not in {"schedulingGates", "nodeName"}}
-    return (PodSet("main", 1, {"metadata": {"labels": dict(_labels(pod))}, "spec": ungated}),)
-
-
 JOB_TYPES: Final[Mapping[str, JobType]] = {
     one.kind: one
     for one in (
-        JobType("PyTorchJob", _pytorch_pod_sets, ("spec", "runPolicy", "suspend")),
-        JobType("HyperPodPyTorchJob", _hyperpod_pod_sets, ("spec", "runPolicy", "suspend")),
-        JobType("RayJob", _ray_pod_sets, ("spec", "suspend")),
-        JobType("Job", _batch_pod_sets, ("spec", "suspend")),
-        JobType("StatefulSet", _stateful_pod_sets, ("status", "waitsForAdmission")),
-        JobType("Pod", _single_pod_set, ()),
+        JobType("PyTorchJob", ("spec", "runPolicy", "suspend")),
+        JobType("HyperPodPyTorchJob", ("spec", "runPolicy", "suspend")),
+        JobType("RayJob", ("spec", "suspend")),
+        JobType("Job", ("spec", "suspend")),
+        JobType("StatefulSet", ("status", "waitsForAdmission")),
+        JobType("Pod", ()),
     )
 }
+SUBMITTED: Final = frozenset({*JOB_TYPES, "Deployment"})
+"""The kinds that people submit: their controllers make pods and workloads."""

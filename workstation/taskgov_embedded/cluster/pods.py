@@ -8,12 +8,14 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any, Final
 
-from taskgov_embedded.cluster.jobs import PodSet, owner_reference
+from taskgov_embedded.cluster.jobs import owner_reference
 from taskgov_embedded.cluster.objects import KubeObject, timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
+
+    from taskgov.kueue.pod_sets import PodSet
 
 JOB_NAME_LABEL: Final = "training.kubeflow.org/job-name"
 _KEPT_METADATA: Final = ("name", "namespace", "labels", "ownerReferences")

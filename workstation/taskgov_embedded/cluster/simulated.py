@@ -18,7 +18,7 @@ from taskgov.hyperpod.names import NAMESPACE_NAME_LABEL
 from taskgov_embedded.cluster.addon import AddOn
 from taskgov_embedded.cluster.controllers import JobControllers
 from taskgov_embedded.cluster.fleet import Fleet
-from taskgov_embedded.cluster.jobs import JOB_TYPES
+from taskgov_embedded.cluster.jobs import SUBMITTED
 from taskgov_embedded.cluster.manager import KueueManager
 from taskgov_embedded.cluster.objects import (
     KUEUE_GROUP,
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from taskgov_embedded.cluster_port import GroupFact, NodeFact, NodeStatus
 
 MAX_ROUNDS: Final = 10_000
-SUBMITTED: Final = frozenset({*JOB_TYPES, "Deployment"})
-"""The kinds that people submit: their controllers make pods and workloads."""
 
 
 @dataclass(frozen=True, slots=True)

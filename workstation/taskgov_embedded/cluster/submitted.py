@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-from taskgov.scheduling.reading import pod_requests
-from taskgov_embedded.cluster.jobs import JOB_TYPES, pod_sets_of
+from taskgov.kueue.pod_sets import ManifestError, pod_sets_of
+from taskgov_embedded.cluster.jobs import SUBMITTED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 MOST_PODS: Final = 5_000
 """Of one job: far more than the simulated clusters have nodes."""
 Texts = dict[str, str]
-Replicas = Annotated[int, Field(ge=0, le=MOST_PODS)]
 
 
 class _Form(BaseModel):
@@ -111,73 +110,10 @@ class _RunPolicy(_Form):
     suspend: bool | None = None
 
 
-class _ReplicaSpec(_Form):
-    replicas: Replicas = 1
-    template: _Template
-
-
-class _NamedReplicaSpec(_ReplicaSpec):
-    name: str
-
-
-class _PyTorchReplicas(_Form):
-    master: Annotated[_ReplicaSpec | None, Field(alias="Master")] = None
-    worker: Annotated[_ReplicaSpec | None, Field(alias="Worker")] = None
-
-
-class _PyTorchSpec(_Form):
-    pytorch_replica_specs: _PyTorchReplicas
-    run_policy: _RunPolicy = _RunPolicy()
-
-
-class _HyperPodSpec(_Form):
-    replica_specs: Annotated[list[_NamedReplicaSpec], Field(min_length=1)]
-    run_policy: _RunPolicy = _RunPolicy()
-
-
-class _RayHead(_Form):
-    template: _Template
-
-
-class _RayGroup(_ReplicaSpec):
-    group_name: str
-    num_of_hosts: Replicas = 1
-
-
-class _RayCluster(_Form):
-    head_group_spec: _RayHead
-    worker_group_specs: list[_RayGroup] = []
-
-
-class _RaySpec(_Form):
-    ray_cluster_spec: _RayCluster
-    submission_mode: str = ""
-    submitter_pod_template: _Template | None = None
+class _Spec(_Form):
+    run_policy: _RunPolicy | None = None
     suspend: bool | None = None
-
-
-class _BatchSpec(_Form):
-    template: _Template
-    parallelism: Replicas = 1
-    completions: Replicas = 1
-    suspend: bool | None = None
-
-
-class _ReplicatedSpec(_Form):
-    template: _Template
-    replicas: Replicas = 1
-
-
-JOB_FORMS: Final[Mapping[str, type[_Form]]] = {
-    "PyTorchJob": _PyTorchSpec,
-    "HyperPodPyTorchJob": _HyperPodSpec,
-    "RayJob": _RaySpec,
-    "Job": _BatchSpec,
-    "Deployment": _ReplicatedSpec,
-    "StatefulSet": _ReplicatedSpec,
-    "Pod": _PodSpec,
-}
-"""The form of each kind's `spec`."""
+    replicas: int = 1
 
 
 _RULES: Final = {"model_type": "must be an object", "dict_type": "must be an object", "list_type": "must be a list"}
@@ -186,11 +122,18 @@ _RULES: Final = {"model_type": "must be an object", "dict_type": "must be an obj
 
 def problems_of(item: Mapping[str, Any]) -> list[str]:
     """Return all that is wrong with a job, each with its field; objects that are no jobs are not looked at."""
-    form = JOB_FORMS.get(item["kind"])
-    if form is None:
+    if item["kind"] not in SUBMITTED:
         return []
-    found = [*problems_of_metadata(item["metadata"]), *_misfits(form, item.get("spec") or {}, "spec")]
-    return found or list(_unfit_pods(item))
+    found = [*problems_of_metadata(item["metadata"]), *_misfits(_Spec, item.get("spec") or {}, "spec")]
+    try:
+        pod_sets = pod_sets_of(item)
+    except ManifestError as error:
+        return [*found, *str(error).splitlines()]
+    if (count := sum(pod_set.count for pod_set in pod_sets)) > MOST_PODS:
+        found.append(f"spec: Invalid value: {count} pods: must be at most {MOST_PODS}")
+    if item["kind"] == "Pod":
+        return [*found, *_misfits(_PodSpec, item["spec"], "spec")]
+    return [*found, *(one for pods in pod_sets for one in _misfits(_Template, pods.template, f"{pods.name} template"))]
 
 
 def problems_of_metadata(metadata: Mapping[str, Any]) -> list[str]:
@@ -222,21 +165,3 @@ def _sentence(place: str, problem: Mapping[str, Any]) -> str:
         return f"{field}: Required value: must not be empty"
     shown = reprlib.repr(problem["input"])
     return f"{field}: Invalid value: {shown}: {_RULES.get(problem['type'], problem['msg'])}"
-
-
-def _unfit_pods(item: Mapping[str, Any]) -> Iterator[str]:
-    """Find what is wrong with pods whose form is right: none at all, too many, and amounts that are no quantities."""
-    if item["kind"] in JOB_TYPES:
-        pod_sets = pod_sets_of(item)
-        templates = [(pod_set.name, pod_set.template["spec"]) for pod_set in pod_sets]
-        if not pod_sets:
-            yield "spec: Required value: replicas of at least one kind"
-        if (count := sum(pod_set.count for pod_set in pod_sets)) > MOST_PODS:
-            yield f"spec: Invalid value: {count} pods: must be at most {MOST_PODS}"
-    else:
-        templates = [("main", item["spec"]["template"]["spec"])]
-    for name, spec in templates:
-        try:
-            pod_requests(spec)
-        except (ValueError, ArithmeticError) as error:
-            yield f"containers[].resources of pod set {name}: Invalid value: {error}"

@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from taskgov_embedded.cluster.jobs import SUBMITTED
 from taskgov_embedded.cluster.patches import PatchError, json_patched, merge_patched, strategic_patched
 from taskgov_embedded.cluster.pods import suffix
 from taskgov_embedded.cluster.requests import BUILT_IN_GROUPS, Refusal, Target, in_stored_form, in_version
 from taskgov_embedded.cluster.server_side_apply import ApplyConflictError
-from taskgov_embedded.cluster.submitted import JOB_FORMS, problems_of, problems_of_metadata, without_nulls
+from taskgov_embedded.cluster.submitted import problems_of, problems_of_metadata, without_nulls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -224,7 +225,7 @@ def _placed(body: Any, target: Target) -> KubeObject:
         if place is not None and metadata.setdefault(field, place) != place:
             told = f"the {field} of the object ({metadata[field]}) does not match the {field} on the URL ({place})"
             raise Refusal(400, "BadRequest", told)
-    kept = {name: value for name, value in body.items() if name != "status" or target.kind.kind not in JOB_FORMS}
+    kept = {name: value for name, value in body.items() if name != "status" or target.kind.kind not in SUBMITTED}
     return {**without_nulls(kept), **wanted, "metadata": metadata}
 
 

@@ -29,6 +29,7 @@ MIG_STATE_LABEL: Final = "nvidia.com/mig.config.state"
 
 _NAMESPACE_PREFIX: Final = "hyperpod-ns-"
 _CLUSTER_QUEUE_SUFFIX: Final = "-clusterqueue"
+_LOCAL_QUEUE_SUFFIX: Final = "-localqueue"
 
 
 def namespace_of(team: str) -> str:
@@ -55,7 +56,7 @@ def local_queue_of(team: str) -> str:
     >>> local_queue_of("team-a")
     'hyperpod-ns-team-a-localqueue'
     """
-    return f"{namespace_of(team)}-localqueue"
+    return f"{namespace_of(team)}{_LOCAL_QUEUE_SUFFIX}"
 
 
 def priority_class_of(name: str) -> str:
@@ -103,3 +104,13 @@ def kubernetes_node_of(instance_id: str) -> str:
     'hyperpod-i-0123456789abcdef0'
     """
     return f"hyperpod-{instance_id}"
+
+
+def namespace_of_local_queue(queue: str) -> str | None:
+    """Return the namespace of a team's LocalQueue, or None when the name is not of HyperPod's form.
+
+    >>> namespace_of_local_queue("hyperpod-ns-team-a-localqueue"), namespace_of_local_queue("batch")
+    ('hyperpod-ns-team-a', None)
+    """
+    namespace = queue.removesuffix(_LOCAL_QUEUE_SUFFIX)
+    return namespace if namespace != queue and team_of_namespace(namespace) else None
