@@ -155,16 +155,11 @@ def _job_set_pods(job: Field) -> Pods:
 def _train_pods(job: Field, beside: tuple[Manifest, ...]) -> Pods:
     """Read the jobs of the runtime, with as many trainers, of such a size, as the TrainJob says."""
     reference = job.at("spec", "runtimeRef")
-    kind, name = (
-        str(reference.mapping().get("kind") or "ClusterTrainingRuntime"),
-        reference.at("name").text(),
-    )
+    kind, name = str(reference.mapping().get("kind") or "ClusterTrainingRuntime"), reference.at("name").text()
     runtime = next((one for one in beside if (one.get("kind"), _name(one)) == (kind, name)), None)
     if runtime is None:
-        plural = f"{kind.lower()}s" if isinstance(kind, str) else kind
-        if name:
-            rule = f"says what pods it has: give its manifest beside the job (kubectl get {plural} {name} -o yaml)"
-            reference.at("name").refuse(rule)
+        rule = f"names its pods: give its manifest beside the job (kubectl get {kind.lower()}s {name} -o yaml)"
+        reference.at("name").refuse(rule)
         return
     inner = Field(runtime, ("runtime", name), job.problems).at("spec", "template")
     trainer = job.at("spec", "trainer")
