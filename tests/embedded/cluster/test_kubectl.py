@@ -90,12 +90,12 @@ def test_a_deployment_is_scaled_patched_and_applied_server_side(lab: Lab, kubect
 
 
 def test_the_queues_are_shown_with_kueues_columns(kubectl: Kubectl) -> None:
-    queue = ["hyperpod-ns-team-a-localqueue", "hyperpod-ns-team-a-clusterqueue", "0", "0", "0s"]
+    queue = ["hyperpod-ns-team-a-localqueue", "hyperpod-ns-team-a-clusterqueue", "0", "0"]
     assert cells(kubectl("get", "queue", *NS)) == [
-        ["NAME", "CLUSTERQUEUE", "PENDING WORKLOADS", "ADMITTED WORKLOADS", "AGE"],
+        ["NAME", "CLUSTERQUEUE", "PENDING WORKLOADS", "ADMITTED WORKLOADS"],
         queue,
     ]
-    assert cells(kubectl("get", "cq"))[1] == ["hyperpod-ns-team-a-clusterqueue", "shared-pool", "0", "0s"]
+    assert cells(kubectl("get", "cq"))[1] == ["hyperpod-ns-team-a-clusterqueue", "shared-pool", "0"]
     usage = "jsonpath={.status.flavorsUsage[0].name}"
     assert kubectl("get", "clusterqueue", "hyperpod-ns-team-a-clusterqueue", "-o", usage) == "ml.g5.8xlarge"
     assert "Spec:" in kubectl("describe", "clusterqueue", "hyperpod-ns-team-a-clusterqueue")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from taskgov_embedded.cluster.tables import human_duration
+from taskgov_embedded.cluster.ages import human_duration
 from taskgov_embedded.cluster.views import table
 from tests.embedded.cluster.support import RANKS, Lab, policy, quota
 

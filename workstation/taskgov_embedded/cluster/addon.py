@@ -79,6 +79,7 @@ def _controller() -> KubeObject:
             "managedFields": [ADD_ON_MANAGER],
         },
         "spec": {"template": {"spec": {"containers": [{"name": "manager", "image": image}]}}},
+        "status": {"replicas": 1, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1},
     }
 
 

@@ -297,9 +297,9 @@ class JobControllers:
         self._delete_pods(job)
         if job["kind"] != "Pod":
             done = {"type": "Complete" if job["kind"] == "Job" else "Succeeded", "status": "True"}
-            self._store.apply(
-                {**job, "status": {"conditions": [{**done, "lastTransitionTime": timestamp(self._now())}]}}
-            )
+            status = job.get("status") or {}
+            conditions = [*status.get("conditions", ()), {**done, "lastTransitionTime": timestamp(self._now())}]
+            self._store.apply({**job, "status": {**status, "conditions": conditions}})
         for workload in self._workloads_of(job):
             self._manager.finish("/".join(key_of(workload)))
 

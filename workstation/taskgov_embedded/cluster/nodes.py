@@ -25,6 +25,15 @@ PENDING_REPLACEMENT: Final = "UnschedulablePendingReplacement"
 PENDING_REBOOT: Final = "UnschedulablePendingReboot"
 HEALTH_TAINT: Final = {"key": NODE_HEALTH, "value": "Unschedulable", "effect": "NoSchedule"}
 
+NODE_INFO: Final = {
+    "architecture": "amd64",
+    "containerRuntimeVersion": "containerd://1.7.27",
+    "kernelVersion": "5.10.0-simulated",
+    "kubeletVersion": "v1.33.4-eks-simulated",
+    "operatingSystem": "linux",
+    "osImage": "Amazon Linux 2",
+}
+
 PODS_PER_NODE: Final = 110
 """What the kubelet takes by default."""
 
@@ -90,6 +99,7 @@ def node_object(machine: Machine, cluster_name: str) -> KubeObject:
             "capacity": _printed(machine.capacity),
             "allocatable": _printed(machine.allocatable),
             "conditions": [_ready_condition(machine)],
+            "nodeInfo": NODE_INFO,
         },
     }
 

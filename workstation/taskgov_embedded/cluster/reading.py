@@ -64,7 +64,7 @@ class Reading:
         if target.subresource == "log":
             return _log(found)
         if _as_table(request):
-            return table_of(self.objects, target.kind.plural, [found], self.objects.now, {})
+            return table_of(target.kind.plural, [found], self.objects.now, {})
         return in_version(found, target.version)
 
     def watch(self, target: Target, request: Request, stopped: threading.Event) -> Iterator[bytes]:
@@ -106,14 +106,14 @@ class Reading:
     def _event(self, kind: str, item: KubeObject, target: Target, request: Request) -> bytes:
         shown = in_version(item, target.version)
         if _as_table(request):
-            shown = table_of(self.objects, target.kind.plural, [item], self.objects.now, {})
+            shown = table_of(target.kind.plural, [item], self.objects.now, {})
         return json.dumps({"type": kind, "object": shown}).encode() + b"\n"
 
     def _list(self, target: Target, request: Request) -> KubeObject:
         items = self.objects.list(target.kind.plural, target.namespace)
         chosen, metadata = _page(items, request.args, self.objects.resource_version)
         if _as_table(request):
-            return table_of(self.objects, target.kind.plural, chosen, self.objects.now, metadata)
+            return table_of(target.kind.plural, chosen, self.objects.now, metadata)
         return {
             "kind": f"{target.kind.kind}List",
             "apiVersion": target.kind.api_version(target.version),

@@ -29,6 +29,7 @@ from taskgov_embedded.cluster.objects import (
     ResourceType,
 )
 from taskgov_embedded.cluster.server_side_apply import applied, created, updated
+from taskgov_embedded.cluster.statuses import write_statuses
 from taskgov_embedded.cluster.views import Views
 
 if TYPE_CHECKING:
@@ -280,6 +281,7 @@ class SimulatedCluster:
             raise RuntimeError(f"the cluster did not come to rest within {MAX_ROUNDS} rounds")
         self._jobs.run_ungoverned()
         self._jobs.place_pods()
+        write_statuses(self.store, self.store.now)
         self._ask_for_a_call_back()
 
     def next_due(self) -> datetime | None:

@@ -1,55 +1,34 @@
 """Which columns does `kubectl get` show of a type, and what is in them? The tables that the API server prints.
 
-Columns of custom resources are those of their definitions (Kueue v0.19, training operator, KubeRay), those of built-in
-types kubectl's own (Kubernetes v1.36 `pkg/printers/internalversion`). Cells are text; an absent value is empty.
+Columns of custom resources are those of their definitions (Kueue v0.19, training operator v1.9, KubeRay v1.6; a
+ClusterQueue, a LocalQueue and a WorkloadPriorityClass have no age), those of built-in types kubectl's own (Kubernetes
+v1.36 `pkg/printers/internalversion`). Cells are text; an absent value is empty.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from taskgov_embedded.cluster.states import (
-    RUNNING,
-    SUCCEEDED,
-    SUSPENDED,
-    WAITING_FOR_NODES,
-    condition_status,
-    job_state,
-    pod_state,
-    pods_belonging_to,
-)
+from taskgov_embedded.cluster.ages import age, age_of, moment_of
+from taskgov_embedded.cluster.states import condition_status, pod_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
 
-    from taskgov_embedded.cluster.objects import KubeObject, Listable
-
-_MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86_400, 365 * 86_400
-_AGE_STEPS: Final = (
-    (2 * _MINUTE, "s", 1, "", 1),
-    (10 * _MINUTE, "m", _MINUTE, "s", 1),
-    (3 * _HOUR, "m", _MINUTE, "", 1),
-    (8 * _HOUR, "h", _HOUR, "m", _MINUTE),
-    (2 * _DAY, "h", _HOUR, "", 1),
-    (8 * _DAY, "d", _DAY, "h", _HOUR),
-    (2 * _YEAR, "d", _DAY, "", 1),
-)
-"""Up to which age (seconds) which units are shown: unit and its seconds, then the smaller one, if any."""
+    from taskgov_embedded.cluster.objects import KubeObject
 
 Cells = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class TableType:
-    """The columns between NAME and AGE, and what an object has in them."""
+class Column:
+    """A column of a type: its name, and what an object has in it. `wide` ones are shown by `-o wide` only."""
 
-    columns: tuple[str, ...] = ()
-    cells: Callable[[Listable, KubeObject], Cells] = lambda _store, _item: ()
-    wide: tuple[str, ...] = ()
-    wide_cells: Callable[[KubeObject], Cells] = lambda _item: ()
-    """Columns after AGE that `-o wide` adds."""
+    name: str
+    cell: Callable[[KubeObject, datetime], str]
+    wide: bool = False
 
 
 def headers(plural: str) -> tuple[str, ...]:
@@ -60,24 +39,20 @@ def headers(plural: str) -> tuple[str, ...]:
         ('NAME', 'QUEUE', 'RESERVED IN', 'ADMITTED', 'FINISHED', 'AGE')
 
     """
-    return ("NAME", *(name.upper() for name in _type(plural).columns), "AGE")
+    return tuple(column.name.upper() for column in _columns(plural) if not column.wide)
 
 
-def row(store: Listable, plural: str, item: KubeObject, now: datetime) -> Cells:
+def row(plural: str, item: KubeObject, now: datetime) -> Cells:
     """Return an object's cells, in the order of `headers`."""
-    return (item["metadata"]["name"], *_type(plural).cells(store, item), age(item, now))
+    return tuple(column.cell(item, now) for column in _columns(plural) if not column.wide)
 
 
-def table_of(
-    store: Listable, plural: str, items: Sequence[KubeObject], now: datetime, metadata: Mapping[str, Any]
-) -> KubeObject:
+def table_of(plural: str, items: Sequence[KubeObject], now: datetime, metadata: Mapping[str, Any]) -> KubeObject:
     """Return the `Table` that the API server answers when kubectl asks for one."""
-    kind = _type(plural)
-    shown = ("Name", *kind.columns, "Age")
-    columns = [_column(name, 0) for name in shown] + [_column(name, 1) for name in kind.wide]
+    columns = _columns(plural)
     rows = [
         {
-            "cells": [*row(store, plural, item, now), *kind.wide_cells(item)],
+            "cells": [column.cell(item, now) for column in columns],
             "object": {
                 "kind": "PartialObjectMetadata",
                 "apiVersion": "meta.k8s.io/v1",
@@ -90,43 +65,20 @@ def table_of(
         "kind": "Table",
         "apiVersion": "meta.k8s.io/v1",
         "metadata": dict(metadata),
-        "columnDefinitions": columns,
+        "columnDefinitions": [_definition(column) for column in columns],
         "rows": rows,
     }
 
 
-def age(item: Mapping[str, Any], now: datetime) -> str:
-    """Return how old an object is; an object without a moment of creation has no age."""
-    created = item["metadata"].get("creationTimestamp")
-    if created is None:
-        return "<unknown>"
-    moment = datetime.strptime(created, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
-    return human_duration(int((now - moment).total_seconds()))
-
-
-def human_duration(seconds: int) -> str:
-    """Write an age as kubectl does (apimachinery `duration.HumanDuration`).
-
-    Example:
-        >>> [human_duration(n) for n in (11, 119, 120, 227, 599, 600, 10800, 30000, 90000, 200000)]
-        ['11s', '119s', '2m', '3m47s', '9m59s', '10m', '3h', '8h', '25h', '2d7h']
-
-    """
-    for limit, unit, size, small_unit, small_size in _AGE_STEPS:
-        if seconds < limit:
-            return _two_parts(
-                max(0, seconds) // size, unit, seconds % size // small_size if small_unit else 0, small_unit
-            )
-    return _two_parts(seconds // _YEAR, "y", seconds % _YEAR // _DAY, "d")
-
-
-def _two_parts(large: int, large_unit: str, small: int, small_unit: str) -> str:
-    return f"{large}{large_unit}{small}{small_unit}" if small else f"{large}{large_unit}"
-
-
-def _column(name: str, priority: int) -> dict[str, Any]:
-    form = "name" if name == "Name" else ""
-    return {"name": name, "type": "string", "format": form, "description": "", "priority": priority}
+def _definition(column: Column) -> dict[str, Any]:
+    form = "name" if column.name == "Name" else ""
+    return {
+        "name": column.name,
+        "type": "string",
+        "format": form,
+        "description": "",
+        "priority": 1 if column.wide else 0,
+    }
 
 
 def _at(item: Mapping[str, Any], *path: str) -> str:
@@ -136,91 +88,172 @@ def _at(item: Mapping[str, Any], *path: str) -> str:
     return "" if found is None else str(found)
 
 
-def _workload(_store: Listable, item: KubeObject) -> Cells:
-    reserved_in = _at(item, "status", "admission", "clusterQueue")
-    states = (condition_status(item, "Admitted"), condition_status(item, "Finished"))
-    return (_at(item, "spec", "queueName"), reserved_in, *states)
+def _field(name: str, *path: str, absent: str = "", wide: bool = False) -> Column:
+    return Column(name, lambda item, _now: _at(item, *path) or absent, wide)
 
 
-def _ready_pods(store: Listable, item: KubeObject) -> tuple[int, int]:
-    """Count the running pods of a Deployment, StatefulSet or Job, and those that it has."""
-    pods = pods_belonging_to(store, item)
-    return sum(pod["status"]["phase"] == "Running" for pod in pods), len(pods)
+def _told(name: str, cell: Callable[[KubeObject], str], *, wide: bool = False) -> Column:
+    return Column(name, lambda item, _now: cell(item), wide)
 
 
-def _deployment(store: Listable, item: KubeObject) -> Cells:
-    ready, present = _ready_pods(store, item)
-    return (f"{ready}/{_replicas(item)}", str(present), str(ready))
+def _condition(name: str) -> Column:
+    return _told(name, lambda item: condition_status(item, name))
 
 
-def _replicas(item: KubeObject) -> int:
-    return int(item["spec"].get("replicas", 1))
+def _job_status(item: KubeObject) -> str:
+    """Name a Job's state as `kubectl get jobs` does: of its conditions the one that counts."""
+    for kind in ("Complete", "Failed", "Suspended"):
+        if condition_status(item, kind) == "True":
+            return kind
+    return "Running"
 
 
-def _batch_job(store: Listable, item: KubeObject) -> Cells:
-    state = job_state(store, item)
-    wanted = item["spec"].get("completions", item["spec"].get("parallelism", 1))
-    shown = {SUCCEEDED: "Complete", SUSPENDED: "Suspended"}.get(state, "Running")
-    return (shown, f"{wanted if state == SUCCEEDED else 0}/{wanted}")
+def _completions(item: KubeObject) -> str:
+    spec = item["spec"]
+    return f"{_at(item, 'status', 'succeeded') or 0}/{spec.get('completions', spec.get('parallelism', 1))}"
 
 
-def _ray_job(store: Listable, item: KubeObject) -> Cells:
-    state = job_state(store, item)
-    job = {RUNNING: "RUNNING", SUCCEEDED: "SUCCEEDED"}.get(state, "")
-    return (job, {SUCCEEDED: "Complete", WAITING_FOR_NODES: "Initializing"}.get(state, state))
+def _duration(item: KubeObject, now: datetime) -> str:
+    begun, ended = _at(item, "status", "startTime"), _at(item, "status", "completionTime")
+    return age_of(begun, moment_of(ended) if ended else now) if begun else ""
 
 
-def _training_job(store: Listable, item: KubeObject) -> Cells:
-    state = job_state(store, item)
-    return ("Created" if state == WAITING_FOR_NODES else state,)
+def _ready_replicas(item: KubeObject) -> str:
+    return f"{_at(item, 'status', 'readyReplicas') or 0}/{item['spec'].get('replicas', 1)}"
 
 
-def _node(_store: Listable, item: KubeObject) -> Cells:
+def _last_condition(item: KubeObject) -> str:
+    """Return what `.status.conditions[-1:].type` is, the column of the training operator."""
+    return next((str(one["type"]) for one in reversed(item.get("status", {}).get("conditions", ()))), "")
+
+
+def _node_status(item: KubeObject) -> str:
     ready = "Ready" if condition_status(item, "Ready") == "True" else "NotReady"
-    cordoned = ",SchedulingDisabled" if item["spec"].get("unschedulable") else ""
-    return (ready + cordoned, "<none>")
+    return ready + (",SchedulingDisabled" if item["spec"].get("unschedulable") else "")
 
 
-def _event(_store: Listable, item: KubeObject) -> Cells:
-    about = item["involvedObject"]
-    return (item["type"], item["reason"], f"{about['kind'].lower()}/{about['name']}", item["message"])
+def _last_seen(item: KubeObject, now: datetime) -> str:
+    return age_of(item.get("lastTimestamp") or item.get("firstTimestamp"), now)
 
 
-TABLES: Final[Mapping[str, TableType]] = {
-    "workloads": TableType(("Queue", "Reserved in", "Admitted", "Finished"), _workload),
-    "pods": TableType(
-        ("Ready", "Status", "Restarts"),
-        lambda _store, item: (*pod_state(item), "0"),
-        ("IP", "Node", "Nominated Node", "Readiness Gates"),
-        lambda item: ("<none>", _at(item, "spec", "nodeName") or "<none>", "<none>", "<none>"),
+def _ports(item: KubeObject) -> str:
+    ports = item["spec"].get("ports") or ()
+    return ",".join(f"{one['port']}/{one.get('protocol', 'TCP')}" for one in ports) or "<none>"
+
+
+def _containers(field: str) -> Callable[[KubeObject], str]:
+    return lambda item: ",".join(
+        str(one.get(field, "")) for one in item["spec"]["template"]["spec"].get("containers", ())
+    )
+
+
+_NAME: Final = _field("Name", "metadata", "name")
+_AGE: Final = Column("Age", age)
+_PLAIN: Final = (_NAME, _AGE)
+_OF_CONTAINERS: Final = (
+    _told("Containers", _containers("name"), wide=True),
+    _told("Images", _containers("image"), wide=True),
+)
+
+TABLES: Final[Mapping[str, tuple[Column, ...]]] = {
+    "workloads": (
+        _NAME,
+        _field("Queue", "spec", "queueName"),
+        _field("Reserved in", "status", "admission", "clusterQueue"),
+        _condition("Admitted"),
+        _condition("Finished"),
+        _AGE,
     ),
-    "namespaces": TableType(("Status",), lambda _store, _item: ("Active",)),
-    "nodes": TableType(("Status", "Roles"), _node),
-    "events": TableType(("Type", "Reason", "Object", "Message"), _event),
-    "services": TableType(
-        ("Type", "Cluster-IP"), lambda _store, item: (_at(item, "spec", "type") or "ClusterIP", "None")
+    "pods": (
+        _NAME,
+        _told("Ready", lambda item: pod_state(item)[0]),
+        _told("Status", lambda item: pod_state(item)[1]),
+        _told("Restarts", lambda _item: "0"),
+        _AGE,
+        _field("IP", "status", "podIP", absent="<none>", wide=True),
+        _field("Node", "spec", "nodeName", absent="<none>", wide=True),
+        _told("Nominated Node", lambda _item: "<none>", wide=True),
+        _told("Readiness Gates", lambda _item: "<none>", wide=True),
     ),
-    "deployments": TableType(("Ready", "Up-to-date", "Available"), _deployment),
-    "statefulsets": TableType(("Ready",), lambda store, item: (f"{_ready_pods(store, item)[0]}/{_replicas(item)}",)),
-    "jobs": TableType(("Status", "Completions"), _batch_job),
-    "pytorchjobs": TableType(("State",), _training_job),
-    "rayjobs": TableType(("Job Status", "Deployment Status"), _ray_job),
-    "clusterqueues": TableType(
-        ("Cohort", "Pending Workloads"),
-        lambda _store, item: (_at(item, "spec", "cohortName"), _at(item, "status", "pendingWorkloads")),
+    "namespaces": (_NAME, _told("Status", lambda _item: "Active"), _AGE),
+    "nodes": (
+        _NAME,
+        _told("Status", _node_status),
+        _told("Roles", lambda _item: "<none>"),
+        _AGE,
+        _field("Version", "status", "nodeInfo", "kubeletVersion"),
     ),
-    "localqueues": TableType(
-        ("ClusterQueue", "Pending Workloads", "Admitted Workloads"),
-        lambda _store, item: (
-            _at(item, "spec", "clusterQueue"),
-            _at(item, "status", "pendingWorkloads"),
-            _at(item, "status", "admittedWorkloads"),
-        ),
+    "events": (
+        Column("Last Seen", _last_seen),
+        _field("Type", "type"),
+        _field("Reason", "reason"),
+        _told("Object", lambda item: f"{item['involvedObject']['kind'].lower()}/{item['involvedObject']['name']}"),
+        _field("Message", "message"),
     ),
-    "workloadpriorityclasses": TableType(("Value",), lambda _store, item: (_at(item, "value"),)),
+    "services": (
+        _NAME,
+        _field("Type", "spec", "type", absent="ClusterIP"),
+        _field("Cluster-IP", "spec", "clusterIP", absent="None"),
+        _told("External-IP", lambda _item: "<none>"),
+        _told("Port(s)", _ports),
+        _AGE,
+    ),
+    "deployments": (
+        _NAME,
+        _told("Ready", _ready_replicas),
+        _field("Up-to-date", "status", "updatedReplicas", absent="0"),
+        _field("Available", "status", "availableReplicas", absent="0"),
+        _AGE,
+        *_OF_CONTAINERS,
+    ),
+    "statefulsets": (_NAME, _told("Ready", _ready_replicas), _AGE, *_OF_CONTAINERS),
+    "jobs": (
+        _NAME,
+        _told("Status", _job_status),
+        _told("Completions", _completions),
+        Column("Duration", _duration),
+        _AGE,
+        *_OF_CONTAINERS,
+    ),
+    "pytorchjobs": (_NAME, _told("State", _last_condition), _AGE),
+    "rayjobs": (
+        _NAME,
+        _field("Job Status", "status", "jobStatus"),
+        _field("Deployment Status", "status", "jobDeploymentStatus"),
+        _field("Ray Cluster Name", "status", "rayClusterName"),
+        _field("Start Time", "status", "startTime"),
+        _field("End Time", "status", "endTime"),
+        _AGE,
+    ),
+    "clusterqueues": (
+        _NAME,
+        _field("Cohort", "spec", "cohortName"),
+        _field("Strategy", "spec", "queueingStrategy", wide=True),
+        _field("Pending Workloads", "status", "pendingWorkloads"),
+        _field("Admitted Workloads", "status", "admittedWorkloads", wide=True),
+    ),
+    "localqueues": (
+        _NAME,
+        _field("ClusterQueue", "spec", "clusterQueue"),
+        _field("Pending Workloads", "status", "pendingWorkloads"),
+        _field("Admitted Workloads", "status", "admittedWorkloads"),
+    ),
+    "workloadpriorityclasses": (_NAME, _field("Value", "value")),
+    "customresourcedefinitions": (_NAME, _field("Created At", "metadata", "creationTimestamp")),
+    "validatingadmissionpolicies": (
+        _NAME,
+        _told("Validations", lambda item: str(len(item["spec"].get("validations", ())))),
+        _field("ParamKind", "spec", "paramKind", "kind", absent="<unset>"),
+        _AGE,
+    ),
+    "validatingadmissionpolicybindings": (
+        _NAME,
+        _field("PolicyName", "spec", "policyName"),
+        _field("ParamRef", "spec", "paramRef", "name", absent="<unset>"),
+        _AGE,
+    ),
 }
-_PLAIN: Final = TableType()
 
 
-def _type(plural: str) -> TableType:
+def _columns(plural: str) -> tuple[Column, ...]:
     return TABLES.get(plural, _PLAIN)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from taskgov_embedded.cluster.ages import age
 from taskgov_embedded.cluster.states import SUSPENDED, job_state, jobs_in
-from taskgov_embedded.cluster.tables import age, headers, row
+from taskgov_embedded.cluster.tables import headers, row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -59,7 +60,7 @@ class Views:
 
     def _table(self, plural: str, namespace: str) -> str:
         items = self._store.list(plural, namespace)
-        return table(headers(plural), [row(self._store, plural, one, self._now()) for one in items])
+        return table(headers(plural), [row(plural, one, self._now()) for one in items])
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
