@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 import yaml
 
 from taskgov_embedded.cluster.api_server import ClusterApiServer
+from taskgov_embedded.cluster.fields import unknown_fields
 from taskgov_embedded.cluster.manifests import job_manifest
 from tests.embedded.cluster.support import GPU, RANKS, Lab, policy, quota
 from tests.support.kubectl_program import Kubectl
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+
+    from taskgov_embedded.cluster.manifests import JobKind
 
 NS = ("-n", "hyperpod-ns-team-a")
 
@@ -116,3 +119,41 @@ def test_a_mistake_in_a_manifest_is_named(kubectl: Kubectl) -> None:
     typed = kubectl.run("apply", "-f", "-", stdin=yaml.safe_dump(manifest))
     assert typed.code == 1
     assert "'one' is not a Kubernetes quantity" in typed.err
+
+
+MANIFESTS = sorted((Path(__file__).parents[3] / "examples" / "jobs").rglob("*.yaml"))
+
+
+@pytest.mark.parametrize("file", MANIFESTS, ids=lambda file: f"{file.parent.name}-{file.stem}")
+def test_the_example_jobs_pass_strict_validation(file: Path) -> None:
+    for manifest in yaml.safe_load_all(file.read_text()):
+        assert unknown_fields(manifest) == []
+
+
+def test_strict_validation_refuses_a_typing_error_and_stores_nothing(lab: Lab, kubectl: Kubectl) -> None:
+    manifest = job_manifest("team-a", "typo", {GPU: 1}, kind="Job")
+    manifest["spec"]["template"]["spec"]["containers"][0]["imge"] = "new"
+    manifest["spec"]["paralelism"] = 1
+    text = yaml.safe_dump(manifest)
+    refused = kubectl.run("apply", "--validate=strict", "-f", "-", stdin=text)
+    assert refused.code == 1
+    assert 'unknown field "spec.paralelism", unknown field "spec.template.spec.containers[0].imge"' in refused.err
+    assert lab.cluster.store.find("jobs", "typo", "hyperpod-ns-team-a") is None
+    assert kubectl("apply", "--validate=ignore", "-f", "-", stdin=text) == "job.batch/typo created\n"
+    kubectl("delete", "job", "typo", *NS)
+
+
+@pytest.mark.parametrize("kind", ["PyTorchJob", "HyperPodPyTorchJob", "RayJob", "Deployment", "StatefulSet", "Pod"])
+def test_a_typing_error_in_the_pods_of_each_kind_is_found(kind: JobKind) -> None:
+    manifest = job_manifest("team-a", "typo", {GPU: 1}, kind=kind)
+    assert unknown_fields(manifest) == []
+    text = yaml.safe_dump(manifest).replace("containers:", "container:")
+    assert [path.rpartition(".")[2] for path in unknown_fields(yaml.safe_load(text))].count("container") >= 1
+
+
+def test_what_nobody_knows_the_fields_of_is_not_checked() -> None:
+    assert unknown_fields({"kind": "ClusterQueue", "spec": {"anything": 1}}) == []
+    assert unknown_fields({"kind": "PyTorchJob", "spec": {"runPolicy": {"suspended": True}}}) == [
+        "spec.runPolicy.suspended"
+    ]
+    assert unknown_fields({"kind": "Job", "spec": None, "metadata": []}) == []

@@ -9,6 +9,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from taskgov_embedded.cluster.jobs import SUBMITTED
+from taskgov_embedded.cluster.fields import unknown_fields
 from taskgov_embedded.cluster.patches import PatchError, json_patched, merge_patched, strategic_patched
 from taskgov_embedded.cluster.pods import suffix
 from taskgov_embedded.cluster.requests import BUILT_IN_GROUPS, Refusal, Target, in_stored_form, in_version
@@ -83,6 +84,7 @@ class Writing:
 
     def _create(self, target: Target, request: Request) -> KubeObject:
         body = _placed(_read(request), target)
+        _require_known_fields(body, target, request)
         if "name" not in body["metadata"]:
             body["metadata"]["name"] = self._generated(body["metadata"])
         name, namespace = body["metadata"]["name"], target.namespace or ""
@@ -109,6 +111,7 @@ class Writing:
             after = {**before, "spec": {**before["spec"], "replicas": replicas}}
         else:
             body = _placed(body, target)
+            _require_known_fields(body, target, request)
             asked = body["metadata"].get("resourceVersion")
             if asked not in {None, before["metadata"].get("resourceVersion")}:
                 raise Refusal(409, "Conflict", "the object has been modified; please apply your changes to the latest")
@@ -124,6 +127,7 @@ class Writing:
             authorize("create")
         self._require_namespace(target)
         body = _placed(_read(request), target)
+        _require_known_fields(body, target, request)
         _require_sound(body)
         stored = in_stored_form(body, target.kind)
         force, manager = request.args.get("force") == "true", _manager(request)
@@ -232,6 +236,16 @@ def _placed(body: Any, target: Target) -> KubeObject:
 def _require_sound(body: KubeObject) -> None:
     if because := problems_of(body):
         raise Refusal(422, "Invalid", f'{body["kind"]} "{body["metadata"]["name"]}" is invalid: {"; ".join(because)}')
+
+
+def _require_known_fields(body: KubeObject, target: Target, request: Request) -> None:
+    """Refuse fields that the kind does not have where the client asks for it, as kubectl does unless told otherwise."""
+    unknown = unknown_fields(body) if request.args.get("fieldValidation") == "Strict" else []
+    if unknown:
+        kind = target.kind.kind
+        told = ", ".join(f'unknown field "{path}"' for path in unknown)
+        where = f'{kind} in version "{target.version}" cannot be handled as a {kind}'
+        raise Refusal(400, "BadRequest", f"{where}: strict decoding error: {told}")
 
 
 def _qualified(kind: ResourceType) -> str:
