@@ -154,7 +154,7 @@ def test_the_document_of_the_design_page_is_read() -> None:
 def test_every_limit_of_the_api_is_named_in_the_spelling_of_the_document() -> None:
     resource = {"InstanceType": "g5.8xlarge", "Count": -1, "Accelerators": 1.5, "VCpu": "48", "MemoryInGiB": 10_000_001}
     sharing = {
-        "Strategy": "Borrow",
+        "Strategy": "Lending",
         "BorrowLimit": 10_001,
         "AbsoluteBorrowLimits": [{"InstanceType": "ml.g5.xlarge"}] * 16,
     }

@@ -58,6 +58,26 @@ def test_a_borrow_limit_of_nothing_and_none_at_all_are_meant() -> None:
     assert warnings(G5, sharing={"Strategy": "DontLend"}) == []
 
 
+@pytest.mark.parametrize(("limit", "warned"), [(500, False), (501, True), (10_000, True)])
+def test_document_004_policies_a_limit_above_500_percent_is_taken_with_a_warning(limit: int, *, warned: bool) -> None:
+    found = warnings(G5, sharing={"Strategy": "LendAndBorrow", "BorrowLimit": limit})
+
+    assert [one.code for one in found] == ["borrow-limit-above-500"] * warned
+    assert all(one.subject == "teams[0].quota.ResourceSharingConfig.BorrowLimit" for one in found)
+
+
+def test_document_002_key_concepts_strategy_borrow_is_refused_with_what_to_write() -> None:
+    quota = {"ComputeQuotaResources": [G5], "ResourceSharingConfig": {"Strategy": "Borrow", "BorrowLimit": 10_001}}
+    document = {"apiVersion": "taskgov/v1", "cluster": CLUSTER, "teams": [{"name": "a", "quota": quota}]}
+
+    strategy, limit = parse_policy(yaml.safe_dump(document)).violations
+
+    assert (strategy.path, strategy.value) == ("teams[0].quota.ResourceSharingConfig.Strategy", '"Borrow"')
+    assert strategy.rule.startswith("must be 'Lend', 'DontLend' or 'LendAndBorrow'; some documents list Borrow")
+    assert "write LendAndBorrow" in strategy.rule
+    assert (limit.value, limit.rule) == ("10001", "must be from 0 to 10,000")
+
+
 def test_a_borrow_limit_that_rounds_to_nothing_is_found() -> None:
     [found] = warnings(G5, sharing={"Strategy": "LendAndBorrow", "BorrowLimit": 49})
 

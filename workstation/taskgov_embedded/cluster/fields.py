@@ -7,10 +7,9 @@ checked everywhere. Objects of Kueue are not checked.
 
 from __future__ import annotations
 
+import importlib
 import re
 from typing import TYPE_CHECKING, Any, Final
-
-from kubernetes.client import models
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -109,7 +108,8 @@ def _fields(schema: Any) -> Mapping[str, Any] | None:
     """Return the fields of a schema, or None where anything goes."""
     if isinstance(schema, dict):
         return schema
-    model = getattr(models, schema, None)
+    # Over a thousand classes, of which few clusters ever need one: they are loaded by the first strict request.
+    model = getattr(importlib.import_module("kubernetes.client.models"), schema, None)
     if model is None:
         return None
     return {model.attribute_map[name]: kind for name, kind in model.openapi_types.items()}

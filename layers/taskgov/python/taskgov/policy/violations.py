@@ -35,6 +35,11 @@ _RULES: Final = {
 }
 """What pydantic's error types mean to a person; the others keep pydantic's sentence."""
 
+_HINTS: Final = {
+    ("Strategy", "Borrow"): "; some documents list Borrow, which the API does not take: write LendAndBorrow",
+}
+"""What published documents show and the API refuses, by key and value."""
+
 
 @dataclass(frozen=True, slots=True)
 class Violation:
@@ -88,7 +93,11 @@ def violations_from(error: ValidationError) -> tuple[tuple[Location, Violation],
 
 def _violation(details: dict[str, Any]) -> Violation:
     value = MISSING if details["type"] == "missing" else value_of(details["input"])
-    return Violation(path_of(details["loc"]), value, _RULES.get(details["type"]) or _sentence(details["msg"]))
+    rule = _RULES.get(details["type"]) or _sentence(details["msg"])
+    key = details["loc"][-1] if details["loc"] else ""
+    given = details["input"]
+    hint = _HINTS.get((str(key), given), "") if isinstance(given, str) else ""
+    return Violation(path_of(details["loc"]), value, rule + hint)
 
 
 def _sentence(message: str) -> str:

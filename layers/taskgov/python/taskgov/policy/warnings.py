@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from math import ceil
+from typing import Final
 
 from taskgov.findings import Finding, Severity
-from taskgov.hyperpod.borrowing import borrow_limit_findings, sharing_of
+from taskgov.hyperpod.borrowing import borrow_limit_findings, borrow_percent, sharing_of
 from taskgov.hyperpod.instance_types import InstanceTypeTable, unknown_type_finding
 from taskgov.hyperpod.model import SharingStrategy, Switch
 from taskgov.policy.document import PolicyDocument
@@ -18,6 +19,9 @@ Evidence = Mapping[str, str | int]
 Place = Callable[[Location], str]
 """How a location in what could be read is written as a path of the document."""
 
+GUIDES_BORROW_LIMIT: Final = 500
+"""Percent that a team may borrow, as HyperPod's guide ("Policies") and the API reference's text have it."""
+
 
 def policy_warnings(draft: Draft, place: Place = path_of) -> tuple[Finding, ...]:
     """Return every warning, kind by kind."""
@@ -29,6 +33,7 @@ def policy_warnings(draft: Draft, place: Place = path_of) -> tuple[Finding, ...]
         *_shares_of_less_than_an_instance(draft, table, place),
         *_promises_beside_the_whole(draft, place),
         *_limits_without_borrowing(draft.document, place),
+        *_limits_above_the_guides(draft.document, place),
         *_limits_that_round_to_nothing(draft.document, table),
         *_teams_without_promise(draft.document, place),
         *_nobody_keeps_the_remainder(draft.document),
@@ -145,6 +150,17 @@ def _limits_without_borrowing(document: PolicyDocument, place: Place) -> Iterato
             remedy = "Leave the limit out, or choose LendAndBorrow."
             evidence: Evidence = {"team": team.name, "strategy": sharing.strategy.value}
             yield _warning("borrow-limit-ignored", where, because, remedy, evidence)
+
+
+def _limits_above_the_guides(document: PolicyDocument, place: Place) -> Iterator[Finding]:
+    """Warn of a limit that the API's model takes and the guide's text does not."""
+    for index, team in enumerate(document.teams):
+        percent = borrow_percent(sharing_of(team.quota)) if team.quota else 0
+        if percent > GUIDES_BORROW_LIMIT:
+            because = f"{team.name} may borrow {percent:,} %: the API's model takes up to 10,000, its guide up to 500."
+            remedy = "Set BorrowLimit to 500 or less unless the API of your Region is known to take more."
+            where = place(("teams", index, "quota", "ResourceSharingConfig", "BorrowLimit"))
+            yield _warning("borrow-limit-above-500", where, because, remedy, {"team": team.name, "percent": percent})
 
 
 def _limits_that_round_to_nothing(document: PolicyDocument, table: InstanceTypeTable) -> Iterator[Finding]:
