@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from benchmarks import worlds
 from taskgov.allocation.around_refusals import Quota, around_refusals
 from taskgov.allocation.capacity import count_capacity
 from taskgov.allocation.plan import Outcome, Plan, Reason
-from taskgov.allocation.planner import row_sources
+from taskgov.allocation.planner import plan_quotas, row_sources
 from taskgov.allocation.refusals import refused_write
 from taskgov.allocation.sources import Cause
 from taskgov.findings import Finding, Severity
@@ -19,6 +20,10 @@ from taskgov.policy.document import CapacityRules
 from taskgov.snapshot.model import RefusalError, Snapshot
 from tests.allocation.refusal_world import later, plan_of, played, settled, written
 from tests.allocation.world import G5, NOW, P5, config, counts, document, fixed, minutes, nodes, quota, row, snapshot
+from tests.prove.facts import facts_of
+from tests.prove.goal import snapshot_after
+from tests.prove.path import waves_of
+from tests.prove.writing import write_path
 
 POOL = "shared-pool"
 STANDS = {"alpha": 4, "beta": 3, "gamma": 2, POOL: 1}
@@ -384,6 +389,17 @@ def test_what_rounding_frees_of_a_row_that_keeps_more_goes_to_who_lacks_it() -> 
     (row_of_ant,) = rows_of(after, "ant")
     assert (row_of_ant.accelerators, row_of_ant.vcpu, row_of_dog.vcpu) == (15, 276, 108)
     assert plan_of(after).changes == ()
+
+
+@pytest.mark.parametrize(("seed", "number"), [(25, 3893)])
+def test_the_plan_after_it_is_empty_whatever_was_rounded(seed: int, number: int) -> None:
+    """What is kept beside a refusal costs the next plan no more, although its rows were rounded meanwhile."""
+    now = worlds.world("refused", seed, number)
+    plan = plan_quotas(now, mode="apply")
+    assert plan.changes != ()
+    written = write_path(facts_of(now, plan), waves_of(plan))
+    assert written.failures == []
+    assert plan_quotas(snapshot_after(now, written, None), mode="apply").changes == ()
 
 
 def rows_of(now: Snapshot, team: str) -> tuple[ComputeQuotaResource, ...]:

@@ -24,7 +24,17 @@ from typing import TYPE_CHECKING
 from taskgov.allocation.cutting import rows_of_type, with_rows
 from taskgov.allocation.desired import MAX_ROWS
 from taskgov.allocation.lines import Line, lines_through, rows_on
-from taskgov.allocation.parts import add, is_in_parts, need, row_key, row_of_parts, subtract
+from taskgov.allocation.parts import (
+    above,
+    add,
+    difference,
+    has_room,
+    is_in_parts,
+    need,
+    row_key,
+    row_of_parts,
+    subtract,
+)
 from taskgov.division import Party, divide_while
 from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaResource
 from taskgov.policy.document import CapacityBasis
@@ -156,7 +166,7 @@ class _Type:
         self._free = {key: capacity.total.get(key, 0) - taken.get(key, 0) for key in {*capacity.total, *taken}}
 
     def can_give_back(self, refused: Quota) -> bool:
-        return _fits(self._more(refused), self._free)
+        return has_room(self._free, self._more(refused))
 
     def give_back(self, refused: Quota) -> None:
         self._free = subtract(self._free, self._more(refused))
@@ -168,14 +178,14 @@ class _Type:
         pools = [slot for slot in self._slots if slot.quota.is_pool]
         for slots in (teams, pools):
             self._take_whole(slots)
-            self._raise(slots, WANTED, self._free)
+            self._raise(slots, WANTED)
         lacking = add(self._lacking.values())
         kept = {key: min(amount, self._free.get(key, 0)) for key, amount in lacking.items()}
         for place in (STANDS, EARLIER):
             kept = self._raise(teams, place, kept)
         # A row that keeps more than is wanted is written out, and its numbers are rounded down: that is free again.
         for slots in (teams, pools):
-            self._raise(slots, WANTED, self._free)
+            self._raise(slots, WANTED)
         for slot in pools:
             self._hold_the_rest(slot, kept)
         return {slot.quota.team: slot.rows() for slot in self._slots}
@@ -197,11 +207,14 @@ class _Type:
         """Give what cannot be given in part."""
         for slot in slots:
             wanted = slot.configs[WANTED]
-            if slot.lines is None and slot.whole != wanted and self._spend([(slot, wanted)], self._free) is not None:
+            if slot.lines is None and slot.whole != wanted and self._spend([(slot, wanted)]) is not None:
                 slot.whole = wanted
 
-    def _raise(self, slots: Iterable[_Slot], place: int, budget: Vector) -> dict[str, int]:
-        """Raise lines to what one of the configs has, as far as the budget goes; return what is left of it."""
+    def _raise(self, slots: Iterable[_Slot], place: int, budget: Vector | None = None) -> dict[str, int]:
+        """Raise lines to what one of the configs has, as far as there is room and the budget goes.
+
+        Return what is left of the budget, which is for what is more than wanted.
+        """
         tops = {
             f"{slot.quota.team} {number:04}": (slot, number, line.numbers[place])
             for slot in slots
@@ -209,16 +222,16 @@ class _Type:
             if line.numbers[place] > slot.values[number]
         }
         if not tops:
-            return dict(budget)
+            return dict(budget or {})
         at_once = self._all_at_once(list(tops.values()), budget)
         if at_once is not None:
-            return subtract(budget, at_once)
-        left = dict(budget)
+            return subtract(budget or {}, at_once)
+        left = dict(budget or {})
 
         def take(key: str) -> bool:
             slot, number, top = tops[key]
             value = min(Fraction(floor(slot.values[number]) + 1), top)
-            spent = self._spend([(slot, slot.at({number: value}))], left)
+            spent = self._spend([(slot, slot.at({number: value}))], None if budget is None else left)
             if spent is None:
                 return False
             slot.values[number] = value
@@ -229,7 +242,7 @@ class _Type:
         divide_while([Party(key, weight, ceiling=weight) for key, weight in distance.items()], take)
         return left
 
-    def _all_at_once(self, tops: Iterable[tuple[_Slot, int, Fraction]], budget: Vector) -> Vector | None:
+    def _all_at_once(self, tops: Iterable[tuple[_Slot, int, Fraction]], budget: Vector | None) -> Vector | None:
         """Raise all lines at once where there is room for all of them; None where there is not."""
         by_slot: dict[str, tuple[_Slot, dict[int, Fraction]]] = {}
         for slot, number, top in tops:
@@ -264,18 +277,25 @@ class _Type:
         count = (wanted[0].count or 0 if wanted else 0) + min(each, default=0)
         return ComputeQuotaResource(instance_type=self._name, count=count) if wanted or count else None
 
-    def _spend(self, changes: Iterable[tuple[_Slot, Rows]], budget: Vector) -> dict[str, int] | None:
-        """Take from what is free what these rows have more than those so far; None where that or the budget lacks."""
+    def _spend(self, changes: Iterable[tuple[_Slot, Rows]], budget: Vector | None = None) -> dict[str, int] | None:
+        """Take from what is free what these rows have more than those so far; None where that or the budget lacks.
+
+        Return what it takes from the budget: what is more than wanted. Measured from what a quota has so far, the same
+        rows would cost the next plan more, as rows that are written out are rounded down, and what is wanted is not.
+        """
         more: dict[str, int] = {}
+        kept: dict[str, int] = {}
         for slot, rows in changes:
-            more = add((more, _difference(self._need(slot.rows()), self._need(rows))))
-        if not _fits(more, self._free) or not _fits(more, budget):
+            had, has, wanted = (self._need(each) for each in (slot.rows(), rows, slot.configs[WANTED]))
+            more = add((more, difference(had, has)))
+            kept = add((kept, difference(above(had, wanted), above(has, wanted))))
+        if not has_room(self._free, more) or (budget is not None and not has_room(budget, kept)):
             return None
         self._free = subtract(self._free, more)
-        return more
+        return kept
 
     def _more(self, refused: Quota) -> Vector:
-        return _difference(self._of(refused.stands), self._of(refused.earlier or refused.stands))
+        return difference(self._of(refused.stands), self._of(refused.earlier or refused.stands))
 
     def _lacks(self, wanted: ComputeQuotaConfig, stands: ComputeQuotaConfig) -> Vector:
         had = self._of(stands)
@@ -286,11 +306,3 @@ class _Type:
 
     def _need(self, rows: Iterable[ComputeQuotaResource]) -> Vector:
         return add(need(row, self._capacity.resources) or {} for row in rows)
-
-
-def _difference(had: Vector, has: Vector) -> dict[str, int]:
-    return {key: has.get(key, 0) - had.get(key, 0) for key in {*had, *has}}
-
-
-def _fits(more: Vector, room: Vector) -> bool:
-    return all(amount <= room.get(key, 0) for key, amount in more.items() if amount > 0)

@@ -80,6 +80,21 @@ def subtract(left: Vector, right: Vector) -> dict[str, int]:
     return {resource: amount - right.get(resource, 0) for resource, amount in left.items()}
 
 
+def difference(had: Vector, has: Vector) -> dict[str, int]:
+    """Return what `has` has more than `had`, negative where it has less."""
+    return {key: has.get(key, 0) - had.get(key, 0) for key in {*had, *has}}
+
+
+def above(has: Vector, wanted: Vector) -> dict[str, int]:
+    """Return what `has` has more than `wanted`, by the resources of `has`; 0 where it has no more."""
+    return {key: max(amount - wanted.get(key, 0), 0) for key, amount in has.items()}
+
+
+def has_room(room: Vector, more: Vector) -> bool:
+    """Say whether there is room for what is more; what is less needs none."""
+    return all(amount <= room.get(key, 0) for key, amount in more.items() if amount > 0)
+
+
 def fits(vector: Vector, into: Vector) -> bool:
     """Say whether every resource of `vector` is there in full."""
     return all(amount <= into.get(resource, 0) for resource, amount in vector.items() if amount)
