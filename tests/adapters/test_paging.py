@@ -37,7 +37,7 @@ class Server:
         return answer
 
     def nodes(self) -> list[Any]:
-        return reader._all(cast("Any", self), "/api/v1/nodes", lambda item: item, "list nodes")
+        return reader.read_all(cast("Any", self), "/api/v1/nodes", lambda item: item, "list nodes")
 
 
 def test_all_pages_are_read() -> None:

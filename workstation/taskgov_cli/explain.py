@@ -10,6 +10,8 @@ from rich.text import Text
 
 from taskgov.allocation.wording import said_number
 from taskgov.explain.find import UnknownNameError
+from taskgov.explain.own_view import EXPLAINING_NEEDS, sees_all
+from taskgov.explain.own_workload import explain_own_workload
 from taskgov.explain.reasons import Reason
 from taskgov.explain.team import explain_team
 from taskgov.explain.workload import explain_workload
@@ -18,6 +20,8 @@ from taskgov.usage.amounts import all_words
 from taskgov_cli import durations, snapshots
 from taskgov_cli.lease_table import leases_table
 from taskgov_cli.output import console, findings_table, print_json, table
+from taskgov_cli.own_rights import OwnRights, namespaces_of
+from taskgov_cli.status import print_own_team
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
 
     from taskgov.explain.team import QuotaLine, TeamExplanation
     from taskgov.explain.workload import WorkloadExplanation
+    from taskgov.snapshot.model import Snapshot
 
 RUNNING, STUCK = frozenset({Reason.ADMITTED, Reason.FINISHED}), frozenset(list(Reason)[1:7])
 """Reasons of which nothing is wrong, and those that time alone does not mend."""
@@ -35,7 +40,9 @@ def explain(  # noqa: PLR0913, PLR0917 -- options are named by whoever types the
     workload: Annotated[
         str | None, typer.Argument(help="Job or workload: NAME, TEAM/NAME or NAMESPACE/NAME.", show_default=False)
     ] = None,
-    team: Annotated[str | None, typer.Option("--team", "-t", help="A team, instead of a workload.")] = None,
+    team: Annotated[
+        str | None, typer.Option("--team", "-t", help="A team; with a workload, the team that it is of.")
+    ] = None,
     snapshot: snapshots.SnapshotFile = None,
     policy: snapshots.PolicyFile = None,
     cluster: snapshots.LiveCluster = None,
@@ -49,17 +56,27 @@ def explain(  # noqa: PLR0913, PLR0917 -- options are named by whoever types the
 
     Example: taskgov explain team-b/train-7b --snapshot ml-cluster.json
     """
-    if (workload is None) == (team is None):
+    if workload is None and team is None:
         raise typer.BadParameter("give a workload, or --team NAME")
-    known = snapshots.known(snapshot, cluster, policy, stack, context)
+    if workload is not None and team is not None:
+        workload = workload if "/" in workload else f"{team}/{workload}"
+    whose = [team] if team else [str(workload).partition("/")[0]] if "/" in str(workload) else []
+    known = snapshots.known(snapshot, cluster, policy, stack, context, OwnRights(namespaces_of(whose)))
     try:
-        if team is not None:
-            _print(of_team := explain_team(known, team), team_shown(of_team), as_json=as_json)
+        if workload is not None:
+            _print(of_one := _of_workload(known, workload, runs), workload_shown(of_one), as_json=as_json)
+        elif sees_all(known, EXPLAINING_NEEDS):
+            _print(of_team := explain_team(known, str(team)), team_shown(of_team), as_json=as_json)
         else:
-            times = durations.run_times(known, runs)
-            _print(of_one := explain_workload(known, str(workload), times), workload_shown(of_one), as_json=as_json)
+            print_own_team(known, str(team), as_json=as_json)
     except UnknownNameError as error:
         raise typer.BadParameter(str(error)) from error
+
+
+def _of_workload(known: Snapshot, workload: str, runs: list[str] | None) -> WorkloadExplanation:
+    if sees_all(known, EXPLAINING_NEEDS):
+        return explain_workload(known, workload, durations.run_times(known, runs))
+    return explain_own_workload(known, workload)
 
 
 def _print(answer: object, parts: Iterable[RenderableType], *, as_json: bool) -> None:
@@ -95,9 +112,10 @@ def workload_shown(answer: WorkloadExplanation) -> Iterator[RenderableType]:
         yield _holders(answer)
     if answer.leases:
         yield leases_table(answer.leases)
-    if answer.kueue_says:
+    if answer.kueue_says.rstrip(".") not in answer.because:
         yield Text(f"Kueue's words: {answer.kueue_says}", style="dim")
     yield from (Text(f"Not modelled: {each}", style="dim") for each in answer.not_modelled)
+    yield from snapshots.hidden_words(answer.not_visible)
 
 
 def _holders(answer: WorkloadExplanation) -> RenderableType:

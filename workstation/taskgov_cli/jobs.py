@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
+import boto3
 import typer
 from pydantic_core import to_jsonable_python
 from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
-from taskgov.audit.report_text import duration
+from taskgov.audit.report_text import counted, duration
 from taskgov.explain.find import nearest
+from taskgov.explain.own_view import LISTING_NEEDS, borrowing_unknown, not_visible, visible_teams
+from taskgov.ports import ClusterAccess
 from taskgov.usage.amounts import all_words
 from taskgov.usage.tasks import Task, TaskState, tasks_of
 from taskgov_cli import snapshots
+from taskgov_cli.mine import SUBMITTED_BY, mine_of
 from taskgov_cli.output import console, print_json, table
+from taskgov_cli.own_rights import OwnRights, namespaces_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from datetime import datetime
 
     from rich.console import RenderableType
 
     from taskgov.snapshot.model import Snapshot
+    from taskgov_cli.mine import Mine
 
 STYLES = {
     TaskState.RUNNING: "green",
@@ -41,65 +48,126 @@ def jobs(  # noqa: PLR0913 -- options are named by whoever types them
     cluster: snapshots.LiveCluster = None,
     stack: snapshots.Stack = None,
     context: snapshots.Context = None,
-    team: Annotated[
-        list[str] | None, typer.Option("--team", "-t", help="Only this team's; may be repeated.", metavar="TEAM")
-    ] = None,
+    team: snapshots.Teams = None,
     state: Annotated[
         list[TaskState] | None,
         typer.Option("--state", help="Only tasks in this state; may be repeated. By default all but finished ones."),
     ] = None,
     every: Annotated[float, typer.Option(min=1, help="Seconds between two looks with --watch.")] = 10,
     *,
+    mine: Annotated[
+        bool, typer.Option("--mine", help="Only your own: jobs that name you in an annotation, taskgov/submitted-by.")
+    ] = False,
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Look again and again, until Ctrl-C.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON, for programs.")] = False,
 ) -> None:
     """List tasks: team, kind, priority, state, what each asks for and borrows. `explain` takes a name from it.
+
+    With the rights of a member of a team, it lists that team's, and says what it cannot see.
 
     Example: taskgov jobs --cluster ml-cluster --team team-a --state pending --state preempted
     """
     if watch and (snapshot is not None or as_json):
         raise typer.BadParameter("--watch looks at a live cluster and prints a table: give --cluster, without --json")
 
-    def look() -> tuple[Snapshot, list[Task]]:
-        known = snapshots.known(snapshot, cluster, None, stack, context)
-        return known, _chosen(known, team or [], state or [each for each in TaskState if each != TaskState.FINISHED])
+    if mine and cluster is None:
+        raise typer.BadParameter("--mine asks the cluster who you are: give --cluster")
+    states = state or [each for each in TaskState if each != TaskState.FINISHED]
+
+    def look() -> Listed:
+        rights = OwnRights(namespaces_of(team or ()))
+        known = snapshots.known(snapshot, cluster, None, stack, context, rights)
+        own = _mine(known, context) if mine else None
+        return Listed(known, _chosen(known, team or [], states, own), borrowing_unknown(known), own)
 
     if watch:
-        _watch(lambda: _shown(*look()), every)
+        _watch(lambda: _shown(look()), every)
         return
-    known, tasks = look()
+    listed = look()
     if as_json:
-        print_json(as_data(known, tasks))
+        print_json(as_data(listed))
     else:
-        console().print(_shown(known, tasks))
+        console().print(_shown(listed))
 
 
-def as_data(snapshot: Snapshot, tasks: list[Task]) -> dict[str, Any]:
-    """Return the tasks for programs; amounts in base units."""
-    head = {"cluster": snapshot.cluster.name, "takenAt": snapshot.taken_at, "tasks": tasks}
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What is listed."""
+
+    snapshot: Snapshot
+    tasks: list[Task]
+    unknown: frozenset[tuple[str, str]]
+    """Tasks (team and job) of which it is not visible whether they borrow."""
+    mine: Mine | None
+
+    @property
+    def not_visible(self) -> tuple[str, ...]:
+        """What the person's rights do not show."""
+        hidden = [task for task in self.tasks if self.borrowed(task) is None]
+        more = ("what the tasks marked ? borrow: their quota is not visible, or not all that hold it",)
+        return (*not_visible(self.snapshot, LISTING_NEEDS), *(more if hidden else ()))
+
+    def borrowed(self, task: Task) -> Mapping[str, int] | None:
+        """Return what a task borrows; None where that is not visible."""
+        return None if (task.team, task.job) in self.unknown else task.borrowed
+
+
+def _mine(known: Snapshot, context: str | None) -> Mine:
+    with snapshots.reported():
+        connections = snapshots.connections_of(boto3.Session(), context)
+        return mine_of(connections, ClusterAccess(known.cluster.eks_arn or known.cluster.arn), known.kueue.workloads)
+
+
+def as_data(listed: Listed) -> dict[str, Any]:
+    """Return the tasks for programs; amounts in base units, `borrowed` null where it is not visible."""
+    tasks = [{**to_jsonable_python(task), "borrowed": listed.borrowed(task)} for task in listed.tasks]
+    head = {"cluster": listed.snapshot.cluster.name, "takenAt": listed.snapshot.taken_at, "tasks": tasks}
+    if listed.not_visible:
+        head["notVisible"] = listed.not_visible
+    if listed.mine is not None:
+        head["mine"] = {
+            "username": listed.mine.username,
+            "tasksThatNameNobody": listed.mine.unowned,
+            "kindsNotVisible": listed.mine.unseen,
+        }
     return to_jsonable_python(head)  # type: ignore[no-any-return]
 
 
-def _chosen(snapshot: Snapshot, teams: list[str], states: list[TaskState]) -> list[Task]:
+def _chosen(snapshot: Snapshot, teams: list[str], states: list[TaskState], mine: Mine | None) -> list[Task]:
     """Return the tasks of these teams and in these states. Raises `typer.BadParameter` for an unknown team."""
     tasks = tasks_of(snapshot)
-    known = {task.team for task in tasks} | {each.compute_quota_target.team_name for each in snapshot.quotas}
+    known = {task.team for task in tasks} | visible_teams(snapshot)
     for team in teams:
         if team not in known:
             raise typer.BadParameter(f"no team is called {team}; {nearest(team, known)}", param_hint="--team")
+    if mine is not None:
+        tasks = tuple(mine.chosen(tasks))
     return [task for task in tasks if task.state in states and (not teams or task.team in teams)]
 
 
-def _shown(snapshot: Snapshot, tasks: list[Task]) -> RenderableType:
-    now = snapshot.taken_at
-    rows = [_row(task, now) for task in tasks]
+def _shown(listed: Listed) -> RenderableType:
+    now = listed.snapshot.taken_at
+    rows = [_row(task, listed.borrowed(task), now) for task in listed.tasks]
     columns = ("team", "task", "kind", "priority", "state", "for", "instance type", "asks for", "borrowed", "age")
-    counts = ", ".join(_counted(tasks)) or "no tasks"
-    head = Text.assemble((snapshot.cluster.name, "bold"), f", {now:%Y-%m-%d %H:%M:%S} UTC: {counts}")
-    return Group(head, table("", columns, rows)) if rows else head
+    counts = ", ".join(_counted(listed.tasks)) or "no tasks"
+    head = Text.assemble((listed.snapshot.cluster.name, "bold"), f", {now:%Y-%m-%d %H:%M:%S} UTC: {counts}")
+    parts: list[RenderableType] = [head, *([table("", columns, rows)] if rows else [])]
+    return Group(*parts, *_whose(listed.mine), *snapshots.hidden_words(listed.not_visible))
 
 
-def _row(task: Task, now: datetime) -> tuple[str | Text, ...]:
+def _whose(mine: Mine | None) -> Iterator[Text]:
+    """Say by what name the caller was looked for, and what may be the caller's all the same."""
+    if mine is None:
+        return
+    yield Text(f"Yours: submitted by {mine.username}", style="dim")
+    if mine.unowned:
+        few = counted(mine.unowned, "other task names", "other tasks name")
+        yield Text(f"  {few} nobody (no annotation {SUBMITTED_BY})", style="dim")
+    for kind in mine.unseen:
+        yield Text(f"  whose each {kind} is, is not visible with your rights", style="dim")
+
+
+def _row(task: Task, borrowed: Mapping[str, int] | None, now: datetime) -> tuple[str | Text, ...]:
     priority = f"{task.priority_class} ({task.priority})" if task.priority_class else str(task.priority)
     return (
         task.team,
@@ -110,7 +178,7 @@ def _row(task: Task, now: datetime) -> tuple[str | Text, ...]:
         duration((now - task.since).total_seconds()),
         ", ".join(task.instance_types),
         all_words(task.leading),
-        all_words(task.borrowed) if task.borrowed else "",
+        "?" if borrowed is None else all_words(borrowed) if borrowed else "",
         duration((now - task.created).total_seconds()),
     )
 

@@ -18,6 +18,7 @@ import boto3
 import typer
 from kubernetes import config as kubeconfig
 from kubernetes.config import ConfigException
+from rich.text import Text
 
 from taskgov.adapters.clock import SystemClock
 from taskgov.adapters.dynamodb import Table
@@ -35,15 +36,18 @@ from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_json
 from taskgov.snapshot.readable import readable_kueue
 from taskgov_cli import documents
 from taskgov_cli.output import console
+from taskgov_cli.own_rights import OwnHyperPod, OwnKubernetes
 from taskgov_cli.stack_outputs import stack_outputs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from kubernetes import client
 
-    from taskgov.ports import ClusterAccess, DocumentStore, StateStore
+    from taskgov.adapters.kubernetes import ApiConnections
+    from taskgov.ports import ClusterAccess, DocumentStore, HyperPodApi, StateStore
     from taskgov.snapshot.model import Snapshot
+    from taskgov_cli.own_rights import OwnRights
 
 UNREACHABLE = 3
 """Exit code when a cluster or AWS could not be read."""
@@ -61,6 +65,15 @@ Stack = Annotated[
 ]
 Context = Annotated[
     str | None, typer.Option("--context", help="Context of the kubeconfig, instead of a token for the EKS cluster.")
+]
+Teams = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--team",
+        "-t",
+        help="Only this team's; may be repeated. Members without wider rights name theirs.",
+        metavar="TEAM",
+    ),
 ]
 PolicyFile = Annotated[
     Path | None,
@@ -97,10 +110,12 @@ def known(
     policy: Path | None = None,
     stack: str | None = None,
     context: str | None = None,
+    rights: OwnRights | None = None,
 ) -> Snapshot:
     """Return the snapshot that a command's options name, with the policy document that they name.
 
-    Raises `typer.BadParameter` unless it is either a file or a cluster, and for a file that is no snapshot.
+    With `rights` a live cluster is read as far as they go (`taskgov_cli.own_rights`). Raises `typer.BadParameter`
+    unless it is either a file or a cluster, and for a file that is no snapshot.
     """
     if (file is None) == (cluster is None):
         raise typer.BadParameter("give either --snapshot FILE, or --cluster NAME to read a live cluster")
@@ -108,10 +123,18 @@ def known(
         found = read(file)
     else:
         with reported():
-            found = live(cast("str", cluster), stack, context)
+            found = live(cast("str", cluster), stack, context, rights)
     for each in found.unreadable_objects:
         console(stderr=True).print(f"left out: {each.kind} {each}", markup=False)
     return found if policy is None else documents.in_force(found, policy)
+
+
+def hidden_words(sentences: Iterable[str]) -> Iterator[Text]:
+    """Return what the person's rights do not show, for people."""
+    for number, sentence in enumerate(sentences):
+        if number == 0:
+            yield Text("Not visible with your rights:", style="dim")
+        yield Text(f"  {sentence}", style="dim")
 
 
 def read(file: Path) -> Snapshot:
@@ -128,18 +151,41 @@ def read(file: Path) -> Snapshot:
     return replace(found, kueue=kueue, unreadable_objects=(*found.unreadable_objects, *odd))
 
 
-def live(cluster: str, stack: str | None = None, context: str | None = None) -> Snapshot:
-    """Read a cluster now. Raises `GovernanceError`."""
-    clock = SystemClock()
-    session = boto3.Session()
-    eks = EksConnections(session.client("eks", config=CONFIG), session, clock.now)
-    connections = KubeconfigContext(context) if context else eks
+def live(
+    cluster: str, stack: str | None = None, context: str | None = None, rights: OwnRights | None = None
+) -> Snapshot:
+    """Read a cluster now. Raises `GovernanceError`; with `rights`, what they do not reach is left out instead."""
+    clock, session = SystemClock(), boto3.Session()
+    connections = connections_of(session, context)
     documents_of, state = _stores(session, stack)
     sagemaker = SageMaker(session.client("sagemaker", config=CONFIG))
     kueue = KueueQuotas(connections, partial(table_of, documents_of))
-    hyperpod = Governance(sagemaker, documents_of, lambda: kueue)
+    hyperpod: HyperPodApi = Governance(sagemaker, documents_of, lambda: kueue)
     machines = Ec2Machines(lambda: session.client("ec2", config=CONFIG))
-    return TakeSnapshot(hyperpod, KubernetesReader(connections), documents_of, state, clock, machines)(cluster)
+    if rights is None:
+        return TakeSnapshot(hyperpod, KubernetesReader(connections), documents_of, state, clock, machines)(cluster)
+    if context is not None and not rights.namespaces:
+        rights.namespaces = namespace_of_context(context)
+    own = cast("HyperPodApi", OwnHyperPod(hyperpod, rights))
+    take = TakeSnapshot(own, OwnKubernetes(connections, rights), documents_of, state, clock, machines)
+    return rights.marked(take(cluster))
+
+
+def connections_of(session: boto3.Session, context: str | None) -> ApiConnections:
+    """Return how Kubernetes is reached: through a context of the kubeconfig, or with a token for the EKS cluster."""
+    if context:
+        return KubeconfigContext(context)
+    return EksConnections(session.client("eks", config=CONFIG), session, SystemClock().now)
+
+
+def namespace_of_context(context: str) -> tuple[str, ...]:
+    """Return the namespace that a context of the kubeconfig names, if it names one."""
+    try:
+        contexts, _ = kubeconfig.list_kube_config_contexts()
+    except ConfigException as error:
+        raise InvalidRequestError(f"kubeconfig: {error}") from error
+    found = (each["context"].get("namespace") for each in contexts if each["name"] == context)
+    return tuple(each for each in found if each)
 
 
 def documents_of(stack: str | None) -> DocumentStore:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -9,12 +10,17 @@ from pydantic_core import to_jsonable_python
 from rich.text import Text
 
 from taskgov.allocation.lease_book import lease_book, leased, leased_words
+from taskgov.audit.report_text import counted
+from taskgov.explain.find import UnknownNameError, nearest
+from taskgov.explain.own_view import EXPLAINING_NEEDS, STANDING_NEEDS, not_visible, own_lines, sees_all, visible_teams
+from taskgov.kueue.workloads import pending_by_team
 from taskgov.quantities import format_quantity
 from taskgov.snapshot.health import node_fault
 from taskgov.usage.standing import standing_of
 from taskgov_cli import snapshots
 from taskgov_cli.lease_table import leases_table
 from taskgov_cli.output import console, print_json, table
+from taskgov_cli.own_rights import OwnRights, namespaces_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +29,7 @@ if TYPE_CHECKING:
 
     from taskgov.allocation.lease_book import LeaseEntry
     from taskgov.snapshot.model import Snapshot
+    from taskgov.snapshot.unseen import Part
     from taskgov.usage.standing import Standing, TeamStanding
 
 
@@ -31,20 +38,76 @@ def status(
     cluster: snapshots.LiveCluster = None,
     stack: snapshots.Stack = None,
     context: snapshots.Context = None,
+    team: snapshots.Teams = None,
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON, for programs.")] = False,
 ) -> None:
     """Show how everybody stands: capacity, quota, used, borrowed, lent and waiting, by team and instance type.
 
+    With the rights of a member of a team, it shows that team, and says what it cannot see.
+
     Example: taskgov status --cluster ml-cluster
     """
-    known = snapshots.known(snapshot, cluster, None, stack, context)
-    standing, leases = standing_of(known), lease_book(known)
+    rights = OwnRights(namespaces_of(team or ()))
+    known = snapshots.known(snapshot, cluster, None, stack, context, rights)
+    for each in team or ():
+        if each not in (teams := visible_teams(known)):
+            raise typer.BadParameter(f"no team is called {each}; {nearest(each, teams)}", param_hint="--team")
+    if not sees_all(known, STANDING_NEEDS):
+        _print_own(known, set(team or ()), STANDING_NEEDS, as_json=as_json)
+        return
+    standing, leases = _of_teams(standing_of(known), set(team or ())), lease_book(known)
     if as_json:
         print_json(as_data(known, standing, leases))
     else:
         for part in shown(known, standing, leases):
             console().print(part)
+
+
+def _of_teams(standing: Standing, teams: set[str]) -> Standing:
+    """Return the standing of these teams, of all of them where none is named; the capacity is everybody's."""
+    if not teams:
+        return standing
+    return replace(
+        standing,
+        teams=tuple(each for each in standing.teams if each.usage.team in teams),
+        loans=tuple(each for each in standing.loans if teams & {each.borrower, each.lender}),
+        pending=tuple(each for each in standing.pending if each.team in teams),
+        preemptions=tuple(each for each in standing.preemptions if each.team in teams),
+    )
+
+
+def print_own_team(known: Snapshot, team: str, *, as_json: bool) -> None:
+    """Print one team as a person sees it who does not see all. Raises `UnknownNameError` for one that is not seen."""
+    if team not in (teams := visible_teams(known)):
+        raise UnknownNameError(f"no team is called {team}; {nearest(team, teams)}")
+    _print_own(known, {team}, EXPLAINING_NEEDS, as_json=as_json)
+
+
+def _print_own(known: Snapshot, teams: set[str], needs: frozenset[Part], *, as_json: bool) -> None:
+    """Print what a person sees who does not see all teams."""
+    lines = [line for line in own_lines(known) if not teams or line.team in teams]
+    waiting = {each.team: each for each in pending_by_team(known.kueue.workloads) if not teams or each.team in teams}
+    if as_json:
+        head = {"cluster": known.cluster.name, "takenAt": known.taken_at, "teams": lines}
+        rest = {"pending": list(waiting.values()), "notVisible": not_visible(known, needs)}
+        print_json(to_jsonable_python(head | rest))
+        return
+    console().print(Text.assemble((known.cluster.name, "bold"), f", {known.taken_at:%Y-%m-%d %H:%M:%S} UTC"))
+    rows = []
+    for line in lines:
+        amounts = (line.quota, line.used, line.unused, line.beyond_quota)
+        shown_amounts = ("?" if each is None else format_quantity(line.resource, each) for each in amounts)
+        rows.append((line.team, line.instance_type, *shown_amounts))
+    columns = ("team", "instance type", "quota #", "used #", "unused #", "beyond quota #")
+    console().print(table("Teams", columns, rows) if rows else Text("No quota is visible, and no task holds any."))
+    for each in waiting.values():
+        words = (
+            f"{each.team}: {counted(each.workloads, 'task waits', 'tasks wait')}, for {each.accelerators} accelerators"
+        )
+        console().print(Text(words, style="yellow"))
+    for text in snapshots.hidden_words(not_visible(known, needs)):
+        console().print(text)
 
 
 def as_data(snapshot: Snapshot, standing: Standing, leases: tuple[LeaseEntry, ...]) -> dict[str, Any]:

@@ -100,6 +100,10 @@ class Eks:
         groups = self._clusters[name].entries.get(role)
         return None if groups is None else frozenset(groups)
 
+    def username_of(self, access_key: str) -> str:
+        """Return by what name Kubernetes knows a caller: the ARN, where the access entry names no other."""
+        return self._account.identities.principal(access_key).arn
+
     # Clusters
 
     def _describe(self, call: Call) -> Mapping[str, Any]:

@@ -207,6 +207,7 @@ class Gateway:
             return
         context = access.conditions(call.service, call.operation, call.params, self.place)
         context |= {"aws:PrincipalArn": role, "aws:PrincipalAccount": self.place.account}
+        context |= {f"aws:PrincipalTag/{key}": value for key, value in call.principal.tags}
         for need in access.needs(call.service, call.operation, call.params, self.place):
             verdicts = [iam.evaluate(self._policies(role), need.action, one, context) for one in need.resources]
             self.unknown_condition_keys.update(*(verdict.unknown_keys for verdict in verdicts))

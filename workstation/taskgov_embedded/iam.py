@@ -1,8 +1,9 @@
 """Decide whether a set of IAM policy statements allows an action, as IAM's evaluation logic does for one account.
 
 An explicit Deny wins, then an Allow; otherwise the answer is no. `gateway` asks for each call of a role; `bus` asks for
-resource policies. Actions and resources are matched with `*` and `?`; conditions are evaluated with the keys that the
-caller knows, and a key that it does not know makes the condition unmet (and is reported, see `Verdict.unknown_keys`).
+resource policies. Actions and resources are matched with `*` and `?`; a policy variable in a resource, such as
+`${aws:PrincipalTag/team}`, stands for what the caller has. Conditions are evaluated with the keys that the caller
+knows, and a key that it does not know makes the condition unmet (and is reported, see `Verdict.unknown_keys`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ def evaluate(
     grants: list[Grant] = []
     unknown: set[str] = set()
     for one in policy:
-        if not _applies(one, action, resource, principal) or not _met(one.conditions, context, unknown):
+        if not _applies(one, action, resource, context, principal) or not _met(one.conditions, context, unknown):
             continue
         if one.effect == "Deny":
             return Verdict(allowed=False, denied_by=one.sid, unknown_keys=frozenset(unknown))
@@ -132,7 +133,13 @@ def _principals(value: Any) -> tuple[str, ...]:
     return tuple(one for listed in value.values() for one in _strings(listed))
 
 
-def _applies(one: Statement, action: str, resource: str, principal: str | None) -> bool:
+def _applies(
+    one: Statement,
+    action: str,
+    resource: str,
+    context: Mapping[str, str | Sequence[str]],
+    principal: str | None,
+) -> bool:
     if principal is not None and not any(matches(p, principal) for p in one.principals):
         return False
     if one.not_actions:
@@ -140,8 +147,24 @@ def _applies(one: Statement, action: str, resource: str, principal: str | None) 
     else:
         acted = any(matches(a, action, ignore_case=True) for a in one.actions)
     if one.not_resources:
-        return acted and not any(matches(r, resource) for r in one.not_resources)
-    return acted and (principal is not None or any(matches(r, resource) for r in one.resources))
+        return acted and not any(matches(r, resource) for r in _filled_in(one.not_resources, context))
+    return acted and (principal is not None or any(matches(r, resource) for r in _filled_in(one.resources, context)))
+
+
+_VARIABLE = re.compile(r"\$\{([^}]+)\}")
+
+
+def _filled_in(patterns: Iterable[str], context: Mapping[str, str | Sequence[str]]) -> Iterator[str]:
+    """Return the patterns with their policy variables replaced; one with a variable that nobody knows matches nothing.
+
+    >>> list(_filled_in(["a/${aws:PrincipalTag/team}", "b/${x}", "c"], {"aws:PrincipalTag/team": "nlp"}))
+    ['a/nlp', 'c']
+    """
+    known = {key.lower(): value for key, value in context.items() if isinstance(value, str)}
+    for pattern in patterns:
+        values = {name: known.get(name.lower(), "*") for name in _VARIABLE.findall(pattern)}
+        if not any({"*", "?"} & set(value) for value in values.values()):  # a value is never a wildcard
+            yield _VARIABLE.sub(lambda found: values[found[1]], pattern)  # noqa: B023 - used at once
 
 
 def _matching_grants(one: Statement, action: str) -> list[Grant]:

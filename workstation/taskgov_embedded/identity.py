@@ -30,6 +30,8 @@ class Principal:
 
     arn: str
     role_arn: str | None
+    tags: tuple[tuple[str, str], ...] = ()
+    """The tags of the role or of the session (`aws:PrincipalTag`)."""
 
     @property
     def name(self) -> str:
@@ -57,7 +59,7 @@ class Identities:
         self._secrets: dict[str, str] = {}
         self._number = itertools.count(1)
 
-    def assume(self, role_arn: str, session: str) -> Credentials:
+    def assume(self, role_arn: str, session: str, **tags: str) -> Credentials:
         """Return the credentials of a session of a role, the same ones for the same session."""
         key = (role_arn, session)
         if key not in self._by_session:
@@ -65,7 +67,7 @@ class Identities:
             role = role_arn.rsplit("/", 1)[-1]
             credentials = Credentials(f"ASIA{number:016d}", f"secret-{number}", f"token-{number}")
             arn = f"arn:aws:sts::{self._account}:assumed-role/{role}/{session}"
-            self._by_key[credentials.access_key] = Principal(arn, role_arn)
+            self._by_key[credentials.access_key] = Principal(arn, role_arn, tuple(tags.items()))
             self._by_session[key] = credentials
             self._secrets[credentials.access_key] = credentials.secret_key
         return self._by_session[key]

@@ -107,6 +107,7 @@ class LocalAccount:
                 EKS_NAME,
                 lambda: self.clock.now,
                 groups_of=lambda key: self.stack.eks.groups_of(EKS_NAME, key),
+                name_of=self.stack.eks.username_of,
                 sts_hosts=("127.0.0.1", "localhost", self._address[0]),
             ),
             rules=read_rules(RBAC),

@@ -291,7 +291,9 @@ def test_the_shipped_cluster_role_reads_nodes_and_kueue_and_nothing_else(store: 
         assert get(server, f"{kueue}/clusterqueues/q", method="DELETE").status == 403
         assert get(server, f"{kueue}/workloads", watch="true").status == 403
     assert refused.status == 403
-    assert refused.body["message"] == ('pods is forbidden: User cannot list resource "pods" in API group ""')
+    assert refused.body["message"] == (
+        'pods is forbidden: User cannot list resource "pods" in API group "" at the cluster scope'
+    )
 
 
 def test_writers_may_write_queues_and_readers_may_not_delete_anything() -> None:

@@ -29,7 +29,8 @@ ADMINISTRATORS: Final = "system:masters"
 """The group that RBAC lets do everything."""
 READERS: Final = "taskgov-readers"
 WRITERS: Final = "taskgov-writers"
-"""The groups of `docs/rbac.yaml`, which the functions' access entries name."""
+VIEWERS: Final = "taskgov-viewers"
+"""The groups of `docs/rbac.yaml`, which the access entries of the functions and of people who look name."""
 STS_HOST: Final = re.compile(r"sts(\.[a-z0-9-]+)?\.amazonaws\.com(\.cn)?")
 
 
@@ -43,6 +44,8 @@ class Caller:
 
     access_key_id: str
     groups: frozenset[str] = frozenset({READERS})
+    username: str = ""
+    """By what name Kubernetes knows the caller; for EKS the ARN, unless the access entry says otherwise."""
 
 
 class TokenVerifier:
@@ -50,7 +53,8 @@ class TokenVerifier:
 
     With `secret_of` (access key id -> secret key, None when unknown) the signature itself is checked too, and with it
     that the token was made for this cluster: its name is in what was signed, not in the token. With `groups_of` (access
-    key id -> Kubernetes groups, None without an access entry) only who has an access entry is let in.
+    key id -> Kubernetes groups, None without an access entry) only who has an access entry is let in. `name_of` (access
+    key id -> ARN) says by what name Kubernetes knows the caller.
 
     `sts_hosts` are hosts besides AWS's that answer for STS, also without TLS: `aws eks get-token` signs its token for
     the endpoint that AWS_ENDPOINT_URL names.
@@ -63,8 +67,10 @@ class TokenVerifier:
         secret_of: Callable[[str], str | None] | None = None,
         groups_of: Callable[[str], frozenset[str] | None] | None = None,
         sts_hosts: Collection[str] = (),
+        name_of: Callable[[str], str] | None = None,
     ) -> None:
         self._sts_hosts = frozenset(sts_hosts)
+        self._name_of = name_of or (lambda access_key_id: access_key_id)
         self._cluster_name = cluster_name
         self._now = now
         self._secret_of = secret_of
@@ -84,12 +90,13 @@ class TokenVerifier:
         return self._admitted(access_key_id)
 
     def _admitted(self, access_key_id: str) -> Caller:
+        name = self._name_of(access_key_id)
         if self._groups_of is None:
-            return Caller(access_key_id)
+            return Caller(access_key_id, username=name)
         groups = self._groups_of(access_key_id)
         if groups is None:
             raise UnauthorizedError("the caller has no access entry")
-        return Caller(access_key_id, groups)
+        return Caller(access_key_id, groups, name)
 
     def _require_fresh(self, asked: Mapping[str, str]) -> None:
         signed_at, lasts = asked.get("X-Amz-Date", ""), asked.get("X-Amz-Expires", "")
@@ -113,14 +120,26 @@ class TokenVerifier:
 
 @dataclass(frozen=True, slots=True)
 class PolicyRule:
-    """One rule of a ClusterRole: these verbs on these resources of these API groups."""
+    """One rule of a role: these verbs on these resources of these API groups.
+
+    `namespace` is that of the binding, None for the whole cluster; `names` are `resourceNames`, none for every object.
+    """
 
     api_groups: frozenset[str]
     resources: frozenset[str]
     verbs: frozenset[str]
+    namespace: str | None = None
+    names: frozenset[str] = frozenset()
 
-    def allows(self, verb: str, group: str, resource: str) -> bool:
-        """Say whether the rule covers a request; `*` covers everything, as in RBAC."""
+    def allows(
+        self, verb: str, group: str, resource: str, namespace: str | None = None, name: str | None = None
+    ) -> bool:
+        """Say whether the rule covers a request; `*` covers everything, as in RBAC.
+
+        A binding in a namespace covers requests there only, and no list of all namespaces.
+        """
+        if self.namespace not in {None, namespace} or (self.names and name not in self.names):
+            return False
         return all(
             one in given or "*" in given
             for one, given in ((verb, self.verbs), (group, self.api_groups), (resource, self.resources))
@@ -132,20 +151,35 @@ EVERYTHING: Final = (PolicyRule(frozenset("*"), frozenset("*"), frozenset("*")),
 
 
 def read_rules(path: Path, group: str = "taskgov-readers") -> tuple[PolicyRule, ...]:
-    """Return what a group may do by the ClusterRoles and bindings in a manifest, such as `docs/rbac.yaml`."""
-    documents: list[dict[str, Any]] = list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
-    bound = {
-        one["roleRef"]["name"]
-        for one in documents
-        if one["kind"] == "ClusterRoleBinding"
-        if any(subject["kind"] == "Group" and subject["name"] == group for subject in one["subjects"])
-    }
+    """Return what a group may do by the roles and bindings in a manifest, such as `docs/rbac.yaml`."""
+    return rules_in(path.read_text(encoding="utf-8"), group)
+
+
+def rules_in(manifest: str, group: str) -> tuple[PolicyRule, ...]:
+    """Return what a group may do by the ClusterRoles, Roles and their bindings in the text of a manifest."""
+    documents: list[dict[str, Any]] = list(yaml.safe_load_all(manifest))
+    roles = {(one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"]): one for one in documents}
     return tuple(
-        PolicyRule(frozenset(rule["apiGroups"]), frozenset(rule["resources"]), frozenset(rule["verbs"]))
-        for one in documents
-        if one["kind"] == "ClusterRole" and one["metadata"]["name"] in bound
-        for rule in one["rules"]
+        PolicyRule(
+            frozenset(rule["apiGroups"]),
+            frozenset(rule["resources"]),
+            frozenset(rule["verbs"]),
+            binding["metadata"].get("namespace"),
+            frozenset(rule.get("resourceNames", ())),
+        )
+        for binding in documents
+        if binding["kind"] in {"ClusterRoleBinding", "RoleBinding"}
+        if any(subject["kind"] == "Group" and subject["name"] == group for subject in binding["subjects"])
+        for rule in _role_of(binding, roles).get("rules", ())
     )
+
+
+def _role_of(binding: Mapping[str, Any], roles: Mapping[tuple[str, str | None, str], Any]) -> Mapping[str, Any]:
+    """Return the role that a binding names; one that is not there allows nothing."""
+    reference = binding["roleRef"]
+    namespace = binding["metadata"].get("namespace") if reference["kind"] == "Role" else None
+    role: Mapping[str, Any] = roles.get((reference["kind"], namespace, reference["name"]), {})
+    return role
 
 
 def _decoded(encoded: str) -> str:

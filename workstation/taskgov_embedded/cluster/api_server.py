@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+WHO_AM_I = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 MAX_FAULTS = 1000
 ANYBODY = Caller("")
 POLL_SECONDS = 0.02
@@ -182,6 +183,8 @@ class ClusterApiServer:
                 return 200, found
         if request.path == REVIEWS and request.method == "POST":
             return 201, self._review(request, caller)
+        if request.path == WHO_AM_I and request.method == "POST":
+            return 201, _who(request, caller)
         target = target_of(request.path, types, self._versions)
         watches = request.args.get("watch") in {"1", "true"}
         reads = "watch" if watches else "list" if target.name is None else "get"
@@ -200,19 +203,30 @@ class ClusterApiServer:
             raise Refusal(403, "Forbidden", 'User cannot create resource "subjectaccessreviews"')
         review = json.loads(request.get_data())
         asked = review["spec"]["resourceAttributes"]
-        may = self._may(frozenset(review["spec"].get("groups", ())), asked["verb"], asked["group"], asked["resource"])
+        groups, about = frozenset(review["spec"].get("groups", ())), (asked.get("namespace"), asked.get("name"))
+        may = self._may(groups, asked["verb"], asked["group"], asked["resource"], *about)
         return {**review, "status": {"allowed": may}}
 
-    def _may(self, groups: frozenset[str], verb: str, group: str, plural: str) -> bool:
+    def _may(
+        self,
+        groups: frozenset[str],
+        verb: str,
+        group: str,
+        plural: str,
+        namespace: str | None = None,
+        name: str | None = None,
+    ) -> bool:
         rules = EVERYTHING if ADMINISTRATORS in groups else self._rules(groups)
-        return any(rule.allows(verb, group, plural) for rule in rules)
+        return any(rule.allows(verb, group, plural, namespace, name) for rule in rules)
 
     def _authorize(self, verb: str, target: Target, caller: Caller) -> None:
         group, plural = target.kind.group, target.resource
         self.asked.add((caller.access_key_id or None, verb, group, plural))
-        if not self._may(caller.groups, verb, group, plural):
-            sentence = f'{plural} is forbidden: User cannot {verb} resource "{plural}" in API group "{group}"'
-            raise Refusal(403, "Forbidden", sentence)
+        if not self._may(caller.groups, verb, group, plural, target.namespace, target.name):
+            where = f' in the namespace "{target.namespace}"' if target.namespace else " at the cluster scope"
+            user = f'User "{caller.username}"' if caller.username else "User"
+            sentence = f'{plural} is forbidden: {user} cannot {verb} resource "{plural}" in API group "{group}"'
+            raise Refusal(403, "Forbidden", sentence + where)
 
 
 class _QuietHandler(WSGIRequestHandler):
@@ -222,6 +236,12 @@ class _QuietHandler(WSGIRequestHandler):
 
     def log(self, type: str, message: str, *args: Any) -> None:  # noqa: A002 - the base class's name
         """Say nothing."""
+
+
+def _who(request: Request, caller: Caller) -> KubeObject:
+    """Answer who the caller is: everybody may ask it of themselves (system:basic-user)."""
+    user = {"username": caller.username, "groups": [*sorted(caller.groups), "system:authenticated"]}
+    return {**json.loads(request.get_data()), "status": {"userInfo": user}}
 
 
 def _everybody(rules: tuple[PolicyRule, ...]) -> RulesOf:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from taskgov_embedded.cluster.jobs import SUBMITTED
 from taskgov_embedded.cluster.fields import unknown_fields
+from taskgov_embedded.cluster.jobs import SUBMITTED
 from taskgov_embedded.cluster.patches import PatchError, json_patched, merge_patched, strategic_patched
 from taskgov_embedded.cluster.pods import suffix
 from taskgov_embedded.cluster.requests import BUILT_IN_GROUPS, Refusal, Target, in_stored_form, in_version

@@ -19,7 +19,7 @@ from taskgov.kueue.record import Reading, quotas_of
 from taskgov.quantities import parse
 from taskgov.snapshot.codec import snapshot_from_json
 from taskgov_embedded.clock import VirtualClock
-from taskgov_embedded.cluster.access import READERS, WRITERS, TokenVerifier, read_rules
+from taskgov_embedded.cluster.access import READERS, VIEWERS, WRITERS, TokenVerifier, read_rules
 from taskgov_embedded.cluster.api_server import ClusterApiServer
 from taskgov_embedded.cluster.simulated import Pace, SimulatedCluster
 from taskgov_embedded.cluster.states import job_state
@@ -94,7 +94,12 @@ class World:
             )
         eks_name = self.cluster_name if self.is_plain_eks else EKS_NAME
         eks = self.stack.eks
-        verifier = TokenVerifier(eks_name, lambda: self.clock.now, groups_of=lambda key: eks.groups_of(eks_name, key))
+        verifier = TokenVerifier(
+            eks_name,
+            lambda: self.clock.now,
+            groups_of=lambda key: eks.groups_of(eks_name, key),
+            name_of=eks.username_of,
+        )
         server = ClusterApiServer(self.cluster.store, verifier=verifier, rules=self._rules_of, writes=self.cluster)
         self.api_server = undo.enter_context(server)
         entries = entries_of(self.stack, is_plain_eks=self.is_plain_eks)
@@ -112,7 +117,7 @@ class World:
 
     def apply_rbac(self) -> None:
         """Do what `kubectl apply -f docs/rbac.yaml` does."""
-        self.rights = {group: read_rules(RBAC, group) for group in (READERS, WRITERS)}
+        self.rights = {group: read_rules(RBAC, group) for group in (READERS, WRITERS, VIEWERS)}
 
     def _rules_of(self, groups: frozenset[str]) -> tuple[PolicyRule, ...]:
         return tuple(rule for group in sorted(groups) for rule in self.rights.get(group, ()))

@@ -84,6 +84,8 @@ class WorkloadExplanation:
     earliest: datetime | None
     earliest_because: str
     not_modelled: tuple[str, ...] = ()
+    not_visible: tuple[str, ...] = ()
+    """What the rights of the person who asks do not show (`taskgov.explain.own_workload`)."""
 
 
 def explain_workload(snapshot: Snapshot, name: str, run_times: RunTimes = NOTHING_KNOWN) -> WorkloadExplanation:
@@ -106,10 +108,10 @@ def explain_workload(snapshot: Snapshot, name: str, run_times: RunTimes = NOTHIN
         reason=reason,
         because=because,
         next_step=NEXT_STEPS.get(reason, ""),
-        since=_since(case),
+        since=asks_since(case),
         asks=case.asks,
         kueue_says=_kueue_says(case),
-        history=tuple(_preemption_words(each) for each in _preemptions(case)),
+        history=preemptions_in_words(case),
         borrowing=tuple(_borrowing(case)),
         holders=holders,
         leases=_leases_among(snapshot, holders),
@@ -126,7 +128,8 @@ def _leases_among(snapshot: Snapshot, holders: tuple[Holder, ...]) -> tuple[Leas
     return tuple(lease for lease in lease_book(snapshot) if lease.instance_type in types)
 
 
-def _since(case: Case) -> datetime:
+def asks_since(case: Case) -> datetime:
+    """Return since when it stands as it does."""
     if not case.is_pending:
         return case.since("Finished") or case.since("Admitted") or case.snapshot.taken_at
     return case.since("Evicted") or moment(case.workload.created)
@@ -150,6 +153,11 @@ def _keys(case: Case) -> list[FlavorResource]:
 
 def _leading(keys: list[FlavorResource]) -> list[FlavorResource]:
     return [key for key in keys if is_accelerator(key.partition("/")[2])] or keys
+
+
+def preemptions_in_words(case: Case) -> tuple[str, ...]:
+    """Return the preemptions of the workload, oldest first, as sentences."""
+    return tuple(_preemption_words(each) for each in _preemptions(case))
 
 
 def _preemptions(case: Case) -> list[Preemption]:

@@ -23,6 +23,7 @@ from taskgov.policy.document import PolicyDocument
 from taskgov.policy.violations import Violation
 from taskgov.snapshot.identity import Claim, StateStamp
 from taskgov.snapshot.unreadable import UnreadableItem, UnreadableObject
+from taskgov.snapshot.unseen import Unseen
 
 KubernetesObject = Mapping[str, Any]
 """One object as the Kubernetes API sends it, parsed from JSON."""
@@ -326,3 +327,5 @@ class Snapshot:
     """Who is behind the policy document that is in force."""
     ec2_silence: str = ""
     """Why EC2 says nothing of lost nodes of a plain EKS cluster; empty when it answered, or was not asked."""
+    unseen: tuple[Unseen, ...] = ()
+    """What the rights of the person who took it did not show; none in a snapshot of a function."""

@@ -15,7 +15,7 @@ GROUP: Final = "kueue.x-k8s.io"
 VERSIONS: Final = ("v1beta2", "v1beta1")
 """Preferred first: the add-on serves v1beta2 since Kueue 0.15, older ones only v1beta1."""
 
-_Trim = Callable[[KubernetesObject], KubernetesObject]
+Trim = Callable[[KubernetesObject], KubernetesObject]
 
 
 class KubernetesReader:
@@ -27,17 +27,17 @@ class KubernetesReader:
     def nodes(self, cluster: ClusterAccess) -> list[KubernetesObject]:
         """Return all nodes. Raises ThrottledError, UpstreamError, NotFoundError."""
         with self._connections.open(cluster) as connection:
-            return _all(Requests(connection), "/api/v1/nodes", trimmed_node, "list nodes")
+            return read_all(Requests(connection), "/api/v1/nodes", trimmed_node, "list nodes")
 
     def kueue_objects(self, cluster: ClusterAccess) -> KueueObjects:
         """Return Kueue's objects, in the newest version that is served; NotFoundError when Kueue is not installed."""
         with self._connections.open(cluster) as connection:
             api = Requests(connection)
-            version, served = _served(api)
+            version, served = served_by(api)
 
-            def all_of(plural: str, trim: _Trim = trimmed) -> tuple[KubernetesObject, ...]:
+            def all_of(plural: str, trim: Trim = trimmed) -> tuple[KubernetesObject, ...]:
                 path = f"/apis/{GROUP}/{version}/{plural}"
-                return tuple(_all(api, path, trim, f"list {plural}")) if plural in served else ()
+                return tuple(read_all(api, path, trim, f"list {plural}")) if plural in served else ()
 
             return KueueObjects(
                 resource_flavors=all_of("resourceflavors"),
@@ -49,7 +49,7 @@ class KubernetesReader:
             )
 
 
-def _served(api: Requests) -> tuple[str, frozenset[str]]:
+def served_by(api: Requests) -> tuple[str, frozenset[str]]:
     """Return the version to read and the types it has (cohorts came later than the rest)."""
     for version in VERSIONS:
         try:
@@ -60,7 +60,7 @@ def _served(api: Requests) -> tuple[str, frozenset[str]]:
     raise NotFoundError(f"the cluster serves none of {', '.join(VERSIONS)} of {GROUP}: is Kueue installed?")
 
 
-def _all(api: Requests, path: str, trim: _Trim, what: str) -> list[KubernetesObject]:
+def read_all(api: Requests, path: str, trim: Trim, what: str) -> list[KubernetesObject]:
     """Read all pages; once more from the first one when the server has let the list expire meanwhile."""
 
     def read() -> list[KubernetesObject]:

@@ -1,0 +1,34 @@
+"""What did the reader's rights not let be seen? A snapshot that a person takes with few rights says so.
+
+The functions see everything, or fail. `taskgov status`, `jobs` and `explain` go on with what a member of a team may
+read, and take no number from the half of a truth: whoever decides or sums up asks here first.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Part(StrEnum):
+    """What a snapshot consists of, as far as rights to it are given apart: stable tokens."""
+
+    NODES = "nodes"
+    RESOURCE_FLAVORS = "resource-flavors"
+    COHORTS = "cohorts"
+    CLUSTER_QUEUES = "cluster-queues"
+    LOCAL_QUEUES = "local-queues"
+    PRIORITY_CLASSES = "priority-classes"
+    WORKLOADS = "workloads"
+    INSTANCES = "instances"
+    QUOTAS = "quotas"
+    CLUSTER_POLICY = "cluster-policy"
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """A part of the cluster that was read in part, or not at all."""
+
+    part: Part
+    because: str
+    """What the service said."""
+    seen: tuple[str, ...] = ()
+    """What of it was read all the same: namespaces, or names of queues."""

@@ -1,0 +1,205 @@
+"""Read a cluster with the rights of a member of a team: what may not be listed is left out, and named.
+
+Whoever may list everything gets the whole snapshot. Where a list of all namespaces is refused, Workloads and
+LocalQueues are read in the namespaces of the teams that were named, and of the ClusterQueues those that these
+LocalQueues lead to. `Snapshot.unseen` says what is missing; nothing else is taken for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from taskgov.adapters.kubernetes.reader import GROUP, read_all, served_by
+from taskgov.adapters.kubernetes.request import Requests
+from taskgov.adapters.kubernetes.trimming import kept, trimmed, trimmed_node, trimmed_workload
+from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError
+from taskgov.hyperpod.names import namespace_of, team_of_namespace
+from taskgov.snapshot.model import KueueObjects
+from taskgov.snapshot.unseen import Part, Unseen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from taskgov.adapters.kubernetes.connection import ApiConnections
+    from taskgov.adapters.kubernetes.reader import Trim
+    from taskgov.hyperpod.model import ClusterSchedulerConfig, ComputeQuota
+    from taskgov.ports import ClusterAccess, HyperPodApi
+    from taskgov.snapshot.model import KubernetesObject, Snapshot
+
+CLUSTER_WIDE: Final = {
+    Part.RESOURCE_FLAVORS: "resourceflavors",
+    Part.COHORTS: "cohorts",
+    Part.PRIORITY_CLASSES: "workloadpriorityclasses",
+}
+NAMESPACED: Final = {Part.LOCAL_QUEUES: "localqueues", Part.WORKLOADS: "workloads"}
+NAME_YOUR_TEAM: Final = (
+    "your rights do not let you list the workloads of all teams: name yours (--team NAME, or TEAM/JOB), "
+    "or a context of the kubeconfig that has a namespace (--context)"
+)
+
+
+def namespaces_of(teams: Iterable[str]) -> tuple[str, ...]:
+    """Return the namespaces of teams; a namespace that HyperPod did not make stands for itself.
+
+    Example:
+        >>> namespaces_of(["team-a", "hyperpod-ns-team-b"])
+        ('hyperpod-ns-team-a', 'hyperpod-ns-team-b')
+
+    """
+    return tuple(dict.fromkeys(team if team_of_namespace(team) else namespace_of(team) for team in teams))
+
+
+def is_denied(error: GovernanceError) -> bool:
+    """Say whether a service answered that the caller may not do this."""
+    return error.refusal == "access-denied"
+
+
+@dataclass(slots=True)
+class OwnRights:
+    """What one person may see of one cluster: filled while a snapshot is taken."""
+
+    namespaces: tuple[str, ...] = ()
+    """Where to look when not everywhere."""
+    unseen: dict[Part, Unseen] = field(default_factory=dict)
+
+    def try_(self, part: Part, read: Callable[[], Any], instead: Any) -> Any:
+        """Return what was read, or `instead` where that is refused; other errors are raised."""
+        try:
+            return read()
+        except GovernanceError as error:
+            if not is_denied(error):
+                raise
+            self.miss(part, error)
+            return instead
+
+    def miss(self, part: Part, error: GovernanceError, seen: Iterable[str] = ()) -> None:
+        """Keep that a part was not seen, or only so much of it."""
+        self.unseen[part] = Unseen(part, str(error), tuple(seen))
+
+    def marked(self, snapshot: Snapshot) -> Snapshot:
+        """Return the snapshot with what is missing in it; without Kubernetes' nodes nothing is said of any node."""
+        if Part.NODES in self.unseen:
+            snapshot = replace(snapshot, nodes=(), gone=())
+        return replace(snapshot, unseen=tuple(self.unseen[part] for part in sorted(self.unseen)))
+
+
+class OwnKubernetes:
+    """The `KubernetesApi` port, as far as a person's rights go."""
+
+    def __init__(self, connections: ApiConnections, rights: OwnRights) -> None:
+        self._connections = connections
+        self._rights = rights
+
+    def nodes(self, cluster: ClusterAccess) -> list[KubernetesObject]:
+        """Return the nodes; none where they may not be listed."""
+        with self._connections.open(cluster) as connection:
+            api = Requests(connection)
+            found: list[KubernetesObject] = self._rights.try_(
+                Part.NODES, lambda: read_all(api, "/api/v1/nodes", trimmed_node, "list nodes"), []
+            )
+        return found
+
+    def kueue_objects(self, cluster: ClusterAccess) -> KueueObjects:
+        """Return what may be read of Kueue's objects. Raises InvalidRequestError where a team has to be named."""
+        with self._connections.open(cluster) as connection:
+            api = Requests(connection)
+            version, served = served_by(api)
+            root = f"/apis/{GROUP}/{version}"
+
+            def everywhere(part: Part, plural: str) -> tuple[KubernetesObject, ...]:
+                if plural not in served:
+                    return ()
+                return tuple(self._rights.try_(part, lambda: _list(api, root, plural), ()))
+
+            namespaced = {part: self._namespaced(api, root, part) for part in NAMESPACED}
+            return KueueObjects(
+                resource_flavors=everywhere(Part.RESOURCE_FLAVORS, CLUSTER_WIDE[Part.RESOURCE_FLAVORS]),
+                cohorts=everywhere(Part.COHORTS, CLUSTER_WIDE[Part.COHORTS]),
+                cluster_queues=self._cluster_queues(api, root, namespaced[Part.LOCAL_QUEUES]),
+                local_queues=namespaced[Part.LOCAL_QUEUES],
+                priority_classes=everywhere(Part.PRIORITY_CLASSES, CLUSTER_WIDE[Part.PRIORITY_CLASSES]),
+                workloads=namespaced[Part.WORKLOADS],
+            )
+
+    def _namespaced(self, api: Requests, root: str, part: Part) -> tuple[KubernetesObject, ...]:
+        """Read a type everywhere, or else in the namespaces that were named."""
+        plural = NAMESPACED[part]
+        try:
+            return tuple(_list(api, root, plural))
+        except GovernanceError as error:
+            if not is_denied(error):
+                raise
+            if not self._rights.namespaces:
+                raise InvalidRequestError(NAME_YOUR_TEAM) from error
+            self._rights.miss(part, error, self._rights.namespaces)
+        return tuple(
+            item for one in self._rights.namespaces for item in _list(api, f"{root}/namespaces/{one}", plural, one)
+        )
+
+    def _cluster_queues(
+        self, api: Requests, root: str, local_queues: Iterable[KubernetesObject]
+    ) -> tuple[KubernetesObject, ...]:
+        """Read all ClusterQueues, or else those to which the LocalQueues lead, as far as each may be read."""
+        try:
+            return tuple(_list(api, root, "clusterqueues"))
+        except GovernanceError as error:
+            if not is_denied(error):
+                raise
+            names = dict.fromkeys(str((each.get("spec") or {}).get("clusterQueue", "")) for each in local_queues)
+            found = [item for name in names if name for item in _get(api, root, name)]
+            self._rights.miss(Part.CLUSTER_QUEUES, error, (each["metadata"]["name"] for each in found))
+            return tuple(found)
+
+
+class OwnHyperPod:
+    """What TakeSnapshot reads of the `HyperPodApi` port, as far as a person's rights go. Nothing is written."""
+
+    def __init__(self, hyperpod: HyperPodApi, rights: OwnRights) -> None:
+        self._hyperpod = hyperpod
+        self._rights = rights
+
+    def describe_cluster(self, cluster: str) -> Mapping[str, Any]:
+        """Return DescribeCluster's answer, without which nothing can be asked."""
+        return self._hyperpod.describe_cluster(cluster)
+
+    def cluster_nodes(self, cluster: str) -> list[Mapping[str, Any]]:
+        """Return SageMaker's summaries of the instances; none where they may not be listed."""
+        found: list[Mapping[str, Any]] = self._rights.try_(
+            Part.INSTANCES, lambda: self._hyperpod.cluster_nodes(cluster), []
+        )
+        return found
+
+    def quotas(self, cluster_arn: str) -> tuple[ComputeQuota, ...]:
+        """Return the compute quotas; none where they may not be listed."""
+        found: tuple[ComputeQuota, ...] = self._rights.try_(Part.QUOTAS, lambda: self._hyperpod.quotas(cluster_arn), ())
+        return found
+
+    def quota(self, compute_quota_id: str) -> ComputeQuota:
+        """Return one quota, of which a stack remembers what it wrote."""
+        return self._hyperpod.quota(compute_quota_id)
+
+    def scheduler_config(self, cluster_arn: str) -> ClusterSchedulerConfig | None:
+        """Return the cluster policy; None where it may not be read."""
+        found: ClusterSchedulerConfig | None = self._rights.try_(
+            Part.CLUSTER_POLICY, lambda: self._hyperpod.scheduler_config(cluster_arn), None
+        )
+        return found
+
+
+def _list(api: Requests, root: str, plural: str, namespace: str = "") -> list[KubernetesObject]:
+    trim: Trim = trimmed_workload if plural == "workloads" else trimmed
+    where = f" in namespace {namespace}" if namespace else ""
+    return read_all(api, f"{root}/{plural}", trim, f"list {plural}{where}")
+
+
+def _get(api: Requests, root: str, name: str) -> list[KubernetesObject]:
+    """Return the ClusterQueue, if there is one and it may be read."""
+    try:
+        return [kept(api.get(f"{root}/clusterqueues/{name}", f"get clusterqueue {name}"), trimmed)]
+    except NotFoundError:
+        return []
+    except GovernanceError as error:
+        if not is_denied(error):
+            raise
+        return []
