@@ -21,6 +21,7 @@ from taskgov.hyperpod.instance_types import InstanceTypeTable, is_instance_type_
 from taskgov.hyperpod.model import ActivationState, Switch
 from taskgov.policy.document import CapacityRules
 from taskgov.policy.parse import parse_policy
+from taskgov_cli.onboarding.first_teams import first_sections
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from taskgov.hyperpod.model import ComputeQuota
     from taskgov.policy.parse import ParsedPolicy
     from taskgov.snapshot.model import Snapshot
+    from taskgov_cli.onboarding.first_teams import FirstTeams
 
 GUARDRAILS: Final = {
     "maxDecreasePercent": 25,
@@ -64,7 +66,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """The document as plain values, what was found, and the empty plan that proves it."""
+    """The document as plain values, what was found, and the plan that proves it: empty, or the first quotas."""
 
     document: Mapping[str, Any]
     supply: tuple[Supply, ...]
@@ -77,12 +79,16 @@ class Draft:
     """Why the cluster policy is not in the document; None when it is, or when there is none."""
     parsed: ParsedPolicy
     plan: Plan
+    wanted: FirstTeams | None = None
+    """With which teams the cluster begins, where it has no quotas yet."""
 
 
-def draft_policy(snapshot: Snapshot) -> Draft:
+def draft_policy(snapshot: Snapshot, wanted: FirstTeams | None = None) -> Draft:
     """Return the first document of a cluster; planned on the same snapshot, it changes nothing.
 
-    Raises InvalidRequestError for a cluster that no document can name (a snapshot made by hand).
+    `wanted` says with which teams a cluster without quotas begins: their quotas are what the plan then creates.
+    Raises InvalidRequestError for a cluster that no document can name (a snapshot made by hand), and for teams that
+    break rules or are wanted where there are quotas.
     """
     if violations := parse_policy(json.dumps(_head(snapshot))).violations:
         raise InvalidRequestError(f"no policy document can name cluster {snapshot.cluster.name}", violations)
@@ -91,12 +97,14 @@ def draft_policy(snapshot: Snapshot) -> Draft:
     capacities = _capacities(snapshot)
     sums = quota_sums(snapshot.quotas, capacities)
     base = _document(snapshot, chosen, overcommit=_overcommit(sums, capacities))
+    if wanted is not None:
+        base = _with_first_teams(snapshot, base, wanted, capacities)
     document, frozen, scheduler_left_out = base, dict[str, str](), None
     while True:
         parsed = parse_policy(json.dumps(document))
         assert parsed.document is not None, parsed.violations
         plan = plan_quotas(replace(snapshot, policy=parsed.document, policy_version="draft"), mode="plan")
-        if not plan.changes:
+        if not plan.changes or wanted is not None:
             break
         for change in plan.changes:
             if not change.team:  # of the cluster policy
@@ -113,6 +121,7 @@ def draft_policy(snapshot: Snapshot) -> Draft:
         scheduler_left_out=scheduler_left_out,
         parsed=parsed,
         plan=plan,
+        wanted=wanted,
     )
 
 
@@ -155,6 +164,25 @@ def _document(snapshot: Snapshot, quotas: Iterable[ComputeQuota], *, overcommit:
         document["capacity"] = {"overcommitPercent": overcommit}
     document["guardrails"] = GUARDRAILS
     return document
+
+
+def _with_first_teams(
+    snapshot: Snapshot, base: Mapping[str, Any], wanted: FirstTeams, capacities: Mapping[str, TypeCapacity]
+) -> dict[str, Any]:
+    if snapshot.quotas:
+        teams = ", ".join(sorted({each.compute_quota_target.team_name for each in snapshot.quotas}))
+        rule = f"{snapshot.cluster.name} has quotas ({teams}), which the first document promises: add teams to it then"
+        raise InvalidRequestError(rule)
+    sections = first_sections(
+        wanted, capacities, pool_is_native="sharedPool" in base, has_scheduler=snapshot.scheduler_config is not None
+    )
+    document = {**_head(snapshot), **base, **sections}
+    if violations := parse_policy(json.dumps(document)).violations:
+        raise InvalidRequestError("no document can have these teams", violations)
+    return {key: document[key] for key in _ORDER if key in document}
+
+
+_ORDER: Final = ("apiVersion", "cluster", "schedulerConfig", "teams", "sharedPool", "capacity", "guardrails")
 
 
 def _head(snapshot: Snapshot) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,12 +13,16 @@ from rich.text import Text
 
 from taskgov.adapters.sagemaker import SageMaker
 from taskgov.allocation.wording import said
+from taskgov.audit.report_text import counted
 from taskgov.bootstrap.aws import CONFIG
+from taskgov.errors import InvalidRequestError
 from taskgov.hyperpod.model import ComputeQuotaConfig
 from taskgov.policy.parse import parse_policy
 from taskgov_cli import snapshots
 from taskgov_cli.deployed import AsJson, RefusedError, told
+from taskgov_cli.onboarding.asking import Typed, first_teams
 from taskgov_cli.onboarding.draft import draft_policy
+from taskgov_cli.onboarding.first_teams import Style  # noqa: TC001 -- typer reads the annotations
 from taskgov_cli.onboarding.text import document_text, undecided
 from taskgov_cli.output import console, print_json, table
 
@@ -26,9 +31,10 @@ if TYPE_CHECKING:
 
     from taskgov.snapshot.model import Snapshot
     from taskgov_cli.onboarding.draft import Draft
+    from taskgov_cli.onboarding.first_teams import FirstTeams
 
 
-def init(
+def init(  # noqa: PLR0913, PLR0917 -- options are named by whoever types them
     cluster: Annotated[
         str | None,
         typer.Argument(help="HyperPod cluster, by name or ARN; without it, the only one there is.", metavar="CLUSTER"),
@@ -36,6 +42,16 @@ def init(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", dir_okay=False, help="Where to write it; else CLUSTER.yaml.")
     ] = None,
+    team: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--team", metavar="NAME[:PARTS]", help="A team to begin with, where there are no quotas yet. Repeat."
+        ),
+    ] = None,
+    instance_type: Annotated[
+        list[str] | None, typer.Option("--instance-type", help="What the teams divide; else all that counts. Repeat.")
+    ] = None,
+    style: Annotated[Style | None, typer.Option("--style", help="How the teams share; else flexible.")] = None,
     snapshot: snapshots.SnapshotFile = None,
     stack: snapshots.Stack = None,
     context: snapshots.Context = None,
@@ -45,19 +61,29 @@ def init(
 ) -> None:
     """Write the first policy document of a cluster from what is found there; nothing in AWS is changed.
 
-    Example: taskgov init ml-cluster -o ml-cluster.yaml
+    Where the cluster has no quotas, it begins with the teams of --team, or asks for them on a terminal.
+
+    Example: taskgov init ml-cluster --team research:2 --team serving --style flexible
     """
     with told():
         known = _known(cluster, snapshot, stack, context)
-        draft = draft_policy(known)
-        text = document_text(draft, known)
         file = output or Path(f"{known.cluster.name}.yaml")
+        if file.exists() and not force:
+            raise _is_there(file)
+        typed = Typed(team or [], instance_type or [], style)
+        draft = _draft(known, first_teams(known, typed, may_ask=not as_json and at_a_terminal()))
+        text = document_text(draft, known)
         _require_true(text, draft)
         _write(file, text, force=force)
     if as_json:
         print_json(_as_data(draft, known, file))
     else:
         _show(draft, known, file)
+
+
+def at_a_terminal() -> bool:
+    """Say whether a person can be asked."""
+    return sys.stdin.isatty()
 
 
 def detected() -> str:
@@ -79,6 +105,13 @@ def _known(cluster: str | None, file: Path | None, stack: str | None, context: s
     return snapshots.known(file, cluster, None, stack, context)
 
 
+def _draft(known: Snapshot, wanted: FirstTeams | None) -> Draft:
+    try:
+        return draft_policy(known, wanted)
+    except InvalidRequestError as error:
+        raise RefusedError(str(error)) from error
+
+
 def _require_true(text: str, draft: Draft) -> None:
     """Make sure that the text, read back, is the document that was proved."""
     read = parse_policy(text)
@@ -92,9 +125,13 @@ def _write(file: Path, text: str, *, force: bool) -> None:
         with file.open("w" if force else "x") as out:
             out.write(text)
     except FileExistsError as error:
-        raise RefusedError(f"{file} is there already; choose another with --output, or replace it: --force") from error
+        raise _is_there(file) from error
     except OSError as error:
         raise RefusedError(f"{file} cannot be written: {error.strerror}") from error
+
+
+def _is_there(file: Path) -> RefusedError:
+    return RefusedError(f"{file} is there already; choose another with --output, or replace it: --force")
 
 
 def _as_data(draft: Draft, known: Snapshot, file: Path) -> dict[str, Any]:
@@ -131,9 +168,15 @@ def _show(draft: Draft, known: Snapshot, file: Path) -> None:
     if draft.quotas:
         teams = [_team_row(team) for team in draft.document["teams"]]
         out.print(table("Teams, as their quotas stand", ("team", "quota", "sharing", "weight #"), teams))
+    elif draft.wanted is not None:
+        teams = [_team_row(team) for team in draft.document["teams"]]
+        out.print(
+            table(f"Teams to begin with, style {draft.wanted.style}", ("team", "quota", "sharing", "weight #"), teams)
+        )
     for sentence in undecided(draft, known):
         out.print(Text.assemble(("Decide: ", "yellow"), sentence), soft_wrap=True)
-    out.print(Text(f"Wrote {file}; a plan with it changes nothing. Next:", style="bold"), soft_wrap=True)
+    does = f"makes {counted(len(draft.plan.changes), 'change')}" if draft.plan.changes else "changes nothing"
+    out.print(Text(f"Wrote {file}; a plan with it {does}. Next:", style="bold"), soft_wrap=True)
     name = shlex.quote(str(file))
     for command in (f"validate {name}", f"doctor {known.cluster.name}", f"apply --policy {name}"):
         out.print(f"  taskgov {command}", markup=False, soft_wrap=True)

@@ -37,7 +37,7 @@ def document_text(draft: Draft, snapshot: Snapshot) -> str:
 def undecided(draft: Draft, snapshot: Snapshot) -> list[str]:
     """Return what a person should decide, one sentence each."""
     found: list[str] = []
-    if not draft.quotas:
+    if not draft.quotas and draft.wanted is None:
         found.append("No team has a quota that the document could promise: write your teams (an example is in it).")
     for each in draft.supply:
         if each.usable and each.promised > each.usable:
@@ -47,14 +47,14 @@ def undecided(draft: Draft, snapshot: Snapshot) -> list[str]:
             )
         elif each.promised and not each.nodes:
             found.append(f"Quotas promise {each.promised:g} {each.instance_type}, of which there are no nodes.")
-        elif each.promised < each.usable and not _pool_is_native(snapshot):
+        elif each.promised < each.usable and not _pool_is_native(snapshot) and draft.wanted is None:
             left = each.usable - each.promised
             found.append(f"{left:g} of {each.usable} {each.instance_type} are promised to nobody: add a sharedPool?")
     found += [f"{team} is frozen, because a plan would change it ({why})." for team, why in draft.frozen.items()]
     found += [f"Quota {each.quota.name} is not in the document: {each.because}." for each in draft.left_out]
     if draft.scheduler_left_out:
         found.append(f"The cluster policy is not in the document: {draft.scheduler_left_out}.")
-    if snapshot.scheduler_config is None:
+    if snapshot.scheduler_config is None and draft.wanted is None:
         found.append("The cluster has no cluster policy: tasks run first come, first served. Write schedulerConfig?")
     return found
 
@@ -62,7 +62,7 @@ def undecided(draft: Draft, snapshot: Snapshot) -> list[str]:
 def _heading(draft: Draft, snapshot: Snapshot) -> Iterator[str]:
     yield from _comment(
         f"Governance policy of {snapshot.cluster.name}, as found on {snapshot.taken_at:%Y-%m-%d %H:%M} UTC by "
-        "`taskgov init`. It promises today's quotas, so it changes nothing by itself. Grammar: docs/policy.md."
+        f"`taskgov init`. {_begins(draft)} Grammar: docs/policy.md."
     )
     for each in draft.supply:
         yield from _comment(f"Found: {_supply_words(each)}.")
@@ -72,6 +72,12 @@ def _heading(draft: Draft, snapshot: Snapshot) -> Iterator[str]:
         yield from _comment(f"Decide: {sentence}")
 
 
+def _begins(draft: Draft) -> str:
+    if draft.wanted is None:
+        return "It promises today's quotas, so it changes nothing by itself."
+    return f"No team has a quota yet: it begins with these, in the style {draft.wanted.style} (docs/choosing.md)."
+
+
 def _supply_words(each: Supply) -> str:
     where = f" in {', '.join(each.groups)}" if each.groups else ""
     return f"{each.nodes} {each.instance_type}{where}, {each.usable} count now, {each.promised:g} promised"
@@ -79,7 +85,10 @@ def _supply_words(each: Supply) -> str:
 
 def _scheduler(draft: Draft, snapshot: Snapshot) -> Iterator[str]:
     found, written = snapshot.scheduler_config, draft.document.get("schedulerConfig")
-    if found is None:
+    if found is None and written is not None:
+        yield from _comment("The cluster has no cluster policy; these lines create one, as in the published workshops.")
+        yield from _block("schedulerConfig", written)
+    elif found is None:
         yield from _comment("The cluster has no cluster policy; with these lines one is created:")
         example = {"FairShare": "Enabled", "PriorityClasses": [{"Name": "inference", "Weight": 90}]}
         yield from (f"# {line}" for line in _block("schedulerConfig", example))
@@ -92,7 +101,14 @@ def _scheduler(draft: Draft, snapshot: Snapshot) -> Iterator[str]:
 
 
 def _teams(draft: Draft) -> Iterator[str]:
-    if not draft.quotas:
+    if draft.wanted is not None:
+        words = ", ".join(f"{each.name} {each.parts}" for each in draft.wanted.teams)
+        yield from _comment(f"What counts now, divided by parts ({words}). Decide: is this what each team needs?")
+        yield "teams:"
+        for team in draft.document["teams"]:
+            yield f"  - name: {_flow(team['name'])}"
+            yield from _team(team)
+    elif not draft.quotas:
         yield "teams: []"
         yield from _example_teams(draft.supply)
     else:
@@ -142,6 +158,10 @@ def _example_teams(supply: Iterable[Supply]) -> Iterator[str]:
 
 
 def _pool(draft: Draft, snapshot: Snapshot) -> Iterator[str]:
+    if "sharedPool" in draft.document and not _pool_is_native(snapshot):
+        yield from _comment("What no team was given is a quota of its own, which all can borrow from.")
+        yield f"sharedPool: {_flow(draft.document['sharedPool'])}"
+        return
     if "sharedPool" in draft.document:
         yield from _comment("HyperPod's IdleResourceSharing keeps what no team was given; ours stays out of its way.")
         yield f"sharedPool: {_flow(draft.document['sharedPool'])}"

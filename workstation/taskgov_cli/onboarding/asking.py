@@ -1,0 +1,88 @@
+"""With which teams does a cluster without quotas begin? Read from options, or asked on a terminal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import typer
+
+from taskgov_cli.onboarding.first_teams import FirstTeams, Style, TeamWish, team_wish
+
+if TYPE_CHECKING:
+    from taskgov.snapshot.model import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """The options of `taskgov init` that say with which teams to begin, as they were typed."""
+
+    teams: list[str]
+    instance_types: list[str]
+    style: Style | None
+
+
+def first_teams(snapshot: Snapshot, typed: Typed, *, may_ask: bool) -> FirstTeams | None:
+    """Return the teams to begin with; None where none are wanted. Raises `typer.BadParameter` that names all mistakes.
+
+    Questions are asked only where nothing was typed, the cluster has no quotas and nodes to divide.
+    """
+    if typed.teams:
+        teams = _read(typed.teams)
+        return FirstTeams(teams, tuple(typed.instance_types), typed.style or Style.FLEXIBLE)
+    if typed.instance_types or typed.style:
+        given = "--instance-type" if typed.instance_types else "--style"
+        raise typer.BadParameter(f"{given} says how teams begin, and there is none: name them with --team")
+    types = sorted({node.instance_type for node in snapshot.nodes})
+    return _asked(types) if may_ask and types and not snapshot.quotas else None
+
+
+def _asked(types: list[str]) -> FirstTeams | None:
+    typer.echo("No team has a quota here. Name the teams to begin with, or press Enter to write an empty document.")
+    teams = typer.prompt(
+        "Teams, by commas (research:2 for two parts)", default="", show_default=False, value_proc=_teams_in
+    )
+    if not teams:
+        return None
+    chosen = typer.prompt(
+        f"Instance types, by commas, of {', '.join(types)}",
+        default="all",
+        value_proc=lambda text: _types_in(text, types),
+    )
+    style = typer.prompt(
+        f"Sharing: {', '.join(Style)} (docs/choosing.md)", default=Style.FLEXIBLE.value, value_proc=_style_in
+    )
+    return FirstTeams(teams, chosen, style)
+
+
+def _teams_in(text: str) -> tuple[TeamWish, ...]:
+    return _read([each for each in text.split(",") if each.strip()])
+
+
+def _read(texts: list[str]) -> tuple[TeamWish, ...]:
+    teams: list[TeamWish] = []
+    problems: list[str] = []
+    for text in texts:
+        try:
+            teams.append(team_wish(text))
+        except ValueError as error:
+            problems.append(str(error))
+    if problems:
+        raise typer.BadParameter("; ".join(problems))
+    return tuple(teams)
+
+
+def _types_in(text: str, known: list[str]) -> tuple[str, ...]:
+    chosen = tuple(each.strip() for each in text.split(",") if each.strip())
+    if text.strip() == "all":
+        return ()
+    if unknown := [each for each in chosen if each not in known] or (["nothing"] if not chosen else []):
+        raise typer.BadParameter(f"{', '.join(unknown)}: must be of {', '.join(known)}, or all")
+    return chosen
+
+
+def _style_in(text: str) -> Style:
+    try:
+        return Style(text.strip())
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} is none of {', '.join(Style)}") from error
