@@ -1,6 +1,8 @@
 """`docs/walkthroughs.md`, typed: each command of each document, with the AWS CLI and kubectl, and what it prints.
 
-Skipped where one of the two programs is not installed. TASKGOV_UPDATE_GOLDEN=1 writes what is printed into the page.
+Typed twice: with kubectl, where it is installed, and with a stand-in that sends the same requests through the
+Kubernetes client. Skipped where the AWS CLI is not installed. TASKGOV_UPDATE_GOLDEN=1 writes what kubectl prints into
+the page.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import threading
 import time
 from dataclasses import dataclass
@@ -16,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 
 from taskgov_embedded.server import StackServer
 from taskgov_embedded.server_account import LocalAccount, workers_of
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "walkthroughs.md"
 UPDATES = os.environ.get("TASKGOV_UPDATE_GOLDEN") == "1"
+STAND_IN = "stand-in"
 LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 VARYING = (
     (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UID"),
@@ -36,6 +41,8 @@ VARYING = (
     (r"-[0-9a-f]{5}(?=\s|$)", "-HASH"),
     (r'"[a-z0-9]{12}"', '"ID"'),
     (r"[a-z-]+/[a-z0-9]{12}\"", 'ID"'),
+    (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIME"),
+    (r"Resource Version:\s+\d+", "Resource Version: N"),
     (r"\b\d+[smh](\d+s)?\b", "AGE"),
     (r" from \S+ namespace$", ""),  # kubectl 1.36 adds it, 1.32 does not
     (r"\s+", " "),
@@ -76,15 +83,16 @@ def alike(printed: str) -> list[str]:
 
 
 class Person:
-    """Somebody at a terminal, in `examples/jobs`."""
+    """Somebody at a terminal, in `examples/jobs`; without kubectl, its stand-in comes first in the path."""
 
-    def __init__(self, account: LocalAccount, server: StackServer, home: Path) -> None:
+    def __init__(self, account: LocalAccount, server: StackServer, home: Path, kubectl: str) -> None:
         self._account = account
         self._home = home
         own = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "KUBE"))}
         self._environment = {
             **own,
             "HOME": str(home),
+            "PATH": f"{home / 'bin'}:{own['PATH']}" if kubectl == STAND_IN else own["PATH"],
             "AWS_ENDPOINT_URL": server.url,
             "AWS_DEFAULT_REGION": "us-east-1",
             "AWS_ACCESS_KEY_ID": "me",
@@ -115,17 +123,11 @@ class Person:
 
     def _keep_a_token(self) -> None:
         """Spare the further commands a start of the AWS CLI each: the first one has shown that its token is taken."""
-        shown = [
-            "kubectl",
-            "config",
-            "set-credentials",
-            "me",
-            f"--token={token_for('ml-eks', 'https://sts.amazonaws.com')}",
-        ]
-        if not (self._home / "kept").exists():
-            for command in (shown, ["kubectl", "config", "set-context", "--current", "--user=me"]):
-                subprocess.run(command, env=self._environment, capture_output=True, check=True)  # noqa: S603 - our own
-            (self._home / "kept").touch()
+        file = self._home / ".kube" / "config"
+        held = yaml.safe_load(file.read_text())
+        if "exec" in held["users"][0]["user"]:
+            held["users"][0]["user"] = {"token": token_for("ml-eks", "https://sts.amazonaws.com")}
+            file.write_text(yaml.safe_dump(held))
 
     def _wait(self) -> None:
         deadline = time.monotonic() + 30
@@ -144,18 +146,33 @@ class Person:
 
 @pytest.fixture
 def person(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Person]:
-    for program in ("aws", "kubectl"):
+    workers, kubectl = request.param
+    for program in ("aws", *(("kubectl",) if kubectl != STAND_IN else ())):
         if shutil.which(program) is None:
             pytest.skip(f"{program} is not installed")
-    with LocalAccount(bare=workers_of(request.param)) as account, StackServer(account.stack, ["127.0.0.1"]) as server:
+    if kubectl == STAND_IN:
+        put_stand_in(tmp_path / "bin" / "kubectl")
+    with LocalAccount(bare=workers_of(workers)) as account, StackServer(account.stack, ["127.0.0.1"]) as server:
         account.stack.sagemaker.governance.settle_seconds = 0.2
-        yield Person(account, server, tmp_path)
+        yield Person(account, server, tmp_path, kubectl)
+
+
+def put_stand_in(place: Path) -> None:
+    """Put a program named kubectl there that runs the stand-in."""
+    place.parent.mkdir()
+    paths = ":".join(str(ROOT / one) for one in (".", "workstation", "layers/taskgov/python"))
+    place.write_text(f'#!/bin/sh\nPYTHONPATH={paths} exec {sys.executable} -m tests.support.kubectl_client "$@"\n')
+    place.chmod(0o755)
 
 
 @pytest.mark.walkthroughs
 @pytest.mark.parametrize(
     ("person", "title"),
-    [pytest.param(account, title, id=title) for title, (account, _) in documents().items()],
+    [
+        pytest.param((account, kubectl), title, id=f"{title}-{kubectl}")
+        for title, (account, _) in documents().items()
+        for kubectl in (["kubectl"] if UPDATES else ["kubectl", STAND_IN])
+    ],
     indirect=["person"],
 )
 def test_what_the_document_shows_is_what_one_sees(person: Person, title: str) -> None:
@@ -185,7 +202,7 @@ def write(text: str, shown: list[str]) -> None:
 def test_the_page_has_a_section_for_each_document() -> None:
     page = PAGE.read_text()
     assert [f"(document 00{number})" in page for number in range(5)] == [True] * 5
-    assert len(documents()) == 4
+    assert len(documents()) == 5
 
 
 def test_the_page_applies_every_manifest() -> None:
