@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import urllib3
 
+from taskgov.hyperpod.names import ADMISSION_POLICY
 from taskgov_embedded.cluster.api_server import ClusterApiServer
 from taskgov_embedded.cluster.manifests import job_manifest
 from taskgov_embedded.cluster.objects import TYPE_OF_KIND
@@ -153,6 +154,7 @@ def test_only_kueue_resumes_a_governed_job(bench: Bench) -> None:
 
 
 def test_a_job_without_a_queue_is_suspended_and_resumed_by_hand(bench: Bench) -> None:
+    bench.lab.cluster.store.delete("validatingadmissionpolicybindings", ADMISSION_POLICY)
     manifest = job_manifest("team-a", "it", {GPU: 1}, kind="Job")
     del manifest["metadata"]["labels"]
     bench.ask("POST", bench.place("Job"), manifest)

@@ -1,7 +1,8 @@
 """What does HyperPod's task governance add-on keep in the cluster? Namespaces, flavors, queues and priority classes.
 
-It follows the compute quotas and the cluster policy that SageMaker holds: what is new is applied, what changed is
-changed, and queues and classes whose quota or class is gone are deleted. Namespaces stay, and what runs in them too.
+And the admission policy that demands that jobs name their queue. It follows the compute quotas and the cluster policy
+that SageMaker holds: what is new is applied, what changed is changed, and queues and classes whose quota or class is
+gone are deleted. Namespaces stay, and what runs in them too.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from taskgov.hyperpod.names import KUEUE_NAMESPACE, MANAGED_QUEUE_LABEL, NAMESPACE_NAME_LABEL
+from taskgov.kueue.foundation import admission_policy
 from taskgov.kueue.render import manager_configuration, render
 from taskgov_embedded.cluster.objects import (
     KUEUE_GROUP,
@@ -17,11 +19,13 @@ from taskgov_embedded.cluster.objects import (
     KubeObject,
     ObjectStore,
     key_of,
+    timestamp,
 )
 from taskgov_embedded.cluster.versions import as_v1beta2
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from datetime import datetime
 
     from taskgov.hyperpod.instance_types import InstanceTypeTable
     from taskgov.hyperpod.model import ComputeQuota, SchedulerConfig
@@ -58,6 +62,9 @@ class AddOn:
         self._manager.configure(fair_sharing=manager_configuration(scheduler).fair_sharing)
         for item in objects:
             self._manager.apply(item)
+        for item in admission_policy():
+            if self._store.find(TYPE_OF_KIND[item["kind"]].plural, item["metadata"]["name"]) is None:
+                self._store.place(_installed(item, self._store.now))
         wanted = {(TYPE_OF_KIND[item["kind"]].plural, key_of(item)) for item in objects}
         for plural in PRUNED:
             for item in self._store.list(plural):
@@ -91,6 +98,13 @@ def _definition(plural: str) -> KubeObject:
         "metadata": {"name": name, "uid": f"definition-of-{name}", "managedFields": [ADD_ON_MANAGER]},
         "spec": {"group": KUEUE_GROUP, "names": {"plural": plural, "kind": RESOURCE_TYPES[plural].kind}},
     }
+
+
+def _installed(item: KubeObject, now: datetime) -> KubeObject:
+    """Return an object as the add-on has installed it, at this moment."""
+    metadata = {"uid": f"admission-{item['kind']}", "creationTimestamp": timestamp(now), "generation": 1}
+    owned = {"resourceVersion": "1", "managedFields": [ADD_ON_MANAGER]}
+    return {**item, "metadata": {**item["metadata"], **metadata, **owned}}
 
 
 def _stored_form(item: KubeObject) -> KubeObject:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from taskgov_embedded.cluster.admission import denial_of
 from taskgov_embedded.cluster.fields import unknown_fields
 from taskgov_embedded.cluster.jobs import SUBMITTED
 from taskgov_embedded.cluster.patches import PatchError, json_patched, merge_patched, strategic_patched
@@ -92,6 +93,7 @@ class Writing:
         if self._objects.find(target.kind.plural, name, namespace) is not None:
             raise Refusal(409, "AlreadyExists", f'{_qualified(target.kind)} "{name}" already exists')
         _require_sound(body)
+        self._require_admitted(target, body)
         stored = in_stored_form(body, target.kind)
         return in_version(
             self._writes.create_object(stored, _manager(request), dry_run=_is_dry(request)), target.version
@@ -123,16 +125,19 @@ class Writing:
 
     def _apply(self, target: Target, request: Request, authorize: Callable[[str], None]) -> tuple[int, KubeObject]:
         """Apply what was sent. Who makes an object by it needs the right to create it too."""
-        if self._objects.find(target.kind.plural, target.name or "", target.namespace or "") is None:
+        new = self._objects.find(target.kind.plural, target.name or "", target.namespace or "") is None
+        if new:
             authorize("create")
         self._require_namespace(target)
         body = _placed(_read(request), target)
         _require_known_fields(body, target, request)
         _require_sound(body)
+        if new:
+            self._require_admitted(target, body)
         stored = in_stored_form(body, target.kind)
         force, manager = request.args.get("force") == "true", _manager(request)
         try:
-            after, new = self._writes.apply_object(stored, manager, force=force, dry_run=_is_dry(request))
+            after, _ = self._writes.apply_object(stored, manager, force=force, dry_run=_is_dry(request))
         except ApplyConflictError as conflict:
             raise Refusal(409, "Conflict", str(conflict)) from conflict
         return (201 if new else 200), in_version(after, target.version)
@@ -148,6 +153,11 @@ class Writing:
             self._writes.delete_object(target.kind.plural, target.name, target.namespace or "")
         details = {"name": target.name, "kind": target.kind.plural, "uid": found["metadata"].get("uid", "")}
         return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+
+    def _require_admitted(self, target: Target, body: KubeObject) -> None:
+        because = denial_of(self._objects, target.kind, body)
+        if because is not None:
+            raise Refusal(422, "Invalid", because)
 
     def _require_namespace(self, target: Target) -> None:
         if target.namespace and self._objects.find("namespaces", target.namespace) is None:
