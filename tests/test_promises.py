@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted((ROOT / "README.md", *(ROOT / "docs").rglob("*.md")))
+PAGES = sorted((*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")))
 NAMED = re.compile(r"`(?P<path>tests/[\w/.-]+)(?:::(?P<test>test_\w+))?`")
 ALONE = re.compile(r"`(test_\w+)`")
 MAKE = re.compile(r"`make ([\w-]+)")

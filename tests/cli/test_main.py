@@ -5,6 +5,7 @@ import json
 import re
 import shlex
 import sys
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -129,3 +130,9 @@ def test_every_shell_completes_commands_and_options(shell: str) -> None:
     result = CliRunner().invoke(main.app, [], env=variables, prog_name="taskgov")
     assert "what-if" in result.output
     assert "status" not in result.output
+
+
+def test_the_version_is_printed() -> None:
+    printed = CliRunner().invoke(main.app, ["--version"])
+    assert printed.exit_code == 0
+    assert printed.stdout.startswith(f"taskgov {metadata.version('taskgov')} (Python 3.")

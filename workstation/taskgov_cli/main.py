@@ -1,6 +1,8 @@
 """`taskgov`: the commands and their options. Each command is a few lines over the module that does the work."""
 
 import json
+import platform
+from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -37,7 +39,6 @@ from taskgov_cli.output import NO, NOT_UNDERSTOOD, OK, SafeGroup, console, print
 app = typer.Typer(
     name="taskgov",
     cls=SafeGroup,
-    help="Keeps GPU quotas true on shared clusters.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -50,6 +51,22 @@ EXTRAS = {
 """Module -> the extra that brings it."""
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the same as JSON, for programs.")]
+
+
+def _print_version(*, wanted: bool) -> None:
+    if wanted:
+        console().print(f"taskgov {metadata.version('taskgov')} (Python {platform.python_version()})", highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def taskgov(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Keep GPU quotas true on shared clusters."""
 
 
 @app.command()

@@ -45,7 +45,7 @@ def init(  # noqa: PLR0913, PLR0917 -- options are named by whoever types them
     team: Annotated[
         list[str] | None,
         typer.Option(
-            "--team", metavar="NAME[:PARTS]", help="A team to begin with, where there are no quotas yet. Repeat."
+            "--team", "-t", metavar="NAME[:PARTS]", help="A team to begin with, where there are no quotas yet. Repeat."
         ),
     ] = None,
     instance_type: Annotated[
