@@ -9,7 +9,7 @@ import pytest
 from kubernetes import client
 
 from taskgov.adapters.kueue_quotas import KueueQuotas, _Cluster
-from taskgov.errors import InvalidRequestError
+from taskgov.errors import UpstreamError
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ActivationState, ComputeQuotaConfig
 from taskgov.kueue.ownership import MADE
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from taskgov.ports import ClusterAccess
+    from taskgov.snapshot.unreadable import UnreadableObject
 
 
 class OverHttp:
@@ -76,8 +77,12 @@ READING = Reading("arn:aws:eks:us-east-1:111122223333:cluster/ml", InstanceTypeT
 
 def test_what_an_odd_queue_promises_is_not_known_and_the_error_names_it() -> None:
     odd = {"metadata": {"name": Rig.queue, "generation": 1}, "spec": {"resourceGroups": 7}}
-    with pytest.raises(InvalidRequestError, match=rf"what ClusterQueue {Rig.queue} promises is not known: spec\."):
-        _Cluster(cast("Any", Listed(ClusterQueue=[odd])), READING).quotas()
+    cluster = _Cluster(cast("Any", Listed(ClusterQueue=[odd])), READING)
+    with pytest.raises(UpstreamError, match=rf"ComputeQuota of ClusterQueue {Rig.queue}: spec\."):
+        cluster.quotas()
+    told: list[UnreadableObject] = []
+    assert cluster.quotas(told.append) == ()
+    assert [each.kind for each in told] == ["ComputeQuota"]
 
 
 def test_an_odd_object_beside_the_queues_is_missing_and_holds_up_nothing() -> None:

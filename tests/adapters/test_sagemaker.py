@@ -24,6 +24,8 @@ from tests.support.memory import CLUSTER_ARN
 if TYPE_CHECKING:
     from mypy_boto3_sagemaker import SageMakerClient
 
+    from taskgov.snapshot.unreadable import UnreadableObject
+
 CONFIG = ComputeQuotaConfig(compute_quota_resources=(ComputeQuotaResource(instance_type="ml.g5.8xlarge", count=2),))
 TARGET = ComputeQuotaTarget(team_name="team-a", fair_share_weight=10)
 API_CONFIG = {"ComputeQuotaResources": [{"InstanceType": "ml.g5.8xlarge", "Count": 2}]}
@@ -201,3 +203,68 @@ def test_a_service_error_becomes_the_error_that_the_state_machine_knows(
 def test_a_request_that_botocore_refuses_is_an_invalid_request() -> None:
     with pytest.raises(InvalidRequestError, match="TargetVersion"):
         SageMaker(boto3.client("sagemaker")).update_quota("quota0000001", "four", CONFIG, TARGET)  # type: ignore[arg-type]
+
+
+class Listing(SageMaker):
+    """Lists what no service would list: the stub, which knows the service's model, refuses it."""
+
+    def __init__(self, stub: Stubber, *rows: Any) -> None:
+        super().__init__(cast("SageMakerClient", stub.client))
+        self.rows = rows
+
+    def _pages(self, operation: str, member: str, **arguments: str) -> list[Any]:
+        return list(self.rows)
+
+
+def without(row: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in row.items() if key != name}
+
+
+NO_QUOTA = summary("odd", "quota0000007")
+ODD_ROWS = {
+    "no object": 7,
+    "null": None,
+    "no id": without(NO_QUOTA, "ComputeQuotaId"),
+    "no target": without(without(NO_QUOTA, "ComputeQuotaId"), "ComputeQuotaTarget"),
+    "a version that is text": without(NO_QUOTA, "ComputeQuotaId") | {"ComputeQuotaVersion": "many"},
+    "resources that are text": without(NO_QUOTA, "ComputeQuotaId") | {"ComputeQuotaConfig": "all"},
+}
+
+
+@pytest.mark.parametrize("case", ODD_ROWS)
+def test_an_odd_summary_of_a_quota_is_left_out_and_named_and_the_others_are_read(stub: Stubber, case: str) -> None:
+    listing = Listing(stub, summary("a"), ODD_ROWS[case], summary("b", "quota0000002"))
+    told: list[UnreadableObject] = []
+    assert [quota.name for quota in listing.quotas(CLUSTER_ARN, told.append)] == ["a", "b"]
+    assert [each.kind for each in told] == ["ComputeQuota"]
+    with pytest.raises(UpstreamError, match="ComputeQuota"):
+        listing.quotas(CLUSTER_ARN)
+
+
+def test_an_odd_summary_of_a_quota_that_can_be_described_is_read_that_way(stub: Stubber) -> None:
+    stub.add_response("describe_compute_quota", summary("odd", "quota0000007"), {"ComputeQuotaId": "quota0000007"})
+    (quota,) = Listing(stub, without(NO_QUOTA, "ComputeQuotaTarget")).quotas(CLUSTER_ARN)
+    assert quota.name == "odd"
+
+
+def test_a_quota_that_is_gone_when_it_is_described_is_left_out(stub: Stubber) -> None:
+    stub.add_client_error("describe_compute_quota", "ResourceNotFound")
+    assert Listing(stub, without(NO_QUOTA, "ComputeQuotaConfig")).quotas(CLUSTER_ARN) == ()
+
+
+def test_odd_summaries_of_cluster_policies_are_left_out_and_named(stub: Stubber) -> None:
+    told: list[UnreadableObject] = []
+    listing = Listing(stub, {"Status": "Created"}, {"ClusterSchedulerConfigId": "abcdefghijkl"}, None)
+    assert listing.scheduler_config(CLUSTER_ARN, told.append) is None
+    assert [(each.kind, each.name) for each in told] == [
+        ("ClusterSchedulerConfig", ""),
+        ("ClusterSchedulerConfig", "abcdefghijkl"),
+        ("ClusterSchedulerConfig", ""),
+    ]
+
+
+def test_an_odd_summary_of_a_cluster_leaves_the_others_in_the_list(stub: Stubber) -> None:
+    told: list[UnreadableObject] = []
+    listing = Listing(stub, {"ClusterArn": CLUSTER_ARN}, {"ClusterName": "odd"}, 7)
+    assert listing.clusters(told.append) == [CLUSTER_ARN]
+    assert [each.name for each in told] == ["odd", ""]

@@ -10,9 +10,11 @@ import pytest
 
 from taskgov.allocation.plan import Outcome, Plan
 from taskgov.allocation.planner import plan_quotas
+from taskgov.findings import Severity
 from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_json
 from taskgov.snapshot.health import node_fault
 from taskgov.snapshot.model import KubernetesObject, KueueObjects, Snapshot
+from taskgov.snapshot.unreadable import UnreadableObject
 from tests.support.clusters import G5, GPU, GovernedCluster
 from tests.support.memory import CLUSTER_ARN
 
@@ -183,3 +185,83 @@ def test_any_other_odd_object_is_left_out_and_the_prediction_says_so(kind: str, 
     assert found.outcome is Outcome.APPLY
     assert [each.code for each in found.findings if each.code == "unreadable-object"] == ["unreadable-object"]
     assert not found.prediction.is_complete
+
+
+SUMMARIES: Mapping[str, Callable[[Odd], Any]] = {
+    "no object": lambda _: 7,
+    "no instance id": put("InstanceId", value=None),
+    "no status": put("InstanceStatus", value={}),
+    "a status that is text": put("InstanceStatus", value="Running"),
+    "no type": put("InstanceType", value=None),
+    "no group": put("InstanceGroupName", value=None),
+}
+
+
+def spoil_summary(world: World, spoil: Callable[[Odd], Any], number: int = 1) -> None:
+    rows: list[Any] = world.cluster.hyperpod.nodes
+    rows[number] = spoil(copy.deepcopy(dict(rows[number])))
+
+
+@pytest.mark.parametrize("also_gone", [False, True], ids=["in Kubernetes", "not in Kubernetes any more"])
+@pytest.mark.parametrize("case", SUMMARIES)
+def test_an_odd_summary_of_a_machine_lowers_no_quota_and_raises_none(case: str, *, also_gone: bool) -> None:
+    world = World()
+    calm = plan(world.look())
+    spoil_summary(world, SUMMARIES[case])
+    if also_gone:
+        del world.cluster.kubernetes.node_objects[1]
+    world.look()
+    found = plan(world.look())
+    assert ([line.counted for line in found.capacity], found.changes) == ([4], calm.changes)
+    assert [each.subject for each in found.findings if each.code == "unreadable-object"] == ["ClusterNode"]
+
+
+def test_a_machine_that_is_gone_is_lost_although_another_s_summary_is_odd() -> None:
+    world = World()
+    spoil_summary(world, SUMMARIES["no status"])
+    del world.cluster.kubernetes.node_objects[0], world.cluster.hyperpod.nodes[0]
+    world.look()
+    assert [line.counted for line in plan(world.look()).capacity] == [3]
+
+
+GROUPS: Mapping[str, Any] = {
+    "no object": 7,
+    "no name": {"InstanceType": G5},
+    "threads that are text": {"InstanceGroupName": "g", "InstanceType": G5, "ThreadsPerCore": "two"},
+    "details that are text": {"InstanceGroupName": "g", "InstanceTypeDetails": "all"},
+}
+PROMISES: Mapping[str, Callable[[World], Any]] = {
+    **{
+        case: lambda world, odd=odd: world.cluster.hyperpod.descriptions[0].update(InstanceGroups=[odd])  # type: ignore[misc]
+        for case, odd in GROUPS.items()
+    },
+    "a quota": lambda world: world.cluster.hyperpod.odd.append(UnreadableObject("ComputeQuota", "quota7", "odd")),
+    "the cluster policy": lambda world: world.cluster.hyperpod.odd.append(
+        UnreadableObject("ClusterSchedulerConfig", "", "odd")
+    ),
+}
+
+
+@pytest.mark.parametrize("nodes", [2, 8])
+@pytest.mark.parametrize("case", PROMISES)
+def test_nothing_is_written_while_a_promise_cannot_be_read(case: str, nodes: int) -> None:
+    """With twice the nodes quotas would rise above what an unread quota holds; with half of them they would fall."""
+    world = World()
+    world.cluster.with_nodes(max(nodes - 4, 0))
+    del world.cluster.kubernetes.node_objects[nodes:], world.cluster.hyperpod.nodes[nodes:]
+    world.look()
+    assert plan(world.look()).outcome is not Outcome.NOTHING_TO_DO
+    PROMISES[case](world)
+    found = plan(world.look())
+    assert found.outcome is Outcome.BLOCKED
+    assert [each.guardrail for each in found.guardrails if not each.passed and each.guardrail == "all-read"]
+    (finding,) = (each for each in found.findings if each.code == "unreadable-object")
+    assert finding.severity is Severity.ERROR
+
+
+def test_the_usage_is_measured_although_a_promise_cannot_be_read() -> None:
+    world = World()
+    PROMISES["a quota"](world)
+    snapshot = world.look()
+    assert [quota.name for quota in snapshot.quotas] != []
+    assert [each.kind for each in snapshot.unreadable_objects] == ["ComputeQuota"]

@@ -250,7 +250,7 @@ def test_a_look_that_fails_remembers_nothing(world: World, monkeypatch: pytest.M
     assert world.documents.find("memory/ml-cluster/nodes.json") == before
 
 
-def _down(cluster_arn: str) -> Any:
+def _down(cluster_arn: str, _: Any = None) -> Any:
     raise UpstreamError(f"quotas of {cluster_arn}: down")
 
 

@@ -9,6 +9,7 @@ from taskgov.allocation.codec import plan_to_json
 from taskgov.allocation.plan import Change, ChangeKind, Reason
 from taskgov.contracts.steps import VerifyPlanRequest, VerifyPlanResult
 from taskgov.hyperpod.model import ComputeQuota, SchedulerConfig
+from taskgov.ports import OnUnreadableObject
 from taskgov.services.plan_path import Direction
 from taskgov.services.verify_plan import VerifyPlan
 from taskgov.snapshot.model import AppliedPolicy, AppliedQuota
@@ -114,8 +115,8 @@ class ListsLate(InMemoryHyperPod):
 
     shown: tuple[ComputeQuota, ...] = ()
 
-    def quotas(self, cluster_arn: str) -> tuple[ComputeQuota, ...]:
-        return self.shown or super().quotas(cluster_arn)
+    def quotas(self, cluster_arn: str, on_unreadable: OnUnreadableObject | None = None) -> tuple[ComputeQuota, ...]:
+        return self.shown or super().quotas(cluster_arn, on_unreadable)
 
 
 @pytest.fixture

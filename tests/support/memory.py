@@ -24,6 +24,7 @@ from taskgov.ports import (
     Lock,
     Measurement,
     OnUnreadable,
+    OnUnreadableObject,
     PolicyText,
     RunRecord,
     Written,
@@ -38,7 +39,13 @@ from taskgov.snapshot.model import (
     QuotaEdit,
     RefusedWrite,
 )
-from taskgov.snapshot.unreadable import UnreadableItem
+from taskgov.snapshot.unreadable import (
+    COMPUTE_QUOTA,
+    SCHEDULER_CONFIG,
+    UnreadableItem,
+    UnreadableObject,
+    UnreadableObjectError,
+)
 
 CLUSTER_ARN = "arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghijkl"
 EKS_ARN = "arn:aws:eks:us-east-1:111122223333:cluster/ml-eks"
@@ -95,6 +102,15 @@ class InMemoryHyperPod:
     made: int = 0
     """How many quotas were ever created: an id is never given twice."""
     policies_made: int = 0
+    odd: list[UnreadableObject] = field(default_factory=list)
+    """What is there and cannot be read."""
+
+    def _report(self, kind: str, on_unreadable: OnUnreadableObject | None) -> None:
+        for each in self.odd:
+            if each.kind == kind and on_unreadable is None:
+                raise UnreadableObjectError(each)
+            if each.kind == kind and on_unreadable is not None:
+                on_unreadable(each)
 
     def settle(self) -> None:
         """Let all writes settle: what is being deleted is gone."""
@@ -109,7 +125,7 @@ class InMemoryHyperPod:
             status = SETTLED.get(self.config.status, self.config.status)
             self.config = self.config.model_copy(update={"status": status})
 
-    def clusters(self) -> list[str]:
+    def clusters(self, on_unreadable: OnUnreadableObject | None = None) -> list[str]:
         return [each["ClusterArn"] for each in self.descriptions]
 
     def knows(self, cluster_arn: str) -> bool:
@@ -125,7 +141,8 @@ class InMemoryHyperPod:
         self.describe_cluster(cluster)
         return list(self.nodes)
 
-    def quotas(self, cluster_arn: str) -> tuple[ComputeQuota, ...]:
+    def quotas(self, cluster_arn: str, on_unreadable: OnUnreadableObject | None = None) -> tuple[ComputeQuota, ...]:
+        self._report(COMPUTE_QUOTA, on_unreadable)
         mine = (quota for quota in self.stored.values() if quota.cluster_arn == cluster_arn)
         return tuple(sorted(mine, key=lambda quota: quota.name))
 
@@ -135,7 +152,10 @@ class InMemoryHyperPod:
         except KeyError:
             raise NotFoundError(f"compute quota {compute_quota_id}") from None
 
-    def scheduler_config(self, cluster_arn: str) -> ClusterSchedulerConfig | None:
+    def scheduler_config(
+        self, cluster_arn: str, on_unreadable: OnUnreadableObject | None = None
+    ) -> ClusterSchedulerConfig | None:
+        self._report(SCHEDULER_CONFIG, on_unreadable)
         return self.config if self.config and self.config.cluster_arn == cluster_arn else None
 
     def scheduler_config_by_id(self, scheduler_config_id: str) -> ClusterSchedulerConfig:

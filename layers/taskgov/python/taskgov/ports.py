@@ -23,10 +23,12 @@ from taskgov.snapshot.model import (
     QuotaEdit,
     RefusedWrite,
 )
-from taskgov.snapshot.unreadable import UnreadableItem
+from taskgov.snapshot.unreadable import UnreadableItem, UnreadableObject
 
 OnUnreadable = Callable[[UnreadableItem], None]
 """Takes note of an item that cannot be read."""
+OnUnreadableObject = Callable[[UnreadableObject], None]
+"""Takes note of what SageMaker says in a form that cannot be read; without it that is an UnreadableObjectError."""
 
 
 class Clock(Protocol):
@@ -67,7 +69,7 @@ class Written:
 class QuotaStore(Protocol):
     """Who keeps a cluster's quotas and its policy. Every method raises ThrottledError, UpstreamError, NotFoundError."""
 
-    def quotas(self, cluster_arn: str) -> tuple[ComputeQuota, ...]:
+    def quotas(self, cluster_arn: str, on_unreadable: OnUnreadableObject | None = None) -> tuple[ComputeQuota, ...]:
         """Return the cluster's compute quotas, by name."""
         ...
 
@@ -75,7 +77,9 @@ class QuotaStore(Protocol):
         """Return one compute quota at its current version."""
         ...
 
-    def scheduler_config(self, cluster_arn: str) -> ClusterSchedulerConfig | None:
+    def scheduler_config(
+        self, cluster_arn: str, on_unreadable: OnUnreadableObject | None = None
+    ) -> ClusterSchedulerConfig | None:
         """Return the cluster policy, or None when the cluster has none."""
         ...
 
@@ -115,7 +119,7 @@ class QuotaStore(Protocol):
 class HyperPodApi(QuotaStore, Protocol):
     """All that is asked of a governed cluster beside its Kubernetes API: which there are, their nodes, their quotas."""
 
-    def clusters(self) -> list[str]:
+    def clusters(self, on_unreadable: OnUnreadableObject | None = None) -> list[str]:
         """Return the ARNs of the clusters of this account and Region."""
         ...
 

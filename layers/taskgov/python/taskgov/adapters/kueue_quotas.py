@@ -28,9 +28,9 @@ from taskgov.kueue.ownership import Standing, marked, standing_of
 from taskgov.kueue.policy_record import POLICY, PolicyRecord, classes_of, policy_of
 from taskgov.kueue.record import RECORD, Reading, Record, activation_of, owner_of, quotas_of, version_of
 from taskgov.kueue.render import KueueVersion, Manifest, RenderedObjects, render
-from taskgov.ports import ClusterAccess, Written
+from taskgov.ports import ClusterAccess, OnUnreadableObject, Written
 from taskgov.snapshot.forms import fault_of
-from taskgov.snapshot.unreadable import UnreadableObject
+from taskgov.snapshot.unreadable import COMPUTE_QUOTA, UnreadableObject, UnreadableObjectError
 
 GROUP: Final = "kueue.x-k8s.io"
 VERSIONS: Final[tuple[KueueVersion, ...]] = ("v1beta2", "v1beta1")
@@ -48,10 +48,10 @@ class KueueQuotas:
         self._connections = connections
         self._table_of = table_of
 
-    def quotas(self, cluster_arn: str) -> tuple[ComputeQuota, ...]:
+    def quotas(self, cluster_arn: str, on_unreadable: OnUnreadableObject | None = None) -> tuple[ComputeQuota, ...]:
         """Return the quotas that the cluster's queues stand for, by name."""
         with self._open(cluster_arn) as cluster:
-            return cluster.quotas()
+            return cluster.quotas(on_unreadable)
 
     def quota(self, compute_quota_id: str) -> ComputeQuota:
         """Return one quota at its current version."""
@@ -61,7 +61,11 @@ class KueueQuotas:
                 return quota
         raise NotFoundError(f"compute quota {compute_quota_id}: there is no ClusterQueue of it")
 
-    def scheduler_config(self, cluster_arn: str) -> ClusterSchedulerConfig | None:
+    def scheduler_config(
+        self,
+        cluster_arn: str,
+        on_unreadable: OnUnreadableObject | None = None,  # noqa: ARG002 - what is odd in it counts as missing
+    ) -> ClusterSchedulerConfig | None:
         """Return the cluster policy, or None."""
         with self._open(cluster_arn) as cluster:
             return cluster.policy()
@@ -144,20 +148,28 @@ class _Cluster:
         self._api = api
         self.reading = reading
 
-    def quotas(self) -> tuple[ComputeQuota, ...]:
+    def quotas(self, on_unreadable: OnUnreadableObject | None = None) -> tuple[ComputeQuota, ...]:
         """Return the quotas. An odd object beside a queue counts as missing, so that it is written again.
 
-        Raises InvalidRequestError for an odd queue: what it promises is not known, so that nobody's quota may grow.
+        An odd queue is told of as a quota that cannot be read, so that nobody's quota grows: what it promises is not
+        known. Raises UnreadableObjectError where nobody is told.
         """
         version = f"{GROUP}/{self.reading.version}"
         kinds = (("v1", "Namespace"), (version, "ResourceFlavor"), (version, "LocalQueue"))
         beside = [item for api, kind in kinds for item in self._api.list(api, kind) if fault_of(kind, item) is None]
         queues = list(self._api.list(version, "ClusterQueue"))
+        readable = []
         for queue in queues:
-            if because := fault_of("ClusterQueue", queue):
-                odd = UnreadableObject.of("ClusterQueue", queue, because)
-                raise InvalidRequestError(f"what ClusterQueue {odd.shown} promises is not known: {because}")
-        return quotas_of(self.reading, queues, beside)
+            because = fault_of("ClusterQueue", queue)
+            if because is None:
+                readable.append(queue)
+                continue
+            shown = UnreadableObject.of("ClusterQueue", queue, because).shown
+            odd = UnreadableObject(COMPUTE_QUOTA, f"of ClusterQueue {shown}", because)
+            if on_unreadable is None:
+                raise UnreadableObjectError(odd)
+            on_unreadable(odd)
+        return quotas_of(self.reading, readable, beside)
 
     def policy(self) -> ClusterSchedulerConfig | None:
         version = f"{GROUP}/{self.reading.version}"

@@ -1,7 +1,10 @@
 """The HyperPod side of SageMaker: clusters, nodes, compute quotas and the cluster policy."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from pydantic import ValidationError
 
 from taskgov.adapters.errors import translated
 from taskgov.errors import NotFoundError, UpstreamError
@@ -12,12 +15,19 @@ from taskgov.hyperpod.model import (
     ComputeQuotaTarget,
     SchedulerConfig,
 )
-from taskgov.ports import Written
+from taskgov.ports import OnUnreadableObject, Written
+from taskgov.snapshot.forms import first_fault
+from taskgov.snapshot.unreadable import COMPUTE_QUOTA, SCHEDULER_CONFIG, UnreadableObject, UnreadableObjectError
 
 if TYPE_CHECKING:
     from mypy_boto3_sagemaker import SageMakerClient
 
+Model = TypeVar("Model", ComputeQuota, ClusterSchedulerConfig)
+
 GONE = "Deleted"
+LISTED_WHOLE: Final = frozenset({"ComputeQuotaConfig", "ComputeQuotaVersion", "ClusterArn"})
+"""Members with which a summary says all that describing says."""
+_POLICY_ID: Final = "ClusterSchedulerConfigId"
 PAGE = 100
 MAX_PAGES = 1000
 """100,000 items: more than a cluster has, so that a list without end is noticed."""
@@ -29,9 +39,13 @@ class SageMaker:
     def __init__(self, client: "SageMakerClient") -> None:
         self._client = client
 
-    def clusters(self) -> list[str]:
+    def clusters(self, on_unreadable: OnUnreadableObject | None = None) -> list[str]:
         """Return the ARNs of all clusters, in the API's order."""
-        return [summary["ClusterArn"] for summary in self._pages("list_clusters", "ClusterSummaries")]
+        found: list[str] = []
+        for summary in self._pages("list_clusters", "ClusterSummaries"):
+            with leaving_out(on_unreadable):
+                found.append(_member("Cluster", summary, "ClusterArn"))
+        return found
 
     def knows(self, cluster_arn: str) -> bool:
         """Say whether there is such a cluster."""
@@ -50,27 +64,39 @@ class SageMaker:
         """Return all node summaries."""
         return self._pages("list_cluster_nodes", "ClusterNodeSummaries", ClusterName=cluster)
 
-    def quotas(self, cluster_arn: str) -> tuple[ComputeQuota, ...]:
+    def quotas(self, cluster_arn: str, on_unreadable: OnUnreadableObject | None = None) -> tuple[ComputeQuota, ...]:
         """Return the cluster's quotas, by name.
 
-        A summary carries the whole configuration; where its optional members are missing, the quota is described.
+        A summary carries the whole configuration; where its optional members are missing, or it has another form, the
+        quota is described.
         """
-        summaries = self._pages("list_compute_quotas", "ComputeQuotaSummaries", ClusterArn=cluster_arn)
-        quotas = (
-            ComputeQuota.model_validate(summary)
-            if {"ComputeQuotaConfig", "ComputeQuotaVersion", "ClusterArn"} <= summary.keys()
-            else self.quota(summary["ComputeQuotaId"])
-            for summary in summaries
-        )
+        quotas: list[ComputeQuota] = []
+        for summary in self._pages("list_compute_quotas", "ComputeQuotaSummaries", ClusterArn=cluster_arn):
+            with leaving_out(on_unreadable):
+                quotas += self._listed(summary)
         return tuple(sorted((quota for quota in quotas if quota.status != GONE), key=lambda quota: quota.name))
+
+    def _listed(self, summary: object) -> list[ComputeQuota]:
+        try:
+            if isinstance(summary, Mapping) and summary.keys() >= LISTED_WHOLE:
+                return [_validated(COMPUTE_QUOTA, ComputeQuota, summary)]
+        except UnreadableObjectError as error:
+            if not error.odd.name:
+                raise
+        try:
+            return [self.quota(_member(COMPUTE_QUOTA, summary, "ComputeQuotaId"))]
+        except NotFoundError:  # a list may still show one that is gone by then
+            return []
 
     def quota(self, compute_quota_id: str) -> ComputeQuota:
         """Return one quota at its current version."""
         with translated(f"describe compute quota {compute_quota_id}"):
             answer = self._client.describe_compute_quota(ComputeQuotaId=compute_quota_id)
-        return ComputeQuota.model_validate(answer)
+        return _validated(COMPUTE_QUOTA, ComputeQuota, answer)
 
-    def scheduler_config(self, cluster_arn: str) -> ClusterSchedulerConfig | None:
+    def scheduler_config(
+        self, cluster_arn: str, on_unreadable: OnUnreadableObject | None = None
+    ) -> ClusterSchedulerConfig | None:
         """Return the cluster policy, or None. Summaries carry no SchedulerConfig, so it is described.
 
         A list may still show one that is gone by then.
@@ -78,20 +104,22 @@ class SageMaker:
         summaries = self._pages(
             "list_cluster_scheduler_configs", "ClusterSchedulerConfigSummaries", ClusterArn=cluster_arn
         )
-        found = [summary for summary in summaries if summary["Status"] != GONE]
-        # What is being deleted comes last: another may have been created in its place.
-        for summary in sorted(found, key=lambda each: (each["Status"] == "Deleting", each["ClusterSchedulerConfigId"])):
-            try:
-                return self.scheduler_config_by_id(summary["ClusterSchedulerConfigId"])
-            except NotFoundError:
-                continue
+        found: list[tuple[bool, str]] = []
+        for summary in summaries:
+            with leaving_out(on_unreadable):
+                status, own = (_member(SCHEDULER_CONFIG, summary, name) for name in ("Status", _POLICY_ID))
+                # What is being deleted comes last: another may have been created in its place.
+                found += [(status == "Deleting", own)] if status != GONE else []
+        for _, own in sorted(found):
+            with leaving_out(on_unreadable), suppress(NotFoundError):
+                return self.scheduler_config_by_id(own)
         return None
 
     def scheduler_config_by_id(self, scheduler_config_id: str) -> ClusterSchedulerConfig:
         """Return one cluster policy at its current version."""
         with translated(f"describe cluster scheduler config {scheduler_config_id}"):
             answer = self._client.describe_cluster_scheduler_config(ClusterSchedulerConfigId=scheduler_config_id)
-        return ClusterSchedulerConfig.model_validate(answer)
+        return _validated(SCHEDULER_CONFIG, ClusterSchedulerConfig, answer)
 
     def create_quota(
         self, cluster_arn: str, name: str, config: ComputeQuotaConfig, target: ComputeQuotaTarget
@@ -160,6 +188,33 @@ class SageMaker:
                     raise UpstreamError(f"{operation}: the list does not end ({len(seen)} pages, NextToken {token!r})")
                 seen |= {token} - {""}
             return items
+
+
+@contextmanager
+def leaving_out(on_unreadable: OnUnreadableObject | None) -> Iterator[None]:
+    """Leave out what cannot be read, and tell of it; raise UnreadableObjectError where nobody is told."""
+    try:
+        yield
+    except UnreadableObjectError as error:
+        if on_unreadable is None:
+            raise
+        on_unreadable(error.odd)
+
+
+def _member(kind: str, structure: object, name: str) -> str:
+    """Return a member that is text. Raises UnreadableObjectError."""
+    found = structure.get(name) if isinstance(structure, Mapping) else None
+    if not isinstance(found, str) or not found:
+        raise UnreadableObjectError(UnreadableObject.of(kind, structure, f"{name}: there is no such text"))
+    return found
+
+
+def _validated(kind: str, model: type[Model], answer: Mapping[str, Any]) -> Model:
+    """Return the structure. Raises UnreadableObjectError."""
+    try:
+        return model.model_validate(answer)
+    except ValidationError as error:
+        raise UnreadableObjectError(UnreadableObject.of(kind, answer, first_fault(error))) from error
 
 
 def _structure(model: ComputeQuotaConfig | ComputeQuotaTarget | SchedulerConfig) -> Any:

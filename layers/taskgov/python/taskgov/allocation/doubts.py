@@ -14,7 +14,14 @@ from taskgov.allocation.plan import Change, GuardrailVerdict
 from taskgov.findings import Finding, Severity
 from taskgov.snapshot.identity import SHOWN_FOR, Loss, RestoredState, said_claim
 from taskgov.snapshot.model import Snapshot
-from taskgov.snapshot.unreadable import UnreadableObject
+from taskgov.snapshot.unreadable import (
+    CLUSTER_NODE,
+    COMPUTE_QUOTA,
+    INSTANCE_GROUP,
+    PROMISES,
+    SCHEDULER_CONFIG,
+    UnreadableObject,
+)
 
 STATE_RESTORED: Final = "state-restored"
 """The finding, and the guardrail that a person passes by approving."""
@@ -22,9 +29,14 @@ OTHER_STACK: Final = "other-stack"
 """The finding of a stack that stands down."""
 _NAMED: Final = 10
 _RUNBOOK: Final = "docs/runbooks/restored-state.md"
+_STANDS: Final = "No quota and no cluster policy is written until it can be read."
 _LEFT_OUT: Final = "What it does to work is not predicted."
 _EFFECTS: Final = {
     "Node": "The machine counts as it did at the look before.",
+    CLUSTER_NODE: "The machine counts as Kubernetes says, or as it did at the look before.",
+    COMPUTE_QUOTA: f"What it promises is not known. {_STANDS}",
+    INSTANCE_GROUP: f"What its machines have is not known. {_STANDS}",
+    SCHEDULER_CONFIG: f"What the cluster policy says is not known. {_STANDS}",
     "ResourceFlavor": _LEFT_OUT,
     "Cohort": _LEFT_OUT,
     "ClusterQueue": "The quota of its team stands as it is.",
@@ -99,7 +111,7 @@ def state_findings(snapshot: Snapshot) -> Iterable[Finding]:
 
 
 def unreadable_findings(objects: Iterable[UnreadableObject]) -> Iterable[Finding]:
-    """Report objects of Kubernetes that cannot be read and are left out, kind by kind."""
+    """Report objects of Kubernetes and SageMaker that cannot be read and are left out, kind by kind."""
     by_kind: dict[str, list[UnreadableObject]] = {}
     for each in objects:
         by_kind.setdefault(each.kind, []).append(each)
@@ -107,7 +119,8 @@ def unreadable_findings(objects: Iterable[UnreadableObject]) -> Iterable[Finding
         more = f"; and {len(some) - _NAMED} more" if len(some) > _NAMED else ""
         because = f"left out, because it cannot be read: {'; '.join(map(str, some[:_NAMED]))}{more}. {_EFFECTS[kind]}"
         remedy = "correct or delete the object; a release that knows its form can read it"
-        yield Finding("unreadable-object", Severity.WARNING, kind, because, remedy, {"count": len(some)})
+        severity = Severity.ERROR if kind in PROMISES else Severity.WARNING
+        yield Finding("unreadable-object", severity, kind, because, remedy, {"count": len(some)})
 
 
 def as_onlooker(finding: Finding) -> Finding:

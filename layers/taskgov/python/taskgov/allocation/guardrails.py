@@ -7,6 +7,7 @@ guardrail stops the whole plan, because its changes belong together: what one te
 | guardrail | looks at | says no when |
 | --- | --- | --- |
 | `stop-switch` | the switch | it is on, or cannot be read |
+| `all-read` | quotas, cluster policy and instance groups | one of them cannot be read: it may promise anything |
 | `nodes-seen` | nodes lost and not confirmed | any number of a quota would be lowered, or raised into what was lost |
 | `change-window` | the clock | no window is open |
 | `max-decrease` | every resource of every type of a quota | it falls by more than a percentage in one step |
@@ -42,9 +43,11 @@ from taskgov.allocation.windows import Opening, opening
 from taskgov.allocation.wording import said_number
 from taskgov.policy.document import Guardrails
 from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.unreadable import PROMISES
 
 APPROVAL = "approval"
 NODES_SEEN = "nodes-seen"
+_NAMED = 5
 FOR_A_PERSON = frozenset({APPROVAL, NODES_SEEN, STATE_RESTORED})
 """Guardrails that a person passes by approving the plan; the others block it."""
 
@@ -105,6 +108,7 @@ def judge(
     nodes_seen = tuple(_nodes_seen(snapshot, goals, capacities, unconfirmed))
     verdicts = (
         _stop_switch(snapshot),
+        *_all_read(snapshot),
         *nodes_seen,
         *state_verdicts(snapshot, changes, goals, lambda goal: _is_lowered(goal, capacities)),
         *window_verdicts,
@@ -123,6 +127,16 @@ def _stop_switch(snapshot: Snapshot) -> GuardrailVerdict:
     state = {None: "could not be read", True: "is on", False: "is off"}[snapshot.stopped]
     remedy = "wait until it can be read" if snapshot.stopped is None else "turn it off"
     return _verdict("stop-switch", f"The stop switch {state}.", remedy, passed=snapshot.stopped is False)
+
+
+def _all_read(snapshot: Snapshot) -> Iterable[GuardrailVerdict]:
+    """Write nothing while a promise is not known: what is raised might exceed the capacity, for want of its number."""
+    unread = [each for each in snapshot.unreadable_objects if each.kind in PROMISES]
+    if unread:
+        named = "; ".join(f"{each.kind} {each}" for each in unread[:_NAMED])
+        more = f"; and {len(unread) - _NAMED} more" if len(unread) > _NAMED else ""
+        remedy = "correct or delete it, or run a release that knows its form"
+        yield _verdict("all-read", f"What is promised is not known: {named}{more}.", remedy, passed=False)
 
 
 def _nodes_seen(

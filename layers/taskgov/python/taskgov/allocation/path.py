@@ -24,6 +24,7 @@ from taskgov.allocation.predict import LoopError, Player, Stage, gpus_of, not_re
 from taskgov.allocation.waves import Wave
 from taskgov.allocation.written import UNREADABLE
 from taskgov.hyperpod.names import team_of_cluster_queue
+from taskgov.snapshot.unreadable import MACHINES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -62,7 +63,7 @@ def predicted_path(snapshot: Snapshot, writes: Writes, table: InstanceTypeTable)
     """
     shortest = writes.in_waves()
     if not shortest or not (
-        snapshot.kueue.workloads or any(each.kind != "Node" for each in snapshot.unreadable_objects)
+        snapshot.kueue.workloads or any(each.kind not in MACHINES for each in snapshot.unreadable_objects)
     ):
         return shortest, Prediction(simulated=True)
     try:

@@ -34,6 +34,7 @@ from taskgov.kueue.render import manager_configuration, render
 from taskgov.kueue.usage import team_of
 from taskgov.scheduling.reading import read_cluster_queue, read_conditions, read_flavor, read_local_queue
 from taskgov.snapshot.scheduler_objects import scheduler_objects
+from taskgov.snapshot.unreadable import MACHINES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -111,7 +112,7 @@ class Projection:
     @property
     def unread_objects(self) -> tuple[str, ...]:
         """The scheduler's objects beside workloads that cannot be read, with their kinds."""
-        found = (each for each in self._base.unreadable_objects if each.kind not in {"Node", "Workload"})
+        found = (each for each in self._base.unreadable_objects if each.kind not in {*MACHINES, "Workload"})
         return tuple(f"{each.kind} {each.shown}" for each in found)
 
     @property

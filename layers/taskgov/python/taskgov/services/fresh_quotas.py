@@ -11,8 +11,9 @@ from typing import Final
 
 from taskgov.errors import NotFoundError
 from taskgov.hyperpod.model import ComputeQuota
-from taskgov.ports import QuotaStore
+from taskgov.ports import OnUnreadableObject, QuotaStore
 from taskgov.snapshot.model import AppliedQuota
+from taskgov.snapshot.unreadable import UnreadableObjectError
 
 GONE: Final = "Deleted"
 UNLISTED_FOR: Final = timedelta(hours=1)
@@ -30,14 +31,18 @@ class FreshQuotas:
 
 
 def fresh_quotas(
-    hyperpod: QuotaStore, listed: Iterable[ComputeQuota], records: Iterable[AppliedQuota], now: datetime
+    hyperpod: QuotaStore,
+    listed: Iterable[ComputeQuota],
+    records: Iterable[AppliedQuota],
+    now: datetime,
+    on_unreadable: OnUnreadableObject | None = None,
 ) -> FreshQuotas:
     """Return the listed quotas with what is behind a record read anew. Raises ThrottledError, UpstreamError."""
     found = {quota.compute_quota_id: quota for quota in listed}
     behind = [record for record in records if _is_behind(found.get(record.compute_quota_id), record, now)]
     behind.sort(key=lambda record: record.at, reverse=True)
     for record in behind[:MOST_ASKED]:
-        quota = _described(hyperpod, record.compute_quota_id)
+        quota = _described(hyperpod, record.compute_quota_id, on_unreadable)
         if quota is None:
             found.pop(record.compute_quota_id, None)
         else:
@@ -52,9 +57,16 @@ def _is_behind(listed: ComputeQuota | None, record: AppliedQuota, now: datetime)
     return listed.compute_quota_version < record.version
 
 
-def _described(hyperpod: QuotaStore, quota_id: str) -> ComputeQuota | None:
+def _described(
+    hyperpod: QuotaStore, quota_id: str, on_unreadable: OnUnreadableObject | None = None
+) -> ComputeQuota | None:
     try:
         quota = hyperpod.quota(quota_id)
     except NotFoundError:
+        return None
+    except UnreadableObjectError as error:
+        if on_unreadable is None:
+            raise
+        on_unreadable(error.odd)
         return None
     return None if quota.status == GONE else quota

@@ -19,8 +19,10 @@ from taskgov.hyperpod.model import (
     SchedulerConfig,
 )
 from taskgov.policy.cluster import kueue_cluster_of, mistaken_cluster_of
-from taskgov.ports import DocumentStore, HyperPodApi, QuotaStore, Written
+from taskgov.ports import DocumentStore, HyperPodApi, OnUnreadableObject, QuotaStore, Written
 from taskgov.services.failures import Failures, Raised
+from taskgov.services.metric_catalogue import ALL_CLUSTERS
+from taskgov.snapshot.unreadable import UnreadableObject, UnreadableObjectError
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +34,13 @@ class Governance:
     kueue: Callable[[], QuotaStore]
     failures: Failures = field(default_factory=Raised)
 
-    def clusters(self) -> list[str]:
+    def clusters(self, on_unreadable: OnUnreadableObject | None = None) -> list[str]:
         """Return the ARNs of the HyperPod clusters, then of the EKS clusters that documents name.
 
-        A document that cannot be read is reported, and leaves the other clusters in the list.
+        A document or a summary that cannot be read is reported, and leaves the other clusters in the list.
         """
         named = (self._try(name) for name in self.documents.policy_names())
-        return [*self.sagemaker.clusters(), *(arn for arn in named if arn)]
+        return [*self.sagemaker.clusters(on_unreadable or self._report), *(arn for arn in named if arn)]
 
     def knows(self, cluster_arn: str) -> bool:
         """Say whether SageMaker has the cluster, or a document governs it."""
@@ -62,17 +64,19 @@ class Governance:
         """Return SageMaker's summaries; it knows nothing of the nodes of an EKS cluster."""
         return [] if is_eks(cluster) else self.sagemaker.cluster_nodes(cluster)
 
-    def quotas(self, cluster_arn: str) -> tuple[ComputeQuota, ...]:
+    def quotas(self, cluster_arn: str, on_unreadable: OnUnreadableObject | None = None) -> tuple[ComputeQuota, ...]:
         """Return the cluster's quotas."""
-        return self._of(cluster_arn).quotas(cluster_arn)
+        return self._of(cluster_arn).quotas(cluster_arn, on_unreadable)
 
     def quota(self, compute_quota_id: str) -> ComputeQuota:
         """Return one quota."""
         return self._of(compute_quota_id).quota(compute_quota_id)
 
-    def scheduler_config(self, cluster_arn: str) -> ClusterSchedulerConfig | None:
+    def scheduler_config(
+        self, cluster_arn: str, on_unreadable: OnUnreadableObject | None = None
+    ) -> ClusterSchedulerConfig | None:
         """Return the cluster policy."""
-        return self._of(cluster_arn).scheduler_config(cluster_arn)
+        return self._of(cluster_arn).scheduler_config(cluster_arn, on_unreadable)
 
     def scheduler_config_by_id(self, scheduler_config_id: str) -> ClusterSchedulerConfig:
         """Return the cluster policy of this id."""
@@ -127,6 +131,9 @@ class Governance:
         except Exception as error:  # noqa: BLE001 - whatever one document does, the others count; it is reported
             self.failures.report(cluster_name, "read the policy document", error)
             return None
+
+    def _report(self, odd: UnreadableObject) -> None:
+        self.failures.report(odd.name or ALL_CLUSTERS, "list the clusters", UnreadableObjectError(odd))
 
     def _has_hyperpod(self, cluster_name: str) -> bool:
         try:

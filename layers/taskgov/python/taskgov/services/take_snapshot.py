@@ -9,8 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from taskgov.allocation.mass_loss import settled
 from taskgov.errors import InvalidRequestError
+from taskgov.hyperpod.names import kubernetes_node_of
 from taskgov.policy.parse import ParsedPolicy, parse_policy
-from taskgov.ports import Clock, ClusterAccess, DocumentStore, HyperPodApi, KubernetesApi, Machines, StateStore
+from taskgov.ports import (
+    Clock,
+    ClusterAccess,
+    DocumentStore,
+    HyperPodApi,
+    KubernetesApi,
+    Machines,
+    OnUnreadableObject,
+    StateStore,
+)
 from taskgov.services.fresh_quotas import fresh_quotas
 from taskgov.services.governance import is_eks
 from taskgov.services.lost_machines import with_lost_machines
@@ -20,10 +30,10 @@ from taskgov.services.use_history import UseHistory, with_use
 from taskgov.snapshot.identity import Claim
 from taskgov.snapshot.model import ClusterFacts, GroupInstanceType, InstanceGroup, Snapshot
 from taskgov.snapshot.nodes import NodeMemory, nodes_from_kubernetes, remember_nodes
-from taskgov.snapshot.readable import readable_kueue, readable_nodes
+from taskgov.snapshot.readable import readable_groups, readable_kueue, readable_nodes, readable_summaries
 
 if TYPE_CHECKING:
-    from taskgov.snapshot.unreadable import UnreadableItem
+    from taskgov.snapshot.unreadable import UnreadableItem, UnreadableObject
 
 MEMORY_KEY = "memory/{}/nodes.json"
 
@@ -48,8 +58,9 @@ class TakeSnapshot:
         Raises InvalidRequestError for a cluster that EKS does not orchestrate. What fails because the cluster cannot be
         read says so (`GovernanceError.cluster_unreadable`).
         """
+        odd: list[UnreadableObject] = []
         with reading(f"describe cluster {cluster}"):
-            facts = cluster_facts(self.hyperpod.describe_cluster(cluster))
+            facts = cluster_facts(self.hyperpod.describe_cluster(cluster), odd.append)
             access = ClusterAccess(_eks_arn(facts))
         parsed, version = self._policy(facts.name)
         unreadable: list[UnreadableItem] = []
@@ -60,20 +71,22 @@ class TakeSnapshot:
         with reading("list nodes", throttled=True):
             items, odd_nodes = readable_nodes(self.kubernetes.nodes(access))
         with reading("list cluster nodes"):
-            summaries = self.hyperpod.cluster_nodes(facts.arn)
+            summaries, odd_machines = readable_summaries(self.hyperpod.cluster_nodes(facts.arn))
         seen = nodes_from_kubernetes(items, summaries, odd_nodes)
         key = MEMORY_KEY.format(facts.name)
         stored = self.documents.find(key)
         known = _memory(stored, key)
         if looked is not None and looked.table is not None and (stored is None or looked.node_memory_is_lost):
             known = NodeMemory(lost=True)
-        is_partial = any(not each.name for each in odd_nodes)
-        memory, nodes = remember_nodes(known, seen, self.clock.now(), is_partial=is_partial)
+        is_partial = any(not each.name for each in (*odd_nodes, *odd_machines))
+        unread = {name for each in odd_machines for name in (each.name, kubernetes_node_of(each.name))}
+        memory, nodes = remember_nodes(known, seen, self.clock.now(), is_partial=is_partial, unread=unread)
         with reading("list Kueue's objects", throttled=True):
             kueue, odd_objects = readable_kueue(self.kubernetes.kueue_objects(access))
         with reading("list compute quotas", throttled=is_eks(facts.arn)):
-            quotas = fresh_quotas(self.hyperpod, self.hyperpod.quotas(facts.arn), applied, self.clock.now()).quotas
-            scheduler_config = self.hyperpod.scheduler_config(facts.arn)
+            listed = self.hyperpod.quotas(facts.arn, odd.append)
+            quotas = fresh_quotas(self.hyperpod, listed, applied, self.clock.now(), odd.append).quotas
+            scheduler_config = self.hyperpod.scheduler_config(facts.arn, odd.append)
         snapshot = Snapshot(
             cluster=facts,
             taken_at=taken_at,
@@ -82,7 +95,7 @@ class TakeSnapshot:
             quotas=quotas,
             scheduler_config=scheduler_config,
             kueue=kueue,
-            unreadable_objects=(*odd_nodes, *odd_objects),
+            unreadable_objects=tuple(dict.fromkeys((*odd_nodes, *odd_objects, *odd_machines, *odd))),
             policy=parsed.document,
             policy_version=version,
             policy_violations=parsed.violations,
@@ -125,8 +138,8 @@ def _memory(stored: bytes | None, key: str) -> NodeMemory:
         raise InvalidRequestError(f"{key} cannot be read ({error}); delete it, and nodes are judged anew") from error
 
 
-def cluster_facts(description: Any) -> ClusterFacts:
-    """Return what decisions use of DescribeCluster's answer."""
+def cluster_facts(description: Any, on_unreadable: OnUnreadableObject | None = None) -> ClusterFacts:
+    """Return what decisions use of DescribeCluster's answer, without the instance groups that cannot be read."""
     orchestrator = description.get("Orchestrator", {})
     tiered = description.get("TieredStorageConfig", {})
     return ClusterFacts(
@@ -136,13 +149,17 @@ def cluster_facts(description: Any) -> ClusterFacts:
         eks_arn=orchestrator.get("Eks", {}).get("ClusterArn"),
         node_recovery=description.get("NodeRecovery"),
         memory_reserved_percent=tiered.get("InstanceMemoryAllocationPercentage", 0),
-        instance_groups=_instance_groups(description),
+        instance_groups=_instance_groups(description, on_unreadable),
     )
 
 
-def _instance_groups(description: Any) -> tuple[InstanceGroup, ...]:
+def _instance_groups(description: Any, on_unreadable: OnUnreadableObject | None) -> tuple[InstanceGroup, ...]:
     """Return all groups by name. A flexible group says the threads of each of its types, any other those of its one."""
-    groups = (*description.get("InstanceGroups", ()), *description.get("RestrictedInstanceGroups", ()))
+    every = (*description.get("InstanceGroups", ()), *description.get("RestrictedInstanceGroups", ()))
+    groups, odd = readable_groups(every)
+    for each in odd:
+        if on_unreadable is not None:
+            on_unreadable(each)
     return tuple(sorted((_instance_group(group) for group in groups), key=attrgetter("name")))
 
 
@@ -151,7 +168,7 @@ def _instance_group(group: Any) -> InstanceGroup:
     types = (
         GroupInstanceType(each["InstanceType"], each.get("ThreadsPerCore", group.get("ThreadsPerCore")))
         for each in details
-        if "InstanceType" in each
+        if each.get("InstanceType")
     )
     return InstanceGroup(
         name=group["InstanceGroupName"],

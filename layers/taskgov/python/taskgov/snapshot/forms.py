@@ -1,5 +1,5 @@
 # ruff: noqa: N815 - the fields have the API's own names
-"""The form of the Kubernetes objects that decisions read: names, types, quantities and moments of the fields they use.
+"""The form of the objects that decisions read, Kubernetes' and SageMaker's: the fields they use, with their types.
 
 The API server checks its objects against the same schemas, so that an object of another form is damage, or of a version
 that this release does not know. `fault_of` finds it before anything reads the object. What no decision uses may have
@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
 from taskgov.quantities import CPU, parse
 from taskgov.scheduling.instants import instant, moment
+from taskgov.snapshot.unreadable import CLUSTER_NODE, INSTANCE_GROUP
 
 UNTRIMMED: Final = "taskgov.untrimmed"
 """The field of an object that could not even be trimmed: why."""
@@ -332,7 +333,37 @@ class _Namespace(BaseModel):
     metadata: _Metadata
 
 
+class _InstanceStatus(BaseModel):
+    Status: Name
+
+
+class _ClusterNode(BaseModel):
+    """A ClusterNodeSummary of ListClusterNodes."""
+
+    InstanceId: Name
+    InstanceGroupName: Name
+    InstanceType: Name
+    InstanceStatus: _InstanceStatus
+    PrivateDnsHostname: Text = None
+
+
+class _TypeDetails(BaseModel):
+    InstanceType: Text = None
+    ThreadsPerCore: Count | None = None
+
+
+class _InstanceGroup(_TypeDetails):
+    """An instance group of DescribeCluster."""
+
+    InstanceGroupName: Name
+    InstanceTypeDetails: list[_TypeDetails] | None = None
+    CurrentCount: Count | None = None
+    TargetCount: Count | None = None
+
+
 _FORMS: Final[Mapping[str, type[BaseModel]]] = {
+    CLUSTER_NODE: _ClusterNode,
+    INSTANCE_GROUP: _InstanceGroup,
     "Namespace": _Namespace,
     "Node": _Node,
     "ResourceFlavor": _Flavor,
@@ -359,12 +390,17 @@ def fault_of(kind: str, item: object) -> str | None:
     try:
         _FORMS[kind].model_validate(item, strict=True)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(step) for step in first["loc"] if isinstance(step, int) or "-" not in str(step))
-        return f"{place}: {first['msg']}" if place else str(first["msg"])
+        return first_fault(error)
     except (ArithmeticError, RecursionError) as error:
         return type(error).__name__
     return None
+
+
+def first_fault(error: ValidationError) -> str:
+    """Return where a form is first broken, and how, without the value."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    place = ".".join(str(step) for step in first["loc"] if isinstance(step, int) or "-" not in str(step))
+    return f"{place}: {first['msg']}" if place else str(first["msg"])
 
 
 def _is_deep(item: object) -> bool:

@@ -6,6 +6,7 @@ is decided by `taskgov.allocation.capacity` from the policy, so that a changed p
 
 import json
 from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, Self
@@ -78,7 +79,12 @@ class NodeMemory:
 
 
 def remember_nodes(
-    memory: NodeMemory, nodes: Iterable[Node], now: datetime, *, is_partial: bool = False
+    memory: NodeMemory,
+    nodes: Iterable[Node],
+    now: datetime,
+    *,
+    is_partial: bool = False,
+    unread: AbstractSet[str | None] = frozenset(),
 ) -> tuple[NodeMemory, tuple[Node, ...]]:
     """Return the memory after this look, and the nodes with what is known of their past.
 
@@ -87,7 +93,8 @@ def remember_nodes(
     since when it has been so is not known.
 
     A node whose object cannot be read is neither lost nor healed: it counts as it did, unless SageMaker says that it
-    does not run. With `is_partial` there are such objects without a name, so that no node is known to be gone.
+    does not run. With `is_partial` there are such objects without a name, so that no node is known to be gone. `unread`
+    are the names and instance ids of machines that SageMaker lists in a form that cannot be read: they are not gone.
     """
     records: dict[str, NodeRecord] = {}
     marked = []
@@ -97,7 +104,7 @@ def remember_nodes(
         marked.append(_marked(node, record))
     for name in memory.nodes.keys() - records.keys():
         record = memory.nodes[name]
-        if is_partial and not record.gone:
+        if (is_partial or {name, record.instance_id} & unread) and not record.gone:
             records[name] = record
             marked.append(_marked(Node(name, record.instance_type, unreadable=True), record))
         elif record.healthy or record.turns or record.first_look:

@@ -1,8 +1,9 @@
-"""Which objects of Kubernetes can decisions read? `take_snapshot` leaves the others out, and each is reported.
+"""Which objects of Kubernetes and SageMaker can decisions read? `take_snapshot` leaves the others out and reports each.
 
 One odd object holds up nothing. What decisions make of its absence is theirs: a node counts as it did
-(`taskgov.snapshot.memory`), the quota of a queue stands as it is (`taskgov.allocation.standing`), and a prediction is
-incomplete (`taskgov.allocation.predict`).
+(`taskgov.snapshot.memory`), the quota of a queue stands as it is (`taskgov.allocation.standing`), a prediction is
+incomplete (`taskgov.allocation.predict`), and without an instance group, quota or cluster policy nothing is written
+(`taskgov.allocation.guardrails`, `all-read`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,7 +12,7 @@ from typing import Any, Final
 
 from taskgov.snapshot.forms import fault_of
 from taskgov.snapshot.model import KubernetesObject, KueueObjects
-from taskgov.snapshot.unreadable import UnreadableObject
+from taskgov.snapshot.unreadable import CLUSTER_NODE, INSTANCE_GROUP, UnreadableObject
 
 KINDS: Final[Mapping[str, str]] = {
     "resource_flavors": "ResourceFlavor",
@@ -29,6 +30,20 @@ def readable_nodes(
 ) -> tuple[tuple[KubernetesObject, ...], tuple[UnreadableObject, ...]]:
     """Return the Node objects that can be read, and the others."""
     return _sorted_out("Node", items)
+
+
+def readable_summaries(
+    summaries: Iterable[Mapping[str, Any]],
+) -> tuple[tuple[Mapping[str, Any], ...], tuple[UnreadableObject, ...]]:
+    """Return the summaries of ListClusterNodes that can be read, and the others."""
+    return _sorted_out(CLUSTER_NODE, summaries)
+
+
+def readable_groups(
+    groups: Iterable[Mapping[str, Any]],
+) -> tuple[tuple[Mapping[str, Any], ...], tuple[UnreadableObject, ...]]:
+    """Return the instance groups of DescribeCluster that can be read, and the others."""
+    return _sorted_out(INSTANCE_GROUP, groups)
 
 
 def readable_kueue(kueue: KueueObjects) -> tuple[KueueObjects, tuple[UnreadableObject, ...]]:

@@ -1,10 +1,28 @@
-"""What cannot be read and is left out: an item of the table or an object of Kubernetes, too new or damaged."""
+"""What cannot be read and is left out, too new or damaged: items of the table, what Kubernetes or SageMaker says."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import Final, Self
 
+from taskgov.errors import UpstreamError
 from taskgov.hyperpod.names import team_of_cluster_queue
+
+CLUSTER_NODE: Final = "ClusterNode"
+COMPUTE_QUOTA: Final = "ComputeQuota"
+INSTANCE_GROUP: Final = "InstanceGroup"
+SCHEDULER_CONFIG: Final = "ClusterSchedulerConfig"
+MACHINES: Final = frozenset({"Node", CLUSTER_NODE})
+"""Kinds of which one that is left out counts as it did."""
+PROMISES: Final = frozenset({COMPUTE_QUOTA, INSTANCE_GROUP, SCHEDULER_CONFIG})
+"""Kinds without which nobody knows what is promised or what a machine has: nothing is written while one is left out."""
+_NAMES: Final = {
+    CLUSTER_NODE: "InstanceId",
+    COMPUTE_QUOTA: "ComputeQuotaId",
+    INSTANCE_GROUP: "InstanceGroupName",
+    SCHEDULER_CONFIG: "ClusterSchedulerConfigId",
+    "Cluster": "ClusterName",
+}
+"""Where structures of SageMaker have their name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +45,10 @@ class UnreadableItem:
 
 @dataclass(frozen=True, slots=True)
 class UnreadableObject:
-    """One object of Kubernetes, and how it differs from the form of its kind. `name` is "" where it has none."""
+    """One object of Kubernetes or structure of SageMaker, and how it differs from the form of its kind.
+
+    `name` is "" where it has none; quotas, cluster policies and machines of SageMaker have their ids there.
+    """
 
     kind: str
     name: str
@@ -52,10 +73,20 @@ class UnreadableObject:
     @classmethod
     def of(cls, kind: str, item: object, because: str) -> Self:
         """Return what can be read of an object that cannot be read."""
+        if kind in _NAMES:
+            return cls(kind, _text(item.get(_NAMES[kind])) if isinstance(item, Mapping) else "", because)
         metadata = item.get("metadata") if isinstance(item, Mapping) else None
         named = metadata if isinstance(metadata, Mapping) else {}
         name, namespace = named.get("name"), named.get("namespace")
         return cls(kind, _text(name), because, _text(namespace))
+
+
+class UnreadableObjectError(UpstreamError):
+    """What was asked for has another form than its kind."""
+
+    def __init__(self, odd: UnreadableObject) -> None:
+        super().__init__(f"{odd.kind} {odd}")
+        self.odd = odd
 
 
 def _text(value: object) -> str:
