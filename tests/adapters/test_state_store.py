@@ -19,7 +19,7 @@ from taskgov.hyperpod.model import (
     ResourceSharingConfig,
     SchedulerConfig,
 )
-from taskgov.ports import Lock, RunRecord, StateStore
+from taskgov.ports import TURN_SECONDS, Lock, RunRecord, StateStore
 from taskgov.snapshot.identity import Loss, RestoredState, StateStamp
 from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, PastQuota, QuotaEdit, RefusalError, RefusedWrite
 from tests.support.memory import CLUSTER_ARN, NOON, InMemoryState
@@ -415,3 +415,17 @@ def test_a_record_of_a_run_that_cannot_be_read_is_named_or_left_out() -> None:
         table.last_run(CLUSTER_ARN)
     assert table.last_run(CLUSTER_ARN, found.append) is None
     assert len(found) == 1
+
+
+def test_one_at_a_time_has_the_turn_to_tell_and_a_dead_one_loses_it(store: StateStore) -> None:
+    first = store.take_turn(CLUSTER_ARN, NOON)
+    assert first is not None
+    assert store.take_turn(CLUSTER_ARN, NOON + timedelta(seconds=TURN_SECONDS - 1)) is None
+    assert store.take_turn(OTHER_ARN, NOON) is not None
+    second = store.take_turn(CLUSTER_ARN, NOON + timedelta(seconds=TURN_SECONDS))
+    assert second not in {None, first}
+    store.end_turn(CLUSTER_ARN, first)  # it was not dead after all, and too late
+    assert store.take_turn(CLUSTER_ARN, NOON + timedelta(seconds=TURN_SECONDS + 1)) is None
+    assert second is not None
+    store.end_turn(CLUSTER_ARN, second)
+    assert store.take_turn(CLUSTER_ARN, NOON + timedelta(seconds=TURN_SECONDS + 1)) is not None

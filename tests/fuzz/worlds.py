@@ -140,6 +140,9 @@ class _Topics:
     def send(self, topic_arn: str, subject: str, text: str) -> None:
         """Take it."""
 
+    def send_chat(self, topic_arn: str, message: Mapping[str, Any]) -> None:
+        """Take it."""
+
 
 class _OddTable:
     """Answers with the items that it was given, whatever is asked."""

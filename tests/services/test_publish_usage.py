@@ -13,7 +13,8 @@ from taskgov.contracts.steps import Cause, Pointer, PublishUsageRequest, ReadSna
 from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError, ThrottledError, UpstreamError
 from taskgov.findings import Finding, Severity
 from taskgov.ports import ClusterAccess, Measurement, OnUnreadable
-from taskgov.services.publish_usage import COUNTED_FOR, PublishUsage
+from taskgov.services.happenings import RECENT
+from taskgov.services.publish_usage import PublishUsage
 from taskgov.snapshot.model import AppliedQuota, KueueObjects
 from tests.support.clusters import GPU, GovernedCluster
 from tests.support.memory import (
@@ -191,7 +192,7 @@ def test_the_same_workload_preempted_again_counts_again() -> None:
 
 def test_a_preemption_that_is_older_than_the_memory_of_it_is_not_counted_again() -> None:
     world = a_world()
-    world.cluster.with_preempted("old", "team-a", by="team-b", gpus=4, minutes=int(COUNTED_FOR.total_seconds() / 60))
+    world.cluster.with_preempted("old", "team-a", by="team-b", gpus=4, minutes=int(RECENT.total_seconds() / 60))
     world.publish()
     assert world.values("Preemptions") == []
 
@@ -358,7 +359,7 @@ def test_a_run_whose_usage_cannot_be_measured_is_published_and_says_why() -> Non
 
 
 @dataclass
-class FailingBus:
+class FailingBus(RecordingBus):
     def publish(self, detail_type: str, detail: Any) -> None:
         raise ThrottledError("put events")
 

@@ -12,9 +12,10 @@ import pytest
 from taskgov.adapters import eventbridge
 from taskgov.allocation.plan import GuardrailVerdict, Outcome
 from taskgov.contracts.steps import Cause, Pointer
+from taskgov.contracts.task_events import SOURCE
 from taskgov.findings import Finding, Severity
 from taskgov.services.end_of_run import EndOfRun, RunOutcome
-from taskgov.services.run_events import CHANGES_TOLD, DETAIL_TYPES, SOURCE, event_of, event_schemas
+from taskgov.services.run_events import CHANGES_TOLD, DETAIL_TYPES, event_of, event_schemas
 from tests.support.golden import assert_golden, assert_section
 from tests.support.memory import CLUSTER_ARN, NOON
 from tests.support.plans import creation, low_write, plan_of, second_write, update

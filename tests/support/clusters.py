@@ -11,6 +11,7 @@ from taskgov.scheduling.reasons import preempted_message
 from taskgov.services.failures import Raised
 from taskgov.services.publish_usage import PublishUsage
 from taskgov.services.take_snapshot import TakeSnapshot
+from taskgov.services.tell_teams import TellTeams
 from taskgov.snapshot.model import KueueObjects, Snapshot
 from tests.support.memory import (
     CLUSTER_ARN,
@@ -24,6 +25,7 @@ from tests.support.memory import (
     RecordingBus,
     RecordingMeter,
     RecordingNotices,
+    RecordingTopics,
 )
 
 GPU = "nvidia.com/gpu"
@@ -146,14 +148,16 @@ class GovernedCluster:
             "notices": RecordingNotices(),
             "meter": RecordingMeter(),
             "failures": Raised(),
-        }
+        } | recorders
+        topics = told.pop("topics", RecordingTopics())
         return PublishUsage(
             take_snapshot=self.take_snapshot(),
             hyperpod=self.hyperpod,
             documents=self.documents,
             state=self.state,
             clock=self.clock,
-            **told | recorders,
+            tell_teams=TellTeams(self.documents, self.state, told["bus"], topics, self.clock),
+            **told,
         )
 
     def snapshot(self) -> Snapshot:

@@ -18,6 +18,7 @@ from taskgov.hyperpod.model import (
 from taskgov.policy.text import MAX_BYTES
 from taskgov.ports import (
     LOCK_SECONDS,
+    TURN_SECONDS,
     ClusterAccess,
     Dirty,
     Execution,
@@ -440,6 +441,21 @@ class InMemoryState:
     def forget_once(self, cluster_arn: str, identity: str) -> None:
         self.counted.pop((cluster_arn, identity), None)
 
+    turns: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """Cluster ARN -> token and end in epoch seconds of the last turn to tell teams."""
+
+    def take_turn(self, cluster_arn: str, now: datetime) -> str | None:
+        token, until = self.turns.get(cluster_arn, ("", 0))
+        if until > now.timestamp():
+            return None
+        token = f"turn-{len(token)}-{now.timestamp()}"
+        self.turns[cluster_arn] = (token, int(now.timestamp()) + TURN_SECONDS)
+        return token
+
+    def end_turn(self, cluster_arn: str, turn: str) -> None:
+        if self.turns.get(cluster_arn, ("", 0))[0] == turn:
+            self.turns[cluster_arn] = (turn, 0)
+
 
 @dataclass
 class InMemoryMachines:
@@ -515,8 +531,17 @@ class RecordingBus:
 
     published: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
 
+    refuses: int = 0
+    """How many of the next events of `publish_all` are not taken: the last ones of the call."""
+
     def publish(self, detail_type: str, detail: Mapping[str, Any]) -> None:
         self.published.append((detail_type, detail))
+
+    def publish_all(self, events: Sequence[tuple[str, Mapping[str, Any]]]) -> Mapping[int, str]:
+        taken = max(0, len(events) - self.refuses)
+        self.refuses = 0
+        self.published += events[:taken]
+        return dict.fromkeys(range(taken, len(events)), "ThrottlingException: slow down")
 
 
 @dataclass
@@ -546,6 +571,13 @@ class RecordingTopics:
             raise self.fails[topic_arn]
         self.sent.append((topic_arn, subject, text))
 
+    chats: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
+
+    def send_chat(self, topic_arn: str, message: Mapping[str, Any]) -> None:
+        if topic_arn in self.fails:
+            raise self.fails[topic_arn]
+        self.chats.append((topic_arn, message))
+
 
 @dataclass
 class RecordingMeter:
@@ -565,3 +597,8 @@ class RecordingFailures:
 
     def report(self, cluster_name: str, doing: str, error: Exception) -> None:
         self.reported.append((cluster_name, doing, type(error).__name__))
+
+    not_told: list[tuple[str, str]] = field(default_factory=list)
+
+    def untold(self, cluster_name: str, topics: Sequence[str]) -> None:
+        self.not_told += [(cluster_name, topic) for topic in topics]

@@ -202,6 +202,10 @@ LOCK_SECONDS: Final = 300
 """The lease of a cluster's lock. It is renewed before each write and in each wait, so a dead run blocks no longer."""
 
 
+TURN_SECONDS: Final = 180
+"""Longer than the function that tells may run: a turn that is over by the clock is nobody's any more."""
+
+
 @dataclass(frozen=True, slots=True)
 class Lock:
     """The lock of a cluster and its request for approval, as the table has them; None where there is nothing."""
@@ -417,6 +421,17 @@ class StateStore(Protocol):
         """Return whether an identity was counted (strongly consistent)."""
         ...
 
+    def take_turn(self, cluster_arn: str, now: datetime) -> str | None:
+        """Return a token when nobody else tells teams of this cluster, None while somebody does.
+
+        A turn that is not ended (its function died) ends by itself after TURN_SECONDS.
+        """
+        ...
+
+    def end_turn(self, cluster_arn: str, turn: str) -> None:
+        """Let the next one tell; nothing happens when the turn is another's by now."""
+        ...
+
     def forget_once(self, cluster_arn: str, identity: str) -> None:
         """Let an identity count again: what it was counted for was not done."""
         ...
@@ -441,6 +456,10 @@ class EventBus(Protocol):
         """Publish one event. Raises ThrottledError, UpstreamError."""
         ...
 
+    def publish_all(self, events: Sequence[tuple[str, Mapping[str, Any]]]) -> Mapping[int, str]:
+        """Publish events (detail type, detail), and return the places of those that were not taken, with the reason."""
+        ...
+
 
 class Notices(Protocol):
     """Messages to people."""
@@ -460,6 +479,10 @@ class TeamTopics(Protocol):
 
     def send(self, topic_arn: str, subject: str, text: str) -> None:
         """Send one message. Raises NotFoundError, InvalidRequestError, ThrottledError, UpstreamError."""
+        ...
+
+    def send_chat(self, topic_arn: str, message: Mapping[str, Any]) -> None:
+        """Send one message as JSON, for chat clients. Raises as `send`."""
         ...
 
 

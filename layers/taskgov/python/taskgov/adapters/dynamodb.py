@@ -16,7 +16,7 @@ from taskgov.adapters.errors import translated
 from taskgov.adapters.items import NEWEST, SCHEMA, Item, in_form, read
 from taskgov.contracts.steps import Cause, Pointer
 from taskgov.errors import ConflictError, GovernanceError, LockLostError, UpstreamError
-from taskgov.ports import LOCK_SECONDS, Dirty, Lock, OnUnreadable, RunRecord
+from taskgov.ports import LOCK_SECONDS, TURN_SECONDS, Dirty, Lock, OnUnreadable, RunRecord
 from taskgov.snapshot.identity import StateStamp
 from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, Authorship, QuotaEdit, RefusedWrite
 
@@ -304,6 +304,31 @@ class Table:
         with translated(f"forget {identity}"):
             self._table.delete_item(Key=_once(cluster_arn, identity))
 
+    def take_turn(self, cluster_arn: str, now: datetime) -> str | None:
+        """Return a new token unless another's turn has not ended."""
+        turn, epoch = token_hex(8), int(now.timestamp())
+        try:
+            self._put(
+                {**_turn(cluster_arn), "turn": turn, "until": epoch + TURN_SECONDS},
+                ConditionExpression="attribute_not_exists(pk) OR #until <= :now",
+                ExpressionAttributeNames={"#until": "until"},
+                ExpressionAttributeValues={":now": epoch},
+            )
+        except ConflictError:
+            return None
+        return turn
+
+    def end_turn(self, cluster_arn: str, turn: str) -> None:
+        """End a turn, if it still is this one."""
+        try:
+            self._put(
+                {**_turn(cluster_arn), "turn": turn, "until": 0},
+                ConditionExpression="turn = :turn",
+                ExpressionAttributeValues={":turn": turn},
+            )
+        except ConflictError:
+            return  # it took too long, and another has begun
+
     def _item(self, key: dict[str, str]) -> Mapping[str, Any]:
         with translated(f"read {key['pk']} {key['sk']}"):
             return self._table.get_item(Key=key, ConsistentRead=True).get("Item", {})
@@ -342,6 +367,10 @@ def _text(item: Mapping[str, Any], name: str) -> str | None:
 
 def _once(cluster_arn: str, identity: str) -> dict[str, str]:
     return {"pk": f"CLUSTER#{cluster_arn}", "sk": f"ONCE#{identity}"}
+
+
+def _turn(cluster_arn: str) -> dict[str, str]:
+    return {"pk": f"CLUSTER#{cluster_arn}", "sk": "TELLING"}
 
 
 def _refused(cluster_arn: str, subject: str) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """What could not be done for one cluster, as an error in the log and as that cluster's metric."""
 
 import traceback
+from collections.abc import Sequence
 from typing import Protocol
 
 from taskgov.errors import GovernanceError
@@ -31,6 +32,12 @@ class ReportedFailures:
         self._logger.error("cluster unreadable", extra={"cluster": cluster_name, "doing": doing, **fields_of(error)})
         for cluster in dict.fromkeys((cluster_name, ALL_CLUSTERS)):
             self._meter.record(cluster, [CLUSTER_UNREADABLE.of(1)])
+
+    def untold(self, cluster_name: str, topics: Sequence[str]) -> None:
+        """Log each topic; whoever tells counts them in a metric of their own, since the cluster was looked at."""
+        for topic in topics:
+            told = printable(topic, limit=REASON_LIMIT)
+            self._logger.error("team not told", extra={"cluster": cluster_name, "topic": told})
 
 
 def fields_of(error: Exception) -> dict[str, str]:

@@ -1,6 +1,8 @@
 """Notices to people by SNS."""
 
-from typing import TYPE_CHECKING
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from taskgov.adapters.errors import translated
 from taskgov.printable import printable
@@ -46,3 +48,8 @@ class TopicsOfTeams:
     def send(self, topic_arn: str, subject: str, text: str) -> None:
         """Send one message."""
         Topic(self._client, topic_arn).send(subject, text)
+
+    def send_chat(self, topic_arn: str, message: Mapping[str, Any]) -> None:
+        """Send one message as JSON; characters that are not seen are escaped by whoever made it."""
+        with translated(f"send chat message to {topic_arn}"):
+            self._client.publish(TopicArn=topic_arn, Message=json.dumps(message))

@@ -16,6 +16,7 @@ from taskgov.quantities import CPU, GIBIBYTE, MEMORY, is_accelerator
 from taskgov.scheduling.objects import Workload
 from taskgov.scheduling.reading import read_conditions, read_workload
 from taskgov.snapshot.model import KubernetesObject, Snapshot
+from taskgov.usage.starved import starved_teams
 
 IDLE_AFTER: Final = timedelta(hours=168)
 """How long quota must have been unused to be called idle."""
@@ -29,7 +30,7 @@ def work_findings(snapshot: Snapshot, history: Sequence[Preemption]) -> Iterable
     usage = usage_of(snapshot.kueue.cluster_queues, snapshot.kueue.cohorts).lines
     accelerators = [line for line in usage if is_accelerator(line.resource)]
     pending = {each.team: each for each in pending_by_team(snapshot.kueue.workloads)}
-    yield from _starved(accelerators, pending)
+    yield from _starved(snapshot)
     yield from _hoarded(snapshot, accelerators, pending)
     yield from _over_quota(accelerators)
     yield from _idle(snapshot)
@@ -37,26 +38,16 @@ def work_findings(snapshot: Snapshot, history: Sequence[Preemption]) -> Iterable
     yield from _loops(snapshot, history)
 
 
-def _starved(lines: Iterable[QuotaUsage], pending: Mapping[str, TeamPending]) -> Iterable[Finding]:
+def _starved(snapshot: Snapshot) -> Iterable[Finding]:
     """Report teams whose work waits, with guarantee unused, while others borrow what they could reclaim."""
-    lines = list(lines)
-    borrowed = Counter[tuple[str, str]]()
-    for line in lines:
-        borrowed[line.instance_type, line.resource] += line.borrowed
-    for line in lines:
-        waiting = pending.get(line.team)
-        reclaimable = min(line.guaranteed - line.own_use, borrowed[line.instance_type, line.resource])
-        if waiting is None or not waiting.accelerators or reclaimable <= 0:
-            continue
-        reclaimable = min(reclaimable, waiting.accelerators)
+    for each in starved_teams(snapshot):
         because = (
-            f"{line.team} waits for {waiting.accelerators} accelerators and uses {line.own_use} of its "
-            f"{line.guaranteed} {line.instance_type}, while others borrow "
-            f"{borrowed[line.instance_type, line.resource]}: {reclaimable} are reclaimable."
+            f"{each.team} waits for {each.waiting} accelerators and uses {each.own_use} of its {each.guaranteed} "
+            f"{each.instance_type}, while others borrow {each.borrowed}: {each.reclaimable} are reclaimable."
         )
         remedy = "see why its workloads are not admitted (taskgov explain)"
-        evidence: dict[str, str | int] = {"reclaimable": reclaimable, "instanceType": line.instance_type}
-        yield Finding("starved-while-another-borrows", Severity.ERROR, line.team, because, remedy, evidence)
+        evidence: dict[str, str | int] = {"reclaimable": each.reclaimable, "instanceType": each.instance_type}
+        yield Finding("starved-while-another-borrows", Severity.ERROR, each.team, because, remedy, evidence)
 
 
 def _hoarded(snapshot: Snapshot, lines: Iterable[QuotaUsage], pending: Mapping[str, TeamPending]) -> Iterable[Finding]:

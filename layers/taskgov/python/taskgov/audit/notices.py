@@ -10,7 +10,7 @@ from typing import Final
 from taskgov.audit.report import Report, ReportedFinding
 from taskgov.audit.report_html import headline
 from taskgov.audit.report_text import counted
-from taskgov.policy.document import TeamNotices
+from taskgov.policy.notices import TeamNotices
 
 TOLD: Final = 20
 """Findings in a notice; the report has them all."""

@@ -34,7 +34,7 @@ def report_findings(
     of a document that is not in use mute nothing.
     """
     rules = snapshot.policy.audit if snapshot.policy else AuditRules()
-    own = [*ended_mutes(found, rules.mute, snapshot.taken_at), *_unreachable(rules, snapshot, topics)]
+    own = [*ended_mutes(found, rules.mute, snapshot.taken_at), *_unreachable(snapshot, topics)]
     by_identity: dict[str, Remedied] = {}
     try:
         by_identity = {each.identity: each for each in remedied(snapshot, plan, found)}
@@ -94,16 +94,19 @@ def _unknown_remedies(snapshot: Snapshot, plan: Plan, error: NotSupposedError) -
     return Finding("remedies-unknown", Severity.INFO, snapshot.cluster.name, because, remedy, {"error": str(error)})
 
 
-def _unreachable(rules: AuditRules, snapshot: Snapshot, topics: str | None) -> Iterable[Finding]:
+def _unreachable(snapshot: Snapshot, topics: str | None) -> Iterable[Finding]:
     """Report topics of teams that the stack may not write to: no notice of theirs would ever arrive."""
-    if topics is None:
+    if topics is None or snapshot.policy is None:
         return
+    notices = snapshot.policy.notice_rules
     for team in sorted(known_teams(snapshot)):
-        topic = rules.notices.topic_of(team)
-        if topic is not None and not topic.startswith(topics):
-            because = f"The topic of {team} is {topic}, and the stack may only write to those that begin with {topics}."
-            remedy = "name another topic in audit.notices, or deploy the stack with its prefix as TeamTopicPrefix"
-            yield Finding("notice-topic-refused", Severity.WARNING, team, because, remedy, {"topic": topic})
+        for topic in filter(None, (notices.topic_of(team), notices.chat.topic_of(team))):
+            if not topic.startswith(topics):
+                because = (
+                    f"The topic of {team} is {topic}, and the stack may only write to those that begin with {topics}."
+                )
+                remedy = "name another topic in notices, or deploy the stack with its prefix as TeamTopicPrefix"
+                yield Finding("notice-topic-refused", Severity.WARNING, team, because, remedy, {"topic": topic})
 
 
 def _muted_by(mute: Mute | None) -> MutedBy | None:

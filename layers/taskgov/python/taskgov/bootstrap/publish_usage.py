@@ -8,13 +8,14 @@ from taskgov.adapters.eventbridge import Bus
 from taskgov.adapters.failures import ReportedFailures
 from taskgov.adapters.metrics import EmbeddedMetrics
 from taskgov.adapters.s3 import Bucket
-from taskgov.adapters.sns import Topic
+from taskgov.adapters.sns import Topic, TopicsOfTeams
 from taskgov.bootstrap import aws
 from taskgov.bootstrap.governance import governance
 from taskgov.bootstrap.take_snapshot import take_snapshot
 from taskgov.config import Settings
 from taskgov.observability import logger
 from taskgov.services.publish_usage import PublishUsage
+from taskgov.services.tell_teams import TellTeams
 
 
 class PublishUsageSettings(Settings):
@@ -22,6 +23,7 @@ class PublishUsageSettings(Settings):
     bucket_name: str
     bus_name: str
     topic_arn: str
+    team_topics: str
 
 
 @cache
@@ -30,14 +32,17 @@ def publish_usage() -> PublishUsage:
     settings = PublishUsageSettings.from_env()
     state = Table(aws.table(settings.table_name))
     documents = Bucket(aws.s3(), settings.bucket_name)
+    bus, clock = Bus(aws.events(), settings.bus_name), SystemClock()
+    topics = TopicsOfTeams(aws.sns(), settings.team_topics)
     return PublishUsage(
         take_snapshot=take_snapshot(state, documents),
         hyperpod=governance(documents),
         documents=documents,
         state=state,
-        bus=Bus(aws.events(), settings.bus_name),
+        bus=bus,
         notices=Topic(aws.sns(), settings.topic_arn),
         meter=EmbeddedMetrics(),
-        clock=SystemClock(),
+        clock=clock,
         failures=ReportedFailures(logger, EmbeddedMetrics()),
+        tell_teams=TellTeams(documents, state, bus, topics, clock),
     )

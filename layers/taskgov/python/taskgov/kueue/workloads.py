@@ -76,7 +76,7 @@ def pending_by_team(workloads: Iterable[KubernetesObject]) -> tuple[TeamPending,
     waiting: dict[str, list[tuple[int, Instant]]] = {}
     for workload, conditions in _read(workloads):
         if _waits(workload, conditions):
-            since = conditions["Evicted"].since if _is_true(conditions, "Evicted") else workload.created
+            since = _waits_since(workload, conditions)
             waiting.setdefault(_team(workload), []).append((_accelerators(workload), since))
     return tuple(
         TeamPending(team, len(some), sum(asked for asked, _ in some), moment(min(since for _, since in some)))
@@ -92,6 +92,15 @@ def waiting_for(workloads: Iterable[KubernetesObject]) -> frozenset[tuple[str, s
         if _waits(workload, conditions):
             found |= {(_team(workload), instance_type) for instance_type in wanted_types(item)}
     return frozenset(found)
+
+
+def waiting_since(workloads: Iterable[KubernetesObject]) -> dict[str, datetime]:
+    """Return since when each waiting workload waits (see `pending_by_team`), by uid."""
+    return {
+        workload.uid: moment(_waits_since(workload, conditions))
+        for workload, conditions in _read(workloads)
+        if _waits(workload, conditions)
+    }
 
 
 def preemptions_of(workloads: Iterable[KubernetesObject]) -> tuple[Preemption, ...]:
@@ -134,6 +143,10 @@ def _read(workloads: Iterable[KubernetesObject]) -> Iterator[tuple[Workload, dic
 
 def _waits(workload: Workload, conditions: Mapping[str, Condition]) -> bool:
     return workload.active and not _is_true(conditions, "QuotaReserved") and not _is_true(conditions, "Finished")
+
+
+def _waits_since(workload: Workload, conditions: Mapping[str, Condition]) -> Instant:
+    return conditions["Evicted"].since if _is_true(conditions, "Evicted") else workload.created
 
 
 def wanted_types(item: KubernetesObject) -> set[str]:

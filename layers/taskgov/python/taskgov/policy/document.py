@@ -5,7 +5,7 @@ all violations at once.
 """
 
 from enum import StrEnum
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -29,12 +29,7 @@ from taskgov.policy.base import (
     Whole,
 )
 from taskgov.policy.measured import Lease, Share
-
-TOPIC_ARN: Final = r"^arn:aws[a-z\-]*:sns:[a-z0-9\-]+:[0-9]{12}:[A-Za-z0-9_\-]{1,256}$"
-"""A standard SNS topic. Those of first-in-first-out order want a group for each message, and are not supported."""
-TEAM_TOPIC_RULE: Final = (
-    r"^arn:aws[a-z\-]*:sns:[a-z0-9\-]+:[0-9]{12}:[A-Za-z0-9_\-]{0,200}\{team\}[A-Za-z0-9_\-]{0,200}$"
-)
+from taskgov.policy.notices import NoticeRules, TeamNotices
 
 
 class Backend(StrEnum):
@@ -189,20 +184,6 @@ class Mute(PolicyModel):
     until: Moment
 
 
-class TeamNotices(PolicyModel):
-    """Where the owners of findings are told: one rule for every team, and topics of single teams that win over it."""
-
-    every_team: Annotated[str, Field(pattern=TEAM_TOPIC_RULE)] | None = None
-    teams: dict[TeamName, Annotated[str, Field(pattern=TOPIC_ARN)]] = {}  # noqa: RUF012 -- pydantic copies defaults
-    from_: Severity = Field(default=Severity.WARNING, alias="from")
-
-    def topic_of(self, team: str) -> str | None:
-        """Return the ARN of a team's topic, or None when it has none."""
-        if team in self.teams:
-            return self.teams[team]
-        return None if self.every_team is None else self.every_team.replace("{team}", team)
-
-
 class AuditRules(PolicyModel):
     """What the audit makes of its findings: how grave they are, which are muted, and who is told."""
 
@@ -211,7 +192,8 @@ class AuditRules(PolicyModel):
     severities: tuple[SeverityRule, ...] = ()
     """Of the rules that fit a finding the last one holds."""
     mute: tuple[Mute, ...] = ()
-    notices: TeamNotices = TeamNotices()
+    notices: TeamNotices | None = None
+    """Where teams' topics stood before there was `notices`; still read (`PolicyDocument.notice_rules`)."""
 
 
 class InstanceTypeNumbers(PolicyModel):
@@ -240,8 +222,17 @@ class PolicyDocument(PolicyModel):
     demand: DemandRules = DemandRules()
     hand_edits: EditPolicy = EditPolicy.KEEP
     audit: AuditRules = AuditRules()
+    notices: NoticeRules | None = None
     instance_types: dict[InstanceType, InstanceTypeNumbers] = {}  # noqa: RUF012 -- pydantic copies defaults
     """Numbers of instance types that are not known, or known differently."""
+
+    @property
+    def notice_rules(self) -> NoticeRules:
+        """Whom to tell what: `notices`, else the topics in `audit.notices`, which are told their findings only."""
+        if self.notices is not None:
+            return self.notices
+        old = self.audit.notices
+        return NoticeRules() if old is None else NoticeRules(**dict(old), about=())
 
     def instance_type_table(self) -> InstanceTypeTable:
         """Return the known instance types, with this document's own on top."""

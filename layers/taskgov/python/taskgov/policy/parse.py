@@ -18,6 +18,7 @@ from taskgov.policy.cluster import eks_arn_in
 from taskgov.policy.document import Backend, PolicyDocument
 from taskgov.policy.keys import WEIGHT, unknown_keys
 from taskgov.policy.rules import Broken, Draft, broken_rules
+from taskgov.policy.rules_notices import broken_notice_rules
 from taskgov.policy.salvage import Remains
 from taskgov.policy.text import read_text
 from taskgov.policy.violations import UNKNOWN_KEY, Location, Violation, path_of, value_of, violations_from
@@ -73,7 +74,8 @@ def _parse(given: dict[str, Any], violations: list[Violation]) -> ParsedPolicy:
         return path_of(remains.original(location))
 
     draft = Draft(document, _team_names(data))
-    rules = islice(chain(_arn_rule(document, given), broken_rules(draft)), MAX_VIOLATIONS + 1)
+    asked = chain(_arn_rule(document, given), broken_rules(draft), broken_notice_rules(draft))
+    rules = islice(asked, MAX_VIOLATIONS + 1)
     violations += [_violation(broken, place) for broken in rules]
     violations += _two_weights(given)
     return ParsedPolicy(None if violations else document, _first(violations), policy_warnings(draft, place))

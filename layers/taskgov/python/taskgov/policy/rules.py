@@ -181,7 +181,7 @@ def leases_are_between_two_teams(draft: Draft) -> Iterator[Broken]:
     for index, lease in enumerate(draft.document.leases):
         for key, name in (("to", lease.to), ("from", lease.from_)):
             if name not in receivers:
-                yield Broken(("leases", index, key), name, _unknown_team(receivers))
+                yield Broken(("leases", index, key), name, unknown_team(receivers))
         if lease.to == lease.from_:
             yield Broken(("leases", index, "to"), lease.to, "must be another team than the one it leases from")
 
@@ -214,17 +214,16 @@ def one_keeper_of_the_remainder(draft: Draft) -> Iterator[Broken]:
 
 
 def named_teams_exist(draft: Draft) -> Iterator[Broken]:
-    """Refuse a guardrail, budget or topic for a team that nobody knows: it would silently guard nothing."""
+    """Refuse a guardrail or budget for a team that nobody knows: it would silently guard nothing."""
     guardrails, receivers = draft.document.guardrails, draft.receivers()
     named: list[tuple[Location, str]] = [
         *((("guardrails", "freeze", index), name) for index, name in enumerate(guardrails.freeze)),
         *((("guardrails", "minimumQuota", name), name) for name in guardrails.minimum_quota),
         *((("budgets", index, "team"), budget.team) for index, budget in enumerate(draft.document.budgets)),
-        *((("audit", "notices", "teams", name), name) for name in draft.document.audit.notices.teams),
     ]
     for place, name in named:
         if name not in receivers:
-            yield Broken(place, name, _unknown_team(receivers))
+            yield Broken(place, name, unknown_team(receivers))
 
 
 def budgets_are_given_once(draft: Draft) -> Iterator[Broken]:
@@ -314,7 +313,8 @@ def _profile(resource: ComputeQuotaResource) -> str:
     return resource.accelerator_partition.type if resource.accelerator_partition else ""
 
 
-def _unknown_team(known: Collection[str]) -> str:
+def unknown_team(known: Collection[str]) -> str:
+    """Return the rule that a name breaks which is no team's."""
     first = nsmallest(NAMES_TOLD, known)
     more = f" and {len(known) - NAMES_TOLD:,} more" if len(known) > NAMES_TOLD else ""
     return f"must be a team of this document: {', '.join(first) or 'there is none'}{more}"

@@ -88,7 +88,7 @@ class AuditCluster:
         if snapshot.policy is None:
             return []
         untold = []
-        for topic, findings in by_topic(report, snapshot.policy.audit.notices, self.team_topics.begin_with).items():
+        for topic, findings in by_topic(report, snapshot.policy.notice_rules, self.team_topics.begin_with).items():
             try:
                 fresh = [each for each in findings if self._claim(snapshot, f"{run_id} {topic} {each.identity}")]
                 if fresh:

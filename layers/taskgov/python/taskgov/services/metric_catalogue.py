@@ -126,6 +126,14 @@ OLDEST_PENDING_SECONDS: Final = Metric(
     "How long the team's oldest waiting workload has waited; 0 when none waits.",
     "the workload's queueing time",
 )
+TEAMS_STARVED: Final = Metric(
+    "TeamsStarved",
+    COUNT,
+    WHOLE_CLUSTER,
+    "Teams whose work waits, and that do not use their guarantee of the same instance type, while others of the cohort "
+    "borrow it. A minute of it is normal: Kueue is about to reclaim. The property `teams` names the first ten.",
+    "ClusterQueue quotas and usage, requests of waiting workloads",
+)
 PREEMPTIONS: Final = Metric(
     "Preemptions",
     COUNT,
@@ -228,8 +236,9 @@ NOTICES_FAILED: Final = Metric(
     "NoticesFailed",
     COUNT,
     WHOLE_CLUSTER,
-    "Topics of teams that an audit could not tell their findings; the cluster's notice names them.",
-    "audit",
+    "Topics of teams that could not be told: their findings by an audit (the cluster's notice names them), or what "
+    "happened to their tasks by a look (its log does, and the next look tries again).",
+    "audit; each minute's look at usage, when there is one",
 )
 OBJECTS_UNREADABLE: Final = Metric(
     "ObjectsUnreadable",
@@ -269,6 +278,7 @@ METRICS: Final = (
     PENDING_WORKLOADS,
     PENDING_GPUS,
     OLDEST_PENDING_SECONDS,
+    TEAMS_STARVED,
     PREEMPTIONS,
     PREEMPTED_GPU_SECONDS,
     CAPACITY_HEALTHY,
@@ -310,7 +320,7 @@ def metric_count(*, teams: int, types: int, quotas: int) -> int:
     team, reason and preempting team in the hours in which it occurs.
 
     >>> metric_count(teams=10, types=2, quotas=20)
-    234
+    235
     """
     severities = 4
     numbers = {PER_QUOTA: quotas, PER_CAPACITY: types, PER_TEAM: teams, PER_SEVERITY: severities, WHOLE_CLUSTER: 1}

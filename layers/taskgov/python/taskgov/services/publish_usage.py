@@ -5,7 +5,7 @@ The schedule asks for every cluster each minute; `reconcile` asks at the end of 
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
@@ -20,6 +20,7 @@ from taskgov.ports import Clock, DocumentStore, EventBus, HyperPodApi, Meter, No
 from taskgov.services import metric_catalogue as metric
 from taskgov.services.end_of_run import EndOfRun, RunOutcome, record_of
 from taskgov.services.failures import Failures
+from taskgov.services.happenings import RECENT
 from taskgov.services.look_ages import LookAges
 from taskgov.services.measure_run import measure_run
 from taskgov.services.measure_usage import measure_preemptions, measure_usage
@@ -27,13 +28,15 @@ from taskgov.services.run_events import event_of
 from taskgov.services.run_notices import notice_of
 from taskgov.services.stored_plan import stored_plan
 from taskgov.services.take_snapshot import TakeSnapshot, cluster_facts
+from taskgov.services.tell_teams import TellTeams
 from taskgov.services.use_history import UseHistory
 from taskgov.services.written_in_run import WhatWasWritten, WrittenInRun
 from taskgov.snapshot.model import ClusterFacts, Snapshot
 from taskgov.usage.standing import standing_of
+from taskgov.usage.starved import Starved, starved_teams
 
-COUNTED_FOR: Final = timedelta(days=1)
-"""Preemptions older than this are not counted: far below the time for which the table remembers the counted ones."""
+STARVED_NAMED: Final = 10
+"""Starved teams that the metric's log line names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,7 @@ class PublishUsage:
     meter: Meter
     clock: Clock
     failures: Failures
+    tell_teams: TellTeams
 
     def __call__(self, request: PublishUsageRequest) -> PublishUsageResult:
         """Return how many values were published.
@@ -147,14 +151,34 @@ class PublishUsage:
         usage = measure_usage(standing, snapshot.taken_at, lease_book(snapshot))
         lost = metric.NODES_LOST.of(sum(len(loss.nodes) for loss in mass_losses(snapshot)))
         unread = metric.OBJECTS_UNREADABLE.of(len(snapshot.unreadable_objects) + len(snapshot.unreadable))
-        measured = [*usage, lost, unread, *measure_preemptions(new, standing.lost)]
+        starved = starved_teams(snapshot)
+        names = sorted({each.team for each in starved})
+        waiting = metric.TEAMS_STARVED.of(len(names), teams=", ".join(names[:STARVED_NAMED]))
+        measured = [*usage, lost, unread, waiting, *measure_preemptions(new, standing.lost)]
         self.meter.record(snapshot.cluster.name, measured)
-        return len(measured)
+        return len(measured) + self._tell_teams(snapshot, starved)
+
+    def _tell_teams(self, snapshot: Snapshot, starved: tuple[Starved, ...]) -> int:
+        """Tell what tasks and teams went through; return how many values say which topics were not reached.
+
+        Usage is measured, and counts, whatever becomes of it: an error is reported, and the next look tries again.
+        """
+        name = snapshot.cluster.name
+        try:
+            untold = self.tell_teams(snapshot, starved)
+        except Exception as error:  # noqa: BLE001 - usage is on record; the error is reported
+            self.failures.report(name, "tell teams", error)
+            return 0
+        if not untold:
+            return 0
+        self.meter.record(name, [metric.NOTICES_FAILED.of(len(untold))])
+        self.failures.untold(name, untold)
+        return 1
 
     def _is_new(self, snapshot: Snapshot, preemption: Preemption, by: str | None) -> bool:
         """Say whether a preemption is to be counted, and remember who counted it: each counts once."""
         now = self.clock.now()
-        recent = now - preemption.at < COUNTED_FOR
+        recent = now - preemption.at < RECENT
         return recent and self.state.count_once(snapshot.cluster.arn, preemption.identity, now, by=by)
 
     def _tell(self, end: EndOfRun) -> None:

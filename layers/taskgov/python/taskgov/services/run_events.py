@@ -10,6 +10,7 @@ from pydantic import Field
 
 from taskgov.allocation.plan import GuardrailVerdict
 from taskgov.contracts.steps import Cause, Pointer, StepModel
+from taskgov.contracts.task_events import SOURCE
 from taskgov.findings import Finding, Severity
 from taskgov.services.end_of_run import EndOfRun, RunOutcome
 from taskgov.services.plan_path import QuotaPath
@@ -29,7 +30,6 @@ DETAIL_TYPES: Final[dict[str, tuple[RunOutcome, ...]]] = {
 
 _DETAIL_TYPE_OF: Final = {outcome: name for name, outcomes in DETAIL_TYPES.items() for outcome in outcomes}
 
-SOURCE: Final = "taskgov"
 CHANGES_TOLD: Final = 50
 """Changes and findings in one event, so that it stays far below EventBridge's 256 KiB."""
 

@@ -1,0 +1,90 @@
+"""What the bus hears of tasks and teams: a preemption, a wait that is too long, starvation. One event for each.
+
+`taskgov.services.happenings` makes them; `docs/events-out.md` and `events/schemas/` are made from what stands here.
+Members are only ever added.
+"""
+
+from datetime import datetime
+from typing import Any, Final
+
+from pydantic import Field
+
+from taskgov.contracts.steps import StepModel
+
+
+class _OfTeam(StepModel):
+    id: str = Field(description="The same however often the event is delivered.")
+    cluster_arn: str
+    cluster_name: str
+    team: str
+
+
+class _OfTask(_OfTeam):
+    namespace: str
+    task: str = Field(description="The name of the job, by which `taskgov explain` knows it; of the Workload without.")
+    kind: str = Field(description="The kind of the job; `Workload` without one.")
+    workload: str = Field(description="The name of its Workload.")
+    priority_class: str | None = None
+    priority: int
+    asks: dict[str, str] = Field(description="Resource to quantity, over all pods, as Kubernetes writes it.")
+
+
+class TaskPreempted(_OfTask):
+    """The `detail` of `Task Preempted`."""
+
+    at: datetime
+    reason: str = Field(description="Kueue's reason: `InClusterQueue`, `InCohortReclamation`, ...")
+    preempting_team: str | None = Field(default=None, description="Absent where Kueue does not say.")
+    preempting_priority_class: str | None = None
+    ran_seconds: int | None = Field(default=None, description="Since its admission; absent once nobody can tell.")
+
+
+class TaskWaiting(_OfTask):
+    """The `detail` of `Task Waiting Too Long`."""
+
+    since: datetime = Field(description="When it was created, or last evicted.")
+    limit_minutes: int = Field(description="`notices.pendingMinutes` of the policy document.")
+    evicted: bool = Field(description="Whether it had run before.")
+
+
+class TeamStarved(_OfTeam):
+    """The `detail` of `Team Starved`: it waits, does not use its guarantee, and others borrow. In accelerators."""
+
+    instance_type: str
+    resource: str
+    guaranteed: int
+    used: int = Field(description="What it uses of its guarantee.")
+    waiting: int = Field(description="What its waiting work asks for.")
+    borrowed: int = Field(description="What others borrow.")
+    reclaimable: int
+    since: datetime = Field(description="When a look first found it; looks are a minute apart.")
+
+
+TaskEvent = TaskPreempted | TaskWaiting | TeamStarved
+DETAIL_TYPES: Final[dict[str, type[TaskEvent]]] = {
+    "Task Preempted": TaskPreempted,
+    "Task Waiting Too Long": TaskWaiting,
+    "Team Starved": TeamStarved,
+}
+"""Detail type of the event -> what its `detail` is."""
+SOURCE: Final = "taskgov"
+DETAIL_TYPE_OF: Final = {model: name for name, model in DETAIL_TYPES.items()}
+
+
+def task_event_schemas() -> dict[str, dict[str, Any]]:
+    """Return file name -> JSON Schema of the whole event, one for each detail type, as `events/schemas/` has them."""
+    return {name.lower().replace(" ", "-") + ".json": _schema(name, model) for name, model in DETAIL_TYPES.items()}
+
+
+def _schema(detail_type: str, model: type[TaskEvent]) -> dict[str, Any]:
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": detail_type,
+        "type": "object",
+        "properties": {
+            "source": {"const": SOURCE},
+            "detail-type": {"const": detail_type},
+            "detail": model.model_json_schema(by_alias=True),
+        },
+        "required": ["source", "detail-type", "detail"],
+    }

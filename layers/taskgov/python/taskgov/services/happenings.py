@@ -1,0 +1,138 @@
+"""What has happened to tasks and teams that people should hear of, as a look at the cluster finds it.
+
+Each has an identity, by which it is told once however often it is seen: a preemption is the workload's uid and its
+moment, a wait the uid and its beginning (so that a wait after a preemption is another one), starvation its beginning.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from taskgov.contracts.task_events import TaskEvent, TaskPreempted, TaskWaiting, TeamStarved
+from taskgov.kueue.named import named
+from taskgov.kueue.workloads import Preemption, preemptions_of, waiting_since
+from taskgov.policy.notices import NoticeRules, Occasion
+from taskgov.quantities import format_quantity
+from taskgov.scheduling.objects import Workload
+from taskgov.scheduling.reading import read_conditions, read_workload
+from taskgov.snapshot.model import KubernetesObject, Snapshot
+from taskgov.usage.starved import Starved
+
+RECENT: Final = timedelta(days=1)
+"""Older preemptions are not counted and not told: far below the time for which the table remembers those that were."""
+OCCASIONS: Final[Mapping[type[TaskEvent], Occasion]] = {
+    TaskPreempted: Occasion.PREEMPTED,
+    TaskWaiting: Occasion.WAITING,
+    TeamStarved: Occasion.STARVED,
+}
+
+
+def place_of(starved: Starved) -> str:
+    """Return what is starved, as one text: team, instance type, resource."""
+    return f"{starved.team} {starved.instance_type} {starved.resource}"
+
+
+def starved_id(place: str, since: datetime) -> str:
+    """Return the identity of starvation that began at a moment."""
+    return f"starved-{place}#{since:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def happenings(
+    snapshot: Snapshot, starved: tuple[Starved, ...], since: Mapping[str, datetime], rules: NoticeRules
+) -> tuple[TaskEvent, ...]:
+    """Return everything that is to be told of at the moment of the snapshot, oldest first, told already or not.
+
+    `since` says from when each place in `starved` is, by `place_of`.
+    """
+    found = [*_preempted(snapshot), *_waiting(snapshot, rules), *_starved(snapshot, starved, since, rules)]
+    return tuple(sorted(found, key=lambda each: (each.at if isinstance(each, TaskPreempted) else each.since, each.id)))
+
+
+def _preempted(snapshot: Snapshot) -> Iterator[TaskEvent]:
+    items = _by_uid(snapshot)
+    recent = (each for each in preemptions_of(items.values()) if snapshot.taken_at - each.at < RECENT)
+    for each in recent:
+        preemptor = items.get(each.preemptor_uid or "")
+        yield TaskPreempted(
+            id=f"preempted-{each.identity}",
+            **_task(snapshot, items[each.uid]),
+            at=each.at,
+            reason=each.reason,
+            preempting_team=each.preempting_team,
+            preempting_priority_class=read_workload(preemptor, {}).priority_class if preemptor else None,
+            ran_seconds=_ran(each),
+        )
+
+
+def _by_uid(snapshot: Snapshot) -> dict[str, KubernetesObject]:
+    return {item["metadata"].get("uid") or "": item for item in snapshot.kueue.workloads}
+
+
+def _ran(preemption: Preemption) -> int | None:
+    if preemption.ran_since is None:
+        return None
+    return max(0, int((preemption.at - preemption.ran_since).total_seconds()))
+
+
+def _waiting(snapshot: Snapshot, rules: NoticeRules) -> Iterator[TaskEvent]:
+    if rules.pending_minutes is None:
+        return
+    limit = timedelta(minutes=rules.pending_minutes)
+    items = _by_uid(snapshot)
+    for uid, since in waiting_since(items.values()).items():
+        if snapshot.taken_at - since > limit:
+            evicted = read_conditions(items[uid].get("status") or {}).get("Evicted")
+            yield TaskWaiting(
+                id=f"waiting-{uid}#{since:%Y-%m-%dT%H:%M:%SZ}",
+                **_task(snapshot, items[uid]),
+                since=since,
+                limit_minutes=rules.pending_minutes,
+                evicted=evicted is not None and evicted.status,
+            )
+
+
+def _starved(
+    snapshot: Snapshot, starved: tuple[Starved, ...], since: Mapping[str, datetime], rules: NoticeRules
+) -> Iterator[TaskEvent]:
+    for each in starved:
+        began = since[place_of(each)]
+        if snapshot.taken_at - began >= timedelta(minutes=rules.starved_minutes):
+            yield TeamStarved(
+                id=starved_id(place_of(each), began),
+                **_cluster(snapshot, each.team),
+                instance_type=each.instance_type,
+                resource=each.resource,
+                guaranteed=each.guaranteed,
+                used=each.own_use,
+                waiting=each.waiting,
+                borrowed=each.borrowed,
+                reclaimable=each.reclaimable,
+                since=began,
+            )
+
+
+def _cluster(snapshot: Snapshot, team: str) -> dict[str, Any]:
+    return {"cluster_arn": snapshot.cluster.arn, "cluster_name": snapshot.cluster.name, "team": team}
+
+
+def _task(snapshot: Snapshot, item: KubernetesObject) -> dict[str, Any]:
+    workload, its = read_workload(item, {}), named(item)
+    owners = item["metadata"].get("ownerReferences") or ()
+    return {
+        **_cluster(snapshot, its.team),
+        "namespace": workload.namespace,
+        "task": its.job,
+        "kind": next((each.get("kind", "Workload") for each in owners if each.get("controller", True)), "Workload"),
+        "workload": workload.name,
+        "priority_class": workload.priority_class,
+        "priority": workload.priority,
+        "asks": _asks(workload),
+    }
+
+
+def _asks(workload: Workload) -> dict[str, str]:
+    total: dict[str, int] = {}
+    for pods in workload.pod_sets:
+        for resource, amount in pods.requests:
+            total[resource] = total.get(resource, 0) + pods.count * amount
+    return {resource: format_quantity(resource, amount) for resource, amount in sorted(total.items()) if amount}

@@ -1,0 +1,164 @@
+"""Tell what a look at a cluster found: an event on the bus for each, and notices to the topics of the teams.
+
+Whoever looks may tell, one at a time: a turn in the table keeps two looks apart, and the memory in the bucket keeps
+what was told. Should the memory be lost, marks in the table say what was told within the last thirty days.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from typing import Final
+
+from taskgov.contracts.task_events import DETAIL_TYPE_OF, TaskEvent, TeamStarved
+from taskgov.errors import GovernanceError, InvalidRequestError, UpstreamError
+from taskgov.policy.notices import NoticeRules
+from taskgov.ports import Clock, DocumentStore, EventBus, StateStore, TeamTopics
+from taskgov.services.happenings import happenings, place_of, starved_id
+from taskgov.services.told_memory import Channel, Held, ToldMemory
+from taskgov.services.told_notices import chat, mail, subject
+from taskgov.snapshot.model import Snapshot
+from taskgov.usage.starved import Starved
+
+KEY: Final = "memory/{}/told.json"
+MOST_AT_ONCE: Final = 2_000
+"""New events of one look: sending them takes seconds. The others are found again a minute later."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What a look makes of the memory, before anything is sent."""
+
+    stored: ToldMemory
+    after: ToldMemory
+    new: frozenset[str]
+    """Identities that were not told before."""
+
+    def is_idle(self, rules: NoticeRules, now: datetime) -> bool:
+        """Say whether there is nothing to write down or to send."""
+        return self.after == self.stored and not self.after.due and not self.after.to_send(rules, now)
+
+
+@dataclass(frozen=True, slots=True)
+class TellTeams:
+    """The use case with what it needs from the world."""
+
+    documents: DocumentStore
+    state: StateStore
+    bus: EventBus
+    topics: TeamTopics
+    clock: Clock
+
+    def __call__(self, snapshot: Snapshot, starved: tuple[Starved, ...]) -> tuple[str, ...]:
+        """Tell what is new, and return which topics could not be told, with the reason: they are tried again.
+
+        `starved` is who is starved in the snapshot (`taskgov.usage.starved`).
+
+        Raises UpstreamError when the bus does not take an event, after everything else is done; the next look tries
+        again. Raises InvalidRequestError for a memory that somebody damaged.
+        """
+        now, rules = self.clock.now(), _rules(snapshot)
+        if self._look(snapshot, starved, rules, now).is_idle(rules, now):
+            return ()
+        turn = self.state.take_turn(snapshot.cluster.arn, now)
+        if turn is None:
+            return ()  # another look tells; what only this one saw is still there for the next
+        try:
+            return self._tell(snapshot, starved, rules, now)
+        finally:
+            self.state.end_turn(snapshot.cluster.arn, turn)
+
+    def _tell(
+        self, snapshot: Snapshot, starved: tuple[Starved, ...], rules: NoticeRules, now: datetime
+    ) -> tuple[str, ...]:
+        look = self._look(snapshot, starved, rules, now)  # once more: another look may have told meanwhile
+        memory = look.after
+        if memory != look.stored:
+            self._put(snapshot, memory)
+        for mark in sorted({_mark(event) for event in memory.due if event.id in look.new}):
+            self.state.count_once(snapshot.cluster.arn, mark, now)
+        refused = self.bus.publish_all([(DETAIL_TYPE_OF[type(each)], each.to_json()) for each in memory.due])
+        told = memory.after_bus([each for place, each in enumerate(memory.due) if place in refused])
+        if told != memory:
+            self._put(snapshot, told)
+        untold = self._send(snapshot, told, rules, now)
+        if refused:
+            why = refused[min(refused)]
+            raise UpstreamError(f"{len(refused)} of {len(memory.due)} events were not taken by the bus: {why}")
+        return untold
+
+    def _send(self, snapshot: Snapshot, memory: ToldMemory, rules: NoticeRules, now: datetime) -> tuple[str, ...]:
+        """Send what is to be sent, and write each down; what is sent again after a crash is one notice at most."""
+        untold = []
+        for channel, held in memory.to_send(rules, now) if snapshot.policy else ():
+            topic = channel.topic(rules) or ""
+            try:
+                if channel.is_within(self.topics.begin_with, rules):  # else the document names it no more
+                    self._notice(snapshot, channel, held, topic, rules.lines_per_notice)
+            except Exception as error:  # noqa: BLE001 - whatever one topic does, the others are told; it is named
+                said = str(error) if isinstance(error, GovernanceError) else type(error).__name__
+                untold.append(f"{topic}, of {channel.team}: {said}")
+            else:
+                memory = memory.after_notice(channel, now)
+                self._put(snapshot, memory)
+        return tuple(untold)
+
+    def _notice(self, snapshot: Snapshot, channel: Channel, held: Held, topic: str, lines: int) -> None:
+        name, team = snapshot.cluster.name, channel.team
+        if channel.form == "mail":
+            self.topics.send(topic, subject(held, name, team), mail(held, name, team, lines))
+        else:
+            self.topics.send_chat(topic, chat(held, name, snapshot.cluster.arn, team, lines))
+
+    def _look(self, snapshot: Snapshot, starved: tuple[Starved, ...], rules: NoticeRules, now: datetime) -> _Look:
+        stored = self.documents.find(_key(snapshot))
+        before = _read(snapshot, stored)
+        memory = before.with_starved(map(place_of, starved), snapshot.taken_at)
+        seen = happenings(snapshot, starved, memory.starved, rules)
+        if stored is None:
+            memory = replace(memory, told=self._marked(snapshot, memory, seen, now))
+        new = [each for each in seen if each.id not in memory.told][:MOST_AT_ONCE]
+        known = [each for each in seen if each.id in memory.told]
+        after = memory.with_seen((*known, *new), rules, self.topics.begin_with, now)
+        return _Look(before, after, frozenset(each.id for each in new))
+
+    def _marked(
+        self, snapshot: Snapshot, memory: ToldMemory, seen: Iterable[TaskEvent], now: datetime
+    ) -> dict[str, date]:
+        """Return what was told before the memory was lost, as far as it is there to be seen again.
+
+        A team that is starved while the memory is lost, and was told of within the last thirty days, is not told again.
+        """
+        arn = snapshot.cluster.arn
+        told = [each.id for each in seen if self.state.was_counted(arn, _mark(each))]
+        told += [
+            starved_id(place, since)
+            for place, since in memory.starved.items()
+            if self.state.was_counted(arn, f"told-starved-{place}")
+        ]
+        return dict.fromkeys(told, now.date())
+
+    def _put(self, snapshot: Snapshot, memory: ToldMemory) -> None:
+        self.documents.put(_key(snapshot), memory.to_json(), "application/json")
+
+
+def _rules(snapshot: Snapshot) -> NoticeRules:
+    return snapshot.policy.notice_rules if snapshot.policy else NoticeRules()
+
+
+def _key(snapshot: Snapshot) -> str:
+    return KEY.format(snapshot.cluster.name)
+
+
+def _read(snapshot: Snapshot, stored: bytes | None) -> ToldMemory:
+    try:
+        return ToldMemory.from_json(stored)
+    except ValueError as error:
+        key = _key(snapshot)
+        raise InvalidRequestError(f"{key} cannot be read ({error}); delete it, and marks say what was told") from error
+
+
+def _mark(event: TaskEvent) -> str:
+    """Return what stays in the table: of starvation the place, since its beginning is in the memory alone."""
+    if isinstance(event, TeamStarved):
+        return f"told-starved-{event.team} {event.instance_type} {event.resource}"
+    return f"told-{event.id}"
