@@ -68,6 +68,27 @@ def test_an_event_that_the_bus_refuses_is_an_error_although_the_call_succeeds() 
             Bus(client, "governance").publish("Quota Changes Applied", {"cluster": "ml-cluster"})
 
 
+def test_events_are_published_ten_at_a_time_and_those_that_are_refused_are_named_by_their_place() -> None:
+    client = boto3.client("events")
+    taken = {"FailedEntryCount": 0, "Entries": [{"EventId": "e"}] * 10}
+    refused = {"ErrorCode": "InternalFailure", "ErrorMessage": "try again"}
+    with Stubber(client) as stub:
+        stub.add_response("put_events", taken)
+        stub.add_response("put_events", {"FailedEntryCount": 1, "Entries": [refused, *([{"EventId": "e"}] * 9)]})
+        stub.add_client_error("put_events", "ThrottlingException", "slow down")
+        answer = Bus(client, "governance").publish_all([("Task Preempted", {"id": f"{n}"}) for n in range(35)])
+        stub.assert_no_pending_responses()
+    assert sorted(answer) == [10, *range(20, 35)]  # after a call that fails no other is made
+    assert answer[10] == "InternalFailure: try again"
+    assert answer[34].startswith("ThrottledError: ")
+
+
+def test_no_events_are_no_call() -> None:
+    client = boto3.client("events")
+    with Stubber(client):
+        assert Bus(client, "governance").publish_all([]) == {}
+
+
 def test_a_subject_is_cut_to_what_sns_takes() -> None:
     with mock_aws():
         client = boto3.client("sns")
@@ -89,6 +110,11 @@ def test_a_message_reaches_the_topic_it_names_and_one_that_is_not_there_is_an_er
         assert (told["TopicArn"], told["Subject"], told["Message"]) == (arn, "subject", "text")
         with pytest.raises(NotFoundError):
             topics.send(f"{arn}-gone", "subject", "text")
+        topics.send_chat(arn, {"version": "1.0", "content": {"description": "\u202e"}})
+        [message] = queues.receive_message(QueueUrl=url)["Messages"]
+        assert json.loads(json.loads(message["Body"])["Message"])["version"] == "1.0"
+        with pytest.raises(NotFoundError):
+            topics.send_chat(f"{arn}-gone", {})
 
 
 def test_a_run_of_the_same_name_is_started_once() -> None:
