@@ -340,3 +340,10 @@ def test_who_needs_somebody_is_the_documents_to_say() -> None:
     world = governed(a_calm_world(), attentionFrom="incident")
     world.audit()
     assert world.notices.sent == []
+
+
+def test_the_audit_leaves_a_page_for_each_team() -> None:
+    world = a_calm_world()
+    world.audit()
+    pages = {key for key in world.cluster.documents.stored if "/teams/" in key}
+    assert pages == {"reports/ml-cluster/teams/team-a.html", "reports/ml-cluster/teams/team-b.html"}

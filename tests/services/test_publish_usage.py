@@ -404,3 +404,43 @@ def test_a_number_that_no_run_has_is_refused_by_name(field: str, number: int) ->
     kind = PublishUsageRequest if field == "applied" else ReadSnapshotRequest
     with pytest.raises(InvalidRequestError, match=field):
         kind.parse({"clusterArn": CLUSTER_ARN, "runId": "r", "lockOwner": "r", "cause": CAUSE.to_json(), field: number})
+
+
+PAGES = {"reports/ml-cluster/teams/team-a.html", "reports/ml-cluster/teams/team-b.html"}
+
+
+def pages_of(world: Published) -> set[str]:
+    return {key for key in world.cluster.documents.stored if key.startswith("reports/")}
+
+
+def test_a_run_leaves_a_page_for_each_team_and_the_schedule_none() -> None:
+    world = a_world()
+    world.publish()
+    assert pages_of(world) == set()
+    world.publish(the_end(world, "applied", A_PLAN, applied=1))
+    assert pages_of(world) == PAGES
+    assert b"team-a" in world.cluster.documents.stored["reports/ml-cluster/teams/team-a.html"]
+
+
+def test_a_run_that_failed_leaves_the_pages_as_they_are() -> None:
+    world = a_world()
+    world.publish(the_end(world, "failed", error="it broke"))
+    assert pages_of(world) == set()
+
+
+def test_a_page_that_cannot_be_written_is_reported_and_the_run_is_published_once() -> None:
+    world = a_world()
+    told: list[str] = []
+
+    class Reporting(RecordingFailures):
+        def report(self, cluster_name: str, what: str, error: Exception) -> None:
+            told.append(f"{cluster_name}: {what}: {error}")
+
+    def full(_snapshot: object) -> None:
+        raise ThrottledError("slow down")
+
+    use_case = replace(world.use_case, write_pages=full, failures=Reporting())
+    answer = use_case(the_end(world, "applied", A_PLAN, applied=1))
+    assert (answer.unmeasured, answer.unmarked) == (None, None)
+    assert told == ["ml-cluster: write the pages of the teams: slow down"]
+    assert use_case(the_end(world, "applied", A_PLAN, applied=1)).published == 0

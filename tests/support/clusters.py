@@ -11,6 +11,7 @@ from taskgov.scheduling.reasons import preempted_message
 from taskgov.services.failures import Raised
 from taskgov.services.publish_usage import PublishUsage
 from taskgov.services.take_snapshot import TakeSnapshot
+from taskgov.services.team_pages import TeamPages
 from taskgov.services.tell_teams import TellTeams
 from taskgov.snapshot.model import KueueObjects, Snapshot
 from tests.support.memory import (
@@ -148,6 +149,7 @@ class GovernedCluster:
             "notices": RecordingNotices(),
             "meter": RecordingMeter(),
             "failures": Raised(),
+            "write_pages": TeamPages(self.documents).write,
         } | recorders
         topics = told.pop("topics", RecordingTopics())
         return PublishUsage(

@@ -25,6 +25,7 @@ from taskgov_cli import (
     operate,
     plans,
     replay,
+    report,
     rollback,
     snapshots,
     status,
@@ -151,6 +152,7 @@ app.command()(jobs.jobs)
 app.command()(kueue.adopt)
 app.command("kueue-config")(kueue.kueue_config)
 app.command()(audit.audit)
+app.command()(report.report)
 app.command()(replay.replay)
 app.command("what-if")(what_if.what_if_command)
 

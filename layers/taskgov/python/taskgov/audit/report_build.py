@@ -56,13 +56,13 @@ def build_report(
         totals=_totals(standing),
         findings=found.findings,
         capacity=plan.capacity,
-        usage=tuple(_usage(team, leases) for team in _leading_first(standing.teams)),
-        loans=tuple(_loan(loan) for loan in standing.loans if loan.amount),
+        usage=tuple(usage_line(team, leases) for team in leading_first(standing.teams)),
+        loans=tuple(loan_line(loan) for loan in standing.loans if loan.amount),
         pending=tuple(
             PendingLine(each.team, each.workloads, each.accelerators, each.oldest_wait(now).total_seconds())
             for each in standing.pending
         ),
-        preemptions=tuple(_preemption(each, standing) for each in reversed(standing.preemptions)),
+        preemptions=tuple(preemption_line(each, standing) for each in reversed(standing.preemptions)),
         allocations=plan.allocations,
         changes=tuple(_change(change, plan) for change in plan.changes),
         effects=plan.prediction.effects,
@@ -114,7 +114,7 @@ def _totals(standing: Standing) -> Totals:
     """Add up accelerators of all kinds, or cpu where no instance type has any."""
     accelerated = any(is_accelerator(capacity.resource) for capacity in standing.capacities)
     capacities = [each for each in standing.capacities if is_accelerator(each.resource) is accelerated]
-    lines = [_usage(team) for team in standing.teams if team.leading]
+    lines = [usage_line(team) for team in standing.teams if team.leading]
     counted = [line for line in lines if is_accelerator(line.resource) is accelerated]
     return Totals(
         unit="GPUs" if accelerated else "cores",
@@ -130,13 +130,14 @@ def _totals(standing: Standing) -> Totals:
     )
 
 
-def _leading_first(teams: Iterable[TeamStanding]) -> list[TeamStanding]:
+def leading_first(teams: Iterable[TeamStanding]) -> list[TeamStanding]:
     """Order by instance type and team; resources that nobody has or uses are left out."""
     some = [team for team in teams if team.leading or team.usage.guaranteed or team.usage.used]
     return sorted(some, key=lambda team: (team.usage.instance_type, team.usage.team, not team.leading))
 
 
-def _usage(team: TeamStanding, leases: Iterable[LeaseEntry] = ()) -> UsageLine:
+def usage_line(team: TeamStanding, leases: Iterable[LeaseEntry] = ()) -> UsageLine:
+    """Return what one team holds, in the units of the report."""
     line = team.usage
 
     def amount(base: int) -> float:
@@ -167,12 +168,14 @@ def _usage(team: TeamStanding, leases: Iterable[LeaseEntry] = ()) -> UsageLine:
     )
 
 
-def _loan(loan: Loan) -> LoanLine:
+def loan_line(loan: Loan) -> LoanLine:
+    """Return a loan in the units of the report."""
     amount = readable(loan.resource, loan.amount)
     return LoanLine(loan.borrower, loan.lender, loan.instance_type, loan.resource, unit_of(loan.resource), amount)
 
 
-def _preemption(preemption: Preemption, standing: Standing) -> PreemptionLine:
+def preemption_line(preemption: Preemption, standing: Standing) -> PreemptionLine:
+    """Return a preemption with what was lost by it, where that is known."""
     return PreemptionLine(
         at=preemption.at,
         team=preemption.team,

@@ -93,14 +93,20 @@ def _tiles(totals: Totals) -> tuple[tuple[str, str, str], ...]:
 
 @cache
 def _template() -> Template:
-    environment = Environment(
+    return environment().get_template(TEMPLATE)
+
+
+@cache
+def environment() -> Environment:
+    """Return what every page is drawn with."""
+    found = Environment(
         loader=PackageLoader("taskgov.audit", "."),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
+    found.filters |= {
         "number": report_text.number,
         "signed": report_text.signed,
         "history": report_findings.history,
@@ -108,4 +114,4 @@ def _template() -> Template:
         "moment": report_text.moment,
         "resource": short_resource,
     }
-    return environment.get_template(TEMPLATE)
+    return found

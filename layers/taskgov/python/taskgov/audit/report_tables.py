@@ -3,7 +3,7 @@
 `report_html` draws all of them the same way; a table without rows says what its absence means.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -35,7 +35,7 @@ def tables(report: Report) -> tuple[Table, ...]:
         USAGE.of(report.usage),
         LEASES.of(report.leases),
         LOANS.of(report.loans),
-        _tasks(report),
+        tasks_table(report.tasks, report.tasks_left_out, report.header.taken_at),
         PENDING.of(report.pending),
         PREEMPTIONS.of(report.preemptions),
         CHANGES.of(enumerate(report.changes, 1)),
@@ -59,16 +59,15 @@ def short_resource(resource: ResourceName) -> str:
     return spoken.get(last, last)
 
 
-def _tasks(report: Report) -> Table:
+def tasks_table(tasks: Iterable[TaskLine], left_out: int, now: datetime) -> Table:
     """Return the tasks; how long each has been in its state is counted to the moment of the snapshot."""
-    now = report.header.taken_at
 
     def lasted(label: str, since: Callable[[TaskLine], datetime]) -> Field[TaskLine]:
         return Field(Column(label, "number"), lambda line: _duration(max(0, (now - since(line)).total_seconds())))
 
     fields = (*TASKS.fields, lasted("For", lambda line: line.since), lasted("Age", lambda line: line.created))
-    more = f"{report.tasks_left_out:,} more are left out: taskgov jobs lists all." if report.tasks_left_out else ""
-    return replace(TASKS, fields=fields).of(report.tasks, more)
+    more = f"{left_out:,} more are left out: taskgov jobs lists all." if left_out else ""
+    return replace(TASKS, fields=fields).of(tasks, more)
 
 
 def _priority(line: TaskLine) -> str:

@@ -1,6 +1,6 @@
 """Which tasks does the report list? All that have not finished, as the Tasks tab of the console does."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from taskgov.audit.report import MOST_TASKS, TaskLine
 from taskgov.snapshot.model import Snapshot
@@ -13,9 +13,14 @@ def task_lines(snapshot: Snapshot, most: int = MOST_TASKS) -> tuple[tuple[TaskLi
 
     Where there are more than `most`, those that wait or were preempted are kept before those that run.
     """
-    tasks = [task for task in tasks_of(snapshot) if task.state is not TaskState.FINISHED]
-    kept = _kept(tasks, most)
-    return tuple(map(_line, kept)), len(tasks) - len(kept)
+    return lines_of(tasks_of(snapshot), most)
+
+
+def lines_of(tasks: Iterable[Task], most: int = MOST_TASKS) -> tuple[tuple[TaskLine, ...], int]:
+    """Return lines as `task_lines` does, of these tasks."""
+    unfinished = [task for task in tasks if task.state is not TaskState.FINISHED]
+    kept = _kept(unfinished, most)
+    return tuple(map(_line, kept)), len(unfinished) - len(kept)
 
 
 def _kept(tasks: Sequence[Task], most: int) -> list[Task]:

@@ -1,6 +1,6 @@
 """Compose `publish_usage`."""
 
-from functools import cache
+from functools import cache, partial
 
 from taskgov.adapters.clock import SystemClock
 from taskgov.adapters.dynamodb import Table
@@ -16,6 +16,7 @@ from taskgov.config import Settings
 from taskgov.observability import logger
 from taskgov.services.publish_usage import PublishUsage
 from taskgov.services.tell_teams import TellTeams
+from taskgov.snapshot.model import Snapshot
 
 
 class PublishUsageSettings(Settings):
@@ -24,6 +25,12 @@ class PublishUsageSettings(Settings):
     bus_name: str
     topic_arn: str
     team_topics: str
+
+
+def _write_pages(documents: Bucket, snapshot: Snapshot) -> None:
+    from taskgov.services.team_pages import TeamPages  # noqa: PLC0415 - what the schedule of each minute never needs
+
+    TeamPages(documents).write(snapshot)
 
 
 @cache
@@ -45,4 +52,5 @@ def publish_usage() -> PublishUsage:
         clock=clock,
         failures=ReportedFailures(logger, EmbeddedMetrics()),
         tell_teams=TellTeams(documents, state, bus, topics, clock),
+        write_pages=partial(_write_pages, documents),
     )

@@ -17,6 +17,7 @@ from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError, 
 from taskgov.ports import DocumentStore, Meter, Notices, StateStore, TeamTopics
 from taskgov.services import metric_catalogue as metric
 from taskgov.services.take_snapshot import TakeSnapshot
+from taskgov.services.team_pages import TeamPages
 from taskgov.snapshot.model import Snapshot
 
 KEY = "reports/{cluster}/{moment:%Y-%m-%dT%H%M%SZ}.{form}"
@@ -45,6 +46,7 @@ class AuditCluster:
         earlier = earlier_audits(self.documents, name, request.run_id)
         report = audit_report(snapshot, earlier, topics=self.team_topics.begin_with)
         pointers = self._store(report)
+        TeamPages(self.documents).write(snapshot)
         body = history_to_json(history_after(report, earlier))
         self.documents.put(HISTORY_KEY.format(name), body, "application/json")
         untold = self._tell_teams(snapshot, report, pointers.html, request.run_id)

@@ -3,7 +3,7 @@
 The schedule asks for every cluster each minute; `reconcile` asks at the end of each run.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -53,6 +53,8 @@ class PublishUsage:
     clock: Clock
     failures: Failures
     tell_teams: TellTeams
+    write_pages: Callable[[Snapshot], None]
+    """Writes the pages of the teams (`taskgov.services.team_pages`)."""
 
     def __call__(self, request: PublishUsageRequest) -> PublishUsageResult:
         """Return how many values were published.
@@ -74,13 +76,24 @@ class PublishUsage:
             self.failures.report(
                 end.cluster_name, "read the cluster for a run", UpstreamError(end.error or "no reason")
             )
-        usage, unmeasured = self._usage_after(end)
+        snapshot, usage, unmeasured = self._usage_after(end)
         # Last, with only the mark behind it: a retry would count the run's changes again.
         measured = measure_run(end)
         self.meter.record(end.cluster_name, measured)
-        return PublishUsageResult(
+        result = PublishUsageResult(
             published=len(measured) + usage, applied=end.applied, unmeasured=unmeasured, unmarked=self._mark(end)
         )
+        self._write_pages(snapshot)  # behind the mark: nothing is published again if the time runs out
+        return result
+
+    def _write_pages(self, snapshot: Snapshot | None) -> None:
+        """Write the teams' pages; a run is none the worse for a page that is as old as the run before."""
+        if snapshot is None:
+            return
+        try:
+            self.write_pages(snapshot)
+        except Exception as error:  # noqa: BLE001 - the run is over, and on record; the error is reported
+            self.failures.report(snapshot.cluster.name, "write the pages of the teams", error)
 
     def _mark(self, end: EndOfRun) -> str | None:
         """Keep that the run was published; failing would publish it again, and be worse than the missing mark."""
@@ -90,15 +103,17 @@ class PublishUsage:
             return f"{type(error).__name__}: {error}"
         return None
 
-    def _usage_after(self, end: EndOfRun) -> tuple[int, str | None]:
+    def _usage_after(self, end: EndOfRun) -> tuple[Snapshot | None, int, str | None]:
         """Measure the usage too; a run whose usage cannot be measured is none the worse, and the schedule goes on."""
         if end.outcome in {"failed", "unreadable"}:  # what made the run fail would fail again here
-            return 0, None
+            return None, 0, None
         try:
-            return self._usage(self.take_snapshot(end.cluster_arn), by=end.run_id), None
+            snapshot = self.take_snapshot(end.cluster_arn)
+            return snapshot, self._usage(snapshot, by=end.run_id), None
         except Exception as error:  # noqa: BLE001 - the run is over, and on record; the error is reported
             self.failures.report(end.cluster_name, "measure the usage after a run", error)
-            return 0, f"{type(error).__name__}: {error}" if isinstance(error, GovernanceError) else type(error).__name__
+            said = f"{type(error).__name__}: {error}" if isinstance(error, GovernanceError) else type(error).__name__
+            return None, 0, said
 
     def _every_cluster(self) -> PublishUsageResult:
         """Measure all clusters, each minute another one first: if the time runs out, no cluster is always the last."""

@@ -1,0 +1,104 @@
+"""What may everybody in a team know of how it stands? The values of the page that a team has of its own.
+
+It names other teams where they lend, borrow or preempt, and no job or person of theirs: members of a team may read its
+page, and nothing else of the cluster. `team_page_html` draws it, `taskgov.services.team_pages` stores it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from taskgov.allocation.lease_book import LeaseEntry, lease_book
+from taskgov.audit.owners import known_teams
+from taskgov.audit.report import LoanLine, PreemptionLine, TaskLine, UsageLine
+from taskgov.audit.report_build import leading_first, loan_line, preemption_line, usage_line
+from taskgov.audit.report_tasks import lines_of
+from taskgov.kueue.named import named
+from taskgov.scheduling.reading import read_conditions
+from taskgov.snapshot.model import KubernetesObject, Snapshot
+from taskgov.usage.standing import standing_of
+from taskgov.usage.tasks import Task, TaskState, tasks_of
+
+KEY: Final = "reports/{cluster}/teams/{team}.html"
+"""Where the page of a team is in the bucket; the latest takes the place of the one before."""
+_WAITS: Final = frozenset({TaskState.PENDING, TaskState.PREEMPTED})
+_PREEMPTED: Final = "Preempted to accommodate"
+"""How Kueue's sentence begins that tells who preempted: by identities of another team's work, which say nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitLine:
+    """A task that waits, and what Kueue said of it last."""
+
+    task: str
+    since: datetime
+    kueue_says: str
+    """Empty where Kueue has not said anything since it was preempted or submitted."""
+
+
+@dataclass(frozen=True, slots=True)
+class TeamPage:
+    """One team at one moment."""
+
+    team: str
+    cluster_name: str
+    taken_at: datetime
+    usage: tuple[UsageLine, ...]
+    loans: tuple[LoanLine, ...]
+    """What it borrows from others, or others from it."""
+    leases: tuple[LeaseEntry, ...]
+    """What it leases to others, or others to it."""
+    tasks: tuple[TaskLine, ...]
+    tasks_left_out: int
+    waits: tuple[WaitLine, ...]
+    preemptions: tuple[PreemptionLine, ...]
+
+    @property
+    def key(self) -> str:
+        """Where the page is in the bucket."""
+        return KEY.format(cluster=self.cluster_name, team=self.team)
+
+
+def team_pages(snapshot: Snapshot) -> Iterator[TeamPage]:
+    """Yield the page of every team that has a quota, a promise or a task, by name."""
+    standing, leases = standing_of(snapshot), lease_book(snapshot)
+    tasks = _by_team(tasks_of(snapshot))
+    said = {(its.team, its.job): _said(item) for item in snapshot.kueue.workloads for its in (named(item),)}
+    lines = leading_first(standing.teams)
+    for team in sorted({*known_teams(snapshot), *tasks}):
+        shown, left_out = lines_of(tasks.get(team, ()))
+        yield TeamPage(
+            team=team,
+            cluster_name=snapshot.cluster.name,
+            taken_at=snapshot.taken_at,
+            usage=tuple(usage_line(each, leases) for each in lines if each.usage.team == team),
+            loans=tuple(loan_line(each) for each in standing.loans if team in {each.borrower, each.lender}),
+            leases=tuple(each for each in leases if team in {each.borrower, each.donor}),
+            tasks=shown,
+            tasks_left_out=left_out,
+            waits=tuple(_waits(shown, said)),
+            preemptions=tuple(
+                preemption_line(each, standing) for each in reversed(standing.preemptions) if each.team == team
+            ),
+        )
+
+
+def _waits(tasks: Iterable[TaskLine], said: Mapping[tuple[str, str], str]) -> Iterator[WaitLine]:
+    for each in tasks:
+        if each.state in _WAITS:
+            yield WaitLine(each.task, each.since, said.get((each.team, each.task), ""))
+
+
+def _by_team(tasks: Iterable[Task]) -> Mapping[str, list[Task]]:
+    found: dict[str, list[Task]] = {}
+    for task in tasks:
+        found.setdefault(task.team, []).append(task)
+    return found
+
+
+def _said(item: KubernetesObject) -> str:
+    """Return what Kueue said of a workload that waits."""
+    condition = read_conditions(item.get("status") or {}).get("QuotaReserved")
+    message = "" if condition is None or condition.status else str(condition.message)
+    return "" if message.startswith(_PREEMPTED) else message

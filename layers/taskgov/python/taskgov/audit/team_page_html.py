@@ -1,0 +1,58 @@
+"""How is the page of a team shown? As the audit report is: one HTML file that needs nothing else."""
+
+from functools import cache
+from typing import Final
+
+from jinja2 import Template
+
+from taskgov.audit.report_html import environment
+from taskgov.audit.report_table import Sheet, Table, name, text, when
+from taskgov.audit.report_tables import LEASES, LOANS, PREEMPTIONS, USAGE, tasks_table
+from taskgov.audit.report_text import counted
+from taskgov.audit.team_page import TeamPage, WaitLine
+from taskgov.printable import printable
+from taskgov.usage.tasks import TaskState
+
+_WAITS: Final[Sheet[WaitLine]] = Sheet(
+    "waits",
+    "Why tasks wait",
+    "In Kueue's words, of its last look. taskgov explain TEAM/TASK says more.",
+    "No task waits.",
+    (
+        name("Task", lambda line: line.task),
+        when("Since", lambda line: line.since),
+        text("Kueue says", lambda line: line.kueue_says or "nothing yet", "long"),
+    ),
+)
+
+
+def team_page_html(page: TeamPage) -> bytes:
+    """Return the page. The same values give the same bytes."""
+    drawn = _template().render(page=page, headline=headline(page), tables=_tables(page))
+    return printable(drawn, keep="\n\t").encode()
+
+
+def headline(page: TeamPage) -> str:
+    """Return how many tasks do what, in one sentence."""
+    counts = [
+        (counted(sum(each.state is state for each in page.tasks), "task"), state.value.replace("-", " "))
+        for state in TaskState
+        if any(each.state is state for each in page.tasks)
+    ]
+    return ", ".join(f"{number} {state}" for number, state in counts) + "." if counts else "No tasks."
+
+
+def _tables(page: TeamPage) -> tuple[Table, ...]:
+    return (
+        USAGE.of(page.usage),
+        tasks_table(page.tasks, page.tasks_left_out, page.taken_at),
+        _WAITS.of(page.waits),
+        PREEMPTIONS.of(page.preemptions),
+        LOANS.of(page.loans),
+        LEASES.of(page.leases),
+    )
+
+
+@cache
+def _template() -> Template:
+    return environment().get_template("team_page.html.j2")

@@ -1,0 +1,85 @@
+"""`taskgov report`: the page of a team, as the nightly audit and the last run wrote it.
+
+For members who may not list the cluster: it needs no right in Kubernetes, only to read this one page.
+"""
+
+from __future__ import annotations
+
+import webbrowser
+from pathlib import Path
+from tempfile import gettempdir
+from typing import Annotated
+
+import boto3
+import typer
+
+from taskgov.adapters.s3 import Bucket
+from taskgov.audit.team_page import KEY
+from taskgov.bootstrap.aws import CONFIG
+from taskgov.errors import GovernanceError
+from taskgov_cli.deployed import DEFAULT_STACK, AsJson, RefusedError, StackName, told
+from taskgov_cli.output import console, print_json
+from taskgov_cli.own_rights import is_denied
+from taskgov_cli.stack_outputs import stack_outputs
+
+
+def report(
+    cluster: Annotated[str, typer.Argument(help="HyperPod or EKS cluster, by name.", metavar="CLUSTER")],
+    team: Annotated[str, typer.Option("--team", "-t", help="Whose page.", metavar="TEAM")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", dir_okay=False, help="Write the page to this file.")
+    ] = None,
+    stack: StackName = DEFAULT_STACK,
+    *,
+    show: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say where the page of a team is: its quota, tasks, what waits and why. It is written by each audit and each run.
+
+    Example: taskgov report ml-cluster --team team-a --open
+    """
+    with told():
+        outputs = stack_outputs(boto3.client("cloudformation", config=CONFIG), stack, "BucketName")
+        bucket, key = outputs["BucketName"], KEY.format(cluster=_name(cluster), team=team)
+        body = _page(bucket, key, team)
+    place = f"s3://{bucket}/{key}"
+    if output is None and show:
+        output = Path(gettempdir()) / f"taskgov-{_name(cluster)}-{team}.html"
+    if output is not None:
+        _write(output, body)
+    if as_json:
+        print_json({"page": place, "bytes": len(body), "file": None if output is None else str(output)})
+    else:
+        console().print(f"page: {place}", soft_wrap=True, markup=False)
+        if output is not None:
+            console().print(f"written: {output}", soft_wrap=True, markup=False)
+    if show and output is not None:
+        webbrowser.open(output.resolve().as_uri())
+
+
+def _write(output: Path, body: bytes) -> None:
+    try:
+        output.write_bytes(body)
+    except OSError as error:
+        raise typer.BadParameter(f"{output} cannot be written: {error.strerror}", param_hint="--output") from error
+
+
+def _name(cluster: str) -> str:
+    """Return the cluster's name; of an EKS cluster the ARN tells it."""
+    return cluster.rpartition("/")[2]
+
+
+def _page(bucket: str, key: str, team: str) -> bytes:
+    """Return the page. Raises RefusedError where there is none, or the caller may not read it; GovernanceError."""
+    try:
+        body = Bucket(boto3.client("s3", config=CONFIG), bucket).find(key)
+    except GovernanceError as error:
+        if not is_denied(error):
+            raise
+        raise RefusedError(
+            f"you may not read the page of {team}, or there is none yet ({error}); "
+            f"members read that of the team in the tag `team` of their role or session"
+        ) from error
+    if body is None:
+        raise RefusedError(f"there is no page of {team} yet at s3://{bucket}/{key}: the next run or audit writes it")
+    return body
