@@ -10,8 +10,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+import boto3
+
+from taskgov.adapters.dynamodb import Table
 from taskgov.allocation.codec import plan_to_json
 from taskgov.allocation.plan import ChangeKind, Reason
+from taskgov.snapshot.model import RefusalError, RefusedWrite
 from taskgov_embedded import access, iam
 from taskgov_embedded.walkthrough.actions import Actor
 from taskgov_embedded.walkthrough.chapter import Chapter
@@ -184,7 +188,7 @@ def _give_orders(world: World, document: Mapping[str, Any]) -> None:
         {"action": "stop"},
         {"action": "resume"},
         {"action": "rollback", "clusterArn": world.cluster_arn, "planId": "plan-0123456789abcdef"},
-        {"action": "reconcile", "clusterArn": world.cluster_arn},
+        {"action": "reconcile", "clusterArn": world.cluster_arn, "retryRefused": True},
         {
             "action": "unlock",
             "clusterArn": world.cluster_arn,
@@ -195,10 +199,30 @@ def _give_orders(world: World, document: Mapping[str, Any]) -> None:
         },
     )
     _set_lock(world, expires=0)  # which the last order frees
+    _refuse_a_write(world)  # which the order before it forgets
     for order in orders:
         status, answer = world.stack.order(order, "ana")
         assert status == 200, answer
     world.stack.run_until_quiet()
+
+
+def _refuse_a_write(world: World) -> None:
+    quota = world.quota_named("team-a")
+    refused = RefusedWrite(
+        subject=f"team-a/{quota['Name']}",
+        name=quota["Name"],
+        team="team-a",
+        kind="update-quota",
+        resource_id=quota["ComputeQuotaId"],
+        version=quota["ComputeQuotaVersion"],
+        wanted="a" * 64,
+        error=RefusalError.LIMIT_REACHED,
+        because="no more",
+        plan_id="plan-1",
+        at=world.clock.now,
+    )
+    table = boto3.resource("dynamodb").Table(world.stack.physical("GovernanceTable"))
+    Table(table).record_refusal(world.cluster_arn, refused)
 
 
 def _fail_to_tell(world: World) -> None:

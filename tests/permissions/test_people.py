@@ -182,6 +182,31 @@ def test_one_role_alone_reads_tokens_answers_runs_and_writes_who_did_what(people
         assert writers == {"TakeOrderRole"}
 
 
+LOCK = ["pk", "sk", "lockOwner", "lockExpires", "fencingToken"]
+
+
+@pytest.mark.parametrize(
+    ("action", "context", "may"),
+    [
+        ("UpdateItem", {"dynamodb:Attributes": LOCK, "dynamodb:ReturnValues": "NONE"}, True),
+        ("UpdateItem", {"dynamodb:Attributes": LOCK[:4]}, True),
+        ("UpdateItem", {"dynamodb:Attributes": [*LOCK, "record"]}, False),
+        ("UpdateItem", {"dynamodb:Attributes": [*LOCK, "expiresAt"]}, False),
+        ("UpdateItem", {"dynamodb:Attributes": LOCK, "dynamodb:ReturnValues": "ALL_NEW"}, False),
+        ("UpdateItem", {}, False),
+        ("PutItem", {"dynamodb:Attributes": LOCK}, False),
+        ("DeleteItem", {"dynamodb:Attributes": LOCK[:2]}, False),
+        ("GetItem", {"dynamodb:Attributes": LOCK}, False),
+        ("Query", {"dynamodb:Attributes": LOCK}, False),
+    ],
+)
+def test_the_entry_changes_nothing_of_a_cluster_but_its_lock(
+    people: People, action: str, context: dict[str, Any], *, may: bool
+) -> None:
+    known = {"dynamodb:LeadingKeys": ["CLUSTER#x"], **context}
+    assert ("TakeOrderRole" in holders(people, f"dynamodb:{action}", people.table, known)) is may
+
+
 def test_author_and_approver_are_both_on_record(people: People) -> None:
     items = boto3.resource("dynamodb").Table(people.stack.physical("GovernanceTable")).scan()["Items"]
     (request,) = [one for one in items if "taskToken" in one]

@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from taskgov.contracts.events import Ignored
 from taskgov.errors import InvalidRequestError, MalformedEventError, ThrottledError, UpstreamError
 from taskgov.ports import Execution, Lock
 from taskgov.services.receive_event import Hinted, Marked, ReceiveEvent
+from taskgov.snapshot.model import RefusalError, RefusedWrite
 from tests.support.memory import (
     CLUSTER_ARN,
     NOON,
@@ -25,6 +28,19 @@ from tests.support.plans import instances, policy, target
 
 OWN_ROLE = "arn:aws:iam::111122223333:role/taskgov-ApplyChangeRole"
 OTHER_ARN = CLUSTER_ARN[:-1] + "m"
+REFUSAL = RefusedWrite(
+    subject="team-a/team-a-quota",
+    name="team-a-quota",
+    team="team-a",
+    kind="update-quota",
+    resource_id="quota0000001",
+    version=1,
+    wanted="a" * 64,
+    error=RefusalError.LIMIT_REACHED,
+    because="no more",
+    plan_id="plan-1",
+    at=NOON,
+)
 EVENTS = Path(__file__).parents[2] / "events"
 
 
@@ -208,6 +224,53 @@ def test_a_quota_that_is_gone_leads_to_its_cluster_if_it_was_seen_before(world: 
 def test_a_call_on_the_cluster_policy_leads_to_its_cluster(world: World) -> None:
     changed = call("UpdateClusterSchedulerConfig", {"clusterSchedulerConfigId": "schedconf001"})
     assert world.receive(changed) == Marked((CLUSTER_ARN,), started=1, failed={})
+
+
+def ordered(**detail: Any) -> dict[str, Any]:
+    given = {"clusterArn": CLUSTER_ARN, "by": "arn:aws:iam::111122223333:user/ana", **detail}
+    return event("taskgov.orders", "Run Ordered", given)
+
+
+def refused(world: World, team: str, *, minutes: int) -> None:
+    """Let a write be refused so long after the order."""
+    at = NOON + timedelta(minutes=minutes)
+    world.state.record_refusal(CLUSTER_ARN, replace(REFUSAL, subject=f"{team}/{team}-quota", at=at))
+
+
+def test_an_order_to_retry_forgets_what_was_refused_before_it_also_when_it_comes_again(world: World) -> None:
+    refused(world, "team-a", minutes=-5)
+    world.receive(ordered(retryRefused=True))
+    assert world.state.refusals(CLUSTER_ARN) == ()
+    refused(world, "team-b", minutes=5)
+    world.receive(ordered(retryRefused=True))
+    assert [each.subject for each in world.state.refusals(CLUSTER_ARN)] == ["team-b/team-b-quota"]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ordered(),
+        ordered(retryRefused=False),
+        event("taskgov.operator", "Reconcile Requested", {"clusterArn": CLUSTER_ARN, "retryRefused": True}),
+        event("taskgov.schedule", "Recheck Due", {"clusterArn": CLUSTER_ARN, "retryRefused": True}),
+    ],
+    ids=["an order of a run", "an order that says no", "anybody's event on the bus", "a schedule's event"],
+)
+def test_nothing_else_forgets_what_was_refused(world: World, asked: dict[str, Any]) -> None:
+    refused(world, "team-a", minutes=-5)
+    world.receive(asked)
+    assert [each.subject for each in world.state.refusals(CLUSTER_ARN)] == ["team-a/team-a-quota"]
+
+
+@pytest.mark.parametrize("source", ["taskgov.orders", "taskgov.operator"])
+def test_only_the_entry_says_that_a_lock_was_freed(world: World, source: str) -> None:
+    told = ordered(unlocked="lock of a run freed by hand: it is gone")
+    if source == "taskgov.operator":
+        told |= {"source": source, "detail-type": "Reconcile Requested"}
+    world.receive(told)
+    found = [(run.outcome, run.started_at, run.cause and (run.cause.by, run.cause.what)) for run in world.state.runs]
+    said = ("arn:aws:iam::111122223333:user/ana", "lock of a run freed by hand: it is gone")
+    assert found == ([("unlocked", NOON, said)] if source == "taskgov.orders" else [])
 
 
 def test_who_edited_a_quota_by_hand_is_remembered(world: World) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from taskgov.contracts.orders import DocumentOrder, ManualOrder, UnlockOrder, caller_of, order_of
+from taskgov.contracts.orders import DocumentOrder, ManualOrder, RunOrder, UnlockOrder, caller_of, order_of
 from taskgov.errors import ConflictError, InvalidRequestError, NotAllowedError, NotFoundError, UpstreamError
 from taskgov.people import Person
 from taskgov.services.take_order import Answer, ApprovalRequest, Rights, TakeOrder
@@ -45,8 +45,7 @@ class InMemoryBook:
     documents: list[str] = field(default_factory=list)
     orders: list[tuple[str, str]] = field(default_factory=list)
     lock: str = "a run"
-    unlocked: list[tuple[str, str]] = field(default_factory=list)
-    runs: list[tuple[str, str]] = field(default_factory=list)
+    runs: list[tuple[RunOrder | UnlockOrder, str]] = field(default_factory=list)
 
     def request(self, cluster_arn: str, plan_id: str) -> ApprovalRequest | None:
         return self.requests.get((cluster_arn, plan_id))
@@ -98,13 +97,10 @@ class InMemoryBook:
             raise ConflictError("the lock changed meanwhile")
         self.lock = ""
 
-    def record_unlock(self, order: UnlockOrder, by: Person, at: datetime) -> None:
+    def request_run(self, order: RunOrder | UnlockOrder, by: Person, at: datetime) -> str:
         if self.fails:
-            raise UpstreamError("DynamoDB does not answer")
-        self.unlocked.append((by.arn, order.reason))
-
-    def request_run(self, cluster_arn: str, by: Person, at: datetime) -> str:
-        self.runs.append((cluster_arn, by.arn))
+            raise UpstreamError("SQS does not answer")
+        self.runs.append((order, by.arn))
         return "event-1"
 
 
@@ -306,7 +302,7 @@ def test_a_write_by_hand_is_on_record_before_it_begins(book: InMemoryBook, give:
 def test_a_run_that_is_asked_for_names_whom_aws_attests(book: InMemoryBook, give: Give) -> None:
     answer = give(OPS.format("ana"), "reconcile", clusterArn=CLUSTER_ARN)
     assert (answer["by"], answer["eventId"]) == (OPS.format("ana"), "event-1")
-    assert book.runs == [(CLUSTER_ARN, OPS.format("ana"))]
+    assert [(order.cluster_arn, by) for order, by in book.runs] == [(CLUSTER_ARN, OPS.format("ana"))]
     with pytest.raises(InvalidRequestError, match="Extra inputs"):
         give(ANA, "reconcile", clusterArn=CLUSTER_ARN, by=BEN)
 
@@ -318,13 +314,13 @@ def test_a_lock_is_freed_with_who_and_why_on_record_and_a_run_follows(book: InMe
     answer = give(ANA, "unlock", **LOCK)
     assert (answer["by"], answer["orderId"], answer["eventId"]) == (ANA, "unlock-1", "event-1")
     assert (book.orders, book.lock) == ([("unlock", ANA)], "")
-    assert (book.unlocked, book.runs) == ([(ANA, LOCK["reason"])], [(CLUSTER_ARN, ANA)])
+    assert book.runs == [(UnlockOrder.parse({"action": "unlock", **LOCK}), ANA)]
 
 
 def test_a_lock_that_changed_meanwhile_stays_and_no_run_is_asked_for(book: InMemoryBook, give: Give) -> None:
     with pytest.raises(ConflictError, match="changed meanwhile"):
         give(ANA, "unlock", **LOCK | {"owner": "another run"})
-    assert (book.lock, book.unlocked, book.runs) == ("a run", [], [])
+    assert (book.lock, book.runs) == ("a run", [])
 
 
 def test_a_lock_is_freed_by_those_who_may_stop(book: InMemoryBook, give: Give) -> None:
@@ -341,11 +337,21 @@ def test_a_lock_is_freed_for_a_reason_only(book: InMemoryBook, give: Give, reaso
     assert book.lock == "a run"
 
 
-def test_a_freed_lock_is_followed_by_a_run_though_its_record_fails(book: InMemoryBook, give: Give) -> None:
+def test_a_lock_that_was_freed_and_whose_run_fails_has_its_order_on_record(book: InMemoryBook, give: Give) -> None:
     book.fails = True
     with pytest.raises(UpstreamError):
         give(ANA, "unlock", **LOCK)
-    assert (book.runs, book.orders) == ([(CLUSTER_ARN, ANA)], [("unlock", ANA)])
+    assert (book.lock, book.orders) == ("", [("unlock", ANA)])
+
+
+@pytest.mark.parametrize("retry", [False, True])
+def test_a_run_is_asked_for_with_or_without_the_writes_that_were_refused(
+    book: InMemoryBook, give: Give, *, retry: bool
+) -> None:
+    assert give(BEN, "reconcile", clusterArn=CLUSTER_ARN, retryRefused=retry)["by"] == BEN
+    ((order, by),) = book.runs
+    assert isinstance(order, RunOrder)
+    assert (order.cluster_arn, order.retry_refused, by) == (CLUSTER_ARN, retry, BEN)
 
 
 @pytest.mark.parametrize(

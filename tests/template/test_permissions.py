@@ -41,7 +41,7 @@ WILDCARDS = {
 GRANTED = {
     "ReceiveEventRole": """
         sqs:ReceiveMessage sqs:DeleteMessage sqs:GetQueueAttributes
-        dynamodb:UpdateItem dynamodb:PutItem dynamodb:GetItem dynamodb:Query
+        dynamodb:UpdateItem dynamodb:PutItem dynamodb:GetItem dynamodb:Query dynamodb:DeleteItem
         states:StartExecution states:DescribeExecution
         sagemaker:ListClusters sagemaker:DescribeCluster sagemaker:DescribeComputeQuota
         sagemaker:DescribeClusterSchedulerConfig s3:GetObject s3:ListBucket""",

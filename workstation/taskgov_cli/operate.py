@@ -44,8 +44,8 @@ def reconcile(
     with told():
         place = deployed(stack)
         arn = place.arn_of(cluster)
-        forgotten = forget_refusals(place, arn) if retry_refused else []
-        answer = request_run(place, arn)
+        forgotten = [refused.subject for refused in place.state.refusals(arn)] if retry_refused else []
+        answer = request_run(place, arn, retry_refused=retry_refused)
     if as_json:
         about = {"clusterArn": arn, "eventId": answer["eventId"], "by": answer["by"]}
         print_json(about | {"forgottenRefusals": forgotten})
@@ -78,17 +78,12 @@ def stop(
         console().print(_sentence(switch), markup=False)
 
 
-def forget_refusals(place: Deployed, cluster_arn: str) -> list[str]:
-    """Let all refused writes of a cluster be asked for again; return their subjects. Raises GovernanceError."""
-    subjects = [refused.subject for refused in place.state.refusals(cluster_arn)]
-    for subject in subjects:
-        place.state.forget_refusal(cluster_arn, subject)
-    return subjects
+def request_run(place: Deployed, cluster_arn: str, *, retry_refused: bool = False) -> dict[str, Any]:
+    """Order a run; return what the entry answers: `eventId`, and as `by` whom AWS attests. Raises GovernanceError.
 
-
-def request_run(place: Deployed, cluster_arn: str) -> dict[str, Any]:
-    """Order a run; return what the entry answers: `eventId`, and as `by` whom AWS attests. Raises GovernanceError."""
-    return give(place, RunOrder.parse({"action": "reconcile", "clusterArn": cluster_arn}))
+    With `retry_refused`, the run asks again for the writes that were refused until now.
+    """
+    return give(place, RunOrder(action="reconcile", cluster_arn=cluster_arn, retry_refused=retry_refused))
 
 
 def turn(place: Deployed, *, on: bool, reason: str) -> None:

@@ -151,6 +151,8 @@ def conditions(service: str, operation: str, params: Mapping[str, Any], place: P
         known["events:detail-type"] = [one["DetailType"] for one in params["Entries"] if "DetailType" in one]
     if service == "dynamodb":
         known["dynamodb:LeadingKeys"] = _leading_keys(operation, params, place)
+        known["dynamodb:Attributes"] = _attributes(params)
+        known["dynamodb:ReturnValues"] = params.get("ReturnValues", "NONE")
     tags = _tags(service, params)
     known |= {f"aws:RequestTag/{key}": value for key, value in tags.items()}
     named = [*tags, *(params.get("TagKeys") or params.get("tagKeys") or [])]
@@ -204,6 +206,25 @@ def _dynamodb_many(operation: str, params: Mapping[str, Any], place: Place) -> t
             )
         )
     return tuple(Need(f"dynamodb:{operation}", _dynamodb("", {"TableName": t}, place)) for t in params["RequestItems"])
+
+
+_NO_ATTRIBUTES = frozenset(
+    {
+        *("SET", "REMOVE", "ADD", "DELETE", "AND", "OR", "NOT", "BETWEEN", "IN"),
+        *("attribute_exists", "attribute_not_exists", "attribute_type", "begins_with", "contains", "size"),
+        *("if_not_exists", "list_append"),
+    }
+)
+"""Words of expressions that name no attribute."""
+
+
+def _attributes(params: Mapping[str, Any]) -> list[str]:
+    """Return the attributes that a call on one item names: those of its key or item, and those in expressions."""
+    said = " ".join(str(params.get(f"{kind}Expression", "")) for kind in ("Update", "Condition", "Projection"))
+    aliases = params.get("ExpressionAttributeNames") or {}
+    words = (word for word in re.findall(r"(?<![:\w#.])#?[A-Za-z_]\w*", said) if word not in _NO_ATTRIBUTES)
+    named = {*(params.get("Key") or ()), *(params.get("Item") or ()), *(aliases.get(word, word) for word in words)}
+    return sorted(named)
 
 
 def _leading_keys(operation: str, params: Mapping[str, Any], place: Place) -> list[str]:

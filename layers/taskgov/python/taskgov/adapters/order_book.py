@@ -15,11 +15,10 @@ from taskgov.adapters.errors import translated
 from taskgov.adapters.items import NEWEST, SCHEMA, in_form
 from taskgov.adapters.s3 import POLICY_KEY, Bucket
 from taskgov.contracts.events import ORDERS, RUN_ORDERED
-from taskgov.contracts.orders import DocumentOrder, ManualOrder, UnlockOrder
-from taskgov.contracts.steps import Cause, Pointer
+from taskgov.contracts.orders import DocumentOrder, ManualOrder, RunOrder, UnlockOrder
+from taskgov.contracts.steps import Pointer
 from taskgov.errors import ConflictError
 from taskgov.people import Person
-from taskgov.ports import RunRecord
 from taskgov.services.stored_plan import stored_plan
 from taskgov.services.take_order import Answer, ApprovalRequest
 from taskgov.snapshot.model import Authorship
@@ -186,17 +185,13 @@ class DynamoOrderBook:
                     f"the lock of {order.cluster_arn} changed meanwhile: its owner renewed it or another took it"
                 ) from error
 
-    def record_unlock(self, order: UnlockOrder, by: Person, at: datetime) -> None:
-        """Keep a record of outcome `unlocked` among the runs, with owner and reason in its cause."""
-        run_id = f"unlock-{order.fencing_token}"
-        what = f"lock of {order.owner} freed by hand: {order.reason}"
-        cause = Cause(event_id=run_id, source=ORDERS, detail_type="Unlock", at=at, by=by.arn, what=what[:400])
-        Table(self._table).record_run(
-            RunRecord(order.cluster_arn, run_id, at, at, "unlocked", cause, None, None, 0, None)
-        )
-
-    def request_run(self, cluster_arn: str, by: Person, at: datetime) -> str:
+    def request_run(self, order: RunOrder | UnlockOrder, by: Person, at: datetime) -> str:
         """Put the event into the queue past the bus, where anybody who may put events could send one like it."""
+        about: dict[str, Any] = (
+            {"retryRefused": order.retry_refused}
+            if isinstance(order, RunOrder)
+            else {"unlocked": f"lock of {order.owner} freed by hand: {order.reason}"}
+        )
         event = {
             "version": "0",
             "id": str(uuid4()),
@@ -204,9 +199,9 @@ class DynamoOrderBook:
             "detail-type": RUN_ORDERED,
             "time": at.isoformat(),
             "resources": [],
-            "detail": {"clusterArn": cluster_arn, "by": by.arn},
+            "detail": {"clusterArn": order.cluster_arn, "by": by.arn, **about},
         }
-        with translated(f"ask for a run on {cluster_arn}"):
+        with translated(f"ask for a run on {order.cluster_arn}"):
             self._intake.sqs.send_message(QueueUrl=self._intake.url, MessageBody=json.dumps(event))
         return str(event["id"])
 

@@ -15,6 +15,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    StrictBool,
     ValidationError,
     ValidatorFunctionWrapHandler,
     WrapValidator,
@@ -195,6 +196,8 @@ class OperatorRequest(BaseModel):
     cluster_arn: OptionalText = None
     cluster_name: OptionalText = None
     by: OptionalText = None
+    retry_refused: StrictBool = False
+    unlocked: OptionalText = None
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

@@ -49,6 +49,10 @@ class Hint:
     subject: Subject
     cause: Cause
     edited_quota_id: str | None = None
+    retry_refused: bool = False
+    """A person orders that writes that were refused before are asked for again."""
+    unlocked: str | None = None
+    """Which lock a person had freed, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +193,10 @@ def _request(envelope: Envelope, *, attested: bool) -> Hint:
     if not (detail.cluster_arn or detail.cluster_name):
         raise MalformedEventError(f"{envelope.detail_type} {envelope.id} names neither clusterArn nor clusterName")
     subject = Subject(cluster_arn=detail.cluster_arn, cluster_name=detail.cluster_name)
-    return Hint(subject, _cause(envelope, what=envelope.detail_type, by=detail.by if attested else None))
+    if not attested:
+        return Hint(subject, _cause(envelope, what=envelope.detail_type))
+    cause = _cause(envelope, what=envelope.detail_type, by=detail.by)
+    return Hint(subject, cause, retry_refused=detail.retry_refused, unlocked=detail.unlocked)
 
 
 def _execution_ended(envelope: Envelope) -> Hint:

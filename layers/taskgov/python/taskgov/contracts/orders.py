@@ -58,10 +58,11 @@ class ManualOrder(StepModel):
 
 
 class RunOrder(StepModel):
-    """Ask for a run on a cluster."""
+    """Ask for a run on a cluster; `retry_refused`: which asks again for writes that were refused before this order."""
 
     action: Literal["reconcile"]
     cluster_arn: ClusterArn
+    retry_refused: bool = False
 
 
 class UnlockOrder(StepModel):

@@ -7,14 +7,18 @@ there is no difference.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from taskgov.contracts.events import Hint, Ignored, Subject, parse_event
 from taskgov.contracts.steps import Cause
 from taskgov.errors import InvalidRequestError, NotFoundError
-from taskgov.ports import Clock, Execution, HyperPodApi, StateStore, Workflow
+from taskgov.ports import Clock, Execution, HyperPodApi, RunRecord, StateStore, Workflow
+from taskgov.printable import printable
 from taskgov.services.ended_owner import EndedOwner
 from taskgov.snapshot.model import QuotaEdit
+
+if TYPE_CHECKING:
+    from taskgov.snapshot.unreadable import UnreadableItem
 
 NAME_LIMIT = 80
 """Characters in the name of a Step Functions execution."""
@@ -62,6 +66,7 @@ class ReceiveEvent:
                 if not clusters:
                     return Ignored(f"{hint.subject} belongs to no cluster that is known")
                 self._remember_edit(hint, clusters)
+                self._carry_out(hint, clusters)
                 return Hinted(hint, clusters)
 
     def _ended(self, hint: Hint, execution_arn: str) -> Hinted | Ignored:
@@ -138,6 +143,22 @@ class ReceiveEvent:
         if hint.edited_quota_id and hint.cause.by:
             edit = QuotaEdit(hint.edited_quota_id, hint.cause.by, hint.cause.at, hint.cause.what)
             self.state.record_edit(clusters[0], edit)
+
+    def _carry_out(self, hint: Hint, clusters: tuple[str, ...]) -> None:
+        """Do what the signed entry was ordered beside asking for a run: it may write no records of clusters itself.
+
+        An event that comes again finds it done: only what was refused before the order is forgotten.
+        """
+        for cluster_arn in clusters if hint.retry_refused else ():
+            unreadable: list[UnreadableItem] = []  # told as a finding by the run
+            for refused in self.state.refusals(cluster_arn, unreadable.append):
+                if refused.at <= hint.cause.at:
+                    self.state.forget_refusal(cluster_arn, refused.subject)
+        if hint.unlocked is not None:
+            at = hint.cause.at
+            cause = hint.cause.model_copy(update={"detail_type": "Unlock", "what": printable(hint.unlocked, limit=400)})
+            run_id = f"unlock-{hint.cause.event_id}"
+            self.state.record_run(RunRecord(clusters[0], run_id, at, at, "unlocked", cause, None, None, 0, None))
 
     def mark(self, events: Mapping[str, Hinted]) -> Marked:
         """Mark each cluster that these events concern dirty, once, by the first that does.

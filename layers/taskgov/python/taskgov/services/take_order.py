@@ -124,12 +124,11 @@ class OrderBook(Protocol):
         """Free the lock that the order describes. Raises ConflictError when another one stands."""
         ...
 
-    def record_unlock(self, order: UnlockOrder, by: Person, at: datetime) -> None:
-        """Keep among the cluster's runs who freed its lock, and why."""
-        ...
+    def request_run(self, order: RunOrder | UnlockOrder, by: Person, at: datetime) -> str:
+        """Ask for a run on the order's cluster; return the id of the event that causes it.
 
-    def request_run(self, cluster_arn: str, by: Person, at: datetime) -> str:
-        """Ask for a run on a cluster; return the id of the event that causes it."""
+        Who takes the event in keeps the record of an unlock, and forgets refusals where the order says so.
+        """
         ...
 
 
@@ -179,7 +178,7 @@ class TakeOrder:
                 return self._document(order, by)
             case RunOrder():
                 at = self.clock.now()
-                event_id = self.book.request_run(order.cluster_arn, by, at)
+                event_id = self.book.request_run(order, by, at)
                 return OrderResult(
                     action=order.action, by=by.arn, at=at, cluster_arn=order.cluster_arn, event_id=event_id
                 )
@@ -241,9 +240,7 @@ class TakeOrder:
         at = self.clock.now()
         order_id = self.book.record_order(order, by, at)
         self.book.free_lock(order)
-        # The run before the record: whatever fails from here on, somebody looks at the cluster.
-        event_id = self.book.request_run(order.cluster_arn, by, at)
-        self.book.record_unlock(order, by, at)
+        event_id = self.book.request_run(order, by, at)
         return OrderResult(
             action=order.action,
             by=by.arn,
