@@ -225,7 +225,9 @@ def _series(world: World) -> dict[str, int]:
 
 def _fixed(world: World) -> dict[str, float]:
     resources = world.stack.translated
-    alarms = [world.stack.resolved(one).properties for one in resources.resources_of("AWS::CloudWatch::Alarm")]
+    named = resources.resources_of("AWS::CloudWatch::Alarm")
+    created = [one for one in named if "Condition" not in resources.cfn["Resources"][one]]  # the others are off
+    alarms = [world.stack.resolved(one).properties for one in created]
     metrics = sum(sum("MetricStat" in one for one in each.get("Metrics", ())) or 1 for each in alarms)
     return {
         "alarm_metrics": metrics,
