@@ -100,6 +100,8 @@ class ClusterApiServer:
         self.calls: list[Call] = []
         self.asked: set[tuple[str | None, str, str, str]] = set()
         """Caller, verb, group and resource of everything that was asked for."""
+        self.allowed: set[tuple[str | None, str, str, str]] = set()
+        """The same of what was allowed."""
 
     @property
     def url(self) -> str:
@@ -227,6 +229,7 @@ class ClusterApiServer:
             user = f'User "{caller.username}"' if caller.username else "User"
             sentence = f'{plural} is forbidden: {user} cannot {verb} resource "{plural}" in API group "{group}"'
             raise Refusal(403, "Forbidden", sentence + where)
+        self.allowed.add((caller.access_key_id or None, verb, group, plural))
 
 
 class _QuietHandler(WSGIRequestHandler):
