@@ -187,8 +187,9 @@ def _asks(context: _Context, capacity: TypeCapacity, taken: Vector) -> list[Ask]
             context.nothing.setdefault(instance_type, []).append((team, portion.nothing))
         today = context.today[team].get(row_key(portion.row))
         floor = portion.floor * in_instances(portion.row, capacity)
-        tier = shares[team][0].tier
-        asks.append(Ask(team, portion.row, tier, floor, portion.words, Reason.SHARE, today, portion.tell))
+        promise = shares[team][0]
+        words = ", ".join(filter(None, (portion.words, promise.of_families.get(instance_type))))
+        asks.append(Ask(team, portion.row, promise.tier, floor, words, Reason.SHARE, today, portion.tell))
     return sorted(asks, key=lambda ask: ask.key)
 
 
@@ -202,7 +203,8 @@ def _fixed(context: _Context, capacity: TypeCapacity, promise: TeamPromise, row:
     if left.level is not None:
         context.demand.setdefault(row.instance_type, {})[promise.team] = left.level
     adopted = promise.adopted is not None
-    words = f"promised {said(row)}" + (f", {left.words}" if left.words else "")
+    of_family = promise.of_families.get(row.instance_type)
+    words = ", ".join(filter(None, (f"promised {said(row)}", of_family, left.words)))
     reason = Reason.DEMAND if left.words else Reason.PROMISE
     today = context.today[promise.team].get(row_key(row))
 
@@ -210,7 +212,7 @@ def _fixed(context: _Context, capacity: TypeCapacity, promise: TeamPromise, row:
         cause, because = (
             (Cause.EDIT_ADOPTED, "the edit by hand that was taken as the promise")
             if adopted
-            else (Cause.PROMISE, "promised by the document")
+            else (Cause.PROMISE, f"promised by the document{f', {of_family}' if of_family else ''}")
         )
         return Trail().to(row, cause, because).to(left.row, Cause.DEMAND, left.words)
 

@@ -20,10 +20,11 @@ wrote is not: a document written for an existing cluster says what is wanted fro
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from taskgov.allocation.capacity import TypeCapacity
+from taskgov.allocation.families import with_families
 from taskgov.allocation.parts import RowKey, row_key, together
 from taskgov.allocation.sharing import NOTHING_SAID, SharingBefore, sharing_before
 from taskgov.allocation.transfer import without_leases
@@ -42,6 +43,7 @@ from taskgov.hyperpod.model import (
 from taskgov.kueue.record import FOREIGN
 from taskgov.kueue.usage import team_of
 from taskgov.policy.document import EditPolicy, PolicyDocument, TeamPolicy
+from taskgov.policy.families import FamilyPromise
 from taskgov.policy.measured import Share
 from taskgov.snapshot.model import AnnouncedWrite, AppliedQuota, QuotaEdit, Snapshot, began_from
 
@@ -85,6 +87,10 @@ class TeamPromise:
     """The quota was changed by hand, and the policy is to undo that."""
     failed: ComputeQuota | None = None
     """The quota that failed, is deleted, and is created again; `quota` is None then."""
+    families: tuple[FamilyPromise, ...] = ()
+    """Promises on hardware families, until they are expanded to rows and shares."""
+    of_families: Mapping[str, str] = field(default_factory=dict)
+    """Instance type -> of which family promise its row or share is a part."""
     sharing_before: SharingBefore = NOTHING_SAID
     """How the team shares today, or returns to where a budget stopped its borrowing."""
 
@@ -190,8 +196,12 @@ class _Sorting:
         # A team whose only quota is left alone gets no second one, and a frozen team no first one.
         untouched = {*closed, *self._policy.guardrails.freeze, self._pool_team}
         open_teams = [team for name, team in sorted(self._teams.items()) if name not in untouched]
+        rows_kept = (row for each in kept for row in each.quota.compute_quota_config.compute_quota_resources)
+        promises = (self._promise(team, mine.get(team.name)) for team in open_teams)
+        expanded, without_nodes = with_families(promises, self._capacities, rows_kept)
+        self._findings += without_nodes
         return Standings(
-            promises=tuple(self._promise(team, mine.get(team.name)) for team in open_teams),
+            promises=expanded,
             pool=self._pool(mine, closed),
             kept=tuple(kept),
             findings=tuple(self._findings),
@@ -286,6 +296,7 @@ class _Sorting:
             quota=quota,
             rows=config.compute_quota_resources,
             shares=() if adopted else team.share,
+            families=() if adopted else team.families,
             tier=team.tier,
             sharing=config.resource_sharing_config,
             preempt=config.preempt_team_tasks,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from taskgov.allocation.written import table_of
 from taskgov.explain.find import UnknownNameError, nearest
 from taskgov.explain.quota_settings import COUNT, QuotaSetting, broken_rules, rows_of
+from taskgov.hyperpod.hardware import stands_for
 from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig, ComputeQuotaResource
 from taskgov.policy.document import CapacityBasis, TeamPolicy
 from taskgov.snapshot.health import node_fault
@@ -48,6 +49,11 @@ def setting_problems(snapshot: Snapshot, settings: Iterable[QuotaSetting]) -> It
     """Give every setting of a quota that breaks a rule in this cluster, with the rule."""
     settings = tuple(settings)
     yield from broken_rules(settings, teams_of(snapshot), table_of(snapshot))
+    for setting in settings:
+        for family in _families_of(snapshot, setting.team):
+            if stands_for(family, setting.instance_type):
+                rule = f"the document promises it by family {family}: suppose another document (--policy)"
+                yield setting, rule
     if snapshot.policy is not None and snapshot.policy.capacity.basis is CapacityBasis.ALLOCATABLE:
         rule = "must be set in parts where capacity.basis is allocatable"
         yield from ((setting, rule) for setting in settings if setting.part == COUNT)
@@ -129,6 +135,11 @@ def _change_team(
         raise UnknownNameError(f"no team is called {team}; {nearest(team, known)}")
     changed = (written(each) if each.compute_quota_target.team_name == team else each for each in quotas)
     return replace(snapshot, quotas=tuple(changed))
+
+
+def _families_of(snapshot: Snapshot, team: str) -> list[str]:
+    teams = () if snapshot.policy is None else snapshot.policy.teams
+    return [promise.family for each in teams if each.name == team for promise in each.families]
 
 
 def teams_of(snapshot: Snapshot) -> set[str]:

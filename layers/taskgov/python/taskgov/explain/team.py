@@ -111,7 +111,9 @@ def _governed(snapshot: Snapshot, team: str) -> str:
     if promise is None:
         return "It is not in the policy document: its quota is left as it is, and counts as taken."
     fixed = promise.quota is not None and promise.quota.compute_quota_resources
-    kinds = [kind for kind, given in (("a fixed quota", fixed), ("a share", promise.share)) if given]
+    families = ", ".join(each.family for each in promise.families)
+    given = (("a fixed quota", fixed), ("a share", promise.share), (f"a part of families ({families})", families))
+    kinds = [kind for kind, is_given in given if is_given]
     return f"The document promises it {' and '.join(kinds) or 'nothing'} (tier {promise.tier})."
 
 

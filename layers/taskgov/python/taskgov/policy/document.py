@@ -5,9 +5,9 @@ all violations at once.
 """
 
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from taskgov.findings import Severity
 from taskgov.hyperpod.instance_types import InstanceResources, InstanceTypeTable
@@ -28,6 +28,7 @@ from taskgov.policy.base import (
     Text,
     Whole,
 )
+from taskgov.policy.families import FamilyPromise
 from taskgov.policy.measured import Lease, Share
 from taskgov.policy.notices import NoticeRules, TeamNotices
 
@@ -48,15 +49,23 @@ class ClusterRef(PolicyModel):
 class TeamPolicy(PolicyModel):
     """A team's promise: a fixed `quota`, or `share`s of the healthy capacity, or both on different instance types.
 
+    `families` promise either on all instance types that a selector stands for; the plan expands them.
     `fairShareWeight` may also be written into `quota`, beside what it belongs to; it is the same.
     """
 
     name: TeamName
     quota: ComputeQuotaConfig | None = None
     share: tuple[Share, ...] = ()
+    families: tuple[FamilyPromise, ...] = ()
     fair_share_weight: Annotated[int, WEIGHT] | None = None
     tier: Annotated[int, Field(ge=1, le=100)] = 1
     """Who gives first when capacity is short: the highest number."""
+
+    @model_serializer(mode="wrap")
+    def _without_families_where_there_are_none(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave the later field out where it says nothing: digests of documents without it stay as they were."""
+        written: dict[str, Any] = handler(self)
+        return written if self.families else {key: value for key, value in written.items() if key != "families"}
 
 
 class SharedPool(PolicyModel):

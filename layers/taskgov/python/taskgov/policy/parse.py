@@ -16,8 +16,9 @@ from taskgov.hyperpod.cluster_arn import EKS_ARN
 from taskgov.hyperpod.limits import CLUSTER_ARN, CheckLimits, matcher
 from taskgov.policy.cluster import eks_arn_in
 from taskgov.policy.document import Backend, PolicyDocument
+from taskgov.policy.draft import Broken, Draft
 from taskgov.policy.keys import WEIGHT, unknown_keys
-from taskgov.policy.rules import Broken, Draft, broken_rules
+from taskgov.policy.rules import broken_rules
 from taskgov.policy.rules_notices import broken_notice_rules
 from taskgov.policy.salvage import Remains
 from taskgov.policy.text import read_text

@@ -6,15 +6,17 @@ the grammar in `docs/policy.md`.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from heapq import nsmallest
 from typing import Final, TypeVar
 
+from taskgov.hyperpod.hardware import stands_for
 from taskgov.hyperpod.model import ComputeQuotaResource, Switch
 from taskgov.policy.cron import is_time_zone, parse_cron
-from taskgov.policy.document import Backend, CapacityBasis, PolicyDocument, TeamPolicy
-from taskgov.policy.measured import WHOLE_WITHIN, Measured, Unit
+from taskgov.policy.document import Backend, CapacityBasis
+from taskgov.policy.draft import Broken, Draft
+from taskgov.policy.measured import WHOLE_WITHIN, Unit
+from taskgov.policy.rules_families import families_in_instances_need_the_instances_basis, families_of_a_team_are_apart
 from taskgov.policy.violations import Location
 
 Key = TypeVar("Key", bound=Hashable)
@@ -23,44 +25,6 @@ MAX_INSTANCE_TYPES: Final = 15
 """Entries of ComputeQuotaResources (API)."""
 NAMES_TOLD: Final = 20
 """Names of teams that one violation lists."""
-
-
-@dataclass(frozen=True, slots=True)
-class Broken:
-    """A rule that is broken: where in the document, what stands there, the rule; `first` is where it stood before."""
-
-    location: Location
-    value: object
-    rule: str
-    first: Location | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A document as far as it could be read, and the names of all teams, also of those that could not."""
-
-    document: PolicyDocument
-    team_names: frozenset[str] = field(default_factory=frozenset)
-
-    def receivers(self) -> frozenset[str]:
-        """Return who may give or take a lease: the teams, and the shared pool where it is one of ours."""
-        pool = self.document.shared_pool
-        return self.team_names | ({pool.team} if pool and not pool.native else set())
-
-    def measured(self) -> Iterator[tuple[Location, Measured]]:
-        """Yield each share and each lease with its place."""
-        for index, team in enumerate(self.document.teams):
-            for entry, share in enumerate(team.share):
-                yield ("teams", index, "share", entry), share
-        for index, lease in enumerate(self.document.leases):
-            yield ("leases", index), lease
-
-    def promises(self) -> Iterator[tuple[Location, TeamPolicy, ComputeQuotaResource]]:
-        """Yield each entry of each fixed quota with its place."""
-        for index, team in enumerate(self.document.teams):
-            resources = team.quota.compute_quota_resources if team.quota else ()
-            for entry, resource in enumerate(resources):
-                yield ("teams", index, "quota", "ComputeQuotaResources", entry), team, resource
 
 
 def broken_rules(draft: Draft) -> Iterator[Broken]:
@@ -157,13 +121,26 @@ def shares_add_up_to_the_whole_at_most(draft: Draft) -> Iterator[Broken]:
     """Shares of one instance type are parts of the same capacity. A tenth of a percent more is the whole."""
     totals: dict[str, Fraction] = {}
     most = 100 + WHOLE_WITHIN
+    types = draft.instance_types()
     for index, team in enumerate(draft.document.teams):
-        for entry, share in enumerate(team.share):
-            before = totals.get(share.instance_type, Fraction(0))
-            total = totals[share.instance_type] = before + Fraction(str(share.percent or 0))
-            if before <= most < total:
-                rule = f"brings the shares of {share.instance_type} to {float(total):g} percent; 100 is all"
-                yield Broken(("teams", index, "share", entry, "percent"), share.percent, rule)
+        parts: list[tuple[Location, float, Sequence[str]]] = [
+            (("share", entry, "percent"), share.percent or 0, (share.instance_type,))
+            for entry, share in enumerate(team.share)
+        ]
+        parts += [
+            (("families", entry, "percent"), each.percent, [one for one in types if stands_for(each.family, one)])
+            for entry, each in enumerate(team.families)
+            if each.percent is not None
+        ]
+        for place, percent, named in parts:
+            over: str | None = None
+            for name in named:
+                before = totals.get(name, Fraction(0))
+                totals[name] = before + Fraction(str(percent))
+                over = over or (name if before <= most < totals[name] else None)
+            if over is not None:
+                rule = f"brings the shares of {over} to {float(totals[over]):g} percent; 100 is all"
+                yield Broken(("teams", index, *place), percent, rule)
 
 
 def floors_are_below_ceilings(draft: Draft) -> Iterator[Broken]:
@@ -287,6 +264,8 @@ _RULES: Final = (
     shares_are_percentages_or_weights,
     partitions_have_a_profile,
     shares_add_up_to_the_whole_at_most,
+    families_of_a_team_are_apart,
+    families_in_instances_need_the_instances_basis,
     floors_are_below_ceilings,
     leases_are_between_two_teams,
     leases_end_after_they_start,

@@ -5,8 +5,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from taskgov.policy.cron import is_time_zone
+from taskgov.policy.draft import Broken, Draft
 from taskgov.policy.notices import NoticeRules, TeamNotices
-from taskgov.policy.rules import Broken, Draft, unknown_team
+from taskgov.policy.rules import unknown_team
 from taskgov.policy.violations import Location
 
 A_MONDAY: Final = datetime(2026, 1, 5, tzinfo=UTC)

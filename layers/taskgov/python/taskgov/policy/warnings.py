@@ -7,12 +7,13 @@ from typing import Final
 
 from taskgov.findings import Finding, Severity
 from taskgov.hyperpod.borrowing import borrow_limit_findings, borrow_percent, sharing_of
+from taskgov.hyperpod.hardware import stands_for
 from taskgov.hyperpod.instance_types import InstanceTypeTable, unknown_type_finding
 from taskgov.hyperpod.model import SharingStrategy, Switch
 from taskgov.policy.document import PolicyDocument
+from taskgov.policy.draft import Draft
 from taskgov.policy.measured import WHOLE_WITHIN, Unit
 from taskgov.policy.moves import most_moved, smallest_percent
-from taskgov.policy.rules import Draft
 from taskgov.policy.violations import Location, path_of
 
 Evidence = Mapping[str, str | int]
@@ -28,6 +29,7 @@ def policy_warnings(draft: Draft, place: Place = path_of) -> tuple[Finding, ...]
     table = draft.document.instance_type_table()
     return (
         *_unknown_types(draft, table, place),
+        *_unknown_families(draft, place),
         *_promises_a_type_cannot_keep(draft, table, place),
         *_units_a_type_does_not_have(draft, table, place),
         *_shares_of_less_than_an_instance(draft, table, place),
@@ -49,6 +51,17 @@ def _unknown_types(draft: Draft, table: InstanceTypeTable, place: Place) -> Iter
             first.setdefault(name, location)
     for name, location in first.items():
         yield unknown_type_finding(name, place(location))
+
+
+def _unknown_families(draft: Draft, place: Place) -> Iterator[Finding]:
+    """Warn of a family without known types: it may be new, or misspelt."""
+    types = draft.instance_types()
+    for index, team in enumerate(draft.document.teams):
+        for entry, promise in enumerate(team.families):
+            if not any(stands_for(promise.family, name) for name in types):
+                because = f"No known instance type is of {promise.words}: {team.name} has nothing until a node is."
+                where, evidence = place(("teams", index, "families", entry, "family")), {"family": promise.family}
+                yield _warning("unknown-family", where, because, "Correct it, unless the family is new.", evidence)
 
 
 def _named_types(draft: Draft) -> Iterator[tuple[Location, str]]:
@@ -172,7 +185,7 @@ def _limits_that_round_to_nothing(document: PolicyDocument, table: InstanceTypeT
 def _teams_without_promise(document: PolicyDocument, place: Place) -> Iterator[Finding]:
     """Warn of a team with neither quota nor share: it lives on what it leases and borrows."""
     for index, team in enumerate(document.teams):
-        if not team.share and not (team.quota and team.quota.compute_quota_resources):
+        if not team.share and not team.families and not (team.quota and team.quota.compute_quota_resources):
             because = f"{team.name} has neither a quota nor a share, so it is guaranteed nothing."
             where, evidence = place(("teams", index)), {"team": team.name}
             yield _warning("team-without-promise", where, because, "Give it a quota or a share.", evidence)
