@@ -11,13 +11,14 @@ import pytest
 from botocore.exceptions import ClientError
 
 from taskgov.snapshot.identity import Loss, RestoredState, StateStamp
-from taskgov_cli.doctor.checks_account import cloud_trail
+from taskgov_cli.doctor.checks_account import cloud_trail, policy_document
 from taskgov_cli.doctor.checks_cluster import add_on, kubernetes_version, one_kueue
 from taskgov_cli.doctor.command import exit_code
 from taskgov_cli.doctor.diagnosis import Diagnosis, Status
 from taskgov_cli.doctor.examination import diagnose
 from taskgov_cli.doctor.facts import (
     AddOn,
+    DeployedStack,
     EksCluster,
     Facts,
     HyperPodCluster,
@@ -25,6 +26,7 @@ from taskgov_cli.doctor.facts import (
     KueueDeployment,
     Kueues,
     Names,
+    PolicyFile,
     Trail,
     Unknown,
 )
@@ -272,6 +274,32 @@ def test_a_document_that_breaks_rules_is_named_with_them(world: World) -> None:
     found = checks("--no-event")["policy-document"]
     assert (found["status"], "must be 'taskgov/v1'" in found["because"]) == ("failed", True)
     assert "taskgov validate ml-cluster.yaml" in found["mend"]
+
+
+PLAIN = b"""apiVersion: taskgov/v1
+cluster: {name: plain, arn: "arn:aws:eks:us-east-1:111122223333:cluster/plain", backend: kueue}
+teams: []
+"""
+
+
+@pytest.mark.parametrize(("resources", "status"), [({}, Status.WARNING), ({"InstanceStateRule": "r"}, Status.OK)])
+def test_a_plain_eks_cluster_is_watched_or_the_doctor_warns(resources: dict[str, str], status: Status) -> None:
+    stack = DeployedStack("taskgov", "CREATE_COMPLETE", {}, resources)
+    found = policy_document(
+        PolicyFile("policies/plain.yaml", PLAIN), Unknown("not there"), stack, Names("plain", "gov")
+    )
+    assert found.status is status
+    assert found.mend == (
+        ("sam build", "sam deploy --stack-name gov --parameter-overrides WatchPlainEks=yes") if not resources else ()
+    )
+
+
+def test_the_document_of_a_cluster_that_sagemaker_does_not_know_is_read(world: World) -> None:
+    boto3.client("s3").put_object(Bucket=bucket(world), Key="policies/plain.yaml", Body=PLAIN)
+    result = taskgov("doctor", "plain", "--no-event", "--json")
+    found = {each["check"]: each for each in json.loads(result.stdout)["checks"]}["policy-document"]
+    assert (found["status"], "hears of no EC2 event" in found["because"]) == ("warning", True)
+    boto3.client("s3").delete_object(Bucket=bucket(world), Key="policies/plain.yaml")
 
 
 def test_without_its_access_entry_a_function_cannot_read_and_with_the_command_it_can(

@@ -6,6 +6,7 @@ import json
 import shlex
 from typing import TYPE_CHECKING, Any, Final
 
+from taskgov.policy.document import Backend, PolicyDocument
 from taskgov.policy.parse import parse_policy
 from taskgov_cli.doctor.diagnosis import Diagnosis, failed, ok, unknown, warning
 from taskgov_cli.doctor.facts import Unknown
@@ -38,6 +39,8 @@ OUTPUTS: Final = (
 )
 """Outputs of the stack that commands and people use."""
 SETTLED: Final = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE")
+EC2_RULE: Final = "InstanceStateRule"
+"""What the template has with `WatchPlainEks=yes` only."""
 DEPLOY: Final = ("sam build", "sam deploy --guided")
 
 
@@ -126,14 +129,18 @@ def subscriptions(found: Read[tuple[Subscription, ...]], names: Names) -> Diagno
     return failed(check, because, mend, note="Put in your own address; or deploy with the parameter AlarmEmail.")
 
 
-def policy_document(found: Read[PolicyFile], cluster: Read[HyperPodCluster], names: Names) -> Diagnosis:
-    """Check that the cluster has a document, that it is valid, and that it means this cluster."""
+def policy_document(
+    found: Read[PolicyFile], cluster: Read[HyperPodCluster], stack: Read[DeployedStack], names: Names
+) -> Diagnosis:
+    """Check that the cluster has a document, that it is valid, means this cluster, and that its nodes are watched."""
     check = "policy-document"
     if isinstance(found, Unknown):
         return unknown(check, found.reason)
     file, at = f"{names.cluster}.yaml", f"s3://{names.output('BucketName')}/{found.key}"
     put = f"aws s3 cp {file} {at}"
     if found.body is None:
+        if isinstance(cluster, Unknown):
+            return unknown(check, cluster.reason)
         because = f"there is no document {at}: the cluster is measured, and nothing is governed"
         return failed(check, because, f"taskgov init {names.cluster} --output {file}", put)
     fetch = f"aws s3 cp {at} {file}"
@@ -147,7 +154,20 @@ def policy_document(found: Read[PolicyFile], cluster: Read[HyperPodCluster], nam
     if not isinstance(cluster, Unknown) and parsed.document.cluster.arn != cluster.arn:
         because = f"{at} is of another cluster ({parsed.document.cluster.arn})"
         return failed(check, because, f"taskgov init {names.cluster} --output {file}", put)
-    return ok(check, f"{at} is valid: {len(parsed.document.teams)} teams")
+    deaf = _hears_of_no_lost_node(parsed.document, stack, names, at)
+    return deaf or ok(check, f"{at} is valid: {len(parsed.document.teams)} teams")
+
+
+def _hears_of_no_lost_node(
+    document: PolicyDocument, stack: Read[DeployedStack], names: Names, at: str
+) -> Diagnosis | None:
+    """Warn of the document of a plain EKS cluster in a stack without the rules for EC2's events."""
+    if document.cluster.backend is not Backend.KUEUE or isinstance(stack, Unknown) or EC2_RULE in stack.resources:
+        return None
+    because = f"{at} is of a plain EKS cluster, and the stack hears of no EC2 event: lost nodes wait for the resync"
+    note = "Without it nobody asks EC2 about lost nodes either: a mass loss waits for a person (docs/kueue.md)."
+    deploy = f"sam deploy --stack-name {names.stack} --parameter-overrides WatchPlainEks=yes"
+    return warning("policy-document", because, "sam build", deploy, note=note)
 
 
 def test_event(trace: Read[EventTrace], names: Names) -> Diagnosis:

@@ -65,7 +65,7 @@ def diagnose(facts: Facts, *, cluster: str, stack: str) -> list[Diagnosis]:
         checks_access.iam_permissions(facts.permissions, names),
         checks_account.cloud_trail(facts.trails, facts.cluster, names),
         checks_account.subscriptions(facts.subscriptions, names),
-        checks_account.policy_document(facts.policy, facts.cluster, names),
+        checks_account.policy_document(facts.policy, facts.cluster, facts.stack, names),
         state.governor(facts.governor, names),
     ]
     return found if facts.trace is None else [*found, checks_account.test_event(facts.trace, names)]
@@ -91,7 +91,9 @@ def read_facts(request: Request, say: Say) -> Facts:
         rbac=then(kubernetes, lambda reader: reader.rights()),
         permissions=both(cluster, stack, _permissions),
         subscriptions=then(stack, lambda found: reading_aws.subscriptions(_output(found, "NoticeTopicArn"))),
-        policy=both(cluster, stack, lambda one, two: reading_aws.policy_file(_output(two, "BucketName"), one.name)),
+        policy=then(
+            stack, lambda found: reading_aws.policy_file(_output(found, "BucketName"), _name(cluster, request))
+        ),
         governor=both(cluster, stack, lambda one, two: state.read_governor(one.arn, _output(two, "TableName"))),
         sessions=both(cluster, stack, lambda one, two: sessions.read_session_roles(two, one.account)),
         trace=None if request.wait_seconds is None else then(stack, lambda found: _trace(request, found, say)),
@@ -124,6 +126,11 @@ def both(one: Read[T], other: Read[U], further: Callable[[T, U], V]) -> Read[V]:
     if isinstance(one, Unknown):
         return one
     return then(other, lambda second: further(one, second))
+
+
+def _name(cluster: Read[HyperPodCluster], request: Request) -> str:
+    """Return the cluster's name. SageMaker does not know a plain EKS cluster: its document has the name asked for."""
+    return request.cluster.rpartition("/")[2] if isinstance(cluster, Unknown) else cluster.name
 
 
 def _eks_arn(cluster: HyperPodCluster) -> str:
