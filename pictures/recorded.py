@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from taskgov_embedded.walkthrough.world import World
 
-SEARCH: Final = re.compile(r"""SEARCH\('Namespace="([\w/]+)" MetricName="(\w+)"', '(\w+)', (\d+)\)""")
+SEARCH: Final = re.compile(r"""SEARCH\('Namespace="([\w/]+)" MetricName="(\w+)"(?: Cluster="_")?', '(\w+)', (\d+)\)""")
 PROPERTY: Final = re.compile(r"\$\{PROP\('Dim\.(\w+)'\)\}")
 ENDED: Final = {
     "ExecutionsSucceeded": "SUCCEEDED",

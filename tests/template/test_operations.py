@@ -147,6 +147,23 @@ def test_the_dashboard_is_json_and_shows_everything_that_is_measured(stack: Tran
     assert len(set(places)) == len(places)
 
 
+def test_the_dashboard_shows_the_cluster_that_its_variable_names_and_says_so_in_every_label(stack: Translated) -> None:
+    (dashboard,) = stack.resources_of("AWS::CloudWatch::Dashboard").values()
+    body = json.loads(dashboard["DashboardBody"]["Fn::Sub"])
+    (variable,) = body["variables"]
+    assert (variable["property"], variable["populateFrom"], variable["defaultValue"]) == (
+        "Cluster",
+        "Cluster",
+        "__FIRST",
+    )
+    rows = [row[0] for one in body["widgets"] for row in one["properties"].get("metrics", ())]
+    searches = [row for row in rows if isinstance(row, dict)]
+    assert len(searches) > 20
+    assert [one["label"] for one in searches if "Dim.Cluster" not in one["label"]] == []
+    everywhere = [one["expression"] for one in searches if 'Cluster="_"' not in one["expression"]]
+    assert sorted(re.findall(r'MetricName="(\w+)"', " ".join(everywhere))) == ["AuditsMissed", "ClusterUnreadable"]
+
+
 @pytest.mark.parametrize("name", sorted(PARAMETERS))
 def test_a_parameter_is_described_bounded_and_has_a_default(name: str) -> None:
     parameter = PARAMETERS[name]
