@@ -85,7 +85,9 @@ def _row(world: World, row: list[Any], about: Mapping[str, Any]) -> Iterator[Ser
     if found is None:
         raise ValueError(f"{row[0]['expression']} is not a SEARCH that can be answered here")
     namespace, metric, statistic, period = found.groups()
-    for dimensions in _matching(world, namespace, metric):
+    chosen = 'Cluster="_"' in row[0]["expression"]  # what stands for all clusters is of no cluster's page
+    matching = _matching(world, namespace, metric)
+    for dimensions in (one for one in matching if not chosen or one.get("Cluster") != "all clusters"):
         times, values = _data(world, (namespace, metric, dimensions), statistic, int(period))
         label = PROPERTY.sub(lambda part, at=dimensions: at[part[1]], row[0]["label"])  # type: ignore[misc]
         of = dimensions.get("Team") or dimensions.get("InstanceType") or dimensions.get("Severity") or ""
