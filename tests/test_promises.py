@@ -66,6 +66,31 @@ def test_every_statement_about_security_names_a_test_or_a_check_of_the_makefile(
     assert len(rows("docs/security.md")) > 20
 
 
+def paragraphs(page: str, section: str) -> list[str]:
+    """Return the paragraphs, lists and tables of a section, each in one piece."""
+    sections = {part.partition("\n")[0]: part.partition("\n")[2] for part in (ROOT / page).read_text().split("\n## ")}
+    return [part for part in sections[section].split("\n\n") if part.strip()]
+
+
+RUNBOOKS = sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs" / "runbooks").glob("*.md"))
+OF_STORES = "What else is gone with an old or empty table", "Not noticed: one document"
+"""What is lost, and what nobody notices, is no promise."""
+
+
+@pytest.mark.parametrize(
+    ("page", "section"), [*((page, "What it means") for page in RUNBOOKS), ("docs/faults.md", "Known limits")]
+)
+def test_every_paragraph_that_says_what_holds_names_its_test(page: str, section: str) -> None:
+    found = paragraphs(page, section)
+    without = [text for text in found if not ALONE.search(text) and not NAMED.search(text)]
+    assert [text for text in without if not text.startswith(OF_STORES) and len(text) > SHORT] == []
+    assert found
+
+
+SHORT = 160
+"""A sentence that leads to the next paragraph or table."""
+
+
 @pytest.mark.parametrize(
     ("page", "section", "least"),
     [

@@ -78,6 +78,13 @@ def test_a_run_that_is_stopped_is_followed_by_one_that_repairs(governed: World, 
     assert sum(applied for _, applied in outcomes()) == 4  # the first run's two, and these two
 
 
+@in_a_fork
+def test_a_change_is_applied_without_any_schedule(governed: World) -> None:
+    change(governed)
+    governed.stack.advance(SOON, schedules=[])
+    assert (outcomes()[0], counts(governed)) == (("applied", 2), AFTER)
+
+
 @pytest.mark.parametrize("with_input", [True, False], ids=["with its input", "without"])
 @in_a_fork
 def test_a_run_that_is_stopped_before_it_takes_the_lock_is_followed_by_another(

@@ -5,11 +5,13 @@ Without the mistake these cells come out right: they are cells of the matrix.
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from taskgov_embedded.matrix import cells, sites
+from taskgov_embedded.matrix import cells, evidence, invariants, sites, steps
 from taskgov_embedded.matrix.scenario import TYPE
 from taskgov_embedded.matrix.sites import MACHINE, Kind
 
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
 
     from taskgov_embedded.matrix.cells import Clean
     from taskgov_embedded.walkthrough.world import World
-
-pytestmark = pytest.mark.faults
 
 HARMLESS = (MACHINE, "Invoke", 1, Kind.THROTTLE_ONCE)
 OUTAGE = ("ApplyChangeRole", "UpdateComputeQuota", 1, Kind.THROTTLE_EVER)
@@ -68,6 +68,35 @@ def counts_one_too_many(own: Any) -> Any:
     return record_run
 
 
+def says(**what: Any) -> Callable[[Any], Any]:
+    """Return a mistake of `record_run`: records of runs that wrote something say this instead."""
+
+    def mistaken(own: Any) -> Any:
+        def record_run(self: Any, record: Any) -> None:
+            for name, value in what.items() if record.applied else ():
+                object.__setattr__(record, name, value)
+            own(self, record)
+
+        return record_run
+
+    return mistaken
+
+
+def keeps_no_record(_own: Any) -> Any:
+    def record_run(_self: Any, _record: Any) -> None:
+        """Keep nothing."""
+
+    return record_run
+
+
+def counts_twice(own: Any) -> Any:
+    def record(self: Any, cluster_name: str, measurements: Any) -> None:
+        own(self, cluster_name, measurements)
+        own(self, cluster_name, measurements)
+
+    return record
+
+
 def tells_again(own: Any) -> Any:
     def count_once(self: Any, cluster_arn: str, identity: str, *args: Any, **kwargs: Any) -> bool:
         return bool(own(self, cluster_arn, identity, *args, **kwargs)) or identity.startswith("notice-")
@@ -82,20 +111,43 @@ def releases_before_writing(own: Any) -> Any:
     return hold_lock
 
 
-TABLE, SAGEMAKER = "taskgov.adapters.dynamodb", "taskgov.adapters.sagemaker"
+TABLE, SAGEMAKER, METRICS = (f"taskgov.adapters.{name}" for name in ("dynamodb", "sagemaker", "metrics"))
 
 
+@pytest.mark.parametrize("module", [invariants, steps, evidence], ids=lambda module: module.__name__)
+def test_the_judge_shares_nothing_with_the_product(module: Any) -> None:
+    found = ast.walk(ast.parse(Path(module.__file__).read_text()))
+    imported = [
+        name
+        for node in found
+        for name in (
+            [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else [each.name for each in node.names]
+            if isinstance(node, ast.Import)
+            else []
+        )
+    ]
+    assert imported
+    assert [name for name in imported if name.partition(".")[0] == "taskgov"] == []
+
+
+@pytest.mark.faults
 @pytest.mark.parametrize(
-    ("function", "module", "method", "mistake", "cell", "says"),
+    ("function", "module", "method", "mistake", "cell", "said"),
     [
         ("ApplyChange", SAGEMAKER, "SageMaker.update_quota", writes(9), HARMLESS, "quotas add up to"),
         ("ApplyChange", SAGEMAKER, "SageMaker.update_quota", writes(1), HARMLESS, "beta-quota was lowered to 1"),
         ("ApplyChange", TABLE, "Table.hold_lock", leases_for_an_hour, HARMLESS, "the lock was leased until"),
         ("ApplyChange", TABLE, "Table.hold_lock", releases_before_writing, HARMLESS, "without a lock"),
         ("PublishUsage", TABLE, "Table.record_run", counts_one_too_many, HARMLESS, "says 6 applied; 5 stand"),
+        ("PublishUsage", TABLE, "Table.record_run", says(written=()), HARMLESS, "does not name"),
+        ("PublishUsage", TABLE, "Table.record_run", says(outcome="planned"), HARMLESS, "says planned and wrote"),
+        ("PublishUsage", TABLE, "Table.record_run", keeps_no_record, HARMLESS, "no record tells of the write"),
+        ("PublishUsage", METRICS, "EmbeddedMetrics.record", counts_twice, HARMLESS, "ChangesApplied counts 10 changes"),
         ("PublishUsage", TABLE, "Table.count_once", tells_again, OUTAGE, "people were told"),
     ],
-    ids=["sum", "floor", "lease", "lock", "record", "notice"],
+    ids=["sum", "floor", "lease", "lock", "count", "names", "outcome", "no record", "metrics", "notice"],
 )
 def test_a_mistake_in_the_product_fails_the_cell(
     *,
@@ -107,7 +159,7 @@ def test_a_mistake_in_the_product_fails_the_cell(
     method: str,
     mistake: Callable[[Any], Any],
     cell: tuple[str, str, int, Kind],
-    says: str,
+    said: str,
 ) -> None:
     owner, name = method.split(".")
     loaded = world.stack.modules(f"{function}Function", module)
@@ -115,4 +167,4 @@ def test_a_mistake_in_the_product_fails_the_cell(
     for one in loaded:
         adapter = getattr(one, owner)
         monkeypatch.setattr(adapter, name, mistake(getattr(adapter, name)))
-    assert says in problems(world, clean, cell)
+    assert said in problems(world, clean, cell)

@@ -88,6 +88,33 @@ def test_a_look_that_fails_once_rings_nothing_and_a_missed_audit_rings_at_once()
     assert periods["AuditMissedAlarm"] == (300, 1)
 
 
+WAITS = {
+    "AuditFailedAlarm": (0, 300, 1),
+    "AuditMissedAlarm": (0, 300, 1),
+    "ClusterStaleAlarm": (2 * 3600, 900, 1),
+    "ClusterUnreadableAlarm": (0, 900, 2),
+    "DeliveryDeadLettersAlarm": (0, 300, 1),
+    "FunctionErrorsAlarm": (5, 300, 1),
+    "IntakeDeadLettersAlarm": (0, 300, 1),
+    "IntakeDelayedAlarm": (900, 300, 2),
+    "NewIntakeVersionErrorsAlarm": (0, 60, 5),
+    "NewVersionErrorsAlarm": (0, 60, 5),
+    "PublishingStaleAlarm": (1, 900, 1),
+    "ReconcileFailedAlarm": (0, 300, 1),
+}
+"""What runbooks say in their first sentence: the threshold, the seconds of a period, and periods."""
+
+
+@alarms
+def test_an_alarm_waits_as_long_as_its_runbook_says(name: str) -> None:
+    alarm = ALARMS[name]
+    stats = [one["MetricStat"]["Period"] for one in alarm.get("Metrics", ()) if "MetricStat" in one]
+    (period,) = {alarm["Period"]} if "Period" in alarm else set(stats)
+    assert (alarm["Threshold"], period, alarm["EvaluationPeriods"]) == WAITS[name]
+    # One bad minute of five is enough where a deployment waits for the alarm.
+    assert alarm.get("DatapointsToAlarm") == (1 if period == 60 else None)
+
+
 @schedules
 def test_a_schedule_has_a_role_retries_and_a_dead_letter_queue(name: str) -> None:
     target = SCHEDULES[name]["Target"]

@@ -61,6 +61,11 @@ def test_every_queue_is_encrypted_and_speaks_tls_only(stack: Translated, name: s
     assert_only_by_tls(policy_for(stack, "AWS::SQS::QueuePolicy", "Queues", name), name)
 
 
+def test_an_event_is_tried_five_times_six_minutes_apart() -> None:
+    queue = QUEUES["IntakeQueue"]
+    assert (queue["VisibilityTimeout"], queue["RedrivePolicy"]["maxReceiveCount"]) == (360, 5)
+
+
 @pytest.mark.parametrize("name", sorted(name for name in QUEUES if "DeadLetter" in name))
 def test_a_dead_letter_is_kept_for_two_weeks(name: str) -> None:
     assert QUEUES[name]["MessageRetentionPeriod"] == 14 * 24 * 3600

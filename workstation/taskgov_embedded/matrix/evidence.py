@@ -1,7 +1,11 @@
-"""What did a run leave behind? Every write, the records, the counts: judged by `invariants`."""
+"""What did a run leave behind? Every write, the records, the counts: judged by `invariants`.
+
+Nothing here asks the product: what it keeps is read as the JSON that it is.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
 from dataclasses import dataclass
@@ -11,14 +15,11 @@ from typing import TYPE_CHECKING, Any
 from moto.dynamodb.models import dynamodb_backends
 from moto.dynamodb.models.dynamo_type import DynamoType
 
-from taskgov.allocation.codec import plan_from_json
-from taskgov.contracts.steps import Pointer
 from taskgov_embedded.matrix.steps import LockSeen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from taskgov.allocation.plan import Plan
     from taskgov_embedded.gateway import Call
     from taskgov_embedded.walkthrough.world import World
 
@@ -57,7 +58,8 @@ class Record:
     ended: datetime
     applied: int
     error: str
-    plan: Plan | None
+    planned: tuple[tuple[str, Any], ...] | None
+    """What its plan writes: each resource by its name, and what it is to hold. None without a plan."""
     written: frozenset[str]
     """What it says that it wrote: `team/name` of quotas, `cluster policy`."""
     closed_by_another: bool
@@ -201,7 +203,6 @@ class Witness:
         return [{name: next(iter(value.values())) for name, value in item.items()} for item in found]
 
     def _record(self, item: Mapping[str, Any]) -> Record:
-        plan = Pointer.model_validate_json(item["plan"]) if item.get("plan") else None
         run_id = item["sk"].rpartition("#")[2]
         return Record(
             place=self._place_of(item["sk"]),
@@ -212,9 +213,14 @@ class Witness:
             ended=datetime.fromisoformat(item["endedAt"]).astimezone(UTC),
             applied=int(item["applied"]),
             error=item.get("error", ""),
-            plan=plan_from_json(self._world.document(plan)) if plan else None,
+            planned=self._planned(json.loads(item["plan"])) if item.get("plan") else None,
             written=frozenset(one["S"] for one in item.get("written", ())) | self._told(item),
         )
+
+    def _planned(self, place: Mapping[str, str]) -> tuple[tuple[str, Any], ...]:
+        """Read what the plan at this place in the bucket writes."""
+        stored = self._world.stack.client("s3").get_object(Bucket=place["bucket"], Key=place["key"])["Body"].read()
+        return tuple((change["name"], change["after"]) for change in json.loads(stored)["changes"])
 
     def _told(self, item: Mapping[str, Any]) -> frozenset[str]:
         """Return what the record of a run that was stopped says in words: teams with versions, and the policy."""

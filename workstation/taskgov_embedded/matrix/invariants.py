@@ -1,18 +1,19 @@
-"""What must hold after each cell, whatever the fault was. Each function returns sentences about what does not hold."""
+"""What must hold after each cell, whatever the fault was. Each function returns sentences about what does not hold.
+
+Nothing here asks the product: configurations are compared as the services were given them.
+"""
 
 from __future__ import annotations
 
 from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any, Final
 
-from taskgov.hyperpod.model import ComputeQuotaConfig, SchedulerConfig
 from taskgov_embedded.matrix import steps
 from taskgov_embedded.matrix.scenario import EDITOR, TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from taskgov.allocation.plan import Plan
     from taskgov_embedded.matrix.evidence import Evidence, Record, Write
 
 UNKNOWN: Final = "not known whether written"
@@ -43,11 +44,9 @@ def _tells_of(record: Record, name: str, config: Any) -> bool:
 
 def _counts_in_plan(record: Record, name: str, config: Any) -> bool:
     """Say whether the state machine kept the record: it has the plan, and a count instead of the names."""
-    if record.plan is None or not record.applied or UNPUBLISHED not in record.error:
+    if record.planned is None or not record.applied or UNPUBLISHED not in record.error:
         return False
-    return any(
-        _normal(change.after.to_api()) == _normal(config) for change in record.plan.changes if change.name == name
-    )
+    return any(_normal(after) == _normal(config) for subject, after in record.planned if subject == name)
 
 
 def _names(record: Record, name: str, config: Any) -> bool:
@@ -167,8 +166,8 @@ def _truth(evidence: Evidence, record: Record) -> Iterator[str]:
         yield f"{record.run_id} ({record.outcome}) says {record.applied} applied; {len(standing)} stand: {standing}"
     if record.outcome in NOTHING_WRITTEN and standing:
         yield f"{record.run_id} says {record.outcome} and wrote {standing}"
-    if record.plan and record.outcome == "applied":
-        yield from _holds(evidence, record, _planned(record.plan))
+    if record.planned is not None and record.outcome == "applied":
+        yield from _holds(evidence, record, dict(record.planned))
     silent = [name for name in certain if not _names(record, name, held.get(name))]
     if published and silent:
         yield f"{record.run_id} ({record.outcome}) does not name {silent} among what it wrote: {sorted(record.written)}"
@@ -217,16 +216,11 @@ def _unrecorded(evidence: Evidence) -> Iterator[str]:
             yield f"no record tells of the write of {write.resource} at {write.at:%H:%M:%S}"
 
 
-def _planned(plan: Plan) -> dict[str, Any]:
-    return {change.name: change.after.to_api() for change in plan.changes}
-
-
 def _normal(config: Any) -> Any:
-    """Return a configuration in the one form that the model writes."""
-    if config is None:
-        return None
-    model = SchedulerConfig if "PriorityClasses" in config or "FairShare" in config else ComputeQuotaConfig
-    return model.model_validate(config).to_api()
+    """Return a configuration without what was not given: a plan writes that down as null."""
+    if isinstance(config, dict):
+        return {name: _normal(value) for name, value in config.items() if value is not None}
+    return [_normal(value) for value in config] if isinstance(config, list) else config
 
 
 def _total(held: Mapping[str, Any]) -> int:
