@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from taskgov.adapters.kubernetes.connection import ApiConnections
     from taskgov.adapters.kubernetes.reader import Trim
     from taskgov.hyperpod.model import ClusterSchedulerConfig, ComputeQuota
-    from taskgov.ports import ClusterAccess, HyperPodApi
+    from taskgov.ports import ClusterAccess, HyperPodApi, OnUnreadableObject
     from taskgov.snapshot.model import KubernetesObject, Snapshot
 
 CLUSTER_WIDE: Final = {
@@ -170,19 +170,23 @@ class OwnHyperPod:
         )
         return found
 
-    def quotas(self, cluster_arn: str) -> tuple[ComputeQuota, ...]:
+    def quotas(self, cluster_arn: str, on_unreadable: OnUnreadableObject | None = None) -> tuple[ComputeQuota, ...]:
         """Return the compute quotas; none where they may not be listed."""
-        found: tuple[ComputeQuota, ...] = self._rights.try_(Part.QUOTAS, lambda: self._hyperpod.quotas(cluster_arn), ())
+        found: tuple[ComputeQuota, ...] = self._rights.try_(
+            Part.QUOTAS, lambda: self._hyperpod.quotas(cluster_arn, on_unreadable), ()
+        )
         return found
 
     def quota(self, compute_quota_id: str) -> ComputeQuota:
         """Return one quota, of which a stack remembers what it wrote."""
         return self._hyperpod.quota(compute_quota_id)
 
-    def scheduler_config(self, cluster_arn: str) -> ClusterSchedulerConfig | None:
+    def scheduler_config(
+        self, cluster_arn: str, on_unreadable: OnUnreadableObject | None = None
+    ) -> ClusterSchedulerConfig | None:
         """Return the cluster policy; None where it may not be read."""
         found: ClusterSchedulerConfig | None = self._rights.try_(
-            Part.CLUSTER_POLICY, lambda: self._hyperpod.scheduler_config(cluster_arn), None
+            Part.CLUSTER_POLICY, lambda: self._hyperpod.scheduler_config(cluster_arn, on_unreadable), None
         )
         return found
 
