@@ -39,6 +39,20 @@ def older_release(where: Path) -> Path:
     return where / "template.yaml"
 
 
+def release_without_execution_key(where: Path) -> Path:
+    """Write the release in the form before the state machines' data had a key of the stack; return its template."""
+    for folder in CODE:
+        shutil.copytree(ROOT / folder, where / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    text = _without(TEMPLATE.read_text(), "ExecutionKey")
+    for sid in ("EncryptExecutions", "EncryptLogsInDelivery"):
+        text, count = re.subn(rf"(?m)^ {{14}}- Sid: {sid}\n(?: {{16}}.*\n)+", "", text)
+        assert count == 2, f"{count} roles have {sid}"
+    text, count = re.subn(r"(?m)^ {6}EncryptionConfiguration: .*ExecutionKey.*\n", "", text)
+    assert (count, "ExecutionKey" in text) == (2, False)
+    (where / "template.yaml").write_text(text)
+    return where / "template.yaml"
+
+
 def versions_used(stack: Stack, function: str, since: int = 0) -> list[str]:
     """Return which version of a function took each call since a number of results."""
     return [one.version for one in stack.results[since:] if one.function == function]

@@ -165,7 +165,7 @@ class Resources:
             self._place.stacks[STACK_NAME] = made.stack_id
             self.read_back()
         self._complete_buckets()
-        self._note_what_permissions_depend_on()
+        self.note_what_permissions_depend_on()
 
     def refuse_unknown(self, translated: Translated) -> None:
         """Raise for a type that nothing here can make."""
@@ -256,7 +256,9 @@ class Resources:
                     Bucket=bucket.physical_id, NotificationConfiguration={"EventBridgeConfiguration": {}}
                 )
 
-    def _note_what_permissions_depend_on(self) -> None:
+    def note_what_permissions_depend_on(self) -> None:
+        """Tell the gateway of keys: of tables, and those that encrypt; again after each update."""
+        self._place.kms_keys.clear()
         for table in self.of("AWS::DynamoDB::Table"):
             schema = {one["KeyType"]: one["AttributeName"] for one in table.properties["KeySchema"]}
             self._place.hash_keys[table.physical_id] = schema["HASH"]

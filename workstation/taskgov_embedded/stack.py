@@ -203,6 +203,8 @@ class Stack:
             self._updates.update(self.translated, self.parameters, gradually=False)
             why = str(failed)
         self._policies.forget()
+        self._resources.note_what_permissions_depend_on()
+        machine_roles.check(self._resources, self._gateway)
         self._queues.add_mappings(self._resources)
         self.schedules.arm()
         return why
