@@ -10,7 +10,7 @@ import pytest
 
 from taskgov.contracts.orders import DocumentOrder, ManualOrder, RunOrder, UnlockOrder, caller_of, order_of
 from taskgov.errors import ConflictError, InvalidRequestError, NotAllowedError, NotFoundError, UpstreamError
-from taskgov.people import Person
+from taskgov.people import Person, person_of
 from taskgov.services.take_order import Answer, ApprovalRequest, Rights, TakeOrder
 from taskgov.snapshot.model import Authorship
 from tests.support.memory import CLUSTER_ARN, NOON, FixedClock
@@ -367,3 +367,65 @@ def test_rights_that_cannot_be_read_allow_nothing(book: InMemoryBook, text: str)
     with pytest.raises(InvalidRequestError):
         TakeOrder(book, lambda: Rights.read(text), FixedClock(NOON))(ANA, order_of({"body": '{"action": "stop"}'}))
     assert book.switch is None
+
+
+@pytest.mark.parametrize("text", ["[]", "7", "null"])
+def test_rights_that_are_no_object_allow_nothing(text: str) -> None:
+    with pytest.raises(InvalidRequestError, match="no JSON object"):
+        Rights.read(text)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"fencingToken": True},
+        {"fencingToken": "7"},
+        {"fencingToken": -1},
+        {"fencingToken": 10**400},
+        {"expires": -1},
+        {"expires": 10**16},
+        {"expires": "soon"},
+        {"by": ANA},
+        {"person": ANA},
+    ],
+)
+def test_a_number_that_no_lock_has_and_a_name_in_the_body_are_refused_by_name(odd: dict[str, Any]) -> None:
+    """A number of hundreds of digits would end the function in DynamoDB's serializer."""
+    with pytest.raises(InvalidRequestError, match=f"unlock.{next(iter(odd))}"):
+        order_of({"body": json.dumps({"action": "unlock", **LOCK} | odd)})
+
+
+@pytest.mark.parametrize("retry", ["yes", 1, None])
+def test_only_a_boolean_says_that_refused_writes_are_asked_for_again(retry: object) -> None:
+    body = {"action": "reconcile", "clusterArn": CLUSTER_ARN, "retryRefused": retry}
+    with pytest.raises(InvalidRequestError, match="retryRefused"):
+        order_of({"body": json.dumps(body)})
+
+
+@pytest.mark.parametrize(
+    "event",
+    [[], None, 7, {"body": "\u00e9", "isBase64Encoded": True}, {"body": "//4=", "isBase64Encoded": True}],
+    ids=["a list", "null", "a number", "text that is not ASCII", "bytes that are no text"],
+)
+def test_a_request_of_another_form_is_refused_and_ends_nothing(event: Any) -> None:
+    with pytest.raises(InvalidRequestError):
+        order_of(event)
+
+
+@pytest.mark.parametrize(
+    ("stored_with", "approves_with"),
+    [("", "arn:aws:iam::111122223333:role/Ops"), ("arn:aws:iam::111122223333:role/Ops", "")],
+)
+def test_naming_a_role_s_sessions_makes_no_second_person_of_an_author(
+    book: InMemoryBook, give: Give, stored_with: str, approves_with: str
+) -> None:
+    """Ana stores a document, then NamedSessionRoles changes: she is still who stored it, under another identity."""
+    stored = person_of(OPS.format("ana"), [stored_with] if stored_with else [])
+    book.requests[CLUSTER_ARN, PLAN] = REQUEST
+    book.behind["ml-cluster", "v1"] = Authorship(author=stored.identity)
+    rights = Rights(
+        approvers=("arn:aws:iam::111122223333:role/Ops",), named_session_roles=(approves_with,) if approves_with else ()
+    )
+    order = order_of({"body": json.dumps({"action": "approve", "clusterArn": CLUSTER_ARN, "planId": PLAN})})
+    with pytest.raises(NotAllowedError, match="somebody else approves it"):
+        TakeOrder(book, lambda: rights, FixedClock(NOON))(OPS.format("ana"), order)

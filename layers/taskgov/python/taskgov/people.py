@@ -94,13 +94,28 @@ def is_same_person(identity: str, other: str) -> bool:
     """Say whether two identities (`Person.identity`) may be one person.
 
     Equal identities are. So are a user of Identity Center, an IAM user and a named session of one name: a person often
-    has several of these, and two people who share a name are better refused than one person counted twice.
+    has several of these, and two people who share a name are better refused than one person counted twice. So are a
+    role and a named session of it: one of the two was recorded before `NamedSessionRoles` was changed.
 
     Example:
         >>> is_same_person("arn:aws:iam::111122223333:user/ana", "identity-center/ana")
         True
     """
-    return identity == other or _name(identity) == _name(other)
+    return (
+        identity == other
+        or _name(identity) == _name(other)
+        or _role_of(identity) == other
+        or _role_of(other) == identity
+    )
+
+
+def _role_of(identity: str) -> str | None:
+    """Return the identity of the role of a named session; None for anybody else."""
+    found = _PRINCIPAL.fullmatch(identity)
+    if found is None or found[4] != "assumed-role":
+        return None
+    partition, _, account, _, rest = found.groups()
+    return f"arn:{partition}:iam::{account}:role/{(rest or '').partition('/')[0]}"
 
 
 def _name(identity: str) -> str:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
@@ -12,12 +12,12 @@ from botocore.exceptions import ClientError
 
 from taskgov.adapters.dynamodb import RUN_DAYS, Table, document_key
 from taskgov.adapters.errors import translated
-from taskgov.adapters.items import NEWEST, SCHEMA, in_form
+from taskgov.adapters.items import NEWEST, SCHEMA, in_form, read
 from taskgov.adapters.s3 import POLICY_KEY, Bucket
 from taskgov.contracts.events import ORDERS, RUN_ORDERED
 from taskgov.contracts.orders import DocumentOrder, ManualOrder, RunOrder, UnlockOrder
 from taskgov.contracts.steps import Pointer
-from taskgov.errors import ConflictError
+from taskgov.errors import ConflictError, UpstreamError
 from taskgov.people import Person
 from taskgov.services.stored_plan import stored_plan
 from taskgov.services.take_order import Answer, ApprovalRequest
@@ -59,21 +59,12 @@ class DynamoOrderBook:
             item = self._table.get_item(Key=_request_key(cluster_arn, plan_id), ConsistentRead=True).get("Item")
         if item is None:
             return None
-        plan = stored_plan(Bucket(self._s3, self._bucket), Pointer.model_validate_json(str(item["plan"])))
-        return ApprovalRequest(
-            cluster_arn=str(item["clusterArn"]),
-            cluster_name=str(item["clusterName"]),
-            plan_id=str(item["planId"]),
-            policy_version=plan.policy_version,
-            task_token=str(item["taskToken"]),
-            summary=str(item["summary"]),
-            asked_at=str(item["askedAt"]),
-            expires_at=int(str(item["expiresAt"])),
-            answered_by=_text(item, "answeredBy"),
-            answered_person=_text(item, "answeredPerson"),
-            answered_at=_text(item, "answeredAt"),
-            approved=bool(item["approved"]) if "approved" in item else None,
-        )
+        asked = read(item, _request)
+        pointer = read(item, lambda found: Pointer.model_validate_json(str(found["plan"])))
+        if asked is None or pointer is None or (asked.cluster_arn, asked.plan_id) != (cluster_arn, plan_id):
+            raise UpstreamError(f"the request of {plan_id} on {cluster_arn} cannot be read: it names another plan")
+        plan = stored_plan(Bucket(self._s3, self._bucket), pointer)
+        return replace(asked, policy_version=plan.policy_version)
 
     def claim(self, request: ApprovalRequest, answer: Answer) -> None:
         """Keep the answer once, for the task that was read; the same person may repeat the same answer."""
@@ -165,16 +156,20 @@ class DynamoOrderBook:
     def free_lock(self, order: UnlockOrder) -> None:
         """Free the lock if owner, token and end are as the order says."""
         until = "attribute_not_exists(lockExpires)" if order.expires is None else "lockExpires = :expires"
+        of_token = (
+            "(fencingToken = :token OR attribute_not_exists(fencingToken))"
+            if not order.fencing_token
+            else ("fencingToken = :token")
+        )
         with translated(f"free the lock of {order.cluster_arn}"):
             try:
                 self._table.update_item(
                     Key={"pk": f"CLUSTER#{order.cluster_arn}", "sk": "STATE"},
                     UpdateExpression="REMOVE lockOwner, lockExpires",
-                    ConditionExpression=f"lockOwner = :owner AND (fencingToken = :token OR :token = :none) AND {until}",
+                    ConditionExpression=f"lockOwner = :owner AND {of_token} AND {until}",
                     ExpressionAttributeValues={
                         ":owner": order.owner,
                         ":token": order.fencing_token,
-                        ":none": 0,
                         **({} if order.expires is None else {":expires": order.expires}),
                     },
                 )
@@ -213,6 +208,24 @@ class DynamoOrderBook:
                 ExpressionAttributeNames={"#schema": SCHEMA},
                 ExpressionAttributeValues={":schema": NEWEST, **{f":{name}": value for name, value in values.items()}},
             )
+
+
+def _request(item: Mapping[str, Any]) -> ApprovalRequest:
+    """Read a request; the version of its document is in its plan."""
+    return ApprovalRequest(
+        cluster_arn=str(item["clusterArn"]),
+        cluster_name=str(item["clusterName"]),
+        plan_id=str(item["planId"]),
+        policy_version=None,
+        task_token=str(item["taskToken"]),
+        summary=str(item["summary"]),
+        asked_at=str(item["askedAt"]),
+        expires_at=int(str(item["expiresAt"])),
+        answered_by=_text(item, "answeredBy"),
+        answered_person=_text(item, "answeredPerson"),
+        answered_at=_text(item, "answeredAt"),
+        approved=bool(item["approved"]) if "approved" in item else None,
+    )
 
 
 def _request_key(cluster_arn: str, plan_id: str) -> dict[str, str]:

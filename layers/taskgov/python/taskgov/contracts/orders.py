@@ -5,12 +5,11 @@ after it has checked the signature: `requestContext.authorizer.iam` of a functio
 """
 
 import base64
-import binascii
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from taskgov.contracts.steps import StepModel
+from taskgov.contracts.steps import MOST, StepModel
 from taskgov.errors import InvalidRequestError
 from taskgov.policy.violations import Violation
 
@@ -71,9 +70,9 @@ class UnlockOrder(StepModel):
     action: Literal["unlock"]
     cluster_arn: ClusterArn
     owner: str = Field(min_length=1, max_length=400)
-    fencing_token: int = Field(ge=0)
+    fencing_token: int = Field(ge=0, le=MOST)
     """0 for a lock without a token."""
-    expires: int | None = None
+    expires: int | None = Field(default=None, ge=0, le=MOST)
     """Epoch seconds; None for a lock without an end."""
     reason: str = Field(max_length=1000, pattern=r"^[^\x00-\x1f\x7f-\x9f]*[^\x00-\x20\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$")
     """One line that is not blank."""
@@ -85,10 +84,11 @@ _ORDER: TypeAdapter[Order] = TypeAdapter(
 )
 
 
-def order_of(event: dict[str, Any]) -> Order:
+def order_of(event: object) -> Order:
     """Read the order in the body of a request. Raises InvalidRequestError that names every member that is wrong."""
     try:
-        return _ORDER.validate_json(_body(event))
+        # Strict: what is no number or no boolean is not taken for one.
+        return _ORDER.validate_json(_body(event), strict=True)
     except ValidationError as error:
         violations = tuple(
             Violation(".".join(map(str, each["loc"])) or "(the whole)", repr(each["input"])[:80], each["msg"])
@@ -97,15 +97,16 @@ def order_of(event: dict[str, Any]) -> Order:
         raise InvalidRequestError("not an order", violations) from error
 
 
-def _body(event: dict[str, Any]) -> str | bytes:
-    body = event.get("body")
+def _body(event: object) -> str | bytes:
+    given: dict[str, Any] = event if isinstance(event, dict) else {}
+    body = given.get("body")
     if not isinstance(body, str) or not body or len(body) > 2 * MAX_BODY:
         raise InvalidRequestError(f"an order is JSON text of at most {2 * MAX_BODY} characters")
-    if not event.get("isBase64Encoded"):
+    if not given.get("isBase64Encoded"):
         return body
     try:
         return base64.b64decode(body, validate=True)
-    except binascii.Error as error:
+    except ValueError as error:  # binascii.Error, or text that is not ASCII
         raise InvalidRequestError(f"the body is not base64: {error}") from error
 
 
