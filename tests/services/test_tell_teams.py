@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from taskgov.contracts.steps import PublishUsageRequest
 from taskgov.errors import InvalidRequestError, NotFoundError, UpstreamError
@@ -512,3 +514,42 @@ def test_the_clock_of_the_cluster_may_be_ahead() -> None:
     told.look()
     told.look(5)
     assert len(told.bus.published) == 1
+
+
+TROUBLES = ("nothing", "dies before a notice", "dies after a notice", "memory is lost", "bus refuses", "topic refuses")
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from(TROUBLES)), max_size=8))
+@settings(max_examples=40, deadline=None)
+def test_whatever_goes_wrong_each_preemption_is_told_and_only_a_death_tells_again(
+    minutes: list[tuple[int, str]],
+) -> None:
+    told, topics, deaths, number = Told(), RecordingTopics(), 0, 0
+    told.with_notices(**BOTH, linesPerNotice=100, noticesPerHour=60)
+    for new, trouble in minutes:
+        for _ in range(new):
+            told.cluster.with_preempted(f"job-{number}", "team-a", by="team-b", gpus=1)
+            number += 1
+        dies = trouble.startswith("dies")
+        told.topics = DyingTopics(after_sending=trouble == "dies after a notice") if dies else topics
+        told.topics.sent, told.topics.chats = topics.sent, topics.chats
+        topics.fails = {f"{TOPIC}team-a": NotFoundError("gone")} if trouble == "topic refuses" else {}
+        told.bus.refuses = 1 if trouble == "bus refuses" else 0
+        if trouble == "memory is lost" and not told.memory.due and not told.memory.held:
+            told.cluster.documents.stored.pop(MEMORY, None)
+        try:
+            told.look()
+        except KeyboardInterrupt:
+            deaths += 1
+        except UpstreamError:
+            assert trouble == "bus refuses"
+    told.topics, topics.fails, told.bus.refuses = topics, {}, 0
+    for _ in range(4):  # a dead function's turn ends after three minutes
+        told.look()
+    ids = [detail["id"] for _, detail in told.bus.published]
+    assert len(set(ids)) == number
+    assert len(ids) == number  # the bus has taken them before anything is sent to people
+    named = [line.split()[0] for text in told.mails for line in text.splitlines() if "was preempted" in line]
+    assert set(named) == {f"job-{n}" for n in range(number)}
+    assert len(named) - number <= 20 * deaths
+    assert deaths or len(named) == number

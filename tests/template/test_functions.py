@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from taskgov.config import Settings
+from taskgov.ports import TURN_SECONDS
 from taskgov_embedded import updates
 from taskgov_embedded.deployments import steps
 from taskgov_embedded.template import Translated, translate
@@ -309,3 +310,8 @@ def test_a_parameter_that_a_version_keeps_is_known_to_wait_for_the_next_one() ->
     assert kept == set(VERSIONED)
     page = (ROOT / "docs" / "deploy.md").read_text()
     assert "`LogLevel`, `TeamTopicPrefix`, `VpcSubnetIds` or\n`VpcSecurityGroupIds` *alone* makes no new" in page
+
+
+def test_a_turn_to_tell_teams_lasts_longer_than_the_function_that_has_it(stack: Translated) -> None:
+    """Else another look would tell the same while the first still does."""
+    assert stack.resources_of("AWS::Lambda::Function")["PublishUsageFunction"]["Timeout"] < TURN_SECONDS
