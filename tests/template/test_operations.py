@@ -88,7 +88,7 @@ def test_a_look_that_fails_once_rings_nothing_and_a_missed_audit_rings_at_once()
     assert periods["AuditMissedAlarm"] == (300, 1)
 
 
-WAITS = {
+WAITS: dict[str, tuple[Any, int, int]] = {
     "AuditFailedAlarm": (0, 300, 1),
     "AuditMissedAlarm": (0, 300, 1),
     "ClusterStaleAlarm": (2 * 3600, 900, 1),
@@ -99,8 +99,12 @@ WAITS = {
     "IntakeDelayedAlarm": (900, 300, 2),
     "NewIntakeVersionErrorsAlarm": (0, 60, 5),
     "NewVersionErrorsAlarm": (0, 60, 5),
+    "OvercommitAlarm": ({"Ref": "AlarmOvercommit"}, 900, 2),
+    "PendingAlarm": ({"Ref": "AlarmPendingSeconds"}, 900, 1),
+    "PreemptionsAlarm": ({"Ref": "AlarmPreemptions"}, 3600, 1),
     "PublishingStaleAlarm": (1, 900, 1),
     "ReconcileFailedAlarm": (0, 300, 1),
+    "StarvationAlarm": (0, 900, 1),
 }
 """What runbooks say in their first sentence: the threshold, the seconds of a period, and periods."""
 
@@ -108,7 +112,9 @@ WAITS = {
 @alarms
 def test_an_alarm_waits_as_long_as_its_runbook_says(name: str) -> None:
     alarm = ALARMS[name]
-    stats = [one["MetricStat"]["Period"] for one in alarm.get("Metrics", ()) if "MetricStat" in one]
+    metrics = alarm.get("Metrics", ())
+    stats = [one["MetricStat"]["Period"] for one in metrics if "MetricStat" in one]
+    stats += [one["Period"] for one in metrics if "Period" in one]  # of a query
     (period,) = {alarm["Period"]} if "Period" in alarm else set(stats)
     assert (alarm["Threshold"], period, alarm["EvaluationPeriods"]) == WAITS[name]
     # One bad minute of five is enough where a deployment waits for the alarm.
