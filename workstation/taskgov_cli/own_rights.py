@@ -15,6 +15,7 @@ from taskgov.adapters.kubernetes.request import Requests
 from taskgov.adapters.kubernetes.trimming import kept, trimmed, trimmed_node, trimmed_workload
 from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError
 from taskgov.hyperpod.names import namespace_of, team_of_namespace
+from taskgov.services.governance import Governance
 from taskgov.snapshot.model import KueueObjects
 from taskgov.snapshot.unseen import Part, Unseen
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from taskgov.adapters.kubernetes.connection import ApiConnections
     from taskgov.adapters.kubernetes.reader import Trim
     from taskgov.hyperpod.model import ClusterSchedulerConfig, ComputeQuota
-    from taskgov.ports import ClusterAccess, HyperPodApi, OnUnreadableObject
+    from taskgov.ports import ClusterAccess, OnUnreadableObject
     from taskgov.snapshot.model import KubernetesObject, Snapshot
 
 CLUSTER_WIDE: Final = {
@@ -152,41 +153,32 @@ class OwnKubernetes:
             return tuple(found)
 
 
-class OwnHyperPod:
-    """What TakeSnapshot reads of the `HyperPodApi` port, as far as a person's rights go. Nothing is written."""
+@dataclass(frozen=True, slots=True)
+class OwnGovernance(Governance):
+    """The `HyperPodApi` port, as far as a person's rights go: what may not be read of it is left out."""
 
-    def __init__(self, hyperpod: HyperPodApi, rights: OwnRights) -> None:
-        self._hyperpod = hyperpod
-        self._rights = rights
-
-    def describe_cluster(self, cluster: str) -> Mapping[str, Any]:
-        """Return DescribeCluster's answer, without which nothing can be asked."""
-        return self._hyperpod.describe_cluster(cluster)
+    rights: OwnRights = field(default_factory=OwnRights)
 
     def cluster_nodes(self, cluster: str) -> list[Mapping[str, Any]]:
         """Return SageMaker's summaries of the instances; none where they may not be listed."""
-        found: list[Mapping[str, Any]] = self._rights.try_(
-            Part.INSTANCES, lambda: self._hyperpod.cluster_nodes(cluster), []
+        found: list[Mapping[str, Any]] = self.rights.try_(
+            Part.INSTANCES, lambda: Governance.cluster_nodes(self, cluster), []
         )
         return found
 
     def quotas(self, cluster_arn: str, on_unreadable: OnUnreadableObject | None = None) -> tuple[ComputeQuota, ...]:
         """Return the compute quotas; none where they may not be listed."""
-        found: tuple[ComputeQuota, ...] = self._rights.try_(
-            Part.QUOTAS, lambda: self._hyperpod.quotas(cluster_arn, on_unreadable), ()
+        found: tuple[ComputeQuota, ...] = self.rights.try_(
+            Part.QUOTAS, lambda: Governance.quotas(self, cluster_arn, on_unreadable), ()
         )
         return found
-
-    def quota(self, compute_quota_id: str) -> ComputeQuota:
-        """Return one quota, of which a stack remembers what it wrote."""
-        return self._hyperpod.quota(compute_quota_id)
 
     def scheduler_config(
         self, cluster_arn: str, on_unreadable: OnUnreadableObject | None = None
     ) -> ClusterSchedulerConfig | None:
         """Return the cluster policy; None where it may not be read."""
-        found: ClusterSchedulerConfig | None = self._rights.try_(
-            Part.CLUSTER_POLICY, lambda: self._hyperpod.scheduler_config(cluster_arn, on_unreadable), None
+        found: ClusterSchedulerConfig | None = self.rights.try_(
+            Part.CLUSTER_POLICY, lambda: Governance.scheduler_config(self, cluster_arn, on_unreadable), None
         )
         return found
 

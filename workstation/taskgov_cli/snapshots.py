@@ -36,7 +36,7 @@ from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_json
 from taskgov.snapshot.readable import readable_kueue
 from taskgov_cli import documents
 from taskgov_cli.output import console
-from taskgov_cli.own_rights import OwnHyperPod, OwnKubernetes
+from taskgov_cli.own_rights import OwnGovernance, OwnKubernetes
 from taskgov_cli.stack_outputs import stack_outputs
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from kubernetes import client
 
     from taskgov.adapters.kubernetes import ApiConnections
-    from taskgov.ports import ClusterAccess, DocumentStore, HyperPodApi, StateStore
+    from taskgov.ports import ClusterAccess, DocumentStore, StateStore
     from taskgov.snapshot.model import Snapshot
     from taskgov_cli.own_rights import OwnRights
 
@@ -160,13 +160,13 @@ def live(
     documents_of, state = _stores(session, stack)
     sagemaker = SageMaker(session.client("sagemaker", config=CONFIG))
     kueue = KueueQuotas(connections, partial(table_of, documents_of))
-    hyperpod: HyperPodApi = Governance(sagemaker, documents_of, lambda: kueue)
+    hyperpod = Governance(sagemaker, documents_of, lambda: kueue)
     machines = Ec2Machines(lambda: session.client("ec2", config=CONFIG))
     if rights is None:
         return TakeSnapshot(hyperpod, KubernetesReader(connections), documents_of, state, clock, machines)(cluster)
     if context is not None and not rights.namespaces:
         rights.namespaces = namespace_of_context(context)
-    own = cast("HyperPodApi", OwnHyperPod(hyperpod, rights))
+    own = OwnGovernance(sagemaker, documents_of, lambda: kueue, rights=rights)
     take = TakeSnapshot(own, OwnKubernetes(connections, rights), documents_of, state, clock, machines)
     return rights.marked(take(cluster))
 
