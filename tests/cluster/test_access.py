@@ -24,6 +24,9 @@ from taskgov.errors import UpstreamError
 from taskgov.hyperpod.model import ComputeQuotaTarget
 from taskgov.kueue.render import manager_configuration
 from taskgov.ports import ClusterAccess
+from taskgov.snapshot.unseen import Part
+from taskgov_cli.mine import mine_of
+from taskgov_cli.own_rights import OwnKubernetes, OwnRights, namespaces_of
 from taskgov_embedded.cluster.access import TokenVerifier
 from tests.cluster.certificates import authority
 from tests.cluster.conftest import OwnCluster
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.cluster
 RBAC = Path(__file__).parents[2] / "docs" / "rbac.yaml"
+TEAM_RBAC = RBAC.with_name("rbac-team.yaml")
 POLICY = a_policy(training=70)
 ARN = "arn:aws:eks:us-east-1:111122223333:cluster/ml"
 ANY = ClusterAccess(ARN)
@@ -110,6 +114,25 @@ def read(own: OwnCluster) -> None:
     quotas.scheduler_config(ARN)
     reader.nodes(ANY)
     reader.kueue_objects(ANY)
+
+
+def test_a_member_reads_the_own_team_and_is_known_by_name(own: OwnCluster) -> None:
+    """The roles of `docs/rbac-team.yaml`, on the API server whose RBAC they are written for."""
+    own.kube.apply(a_node("node-1", "ml.g5.8xlarge"))
+    quotas = [a_quota(team, [{"InstanceType": "ml.g5.8xlarge", "Count": 1}]) for team in ("team-a", "team-b")]
+    govern(own.kube, quotas, POLICY)
+    own.kube.apply(*yaml.safe_load_all(TEAM_RBAC.read_text()), force=True)
+    connections = KubeconfigConnections(str(own.kubeconfig("ana", "taskgov-team-a")), "test")
+    rights = OwnRights(namespaces_of(["team-a"]))
+    reader = OwnKubernetes(connections, rights)
+    seen = reader.kueue_objects(ANY)
+    assert [one["metadata"]["name"] for one in seen.cluster_queues] == ["hyperpod-ns-team-a-clusterqueue"]
+    assert [one["metadata"]["namespace"] for one in seen.local_queues] == ["hyperpod-ns-team-a"]
+    assert "node-1" in [one["metadata"]["name"] for one in reader.nodes(ANY)]
+    assert set(rights.unseen) == {Part.CLUSTER_QUEUES, Part.COHORTS, Part.LOCAL_QUEUES, Part.WORKLOADS}
+    assert mine_of(connections, ANY, ()).username == "ana"
+    with pytest.raises(UpstreamError, match="hyperpod-ns-team-b"):
+        OwnKubernetes(connections, OwnRights(namespaces_of(["team-b"]))).kueue_objects(ANY)
 
 
 def created_by(used: set[Right]) -> set[Right]:
