@@ -16,6 +16,7 @@ from pydantic.alias_generators import to_camel
 
 from taskgov.allocation.lease_book import LeaseEntry
 from taskgov.allocation.plan import CapacityLine, Outcome, TeamAllocation, WorkloadEffect
+from taskgov.audit.money import Money
 from taskgov.audit.totals import Totals
 from taskgov.audit.trend import Trend
 from taskgov.findings import Finding, Severity
@@ -239,6 +240,8 @@ class Report:
     tasks: tuple[TaskLine, ...] = ()
     """The newest first; at most `MOST_TASKS`, those that do not run before those that do."""
     tasks_left_out: int = 0
+    money: Money | None = None
+    """What idle quota, waiting and preempted work come to; None without prices."""
 
 
 def report_json(report: Report) -> bytes:

@@ -8,6 +8,7 @@ from taskgov.allocation.lease_book import LeaseEntry, lease_book, leased, leased
 from taskgov.allocation.plan import Change, Plan
 from taskgov.allocation.planner import plan_quotas
 from taskgov.audit.findings import audit
+from taskgov.audit.money import Money, money_of
 from taskgov.audit.report import (
     REPORT_VERSION,
     ChangeLine,
@@ -30,6 +31,7 @@ from taskgov.policy.document import AuditRules
 from taskgov.quantities import is_accelerator
 from taskgov.snapshot.model import Snapshot
 from taskgov.usage.standing import Loan, Standing, TeamStanding, standing_of
+from taskgov.usage.tasks import tasks_of
 
 NO_AUDIT_BEFORE: Final = Earlier()
 
@@ -72,7 +74,15 @@ def build_report(
         trend=earlier.trend((*found.findings, *found.muted), sum(each.is_new for each in found.findings), now),
         tasks=tasks,
         tasks_left_out=left_out,
+        money=_money(snapshot, standing),
     )
+
+
+def _money(snapshot: Snapshot, standing: Standing) -> Money | None:
+    if snapshot.policy is None or not snapshot.policy.audit.prices:
+        return None
+    table, prices = snapshot.policy.instance_type_table(), snapshot.policy.audit.prices
+    return money_of(standing, tasks_of(snapshot), prices, table, snapshot.taken_at)
 
 
 def history_after(report: Report, earlier: Earlier) -> AuditHistory:

@@ -193,6 +193,9 @@ class Mute(PolicyModel):
     until: Moment
 
 
+Price = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
+
+
 class AuditRules(PolicyModel):
     """What the audit makes of its findings: how grave they are, which are muted, and who is told."""
 
@@ -203,6 +206,8 @@ class AuditRules(PolicyModel):
     mute: tuple[Mute, ...] = ()
     notices: TeamNotices | None = None
     """Where teams' topics stood before there was `notices`; still read (`PolicyDocument.notice_rules`)."""
+    prices: dict[InstanceType, Price] = {}  # noqa: RUF012 -- pydantic copies defaults
+    """What an instance costs an hour, in any one currency: the audit says what idle quota and lost work come to."""
 
 
 class InstanceTypeNumbers(PolicyModel):
