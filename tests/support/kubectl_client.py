@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import sys
 import time
@@ -63,7 +64,7 @@ class Api:
     """The server, and what discovery says of it."""
 
     def __init__(self) -> None:
-        self._client = config.new_client_from_config()
+        self._client = config.new_client_from_config(os.environ.get("KUBECONFIG"))
         self._kinds: list[Kind] = []
 
     def send(
