@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from taskgov_embedded.cluster.ages import human_duration
+from taskgov_embedded.cluster.tables import headers, row
 from taskgov_embedded.cluster.views import table
 from tests.embedded.cluster.support import RANKS, Lab, policy, quota
 
@@ -60,3 +63,40 @@ def test_a_table_without_rows_is_its_header() -> None:
 def test_ages_of_years() -> None:
     day = 86_400
     assert [human_duration(days * day) for days in (7, 8, 729, 730, 800)] == ["7d", "8d", "729d", "2y", "2y70d"]
+
+
+@pytest.mark.parametrize(
+    ("plural", "shown"),
+    [
+        ("nodes", "NAME STATUS ROLES AGE VERSION"),
+        ("jobs", "NAME STATUS COMPLETIONS DURATION AGE"),
+        ("events", "LAST SEEN TYPE REASON OBJECT MESSAGE"),
+        ("services", "NAME TYPE CLUSTER-IP EXTERNAL-IP PORT(S) AGE"),
+        ("clusterqueues", "NAME COHORT PENDING WORKLOADS"),
+        ("localqueues", "NAME CLUSTERQUEUE PENDING WORKLOADS ADMITTED WORKLOADS"),
+        ("workloadpriorityclasses", "NAME VALUE"),
+        ("resourceflavors", "NAME AGE"),
+    ],
+)
+def test_columns_are_those_of_kubectl(plural: str, shown: str) -> None:
+    assert " ".join(headers(plural)) == shown
+
+
+def test_rows_of_types_without_a_walkthrough() -> None:
+    lab = lab_with_a_job()
+    (node,) = lab.cluster.store.list("nodes")
+    assert row("nodes", node, lab.moment)[1:] == ("Ready", "<none>", "3m47s", "v1.33.4-eks-simulated")
+    service = {
+        "kind": "Service",
+        "metadata": {"name": "s"},
+        "spec": {"ports": [{"port": 80}, {"port": 53, "protocol": "UDP"}]},
+    }
+    assert row("services", service, lab.moment) == ("s", "ClusterIP", "None", "<none>", "80/TCP,53/UDP", "<unknown>")
+    event = {
+        "involvedObject": {"kind": "Job", "name": "j"},
+        "type": "Warning",
+        "reason": "NotGoverned",
+        "message": "m",
+        "firstTimestamp": "2026-11-20T09:00:00Z",
+    }
+    assert row("events", event, lab.moment) == ("3m47s", "Warning", "NotGoverned", "job/j", "m")
