@@ -7,9 +7,12 @@ from typing import Any
 from tests.protocol import functions
 from tests.protocol.functions import Answer, Call, Running, next_of
 from tests.protocol.invariants import (
+    broken_by_approval,
     broken_by_asking,
     broken_by_check,
+    broken_by_keeping,
     broken_by_refusal,
+    broken_by_taking,
     broken_by_update,
     broken_by_write,
     owner_of,
@@ -27,6 +30,8 @@ SOURCES = {"Reconcile Requested": "taskgov.operator", STATUS_CHANGE: "aws.states
 STATUSES = {"running": "RUNNING", "stopped": "ABORTED", "over": "SUCCEEDED"}
 COMMAND = "a person's command"
 FAILED = "UpstreamError"
+NOTHING = "nothing"
+"""What stands for the digest of a plan without changes."""
 UNSUCCESSFUL = ("failed", "unfinished", "unreadable")
 
 
@@ -57,6 +62,8 @@ class Doing:
         assert at is not None
         resource = self.machine.resource(at.state)
         if resource == "lambda:PlanQuotas":
+            if self.machine.arguments(execution.arn, at)["snapshot"] is None:
+                return self._go_on(state, execution, Failure("InvalidRequestError"), "has nothing to plan from")
             return self._go_on(state, execution, {"Payload": self._plan(execution)}, "plans")
         if resource == "lambda:PublishUsage":
             outcome, generation = (json.loads(at.variables)[name] for name in ("outcome", "generation"))
@@ -74,8 +81,8 @@ class Doing:
         assert execution.at is not None
         asked = self.machine.arguments(execution.arn, execution.at)
         seen = json.loads(asked["snapshot"]["key"])
-        digest = digest_of(seen["facts"], seen["version"])
-        outcome = "nothing-to-do" if seen["facts"] == seen["content"] else "apply"
+        digest = digest_of(seen["facts"], seen["version"]) if seen["facts"] != seen["content"] else NOTHING
+        outcome = "nothing-to-do" if digest == NOTHING else "apply"
         if outcome == "apply" and self.scenario.approval and asked["approvedChanges"] != digest:
             outcome = "needs-approval"
         count = int(outcome != "nothing-to-do")
@@ -98,7 +105,8 @@ class Doing:
             return Step(f"{execution.name}: {at.state!r}, and the answer is lost", after, wrong, certain=False)
         if not done.met:
             failure = Failure("DynamoDB.ConditionalCheckFailedException")
-            return self._go_on(after, execution, failure, f"{at.state!r} is refused")
+            step = self._go_on(after, execution, failure, f"{at.state!r} is refused")
+            return step._replace(wrong=broken_by_keeping(after.item, at, execution.arn) or step.wrong)
         step = self._go_on(after, execution, {"Attributes": json.loads(done.item)}, at.state)
         return step._replace(wrong=wrong or step.wrong)
 
@@ -113,7 +121,7 @@ class Doing:
 
     def _update(self, state: State, process: Process, asked: Any) -> tuple[Any, State, str | None]:
         done = updated(state.item, text(asked))
-        after, wrong = self._changed(state, done.item, _actor(process), is_over=_was_told_of_an_end(process))
+        after, wrong = self._changed(state, done.item, _actor(process), over=_told_to_be_over(process))
         wrong = wrong or (broken_by_check(done.item, process) if done.met else broken_by_refusal(state, process))
         told = {"item": _kept(done.item)} if asked.get("ReturnValues") == "ALL_NEW" else {}
         return {"met": done.met, **told}, after, wrong
@@ -127,20 +135,23 @@ class Doing:
     def _write(self, state: State, process: Process, asked: Any) -> tuple[Any, State, str | None]:
         if self.scenario.versions and asked["version"] != state.version:
             return {"conflict": True}, state, None
-        after = state._replace(version=state.version + 1, content=asked["content"])
+        after = state._replace(version=state.version + 1, content=asked["content"], approved=())
+        wrong = broken_by_write(state, process, asked["version"])
+        if self.scenario.approval and not wrong:
+            wrong = broken_by_approval(process, digest_of(asked["content"], asked["version"]), state.approved)
         if self.scenario.approval and process.orphan and owner_of(state.item) != _actor(process):
             after = after._replace(excused=True)  # the next run may ask a person for what it saw before this write
-        return {"version": after.version}, after, broken_by_write(state, process, asked["version"])
+        return {"version": after.version}, after, wrong
 
     def _start(self, state: State, _: Process, asked: Any) -> tuple[Any, State, None]:
         if state.execution(asked["name"]) is not None:
             return {"started": False}, state, None
-        execution = Execution(asked["name"], "running", None)
-        return (
-            {"started": True},
-            self._arrive(state, execution, self.machine.begin(execution.arn, GIVEN, state.now)),
-            None,
-        )
+        return {"started": True}, self._begun(state, asked["name"]), None
+
+    def _begun(self, state: State, name: str) -> State:
+        """Let an execution begin."""
+        execution = Execution(name, "running", None)
+        return self._arrive(state, execution, self.machine.begin(execution.arn, GIVEN, state.now))
 
     def _request(self, state: State, _: Process, __: Any) -> tuple[Any, State, None]:
         return {}, state.with_message(event("Reconcile Requested", f"request{state.facts}")), None
@@ -150,10 +161,13 @@ class Doing:
         assert execution is not None
         return {"status": STATUSES[execution.status]}, state, None
 
-    def _changed(self, state: State, item: str, actor: str, *, is_over: bool = False) -> tuple[State, str | None]:
+    def _changed(
+        self, state: State, item: str, actor: str, *, over: frozenset[str] = frozenset()
+    ) -> tuple[State, str | None]:
         """Take over the item that an operation left, and judge the change."""
-        wrong = broken_by_update(state.item, item, actor, state.now, is_over=is_over)
-        return state._replace(item=_without_unkept(item)), wrong
+        after = state._replace(item=_without_unkept(item))
+        wrong = broken_by_update(state.item, item, actor, state.now, over=over)
+        return after, wrong or broken_by_taking(after, self.scenario.left)
 
     def _answered(self, state: State, process: Process, body: str, label: str) -> Step:
         """Let a function know its answer; one that has ended gives its result to whoever waits for it."""
@@ -174,7 +188,8 @@ class Doing:
         after = self._arrive(state, execution, arrived)
         if isinstance(arrived, Ended) or not self._waits(arrived):
             return Step(label, after)
-        return Step(label, after, broken_by_asking(after, self._waiting(after)))
+        wrong = broken_by_asking(after, self._waiting(after), self.scenario.left, NOTHING)
+        return Step(label, after, wrong)
 
     def _waiting(self, state: State) -> list[Standing]:
         """Return where the executions are that wait for a person."""
@@ -275,9 +290,15 @@ def _owner(payload: str) -> str:
     return str(known.get("lockOwner") or known.get("owner"))
 
 
-def _was_told_of_an_end(process: Process) -> bool:
-    told = (json.loads(answer.body) for answer in process.running.answers)
-    return any(one.get("status", "RUNNING") != "RUNNING" for one in told)
+def _told_to_be_over(process: Process) -> frozenset[str]:
+    """Return the executions of which a function was told that they are over."""
+    running, over = process.running, set()
+    for number, answer in enumerate(running.answers):
+        if json.loads(answer.body).get("status", "RUNNING") != "RUNNING":
+            asked = next_of(running._replace(answers=running.answers[:number]))
+            assert isinstance(asked, Call)
+            over.add(json.loads(asked.body)["arn"])
+    return frozenset(over)
 
 
 def _told(kind: str, answer: Any) -> str:

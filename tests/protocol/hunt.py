@@ -1,68 +1,93 @@
-"""Does the explorer miss each condition? Where it does not, the condition is listed here with the reason."""
+"""Is each condition missed when it is taken away? What shows it is on file, so that it need not be looked for again.
 
+`missed.json` has, for each condition, the scenario in which the explorer finds what is wrong soonest. The others are in
+`listed.py`, with what shows that the protocol does not need them.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Final
 
 from tests.protocol.explore import Explored
-from tests.protocol.mutants import Mutant, every_mutant
-from tests.protocol.scenarios import SMALL
+from tests.protocol.listed import LISTED, OtherProof, SecondLine
+from tests.protocol.mutants import Mutant, every_mutant, mutant_of, together
+from tests.protocol.scenarios import EVERY, SMALL
 from tests.protocol.state import Scenario
 
-MOST: Final = 6_000
-"""States to which one scenario is explored for one mutant: what is wrong is near the start."""
-
-RUNS: Final = (
-    *(one for one in SMALL if not one.approval and "command" not in one.left),
-    Scenario("a duplicate", {"hint": 1, "duplicate": 1}),
-    Scenario("a step that fails", {"hint": 2, "fail": 1}),
-    Scenario("a delay", {"hint": 2, "time": 1}),
-    Scenario("a function that is called twice", {"hint": 2, "twice": 1}),
-    Scenario("a stop and a redrive", {"hint": 1, "stop": 1, "redrive": 1, "time": 1}),
-)
-COMMANDS: Final = (
-    *(one for one in SMALL if "command" in one.left),
-    Scenario("a command and a lost answer", {"hint": 1, "command": 1, "lost": 1}),
-    Scenario("two commands and a delay", {"command": 2, "time": 1}),
-    Scenario("a lock without an end, and a command", {"command": 1}, item={"lockOwner": {"S": "nobody"}}),
-    Scenario("a command that is killed", {"hint": 1, "command": 1, "kill": 1}),
-)
-APPROVALS: Final = (
-    *(one for one in SMALL if one.approval),
-    Scenario("two approvals", {"hint": 2}, approval=True),
-    Scenario("an approval and a lost answer", {"hint": 1, "lost": 1}, approval=True),
-    Scenario("an approval and a duplicate", {"hint": 1, "duplicate": 1}, approval=True),
-    Scenario("an approval that expires", {"hint": 1, "expire": 2}, approval=True),
-    Scenario("an approval and a delay", {"hint": 1, "time": 1, "duplicate": 1}, approval=True),
-)
-ABOUT_APPROVALS: Final = (
-    "Set the lock aside",
-    "Is the request kept?",
-    "Forget the request",
-    "Remind or let it expire",
-    "Approved?",
-    "Approval in hand?",
-    "Choose by outcome 2.",
-    "Choose by outcome 3.",
-)
+ROOT: Final = Path(__file__).parents[2]
+FILE: Final = Path(__file__).with_name("missed.json")
+MOST: Final = 20_000
+"""States to which a scenario is explored for a condition that is taken away."""
 
 
-def hunted(mutant: Mutant) -> Explored | None:
-    """Return what the explorer finds wrong with a mutant, in the first scenario that shows it; None: nothing."""
-    for scenario in scenarios_for(mutant):
-        found = mutant.explored(scenario, MOST)
+def missed() -> dict[str, str]:
+    """Return the scenario that shows each condition, by the condition's name."""
+    known: dict[str, str] = json.loads(FILE.read_text())
+    return known
+
+
+def unaccounted() -> list[str]:
+    """Return the conditions that are neither on file nor listed, are both, or are there no more."""
+    names, known = {one.name for one in every_mutant()}, missed()
+    return sorted((names ^ (known.keys() | LISTED.keys())) | (known.keys() & LISTED.keys()))
+
+
+def hunted(name: str) -> Explored:
+    """Return what the explorer finds with a condition changed, in the scenario on file."""
+    return mutant_of(name).explored(EVERY[missed()[name]], MOST)
+
+
+def trouble_with(name: str) -> str | None:
+    """Say what is not as the files have it with a condition: it is not missed, or is missed and listed."""
+    proof = LISTED.get(name)
+    if proof is None:
+        found = hunted(name)
+        return None if found.wrong else f"{name}: taken away, it is not missed any more ({found})"
+    stale = first_wrong(mutant_of(name), (*SMALL, EVERY[proof.scenario]) if isinstance(proof, SecondLine) else SMALL)
+    if stale is not None:
+        return f"{name}: is listed, and is missed: {stale}"
+    if isinstance(proof, SecondLine):
+        alone = mutant_of(proof.other).explored(EVERY[proof.scenario], MOST)
+        if alone.wrong:
+            return f"{name}: {proof.other!r} is missed by itself there: {alone}"
+        both = together(mutant_of(name), mutant_of(proof.other)).explored(EVERY[proof.scenario], MOST)
+        return None if both.wrong else f"{name}: taken away together with {proof.other!r}, it is not missed ({both})"
+    return _not_failed(name, proof)
+
+
+def first_wrong(mutant: Mutant, scenarios: tuple[Scenario, ...], most: int = MOST) -> Explored | None:
+    """Return what is wrong with a mutant in the first scenario that shows it; None: nothing."""
+    for scenario in scenarios:
+        found = mutant.explored(scenario, most)
         if found.wrong is not None:
             return found
     return None
 
 
-def hunted_by_name(name: str) -> Explored | None:
-    """Hunt the mutant of this name: what a process of its own is given."""
-    return hunted(next(one for one in every_mutant() if one.name == name))
+def soonest(name: str) -> str | None:
+    """Look for the scenario that shows a condition with the fewest states, among all; None: there is none."""
+    for most in (100, 1_000, 10_000):
+        found = first_wrong(mutant_of(name), tuple(EVERY.values()), most)
+        if found is not None:
+            return found.scenario
+    return None
 
 
-def scenarios_for(mutant: Mutant) -> tuple[Scenario, ...]:
-    """Return the scenarios in which a mutant would show."""
-    if mutant.name.startswith("manual_lock"):
-        return COMMANDS
-    if mutant.name.startswith("Lock."):
-        return COMMANDS[::-1]  # a lease that nobody else ends is that of a command that was killed
-    return APPROVALS if mutant.name.startswith(ABOUT_APPROVALS) else RUNS
+def _not_failed(name: str, proof: OtherProof) -> str | None:
+    """Say that the test which is to fail with the condition changed does not."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "tests.protocol.mutated"]
+    path = os.pathsep.join(str(ROOT / part) for part in ("layers/taskgov/python", "workstation", "."))
+    done = subprocess.run(  # noqa: S603 - the names are this package's own
+        [*command, "--condition", name, proof.test],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode == 1:
+        return None
+    return f"{name}: {proof.test} does not fail without it (exit code {done.returncode}):\n{done.stdout[-2000:]}"

@@ -1,6 +1,7 @@
 """What must hold, judged by the item's values alone: no condition of the product is asked here."""
 
 import json
+from collections.abc import Container, Mapping
 from typing import Any, NamedTuple
 
 from taskgov.ports import LOCK_SECONDS
@@ -12,6 +13,14 @@ from tests.statemachines.interpreter import SUBSTITUTIONS
 
 QUESTION = int(SUBSTITUTIONS["ApprovalHours"]) * 1800
 """Seconds that a question stands: half of the hours, before the reminder and after it."""
+
+
+RESTORED = "restore"
+FAULTS = (
+    *("stop", "fail", "time", "lost", "crash", "twice", "kill", "unheard", "old", "expire", "redrive", "unreadable"),
+    RESTORED,
+)
+"""What may happen in a scenario that is a fault; the rest is what people and the world do."""
 
 
 class Writer(NamedTuple):
@@ -33,8 +42,10 @@ def expires(item: str) -> int:
     return number(item, "lockExpires") - int(EPOCH.timestamp())
 
 
-def broken_by_update(before: str, after: str, actor: str, now: int, *, is_over: bool = False) -> str | None:
-    """Say what is wrong with a change of the lock by `actor`, who was told that its holder is over or was not."""
+def broken_by_update(
+    before: str, after: str, actor: str, now: int, *, over: frozenset[str] = frozenset()
+) -> str | None:
+    """Say what is wrong with a change of the lock by `actor`, who was told which executions are over."""
     holder, follower = owner_of(before), owner_of(after)
     others = holder is not None and holder != actor
     runs = holder is not None and expires(before) >= now
@@ -47,10 +58,12 @@ def broken_by_update(before: str, after: str, actor: str, now: int, *, is_over: 
         and number(after, "fencingToken") <= number(before, "fencingToken"),
         f"{actor} changes the lease of {holder}": others
         and holder == follower
-        and not (expires(after) < expires(before) and (is_over or not runs))
+        and not (expires(after) < expires(before) and (holder in over or not runs))
         and expires(before) != expires(after),
         f"the lock of {follower} would outlive it by {expires(after) - now} s": follower is not None
         and expires(after) - now > LOCK_SECONDS,
+        f"{follower} has the lock, and its own question stands": follower is not None
+        and follower == plain(after).get("askedBy"),
         "the generation falls": number(after, "generation") < number(before, "generation"),
     }
     return next((sentence for sentence, is_so in broken.items() if is_so), None)
@@ -79,8 +92,9 @@ def broken_by_write(state: State, process: Process, version: int) -> str | None:
     # Late after it had asked: the version is what the write is held against. So it is when nobody waits any more for
     # the function, because Step Functions gave it up or the execution was stopped, which frees the lock.
     # And when its execution was stopped and is redriven: its lease may be ended after that, by the event of the stop.
-    redriven = dict(state.left).get("redrive") == 0
-    if who.asked_at is not None and (state.now > who.asked_at or process.orphan or redriven):
+    # And when the table was restored: it has forgotten whose lock it was.
+    redriven, restored = (dict(state.left).get(name) == 0 for name in ("redrive", RESTORED))
+    if who.asked_at is not None and (state.now > who.asked_at or process.orphan or redriven or restored):
         return None
     return (
         f"two writers: {who.owner} with token {who.token} writes under the lock of {holder[0]} with token {holder[1]}"
@@ -97,6 +111,29 @@ def broken_by_check(item: str, process: Process) -> str | None:
     return (
         f"{payload['lockOwner']} passes the check with token {payload['fencingToken']}, which is not that of the lock"
     )
+
+
+def broken_by_approval(process: Process, changes: str, approved: Container[str]) -> str | None:
+    """Say what is wrong with a write, where a person has to agree to every change that a run makes."""
+    if process.running.kind == "command" or changes in approved:
+        return None
+    return f"{process.parent} writes {changes}, and nobody has approved it"
+
+
+def broken_by_taking(state: State, possible: Mapping[str, int]) -> str | None:
+    """Say what is wrong when the lock is taken again and again: what can happen calls for so many runs at most."""
+    taken, most = number(state.item, "fencingToken"), 3 * (2 + sum(possible.values()))
+    return f"the lock is taken for the {taken}th time, and there is no end to it" if taken > most else None
+
+
+def broken_by_keeping(item: str, at: Standing, arn: str) -> str | None:
+    """Say what is wrong when the product does not let an execution let go of its lock."""
+    if at.state not in {"Release the lock", "Let go of the lock"}:
+        return None
+    holder, seen = owner_of(item), json.loads(at.variables).get("generation")
+    if holder == arn and (at.state == "Let go of the lock" or seen == number(item, "generation")):
+        return f"{arn} has to keep its lock, and there is nothing that it has not seen"
+    return f"{arn} is to begin anew, and its lock was released" if holder is None and at.state[0] == "R" else None
 
 
 def broken_by_refusal(state: State, process: Process) -> str | None:
@@ -118,7 +155,8 @@ def broken_at_rest(state: State, asked_for: str) -> str | None:
         return f"the lock is left with {owner_of(state.item)}"
     generation, waiting = number(state.item, "generation"), _waiting(state)
     seen = max([state.seen, *(one["generation"] for one in waiting)])
-    if seen != generation:
+    # An exchanged table counts from the beginning.
+    if seen < generation or (seen > generation and dict(state.left).get(RESTORED) != 0):
         return f"a lost hint: the generation is {generation}, and the last run saw {seen}"
     if state.content == state.facts or asked_for in state.rejected:
         return None
@@ -127,10 +165,21 @@ def broken_at_rest(state: State, asked_for: str) -> str | None:
     return f"the quota holds {state.content} and should hold {state.facts}"
 
 
-def broken_by_asking(state: State, waiting: list[Standing]) -> str | None:
-    """Say what is wrong when people are asked for the same changes twice while the first question stands."""
+def broken_by_asking(state: State, waiting: list[Standing], possible: Mapping[str, int], nothing: str) -> str | None:
+    """Say what is wrong when people are asked for the same changes twice while the first question stands.
+
+    Or for `nothing`, the digest of no change; or for what they have agreed to, without any fault in between, when no
+    execution has the approval in hand any more.
+    """
     digests = [json.loads(at.variables)["changesSha256"] for at in waiting if state.now - at.entered <= QUESTION]
-    return "the same changes are asked for twice" if len(set(digests)) < len(digests) else None
+    in_hand = {json.loads(one.at.variables).get("approvedChanges") for one in state.executions if one.at}
+    as_it_was = all(possible.get(name, 0) == count for name, count in state.left if name in FAULTS)
+    broken = {
+        "the same changes are asked for twice": len(set(digests)) < len(digests),
+        "what was approved is asked for again": as_it_was and bool(set(digests) & set(state.approved) - in_hand),
+        "a person is asked, and there is no change to agree to": nothing in digests,
+    }
+    return next((sentence for sentence, is_so in broken.items() if is_so), None)
 
 
 def _waiting(state: State) -> list[dict[str, Any]]:

@@ -29,6 +29,7 @@ from tests.protocol.functions import forget
 from tests.protocol.state import Scenario
 from tests.protocol.table import SORT_KEY
 from tests.protocol.world import World
+from tests.statemachines import interpreter
 from tests.statemachines.interpreter import definition
 
 PART: Final = re.compile(r"attribute_(?:not_)?exists\(\w+\)|[\w#]+\s*(?:<>|<=|>=|=|<|>)\s*:\w+")
@@ -57,6 +58,39 @@ class Mutant:
                 return Exploration(world, most).run()
         finally:
             forget()
+
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        """Let whoever reads the definition, or calls the code, find the condition changed."""
+
+        def changed(name: str) -> Definition:
+            machine = definition(name)
+            if name == "reconcile":
+                self.changes(machine)
+            return machine
+
+        with patch.object(interpreter, "definition", changed), self.within():
+            yield
+
+
+def together(one: Mutant, other: Mutant) -> Mutant:
+    """Return both changes in one."""
+
+    def changes(machine: Definition) -> None:
+        one.changes(machine)
+        other.changes(machine)
+
+    @contextmanager
+    def within() -> Iterator[None]:
+        with one.within(), other.within():
+            yield
+
+    return Mutant(f"{one.name}; {other.name}", changes, within, one.versions and other.versions)
+
+
+def mutant_of(name: str) -> Mutant:
+    """Return the mutant of this name."""
+    return next(one for one in every_mutant() if one.name == name)
 
 
 def every_mutant() -> list[Mutant]:
@@ -115,9 +149,16 @@ CODE: Final[tuple[tuple[Any, str, str, str, str], ...]] = (
     (Lock, "is_held", r"self\.expires > now\.timestamp\(\)", "False", "sees no lock"),
     (ReceiveEvent, "_mark", r"if not self\._owners.*", "if True:", "never starts a run"),
     (ReceiveEvent, "_mark", r"if not self\._owners.*", "if False:", "always starts a run"),
-    (ReceiveEvent, "_ended", r"if not execution\.was_broken_off", "if True", "starts no run after one without a lock"),
+    (
+        ReceiveEvent,
+        "_left_without_a_run",
+        r"not execution\.was_broken_off",
+        "True",
+        "starts no run after one without a lock",
+    ),
     (EndedOwner, "of_hint", "not execution.is_over", "False", "takes a run that lives for one that is over"),
     (EndedOwner, "of_hint", r"not lock\.looks_old\(now\)", "True", "asks about no owner"),
+    (EndedOwner, "of_hint", r"lock\.asked_by is not None", "False", "leaves the request of a run that is over"),
     (EndedOwner, "of_execution", "lock.owner == execution.arn", "False", "leaves the lock of a run that is over"),
     (EndedOwner, "of_execution", "lock.asked_by == execution.arn", "False", "leaves the request of a run that is over"),
     (ApplyChange, "one", r"self\._hold\(request\)", "pass", "does not ask for the lock"),

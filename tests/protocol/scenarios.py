@@ -3,6 +3,7 @@
 from typing import Final
 
 from tests.protocol.explore import Exploration, Explored
+from tests.protocol.functions import EPOCH
 from tests.protocol.state import Scenario
 from tests.protocol.world import World
 from tests.statemachines.interpreter import definition
@@ -23,7 +24,26 @@ SMALL: Final = (
 )
 """Seconds, all of them: part of `make test`."""
 
+NOBODYS: Final = {"lockExpires": {"N": str(int(EPOCH.timestamp()) + 400)}}
+"""Half an item, left by a person: a lease without an owner."""
+
 FULL: Final = (
+    Scenario("an execution that is started by hand", {}, by_hand=True),
+    Scenario("an execution that is started by hand, and asks", {}, by_hand=True, approval=True),
+    Scenario("a lease without an owner", {"hint": 1}, item=NOBODYS, repaired=False),
+    Scenario("a lease without an owner, and a command", {"command": 1}, item=NOBODYS, repaired=False),
+    Scenario("a table that is exchanged", {"hint": 1, "duplicate": 1, "restore": 1}),
+    Scenario("a table that is exchanged, and a stop", {"hint": 1, "stop": 1, "restore": 1}),
+    Scenario("a table that is exchanged, and a command", {"hint": 1, "command": 1, "restore": 1}),
+    Scenario("a duplicate", {"hint": 1, "duplicate": 1}),
+    Scenario("a lock that looks old", {"hint": 1, "duplicate": 1, "old": 1}),
+    Scenario("an approval and a duplicate", {"hint": 1, "duplicate": 1}, approval=True),
+    Scenario("an approval and a lost answer", {"hint": 1, "lost": 1}, approval=True),
+    Scenario("an approval, a duplicate and a lost answer", {"hint": 1, "duplicate": 1, "lost": 1}, approval=True),
+    Scenario("a long history and a delay", {"hint": 1, "duplicate": 1, "time": 1}, spent=SPENT),
+    Scenario("a stop and a redrive at once", {"hint": 1, "stop": 1, "redrive": 1}),
+    Scenario("two commands and a delay", {"command": 2, "time": 1}),
+    Scenario("a command that is killed at once", {"hint": 1, "command": 1, "kill": 1}),
     Scenario("three hints", {"hint": 3}),
     Scenario("two lost answers", {"hint": 1, "lost": 2, "time": 1}),
     Scenario("a delay", {"hint": 2, "time": 1}),
@@ -58,6 +78,9 @@ LONG: Final = (
     Scenario("a stop and a redrive", {"hint": 1, "stop": 1, "redrive": 1, "time": 1}),
 )
 """Six more minutes, the longest first: `make test-protocol` explores these too."""
+
+
+EVERY: Final = {one.name: one for one in (*SMALL, *FULL, *LONG)}
 
 
 def explored(scenario: Scenario, most: int = 10_000_000) -> Explored:

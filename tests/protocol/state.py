@@ -50,6 +50,8 @@ class State(NamedTuple):
     excused: bool = False
     """A fault that only the lease and the next resync repair has happened since the last resync."""
     rejected: tuple[str, ...] = ()
+    approved: tuple[str, ...] = ()
+    """The changes (their digests) that a person has agreed to, until the quota has another version."""
 
     def may(self, what: str) -> bool:
         return dict(self.left).get(what, 0) > 0
@@ -88,6 +90,10 @@ class Scenario(NamedTuple):
     """Events in an execution's history when it starts: near the bound, it hands over."""
     item: Mapping[str, Mapping[str, str]] = {}
     """What stands on the item at the start, beside its key."""
+    repaired: bool = True
+    """Whether what stands there is repaired only by the lease and the resync."""
+    by_hand: bool = False
+    """Whether somebody starts an execution by hand, for a new fact of which no event comes."""
     versions: bool = True
     """Whether the API refuses a write at a version that is not the quota's."""
 

@@ -7,11 +7,13 @@ from taskgov.ports import LOCK_SECONDS, LOOKS_OLD_SECONDS
 from tests.protocol import functions
 from tests.protocol.doing import COMMAND, FAILED, Doing, digest_of, event, said
 from tests.protocol.functions import INTERRUPTED, Running, next_of
-from tests.protocol.invariants import broken_at_rest, expires, owner_of
+from tests.protocol.invariants import RESTORED, broken_at_rest, expires, owner_of
 from tests.protocol.machine import Failure, Standing
 from tests.protocol.state import Execution, Process, State, Step
 from tests.protocol.table import NO_ITEM, SORT_KEY, number, plain, text
 from tests.support.memory import CLUSTER_ARN
+
+BY_HAND = "by-hand"
 
 
 class World(Doing):
@@ -22,7 +24,9 @@ class World(Doing):
         left = tuple(sorted(self.scenario.left.items()))
         key = {"pk": {"S": f"CLUSTER#{CLUSTER_ARN}"}, "sk": {"S": SORT_KEY}}
         item = text({**key, **self.scenario.item}) if self.scenario.item else NO_ITEM
-        return State(0, item, 0, 1, 0, (), (), (), scheduled=False, left=left, excused=item != NO_ITEM)
+        excused = item != NO_ITEM and self.scenario.repaired
+        state = State(0, item, 0, 1, 0, (), (), (), scheduled=False, left=left, excused=excused)
+        return self._begun(state._replace(facts=1), BY_HAND) if self.scenario.by_hand else state
 
     def steps(self, state: State) -> list[Step]:
         """Return everything that may happen next.
@@ -82,6 +86,9 @@ class World(Doing):
                 _later(state.spent("time"), expires(state.item) + 1),
                 certain=False,
             )
+        if state.may(RESTORED) and plain(state.item):
+            after = state.spent(RESTORED)._replace(item=NO_ITEM, seen=0, excused=True)
+            yield Step("the table is exchanged for an empty one", after, certain=False)
 
     def _from_outside(self, state: State) -> Iterator[Step]:
         if state.may("hint"):
@@ -97,8 +104,9 @@ class World(Doing):
                 yield from self._answers(state, execution, execution.at)
 
     def _answers(self, state: State, execution: Execution, at: Standing) -> Iterator[Step]:
-        yield self._go_on(state, execution, {"approved": True, "by": "ana"}, "is approved")._replace(certain=False)
         digest = json.loads(at.variables)["changesSha256"]
+        approved = state._replace(approved=tuple(sorted({*state.approved, digest})))
+        yield self._go_on(approved, execution, {"approved": True, "by": "ana"}, "is approved")._replace(certain=False)
         rejected = state._replace(rejected=tuple(sorted({*state.rejected, digest})))
         yield self._go_on(rejected, execution, {"approved": False, "by": "ana"}, "is rejected")._replace(certain=False)
         if state.may("expire"):

@@ -342,6 +342,16 @@ def test_the_lock_of_one_that_failed_without_freeing_it_is_freed_and_a_run_follo
     assert world.state.lock[CLUSTER_ARN] == (EXECUTIONS + name, 3, 0)
 
 
+@pytest.mark.parametrize(("status", "started"), [("ABORTED", 1), ("RUNNING", 0)])
+def test_a_hint_frees_a_lock_that_looks_old_when_its_owner_is_over(status: str, started: int, world: World) -> None:
+    name, lease = "ml-cluster-12-7bf73129", NOON.timestamp() + 100
+    ended(world, name, status)
+    world.state.lock[CLUSTER_ARN] = (EXECUTIONS + name, 3, lease)
+    hint = event("taskgov.schedule", "Recheck Due", {"clusterArn": CLUSTER_ARN})
+    assert world.receive(hint) == Marked((CLUSTER_ARN,), started=started, failed={})
+    assert world.state.lock[CLUSTER_ARN] == (EXECUTIONS + name, 3, 0 if started else lease)
+
+
 @pytest.mark.parametrize("name", ["9f0c6a52-0b6e-4f3c-8b1e-2f4f5b0c7d11", "no-cluster-1-7bf73129", "by hand!"])
 def test_without_its_input_an_execution_that_names_no_cluster_is_ignored(name: str, world: World) -> None:
     assert isinstance(world.receive(ended(world, name)), Ignored)

@@ -493,6 +493,7 @@ class TestApproval:
         world.integrations["Ask for approval"] = in_turn({"approved": False, "by": "bo"})
         assert world.run().output["outcome"] == "rejected"
         assert world.payloads("PublishUsage")[0]["error"] == "rejected by bo"
+        world.execution.arn += "-next"  # a run of its own: this one is over
         assert world.run().output["outcome"] == "needs-approval"
         assert len(world.notices) == 1
         assert world.payloads("ApplyChange") == []
