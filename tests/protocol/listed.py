@@ -38,6 +38,17 @@ LISTED: Final[dict[str, SecondLine | OtherProof]] = {
         "Set the lock aside: 5. askedChanges <> :changes is never met",
         "an execution that is started by hand, and asks",
     ),
+    "Was it read? 1. to 'Plan quotas' always": OtherProof(
+        "without a snapshot there is no plan; it is about what is told",
+        f"{MACHINE}::test_a_cluster_that_cannot_be_read_fails_no_run_and_frees_the_lock",
+    ),
+    "Was it read? 2. to 'Wait to read it again' always": OtherProof(
+        "it bounds the tries", f"{MACHINE}::test_a_cluster_that_cannot_be_read_fails_no_run_and_frees_the_lock"
+    ),
+    "Was it read? 2. to 'Wait to read it again' never": OtherProof(
+        "what could not be read is read by the resync, too",
+        f"{MACHINE}::test_a_cluster_that_can_be_read_again_soon_is_planned_for",
+    ),
     "Approval in hand? 1. to 'Wait for the lock' always": OtherProof(
         "one without an approval may wait for the lock as well, and holds up nobody but itself",
         f"{MACHINE}::test_a_run_leaves_a_cluster_to_the_run_that_holds_the_lock",
