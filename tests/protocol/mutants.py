@@ -7,6 +7,7 @@ and each rule of each Choice. Those of the functions and commands are lines of t
 import __future__
 
 import inspect
+import json
 import re
 import textwrap
 from collections.abc import Callable, Iterator
@@ -63,13 +64,10 @@ class Mutant:
     def in_place(self) -> Iterator[None]:
         """Let whoever reads the definition, or calls the code, find the condition changed."""
 
-        def changed(name: str) -> Definition:
-            machine = definition(name)
-            if name == "reconcile":
-                self.changes(machine)
-            return machine
-
-        with patch.object(interpreter, "definition", changed), self.within():
+        known = {name: definition(name) for name in ("reconcile", "audit")}
+        self.changes(known["reconcile"])
+        # Not the function: whoever has imported that has it as it was.
+        with patch.object(interpreter, "_definition", lambda name: json.dumps(known[name])), self.within():
             yield
 
 
@@ -106,12 +104,13 @@ def _of_conditions() -> Iterator[Mutant]:
         condition = arguments.get("ConditionExpression", "")
         for number, part in enumerate(PART.finditer(condition), 1):
             for said, value in (("is always met", MET), ("is never met", NEVER_MET)):
-                text = condition[: part.start()] + value + condition[part.end() :]
-                yield Mutant(f"{name}: {number}. {part.group()} {said}", partial(_condition, name, text))
+                assert condition.count(part.group()) == 1
+                yield Mutant(f"{name}: {number}. {part.group()} {said}", partial(_condition, name, part.group(), value))
 
 
-def _condition(state: str, text: str, machine: Definition) -> None:
-    machine["States"][state]["Arguments"]["ConditionExpression"] = text
+def _condition(state: str, part: str, value: str, machine: Definition) -> None:
+    arguments = machine["States"][state]["Arguments"]
+    arguments["ConditionExpression"] = arguments["ConditionExpression"].replace(part, value)
 
 
 PASSED_OVER: Final = frozenset(
