@@ -19,7 +19,7 @@ from taskgov.snapshot.model import Snapshot
 from tests.allocation.limits_world import HOUR, moving, record
 from tests.allocation.world import G5, NOW, P5, document, fixed, nodes, quota, row, snapshot
 
-FILLED_UP = {"Axis", "Slot", "_Slot"}
+FILLED_UP = {"Axis", "Slot", "_Slot", "_Team"}
 """What a plan fills up while it is worked out, within one function."""
 
 

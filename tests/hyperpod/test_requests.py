@@ -66,7 +66,7 @@ def test_what_botocore_lets_pass_is_found_all_at_once() -> None:
     by_path = {one.path.removeprefix("ComputeQuotaConfig."): one.rule for one in violations}
     assert by_path["ComputeQuotaResources[15].InstanceType"] == "must be an instance type such as ml.g5.8xlarge"
     assert by_path["ComputeQuotaResources[0].Count"] == "must be from 0 to 10,000,000"
-    assert by_path["ResourceSharingConfig.Strategy"] == "must be 'Lend', 'DontLend' or 'LendAndBorrow'"
+    assert by_path["ResourceSharingConfig.Strategy"].startswith("must be 'Lend', 'DontLend' or 'LendAndBorrow'; ")
     assert by_path["ResourceSharingConfig.BorrowLimit"] == "must be from 0 to 10,000"
     assert by_path["PreemptTeamTasks"] == "must be 'Never' or 'LowerPriority'"
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
+from uuid import NAMESPACE_URL, uuid5
 
 from taskgov.hyperpod.names import CLUSTER_NAME_LABEL, INSTANCE_TYPE_LABEL, NODE_HEALTH, kubernetes_node_of
 from taskgov.quantities import CPU, GIBIBYTE, MEMORY, PODS, format_quantity
@@ -29,6 +30,7 @@ NODE_INFO: Final = {
     "architecture": "amd64",
     "containerRuntimeVersion": "containerd://1.7.27",
     "kernelVersion": "5.10.0-simulated",
+    "kubeProxyVersion": "",
     "kubeletVersion": "v1.33.4-eks-simulated",
     "operatingSystem": "linux",
     "osImage": "Amazon Linux 2",
@@ -90,6 +92,7 @@ def node_object(machine: Machine, cluster_name: str) -> KubeObject:
         spec["taints"] = taints
     if machine.cordoned:
         spec["unschedulable"] = True
+    identity = str(uuid5(NAMESPACE_URL, machine.instance_id))
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -99,7 +102,7 @@ def node_object(machine: Machine, cluster_name: str) -> KubeObject:
             "capacity": _printed(machine.capacity),
             "allocatable": _printed(machine.allocatable),
             "conditions": [_ready_condition(machine)],
-            "nodeInfo": NODE_INFO,
+            "nodeInfo": {**NODE_INFO, **dict.fromkeys(("bootID", "machineID", "systemUUID"), identity)},
         },
     }
 
