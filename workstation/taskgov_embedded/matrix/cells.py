@@ -30,6 +30,8 @@ class Clean:
     calls: tuple[Call, ...]
     wanted: Mapping[str, Any]
     preemptions: float
+    mark: int
+    """Which of its conditional writes of the table `publish_usage` keeps that it was counted with, from 1."""
     problems: tuple[str, ...]
 
 
@@ -89,13 +91,27 @@ def _played(world: World, clean: Clean, case: Case) -> Outcome:
 def _record(world: World) -> Clean:
     scenario.after_fork(world)
     witness = Witness(world)
+    begun = len(world.stack.calls)
     with Injector(world.stack) as injector:
         scenario.disturb(world)
         world.stack.run_until_quiet(scenario.WATCHED_SECONDS)
     evidence = witness.evidence()
     counted = evidence.counted.get("Preemptions", 0)
     problems = [*invariants.at_the_end(evidence), *invariants.counts(evidence, counted)]
-    return Clean(tuple(injector.seen), evidence.state(), counted, tuple(problems))
+    return Clean(tuple(injector.seen), evidence.state(), counted, _number_of_mark(world, begun), tuple(problems))
+
+
+def _number_of_mark(world: World, begun: int) -> int:
+    """Return which conditional write of `publish_usage` was the mark of the run, of the calls since `begun`."""
+    written = [
+        call.params["Item"]["sk"]
+        for call in world.stack.calls[begun:]
+        if "PublishUsageRole" in call.principal.name
+        and call.operation == "PutItem"
+        and "ConditionExpression" in call.params
+    ]
+    [place] = [place for place, key in enumerate(written, 1) if "end-of-run/" in str(key)]
+    return place
 
 
 def _play(world: World, clean: Clean, case: Case) -> Outcome:
@@ -124,8 +140,8 @@ def _has_edit(case: Case) -> bool:
 def _ends_between_counting_and_its_mark(clean: Clean, cell: Cell) -> bool:
     """Say whether the function ends when it has printed the run's metrics, and before it can keep that it has."""
     mark = Call("PublishUsageRole", "dynamodb", "PutItem", conditional=True)
-    last = cell.site.call == mark and cell.site.number == clean.calls.count(mark)
-    return last and cell.kind in {Kind.CRASH_BEFORE, Kind.LATE}
+    is_mark = cell.site.call == mark and cell.site.number == clean.mark
+    return is_mark and cell.kind in {Kind.CRASH_BEFORE, Kind.LATE}
 
 
 def _converge(world: World, clean: Clean, case: Case, witness: Witness) -> tuple[int, bool, list[str]]:

@@ -40,6 +40,15 @@ STARVED_NAMED: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
+class _Usage:
+    """What was measured of a cluster, and how many values were published of it."""
+
+    snapshot: Snapshot
+    published: int
+    starved: tuple[Starved, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PublishUsage:
     """The use case with what it needs from the world."""
 
@@ -66,7 +75,8 @@ class PublishUsage:
         if request.cluster_arn is None:
             return self._every_cluster()
         if request.outcome is None:
-            return PublishUsageResult(published=self._usage(self.take_snapshot(request.cluster_arn)))
+            now = self._usage(self.take_snapshot(request.cluster_arn))
+            return PublishUsageResult(published=now.published + self._tell_teams(now))
         end = self._end(request, request.cluster_arn)
         if self.state.was_counted(end.cluster_arn, end.identity):
             # The answer of the invocation that did it was lost, or the same call came twice.
@@ -76,20 +86,19 @@ class PublishUsage:
             self.failures.report(
                 end.cluster_name, "read the cluster for a run", UpstreamError(end.error or "no reason")
             )
-        snapshot, usage, unmeasured = self._usage_after(end)
-        # Last, with only the mark behind it: a retry would count the run's changes again.
+        usage, unmeasured = self._usage_after(end)
+        # Nothing but the mark comes after metrics: a retry would count preemptions and the run's changes again.
         measured = measure_run(end)
         self.meter.record(end.cluster_name, measured)
-        result = PublishUsageResult(
-            published=len(measured) + usage, applied=end.applied, unmeasured=unmeasured, unmarked=self._mark(end)
-        )
-        self._write_pages(snapshot)  # behind the mark: nothing is published again if the time runs out
-        return result
+        unmarked = self._mark(end)
+        published = len(measured)
+        if usage is not None:
+            published += usage.published + self._tell_teams(usage)
+            self._write_pages(usage.snapshot)
+        return PublishUsageResult(published=published, applied=end.applied, unmeasured=unmeasured, unmarked=unmarked)
 
-    def _write_pages(self, snapshot: Snapshot | None) -> None:
+    def _write_pages(self, snapshot: Snapshot) -> None:
         """Write the teams' pages; a run is none the worse for a page that is as old as the run before."""
-        if snapshot is None:
-            return
         try:
             self.write_pages(snapshot)
         except Exception as error:  # noqa: BLE001 - the run is over, and on record; the error is reported
@@ -103,17 +112,16 @@ class PublishUsage:
             return f"{type(error).__name__}: {error}"
         return None
 
-    def _usage_after(self, end: EndOfRun) -> tuple[Snapshot | None, int, str | None]:
+    def _usage_after(self, end: EndOfRun) -> tuple[_Usage | None, str | None]:
         """Measure the usage too; a run whose usage cannot be measured is none the worse, and the schedule goes on."""
         if end.outcome in {"failed", "unreadable"}:  # what made the run fail would fail again here
-            return None, 0, None
+            return None, None
         try:
-            snapshot = self.take_snapshot(end.cluster_arn)
-            return snapshot, self._usage(snapshot, by=end.run_id), None
+            return self._usage(self.take_snapshot(end.cluster_arn), by=end.run_id), None
         except Exception as error:  # noqa: BLE001 - the run is over, and on record; the error is reported
             self.failures.report(end.cluster_name, "measure the usage after a run", error)
             said = f"{type(error).__name__}: {error}" if isinstance(error, GovernanceError) else type(error).__name__
-            return None, 0, said
+            return None, said
 
     def _every_cluster(self) -> PublishUsageResult:
         """Measure all clusters, each minute another one first: if the time runs out, no cluster is always the last."""
@@ -154,13 +162,12 @@ class PublishUsage:
 
     def _watch(self, cluster_arn: str) -> int:
         """Measure a cluster and remember what is used: the schedule alone does, so that no time counts twice."""
-        snapshot = self.take_snapshot(cluster_arn)
-        published = self._usage(snapshot)
-        UseHistory(self.documents).keep(snapshot)
-        self.meter.record(snapshot.cluster.name, [metric.CLUSTER_UNREADABLE.of(0)])
-        return published + 1
+        usage = self._usage(self.take_snapshot(cluster_arn))
+        UseHistory(self.documents).keep(usage.snapshot)
+        self.meter.record(usage.snapshot.cluster.name, [metric.CLUSTER_UNREADABLE.of(0)])
+        return usage.published + 1 + self._tell_teams(usage)
 
-    def _usage(self, snapshot: Snapshot, by: str | None = None) -> int:
+    def _usage(self, snapshot: Snapshot, by: str | None = None) -> _Usage:
         standing = standing_of(snapshot)
         new = [preemption for preemption in standing.preemptions if self._is_new(snapshot, preemption, by)]
         usage = measure_usage(standing, snapshot.taken_at, lease_book(snapshot))
@@ -171,16 +178,16 @@ class PublishUsage:
         waiting = metric.TEAMS_STARVED.of(len(names), teams=", ".join(names[:STARVED_NAMED]))
         measured = [*usage, lost, unread, waiting, *measure_preemptions(new, standing.lost)]
         self.meter.record(snapshot.cluster.name, measured)
-        return len(measured) + self._tell_teams(snapshot, starved)
+        return _Usage(snapshot, len(measured), starved)
 
-    def _tell_teams(self, snapshot: Snapshot, starved: tuple[Starved, ...]) -> int:
+    def _tell_teams(self, usage: _Usage) -> int:
         """Tell what tasks and teams went through; return how many values say which topics were not reached.
 
         Usage is measured, and counts, whatever becomes of it: an error is reported, and the next look tries again.
         """
-        name = snapshot.cluster.name
+        name = usage.snapshot.cluster.name
         try:
-            untold = self.tell_teams(snapshot, starved)
+            untold = self.tell_teams(usage.snapshot, usage.starved)
         except Exception as error:  # noqa: BLE001 - usage is on record; the error is reported
             self.failures.report(name, "tell teams", error)
             return 0
