@@ -444,3 +444,25 @@ def test_a_page_that_cannot_be_written_is_reported_and_the_run_is_published_once
     assert (answer.unmeasured, answer.unmarked) == (None, None)
     assert told == ["ml-cluster: write the pages of the teams: slow down"]
     assert use_case(the_end(world, "applied", A_PLAN, applied=1)).published == 0
+
+
+class Ended(BaseException):
+    """The function ends: out of time, or its process died."""
+
+
+def test_a_function_that_ends_while_it_tells_teams_has_counted_the_run_and_a_retry_counts_nothing_again() -> None:
+    """Where telling came between metrics and mark, each of its calls was a moment in which a retry counted twice."""
+
+    def ends(*_: object) -> None:
+        raise Ended
+
+    dies: Any = ends
+    world = a_world()
+    world.cluster.with_preempted("p", "team-b", by="team-a", gpus=2)
+    end = the_end(world, "applied", A_PLAN, applied=1)
+    with pytest.raises(Ended):
+        replace(world.use_case, tell_teams=dies)(end)
+    counted = list(world.meter.recorded)
+    assert sum(world.values("Preemptions")) == 1
+    assert world.publish(end) == 0
+    assert world.meter.recorded == counted
