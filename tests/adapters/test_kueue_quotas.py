@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from kubernetes import client
 
+from taskgov.adapters.kueue_backend import TRIES, delete_judged
 from taskgov.adapters.kueue_quotas import KueueQuotas, _Cluster
-from taskgov.errors import UpstreamError
+from taskgov.errors import ConflictError, UpstreamError
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ActivationState, ComputeQuotaConfig
 from taskgov.kueue.ownership import MADE
@@ -99,3 +100,42 @@ def test_an_odd_object_beside_the_queues_is_missing_and_holds_up_nothing() -> No
     (quota,) = _Cluster(cast("Any", Listed(ClusterQueue=[queue], **beside)), READING).quotas()
     assert quota.compute_quota_config == config
     assert quota.status != "Created"
+
+
+class Busy:
+    """The part of `ObjectApi` that deletes, while Kueue writes the object's status `writes` times in between."""
+
+    def __init__(self, found: dict[str, Any], writes: int) -> None:
+        self.found: dict[str, Any] | None = found
+        self._writes = writes
+
+    def find(self, _one: Any) -> dict[str, Any] | None:
+        return self.found
+
+    def delete(self, read: dict[str, Any]) -> None:
+        assert read is self.found
+        if self._writes:
+            self._writes -= 1
+            self.found = {**read}
+            raise ConflictError("the ResourceVersion in the precondition does not match")
+        self.found = None
+
+
+MINE = {"kind": "LocalQueue", "metadata": {"name": "q", "annotations": {MADE: "true"}}}
+
+
+def test_a_deletion_that_met_with_a_status_is_judged_and_made_again() -> None:
+    api = Busy(MINE, TRIES - 1)
+    delete_judged(cast("Any", api), MINE)
+    assert api.found is None
+    with pytest.raises(UpstreamError, match="LocalQueue q changes faster than it can be deleted"):
+        delete_judged(cast("Any", Busy(MINE, TRIES)), MINE)
+
+
+def test_what_somebody_took_over_meanwhile_stays() -> None:
+    class Taken(Busy):
+        def find(self, _one: Any) -> dict[str, Any]:
+            return {**MINE, "metadata": {"name": "q"}}
+
+    with pytest.raises(ConflictError, match="was not made by taskgov: it stays"):
+        delete_judged(cast("Any", Taken(MINE, 1)), MINE)

@@ -13,11 +13,13 @@ from typing import Any, Final
 
 from taskgov.adapters.kubernetes.connection import ApiConnections
 from taskgov.adapters.kubernetes.objects import ObjectApi
-from taskgov.errors import ConflictError
+from taskgov.errors import ConflictError, UpstreamError
 from taskgov.kueue.ownership import Standing, marked, standing_of
 from taskgov.kueue.render import Manifest
 from taskgov.ports import ClusterAccess
 
+TRIES: Final = 8
+"""Kueue writes a queue's status whenever work comes or goes; a write that met with one is tried again."""
 _SERVER_OWNED: Final = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp")
 
 
@@ -72,7 +74,7 @@ class KueueBackend:
         with self._connections.open(cluster) as api:
             for one in objects:
                 if found := deletable(ObjectApi(api), one):
-                    ObjectApi(api).delete(found)
+                    delete_judged(ObjectApi(api), found)
 
 
 def _inspected(api: ObjectApi, wanted: Manifest) -> Inspected:
@@ -107,6 +109,22 @@ def deletable(api: ObjectApi, one: Manifest) -> Manifest | None:
     if holding := _holding(api, found):
         raise ConflictError(f"{name} has {holding} workloads that hold quota: it stays")
     return found
+
+
+def delete_judged(api: ObjectApi, found: Manifest) -> None:
+    """Delete what `deletable` returned. Kueue may write its status meanwhile: then it is read and judged once more.
+
+    Raises ConflictError when it has to stay now, UpstreamError when it changes faster than it can be deleted.
+    """
+    judged: Manifest | None = found
+    for _ in range(TRIES):
+        if judged is None:
+            return None
+        try:
+            return api.delete(judged)
+        except ConflictError:
+            judged = deletable(api, found)
+    raise UpstreamError(f"{found['kind']} {found['metadata']['name']} changes faster than it can be deleted")
 
 
 def _holding(api: ObjectApi, found: Manifest) -> int:

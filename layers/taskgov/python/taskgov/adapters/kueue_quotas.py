@@ -12,7 +12,7 @@ from typing import Final
 
 from taskgov.adapters.kubernetes.connection import ApiConnections
 from taskgov.adapters.kubernetes.objects import ObjectApi
-from taskgov.adapters.kueue_backend import applied, deletable
+from taskgov.adapters.kueue_backend import TRIES, applied, deletable, delete_judged
 from taskgov.errors import ConflictError, InvalidRequestError, NotFoundError, UpstreamError
 from taskgov.hyperpod.instance_types import InstanceTypeTable, UnknownInstanceTypeError
 from taskgov.hyperpod.model import (
@@ -34,8 +34,6 @@ from taskgov.snapshot.unreadable import COMPUTE_QUOTA, UnreadableObject, Unreada
 
 GROUP: Final = "kueue.x-k8s.io"
 VERSIONS: Final[tuple[KueueVersion, ...]] = ("v1beta2", "v1beta1")
-TRIES: Final = 8
-"""Kueue writes a queue's status whenever work comes or goes; a write that met with one is tried again."""
 
 
 class KueueQuotas:
@@ -207,7 +205,7 @@ class _Cluster:
         doomed = [deletable(self._api, one) for one in (*rendered.cluster_queues, *rendered.local_queues)]
         for found in reversed(doomed):
             if found is not None:
-                self._api.delete(found)
+                delete_judged(self._api, found)
 
     def write_policy(self, record: PolicyRecord | None, before: SchedulerConfig | None) -> None:
         """Write classes first and the record last: a policy that was cut off is written again."""
