@@ -263,6 +263,13 @@ def test_who_counted_an_identity_may_ask_again_since_the_answer_may_have_been_lo
     ]
 
 
+def test_what_was_confirmed_is_not_counted_again_by_who_counted_it(store: StateStore) -> None:
+    assert store.count_once(CLUSTER_ARN, "uid-1", NOON, by="a")
+    store.confirm_once(CLUSTER_ARN, "uid-1", NOON)
+    assert [store.count_once(CLUSTER_ARN, "uid-1", NOON, by=run) for run in ("a", "b")] == [False, False]
+    assert store.was_counted(CLUSTER_ARN, "uid-1")
+
+
 def test_what_was_counted_can_be_asked_without_counting(store: StateStore) -> None:
     assert not store.was_counted(CLUSTER_ARN, "uid-1")
     assert store.count_once(CLUSTER_ARN, "uid-1", NOON)

@@ -278,6 +278,14 @@ class UnmarkableState(InMemoryState):
         return super().count_once(cluster_arn, identity, now, by=by)
 
 
+@dataclass
+class UnconfirmableState(InMemoryState):
+    """A table that cannot keep that people were told."""
+
+    def confirm_once(self, cluster_arn: str, identity: str, now: datetime) -> None:
+        raise ThrottledError("put item")
+
+
 def test_a_run_that_cannot_be_marked_is_published_and_says_so() -> None:
     world = Published(GovernedCluster(state=UnmarkableState()))
     answer = world.use_case(the_end(world, "applied", A_PLAN, applied=1))
@@ -296,6 +304,22 @@ def test_blocked_changes_are_told_once_a_day() -> None:
     world.publish(end.model_copy(update={"run_id": "run-3"}))
     assert len(world.notices.sent) == 2
     assert len(world.bus.published) == 3
+
+
+def test_a_run_that_is_published_again_after_it_told_people_does_not_tell_them_again() -> None:
+    """Its function died when it measured, or before it could keep that the run was published."""
+    world = Published(GovernedCluster(state=UnmarkableState()))
+    end = the_end(world, "unfinished", error="ThrottledError: slow down")
+    for _ in range(2):
+        world.use_case(end)
+    assert [subject for subject, _ in world.notices.sent] == ["taskgov: quota changes unfinished on ml-cluster"]
+
+
+def test_a_notice_that_cannot_be_confirmed_is_sent_and_the_fault_is_reported() -> None:
+    world = Published(GovernedCluster(state=UnconfirmableState()))
+    world.use_case(the_end(world, "unfinished", error="ThrottledError: slow down"))
+    assert len(world.notices.sent) == 1
+    assert world.failures.reported == [("ml-cluster", "keep that people were told", "ThrottledError")]
 
 
 def test_an_incident_in_a_plan_is_told_even_when_nothing_is_changed() -> None:

@@ -435,6 +435,9 @@ class InMemoryState:
         self.counted[key] = by
         return True
 
+    def confirm_once(self, cluster_arn: str, identity: str, now: datetime) -> None:
+        self.counted[cluster_arn, identity] = None
+
     def was_counted(self, cluster_arn: str, identity: str) -> bool:
         return (cluster_arn, identity) in self.counted
 

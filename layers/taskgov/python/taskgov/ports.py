@@ -417,6 +417,10 @@ class StateStore(Protocol):
         """
         ...
 
+    def confirm_once(self, cluster_arn: str, identity: str, now: datetime) -> None:
+        """Keep that what was counted is done: from now on `count_once` is False to who asked first, too."""
+        ...
+
     def was_counted(self, cluster_arn: str, identity: str) -> bool:
         """Return whether an identity was counted (strongly consistent)."""
         ...

@@ -282,11 +282,7 @@ class Table:
         """Return True the first time an identity is seen, and whenever the same `by` asks again."""
         try:
             self._put(
-                {
-                    **_once(cluster_arn, identity),
-                    "by": by or "",
-                    "expiresAt": _expiry(now, ONCE_DAYS),
-                },
+                _counted(cluster_arn, identity, now, by or ""),
                 ConditionExpression="attribute_not_exists(pk) OR (#by = :by AND #by <> :nobody)",
                 ExpressionAttributeNames={"#by": "by"},
                 ExpressionAttributeValues={":by": by or "", ":nobody": ""},
@@ -294,6 +290,10 @@ class Table:
         except ConflictError:
             return False
         return True
+
+    def confirm_once(self, cluster_arn: str, identity: str, now: datetime) -> None:
+        """Keep that it is done: nobody counts it again."""
+        self._put(_counted(cluster_arn, identity, now, by=""))
 
     def was_counted(self, cluster_arn: str, identity: str) -> bool:
         """Return whether an identity was counted, strongly consistent."""
@@ -367,6 +367,10 @@ def _text(item: Mapping[str, Any], name: str) -> str | None:
 
 def _once(cluster_arn: str, identity: str) -> dict[str, str]:
     return {"pk": f"CLUSTER#{cluster_arn}", "sk": f"ONCE#{identity}"}
+
+
+def _counted(cluster_arn: str, identity: str, now: datetime, by: str) -> dict[str, Any]:
+    return {**_once(cluster_arn, identity), "by": by, "expiresAt": _expiry(now, ONCE_DAYS)}
 
 
 def _turn(cluster_arn: str) -> dict[str, str]:

@@ -209,6 +209,14 @@ class PublishUsage:
         notice = notice_of(end)
         if notice and self.state.count_once(end.cluster_arn, notice.identity, end.ended_at, by=end.run_id):
             self.notices.send(notice.subject, notice.text)
+            self._confirm(end, notice.identity)
+
+    def _confirm(self, end: EndOfRun, identity: str) -> None:
+        """Keep that people were told: when what comes next fails, this run is published again, and they have heard."""
+        try:
+            self.state.confirm_once(end.cluster_arn, identity, end.ended_at)
+        except GovernanceError as error:
+            self.failures.report(end.cluster_name, "keep that people were told", error)
 
     def _end(self, request: PublishUsageRequest, cluster_arn: str) -> EndOfRun:
         if request.run_id is None or request.started_at is None:
