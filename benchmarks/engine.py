@@ -22,7 +22,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.scenario import AIMS, GROWTH, KUEUE_NEEDS, SCENARIO
-from taskgov.scheduling import ManagerConfig, PodSet, Simulation, Workload, World
+from taskgov.scheduling import ManagerConfig, PodSet, Workload, World
+from taskgov_explain.simulation import Simulation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

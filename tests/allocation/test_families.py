@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taskgov.allocation.planner import plan_quotas, row_sources
-from taskgov.explain.quota_settings import QuotaSetting
-from taskgov.explain.suppose import Hypothesis, suppose
 from taskgov.hyperpod.families import FAMILIES
 from taskgov.hyperpod.hardware import ACCELERATORS, known_types_of, stands_for
 from taskgov.policy.parse import parse_policy
+from taskgov_explain.quota_settings import QuotaSetting
+from taskgov_explain.suppose import Hypothesis, suppose
 from tests.allocation.world import ARN, applied, broken, document, fixed, nodes, quota, row, snapshot
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from taskgov.allocation.low_write import low_config, queue_amounts
 from taskgov.hyperpod.instance_types import KNOWN_TYPES, InstanceResources
 from taskgov.hyperpod.model import ComputeQuotaConfig
-from taskgov.hyperpod.requests import check_request
 from tests.allocation.world import C5, G5, G6, P5, config, row
+from tests.hyperpod.requests import check_request
 
 MIG_1G, MIG_7G = "mig-1g.10gb", "mig-7g.80gb"
 

@@ -14,10 +14,10 @@ import pytest
 import yaml
 
 from taskgov.allocation.planner import plan_quotas
-from taskgov.explain.manifests import workloads_of
 from taskgov.policy.parse import parse_policy
 from taskgov.quantities import GPU, NEURON_DEVICE
 from taskgov.usage.tasks import TaskState, tasks_of
+from taskgov_manifests.workloads import workloads_of
 from tests.allocation.world import applied, nodes, snapshot
 from tests.support.lab import Lab
 from tests.support.memory import NOON

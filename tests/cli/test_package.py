@@ -9,6 +9,10 @@ import pytest
 from hatchling.builders.wheel import WheelBuilder
 
 ROOT = Path(__file__).parents[2]
+PACKAGES = [
+    "layers/taskgov/python/taskgov",
+    *sorted(f"workstation/{found.name}" for found in (ROOT / "workstation").glob("taskgov_*")),
+]
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +30,7 @@ def test_the_command_is_installed_with_everything_that_it_imports(wheel: ZipFile
     assert {"typer", "rich", "boto3", "kubernetes", "jinja2", "pydantic", "pyyaml"} <= always
 
 
-@pytest.mark.parametrize("package", ["layers/taskgov/python/taskgov", "workstation/taskgov_cli"])
+@pytest.mark.parametrize("package", PACKAGES)
 def test_every_file_of_a_package_is_in_it(wheel: ZipFile, package: str) -> None:
     files = [path for path in (ROOT / package).rglob("*") if path.is_file() and "__pycache__" not in path.parts]
     assert {_name(package, path) for path in files} - names(wheel) == set()

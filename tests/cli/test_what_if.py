@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from taskgov.explain import sides
 from taskgov.snapshot.codec import snapshot_to_json
 from taskgov_cli.main import app
+from taskgov_explain import sides
 from tests.support.lab import Lab
 from tests.support.memory import CLUSTER_ARN
 

@@ -9,11 +9,11 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taskgov.explain.manifests import QUEUE_ON_PODS, workloads_of
-from taskgov.kueue.pod_sets import KINDS as POD_KINDS
-from taskgov.kueue.pod_sets import ManifestError
 from taskgov.scheduling.reading import read_workload
 from taskgov.snapshot.model import KubernetesObject, Snapshot
+from taskgov_manifests.pod_sets import KINDS as POD_KINDS
+from taskgov_manifests.pod_sets import ManifestError
+from taskgov_manifests.workloads import QUEUE_ON_PODS, workloads_of
 from tests.support.lab import GPU, Lab
 
 SNAPSHOT = Lab().team("team-a", 1).snapshot()

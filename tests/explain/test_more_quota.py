@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from taskgov.allocation.projection import Projection
-from taskgov.explain.find import find_workload
-from taskgov.explain.raised import raised
-from taskgov.explain.remedies import Remedy
-from taskgov.explain.workload import explain_workload
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ComputeQuotaConfig
 from taskgov.quantities import CPU, GIBIBYTE, GPU, MEMORY
 from taskgov.scheduling.assignment import FIT
 from taskgov.snapshot.model import Snapshot
+from taskgov_explain.find import find_workload
+from taskgov_explain.raised import raised
+from taskgov_explain.remedies import Remedy
+from taskgov_explain.workload import explain_workload
 from tests.support.lab import G5, P5, Lab
 
 G6 = "ml.g6.12xlarge"

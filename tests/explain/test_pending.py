@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from taskgov.explain.pending import RULES
-from taskgov.explain.reasons import Reason
-from taskgov.explain.workload import explain_workload
 from taskgov.snapshot.model import Snapshot
+from taskgov_explain.pending import RULES
+from taskgov_explain.reasons import Reason
+from taskgov_explain.workload import explain_workload
 from tests.support.lab import G5, P5, Lab, workload
 
 

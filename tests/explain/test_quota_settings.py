@@ -4,10 +4,6 @@ from typing import Any
 
 import pytest
 
-from taskgov.explain.quota_settings import QuotaSetting, rows_of
-from taskgov.explain.sides import as_supposed
-from taskgov.explain.suppose import Hypothesis, setting_problems, suppose
-from taskgov.explain.what_if import what_if
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ComputeQuotaConfig
 from taskgov.hyperpod.ratio import complete_all
@@ -15,6 +11,10 @@ from taskgov.policy.document import PolicyDocument
 from taskgov.quantities import GIBIBYTE
 from taskgov.scheduling.reading import read_cluster_queue
 from taskgov.snapshot.model import Snapshot
+from taskgov_explain.quota_settings import QuotaSetting, rows_of
+from taskgov_explain.sides import as_supposed
+from taskgov_explain.suppose import Hypothesis, setting_problems, suppose
+from taskgov_explain.what_if import what_if
 from tests.support.lab import P5, Lab
 from tests.support.memory import CLUSTER_ARN
 

@@ -10,10 +10,10 @@ from taskgov.allocation.plan import Plan
 from taskgov.allocation.planner import plan_quotas
 from taskgov.allocation.projection import Projection
 from taskgov.audit.remedied import after_plan
-from taskgov.explain.what_if import WhatIf, what_if
 from taskgov.kueue.named import named
 from taskgov.policy.document import PolicyDocument
 from taskgov.snapshot.model import Snapshot
+from taskgov_explain.what_if import WhatIf, what_if
 from tests.support.lab import Lab
 from tests.support.memory import CLUSTER_ARN, NOON
 

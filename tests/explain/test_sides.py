@@ -7,10 +7,10 @@ import pytest
 
 from taskgov.allocation.plan import Change
 from taskgov.allocation.written import WrittenCluster
-from taskgov.explain.courses import Begin, courses
-from taskgov.explain.sides import as_supposed, sides_of
 from taskgov.hyperpod.model import ActivationState
 from taskgov.snapshot.model import Snapshot
+from taskgov_explain.courses import Begin, courses
+from taskgov_explain.sides import as_supposed, sides_of
 from tests.support.lab import Lab, workload
 from tests.support.memory import NOON
 from tests.support.plans import instances, update

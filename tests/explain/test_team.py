@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from pydantic_core import to_json
 
-from taskgov.explain.find import UnknownNameError
-from taskgov.explain.team import TeamExplanation, explain_team
 from taskgov.policy.document import PolicyDocument
+from taskgov_explain.find import UnknownNameError
+from taskgov_explain.team import TeamExplanation, explain_team
 from tests.allocation.world import P5, document, fixed, nodes, row, snapshot
 from tests.support.golden import assert_golden
 from tests.support.lab import G5, Lab

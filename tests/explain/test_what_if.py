@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from taskgov.allocation import predict
 from taskgov.allocation.predict import LoopError, Stage
-from taskgov.explain import sides
-from taskgov.explain.find import UnknownNameError
-from taskgov.explain.quota_settings import QuotaSetting
-from taskgov.explain.suppose import Hypothesis, suppose
-from taskgov.explain.what_if import WhatIf, what_if
 from taskgov.policy.document import PolicyDocument
 from taskgov.snapshot.model import Snapshot
+from taskgov_explain import sides
+from taskgov_explain.find import UnknownNameError
+from taskgov_explain.quota_settings import QuotaSetting
+from taskgov_explain.suppose import Hypothesis, suppose
+from taskgov_explain.what_if import WhatIf, what_if
 from tests.support.lab import G5, P5, Lab, workload
 from tests.support.memory import CLUSTER_ARN, NOON
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from pydantic_core import to_json
 
-from taskgov.explain.find import UnknownNameError
-from taskgov.explain.reasons import Reason
-from taskgov.explain.workload import explain_workload
+from taskgov_explain.find import UnknownNameError
+from taskgov_explain.reasons import Reason
+from taskgov_explain.workload import explain_workload
 from tests.support.golden import assert_golden
 from tests.support.lab import Lab, workload
 from tests.support.memory import NOON

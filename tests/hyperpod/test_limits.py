@@ -24,7 +24,7 @@ from taskgov.hyperpod.limits import (
     matcher,
 )
 from taskgov.hyperpod.model import ApiModel, ClusterSchedulerConfig, ComputeQuota, ComputeQuotaResource
-from taskgov.hyperpod.requests import REQUESTS
+from tests.hyperpod.requests import REQUESTS
 
 DIFFERENCES = {
     "InstanceType enum": "the list grows quickly: any name of the form ml.<family>.<size> is accepted",

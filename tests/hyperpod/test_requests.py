@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from taskgov.hyperpod.requests import check_request
+from tests.hyperpod.requests import check_request
 
 CLUSTER = "arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghijkl"
 

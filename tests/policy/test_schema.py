@@ -6,7 +6,7 @@ import jsonschema
 import pytest
 import yaml
 
-from taskgov.policy.schema import policy_schema, schema_text
+from tests.policy.schema import policy_schema, schema_text
 
 PUBLISHED = Path(__file__).parents[2] / "docs" / "policy.schema.json"
 UPDATE = "UPDATE_POLICY_SCHEMA"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from taskgov.scheduling import Budget, Simulation, World
+from taskgov.scheduling import Budget, World
+from taskgov_explain.simulation import Simulation
 from tests.scheduling.builders import HYPERPOD_PREEMPTION, NOW, a_job, a_queue, a_running_job, a_world
 
 SECOND = 1_000_000

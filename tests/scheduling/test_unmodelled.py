@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from taskgov.scheduling import ManagerConfig, NotModelled, Simulation, World
+from taskgov.scheduling import ManagerConfig, NotModelled, World
+from taskgov_explain.simulation import Simulation
 from tests.scheduling.builders import NOW, Object, a_door, a_flavor, a_job, a_queue, a_world
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from taskgov.kueue.jobs import labels_as_stored
 from taskgov_embedded.cluster.jobs import SUBMITTED
 from taskgov_embedded.cluster.submitted import problems_of
+from taskgov_manifests.queue_name import labels_as_stored
 
 ROOT = Path(__file__).parents[2]
 MANIFESTS = sorted((ROOT / "examples" / "jobs").rglob("*.yaml"))

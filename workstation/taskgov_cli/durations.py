@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from taskgov.explain.find import UnknownNameError, find_workload
+from taskgov_explain.find import UnknownNameError, find_workload
 
 if TYPE_CHECKING:
     from taskgov.snapshot.model import Snapshot

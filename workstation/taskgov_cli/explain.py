@@ -9,12 +9,6 @@ from pydantic_core import to_jsonable_python
 from rich.text import Text
 
 from taskgov.allocation.wording import said_number
-from taskgov.explain.find import UnknownNameError
-from taskgov.explain.own_view import EXPLAINING_NEEDS, sees_all
-from taskgov.explain.own_workload import explain_own_workload
-from taskgov.explain.reasons import Reason
-from taskgov.explain.team import explain_team
-from taskgov.explain.workload import explain_workload
 from taskgov.quantities import format_quantity
 from taskgov.usage.amounts import all_words
 from taskgov_cli import durations, snapshots
@@ -22,15 +16,21 @@ from taskgov_cli.lease_table import leases_table
 from taskgov_cli.output import console, findings_table, print_json, table
 from taskgov_cli.own_rights import OwnRights, namespaces_of
 from taskgov_cli.status import print_own_team
+from taskgov_explain.find import UnknownNameError
+from taskgov_explain.own_view import EXPLAINING_NEEDS, sees_all
+from taskgov_explain.own_workload import explain_own_workload
+from taskgov_explain.reasons import Reason
+from taskgov_explain.team import explain_team
+from taskgov_explain.workload import explain_workload
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from rich.console import RenderableType
 
-    from taskgov.explain.team import QuotaLine, TeamExplanation
-    from taskgov.explain.workload import WorkloadExplanation
     from taskgov.snapshot.model import Snapshot
+    from taskgov_explain.team import QuotaLine, TeamExplanation
+    from taskgov_explain.workload import WorkloadExplanation
 
 RUNNING, STUCK = frozenset({Reason.ADMITTED, Reason.FINISHED}), frozenset(list(Reason)[1:7])
 """Reasons of which nothing is wrong, and those that time alone does not mend."""

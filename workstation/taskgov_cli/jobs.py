@@ -14,8 +14,6 @@ from rich.live import Live
 from rich.text import Text
 
 from taskgov.audit.report_text import counted, duration
-from taskgov.explain.find import nearest
-from taskgov.explain.own_view import LISTING_NEEDS, borrowing_unknown, not_visible, visible_teams
 from taskgov.ports import ClusterAccess
 from taskgov.usage.amounts import all_words
 from taskgov.usage.tasks import Task, TaskState, tasks_of
@@ -23,6 +21,8 @@ from taskgov_cli import snapshots
 from taskgov_cli.mine import SUBMITTED_BY, mine_of
 from taskgov_cli.output import console, print_json, table
 from taskgov_cli.own_rights import OwnRights, namespaces_of
+from taskgov_explain.find import nearest
+from taskgov_explain.own_view import LISTING_NEEDS, borrowing_unknown, not_visible, visible_teams
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -12,9 +12,9 @@ from taskgov.scheduling.instants import SECOND
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from taskgov.scheduling import Happening
     from taskgov_cli.replay_series import Sample
     from taskgov_cli.replay_traces import Job, Trace
+    from taskgov_explain.simulation import Happening
 
 Capacity = list[tuple[float, int]]
 """From when (seconds) how many GPUs there are."""

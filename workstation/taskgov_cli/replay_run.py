@@ -21,11 +21,12 @@ from taskgov.hyperpod.names import local_queue_of, namespace_of
 from taskgov.kueue.render import render
 from taskgov.policy.document import PolicyDocument
 from taskgov.quantities import GPU
-from taskgov.scheduling import ManagerConfig, PodSet, Simulation, Workload, World
+from taskgov.scheduling import ManagerConfig, PodSet, Workload, World
 from taskgov.scheduling.instants import SECOND
 from taskgov.snapshot.model import ClusterFacts, Node, Snapshot
 from taskgov_cli.replay_outcome import Outcome, stays_of, team_outcome, totals
 from taskgov_cli.replay_series import samples
+from taskgov_explain.simulation import Simulation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

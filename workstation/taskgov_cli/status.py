@@ -11,8 +11,6 @@ from rich.text import Text
 
 from taskgov.allocation.lease_book import lease_book, leased, leased_words
 from taskgov.audit.report_text import counted
-from taskgov.explain.find import UnknownNameError, nearest
-from taskgov.explain.own_view import EXPLAINING_NEEDS, STANDING_NEEDS, not_visible, own_lines, sees_all, visible_teams
 from taskgov.kueue.workloads import pending_by_team
 from taskgov.quantities import format_quantity
 from taskgov.snapshot.health import node_fault
@@ -21,6 +19,8 @@ from taskgov_cli import snapshots
 from taskgov_cli.lease_table import leases_table
 from taskgov_cli.output import console, print_json, table
 from taskgov_cli.own_rights import OwnRights, namespaces_of
+from taskgov_explain.find import UnknownNameError, nearest
+from taskgov_explain.own_view import EXPLAINING_NEEDS, STANDING_NEEDS, not_visible, own_lines, sees_all, visible_teams
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

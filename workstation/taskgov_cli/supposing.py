@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from taskgov.explain.find import nearest
-from taskgov.explain.manifests import workloads_of
-from taskgov.explain.quota_settings import COUNT, QuotaSetting, part_named
-from taskgov.explain.suppose import Hypothesis, setting_problems, teams_of
 from taskgov.hyperpod.limits import WEIGHT
+from taskgov_explain.find import nearest
+from taskgov_explain.quota_settings import COUNT, QuotaSetting, part_named
+from taskgov_explain.suppose import Hypothesis, setting_problems, teams_of
+from taskgov_manifests.workloads import workloads_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

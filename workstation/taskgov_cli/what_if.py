@@ -12,14 +12,14 @@ from rich.text import Text
 
 from taskgov.allocation.codec import plan_to_json
 from taskgov.audit.report_text import counted
-from taskgov.explain.find import UnknownNameError
-from taskgov.explain.suppose import suppose
-from taskgov.explain.what_if import what_if
 from taskgov.quantities import format_quantity
 from taskgov.usage.amounts import words
 from taskgov_cli import documents, durations, snapshots, supposing
 from taskgov_cli.lease_table import leases_table
 from taskgov_cli.output import console, findings_table, print_json, table
+from taskgov_explain.find import UnknownNameError
+from taskgov_explain.suppose import suppose
+from taskgov_explain.what_if import what_if
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from taskgov.explain.courses import Course
-    from taskgov.explain.risk import Risk
-    from taskgov.explain.what_if import TeamDifference, WhatIf, WorkloadDifference
+    from taskgov_explain.courses import Course
+    from taskgov_explain.risk import Risk
+    from taskgov_explain.what_if import TeamDifference, WhatIf, WorkloadDifference
 
 
 def what_if_command(  # noqa: PLR0913, PLR0917 -- options are named by whoever types them

@@ -50,7 +50,6 @@ PURE_PACKAGES = (
     "taskgov.allocation",
     "taskgov.kueue",
     "taskgov.audit",
-    "taskgov.explain",
     "taskgov.contracts",
     "taskgov.ports",
     "taskgov.services",

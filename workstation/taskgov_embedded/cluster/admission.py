@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from taskgov.hyperpod.names import ADMISSION_POLICY, MANAGED_QUEUE_LABEL, QUEUE_NAME_LABEL
 from taskgov.kueue.foundation import GOVERNED_JOBS
-from taskgov.kueue.jobs import labels_as_stored, queue_on_pods_only
+from taskgov_manifests.queue_name import labels_as_stored, queue_on_pods_only
 
 if TYPE_CHECKING:
     from taskgov_embedded.cluster.objects import KubeObject, ResourceType

@@ -9,7 +9,6 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from taskgov.kueue.jobs import labels_as_stored, queue_on_pods_only
 from taskgov_embedded.cluster.jobs import (
     is_suspended,
     pod_sets_of,
@@ -23,6 +22,7 @@ from taskgov_embedded.cluster.placement import place_all
 from taskgov_embedded.cluster.pods import leaving, made_anew, placed, pods_of, replica_pod
 from taskgov_embedded.cluster.runs import TimedRuns
 from taskgov_embedded.cluster.states import condition_status, jobs_in, pods_belonging_to
+from taskgov_manifests.queue_name import labels_as_stored, queue_on_pods_only
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.hyperpod.names import PRIORITY_CLASS_LABEL, QUEUE_NAME_LABEL
-from taskgov.kueue.pod_sets import pod_sets_of as known_pod_sets_of
 from taskgov_embedded.cluster.objects import KUEUE_GROUP, TYPE_OF_KIND, KubeObject
+from taskgov_manifests.pod_sets import pod_sets_of as known_pod_sets_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from taskgov.kueue.pod_sets import PodSet
+    from taskgov_manifests.pod_sets import PodSet
 
 JOB_UID_LABEL: Final = "kueue.x-k8s.io/job-uid"
 ADMISSION_GATE: Final = "kueue.x-k8s.io/admission"
@@ -28,7 +28,7 @@ HASH_LENGTH: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class JobType:
-    """Where one kind of job is suspended; what pods it has is read by `taskgov.kueue.pod_sets`.
+    """Where one kind of job is suspended; what pods it has is read by `taskgov_manifests.pod_sets`.
 
     A StatefulSet has no such field: Kueue gates its pods. Here its status says that it waits for admission.
     """

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from taskgov.kueue.pod_sets import PodSet
+    from taskgov_manifests.pod_sets import PodSet
 
 JOB_NAME_LABEL: Final = "training.kubeflow.org/job-name"
 _KEPT_METADATA: Final = ("name", "namespace", "labels", "ownerReferences")

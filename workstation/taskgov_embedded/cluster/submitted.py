@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-from taskgov.kueue.pod_sets import ManifestError, pod_sets_of
 from taskgov_embedded.cluster.jobs import SUBMITTED
+from taskgov_manifests.pod_sets import ManifestError, pod_sets_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from taskgov.scheduling.results import Admitted, CycleResult, Event, Preempted, Waiting, events
     from taskgov.scheduling.settling import Budget, Settlement
     from taskgov.scheduling.shares import Share
-    from taskgov.scheduling.simulation import Happening, PreemptionLoop, Simulation, Timeline
     from taskgov.scheduling.unmodelled import NotModelled
     from taskgov.scheduling.view import QuotaView, WorldView
     from taskgov.scheduling.world import World
@@ -28,21 +27,17 @@ __all__ = [
     "Budget",
     "CycleResult",
     "Event",
-    "Happening",
     "ManagerConfig",
     "NotModelled",
     "PodSet",
     "PodSetAdmission",
     "Preempted",
-    "PreemptionLoop",
     "QuotaView",
     "Requeue",
     "RequeueBackoff",
     "Settlement",
     "Share",
-    "Simulation",
     "Strategy",
-    "Timeline",
     "Waiting",
     "Workload",
     "World",
@@ -60,21 +55,17 @@ _HOMES: Final = {
     "CycleResult": "results",
     "Event": "results",
     "GATE_DEFAULTS": "config",
-    "Happening": "simulation",
     "ManagerConfig": "config",
     "NotModelled": "unmodelled",
     "PodSet": "objects",
     "PodSetAdmission": "objects",
     "Preempted": "results",
-    "PreemptionLoop": "simulation",
     "QuotaView": "view",
     "Requeue": "pending",
     "RequeueBackoff": "config",
     "Settlement": "settling",
     "Share": "shares",
-    "Simulation": "simulation",
     "Strategy": "config",
-    "Timeline": "simulation",
     "Waiting": "results",
     "Workload": "objects",
     "World": "world",

@@ -170,7 +170,7 @@ class World(WorldView):
         return conclude(run, self.not_modelled, reserved_at)
 
     def settle(self, now: Now, max_cycles: int = 1000, *, budget: Budget | None = None) -> Settlement:
-        """Run cycles at one moment until nothing changes, finishing evictions at once (`Simulation` has run times).
+        """Run cycles at one moment until nothing changes, finishing evictions at once.
 
         A budget, where one is given, is the limit instead of `max_cycles`.
         """

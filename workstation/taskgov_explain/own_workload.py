@@ -9,15 +9,15 @@ from dataclasses import replace
 from typing import Final
 
 from taskgov.allocation.projection import world_of
-from taskgov.explain.case import Case
-from taskgov.explain.find import find_workload
-from taskgov.explain.own_view import EXPLAINING_NEEDS, not_visible, own_lines
-from taskgov.explain.pending import RULES
-from taskgov.explain.reasons import Reason
-from taskgov.explain.workload import NEXT_STEPS, WorkloadExplanation, asks_since, preemptions_in_words
 from taskgov.snapshot.model import Snapshot
 from taskgov.snapshot.unseen import Part
 from taskgov.usage.amounts import words
+from taskgov_explain.case import Case
+from taskgov_explain.find import find_workload
+from taskgov_explain.own_view import EXPLAINING_NEEDS, not_visible, own_lines
+from taskgov_explain.pending import RULES
+from taskgov_explain.reasons import Reason
+from taskgov_explain.workload import NEXT_STEPS, WorkloadExplanation, asks_since, preemptions_in_words
 
 _ASK: Final = "somebody who sees all teams can ask more (taskgov explain)"
 _NEXT_STEPS: Final = {

@@ -14,10 +14,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from taskgov.explain.find import nearest
 from taskgov.hyperpod.instance_types import KNOWN_TYPES, InstanceResources, InstanceTypeTable
 from taskgov.hyperpod.limits import AMOUNT, MIG_PROFILES
 from taskgov.hyperpod.model import AcceleratorPartition, ComputeQuotaResource
+from taskgov_explain.find import nearest
 
 COUNT: Final = "Count"
 PARTS: Final = (COUNT, "Accelerators", "VCpu", "MemoryInGiB")

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from taskgov.kueue.manifest_fields import Field
-from taskgov.kueue.ray import cluster_pods, job_pods
+from taskgov_manifests.fields import Field
+from taskgov_manifests.ray import cluster_pods, job_pods
 
 Manifest = Mapping[str, Any]
 

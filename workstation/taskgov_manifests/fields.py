@@ -1,6 +1,6 @@
 """Fields of a manifest that a person wrote: each knows its path, and what is wrong with any of them is kept.
 
-`taskgov.kueue.pod_sets` reads jobs with it, so that all mistakes of a manifest are named at once.
+`taskgov_manifests.pod_sets` reads jobs with it, so that all mistakes of a manifest are named at once.
 """
 
 from __future__ import annotations

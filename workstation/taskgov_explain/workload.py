@@ -7,14 +7,6 @@ from types import MappingProxyType
 
 from taskgov.allocation.lease_book import LeaseEntry, lease_book
 from taskgov.allocation.projection import world_of
-from taskgov.explain.case import Case
-from taskgov.explain.find import find_workload
-from taskgov.explain.holders import Holder, holders_of
-from taskgov.explain.pending import judge
-from taskgov.explain.reasons import Reason
-from taskgov.explain.remedies import Remedy, remedies_of
-from taskgov.explain.risk import Risk, risks_of
-from taskgov.explain.run_times import RunTimes, run_times_of, simulation_of, until
 from taskgov.kueue.workloads import Preemption, preemptions_of
 from taskgov.quantities import is_accelerator
 from taskgov.scheduling import instant, moment
@@ -27,6 +19,14 @@ from taskgov.scheduling.reasons import (
 )
 from taskgov.snapshot.model import Snapshot
 from taskgov.usage.amounts import words
+from taskgov_explain.case import Case
+from taskgov_explain.find import find_workload
+from taskgov_explain.holders import Holder, holders_of
+from taskgov_explain.pending import judge
+from taskgov_explain.reasons import Reason
+from taskgov_explain.remedies import Remedy, remedies_of
+from taskgov_explain.risk import Risk, risks_of
+from taskgov_explain.run_times import RunTimes, run_times_of, simulation_of, until
 
 NOTHING_KNOWN: RunTimes = MappingProxyType({})
 
@@ -85,7 +85,7 @@ class WorkloadExplanation:
     earliest_because: str
     not_modelled: tuple[str, ...] = ()
     not_visible: tuple[str, ...] = ()
-    """What the rights of the person who asks do not show (`taskgov.explain.own_workload`)."""
+    """What the rights of the person who asks do not show (`taskgov_explain.own_workload`)."""
 
 
 def explain_workload(snapshot: Snapshot, name: str, run_times: RunTimes = NOTHING_KNOWN) -> WorkloadExplanation:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from taskgov.scheduling import ManagerConfig, PodSet, Simulation, Timeline, Workload, World
+from taskgov.scheduling import ManagerConfig, PodSet, Workload, World
+from taskgov_explain.simulation import Simulation, Timeline
 from tests.scheduling.builders import HYPERPOD_PREEMPTION, a_door, a_flavor, a_job, a_queue, a_running_job, a_world
 
 SECOND = 1_000_000

@@ -6,7 +6,7 @@ Source: Kueue 0.19 `raycluster/common.go` and `rayjob_controller.go`, which coun
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from taskgov.kueue.manifest_fields import NO_TEMPLATE, Field
+from taskgov_manifests.fields import NO_TEMPLATE, Field
 
 Pods = Iterator[tuple[str, int, Mapping[str, Any]]]
 

@@ -5,9 +5,10 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from taskgov.allocation.projection import finish_evictions
-from taskgov.scheduling import Simulation, World, instant
+from taskgov.scheduling import World, instant
 from taskgov.scheduling.reading import read_conditions
 from taskgov.snapshot.model import KubernetesObject, Snapshot
+from taskgov_explain.simulation import Simulation
 
 RunTimes = Mapping[str, timedelta]
 """Workload (`namespace/name`) -> how long it runs from its admission."""

@@ -1,7 +1,7 @@
 """What would a job ask for? Manifests as people submit them, turned into the Workloads that Kueue would make of them.
 
-Pod sets are read by `taskgov.kueue.pod_sets`; here they get their queue, namespace and priority class. A Workload stays
-as it is.
+Pod sets are read by `taskgov_manifests.pod_sets`; here they get their queue, namespace and priority class. A Workload
+stays as it is.
 """
 
 import hashlib
@@ -17,10 +17,10 @@ from taskgov.hyperpod.names import (
     namespace_of,
     namespace_of_local_queue,
 )
-from taskgov.kueue.jobs import labels_as_stored, queue_on_pods_only
-from taskgov.kueue.pod_sets import QUEUED_BY_REPLICA, ManifestError, pod_sets_of, replicas_of
 from taskgov.scheduling.instants import instant, timestamp
 from taskgov.snapshot.model import KubernetesObject, Snapshot
+from taskgov_manifests.pod_sets import QUEUED_BY_REPLICA, ManifestError, pod_sets_of, replicas_of
+from taskgov_manifests.queue_name import labels_as_stored, queue_on_pods_only
 
 QUEUE_ON_PODS: Final = "taskgov/queue-on-pods"
 """Annotation of a Workload made here: the queue that only the pod template names, where Kueue does not look."""

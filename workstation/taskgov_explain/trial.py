@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from taskgov.allocation.written import NEVER_IN_FORCE, table_of
-from taskgov.explain.raised import raised
 from taskgov.hyperpod.borrowing import flavor_quotas
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ComputeQuota
@@ -17,10 +16,11 @@ from taskgov.scheduling import World
 from taskgov.scheduling.assignment import FIT
 from taskgov.scheduling.objects import ClusterQueue, FlavorResource, split
 from taskgov.scheduling.reasons import InsufficientQuota, InsufficientUnusedQuota
+from taskgov_explain.raised import raised
 
 if TYPE_CHECKING:
-    from taskgov.explain.case import Case
     from taskgov.snapshot.model import KubernetesObject
+    from taskgov_explain.case import Case
 
 Entry = Mapping[str, Any]
 """One resource of one flavor in a ClusterQueue: name, nominalQuota, borrowingLimit."""

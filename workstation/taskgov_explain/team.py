@@ -14,7 +14,6 @@ from taskgov.allocation.planner import plan_quotas, row_sources
 from taskgov.allocation.sources import Cause, Trail
 from taskgov.allocation.standing import today_rows
 from taskgov.allocation.wording import capacity_words, said_number, value_in
-from taskgov.explain.find import UnknownNameError, nearest
 from taskgov.findings import Finding
 from taskgov.hyperpod.borrowing import sharing_of
 from taskgov.hyperpod.model import ComputeQuota
@@ -22,6 +21,7 @@ from taskgov.policy.document import PolicyDocument, TeamPolicy
 from taskgov.snapshot.model import Snapshot
 from taskgov.usage.amounts import words
 from taskgov.usage.standing import Loan, Standing, TeamStanding, standing_of
+from taskgov_explain.find import UnknownNameError, nearest
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from taskgov.usage.amounts import words
 from taskgov.usage.node_shortage import short_of_nodes
 
 if TYPE_CHECKING:
-    from taskgov.explain.case import Case
+    from taskgov_explain.case import Case
 
 
 def node_shortage(case: "Case") -> str | None:

@@ -14,9 +14,9 @@ then each of its parts is halved back to the least that does.
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from taskgov.explain.trial import Trial, accelerators_in, fewest_accelerators
 from taskgov.quantities import CPU, EFA, GIBIBYTE, GPU, MEMORY, is_accelerator, is_mig
 from taskgov.scheduling.objects import FlavorResource, flavor_resource, split
+from taskgov_explain.trial import Trial, accelerators_in, fewest_accelerators
 
 Amounts = dict[FlavorResource, int]
 """Base units by `instance type/resource`."""

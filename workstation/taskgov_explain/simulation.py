@@ -82,7 +82,7 @@ class Simulation:
         Whether finished workloads stay readable in the world.
 
     Example:
-        >>> from taskgov.scheduling import PodSet, Simulation, Workload, World
+        >>> from taskgov.scheduling import PodSet, Workload, World
         >>> simulation = Simulation(World())
         >>> job = Workload("a", "job", queue="main", pod_sets=(PodSet("main", 1, (("cpu", 1000),)),))
         >>> simulation.arrive(job, at=0, run_time=60_000_000)

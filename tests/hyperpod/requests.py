@@ -1,6 +1,6 @@
 """Whether the API would accept a request that changes a quota or a cluster policy.
 
-Plans, writers and the emulated account ask before they send or store: botocore lets most broken requests pass.
+Tests ask it about what plans and writers would send: botocore lets most broken requests pass.
 """
 
 from collections.abc import Mapping

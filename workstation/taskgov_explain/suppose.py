@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from taskgov.allocation.written import table_of
-from taskgov.explain.find import UnknownNameError, nearest
-from taskgov.explain.quota_settings import COUNT, QuotaSetting, broken_rules, rows_of
 from taskgov.hyperpod.hardware import stands_for
 from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig, ComputeQuotaResource
 from taskgov.policy.document import CapacityBasis, TeamPolicy
 from taskgov.snapshot.health import node_fault
 from taskgov.snapshot.model import KubernetesObject, Node, Snapshot
+from taskgov_explain.find import UnknownNameError, nearest
+from taskgov_explain.quota_settings import COUNT, QuotaSetting, broken_rules, rows_of
 
 
 @dataclass(frozen=True, slots=True)

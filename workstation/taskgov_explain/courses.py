@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from taskgov.explain.run_times import RunTimes, run_times_of, simulation_of, until
 from taskgov.kueue.named import named
 from taskgov.scheduling import World, instant, moment
 from taskgov.snapshot.model import Snapshot
+from taskgov_explain.run_times import RunTimes, run_times_of, simulation_of, until
 
 
 @dataclass(frozen=True, slots=True)

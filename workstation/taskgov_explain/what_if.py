@@ -1,7 +1,7 @@
 """What would happen if? The plan for a supposed cluster, and what the scheduler would do before and after it.
 
 Two copies of the scheduler are let go: one as the cluster is, one with the supposed quotas and the submitted work, on
-which the plan is written wave by wave (`taskgov.explain.sides`). Both come to rest (nobody finishes), and, where run
+which the plan is written wave by wave (`taskgov_explain.sides`). Both come to rest (nobody finishes), and, where run
 times are known, both go on in time.
 """
 
@@ -13,12 +13,6 @@ from taskgov.allocation.lease_book import LeaseEntry, lease_book
 from taskgov.allocation.plan import Plan
 from taskgov.allocation.planner import plan_quotas
 from taskgov.allocation.projection import world_of
-from taskgov.explain.case import Case
-from taskgov.explain.courses import Begin, Course, courses
-from taskgov.explain.quota_rows import QuotaRow, quota_rows
-from taskgov.explain.risk import Risk, risks_of
-from taskgov.explain.run_times import RunTimes
-from taskgov.explain.sides import Side, State, as_supposed, sides_of
 from taskgov.kueue.named import named
 from taskgov.kueue.usage import Usage, usage_of
 from taskgov.kueue.workloads import pending_by_team
@@ -26,6 +20,12 @@ from taskgov.snapshot.model import Snapshot
 from taskgov.usage.amounts import accelerators
 from taskgov.usage.capacity import Offers, leading_resources
 from taskgov.usage.node_shortage import offered_by_nodes
+from taskgov_explain.case import Case
+from taskgov_explain.courses import Begin, Course, courses
+from taskgov_explain.quota_rows import QuotaRow, quota_rows
+from taskgov_explain.risk import Risk, risks_of
+from taskgov_explain.run_times import RunTimes
+from taskgov_explain.sides import Side, State, as_supposed, sides_of
 
 NO_RUN_TIMES: RunTimes = MappingProxyType({})
 

@@ -5,10 +5,6 @@ from dataclasses import replace
 from typing import Final
 
 from taskgov.audit.findings_work import work_findings
-from taskgov.explain.case import Case
-from taskgov.explain.manifests import QUEUE_ON_PODS
-from taskgov.explain.nodes import node_shortage
-from taskgov.explain.reasons import Reason
 from taskgov.kueue.named import named
 from taskgov.kueue.workloads import preemptions_of
 from taskgov.scheduling import moment
@@ -19,6 +15,10 @@ from taskgov.scheduling.reading import read_requeue_state
 from taskgov.scheduling.reasons import Blocker
 from taskgov.snapshot.model import KueueObjects
 from taskgov.usage.amounts import all_words, words
+from taskgov_explain.case import Case
+from taskgov_explain.nodes import node_shortage
+from taskgov_explain.reasons import Reason
+from taskgov_manifests.workloads import QUEUE_ON_PODS
 
 Rule = Callable[[Case], str | None]
 
