@@ -13,13 +13,13 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, Final
 
 from taskgov_embedded.walkthrough.model import Walkthrough
-from taskgov_embedded.walkthrough.player import Player
+from taskgov_embedded.walkthrough.runner import Player
 from taskgov_embedded.walkthrough.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from taskgov_embedded.gateway import Call
+    from taskgov_embedded.aws_api.aws_requests import Call
 
 P5 = "ml.p5.48xlarge"
 MINUTES = 5

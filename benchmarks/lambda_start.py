@@ -23,7 +23,7 @@ from typing import Any
 
 import samcli  # type: ignore[import-untyped]
 
-from taskgov_embedded.template import translate
+from taskgov_embedded.cloudformation.template import translate
 from tests.local_invoke import tools
 
 AIM = 2.0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from pictures import dashboard, pages
 from pictures.recorded import panels
 from taskgov_embedded.walkthrough.model import load
-from taskgov_embedded.walkthrough.player import Player
+from taskgov_embedded.walkthrough.runner import Player
 from taskgov_embedded.walkthrough.world import World
 
 if TYPE_CHECKING:

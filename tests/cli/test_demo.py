@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from taskgov_cli.main import app
 from taskgov_cli.onboarding import first_day
 from taskgov_embedded.walkthrough import model
-from taskgov_embedded.walkthrough.chapter import Check
+from taskgov_embedded.walkthrough.step_result import Check
 from tests.support.golden import assert_section
 
 SHORT = "13-order-of-submission"

@@ -34,7 +34,7 @@ from taskgov_cli.doctor.permissions import NEEDED
 from taskgov_cli.doctor.reading_aws import _selects_writes, _selects_writes_by_fields
 from taskgov_cli.doctor.state import Governor, governor
 from taskgov_embedded.eks import TASK_GOVERNANCE_ADDON, AddOnState
-from taskgov_embedded.iam import grants_of
+from taskgov_embedded.iam.evaluation import grants_of
 from taskgov_embedded.walkthrough.world import EKS_NAME, World, entries_of
 from tests.support.memory import NOON
 from tests.support.operating import DOCUMENT, be, data, opened, played, taskgov

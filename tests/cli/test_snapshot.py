@@ -11,7 +11,7 @@ from taskgov.ports import ClusterAccess
 from taskgov_cli.main import app
 from taskgov_cli.snapshots import UNREACHABLE, KubeconfigContext
 from taskgov_embedded.walkthrough.model import HERE, load
-from taskgov_embedded.walkthrough.player import Player
+from taskgov_embedded.walkthrough.runner import Player
 from taskgov_embedded.walkthrough.world import World
 
 STACK = "taskgov"

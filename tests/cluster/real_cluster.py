@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
-    from taskgov_embedded.cluster_port import GroupFact, NodeFact
+    from taskgov_embedded.sagemaker.cluster_port import GroupFact, NodeFact
     from tests.cluster.kube import Kube, Object
 
 Objects = list[dict[str, Any]]

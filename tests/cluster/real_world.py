@@ -23,8 +23,8 @@ from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaTarget, Sched
 from taskgov.kueue.render import ManagerConfiguration
 from taskgov_embedded.cluster.access import TokenVerifier
 from taskgov_embedded.cluster.api_server import VERBS, Call
-from taskgov_embedded.cluster_port import GroupFact
 from taskgov_embedded.deployable import RBAC
+from taskgov_embedded.sagemaker.cluster_port import GroupFact
 from taskgov_embedded.walkthrough.actions import Actor
 from taskgov_embedded.walkthrough.model import Walkthrough
 from taskgov_embedded.walkthrough.world import World
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
 
     from taskgov.hyperpod.model import ComputeQuota
-    from taskgov_embedded.walkthrough.chapter import Chapter
     from taskgov_embedded.walkthrough.model import Action, Job
     from taskgov_embedded.walkthrough.model import Call as SageMakerCall
+    from taskgov_embedded.walkthrough.step_result import Chapter
     from tests.cluster.conftest import OwnCluster
 
 METHODS = {verb: method for method, verb in VERBS.items()}

@@ -8,7 +8,7 @@ import pytest
 from kubernetes.client.rest import RESTClientObject
 
 from taskgov_embedded.walkthrough.model import all_files, load
-from taskgov_embedded.walkthrough.player import Player
+from taskgov_embedded.walkthrough.runner import Player
 from tests.cluster.conftest import OwnCluster
 from tests.cluster.real_world import RealActor, RealWorld
 

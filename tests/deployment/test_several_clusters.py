@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from taskgov.services.metric_catalogue import ALL_CLUSTERS
-from taskgov_embedded.clock import VirtualClock
 from taskgov_embedded.cluster.access import TokenVerifier, read_rules
 from taskgov_embedded.cluster.api_server import ClusterApiServer
 from taskgov_embedded.cluster.simulated import Pace, SimulatedCluster
-from taskgov_embedded.cluster_port import GroupFact
+from taskgov_embedded.sagemaker.cluster_port import GroupFact
 from taskgov_embedded.stack import Stack
+from taskgov_embedded.virtual_time.clock import VirtualClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

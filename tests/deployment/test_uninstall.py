@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from taskgov_embedded.walkthrough.actions import Actor
-from taskgov_embedded.walkthrough.chapter import Chapter
 from taskgov_embedded.walkthrough.model import all_files, load
+from taskgov_embedded.walkthrough.step_result import Chapter
 from taskgov_embedded.walkthrough.world import World
 
 if TYPE_CHECKING:

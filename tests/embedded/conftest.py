@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from taskgov_embedded.cluster_port import GroupFact, StaticCluster
+from taskgov_embedded.sagemaker.cluster_port import GroupFact, StaticCluster
 from taskgov_embedded.stack import Stack
 
 if TYPE_CHECKING:

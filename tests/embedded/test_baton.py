@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from taskgov_embedded.baton import LONGEST_WAIT, Baton, CooperativeEvent, CooperativeThread
-from taskgov_embedded.clock import VirtualClock
+from taskgov_embedded.virtual_time.clock import VirtualClock
+from taskgov_embedded.virtual_time.cooperative import LONGEST_WAIT, Baton, CooperativeEvent, CooperativeThread
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from taskgov_embedded.walkthrough.chapter import Chapter
 from taskgov_embedded.walkthrough.checks import CHECKS
 from taskgov_embedded.walkthrough.model import Expectations, all_files, load
-from taskgov_embedded.walkthrough.player import Player
+from taskgov_embedded.walkthrough.runner import Player
+from taskgov_embedded.walkthrough.step_result import Chapter
 from taskgov_embedded.walkthrough.world import World
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from taskgov_embedded.clock import VirtualClock
+from taskgov_embedded.virtual_time.clock import VirtualClock
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from taskgov_embedded.faults import Fault, FunctionCrash
-from taskgov_embedded.matrix.scenario import _document
+from taskgov_embedded.aws_api.faults import Fault, FunctionCrash
 from taskgov_embedded.walkthrough.actions import Actor
 from taskgov_embedded.walkthrough.model import Walkthrough
 from taskgov_embedded.walkthrough.world import World
+from tests.faults.scenario import _document
 from tests.support.forked import in_a_fork
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from taskgov_embedded.runtime import Result
+    from taskgov_embedded.functions.runtime import Result
 
 TYPE = "ml.g5.8xlarge"
 BEFORE = {"alpha": 4, "beta": 3, "gamma": 2, "shared-pool": 1}

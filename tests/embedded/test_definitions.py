@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from taskgov_embedded.definitions import InvalidDefinitionError, check
+from taskgov_embedded.stepfunctions.definitions import InvalidDefinitionError, check
 
 PASS = {"Type": "Pass", "End": True}
 

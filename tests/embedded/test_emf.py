@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from taskgov_embedded.emf import EmfError, parse
+from taskgov_embedded.cloudwatch.emf import EmfError, parse
 
 
 def line(dimensions: list[list[str]], **values: Any) -> str:

@@ -10,7 +10,7 @@ from botocore.credentials import Credentials
 from botocore.httpsession import URLLib3Session
 
 from taskgov_embedded.deployable import TEMPLATE
-from taskgov_embedded.entry import SIGNATURE_MINUTES
+from taskgov_embedded.functions.http_entry import SIGNATURE_MINUTES
 from taskgov_embedded.stack import Stack
 
 STOP = {"action": "stop", "reason": "a test"}

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from taskgov_embedded.event_input import InputError, target_input
+from taskgov_embedded.eventbridge.event_input import InputError, target_input
 
 EVENT = {"time": "T", "source": "s", "detail": {"name": 'a "b"', "count": 2, "list": [{"k": 1}], "none": None}}
 RULE = "arn:aws:events:us-east-1:111122223333:rule/r"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import ClientError
 
-from taskgov_embedded.executions import DETAIL_TYPE, SOURCE
+from taskgov_embedded.stepfunctions.executions import DETAIL_TYPE, SOURCE
 
 if TYPE_CHECKING:
     from taskgov_embedded.stack import Stack

@@ -4,17 +4,19 @@ from typing import Any
 
 import pytest
 
-from taskgov_embedded import iam
+from taskgov_embedded.iam import evaluation
 
 TABLE = "arn:aws:dynamodb:us-east-1:111122223333:table/t"
 
 
-def policy(*listed: dict[str, Any]) -> tuple[iam.Statement, ...]:
-    return iam.statements("role/r", "p", {"Statement": [{"Effect": "Allow", **one} for one in listed]})
+def policy(*listed: dict[str, Any]) -> tuple[evaluation.Statement, ...]:
+    return evaluation.statements("role/r", "p", {"Statement": [{"Effect": "Allow", **one} for one in listed]})
 
 
-def allowed(statements: tuple[iam.Statement, ...], action: str, resource: str, **context: str) -> bool:
-    return iam.evaluate(statements, action, resource, {key.replace("__", ":"): v for key, v in context.items()}).allowed
+def allowed(statements: tuple[evaluation.Statement, ...], action: str, resource: str, **context: str) -> bool:
+    return evaluation.evaluate(
+        statements, action, resource, {key.replace("__", ":"): v for key, v in context.items()}
+    ).allowed
 
 
 @pytest.mark.parametrize(
@@ -51,7 +53,7 @@ def test_an_explicit_deny_wins_and_is_named() -> None:
         {"Action": "*", "Resource": "*"},
         {"Sid": "NoDelete", "Effect": "Deny", "Action": "s3:Delete*", "Resource": "*"},
     )
-    verdict = iam.evaluate(statements, "s3:DeleteObject", "arn:aws:s3:::b/k", {})
+    verdict = evaluation.evaluate(statements, "s3:DeleteObject", "arn:aws:s3:::b/k", {})
     assert (verdict.allowed, verdict.denied_by) == (False, "NoDelete")
 
 
@@ -69,7 +71,7 @@ def test_a_condition_is_met_with_the_value_it_wants() -> None:
 
 def test_a_key_that_nobody_knows_leaves_the_condition_unmet_and_is_reported() -> None:
     statements = policy({"Action": "*", "Resource": "*", "Condition": {"StringEquals": {"aws:Strange": "x"}}})
-    verdict = iam.evaluate(statements, "s3:GetObject", "*", {})
+    verdict = evaluation.evaluate(statements, "s3:GetObject", "*", {})
     assert not verdict.allowed
     assert verdict.unknown_keys == {"aws:Strange"}
 
@@ -92,20 +94,20 @@ def test_a_key_that_nobody_knows_leaves_the_condition_unmet_and_is_reported() ->
 )
 def test_an_operator(condition: dict[str, Any], have: str, *, want: bool) -> None:
     statements = policy({"Action": "*", "Resource": "*", "Condition": condition})
-    assert iam.evaluate(statements, "s3:GetObject", "*", {"k:v": have}).allowed is want
+    assert evaluation.evaluate(statements, "s3:GetObject", "*", {"k:v": have}).allowed is want
 
 
 def test_a_resource_policy_is_for_its_principal() -> None:
     document = {
         "Statement": {"Effect": "Allow", "Principal": {"Service": "events.amazonaws.com"}, "Action": "sqs:SendMessage"}
     }
-    statements = iam.statements("queue", "p", document)
-    assert iam.evaluate(statements, "sqs:SendMessage", "q", {}, principal="events.amazonaws.com").allowed
-    assert not iam.evaluate(statements, "sqs:SendMessage", "q", {}, principal="s3.amazonaws.com").allowed
+    statements = evaluation.statements("queue", "p", document)
+    assert evaluation.evaluate(statements, "sqs:SendMessage", "q", {}, principal="events.amazonaws.com").allowed
+    assert not evaluation.evaluate(statements, "sqs:SendMessage", "q", {}, principal="s3.amazonaws.com").allowed
 
 
 def test_grants_are_told_one_by_one() -> None:
     statements = policy({"Sid": "S", "Action": ["s3:Get*", "s3:Put*"], "Resource": "*"})
-    assert [grant.action for grant in iam.grants_of(statements)] == ["s3:Get*", "s3:Put*"]
-    used = iam.evaluate(statements, "s3:GetObject", "*", {}).grants
-    assert used == (iam.Grant("role/r", "S", "s3:Get*", ("*",)),)
+    assert [grant.action for grant in evaluation.grants_of(statements)] == ["s3:Get*", "s3:Put*"]
+    used = evaluation.evaluate(statements, "s3:GetObject", "*", {}).grants
+    assert used == (evaluation.Grant("role/r", "S", "s3:Get*", ("*",)),)

@@ -10,10 +10,10 @@ from moto.stepfunctions import parser
 from moto.stepfunctions.parser.asl.parse.asl_parser import AmazonStateLanguageParser
 from moto.stepfunctions.parser.utils import TMP_THREADS
 
-from taskgov_embedded.cluster_port import StaticCluster
-from taskgov_embedded.expressions import declare
-from taskgov_embedded.interpreter import MODULES_WITH_CLIENTS, MODULES_WITH_THREADS, MODULES_WITH_TIME
+from taskgov_embedded.sagemaker.cluster_port import StaticCluster
 from taskgov_embedded.stack import Stack
+from taskgov_embedded.stepfunctions.expressions import declare
+from taskgov_embedded.stepfunctions.interpreter import MODULES_WITH_CLIENTS, MODULES_WITH_THREADS, MODULES_WITH_TIME
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from taskgov_embedded import emf
+from taskgov_embedded.cloudwatch import emf
 
 if TYPE_CHECKING:
     from taskgov_embedded.stack import Stack

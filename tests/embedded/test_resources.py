@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from taskgov_embedded.definitions import substitute
-from taskgov_embedded.resources import UnsupportedResourceError, physical_name
+from taskgov_embedded.cloudformation.resources import UnsupportedResourceError, physical_name
+from taskgov_embedded.cloudformation.template import translate
 from taskgov_embedded.stack import Stack
-from taskgov_embedded.template import translate
+from taskgov_embedded.stepfunctions.definitions import substitute
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 import boto3
 import pytest
 
-from taskgov_embedded import iam
-from taskgov_embedded.faults import Fault, FunctionCrash
+from taskgov_embedded.aws_api.faults import Fault, FunctionCrash
+from taskgov_embedded.iam import evaluation
 from taskgov_embedded.stack import Stack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-EVERYTHING = iam.statements("any", "all", {"Statement": {"Effect": "Allow", "Action": "*", "Resource": "*"}})
+EVERYTHING = evaluation.statements("any", "all", {"Statement": {"Effect": "Allow", "Action": "*", "Resource": "*"}})
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from taskgov_embedded.schedule_expression import ScheduleError, parse
+from taskgov_embedded.eventbridge.schedule_expression import ScheduleError, parse
 
 START = datetime(2026, 11, 20, 9, 0, tzinfo=UTC)  # a Friday
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from moto.core.utils import get_service_model
 
-from taskgov_embedded.shapes import ShapeError, check_answer, matches_pattern, violations
+from taskgov_embedded.aws_api.model_checks import ShapeError, check_answer, matches_pattern, violations
 
 CREATE = get_service_model("sagemaker").operation_model("CreateComputeQuota").input_shape
 LIST = get_service_model("sagemaker").operation_model("ListComputeQuotas").output_shape

@@ -13,7 +13,7 @@ from moto.core.base_backend import BaseBackend
 from moto.kms import models as kms
 from moto.s3.responses import S3Response
 
-from taskgov_embedded.thrift import Thrift
+from taskgov_embedded.aws_api.caches import Thrift
 
 PATCHED = (
     (UserAgentComponent, "to_string"),

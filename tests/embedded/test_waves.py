@@ -14,7 +14,7 @@ from taskgov.allocation.codec import changes_sha256, plan_to_json
 from taskgov.allocation.plan import Change, Outcome
 from taskgov.contracts.steps import PlanQuotasResult, Pointer
 from taskgov.services.plan_path import wave_ends
-from taskgov_embedded.faults import Fault, FunctionCrash
+from taskgov_embedded.aws_api.faults import Fault, FunctionCrash
 from taskgov_embedded.walkthrough.model import Walkthrough
 from taskgov_embedded.walkthrough.world import World
 from tests.support.operating import be, taskgov
@@ -23,7 +23,7 @@ from tests.support.plans import low_write, plan_of, second_write, update
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from taskgov_embedded.gateway import Call
+    from taskgov_embedded.aws_api.aws_requests import Call
 
 TYPE = "ml.g5.8xlarge"
 A, B, C = "team-a", "team-b", "team-c"

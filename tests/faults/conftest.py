@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from taskgov_embedded.matrix import cells, scenario
-from taskgov_embedded.matrix.cells import Clean
 from taskgov_embedded.walkthrough.world import World
+from tests.faults import fault_cases, scenario
+from tests.faults.fault_cases import Clean
 
 
 @pytest.fixture(scope="module")
@@ -18,4 +18,4 @@ def world() -> Iterator[World]:
 
 @pytest.fixture(scope="module")
 def clean(world: World) -> Clean:
-    return cells.record(world)
+    return fault_cases.record(world)

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from taskgov_embedded.matrix import cells, evidence, invariants, sites, steps
-from taskgov_embedded.matrix.scenario import TYPE
-from taskgov_embedded.matrix.sites import MACHINE, Kind
+from tests.faults import evidence, fault_cases, invariants, sites, steps
+from tests.faults.scenario import TYPE
+from tests.faults.sites import MACHINE, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from taskgov_embedded.matrix.cells import Clean
     from taskgov_embedded.walkthrough.world import World
+    from tests.faults.fault_cases import Clean
 
 HARMLESS = (MACHINE, "Invoke", 1, Kind.THROTTLE_ONCE)
 OUTAGE = ("ApplyChangeRole", "UpdateComputeQuota", 1, Kind.THROTTLE_EVER)
@@ -32,7 +32,7 @@ def problems(world: World, clean: Clean, wanted: tuple[str, str, int, Kind]) -> 
         for one in sites.cells(sites.sites(clean.calls))
         if (one.site.call.caller, one.site.call.operation, one.site.number, one.kind) == wanted
     ]
-    (outcome,) = cells.play(world, clean, [(cell,)])
+    (outcome,) = fault_cases.play(world, clean, [(cell,)])
     return "; ".join(outcome.problems)
 
 

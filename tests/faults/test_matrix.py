@@ -5,11 +5,11 @@ import os
 import pytest
 from rich.progress import track
 
-from taskgov_embedded.matrix import cells, sites
-from taskgov_embedded.matrix.cells import Clean, Outcome
-from taskgov_embedded.matrix.sites import KUBERNETES, MACHINE, Kind
-from taskgov_embedded.matrix.table import failures, table
 from taskgov_embedded.walkthrough.world import World
+from tests.faults import fault_cases, sites
+from tests.faults.fault_cases import Clean, Outcome
+from tests.faults.sites import KUBERNETES, MACHINE, Kind
+from tests.faults.table import failures, table
 
 PAIRS = 60
 DEEP_PAIRS = 5_000
@@ -41,7 +41,7 @@ def test_a_sample_of_cells_comes_out_right(world: World, clean: Clean) -> None:
         for cell in sites.cells(sites.sites(clean.calls))
         if (cell.site.call.caller, cell.site.call.operation, cell.site.number, cell.kind) in SAMPLE
     ]
-    outcomes = list(cells.play(world, clean, [(cell,) for cell in wanted], jobs=2))
+    outcomes = list(fault_cases.play(world, clean, [(cell,) for cell in wanted], jobs=2))
     assert len(outcomes) >= len(SAMPLE)
     assert {str(outcome): outcome.problems for outcome in outcomes if outcome.mark == "FAIL"} == {}
 
@@ -52,7 +52,7 @@ def test_every_cell_of_the_matrix_comes_out_right(
 ) -> None:
     every = list(sites.cells(sites.sites(clean.calls)))
     with capsys.disabled():
-        played = cells.play(world, clean, [(cell,) for cell in every], jobs=os.cpu_count() or 1)
+        played = fault_cases.play(world, clean, [(cell,) for cell in every], jobs=os.cpu_count() or 1)
         outcomes = list(track(played, "cells", total=len(every)))
         print("\n" + "\n".join(table(outcomes)))
     assert failed(outcomes) == []
@@ -72,7 +72,7 @@ def test_two_faults_in_one_run_come_out_right(
     """At most one resync more than a fault alone needs, and everything else that a cell has to keep."""
     drawn = sites.pairs(sites.sites(clean.calls), count, SEED)
     with capsys.disabled():
-        played = cells.play(world, clean, drawn, jobs=os.cpu_count() or 1)
+        played = fault_cases.play(world, clean, drawn, jobs=os.cpu_count() or 1)
         outcomes = list(track(played, "pairs", total=count))
         print("\n" + "\n".join(failures(outcomes, "pairs", "of cells")))
     assert failed(outcomes) == []

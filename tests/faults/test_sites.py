@@ -2,7 +2,7 @@
 
 import pytest
 
-from taskgov_embedded.matrix.sites import (
+from tests.faults.sites import (
     DELIVERY,
     KUBERNETES,
     MACHINE,

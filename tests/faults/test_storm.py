@@ -2,8 +2,8 @@
 
 import pytest
 
-from taskgov_embedded.matrix import storm
-from taskgov_embedded.matrix.storm import EDITS, Weather
+from tests.faults import storm
+from tests.faults.storm import EDITS, Weather
 
 
 def weather(events: int, edits: int, capsys: pytest.CaptureFixture[str]) -> Weather:

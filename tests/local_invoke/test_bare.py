@@ -9,7 +9,7 @@ import urllib3
 
 from taskgov.errors import InvalidRequestError
 from taskgov_embedded.eks import TASK_GOVERNANCE_ADDON
-from taskgov_embedded.server_account import EKS_NAME, LocalAccount, workers_of
+from taskgov_embedded.server.account import EKS_NAME, LocalAccount, workers_of
 from tests.support.eks_token import token_for
 
 if TYPE_CHECKING:

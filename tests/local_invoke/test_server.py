@@ -33,8 +33,8 @@ from taskgov.services.take_snapshot import cluster_facts
 from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_json
 from taskgov_cli import local
 from taskgov_cli.local import described
-from taskgov_embedded.server import StackServer
-from taskgov_embedded.server_account import LocalAccount
+from taskgov_embedded.server.account import LocalAccount
+from taskgov_embedded.server.http_server import StackServer
 from tests.support.golden import assert_golden
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from botocore.awsrequest import AWSPreparedRequest
 
-    from taskgov_embedded.identity import Credentials
+    from taskgov_embedded.iam.identity import Credentials
 
 EVENTS = Path(__file__).parents[2] / "events"
 BRIDGE = "http://172.17.0.1:4566"

@@ -16,11 +16,11 @@ from taskgov.adapters.dynamodb import Table
 from taskgov.allocation.codec import plan_to_json
 from taskgov.allocation.plan import ChangeKind, Reason
 from taskgov.snapshot.model import RefusalError, RefusedWrite
-from taskgov_embedded import access, iam
+from taskgov_embedded.iam import actions, evaluation
 from taskgov_embedded.walkthrough.actions import Actor
-from taskgov_embedded.walkthrough.chapter import Chapter
 from taskgov_embedded.walkthrough.model import Action, all_files, load
-from taskgov_embedded.walkthrough.player import Player
+from taskgov_embedded.walkthrough.runner import Player
+from taskgov_embedded.walkthrough.step_result import Chapter
 from taskgov_embedded.walkthrough.world import World
 from tests.deployment.releases import older_release
 from tests.support.ec2_machines import launch_in_ec2, lose_nodes
@@ -44,27 +44,27 @@ class Need:
     resources: tuple[str, ...]
     context: str
 
-    def allowed_by(self, policy: tuple[iam.Statement, ...]) -> bool:
+    def allowed_by(self, policy: tuple[evaluation.Statement, ...]) -> bool:
         context: dict[str, Any] = json.loads(self.context)
-        return any(iam.evaluate(policy, self.action, one, context).allowed for one in self.resources)
+        return any(evaluation.evaluate(policy, self.action, one, context).allowed for one in self.resources)
 
 
 @dataclass(slots=True)
 class Recorded:
     """What all worlds that were played have in common: the template's roles; and what they needed of them."""
 
-    policies: dict[str, tuple[iam.Statement, ...]] = field(default_factory=dict)
+    policies: dict[str, tuple[evaluation.Statement, ...]] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     """Physical ids, longest first, and the logical ids that tables show instead."""
     needs: dict[Need, str] = field(default_factory=dict)
     """Each need, and where it came up first."""
-    used: dict[iam.Grant, str] = field(default_factory=dict)
+    used: dict[evaluation.Grant, str] = field(default_factory=dict)
     """Each permission that was used, and where first."""
     denied: list[str] = field(default_factory=list)
     unknown_condition_keys: set[str] = field(default_factory=set)
 
-    def granted(self) -> list[iam.Grant]:
-        return [grant for role in sorted(self.policies) for grant in iam.grants_of(self.policies[role])]
+    def granted(self) -> list[evaluation.Grant]:
+        return [grant for role in sorted(self.policies) for grant in evaluation.grants_of(self.policies[role])]
 
     def role_name(self, arn: str) -> str:
         return self.shown(arn.rpartition("/")[2])
@@ -84,7 +84,7 @@ class Recorded:
         self.denied += other.denied
         self.unknown_condition_keys |= other.unknown_condition_keys
 
-    def know(self, policies: Mapping[str, tuple[iam.Statement, ...]]) -> None:
+    def know(self, policies: Mapping[str, tuple[evaluation.Statement, ...]]) -> None:
         """Add policies; some statements are there on condition, so that not every stack has them."""
         for role, statements in policies.items():
             known = self.policies.get(role, ())
@@ -353,7 +353,7 @@ def _is_named(stack: Stack, logical_id: str) -> bool:
 
 def _needs_of_creation(stack: Stack, machine: str, asking: Any) -> None:
     """Ask for what Step Functions wants when a machine is created, which was before anybody listened."""
-    from taskgov_embedded.machine_roles import needs_of_creation
+    from taskgov_embedded.stepfunctions.machine_roles import needs_of_creation
 
     properties = stack.resolved(machine).properties
     for action, resource, context in needs_of_creation(properties, stack.place):
@@ -365,8 +365,8 @@ def _needs(stack: Stack) -> Iterator[Need]:
         role = call.principal.role_arn
         if role is None or (call.service, call.operation) == ("sts", "GetCallerIdentity"):
             continue
-        context = access.conditions(call.service, call.operation, call.params, stack.place)
+        context = actions.conditions(call.service, call.operation, call.params, stack.place)
         context |= {"aws:PrincipalArn": role, "aws:PrincipalAccount": stack.place.account}
         known = json.dumps(context, sort_keys=True)
-        for need in access.needs(call.service, call.operation, call.params, stack.place):
+        for need in actions.needs(call.service, call.operation, call.params, stack.place):
             yield Need(role, need.action, need.resources, known)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from taskgov_embedded import iam
 from taskgov_embedded.deployable import TEMPLATE
+from taskgov_embedded.iam import evaluation
 from taskgov_embedded.walkthrough.model import all_files, load
-from taskgov_embedded.walkthrough.player import Player
+from taskgov_embedded.walkthrough.runner import Player
 from taskgov_embedded.walkthrough.world import World
 from tests.permissions.playing import Recorded, play_beside
 from tests.support.golden import assert_section
@@ -21,7 +21,7 @@ from tests.support.played import REPRESENTATIVE, played_once
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from taskgov_embedded.iam import Grant, Statement
+    from taskgov_embedded.iam.evaluation import Grant, Statement
 
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 NOT_CALLED = "S3 answers 404 instead of 403 for a document that is not there; it is no call of its own"
@@ -122,7 +122,7 @@ def test_without_any_one_permission_something_is_refused_that_names_role_action_
             continue
         sentence = next(refused(recorded, permission), "")
         named = permission.grant.role in sentence and action in sentence
-        if not (named and iam.matches(permission.resource, sentence.rpartition(" on ")[2])):
+        if not (named and evaluation.matches(permission.resource, sentence.rpartition(" on ")[2])):
             silent.append(f"{role} without {action} on {recorded.shown(permission.resource)}: {sentence or 'nothing'}")
         checked += 1
     assert silent == []

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from taskgov_embedded import iam
 from taskgov_embedded.cluster.access import VIEWERS
 from taskgov_embedded.cluster.manifests import job_manifest
+from taskgov_embedded.iam import evaluation
 from tests.support.golden import assert_section
 from tests.support.members import LEADS, SCIENTISTS, become, let_in, team_cluster
 from tests.support.operating import taskgov
@@ -84,7 +84,7 @@ class Looking:
             frozenset((verb, group, resource) for _, verb, group, resource in server.allowed),
         )
 
-    def policy(self, looker: Looker) -> tuple[iam.Statement, ...]:
+    def policy(self, looker: Looker) -> tuple[evaluation.Statement, ...]:
         return self.world.stack._policies._by_role[self.arn(looker)]
 
     def arn(self, looker: Looker) -> str:
@@ -147,7 +147,7 @@ def test_everything_that_is_granted_in_iam_is_used_and_nothing_else(
     looking: Looking, used: dict[tuple[str, str], Used], looker: Looker
 ) -> None:
     actions = {action for (_, who), one in used.items() if who == looker.who for action in one.actions}
-    granted = {grant.action for grant in iam.grants_of(looking.policy(looker))}
+    granted = {grant.action for grant in evaluation.grants_of(looking.policy(looker))}
     assert actions <= granted
     assert granted - actions <= {OPTIONAL}
     assert not any(action.partition(":")[2].startswith(("Put", "Create", "Update", "Delete")) for action in actions)
@@ -176,7 +176,7 @@ def test_without_any_one_action_a_command_says_or_shows_that_it_is_missing(
     policies, arn = looking.world.stack._policies._by_role, looking.arn(looker)
     whole = policies[arn]
     try:
-        for grant in (one for one in iam.grants_of(whole) if one.action != OPTIONAL):
+        for grant in (one for one in evaluation.grants_of(whole) if one.action != OPTIONAL):
             command = needing(used, looker, grant.action)
             before = taskgov(*COMMANDS[command]).output
             policies[arn] = tuple(
@@ -236,15 +236,17 @@ def test_nobody_who_looks_reads_documents_the_table_or_whole_reports(looking: Lo
     for looker in (MEMBER, LEAD):
         policy = looking.policy(looker)
         for key in ("policies/ml-cluster.yaml", "reports/ml-cluster/2026-11-20T090000Z.html", "memory/x/use.json"):
-            assert not iam.evaluate(policy, "s3:GetObject", f"{bucket}/{key}", tags).allowed
-        assert not iam.evaluate(policy, "dynamodb:GetItem", "*", tags).allowed
+            assert not evaluation.evaluate(policy, "s3:GetObject", f"{bucket}/{key}", tags).allowed
+        assert not evaluation.evaluate(policy, "dynamodb:GetItem", "*", tags).allowed
 
 
 @pytest.mark.parametrize("value", ["*", "team-?"])
 def test_a_tag_is_never_a_wildcard(looking: Looking, value: str) -> None:
     bucket = f"arn:aws:s3:::{looking.world.stack.physical('GovernanceBucket')}"
     page = f"{bucket}/reports/ml-cluster/teams/team-a.html"
-    assert not iam.evaluate(looking.policy(MEMBER), "s3:GetObject", page, {"aws:PrincipalTag/team": value}).allowed
+    assert not evaluation.evaluate(
+        looking.policy(MEMBER), "s3:GetObject", page, {"aws:PrincipalTag/team": value}
+    ).allowed
 
 
 def rows(used: dict[tuple[str, str], Used]) -> Iterator[str]:

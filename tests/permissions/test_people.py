@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 import boto3
 import pytest
 
-from taskgov_embedded import access, iam
+from taskgov_embedded.iam import actions, evaluation
 from tests.support.operating import ASKS, DOCUMENT, file_of, opened, pending_plan, played, taskgov
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from taskgov_embedded.gateway import Call
+    from taskgov_embedded.aws_api.aws_requests import Call
     from taskgov_embedded.walkthrough.world import World
 
 POLICIES = ("DocumentAuthorPolicy", "ApproverPolicy", "StopperPolicy")
 Asked = tuple[str, tuple[str, ...], dict[str, Any]]
 NO_PERMISSION_NEEDED = {"sts:GetCallerIdentity"}
-EVERYTHING = iam.statements(
+EVERYTHING = evaluation.statements(
     "everything", "everything", {"Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
 )
 """What an administrator's role may do beside the policy."""
@@ -58,14 +58,14 @@ class People:
         return []
 
     def needs(self, call: Call) -> Iterator[Asked]:
-        context = access.conditions(call.service, call.operation, call.params, self.stack.place)
-        for need in access.needs(call.service, call.operation, call.params, self.stack.place):
+        context = actions.conditions(call.service, call.operation, call.params, self.stack.place)
+        for need in actions.needs(call.service, call.operation, call.params, self.stack.place):
             if need.action not in NO_PERMISSION_NEEDED:
                 yield need.action, need.resources, context
 
-    def policy(self, name: str) -> tuple[iam.Statement, ...]:
+    def policy(self, name: str) -> tuple[evaluation.Statement, ...]:
         document = self.stack.resolved(name).properties["PolicyDocument"]
-        return iam.statements(name, name, document)
+        return evaluation.statements(name, name, document)
 
     def refused(self, asked: list[Asked], *policies: str) -> set[str]:
         """Return the actions that a person who holds these policies may not do."""
@@ -73,12 +73,12 @@ class People:
         return {
             action
             for action, resources, context in asked
-            if not any(iam.evaluate(statements, action, one, context).allowed for one in resources)
+            if not any(evaluation.evaluate(statements, action, one, context).allowed for one in resources)
         }
 
     def denied(self, policy: str, action: str, resource: str, context: dict[str, Any] | None = None) -> bool:
         """Say whether the policy denies what an administrator's policy beside it allows."""
-        verdict = iam.evaluate((*self.policy(policy), *EVERYTHING), action, resource, context or {})
+        verdict = evaluation.evaluate((*self.policy(policy), *EVERYTHING), action, resource, context or {})
         return verdict.denied_by is not None
 
     @property
@@ -103,7 +103,7 @@ def test_each_may_do_all_that_its_commands_do(people: People, policy: str) -> No
 
 @policies
 def test_each_holds_nothing_that_its_commands_do_not_need(people: People, policy: str) -> None:
-    allowed = {grant.action for grant in iam.grants_of(people.policy(policy))}
+    allowed = {grant.action for grant in evaluation.grants_of(people.policy(policy))}
     assert allowed == {action for action, _, _ in people.asked[policy]}
 
 
@@ -162,7 +162,7 @@ def holders(people: People, action: str, resource: str, context: dict[str, Any])
     return {
         role.rpartition("taskgov-")[2].partition("-")[0]
         for role in policies.role_arns()
-        if iam.evaluate(policies.of_role(role), action, resource, context).allowed
+        if evaluation.evaluate(policies.of_role(role), action, resource, context).allowed
     }
 
 

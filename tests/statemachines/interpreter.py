@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from taskgov_embedded.expressions import compose, declare, evaluate_jsonata
+from taskgov_embedded.stepfunctions.expressions import compose, declare, evaluate_jsonata
 
 STATEMACHINES = Path(__file__).parents[2] / "statemachines"
 SUBSTITUTIONS = {

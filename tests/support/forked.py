@@ -8,8 +8,8 @@ from __future__ import annotations
 from functools import partial, wraps
 from typing import TYPE_CHECKING
 
-from taskgov_embedded.matrix import forks, scenario
 from taskgov_embedded.walkthrough.world import World
+from tests.faults import forks, scenario
 
 if TYPE_CHECKING:
     from collections.abc import Callable

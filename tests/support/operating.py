@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from taskgov_cli.main import app
 from taskgov_embedded.walkthrough.model import Walkthrough
-from taskgov_embedded.walkthrough.player import Player
+from taskgov_embedded.walkthrough.runner import Player
 from taskgov_embedded.walkthrough.world import World
 
 G5 = "ml.g5.8xlarge"

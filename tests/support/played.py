@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from taskgov_embedded.walkthrough.model import load
-from taskgov_embedded.walkthrough.player import Player
+from taskgov_embedded.walkthrough.runner import Player
 from taskgov_embedded.walkthrough.world import World
 from tests.permissions.playing import Recorded, recording
 from tests.support.once import once

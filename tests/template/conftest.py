@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from taskgov_embedded import updates
-from taskgov_embedded.template import Translated, translate
+from taskgov_embedded.cloudformation import updates
+from taskgov_embedded.cloudformation.template import Translated, translate
 
 ROOT = Path(__file__).parents[2]
 Properties = dict[str, Any]

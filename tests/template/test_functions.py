@@ -12,9 +12,9 @@ import pytest
 
 from taskgov.config import Settings
 from taskgov.ports import TURN_SECONDS
-from taskgov_embedded import updates
-from taskgov_embedded.deployments import steps
-from taskgov_embedded.template import Translated, translate
+from taskgov_embedded.cloudformation import updates
+from taskgov_embedded.cloudformation.template import Translated, translate
+from taskgov_embedded.functions.deployments import steps
 from tests.deployment.releases import older_release
 from tests.template.conftest import ALIAS, ROOT, load, references, role_of, statements
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from taskgov.services import metric_catalogue
-from taskgov_embedded.template import Translated
+from taskgov_embedded.cloudformation.template import Translated
 from tests.template.conftest import ROOT, Properties, load, references
 
 ALARMS = load().resources_of("AWS::CloudWatch::Alarm")

@@ -9,8 +9,8 @@ import pytest
 import yaml
 from moto.iam.aws_managed_policies import aws_managed_policies_data
 
-from taskgov_embedded import updates
-from taskgov_embedded.template import Translated
+from taskgov_embedded.cloudformation import updates
+from taskgov_embedded.cloudformation.template import Translated
 from tests.template.conftest import ALIAS, Properties, definition_of, load, references, role_of, statements
 
 ROLES = load().resources_of("AWS::IAM::Role")

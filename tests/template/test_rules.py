@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from moto.events.models import EventPattern
 
-from taskgov_embedded.template import Translated
+from taskgov_embedded.cloudformation.template import Translated
 from tests.template.conftest import ROOT, Properties, load, references
 
 RULES = load().resources_of("AWS::Events::Rule")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from taskgov_embedded.template import Translated
+from taskgov_embedded.cloudformation.template import Translated
 from tests.template.conftest import Properties, listed, load, references
 
 QUEUES = load().resources_of("AWS::SQS::Queue")

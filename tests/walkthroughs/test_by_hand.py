@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from taskgov_embedded.server import StackServer
-from taskgov_embedded.server_account import LocalAccount, workers_of
+from taskgov_embedded.server.account import LocalAccount, workers_of
+from taskgov_embedded.server.http_server import StackServer
 from tests.support.eks_token import token_for
 
 if TYPE_CHECKING:

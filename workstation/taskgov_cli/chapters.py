@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from taskgov.allocation.plan import Plan
     from taskgov_embedded.timeline import Moment
-    from taskgov_embedded.walkthrough.chapter import Chapter, Check
+    from taskgov_embedded.walkthrough.step_result import Chapter, Check
 
 TOLD = frozenset({"event", "execution", "denied", "settled"})
 """Moments that tell the story; the rest is in `--json`."""

@@ -20,9 +20,9 @@ from taskgov_cli.onboarding import first_day
 from taskgov_cli.output import NO, OK, console, print_json, table
 from taskgov_cli.questions import Questions
 from taskgov_embedded.walkthrough import measured
-from taskgov_embedded.walkthrough.chapter import Check
 from taskgov_embedded.walkthrough.model import all_files, load
-from taskgov_embedded.walkthrough.player import Player
+from taskgov_embedded.walkthrough.runner import Player
+from taskgov_embedded.walkthrough.step_result import Check
 from taskgov_embedded.walkthrough.world import World
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from typer import Typer
 
     from taskgov_cli.questions import Answer
-    from taskgov_embedded.walkthrough.chapter import Chapter
     from taskgov_embedded.walkthrough.model import Walkthrough
+    from taskgov_embedded.walkthrough.step_result import Chapter
 
 SHOWN_METRICS = ("Borrowed", "Lent", "Preemptions")
 """What nobody has today, shown at the end of each walkthrough."""

@@ -17,8 +17,8 @@ from rich.text import Text
 from taskgov_cli.output import console, table
 
 if TYPE_CHECKING:
-    from taskgov_embedded.server import StackServer
-    from taskgov_embedded.server_account import LocalAccount
+    from taskgov_embedded.server.account import LocalAccount
+    from taskgov_embedded.server.http_server import StackServer
 
 LOOPBACK = "127.0.0.1"
 Bare = Annotated[
@@ -47,8 +47,8 @@ def local(
     Example: taskgov local --bare ml.g5.8xlarge=4
     """
     # The embedded stack is a second of imports that no other command needs, and an extra of the package.
-    from taskgov_embedded.server import StackServer  # noqa: PLC0415
-    from taskgov_embedded.server_account import LocalAccount, workers_of  # noqa: PLC0415
+    from taskgov_embedded.server.account import LocalAccount, workers_of  # noqa: PLC0415
+    from taskgov_embedded.server.http_server import StackServer  # noqa: PLC0415
 
     workers = None if bare is None else workers_of(bare)
     reached, *others = hosts_of(address)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from typer.testing import CliRunner
 
-from taskgov_embedded.walkthrough.chapter import Check
+from taskgov_embedded.walkthrough.step_result import Check
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from taskgov_embedded.access import Place
-    from taskgov_embedded.baton import Baton
-    from taskgov_embedded.clients import Clients
-    from taskgov_embedded.clock import VirtualClock
-    from taskgov_embedded.faults import Faults
-    from taskgov_embedded.gateway import Gateway
-    from taskgov_embedded.identity import Identities
-    from taskgov_embedded.resources import Resources
+    from taskgov_embedded.aws_api.aws_requests import Gateway
+    from taskgov_embedded.aws_api.clients import Clients
+    from taskgov_embedded.aws_api.faults import Faults
+    from taskgov_embedded.cloudformation.resources import Resources
+    from taskgov_embedded.iam.actions import Place
+    from taskgov_embedded.iam.identity import Identities
     from taskgov_embedded.timeline import Timeline
+    from taskgov_embedded.virtual_time.clock import VirtualClock
+    from taskgov_embedded.virtual_time.cooperative import Baton
 
 
 @dataclass(frozen=True, slots=True)

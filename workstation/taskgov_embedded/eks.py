@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moto.core.utils import get_service_model
 
-from taskgov_embedded import shapes
-from taskgov_embedded.gateway import AwsError
+from taskgov_embedded.aws_api import model_checks
+from taskgov_embedded.aws_api.aws_requests import AwsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from taskgov_embedded.account import Account
-    from taskgov_embedded.gateway import Call
+    from taskgov_embedded.aws_api.aws_requests import Call
 
 TASK_GOVERNANCE_ADDON = "amazon-sagemaker-hyperpod-taskgovernance"
 NEWEST_ADDON: Final = "v1.6.0-eksbuild.1"
@@ -256,7 +256,7 @@ def _checking(operation: str, handler: Callable[[Call], Mapping[str, Any]]) -> C
 
     def answer(call: Call) -> Mapping[str, Any]:
         given = handler(call)
-        shapes.check_answer(operation, get_service_model("eks").operation_model(operation).output_shape, given)
+        model_checks.check_answer(operation, get_service_model("eks").operation_model(operation).output_shape, given)
         return given
 
     return answer

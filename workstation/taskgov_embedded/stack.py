@@ -17,49 +17,50 @@ from botocore.httpsession import URLLib3Session
 from moto import mock_aws
 from moto.moto_api._internal import mock_random
 
-from taskgov_embedded import machine_roles, process
-from taskgov_embedded.access import Place
 from taskgov_embedded.account import Account
-from taskgov_embedded.baton import Baton
-from taskgov_embedded.bus import Bus
-from taskgov_embedded.clients import Clients
-from taskgov_embedded.clock import VirtualClock
-from taskgov_embedded.deployments import Deployments
+from taskgov_embedded.aws_api.aws_requests import Gateway
+from taskgov_embedded.aws_api.caches import Thrift
+from taskgov_embedded.aws_api.clients import Clients
+from taskgov_embedded.aws_api.faults import Faults
+from taskgov_embedded.cloudformation.resources import Resources
+from taskgov_embedded.cloudformation.template import translate
+from taskgov_embedded.cloudformation.updates import DeploymentFailedError, Updates
+from taskgov_embedded.cloudtrail import Trails
+from taskgov_embedded.cloudwatch.metric_data import MetricData
 from taskgov_embedded.eks import Eks
-from taskgov_embedded.entry import Entry
-from taskgov_embedded.executions import Executions
-from taskgov_embedded.faults import Faults
-from taskgov_embedded.functions import Functions
-from taskgov_embedded.gateway import Gateway
-from taskgov_embedded.iam import grants_of
-from taskgov_embedded.iam_service import IamService
-from taskgov_embedded.identity import Identities
-from taskgov_embedded.interpreter import Interpreter
-from taskgov_embedded.metric_data import MetricData
-from taskgov_embedded.objects import ObjectEvents
-from taskgov_embedded.policies import Policies
-from taskgov_embedded.queues import Queues
-from taskgov_embedded.resources import Resources
-from taskgov_embedded.runtime import PURE_PACKAGES, Runtime
+from taskgov_embedded.eventbridge.bus import Bus
+from taskgov_embedded.eventbridge.object_events import ObjectEvents
+from taskgov_embedded.eventbridge.schedules import Schedules
+from taskgov_embedded.functions import process
+from taskgov_embedded.functions.deployments import Deployments
+from taskgov_embedded.functions.event_source_mappings import Queues
+from taskgov_embedded.functions.http_entry import Entry
+from taskgov_embedded.functions.invocations import Functions
+from taskgov_embedded.functions.runtime import PURE_PACKAGES, Runtime
+from taskgov_embedded.iam.actions import Place
+from taskgov_embedded.iam.evaluation import grants_of
+from taskgov_embedded.iam.identity import Identities
+from taskgov_embedded.iam.policies import Policies
+from taskgov_embedded.iam.service import IamService
+from taskgov_embedded.iam.sts import Sts
 from taskgov_embedded.sagemaker.service import SageMaker
-from taskgov_embedded.schedules import Schedules
-from taskgov_embedded.sleep import sleeping_on
-from taskgov_embedded.sts import Sts
-from taskgov_embedded.template import translate
-from taskgov_embedded.thrift import Thrift
+from taskgov_embedded.stepfunctions import machine_roles
+from taskgov_embedded.stepfunctions.executions import Executions
+from taskgov_embedded.stepfunctions.interpreter import Interpreter
 from taskgov_embedded.timeline import Timeline
-from taskgov_embedded.trails import Trails
-from taskgov_embedded.updates import DeploymentFailedError, Updates
+from taskgov_embedded.virtual_time.clock import VirtualClock
+from taskgov_embedded.virtual_time.cooperative import Baton
+from taskgov_embedded.virtual_time.sleep import sleeping_on
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
     from types import ModuleType, TracebackType
 
-    from taskgov_embedded.gateway import Call
-    from taskgov_embedded.iam import Grant
-    from taskgov_embedded.resources import Resolved
-    from taskgov_embedded.runtime import Result
-    from taskgov_embedded.template import Translated
+    from taskgov_embedded.aws_api.aws_requests import Call
+    from taskgov_embedded.cloudformation.resources import Resolved
+    from taskgov_embedded.cloudformation.template import Translated
+    from taskgov_embedded.functions.runtime import Result
+    from taskgov_embedded.iam.evaluation import Grant
 
 ACCOUNT = "111122223333"
 """The account of AWS's documentation."""

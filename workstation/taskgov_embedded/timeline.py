@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from datetime import datetime
 
-    from taskgov_embedded.clock import VirtualClock
+    from taskgov_embedded.virtual_time.clock import VirtualClock
 
 Kind = Literal[
     "event",

@@ -19,7 +19,7 @@ from taskgov.hyperpod.names import cluster_queue_of, namespace_of
 from taskgov_embedded.cluster.manifests import JobKind, job_manifest
 from taskgov_embedded.cluster.simulated import Pace, SimulatedCluster
 from taskgov_embedded.cluster.states import job_state
-from taskgov_embedded.cluster_port import GroupFact
+from taskgov_embedded.sagemaker.cluster_port import GroupFact
 
 GPU = "nvidia.com/gpu"
 RANKS = {"inference": 90, "experimentation": 80, "training": 70, "fine-tuning": 50}

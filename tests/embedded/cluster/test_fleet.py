@@ -14,7 +14,7 @@ from taskgov.quantities import GIBIBYTE
 from taskgov_embedded.cluster.fleet import Fleet
 from taskgov_embedded.cluster.nodes import estimated_allocatable
 from taskgov_embedded.cluster.objects import ObjectStore
-from taskgov_embedded.cluster_port import GroupFact
+from taskgov_embedded.sagemaker.cluster_port import GroupFact
 
 
 @dataclass

@@ -8,10 +8,10 @@ import pytest
 
 from taskgov.hyperpod.instance_types import UnknownInstanceTypeError
 from taskgov.hyperpod.model import ActivationState
-from taskgov_embedded.clock import VirtualClock
 from taskgov_embedded.cluster.manifests import JobKind, job_manifest
 from taskgov_embedded.cluster.simulated import Pace, SimulatedCluster
-from taskgov_embedded.cluster_port import ClusterPort, GroupFact
+from taskgov_embedded.sagemaker.cluster_port import ClusterPort, GroupFact
+from taskgov_embedded.virtual_time.clock import VirtualClock
 from tests.embedded.cluster.support import GPU, RANKS, Lab, policy, quota
 
 G5 = "ml.g5.12xlarge"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 from botocore.exceptions import ClientError
 
-from taskgov_embedded.cluster_port import GroupFact, StaticCluster
+from taskgov_embedded.sagemaker.cluster_port import GroupFact, StaticCluster
 
 if TYPE_CHECKING:
     from taskgov_embedded.sagemaker.clusters import HyperPodCluster

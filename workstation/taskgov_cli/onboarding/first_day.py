@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 import boto3
 from typer.testing import CliRunner
 
-from taskgov_embedded.walkthrough.chapter import Check
 from taskgov_embedded.walkthrough.model import Walkthrough
-from taskgov_embedded.walkthrough.player import Player
+from taskgov_embedded.walkthrough.runner import Player
+from taskgov_embedded.walkthrough.step_result import Check
 from taskgov_embedded.walkthrough.world import EKS_NAME, World
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from taskgov_embedded.cluster.nodes import (
     estimated_allocatable,
     node_object,
 )
-from taskgov_embedded.cluster_port import GroupFact, NodeFact, instance_id
+from taskgov_embedded.sagemaker.cluster_port import GroupFact, NodeFact, instance_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from taskgov.hyperpod.instance_types import InstanceTypeTable
     from taskgov_embedded.cluster.objects import ObjectStore
-    from taskgov_embedded.cluster_port import NodeStatus
+    from taskgov_embedded.sagemaker.cluster_port import NodeStatus
 
 DEFAULT_FAULT: Final = "NvidiaGPUXidError"
 """The fault that a node shows when none is named."""

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from taskgov.hyperpod.model import ComputeQuota, SchedulerConfig
     from taskgov.scheduling import CycleResult
-    from taskgov_embedded.cluster_port import GroupFact, NodeFact, NodeStatus
+    from taskgov_embedded.sagemaker.cluster_port import GroupFact, NodeFact, NodeStatus
 
 MAX_ROUNDS: Final = 10_000
 

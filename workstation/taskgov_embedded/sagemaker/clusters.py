@@ -9,17 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from taskgov_embedded.cluster_port import GroupFact
-from taskgov_embedded.gateway import AwsError
+from taskgov_embedded.aws_api.aws_requests import AwsError
 from taskgov_embedded.sagemaker import listing
+from taskgov_embedded.sagemaker.cluster_port import GroupFact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from datetime import datetime
 
     from taskgov_embedded.account import Account
-    from taskgov_embedded.cluster_port import ClusterPort, NodeFact
-    from taskgov_embedded.gateway import Call
+    from taskgov_embedded.aws_api.aws_requests import Call
+    from taskgov_embedded.sagemaker.cluster_port import ClusterPort, NodeFact
 
 EXECUTION_ROLE = "arn:aws:iam::111122223333:role/hyperpod-instances"
 MOST_TAGS = 50

@@ -14,7 +14,7 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from taskgov_embedded.gateway import AwsError
+from taskgov_embedded.aws_api.aws_requests import AwsError
 from taskgov_embedded.sagemaker import listing
 from taskgov_embedded.sagemaker.governed import COMPUTE_QUOTA, SCHEDULER_CONFIG, Governed, Kind
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from taskgov_embedded.account import Account
-    from taskgov_embedded.gateway import Call
+    from taskgov_embedded.aws_api.aws_requests import Call
 
 
 DEFAULTS: Mapping[str, Any] = {"ActivationState": "Enabled"}

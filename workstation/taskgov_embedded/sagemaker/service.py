@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from moto.core.utils import get_service_model
 
-from taskgov_embedded import shapes
-from taskgov_embedded.gateway import AwsError
+from taskgov_embedded.aws_api import model_checks
+from taskgov_embedded.aws_api.aws_requests import AwsError
 from taskgov_embedded.sagemaker.clusters import Clusters, HyperPodCluster
 from taskgov_embedded.sagemaker.governance import Governance
 from taskgov_embedded.sagemaker.governed import COMPUTE_QUOTA, SCHEDULER_CONFIG
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from taskgov_embedded.account import Account
-    from taskgov_embedded.bus import Bus
-    from taskgov_embedded.cluster_port import ClusterPort
-    from taskgov_embedded.gateway import Call
+    from taskgov_embedded.aws_api.aws_requests import Call
+    from taskgov_embedded.eventbridge.bus import Bus
+    from taskgov_embedded.sagemaker.cluster_port import ClusterPort
 
 
 class SageMaker:
@@ -116,12 +116,12 @@ def _checked(operation: str, handler: Callable[[Call], Mapping[str, Any]]) -> Ca
     model = get_service_model("sagemaker").operation_model(operation)
 
     def answer(call: Call) -> Mapping[str, Any]:
-        found = shapes.violations(model.input_shape, call.params)
+        found = model_checks.violations(model.input_shape, call.params)
         if found:
             count = f"{len(found)} validation error{'s' if len(found) > 1 else ''} detected"
             raise AwsError("ValidationException", f"{count}: {'; '.join(found)}")
         result = handler(call)
-        shapes.check_answer(operation, model.output_shape, result)
+        model_checks.check_answer(operation, model.output_shape, result)
         return result
 
     return answer

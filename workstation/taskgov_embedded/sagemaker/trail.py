@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from taskgov_embedded.account import Account
-    from taskgov_embedded.bus import Bus
-    from taskgov_embedded.gateway import Call
+    from taskgov_embedded.aws_api.aws_requests import Call
+    from taskgov_embedded.eventbridge.bus import Bus
 
 TRAILED = frozenset(
     f"{verb}{kind}" for verb in ("Create", "Update", "Delete") for kind in ("ComputeQuota", "ClusterSchedulerConfig")

@@ -11,12 +11,12 @@ from botocore.exceptions import ClientError
 
 from taskgov.hyperpod.names import cluster_queue_of, namespace_of
 from taskgov_embedded.cluster.manifests import job_manifest
-from taskgov_embedded.cluster_port import GroupFact
+from taskgov_embedded.sagemaker.cluster_port import GroupFact
 from taskgov_embedded.walkthrough.model import SETTLE
 
 if TYPE_CHECKING:
-    from taskgov_embedded.walkthrough.chapter import Chapter
     from taskgov_embedded.walkthrough.model import Action, Call, Edit, Job, JobRef, NodeEvent
+    from taskgov_embedded.walkthrough.step_result import Chapter
     from taskgov_embedded.walkthrough.world import World
 
 APPROVER = "approver"

@@ -10,14 +10,13 @@ from taskgov.hyperpod.names import cluster_queue_of, namespace_of, team_of_clust
 from taskgov.quantities import parse
 from taskgov_embedded.cluster.states import condition_status, pods_belonging_to
 from taskgov_embedded.walkthrough import measured
-from taskgov_embedded.walkthrough.chapter import Check
+from taskgov_embedded.walkthrough.step_result import Check
 from taskgov_embedded.walkthrough.world import as_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from taskgov.allocation.plan import Change, Plan
-    from taskgov_embedded.walkthrough.chapter import Chapter
     from taskgov_embedded.walkthrough.model import (
         Amounts,
         ChangeCheck,
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
         UsageCheck,
         WorkloadsTable,
     )
+    from taskgov_embedded.walkthrough.step_result import Chapter
     from taskgov_embedded.walkthrough.world import World
 
 GONE = "Gone"

@@ -18,14 +18,14 @@ from taskgov.kueue.policy_record import POLICY
 from taskgov.kueue.record import Reading, quotas_of
 from taskgov.quantities import parse
 from taskgov.snapshot.codec import snapshot_from_json
-from taskgov_embedded.clock import VirtualClock
 from taskgov_embedded.cluster.access import READERS, VIEWERS, WRITERS, TokenVerifier, read_rules
 from taskgov_embedded.cluster.api_server import ClusterApiServer
 from taskgov_embedded.cluster.simulated import Pace, SimulatedCluster
 from taskgov_embedded.cluster.states import job_state
-from taskgov_embedded.cluster_port import GroupFact
 from taskgov_embedded.deployable import RBAC, TEMPLATE
+from taskgov_embedded.sagemaker.cluster_port import GroupFact
 from taskgov_embedded.stack import Stack
+from taskgov_embedded.virtual_time.clock import VirtualClock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from taskgov.snapshot.model import AppliedQuota
     from taskgov_embedded.cluster.access import PolicyRule
     from taskgov_embedded.cluster.objects import KubeObject
-    from taskgov_embedded.walkthrough.chapter import QuotaRows
     from taskgov_embedded.walkthrough.model import Group, Walkthrough
+    from taskgov_embedded.walkthrough.step_result import QuotaRows
 
 EKS_NAME = "ml-eks"
 MACHINES = {"reconcile": "ReconcileStateMachine", "audit": "AuditStateMachine"}

@@ -1,0 +1,179 @@
+"""Play the cells: record a clean run, then one fault after another, each from the same prepared state.
+
+A case is one cell, or several whose faults strike in the same run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tests.faults import forks, invariants, scenario
+from tests.faults.evidence import Witness
+from tests.faults.injector import Injector
+from tests.faults.sites import REFUSALS, Call, Cell, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from taskgov_embedded.walkthrough.world import World
+
+MOST_RESYNCS = 2
+"""A lock that nobody could release outlives the first one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clean:
+    """What a run without a fault does: the yardstick for all others."""
+
+    calls: tuple[Call, ...]
+    wanted: Mapping[str, Any]
+    preemptions: float
+    mark: int
+    """Which of its conditional writes of the table `publish_usage` keeps that it was counted with, from 1."""
+    problems: tuple[str, ...]
+
+
+Case = tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a case. `struck`: how often its faults struck; `resyncs`: how many it took to converge."""
+
+    case: Case
+    struck: int
+    resyncs: int
+    problems: tuple[str, ...]
+    later: bool = False
+    """Whether a refused write had to be asked for again a day later."""
+    twice: bool = False
+    """Whether the run was counted twice, in the two cells in which nobody can know that it was."""
+
+    @property
+    def cell(self) -> Cell:
+        """The only cell, or the first of several."""
+        return self.case[0]
+
+    def __str__(self) -> str:
+        return " + ".join(map(str, self.case))
+
+    @property
+    def mark(self) -> str:
+        """What the table shows."""
+        if self.problems or not self.struck:
+            return "FAIL"
+        if self.twice:
+            return "twice"
+        resynced = f"r{self.resyncs}" if self.resyncs else ""
+        return f"day {resynced}".strip() if self.later else resynced or "ok"
+
+
+def record(world: World) -> Clean:
+    """Play the scenario once without a fault, in a process of its own."""
+    return forks.in_child(partial(_record, world))
+
+
+def play(world: World, clean: Clean, cases: Iterable[Case], jobs: int = 1) -> Iterator[Outcome]:
+    """Play cases, `jobs` at a time; give what came of them in their order."""
+    return forks.in_children((partial(_played, world, clean, case) for case in cases), jobs)
+
+
+def _played(world: World, clean: Clean, case: Case) -> Outcome:
+    try:
+        return _play(world, clean, case)
+    except Exception as error:
+        error.add_note(f"in {' + '.join(map(str, case))}")
+        raise
+
+
+def _record(world: World) -> Clean:
+    scenario.after_fork(world)
+    witness = Witness(world)
+    begun = len(world.stack.calls)
+    with Injector(world.stack) as injector:
+        scenario.disturb(world)
+        world.stack.run_until_quiet(scenario.WATCHED_SECONDS)
+    evidence = witness.evidence()
+    counted = evidence.counted.get("Preemptions", 0)
+    problems = [*invariants.at_the_end(evidence), *invariants.counts(evidence, counted)]
+    return Clean(tuple(injector.seen), evidence.state(), counted, _number_of_mark(world, begun), tuple(problems))
+
+
+def _number_of_mark(world: World, begun: int) -> int:
+    """Return which conditional write of `publish_usage` was the mark of the run, of the calls since `begun`."""
+    written = [
+        call.params["Item"]["sk"]
+        for call in world.stack.calls[begun:]
+        if "PublishUsageRole" in call.principal.name
+        and call.operation == "PutItem"
+        and "ConditionExpression" in call.params
+    ]
+    [place] = [place for place, key in enumerate(written, 1) if "end-of-run/" in str(key)]
+    return place
+
+
+def _play(world: World, clean: Clean, case: Case) -> Outcome:
+    scenario.after_fork(world)
+    witness = Witness(world)
+    with Injector(world.stack, case, partial(scenario.edit_by_hand, world)) as injector:
+        scenario.disturb(world)
+        world.stack.run_until_quiet(scenario.WATCHED_SECONDS)
+        problems = [] if _has_edit(case) else invariants.while_it_lasts(witness.evidence(), clean.wanted)
+    world.stack.sagemaker.governance.forget_faults()
+    world.stack.run_until_quiet(scenario.QUIET_SECONDS)
+    resyncs, later, still = _converge(world, clean, case, witness)
+    evidence = witness.evidence()
+    problems += still + invariants.at_the_end(evidence)
+    miscounted = invariants.counts(evidence, clean.preemptions)
+    twice = bool(miscounted) and any(_ends_between_counting_and_its_mark(clean, cell) for cell in case)
+    if twice:
+        miscounted = invariants.counts(evidence, clean.preemptions, times=2)
+    return Outcome(case, injector.struck.total(), resyncs, (*problems, *miscounted), later, twice)
+
+
+def _has_edit(case: Case) -> bool:
+    return any(cell.kind is Kind.EDIT for cell in case)
+
+
+def _ends_between_counting_and_its_mark(clean: Clean, cell: Cell) -> bool:
+    """Say whether the function ends when it has printed the run's metrics, and before it can keep that it has."""
+    mark = Call("PublishUsageRole", "dynamodb", "PutItem", conditional=True)
+    is_mark = cell.site.call == mark and cell.site.number == clean.mark
+    return is_mark and cell.kind in {Kind.CRASH_BEFORE, Kind.LATE}
+
+
+def _converge(world: World, clean: Clean, case: Case, witness: Witness) -> tuple[int, bool, list[str]]:
+    """Let resyncs come; what was refused is asked for again a day later, and until then nothing more is written."""
+    resyncs, wrong = _resync(world, clean, case, witness)
+    refusals = [cell for cell in case if cell.kind in REFUSALS]
+    if not wrong and len(refusals) == len(case):
+        return resyncs, False, ["the refused write was made before a day had passed"]
+    if not wrong or not refusals:
+        return resyncs, False, wrong
+    stands = witness.evidence()
+    scenario.resync(world)
+    problems = invariants.refusal_stands(stands, witness.evidence())
+    scenario.let_a_day_pass(world)
+    resyncs, wrong = _resync(world, clean, case, witness)
+    return resyncs, True, problems + wrong
+
+
+def _resync(world: World, clean: Clean, case: Case, witness: Witness) -> tuple[int, list[str]]:
+    """Let resyncs come until all is as it is to be; always one, which must not disturb what is right."""
+    needed = 1 if _wrong(clean, case, witness) else 0
+    scenario.resync(world)
+    while wrong := _wrong(clean, case, witness):
+        if needed == MOST_RESYNCS:
+            return needed, wrong
+        needed += 1
+        scenario.resync(world)
+    return needed, []
+
+
+def _wrong(clean: Clean, case: Case, witness: Witness) -> list[str]:
+    evidence = witness.evidence()
+    if _has_edit(case):
+        return invariants.edit_kept(evidence) + invariants.leftovers(evidence)
+    return invariants.converged(evidence, clean.wanted) + invariants.leftovers(evidence)

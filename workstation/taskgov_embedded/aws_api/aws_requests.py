@@ -1,0 +1,343 @@
+"""Take every AWS call of the process at the door of the emulated account.
+
+All requests of botocore that moto intercepts come through `Gateway.take`. It reads who calls what with which
+parameters, applies faults, checks the caller's policies, answers the operations that the stack implements itself
+(`answer`), passes the rest on to moto, and keeps a record of each call (`calls`). Policies are those of the template.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+import warnings
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from botocore.model import OperationNotFoundError
+from moto.core import botocore_stubber
+from moto.core.botocore_stubber import BotocoreStubber
+from moto.core.exceptions import ServiceException
+from moto.core.parse import PROTOCOL_PARSERS
+from moto.core.request import determine_request_protocol, normalize_request
+from moto.core.routing import NotFound, get_service_router
+from moto.core.serialize import get_serializer_class
+from moto.core.utils import get_service_model
+
+from taskgov_embedded.iam import actions, evaluation
+from taskgov_embedded.iam.identity import read_signature
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
+    from datetime import datetime
+
+    from taskgov_embedded.aws_api.faults import Fault, Faults
+    from taskgov_embedded.iam.identity import Identities, Principal
+    from taskgov_embedded.timeline import Timeline
+    from taskgov_embedded.virtual_time.cooperative import Baton
+
+Answer = tuple[int, dict[str, str], Any]
+"""Status, headers and body of a response, as moto has it."""
+
+
+class AwsError(ServiceException):  # type: ignore[misc]  # moto has no types
+    """An error answer: `AwsError("ConflictException", "...")` is what a client catches under that name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One API call. `action` and `resources` are in IAM's words; `error` is the code of an error answer."""
+
+    time: datetime
+    principal: Principal
+    service: str
+    operation: str
+    action: str
+    resources: tuple[str, ...]
+    params: Mapping[str, Any]
+    error: str | None = None
+    result: Mapping[str, Any] | None = None
+
+    def __str__(self) -> str:
+        outcome = f" -> {self.error}" if self.error else ""
+        return f"{self.principal.name} {self.action} {', '.join(self.resources)}{outcome}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Wire:
+    """What a request looks like to the serializers: needed again for the answer."""
+
+    service: str
+    operation: str
+    content_type: str
+    model: Any
+
+    def serialize(self, result: object) -> Answer:
+        service_model = get_service_model(self.service)
+        protocol = determine_request_protocol(service_model, self.content_type)
+        serializer = get_serializer_class(self.service, protocol)(operation_model=self.model)
+        with warnings.catch_warnings():
+            # AccessDenied and throttling errors are in no service model; moto warns of that and writes them all right.
+            warnings.filterwarnings("ignore", message="Exception.AwsError. with code")
+            written = serializer.serialize(result)
+        # Step Functions tells the request's id in the cause of an error, and moto's version needs one.
+        headers = {"x-amzn-RequestId": str(uuid.uuid5(uuid.NAMESPACE_URL, str(written["body"])))}
+        return written["status_code"], dict(written["headers"]) | headers, written["body"]
+
+
+class Gateway:
+    """The door of one account."""
+
+    def __init__(
+        self,
+        place: actions.Place,
+        identities: Identities,
+        baton: Baton,
+        timeline: Timeline,
+        faults: Faults,
+        policies: Callable[[str], tuple[evaluation.Statement, ...]],
+        outside: Callable[[], AbstractContextManager[None]],
+    ) -> None:
+        self.place = place
+        self.calls: list[Call] = []
+        self.grants_used: dict[evaluation.Grant, int] = {}
+        self.unknown_condition_keys: set[str] = set()
+        self.listeners: list[Callable[[Call], None]] = []
+        self._identities = identities
+        self._baton = baton
+        self._timeline = timeline
+        self._faults = faults
+        self._policies = policies
+        self._outside = outside
+        self._answers: dict[tuple[str, str], Callable[[Call], Mapping[str, Any]]] = {}
+        self._original: Callable[..., Any] | None = None
+
+    def answer(self, service: str, operation: str, handler: Callable[[Call], Mapping[str, Any]]) -> None:
+        """Let `handler` answer an operation instead of moto; it raises `AwsError` for an error answer."""
+        self._answers[service, operation] = handler
+
+    def install(self) -> None:
+        """Stand between botocore and moto."""
+        original = BotocoreStubber.process_request
+        self._original = original
+        botocore_stubber.normalize_request = self._normalized
+
+        def enter(stubber: Any, request: Any) -> Answer | None:
+            return self._enter(stubber, request)
+
+        BotocoreStubber.process_request = enter
+
+    def uninstall(self) -> None:
+        """Let requests go to moto directly again."""
+        BotocoreStubber.process_request = self._original
+        botocore_stubber.normalize_request = normalize_request
+        self._original = None
+
+    def _enter(self, stubber: Any, request: Any) -> Answer | None:
+        def to_moto() -> Any:
+            assert self._original is not None
+            _rewind(request.body)  # the call was read before, and may come twice
+            return self._original(stubber, request)
+
+        # What the account does is not done in the environment of the function that asked for it.
+        with self._outside():
+            normalized = normalize_request(request)
+            read = self._read(normalized)
+            if _stays_whole(normalized):
+                request.read_by_the_gateway = normalized
+            return to_moto() if read is None else self.take(*read, to_moto)
+
+    @staticmethod
+    def _normalized(request: Any) -> Any:
+        """Give moto what was read here already: reading a request takes it as long as much of what it does with one."""
+        read = getattr(request, "read_by_the_gateway", None)
+        return normalize_request(request) if read is None else read
+
+    def take(self, call: Call, wire: _Wire, to_moto: Callable[[], Answer]) -> Answer:
+        """Handle one call from fault to record."""
+        fault = self._faults.take(call.service, call.operation, call.params, call.principal.name)
+        if fault is not None:
+            self._timeline.add("fault", f"{fault.effect} {call.action} of {call.principal.name}", fault=fault)
+            return self._with_fault(fault, call, wire, to_moto)
+        return self._handle(call, wire, to_moto)
+
+    def admit(self, call: Call) -> None:
+        """Check and record a call that came by another way than botocore's clients. Raises AwsError."""
+        try:
+            self._authorize(call)
+        except AwsError as error:
+            self._record(replace(call, error=error.code))
+            raise
+        self._record(call)
+
+    def _with_fault(self, fault: Fault, call: Call, wire: _Wire, to_moto: Callable[[], Answer]) -> Answer:
+        if fault.seconds:
+            self._baton.sleep(fault.seconds)
+            call = replace(call, time=self._baton.clock.now)
+        if fault.effect in {"fail_after", "duplicate", "raise_after"}:
+            self._handle(call, wire, to_moto)
+        if fault.error is not None:
+            raise fault.error()
+        if fault.effect in {"fail", "fail_after"}:
+            self._record(replace(call, error=fault.code))
+            _, headers, body = wire.serialize(AwsError(fault.code, fault.message))
+            return fault.status, headers, body
+        return self._handle(call, wire, to_moto)
+
+    def _handle(self, call: Call, wire: _Wire, to_moto: Callable[[], Answer]) -> Answer:
+        try:
+            self._authorize(call)
+            handler = self._answers.get((call.service, call.operation))
+            if handler is not None:
+                result = handler(call)
+                self._record(replace(call, result=result))
+                return wire.serialize(result)
+        except AwsError as error:
+            self._record(replace(call, error=error.code))
+            return wire.serialize(error)
+        answer = to_moto()
+        self._record(replace(call, error=_error_code(answer)))
+        return answer
+
+    def _authorize(self, call: Call) -> None:
+        """Check the role's policies for everything that the call needs."""
+        role = call.principal.role_arn
+        if role is None or (call.service, call.operation) == ("sts", "GetCallerIdentity"):
+            return
+        context = actions.conditions(call.service, call.operation, call.params, self.place)
+        context |= {"aws:PrincipalArn": role, "aws:PrincipalAccount": self.place.account}
+        context |= {f"aws:PrincipalTag/{key}": value for key, value in call.principal.tags}
+        for need in actions.needs(call.service, call.operation, call.params, self.place):
+            verdicts = [evaluation.evaluate(self._policies(role), need.action, one, context) for one in need.resources]
+            self.unknown_condition_keys.update(*(verdict.unknown_keys for verdict in verdicts))
+            allowing = [verdict for verdict in verdicts if verdict.allowed]
+            if not allowing:
+                raise self._denied(call, need, verdicts)
+            for grant in allowing[0].grants:
+                self.grants_used[grant] = self.grants_used.get(grant, 0) + 1
+
+    def allows(self, role: str, action: str, resource: str, context: Mapping[str, str] | None = None) -> bool:
+        """Check (and count) something that a service does in a role's name without a request, e.g. writing logs.
+
+        `context` has the condition keys that the service gives beside the role.
+        """
+        known = {"aws:PrincipalArn": role, **(context or {})}
+        verdict = evaluation.evaluate(self._policies(role), action, resource, known)
+        for grant in verdict.grants:
+            self.grants_used[grant] = self.grants_used.get(grant, 0) + 1
+        if not verdict.allowed:
+            self._timeline.add("denied", f"{role} may not {action} on {resource}", role=role)
+        return verdict.allowed
+
+    def _denied(self, call: Call, need: actions.Need, verdicts: list[evaluation.Verdict]) -> AwsError:
+        explicit = next((one.denied_by for one in verdicts if one.denied_by), None)
+        why = (
+            f"with an explicit deny in statement {explicit}"
+            if explicit
+            else f"because no identity-based policy allows the {need.action} action"
+        )
+        message = (
+            f"User: {call.principal.arn} is not authorized to perform: {need.action} "
+            f"on resource: {need.resources[0]} {why}"
+        )
+        self._timeline.add("denied", message, role=call.principal.role_arn, need=need)
+        code = {"sns": "AuthorizationError", "sqs": "AccessDenied", "s3": "AccessDenied", "cloudwatch": "AccessDenied"}
+        return AwsError(code.get(call.service, "AccessDeniedException"), message)
+
+    def _record(self, call: Call) -> None:
+        self.calls.append(call)
+        if call.principal.role_arn is not None and _writes(call):
+            self._timeline.add("write", str(call), call=call)
+        for listener in self.listeners:
+            listener(call)
+
+    def _read(self, request: Any) -> tuple[Call, _Wire] | None:
+        """Read a signed request; None for what is not one (moto answers those as it likes)."""
+        signature = read_signature(request.headers.get("Authorization", ""))
+        if signature is None:
+            return None
+        service = actions.SIGNING_TO_SERVICE.get(signature.signing_name, signature.signing_name)
+        try:
+            operation, params, model = _parse(service, request)
+        except (NotFound, OperationNotFoundError):
+            return None
+        needed = actions.needs(service, operation, params, self.place)
+        call = Call(
+            time=self._baton.clock.now,
+            principal=self._identities.principal(signature.access_key),
+            service=service,
+            operation=operation,
+            action=needed[0].action,
+            resources=tuple(one for need in needed if _same_service(need, needed[0]) for one in need.resources),
+            params=params,
+        )
+        return call, _Wire(service, operation, request.content_type or "", model)
+
+
+def _same_service(need: actions.Need, first: actions.Need) -> bool:
+    """Say whether a need is the call's own (a part of a transaction), not a key's or a role's on the side."""
+    return need.action.partition(":")[0] == first.action.partition(":")[0]
+
+
+def _rewind(body: Any) -> None:
+    """Let moto read a streamed body (S3's chunks with a trailing checksum) that was read here already."""
+    if hasattr(body, "seek"):
+        body.seek(0)
+
+
+def _stays_whole(request: Any) -> bool:
+    """Say whether a request can be read again as if it were new: a form is used up, and what is packed is unpacked."""
+    form = str(request.content_type or "").startswith(("application/x-www-form-urlencoded", "multipart/"))
+    return not form and not request.content_encoding
+
+
+def _parse(service: str, request: Any) -> tuple[str, Mapping[str, Any], Any]:
+    """Return operation, parameters and operation model of a request, in botocore's words."""
+    service_model = get_service_model(service)
+    operation, url_params = _operation(service, request)
+    model = service_model.operation_model(operation)
+    protocol = determine_request_protocol(service_model, request.content_type)
+    parsed = PROTOCOL_PARSERS[protocol](model, map_type=dict).parse(
+        {
+            "method": request.method,
+            "values": request.values,
+            "headers": request.headers,
+            "body": request.data,
+            "url_path": request.path,
+            "url_params": url_params,
+        }
+    )
+    return operation, parsed, model
+
+
+def _operation(service: str, request: Any) -> tuple[str, Mapping[str, Any]]:
+    target = request.headers.get("X-Amz-Target")
+    if target:
+        return target.split(".")[-1], {}
+    if "Action" in request.values:
+        return request.values["Action"], {}
+    operation, url_params = get_service_router(service).match(request)
+    return operation.name, url_params
+
+
+_READS = re.compile(r"(Get|List|Describe|Head|Query|Scan|BatchGet|TransactGet|Receive)")
+_PLUMBING = {("sqs", "DeleteMessage"), ("sqs", "DeleteMessageBatch"), ("logs", "PutLogEvents"), ("sts", "AssumeRole")}
+
+
+def _writes(call: Call) -> bool:
+    return not _READS.match(call.operation) and (call.service, call.operation) not in _PLUMBING
+
+
+def _error_code(answer: Answer | None) -> str | None:
+    if answer is None or int(answer[0]) < 300:
+        return None
+    _, headers, body = answer
+    text = body.decode(errors="replace") if isinstance(body, bytes) else str(body or "")
+    named = {key.lower(): value for key, value in headers.items()}.get("x-amzn-errortype")
+    if named:
+        return str(named).split("#")[-1].split(":")[0]
+    if text.startswith("{"):
+        return str(json.loads(text).get("__type", "Unknown")).split("#")[-1]
+    found = re.search(r"<Code>([^<]+)</Code>", text)
+    return found[1] if found else f"Http{answer[0]}"

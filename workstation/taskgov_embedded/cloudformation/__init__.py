@@ -1,0 +1,1 @@
+"""What the template says, what is made of it, and what another template changes."""

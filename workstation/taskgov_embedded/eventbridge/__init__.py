@@ -1,0 +1,1 @@
+"""Events and schedules: what is delivered, to whom, in which form, when."""

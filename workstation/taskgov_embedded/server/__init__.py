@@ -1,0 +1,1 @@
+"""The stack for other processes, in real time: `taskgov local` and its tests."""

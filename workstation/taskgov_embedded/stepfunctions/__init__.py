@@ -1,0 +1,1 @@
+"""State machines: what moto's Step Functions lacks or gets wrong."""

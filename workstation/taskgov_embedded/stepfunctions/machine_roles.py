@@ -1,0 +1,76 @@
+"""What Step Functions asks of a state machine's role: for logs and traces when it is created, and for its key later.
+
+Without the key no execution begins: StartExecution answers `KmsAccessDeniedException`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from moto.stepfunctions.parser.api import ServiceException
+
+from taskgov_embedded.iam.actions import OF_MACHINE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from taskgov_embedded.aws_api.aws_requests import Gateway
+    from taskgov_embedded.cloudformation.resources import Resources
+    from taskgov_embedded.iam.actions import Place
+
+LOG_DELIVERY = (
+    "logs:CreateLogDelivery",
+    "logs:GetLogDelivery",
+    "logs:UpdateLogDelivery",
+    "logs:DeleteLogDelivery",
+    "logs:ListLogDeliveries",
+    "logs:PutResourcePolicy",
+    "logs:DescribeResourcePolicies",
+    "logs:DescribeLogGroups",
+)
+TRACING = (
+    "xray:PutTraceSegments",
+    "xray:PutTelemetryRecords",
+    "xray:GetSamplingRules",
+    "xray:GetSamplingTargets",
+)
+"""What Step Functions documents that a machine's role needs for logs and for traces."""
+
+ENCRYPTION = ("kms:Decrypt", "kms:GenerateDataKey")
+"""What it needs for the data of an execution, with the machine's ARN as encryption context."""
+
+Asked = tuple[str, str, dict[str, str]]
+"""An action, the resource, and the condition keys that the service gives."""
+
+
+def needs_of_creation(properties: Mapping[str, Any], place: Place) -> Iterator[Asked]:
+    """Yield what a machine's role must be allowed before the machine runs."""
+    logs = properties.get("LoggingConfiguration", {}).get("Destinations")
+    traces = properties.get("TracingConfiguration", {}).get("Enabled")
+    for action in (*(LOG_DELIVERY if logs else ()), *(TRACING if traces else ())):
+        yield action, "*", {}
+    key = properties.get("EncryptionConfiguration", {}).get("KmsKeyId")
+    if logs and key:
+        whose = {"kms:EncryptionContext:SourceArn": place.arn("logs", "*")}
+        yield "kms:GenerateDataKey", key if key.startswith("arn:") else place.arn("kms", f"key/{key}"), whose
+
+
+def check(resources: Resources, gateway: Gateway) -> None:
+    """Have the gateway judge each machine's role; what is not allowed is on the timeline as denied."""
+    for machine in resources.of("AWS::StepFunctions::StateMachine"):
+        for action, resource, context in needs_of_creation(machine.properties, gateway.place):
+            gateway.allows(machine.properties["RoleArn"], action, resource, context)
+
+
+def starting_with_the_key(own: Callable[..., Any], gateway: Gateway) -> Callable[..., Any]:
+    """Return `start_execution` of moto's backend as it is for a machine whose data has a key of its own."""
+
+    def start(backend: Any, state_machine_arn: str, *args: Any, **kwargs: Any) -> Any:
+        key = gateway.place.kms_keys.get(state_machine_arn)
+        role = str(backend.describe_state_machine(state_machine_arn).roleArn) if key else ""
+        for action in ENCRYPTION if key else ():
+            if not gateway.allows(role, action, str(key), {OF_MACHINE: state_machine_arn}):
+                raise ServiceException(f"{role} may not {action} on {key}", "KmsAccessDeniedException", 400)
+        return own(backend, state_machine_arn, *args, **kwargs)
+
+    return start

@@ -1,0 +1,30 @@
+"""`time.sleep` on the stack's clock."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from taskgov_embedded.virtual_time.cooperative import Baton
+
+
+@contextmanager
+def sleeping_on(baton: Baton) -> Iterator[None]:
+    """Let `time.sleep` of the stack's threads pass time on its clock; a thread of anyone else sleeps as before."""
+    own = time.sleep
+
+    def sleep(seconds: Any) -> None:
+        if baton.current() is not None or baton.is_driver():
+            baton.sleep(seconds)
+        else:
+            own(seconds)
+
+    time.sleep = sleep
+    try:
+        yield
+    finally:
+        time.sleep = own
