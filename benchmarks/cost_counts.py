@@ -13,7 +13,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, Final
 
 from taskgov_embedded.walkthrough.model import Walkthrough
-from taskgov_embedded.walkthrough.runner import Player
+from taskgov_embedded.walkthrough.runner import Runner
 from taskgov_embedded.walkthrough.world import World
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Measured:
 def measure(nodes: int, teams: int) -> Measured:
     """Build a cluster of this size on the embedded stack, let each thing happen once, and count."""
     with World(_walkthrough(nodes, teams)) as world:
-        list(Player(world.walkthrough, world).play())
+        list(Runner(world.walkthrough, world).run())
         activities = {
             "minute": _counted(world, lambda: world.stack.advance(60 * MINUTES, ["PublishUsageSchedule"])).per(MINUTES),
             "look": _counted(world, lambda: _fire(world, "ResyncAllSchedule")),

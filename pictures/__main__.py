@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from pictures import dashboard, pages
 from pictures.recorded import panels
 from taskgov_embedded.walkthrough.model import load
-from taskgov_embedded.walkthrough.runner import Player
+from taskgov_embedded.walkthrough.runner import Runner
 from taskgov_embedded.walkthrough.world import World
 
 if TYPE_CHECKING:
@@ -32,11 +32,11 @@ def played() -> tuple[list[Panel], bytes]:
     os.environ |= {"AWS_ACCESS_KEY_ID": "none", "AWS_SECRET_ACCESS_KEY": "none", "AWS_DEFAULT_REGION": "us-east-1"}
     walkthrough = load(HERE / "story.yaml")
     with World(walkthrough) as world:
-        chapters = list(Player(walkthrough, world).play())
-        failed = [str(check) for chapter in chapters for check in chapter.checks if not check.passed]
+        results = list(Runner(walkthrough, world).run())
+        failed = [str(check) for result in results for check in result.checks if not check.passed]
         if failed:
             raise RuntimeError(f"the story did not go as it should: {failed}")
-        *_, last = (report["html"] for chapter in chapters for report in chapter.reports)
+        *_, last = (report["html"] for result in results for report in result.reports)
         return panels(world), last
 
 

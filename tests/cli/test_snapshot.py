@@ -11,7 +11,7 @@ from taskgov.ports import ClusterAccess
 from taskgov_cli.main import app
 from taskgov_cli.snapshots import UNREACHABLE, KubeconfigContext
 from taskgov_embedded.walkthrough.model import HERE, load
-from taskgov_embedded.walkthrough.runner import Player
+from taskgov_embedded.walkthrough.runner import Runner
 from taskgov_embedded.walkthrough.world import World
 
 STACK = "taskgov"
@@ -27,7 +27,7 @@ def live() -> Iterator[World]:
     """The cluster of a walkthrough in which a task of four waits because of its team's borrow limit."""
     walkthrough = load(HERE / "08-lend-and-borrow.yaml")
     with World(walkthrough) as world:
-        steps = Player(walkthrough, world).play()
+        steps = Runner(walkthrough, world).run()
         for _ in range(3):
             next(steps)
         yield world

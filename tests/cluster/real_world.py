@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from taskgov.hyperpod.model import ComputeQuota
     from taskgov_embedded.walkthrough.model import Action, Job
     from taskgov_embedded.walkthrough.model import Call as SageMakerCall
-    from taskgov_embedded.walkthrough.step_result import Chapter
+    from taskgov_embedded.walkthrough.step_result import StepResult
     from tests.cluster.conftest import OwnCluster
 
 METHODS = {verb: method for method, verb in VERBS.items()}
@@ -153,18 +153,18 @@ class RealActor(Actor):
         super().__init__(world)
         self._real = world
 
-    def do(self, action: Action, chapter: Chapter) -> None:
+    def do(self, action: Action, result: StepResult) -> None:
         """Do one action, and let the real cluster come to rest too."""
-        super().do(action, chapter)
+        super().do(action, result)
         self._real.come_to_rest()
 
-    def _call(self, call: SageMakerCall, chapter: Chapter) -> None:
+    def _call(self, call: SageMakerCall, result: StepResult) -> None:
         try:
             self._written(call.operation, self._resolved(call.arguments))
         except GovernanceError as error:
             if call.refused is None or not isinstance(error, ConflictError):
                 raise
-            chapter.refusals.append(str(error))
+            result.refusals.append(str(error))
         self._reconcile(True)  # no CloudTrail event tells of queues: whoever changes them asks for a run
 
     def _written(self, operation: str, said: dict[str, Any]) -> None:

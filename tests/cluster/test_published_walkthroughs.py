@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from taskgov_embedded.walkthrough.model import all_files, load
-from taskgov_embedded.walkthrough.runner import Player
+from taskgov_embedded.walkthrough.runner import Runner
 from tests.cluster.conftest import OwnCluster
 from tests.cluster.real_world import RealActor, RealWorld
 
@@ -35,13 +35,13 @@ def test_it_comes_out_on_the_real_kueue_as_on_the_simulated_one(cluster: Cluster
         pytest.skip("a given cluster does not ask this machine who signed a token")
     refused_before = len(cluster.plane.authenticator.refused)
     with RealWorld(load(file), cluster) as world:
-        player = Player(world.walkthrough, world, RealActor(world))
-        chapters = list(player.play())
+        runner = Runner(world.walkthrough, world, RealActor(world))
+        results = list(runner.run())
         forbidden = [one["uri"] for one in world.audit.requests() if one["code"] in {401, 403}]
     failed = [
-        f"{chapter.title}: {check.what}: wanted {check.wanted}, got {check.got}"
-        for chapter in chapters
-        for check in chapter.checks
+        f"{result.title}: {check.what}: wanted {check.wanted}, got {check.got}"
+        for result in results
+        for check in result.checks
         if not check.passed
     ]
     assert not failed, "\n".join(failed)

@@ -8,7 +8,7 @@ import pytest
 from kubernetes.client.rest import RESTClientObject
 
 from taskgov_embedded.walkthrough.model import all_files, load
-from taskgov_embedded.walkthrough.runner import Player
+from taskgov_embedded.walkthrough.runner import Runner
 from tests.cluster.conftest import OwnCluster
 from tests.cluster.real_world import RealActor, RealWorld
 
@@ -58,6 +58,6 @@ def test_a_run_in_whose_writes_the_api_server_restarts_ends_applied_and_writes_n
         lost, request = stop_at(world, cluster, resource)
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(RESTClientObject, "request", request)
-            [chapter] = Player(world.walkthrough, world, RealActor(world)).play()
+            [result] = Runner(world.walkthrough, world, RealActor(world)).run()
     assert len(lost) >= 1
-    assert [f"{one.what}: {one.got}" for one in chapter.checks if not one.passed] == []
+    assert [f"{one.what}: {one.got}" for one in result.checks if not one.passed] == []

@@ -49,5 +49,5 @@ def test_the_next_run_uses_the_key_and_its_role_may(keyed: Upgraded) -> None:
 
 
 def _keys(stack: Stack) -> dict[str, str]:
-    """Return the key of each state machine's data, as the gateway knows it."""
+    """Return the key of each state machine's data, as the account knows it."""
     return {arn: key for arn, key in stack.place.kms_keys.items() if ":stateMachine:" in arn}

@@ -8,7 +8,7 @@ import pytest
 
 from taskgov_embedded.walkthrough.actions import Actor
 from taskgov_embedded.walkthrough.model import all_files, load
-from taskgov_embedded.walkthrough.step_result import Chapter
+from taskgov_embedded.walkthrough.step_result import StepResult
 from taskgov_embedded.walkthrough.world import World
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class Removed:
         self.world, self.stack = world, world.stack
         actor = Actor(world)
         for action in WALKTHROUGH.steps[0].do:
-            actor.do(action, Chapter("", {}))
+            actor.do(action, StepResult("", {}))
         self.stack.run_until_quiet()
         self.table = self.stack.physical("GovernanceTable")
         self.bucket = self.stack.physical("GovernanceBucket")

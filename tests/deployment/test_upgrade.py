@@ -9,7 +9,7 @@ import pytest
 
 from taskgov_embedded.walkthrough.actions import Actor
 from taskgov_embedded.walkthrough.model import Action, all_files, load
-from taskgov_embedded.walkthrough.step_result import Chapter
+from taskgov_embedded.walkthrough.step_result import StepResult
 from taskgov_embedded.walkthrough.world import World
 from tests.deployment.releases import TEMPLATE, older_release, versions_used
 
@@ -38,7 +38,7 @@ class Upgraded:
         self.failed = self.stack.update(TEMPLATE, {**self.stack.parameters})
 
     def do(self, action: Action | dict[str, Any]) -> None:
-        self.actor.do(Action.model_validate(action), Chapter("", {}))
+        self.actor.do(Action.model_validate(action), StepResult("", {}))
 
     def executions(self, status: str) -> list[str]:
         client = self.stack.client("stepfunctions")

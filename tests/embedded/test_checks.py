@@ -8,18 +8,18 @@ import pytest
 
 from taskgov_embedded.walkthrough.checks import CHECKS
 from taskgov_embedded.walkthrough.model import Expectations, all_files, load
-from taskgov_embedded.walkthrough.runner import Player
-from taskgov_embedded.walkthrough.step_result import Chapter
+from taskgov_embedded.walkthrough.runner import Runner
+from taskgov_embedded.walkthrough.step_result import StepResult
 from taskgov_embedded.walkthrough.world import World
 
 
 @pytest.fixture(scope="module")
-def first_steps() -> Iterator[tuple[World, list[Chapter]]]:
+def first_steps() -> Iterator[tuple[World, list[StepResult]]]:
     """The first walkthrough up to its second step, where team A borrows; the world stays open."""
     walkthrough = load(all_files()[0])
     with World(walkthrough) as world:
-        player = Player(walkthrough.model_copy(update={"steps": walkthrough.steps[:2]}), world)
-        yield world, list(player.play())
+        runner = Runner(walkthrough.model_copy(update={"steps": walkthrough.steps[:2]}), world)
+        yield world, list(runner.run())
 
 
 WRONG: dict[str, Any] = {
@@ -66,17 +66,19 @@ def test_there_is_a_wrong_expectation_of_every_kind() -> None:
 
 
 @pytest.mark.parametrize("member", sorted(WRONG))
-def test_a_wrong_expectation_fails_and_says_what_holds(member: str, first_steps: tuple[World, list[Chapter]]) -> None:
-    world, chapters = first_steps
+def test_a_wrong_expectation_fails_and_says_what_holds(
+    member: str, first_steps: tuple[World, list[StepResult]]
+) -> None:
+    world, results = first_steps
     expected = Expectations.model_validate({member: WRONG[member]})
     (name,) = expected.model_fields_set
-    results = list(CHECKS[name](getattr(expected, name), chapters[1], world))
-    failed = [check for check in results if not check.passed]
+    checks = list(CHECKS[name](getattr(expected, name), results[1], world))
+    failed = [check for check in checks if not check.passed]
     assert failed
     assert all(check.what and check.wanted != check.got for check in failed)
 
 
-def test_a_chapter_keeps_what_led_to_it(first_steps: tuple[World, list[Chapter]]) -> None:
-    _, chapters = first_steps
-    kept = {field.name for field in fields(Chapter) if getattr(chapters[0], field.name)}
-    assert {"moments", "calls", "results", "plans", "executions", "quotas_after", "checks"} <= kept
+def test_a_step_result_keeps_what_led_to_it(first_steps: tuple[World, list[StepResult]]) -> None:
+    _, results = first_steps
+    kept = {field.name for field in fields(StepResult) if getattr(results[0], field.name)}
+    assert {"moments", "calls", "invocations", "plans", "executions", "quotas_after", "checks"} <= kept

@@ -154,7 +154,7 @@ def test_a_machine_whose_role_may_not_use_its_key_starts_nothing(stack: Stack) -
 
 
 def test_an_event_of_a_machine_with_a_key_has_no_data(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stack.account.gateway, "allows", lambda *_: True)
+    monkeypatch.setattr(stack.account.requests, "allows", lambda *_: True)
     stack.place.kms_keys[MACHINE] = KEY
     start(stack, FAILS)
     (event,) = events(stack)

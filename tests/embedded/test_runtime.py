@@ -91,7 +91,7 @@ def test_a_function_that_invokes_another_keeps_its_own_modules(with_code: Callab
     denied = stack.invoke("AuditFunction", {"next": stack.physical("WorkFunction"), "payload": {}})
     assert "not authorized to perform: lambda:InvokeFunction" in denied.value["errorMessage"]
     stack.faults.delay("lambda", "Invoke", seconds=3)
-    stack.account.gateway._policies = lambda _role: EVERYTHING
+    stack.account.requests._policies = lambda _role: EVERYTHING
     payload = {"name": "x", "part": "slow", "note": ""}
     result = stack.invoke("AuditFunction", {"next": stack.physical("WorkFunction"), "payload": payload})
     assert result.value == [True, stack.physical("WorkFunction"), stack.physical("AuditFunction")]

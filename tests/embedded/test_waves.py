@@ -41,8 +41,8 @@ class Rig:
         self.stack.run_until_quiet()
         self.plan = replace(plan_of(*self.changes()), cluster_arn=world.cluster_arn)
         self._hooks: list[tuple[str, Mapping[str, Any], Callable[[], None]]] = []
-        self._invoke = self.stack.account.gateway._answers["lambda", "Invoke"]
-        self.stack.account.gateway.answer("lambda", "Invoke", self._called)
+        self._invoke = self.stack.account.requests._answers["lambda", "Invoke"]
+        self.stack.account.requests.answer("lambda", "Invoke", self._called)
 
     def changes(self) -> tuple[Change, ...]:
         return (

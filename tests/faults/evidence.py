@@ -111,7 +111,7 @@ class Witness:
         self._read: dict[str, Record] = {}
         self._preempted = _preemptions(world)
         self._locks: list[LockSeen] = []
-        world.stack.account.gateway.listeners.append(self._look_at_the_lock)
+        world.stack.account.requests.listeners.append(self._look_at_the_lock)
 
     def evidence(self) -> Evidence:
         """Return what there is now."""

@@ -166,7 +166,7 @@ class Injector:
             case Kind.TIMEOUT_BEFORE:
                 raise KubernetesTimeoutError(pool, url, "Read timed out.")
             case Kind.LATE:
-                self._stack.account.baton.sleep(LATE_SECONDS)
+                self._stack.account.turns.sleep(LATE_SECONDS)
                 raise FunctionCrash
             case Kind.CRASH_BEFORE:
                 raise FunctionCrash

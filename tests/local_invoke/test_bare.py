@@ -44,7 +44,7 @@ def test_kueue_comes_with_the_add_on_and_queues_with_the_quotas(account: LocalAc
         ComputeQuotaTarget={"TeamName": "team-a", "FairShareWeight": 0},
         ComputeQuotaConfig={"ComputeQuotaResources": [{"InstanceType": "ml.g5.8xlarge", "Count": 2}]},
     )
-    account.stack.account.baton.sleep(5)  # the time that a quota takes to settle, in which the clock is real
+    account.stack.account.turns.sleep(5)  # the time that a quota takes to settle, in which the clock is real
     assert [one["metadata"]["name"] for one in ask(account, queues)[1]["items"]] == ["hyperpod-ns-team-a-clusterqueue"]
 
 

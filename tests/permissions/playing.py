@@ -19,8 +19,8 @@ from taskgov.snapshot.model import RefusalError, RefusedWrite
 from taskgov_embedded.iam import actions, evaluation
 from taskgov_embedded.walkthrough.actions import Actor
 from taskgov_embedded.walkthrough.model import Action, all_files, load
-from taskgov_embedded.walkthrough.runner import Player
-from taskgov_embedded.walkthrough.step_result import Chapter
+from taskgov_embedded.walkthrough.runner import Runner
+from taskgov_embedded.walkthrough.step_result import StepResult
 from taskgov_embedded.walkthrough.world import World
 from tests.deployment.releases import older_release
 from tests.support.ec2_machines import launch_in_ec2, lose_nodes
@@ -105,15 +105,15 @@ def recording(recorded: Recorded, world: World, where: str) -> Iterator[World]:
     """Open a world, and take what it has seen when the body ends."""
     with world:
         stack, asked = world.stack, list[Need]()
-        gateway = stack.account.gateway
-        allows = gateway.allows
+        requests = stack.account.requests
+        allows = requests.allows
 
         def asking(role: str, action: str, resource: str, context: Mapping[str, str] | None = None) -> bool:
             known = {"aws:PrincipalArn": role, **(context or {})}
             asked.append(Need(role, action, (resource,), json.dumps(known)))
             return allows(role, action, resource, context)
 
-        gateway.allows = asking  # type: ignore[method-assign]  # what services do in a role's name is no call
+        requests.allows = asking  # type: ignore[method-assign]  # what services do in a role's name is no call
         _know(recorded, stack)
         for machine in stack.translated.resources_of("AWS::StepFunctions::StateMachine"):
             _needs_of_creation(stack, machine, asking)
@@ -125,7 +125,7 @@ def play_beside(recorded: Recorded) -> None:
     """Do what no walkthrough does: mend what failed, forget owners, fail to publish and to tell, look again twice."""
     lease = load(next(file for file in all_files() if "lease" in file.stem))
     with recording(recorded, World(lease), ROOM) as world:
-        next(Player(lease, world).play())
+        next(Runner(lease, world).run())
         actor = Actor(world)
         _do(actor, {"reconcile": True})
         _do(actor, {"reconcile": True})
@@ -148,7 +148,7 @@ def play_beside(recorded: Recorded) -> None:
     plain = load(next(file for file in all_files() if "without-hyperpod" in file.stem))
     with recording(recorded, World(plain), ROOM) as world:
         launch_in_ec2(world)
-        next(Player(plain, world).play())
+        next(Runner(plain, world).run())
         lose_nodes(world, 3)
         _do(Actor(world), {"reconcile": True})
         for schedule in ("PublishUsageSchedule", "AuditAllSchedule"):
@@ -243,7 +243,7 @@ def _changed(number: int) -> dict[str, Any]:
 
 
 def _do(actor: Actor, action: Mapping[str, Any]) -> None:
-    actor.do(Action.model_validate(action), Chapter("", {}))
+    actor.do(Action.model_validate(action), StepResult("", {}))
 
 
 def _change_by_hand_what_nobody_remembers(world: World) -> None:

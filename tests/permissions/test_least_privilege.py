@@ -11,7 +11,7 @@ import pytest
 from taskgov_embedded.deployable import TEMPLATE
 from taskgov_embedded.iam import evaluation
 from taskgov_embedded.walkthrough.model import all_files, load
-from taskgov_embedded.walkthrough.runner import Player
+from taskgov_embedded.walkthrough.runner import Runner
 from taskgov_embedded.walkthrough.world import World
 from tests.permissions.playing import Recorded, play_beside
 from tests.support.golden import assert_section
@@ -196,7 +196,7 @@ def test_a_template_without_a_permission_fails_and_names_role_action_and_resourc
     try:
         walkthrough = load(all_files()[13])
         with World(walkthrough, changed) as world:
-            next(Player(walkthrough, world).play())
+            next(Runner(walkthrough, world).run())
             denied = [moment.what for moment in world.stack.timeline.of("denied")]
     finally:
         changed.unlink()

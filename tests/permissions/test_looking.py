@@ -74,13 +74,13 @@ class Looking:
 
     def run(self, command: str) -> Used:
         """Run a command, and return what of the caller's rights it used."""
-        gateway, server = self.world.stack._gateway, self.world.api_server
-        gateway.grants_used.clear()
+        requests, server = self.world.stack._requests, self.world.api_server
+        requests.grants_used.clear()
         server.allowed.clear()
         result = taskgov(*COMMANDS[command])
         assert result.exit_code == 0, result.output
         return Used(
-            frozenset(grant.action for grant in gateway.grants_used),
+            frozenset(grant.action for grant in requests.grants_used),
             frozenset((verb, group, resource) for _, verb, group, resource in server.allowed),
         )
 

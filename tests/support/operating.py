@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from taskgov_cli.main import app
 from taskgov_embedded.walkthrough.model import Walkthrough
-from taskgov_embedded.walkthrough.runner import Player
+from taskgov_embedded.walkthrough.runner import Runner
 from taskgov_embedded.walkthrough.world import World
 
 G5 = "ml.g5.8xlarge"
@@ -48,7 +48,7 @@ def opened(*steps: dict[str, Any], mode: str = "apply", cluster: dict[str, Any] 
 
 
 def played(world: World) -> World:
-    list(Player(world.walkthrough, world).play())
+    list(Runner(world.walkthrough, world).run())
     boto3.setup_default_session()  # a command is a process of its own: it reads its credentials anew
     return world
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from taskgov_embedded.walkthrough.model import load
-from taskgov_embedded.walkthrough.runner import Player
+from taskgov_embedded.walkthrough.runner import Runner
 from taskgov_embedded.walkthrough.world import World
 from tests.permissions.playing import Recorded, recording
 from tests.support.once import once
@@ -37,9 +37,9 @@ def _play(file: Path) -> Played:
     walkthrough, recorded = load(file), Recorded()
     with recording(recorded, World(walkthrough), file.stem) as world:
         failed = tuple(
-            f"{chapter.title}: {check.what}: wanted {check.wanted}, got {check.got}"
-            for chapter in Player(walkthrough, world).play()
-            for check in chapter.checks
+            f"{result.title}: {check.what}: wanted {check.wanted}, got {check.got}"
+            for result in Runner(walkthrough, world).run()
+            for check in result.checks
             if not check.passed
         )
     return Played(failed, recorded)

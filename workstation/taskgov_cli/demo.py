@@ -15,13 +15,13 @@ from pydantic_core import to_jsonable_python
 from rich.text import Text
 
 from taskgov.allocation.codec import plan_to_json
-from taskgov_cli import chapters
+from taskgov_cli import demo_steps
 from taskgov_cli.onboarding import first_day
 from taskgov_cli.output import NO, OK, console, print_json, table
 from taskgov_cli.questions import Questions
 from taskgov_embedded.walkthrough import measured
 from taskgov_embedded.walkthrough.model import all_files, load
-from taskgov_embedded.walkthrough.runner import Player
+from taskgov_embedded.walkthrough.runner import Runner
 from taskgov_embedded.walkthrough.step_result import Check
 from taskgov_embedded.walkthrough.world import World
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from taskgov_cli.questions import Answer
     from taskgov_embedded.walkthrough.model import Walkthrough
-    from taskgov_embedded.walkthrough.step_result import Chapter
+    from taskgov_embedded.walkthrough.step_result import StepResult
 
 SHOWN_METRICS = ("Borrowed", "Lent", "Preemptions")
 """What nobody has today, shown at the end of each walkthrough."""
@@ -82,17 +82,17 @@ class Demo:
         played: list[dict[str, Any]] = []
         with World(walkthrough) as world, TemporaryDirectory() as folder:
             questions = Questions(world, Path(folder))
-            for number, chapter in enumerate(Player(walkthrough, world).play(), 1):
+            for number, result in enumerate(Runner(walkthrough, world).run(), 1):
                 answers = tuple(questions.ask(walkthrough.steps[number - 1]))
-                chapter.checks += [check for answer in answers for check in answer.checks]
-                self._tell(walkthrough, number, chapter)
+                result.checks += [check for answer in answers for check in answer.checks]
+                self._tell(walkthrough, number, result)
                 self._tell_answers(answers)
-                played.append(_as_data(chapter) | {"asked": [asdict(answer) for answer in answers]})
+                played.append(_as_data(result) | {"asked": [asdict(answer) for answer in answers]})
             series = measured.newest(world, SHOWN_METRICS)
             self._published |= measured.published(world)
             self._widgets = measured.dashboard(world)
         if series and not self._brief:
-            self._console.print(chapters.metrics_table(series))
+            self._console.print(demo_steps.metrics_table(series))
         metrics = [{"name": name, "dimensions": at, "value": value} for name, at, value in series]
         self.data.append(
             {
@@ -121,7 +121,7 @@ class Demo:
         self._console.print(Text(first_day.ABOUT), Text(f"  ({first_day.SOURCE})", style="dim"), sep="\n")
         played: list[dict[str, Any]] = []
         for number, step in enumerate(first_day.play(app), 1):
-            for part in chapters.heading(number, step.title, step.checks):
+            for part in demo_steps.heading(number, step.title, step.checks):
                 self._console.print(part)
             if not self._brief:
                 self._console.print(Text(f"$ {step.command}", style="dim"))
@@ -144,14 +144,14 @@ class Demo:
             self._console.print(Text(f"   $ {answer.command}", style="bold"), soft_wrap=True)
             self._console.print(Text(indent(answer.output, "     ")), soft_wrap=True)
 
-    def _tell(self, walkthrough: Walkthrough, number: int, chapter: Chapter) -> None:
-        for part in chapters.shown(number, chapter, brief=self._brief):
+    def _tell(self, walkthrough: Walkthrough, number: int, result: StepResult) -> None:
+        for part in demo_steps.shown(number, result, brief=self._brief):
             self._console.print(part)
-        for report in chapter.reports:
+        for report in result.reports:
             page = self._reports / f"audit-{len(self._pages) + 1}.html"
             page.write_bytes(report["html"])
             self._pages.append(page)
-        self._judge(walkthrough.name, number, chapter.title, chapter.checks)
+        self._judge(walkthrough.name, number, result.title, result.checks)
 
     def _judge(self, name: str, number: int, title: str, checks: Sequence[Check]) -> None:
         self.passed += sum(check.passed for check in checks)
@@ -162,15 +162,15 @@ class Demo:
         ]
 
 
-def _as_data(chapter: Chapter) -> dict[str, Any]:
+def _as_data(result: StepResult) -> dict[str, Any]:
     return {
-        "title": chapter.title,
-        "timeline": [{"time": m.time.isoformat(), "kind": m.kind, "what": m.what} for m in chapter.moments],
-        "plans": [json.loads(plan_to_json(plan)) for plan in chapter.plans],
-        "quotas": {"before": chapter.quotas_before, "after": chapter.quotas_after},
-        "leases": to_jsonable_python(chapter.leases),
-        "jobs": dict(chapter.jobs_after),
-        "checks": [asdict(check) for check in chapter.checks],
+        "title": result.title,
+        "timeline": [{"time": m.time.isoformat(), "kind": m.kind, "what": m.what} for m in result.moments],
+        "plans": [json.loads(plan_to_json(plan)) for plan in result.plans],
+        "quotas": {"before": result.quotas_before, "after": result.quotas_after},
+        "leases": to_jsonable_python(result.leases),
+        "jobs": dict(result.jobs_after),
+        "checks": [asdict(check) for check in result.checks],
     }
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from taskgov_embedded.aws_api.aws_requests import Gateway
+    from taskgov_embedded.aws_api.aws_requests import AwsRequests
     from taskgov_embedded.aws_api.clients import Clients
     from taskgov_embedded.aws_api.faults import Faults
     from taskgov_embedded.cloudformation.resources import Resources
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from taskgov_embedded.iam.identity import Identities
     from taskgov_embedded.timeline import Timeline
     from taskgov_embedded.virtual_time.clock import VirtualClock
-    from taskgov_embedded.virtual_time.cooperative import Baton
+    from taskgov_embedded.virtual_time.cooperative import Turns
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +22,10 @@ class Account:
     """One emulated account in one Region."""
 
     place: Place
-    baton: Baton
+    turns: Turns
     identities: Identities
     clients: Clients
-    gateway: Gateway
+    requests: AwsRequests
     timeline: Timeline
     faults: Faults
     resources: Resources
@@ -33,4 +33,4 @@ class Account:
     @property
     def clock(self) -> VirtualClock:
         """The stack's clock."""
-        return self.baton.clock
+        return self.turns.clock

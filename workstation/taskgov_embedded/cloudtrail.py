@@ -32,7 +32,7 @@ class Trails:
 
     def __init__(self, account: Account) -> None:
         self._place = account.place
-        account.gateway.answer("cloudtrail", "GetEventSelectors", self._get_event_selectors)
+        account.requests.answer("cloudtrail", "GetEventSelectors", self._get_event_selectors)
 
     def _get_event_selectors(self, call: Call) -> Mapping[str, Any]:
         backend = cloudtrail_backends[self._place.account][self._place.region]

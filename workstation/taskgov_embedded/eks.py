@@ -73,7 +73,7 @@ class Eks:
             "DeleteAccessEntry": self._delete_entry,
         }
         for operation, handler in answers.items():
-            account.gateway.answer("eks", operation, _checking(operation, handler))
+            account.requests.answer("eks", operation, _checking(operation, handler))
 
     def register_cluster(self, name: str, endpoint: str, certificate_authority: str, **about: Any) -> EksCluster:
         """Make an EKS cluster known; a second call says where it is now, and keeps who has access."""

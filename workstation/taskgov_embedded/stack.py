@@ -18,8 +18,8 @@ from moto import mock_aws
 from moto.moto_api._internal import mock_random
 
 from taskgov_embedded.account import Account
-from taskgov_embedded.aws_api.aws_requests import Gateway
-from taskgov_embedded.aws_api.caches import Thrift
+from taskgov_embedded.aws_api.aws_requests import AwsRequests
+from taskgov_embedded.aws_api.caches import Caches
 from taskgov_embedded.aws_api.clients import Clients
 from taskgov_embedded.aws_api.faults import Faults
 from taskgov_embedded.cloudformation.resources import Resources
@@ -49,7 +49,7 @@ from taskgov_embedded.stepfunctions.executions import Executions
 from taskgov_embedded.stepfunctions.interpreter import Interpreter
 from taskgov_embedded.timeline import Timeline
 from taskgov_embedded.virtual_time.clock import VirtualClock
-from taskgov_embedded.virtual_time.cooperative import Baton
+from taskgov_embedded.virtual_time.cooperative import Turns
 from taskgov_embedded.virtual_time.sleep import sleeping_on
 
 if TYPE_CHECKING:
@@ -86,15 +86,15 @@ class Stack:
         self.timeline = Timeline(self.clock)
         self.faults = Faults()
         self._path = Path(template).resolve()
-        self._baton = Baton(self.clock, process.suspended)
+        self._turns = Turns(self.clock, process.suspended)
         self._identities = Identities(self.place.account)
         self._clients = Clients(self.place, self._identities)
         self._resources = Resources(self.place, self._clients)
         self._policies = Policies(self._resources, self.place)
-        self._gateway = Gateway(
+        self._requests = AwsRequests(
             self.place,
             self._identities,
-            self._baton,
+            self._turns,
             self.timeline,
             self.faults,
             self._policies.of_role,
@@ -102,15 +102,17 @@ class Stack:
         )
         self.account = Account(
             self.place,
-            self._baton,
+            self._turns,
             self._identities,
             self._clients,
-            self._gateway,
+            self._requests,
             self.timeline,
             self.faults,
             self._resources,
         )
-        self._runtime = Runtime(self.place, self.clock, self._identities, self._gateway, self.timeline, shared_packages)
+        self._runtime = Runtime(
+            self.place, self.clock, self._identities, self._requests, self.timeline, shared_packages
+        )
         self._functions = Functions(self.account, self._runtime)
         self._entry = Entry(self.account, self._runtime, lambda: process.running(None))
         self._updates = Updates(
@@ -120,7 +122,7 @@ class Stack:
             Deployments(self.account, self._runtime).move,
         )
         self.bus = Bus(self.account, self._functions.invoke_later)
-        self.executions = Executions(self.bus, self.clock, self.timeline, self._gateway)
+        self.executions = Executions(self.bus, self.clock, self.timeline, self._requests)
         self._queues = Queues(self.account, self._runtime)
         self.schedules = Schedules(self.account, self.bus)
         self.sagemaker = SageMaker(self.account, self.bus)
@@ -160,13 +162,13 @@ class Stack:
         undo.enter_context(process.variables(process.settings_of_person()))
         undo.enter_context(mock_aws(config={"stepfunctions": {"execute_state_machine": True}}))
         undo.enter_context(process.variables({"AWS_DEFAULT_REGION": self.place.region, "MOTO_ACCOUNT_ID": ACCOUNT}))
-        interpreter = Interpreter(self._baton, self._clients, self.timeline)
+        interpreter = Interpreter(self._turns, self._clients, self.timeline)
         objects = ObjectEvents(self.account, self.bus)
         parts = (
             self.clock,
-            Thrift(),
+            Caches(),
             process.Process(),
-            self._gateway,
+            self._requests,
             interpreter,
             self.executions,
             self._entry,
@@ -177,8 +179,8 @@ class Stack:
         for part in parts:
             part.install()
             undo.callback(part.uninstall)
-        undo.enter_context(sleeping_on(self._baton))
-        undo.callback(self._baton.close)
+        undo.enter_context(sleeping_on(self._turns))
+        undo.callback(self._turns.close)
 
     def _build(self) -> None:
         self.translated = translate(self._path, self.parameters)
@@ -187,8 +189,8 @@ class Stack:
         self._queues.add_mappings(self._resources)
         self.schedules.arm()
         self.schedules.arm_rules()
-        self._gateway.calls.clear()
-        machine_roles.check(self._resources, self._gateway)
+        self._requests.calls.clear()
+        machine_roles.check(self._resources, self._requests)
 
     def update(self, template: str | Path, parameters: Mapping[str, str] | None = None) -> str | None:
         """Deploy another template, or the same one with other parameters, while everything else goes on.
@@ -205,7 +207,7 @@ class Stack:
             why = str(failed)
         self._policies.forget()
         self._resources.note_what_permissions_depend_on()
-        machine_roles.check(self._resources, self._gateway)
+        machine_roles.check(self._resources, self._requests)
         self._queues.add_mappings(self._resources)
         self.schedules.arm()
         return why
@@ -233,7 +235,7 @@ class Stack:
         Recurring schedules do not fire here (they would never be quiet): see `advance`.
         """
         before = self.clock.now
-        self._baton.run(max_virtual_seconds, recurring=False)
+        self._turns.run(max_virtual_seconds, recurring=False)
         return (self.clock.now - before).total_seconds()
 
     def advance(self, seconds: float, schedules: Collection[str] | None = None) -> None:
@@ -242,7 +244,7 @@ class Stack:
         `schedules` names the logical ids of those that fire (all by default): a night with a job every minute is long.
         """
         only = None if schedules is None else {self.physical(one) for one in schedules}
-        self._baton.run(seconds, recurring=True, only=only)
+        self._turns.run(seconds, recurring=True, only=only)
 
     # Causes
 
@@ -264,10 +266,10 @@ class Stack:
     def invoke(self, logical_id: str, event: Any) -> Result:
         """Invoke a function of the template by its logical id, and run until it has answered."""
         answered: list[Result] = []
-        task = self._baton.spawn(
+        task = self._turns.spawn(
             lambda: answered.append(self._runtime.invoke(self.physical(logical_id), event)), logical_id
         )
-        self._baton.run_until(task.done, max_seconds=900)
+        self._turns.run_until(task.done, max_seconds=900)
         return answered[0]
 
     def start_execution(self, logical_id: str, data: Any = None, name: str | None = None) -> str:
@@ -348,7 +350,7 @@ class Stack:
     @property
     def calls(self) -> list[Call]:
         """Every AWS call since the stack was built: who, what, on which resource, when, and its error."""
-        return self._gateway.calls
+        return self._requests.calls
 
     @property
     def results(self) -> list[Result]:
@@ -361,14 +363,14 @@ class Stack:
 
     def grants_used(self) -> Mapping[Grant, int]:
         """Return the permissions that were used, and how often."""
-        return self._gateway.grants_used
+        return self._requests.grants_used
 
     def unused_grants(self) -> tuple[Grant, ...]:
         """Return the permissions of the template's roles that nothing has used yet."""
         given = [grant for role in self._policies.role_arns() for grant in grants_of(self._policies.of_role(role))]
-        return tuple(grant for grant in given if grant not in self._gateway.grants_used)
+        return tuple(grant for grant in given if grant not in self._requests.grants_used)
 
     @property
     def unknown_condition_keys(self) -> frozenset[str]:
         """Condition keys of policies that the stack cannot supply: what its permission checks do not cover."""
-        return frozenset(self._gateway.unknown_condition_keys)
+        return frozenset(self._requests.unknown_condition_keys)

@@ -15,7 +15,7 @@ import boto3
 from typer.testing import CliRunner
 
 from taskgov_embedded.walkthrough.model import Walkthrough
-from taskgov_embedded.walkthrough.runner import Player
+from taskgov_embedded.walkthrough.runner import Runner
 from taskgov_embedded.walkthrough.step_result import Check
 from taskgov_embedded.walkthrough.world import EKS_NAME, World
 
@@ -48,7 +48,7 @@ class Step:
 def play(app: Typer) -> Iterator[Step]:
     """Play the day in a world of its own; `app` is the command line."""
     with World(_walkthrough()) as world, TemporaryDirectory() as folder:
-        list(Player(world.walkthrough, world).play())
+        list(Runner(world.walkthrough, world).run())
         _prepare(world)
         day = _Day(app, world, Path(folder) / "ml-cluster.yaml")
         yield from day.init()

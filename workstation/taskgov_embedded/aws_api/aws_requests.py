@@ -1,6 +1,6 @@
 """Take every AWS call of the process at the door of the emulated account.
 
-All requests of botocore that moto intercepts come through `Gateway.take`. It reads who calls what with which
+All requests of botocore that moto intercepts come through `AwsRequests.take`. It reads who calls what with which
 parameters, applies faults, checks the caller's policies, answers the operations that the stack implements itself
 (`answer`), passes the rest on to moto, and keeps a record of each call (`calls`). Policies are those of the template.
 """
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from taskgov_embedded.aws_api.faults import Fault, Faults
     from taskgov_embedded.iam.identity import Identities, Principal
     from taskgov_embedded.timeline import Timeline
-    from taskgov_embedded.virtual_time.cooperative import Baton
+    from taskgov_embedded.virtual_time.cooperative import Turns
 
 Answer = tuple[int, dict[str, str], Any]
 """Status, headers and body of a response, as moto has it."""
@@ -86,14 +86,14 @@ class _Wire:
         return written["status_code"], dict(written["headers"]) | headers, written["body"]
 
 
-class Gateway:
+class AwsRequests:
     """The door of one account."""
 
     def __init__(
         self,
         place: actions.Place,
         identities: Identities,
-        baton: Baton,
+        turns: Turns,
         timeline: Timeline,
         faults: Faults,
         policies: Callable[[str], tuple[evaluation.Statement, ...]],
@@ -105,7 +105,7 @@ class Gateway:
         self.unknown_condition_keys: set[str] = set()
         self.listeners: list[Callable[[Call], None]] = []
         self._identities = identities
-        self._baton = baton
+        self._turns = turns
         self._timeline = timeline
         self._faults = faults
         self._policies = policies
@@ -173,8 +173,8 @@ class Gateway:
 
     def _with_fault(self, fault: Fault, call: Call, wire: _Wire, to_moto: Callable[[], Answer]) -> Answer:
         if fault.seconds:
-            self._baton.sleep(fault.seconds)
-            call = replace(call, time=self._baton.clock.now)
+            self._turns.sleep(fault.seconds)
+            call = replace(call, time=self._turns.clock.now)
         if fault.effect in {"fail_after", "duplicate", "raise_after"}:
             self._handle(call, wire, to_moto)
         if fault.error is not None:
@@ -264,7 +264,7 @@ class Gateway:
             return None
         needed = actions.needs(service, operation, params, self.place)
         call = Call(
-            time=self._baton.clock.now,
+            time=self._turns.clock.now,
             principal=self._identities.principal(signature.access_key),
             service=service,
             operation=operation,

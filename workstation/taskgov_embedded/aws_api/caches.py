@@ -1,7 +1,7 @@
 """Let botocore and moto keep what they find out again with each call, though it never changes while a stack is open.
 
 Each is a function of its arguments alone, so what a call gets is the same; a walkthrough makes a thousand calls.
-`Thrift.install` is called when a stack opens and `uninstall` when it closes.
+`Caches.install` is called when a stack opens and `uninstall` when it closes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _own_urls: Any = inspect.getattr_static(BaseBackend, "urls")
 _own_generate_private_key = moto.kms.models.generate_private_key
 
 
-class Thrift:
+class Caches:
     """What is kept for one stack."""
 
     def __init__(self) -> None:

@@ -257,7 +257,7 @@ class Resources:
                 )
 
     def note_what_permissions_depend_on(self) -> None:
-        """Tell the gateway of keys: of tables, and those that encrypt; again after each update."""
+        """Say which keys there are: of tables, and those that encrypt; again after each update."""
         self._place.kms_keys.clear()
         for table in self.of("AWS::DynamoDB::Table"):
             schema = {one["KeyType"]: one["AttributeName"] for one in table.properties["KeySchema"]}

@@ -47,12 +47,12 @@ class Bus:
     def __init__(self, account: Account, invoke_later: Callable[[str, Any], None]) -> None:
         self._account = account
         self._place = account.place
-        self._gateway = account.gateway
+        self._requests = account.requests
         self._timeline = account.timeline
         self._invoke_later = invoke_later
         self._number = itertools.count(1)
         self.delivery_seconds = 0.0
-        account.gateway.answer("events", "PutEvents", self._put_events)
+        account.requests.answer("events", "PutEvents", self._put_events)
 
     def publish(
         self,
@@ -105,7 +105,7 @@ class Bus:
                 self._account.clock.after(self.delivery_seconds, deliver)
 
     def _spawn(self, rule: Any, target: Mapping[str, Any], event: Mapping[str, Any]) -> None:
-        self._account.baton.spawn(lambda: self._deliver_once_or_more(rule, target, event), f"deliver {rule.name}")
+        self._account.turns.spawn(lambda: self._deliver_once_or_more(rule, target, event), f"deliver {rule.name}")
 
     def _rules(self, bus: str) -> Iterable[Any]:
         name = bus.rsplit("/", 1)[-1]
@@ -140,7 +140,7 @@ class Bus:
         if fault is not None:
             self._timeline.add("fault", f"{fault.effect} delivery of {rule.name}", fault=fault)
             if fault.effect == "delay":
-                self._account.baton.sleep(fault.seconds)
+                self._account.turns.sleep(fault.seconds)
             elif fault.effect == "duplicate":
                 self._deliver(rule, target, event)
             else:
@@ -188,7 +188,7 @@ class Bus:
     ) -> None:
         """Send a message as an AWS service, if the queue's policy (or the role, when there is one) lets it."""
         if role is not None:
-            allowed = self._gateway.allows(role, "sqs:SendMessage", queue_arn)
+            allowed = self._requests.allows(role, "sqs:SendMessage", queue_arn)
         else:
             allowed = self._resource_allows("AWS::SQS::QueuePolicy", queue_arn, "sqs:SendMessage", service, source_arn)
         if not allowed:
@@ -221,7 +221,7 @@ class Bus:
         self._account.clients.of_person("sns").publish(TopicArn=target["Arn"], Message=message)
 
     def _to_bus(self, _rule_arn: str, target: Mapping[str, Any], data: Any, _event_id: str) -> None:
-        if not self._gateway.allows(target["RoleArn"], "events:PutEvents", target["Arn"]):
+        if not self._requests.allows(target["RoleArn"], "events:PutEvents", target["Arn"]):
             raise DeliveryError("NO_PERMISSIONS", f"{target['RoleArn']} may not put events on {target['Arn']}")
         self.publish_event(data, target["Arn"])
 
@@ -239,7 +239,7 @@ class Bus:
             s for one in policies for s in evaluation.statements(arn, one.logical_id, one.properties["PolicyDocument"])
         ]
         verdict = evaluation.evaluate(policy, action, arn, context, principal=service)
-        self._gateway.unknown_condition_keys.update(verdict.unknown_keys)
+        self._requests.unknown_condition_keys.update(verdict.unknown_keys)
         return verdict.allowed
 
     def _function_permits(self, arn: str, service: str, source_arn: str) -> bool:

@@ -39,7 +39,7 @@ class Schedules:
         self._account = account
         self._bus = bus
         self._armed: dict[str, tuple[str, Timer | Recurring | None]] = {}
-        account.gateway.listeners.append(self._on_call)
+        account.requests.listeners.append(self._on_call)
 
     def arm_rules(self) -> None:
         """Set the rules with a schedule expression (the older kind of schedule) going."""
@@ -63,7 +63,7 @@ class Schedules:
 
     def fire(self, schedule: Any) -> None:
         """Do what the schedule says, now."""
-        self._account.baton.spawn(partial(self._deliver, schedule), f"schedule {schedule.name}")
+        self._account.turns.spawn(partial(self._deliver, schedule), f"schedule {schedule.name}")
 
     def named(self, name: str) -> Any:
         """Return the schedule of a name."""

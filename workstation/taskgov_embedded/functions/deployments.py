@@ -50,15 +50,15 @@ class Deployments:
     def __init__(self, account: Account, runtime: Runtime) -> None:
         self._account = account
         self._runtime = runtime
-        account.gateway.answer("lambda", "GetAlias", self._get_alias)
-        account.gateway.answer("lambda", "UpdateAlias", self._update_alias)
-        account.gateway.answer("lambda", "GetProvisionedConcurrencyConfig", _no_provisioned_concurrency)
+        account.requests.answer("lambda", "GetAlias", self._get_alias)
+        account.requests.answer("lambda", "UpdateAlias", self._update_alias)
+        account.requests.answer("lambda", "GetProvisionedConcurrencyConfig", _no_provisioned_concurrency)
 
     def move(self, alias: Resolved, group: Resolved) -> str | None:
         """Let time pass until the alias points to its new version; return why not, when it went back."""
         ended: list[str | None] = []
-        task = self._account.baton.spawn(lambda: ended.append(self._deploy(alias, group)), f"deploy {alias.logical_id}")
-        self._account.baton.run_until(task.done, max_seconds=24 * 3600)
+        task = self._account.turns.spawn(lambda: ended.append(self._deploy(alias, group)), f"deploy {alias.logical_id}")
+        self._account.turns.run_until(task.done, max_seconds=24 * 3600)
         return ended[0]
 
     def _deploy(self, alias: Resolved, group: Resolved) -> str | None:
@@ -84,7 +84,7 @@ class Deployments:
 
     def _watch(self, group: Mapping[str, Any], seconds: int) -> str | None:
         for _ in range(seconds // WATCH_SECONDS):
-            self._account.baton.sleep(WATCH_SECONDS)
+            self._account.turns.sleep(WATCH_SECONDS)
             why = self._ringing(group)
             if why is not None:
                 return why

@@ -119,7 +119,7 @@ class Queues:
 
     def _spawn_poll(self, mapping: SourceMapping, moment: tuple[str, datetime]) -> None:
         self._due.discard(moment)
-        self._account.baton.spawn(partial(self._poll, mapping), f"poll {mapping.queue_name}")
+        self._account.turns.spawn(partial(self._poll, mapping), f"poll {mapping.queue_name}")
 
     def _poll(self, mapping: SourceMapping) -> None:
         """Deliver batches until nothing can be received; what fails is tried again when it is visible again."""

@@ -171,7 +171,7 @@ class Entry:
         params = {"Arn": resource}
         action = actions.needs(service, operation, params, self._account.place)[0].action
         now = self._account.clock.now
-        self._account.gateway.admit(Call(now, principal, service, operation, action, (resource,), params))
+        self._account.requests.admit(Call(now, principal, service, operation, action, (resource,), params))
         if door.api_arn and not self._may_invoke(door):
             raise _RefusedError("Internal Server Error")
 

@@ -29,7 +29,7 @@ class Functions:
     def __init__(self, account: Account, runtime: Runtime) -> None:
         self._account = account
         self._runtime = runtime
-        account.gateway.answer("lambda", "Invoke", self._invoke)
+        account.requests.answer("lambda", "Invoke", self._invoke)
 
     def add_all(self, root: Path) -> None:
         """Take the template's functions in, with their versions and aliases; their code is below `root`."""
@@ -52,7 +52,7 @@ class Functions:
 
     def invoke_later(self, name_or_arn: str, event: Any, attempt: int = 0) -> None:
         """Take an asynchronous event."""
-        self._account.baton.spawn(partial(self._run_async, name_or_arn, event, attempt), f"async {name_or_arn}")
+        self._account.turns.spawn(partial(self._run_async, name_or_arn, event, attempt), f"async {name_or_arn}")
 
     def _spec(self, function: Resolved, root: Path) -> FunctionSpec:
         properties = function.properties

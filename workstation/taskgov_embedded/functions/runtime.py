@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-    from taskgov_embedded.aws_api.aws_requests import Gateway
+    from taskgov_embedded.aws_api.aws_requests import AwsRequests
     from taskgov_embedded.iam.actions import Place
     from taskgov_embedded.iam.identity import Identities
     from taskgov_embedded.timeline import Timeline
@@ -141,7 +141,7 @@ class Runtime:
         place: Place,
         clock: VirtualClock,
         identities: Identities,
-        gateway: Gateway,
+        requests: AwsRequests,
         timeline: Timeline,
         shared_packages: tuple[str, ...],
     ) -> None:
@@ -149,7 +149,7 @@ class Runtime:
         self._place = place
         self._clock = clock
         self._identities = identities
-        self._gateway = gateway
+        self._requests = requests
         self._timeline = timeline
         self._shared = shared_packages
         self._functions: dict[str, _Warm] = {}
@@ -307,7 +307,7 @@ class Runtime:
         """Write the lines to the log group if the role may, and the metrics in them to CloudWatch."""
         if warm.spec.traced:
             for action in ("xray:PutTraceSegments", "xray:PutTelemetryRecords"):
-                self._gateway.allows(warm.spec.role_arn, action, "*")
+                self._requests.allows(warm.spec.role_arn, action, "*")
         if not lines or not self._may_log(warm):
             return ()
         backend = logs_backends[self._place.account][self._place.region]
@@ -322,8 +322,8 @@ class Runtime:
 
     def _may_log(self, warm: _Warm) -> bool:
         group, stream = self._place.arn("logs", f"log-group:{warm.spec.log_group}:*"), self._stream_arn(warm)
-        creates = warm.count > 1 or self._gateway.allows(warm.spec.role_arn, "logs:CreateLogStream", group)
-        return creates and self._gateway.allows(warm.spec.role_arn, "logs:PutLogEvents", stream)
+        creates = warm.count > 1 or self._requests.allows(warm.spec.role_arn, "logs:CreateLogStream", group)
+        return creates and self._requests.allows(warm.spec.role_arn, "logs:PutLogEvents", stream)
 
     def _stream_arn(self, warm: _Warm) -> str:
         return self._place.arn("logs", f"log-group:{warm.spec.log_group}:log-stream:{warm.log_stream}")

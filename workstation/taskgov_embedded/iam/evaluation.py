@@ -1,6 +1,6 @@
 """Decide whether a set of IAM policy statements allows an action, as IAM's evaluation logic does for one account.
 
-An explicit Deny wins, then an Allow; otherwise the answer is no. `gateway` asks for each call of a role; `bus` asks for
+An explicit Deny wins, then an Allow; otherwise the answer is no. `aws_requests` asks for each call of a role; `bus` for
 resource policies. Actions and resources are matched with `*` and `?`; a policy variable in a resource, such as
 `${aws:PrincipalTag/team}`, stands for what the caller has. Conditions are evaluated with the keys that the caller
 knows, and a key that it does not know makes the condition unmet (and is reported, see `Verdict.unknown_keys`).

@@ -1,7 +1,7 @@
 """Answer for IAM what this account decides itself: what a role may do, and inline policies that people add or remove.
 
 SimulatePrincipalPolicy asks the same evaluation as every call of a role (`iam`, `policies`): it cannot say yes to what
-the gateway would refuse. Everything else of IAM is moto's.
+`aws_requests` would refuse. Everything else of IAM is moto's.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class IamService:
 
     def __init__(self, account: Account, policies: Policies) -> None:
         self._policies = policies
-        account.gateway.answer("iam", "SimulatePrincipalPolicy", self._simulate)
-        account.gateway.answer("iam", "PutRolePolicy", self._put)
-        account.gateway.answer("iam", "DeleteRolePolicy", self._delete)
+        account.requests.answer("iam", "SimulatePrincipalPolicy", self._simulate)
+        account.requests.answer("iam", "PutRolePolicy", self._put)
+        account.requests.answer("iam", "DeleteRolePolicy", self._delete)
 
     def _simulate(self, call: Call) -> Mapping[str, Any]:
         role = call.params["PolicySourceArn"]

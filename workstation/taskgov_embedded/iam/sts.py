@@ -17,8 +17,8 @@ class Sts:
 
     def __init__(self, account: Account) -> None:
         self._account = account
-        account.gateway.answer("sts", "GetCallerIdentity", self._get_caller_identity)
-        account.gateway.answer("sts", "AssumeRole", self._assume_role)
+        account.requests.answer("sts", "GetCallerIdentity", self._get_caller_identity)
+        account.requests.answer("sts", "AssumeRole", self._assume_role)
 
     def _get_caller_identity(self, call: Call) -> Mapping[str, Any]:
         return {"UserId": call.principal.name, "Account": self._account.place.account, "Arn": call.principal.arn}

@@ -33,7 +33,7 @@ class SageMaker:
         self.governance = Governance(account, self.clusters.by_arn)
         self.trail = Trail(account, bus)
         for operation, handler in (self.clusters.operations() | self.governance.operations()).items():
-            account.gateway.answer("sagemaker", operation, _checked(operation, handler))
+            account.requests.answer("sagemaker", operation, _checked(operation, handler))
 
     def register_cluster(
         self,

@@ -32,7 +32,7 @@ class Trail:
         self.delay_seconds: float = 5.0
         self._account = account
         self._bus = bus
-        account.gateway.listeners.append(self._on_call)
+        account.requests.listeners.append(self._on_call)
 
     def _on_call(self, call: Call) -> None:
         if call.service == "sagemaker" and call.operation in TRAILED:
@@ -43,7 +43,7 @@ class Trail:
         self._bus.publish("aws.sagemaker", "AWS API Call via CloudTrail", detail)
 
     def _detail(self, call: Call) -> dict[str, Any]:
-        number = len(self._account.gateway.calls)
+        number = len(self._account.requests.calls)
         detail = {
             "eventVersion": "1.11",
             "userIdentity": self._identity(call),

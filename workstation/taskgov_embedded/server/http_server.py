@@ -1,8 +1,8 @@
 """Serve an open stack to other processes: AWS over HTTP, in real time. `taskgov local` and its tests use it.
 
-A request takes the same way as a call of this process (gateway: permissions, the stack's own answers, then moto), one
-at a time. It has to be signed; any key will do, a key that the stack has given to a role is checked as that role. An
-order to the stack's entry comes with the entry's name as Host; its signature is checked, so its key is one given out.
+A request takes the same way as a call of this process (`aws_requests`), one at a time. It has to be signed; any key
+will do, a key that the stack has given to a role is checked as that role. An order to the stack's entry comes with the
+entry's name as Host; its signature is checked, so its key is one given out.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class StackServer:
         """Do what has fallen due, until the server stops."""
         while not self._stopped.wait(PUMP_SECONDS):
             with self._lock:
-                self._stack.account.baton.run(0, recurring=False)
+                self._stack.account.turns.run(0, recurring=False)
 
     def _respond(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         request = Request(environ)

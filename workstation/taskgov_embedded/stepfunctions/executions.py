@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from taskgov_embedded.aws_api.aws_requests import Gateway
+    from taskgov_embedded.aws_api.aws_requests import AwsRequests
     from taskgov_embedded.eventbridge.bus import Bus
     from taskgov_embedded.timeline import Timeline
     from taskgov_embedded.virtual_time.clock import VirtualClock
@@ -37,9 +37,9 @@ WITHOUT_DATA = {"included": False}
 class Executions:
     """How executions end. `install` after the interpreter, whose end of an execution it builds on."""
 
-    def __init__(self, bus: Bus, clock: VirtualClock, timeline: Timeline, gateway: Gateway) -> None:
+    def __init__(self, bus: Bus, clock: VirtualClock, timeline: Timeline, requests: AwsRequests) -> None:
         self._bus = bus
-        self._gateway = gateway
+        self._requests = requests
         self._clock = clock
         self._timeline = timeline
         self.sends_events = True
@@ -58,7 +58,7 @@ class Executions:
             StepFunctionResponse, "describe_execution", _with_redrives(StepFunctionResponse.describe_execution)
         )
         self._replace(BaseExecutionWorkerCommunication, "terminated", self._terminated())
-        starts = starting_with_the_key(StepFunctionsParserBackend.start_execution, self._gateway)
+        starts = starting_with_the_key(StepFunctionsParserBackend.start_execution, self._requests)
         self._replace(StepFunctionsParserBackend, "start_execution", starts)
         for call in ("send_task_success", "send_task_failure", "send_task_heartbeat"):
             own = getattr(StepFunctionsParserBackend, call)
@@ -141,7 +141,7 @@ class Executions:
             "error": None,
             "cause": None,
         }
-        if self.includes_data and str(execution.state_machine.arn) not in self._gateway.place.kms_keys:
+        if self.includes_data and str(execution.state_machine.arn) not in self._requests.place.kms_keys:
             included = {"included": True}
             data = {"input": execution.execution_input, "error": execution.error, "cause": execution.cause}
             detail |= {**data, "inputDetails": included}

@@ -38,7 +38,7 @@ from taskgov_embedded.stepfunctions.expressions import (
     timestamp,
     with_times_as_text,
 )
-from taskgov_embedded.virtual_time.cooperative import Baton, CooperativeEvent, CooperativeThread
+from taskgov_embedded.virtual_time.cooperative import CooperativeEvent, CooperativeThread, Turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,8 +88,8 @@ SERVICE_ERROR_NAMES = {
 class Interpreter:
     """The mends of one stack."""
 
-    def __init__(self, baton: Baton, clients: Clients, timeline: Timeline) -> None:
-        self._baton = baton
+    def __init__(self, turns: Turns, clients: Clients, timeline: Timeline) -> None:
+        self._turns = turns
         self._clients = clients
         self._timeline = timeline
         self._names: dict[str, int] = {}
@@ -124,19 +124,19 @@ class Interpreter:
         self._undo.append(lambda: setattr(owner, name, before))
 
     def _put_on_the_clock(self) -> None:
-        """Give the interpreter threads, events and sleeps of the baton instead of real ones."""
-        event, thread = partial(CooperativeEvent, self._baton), partial(CooperativeThread, self._baton)
+        """Give the interpreter threads, events and sleeps of the turns instead of real ones."""
+        event, thread = partial(CooperativeEvent, self._turns), partial(CooperativeThread, self._turns)
         cooperative = types.SimpleNamespace(Thread=thread, Event=event, Lock=threading.Lock, RLock=threading.RLock)
         for name in MODULES_WITH_THREADS:
             module = import_module(name)
             self._replace(module, "threading", cooperative)
         for name in MODULES_WITH_TIME:
-            self._replace(import_module(name), "time", types.SimpleNamespace(sleep=self._baton.sleep))
+            self._replace(import_module(name), "time", types.SimpleNamespace(sleep=self._turns.sleep))
         self._replace(import_module(f"{_ASL}.component.state.exec.execute_state"), "Thread", thread)
         self._replace(import_module("moto.stepfunctions.parser.backend.execution_worker"), "Thread", thread)
         self._replace(import_module(f"{_ASL}.eval.callback.callback"), "Event", event)
 
-        # moto waits again for what `int(t1 - t0)` rounded away; the baton's waits are exact.
+        # moto waits again for what `int(t1 - t0)` rounded away; waits on the clock are exact.
         def wait_interval(_function: Any, env: Any, wait_seconds: float) -> None:
             if wait_seconds > 0:
                 env.program_state_event.wait(wait_seconds)

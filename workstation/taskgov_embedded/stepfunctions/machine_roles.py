@@ -14,7 +14,7 @@ from taskgov_embedded.iam.actions import OF_MACHINE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from taskgov_embedded.aws_api.aws_requests import Gateway
+    from taskgov_embedded.aws_api.aws_requests import AwsRequests
     from taskgov_embedded.cloudformation.resources import Resources
     from taskgov_embedded.iam.actions import Place
 
@@ -55,21 +55,21 @@ def needs_of_creation(properties: Mapping[str, Any], place: Place) -> Iterator[A
         yield "kms:GenerateDataKey", key if key.startswith("arn:") else place.arn("kms", f"key/{key}"), whose
 
 
-def check(resources: Resources, gateway: Gateway) -> None:
-    """Have the gateway judge each machine's role; what is not allowed is on the timeline as denied."""
+def check(resources: Resources, requests: AwsRequests) -> None:
+    """Judge each machine's role; what is not allowed is on the timeline as denied."""
     for machine in resources.of("AWS::StepFunctions::StateMachine"):
-        for action, resource, context in needs_of_creation(machine.properties, gateway.place):
-            gateway.allows(machine.properties["RoleArn"], action, resource, context)
+        for action, resource, context in needs_of_creation(machine.properties, requests.place):
+            requests.allows(machine.properties["RoleArn"], action, resource, context)
 
 
-def starting_with_the_key(own: Callable[..., Any], gateway: Gateway) -> Callable[..., Any]:
+def starting_with_the_key(own: Callable[..., Any], requests: AwsRequests) -> Callable[..., Any]:
     """Return `start_execution` of moto's backend as it is for a machine whose data has a key of its own."""
 
     def start(backend: Any, state_machine_arn: str, *args: Any, **kwargs: Any) -> Any:
-        key = gateway.place.kms_keys.get(state_machine_arn)
+        key = requests.place.kms_keys.get(state_machine_arn)
         role = str(backend.describe_state_machine(state_machine_arn).roleArn) if key else ""
         for action in ENCRYPTION if key else ():
-            if not gateway.allows(role, action, str(key), {OF_MACHINE: state_machine_arn}):
+            if not requests.allows(role, action, str(key), {OF_MACHINE: state_machine_arn}):
                 raise ServiceException(f"{role} may not {action} on {key}", "KmsAccessDeniedException", 400)
         return own(backend, state_machine_arn, *args, **kwargs)
 

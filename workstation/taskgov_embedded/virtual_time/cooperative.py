@@ -2,7 +2,7 @@
 
 moto's Step Functions interpreter gives each execution, branch, iteration and task a thread of its own and lets them
 wait on events with time-outs. Here these are cooperative: a thread runs until it waits, ends or sleeps; the driver (the
-thread that opened the stack) then hands the baton to the next one that is ready, and when none is, jumps the clock to
+thread that opened the stack) then gives the turn to the next one that is ready, and when none is, jumps the clock to
 the next moment that is due. The same input therefore gives the same order and the same timeline, without a real wait.
 
 `CooperativeThread` and `CooperativeEvent` look like `threading.Thread` and `threading.Event`, as far as moto uses them.
@@ -33,10 +33,10 @@ class TaskCancelledError(BaseException):
 class Task:
     """One cooperative thread."""
 
-    def __init__(self, baton: Baton, target: Callable[[], object], name: str) -> None:
+    def __init__(self, turns: Turns, target: Callable[[], object], name: str) -> None:
         self.name = name
-        self.done = CooperativeEvent(baton)
-        self._baton = baton
+        self.done = CooperativeEvent(turns)
+        self._turns = turns
         self._target = target
         self._turn = threading.Semaphore(0)
         # An empty context: who starts a thread in the account does not lend it its environment or its identity.
@@ -46,19 +46,19 @@ class Task:
         self.failure: BaseException | None = None
 
     def run_until_it_waits(self) -> None:
-        """Hand over the baton and wait for it to come back (called by the driver)."""
+        """Give it the turn and wait until it gives it back (called by the driver)."""
         if self._started:
             self._turn.release()
         else:
             self._started = True
             self._thread.start()
-        self._baton.come_back.acquire()
+        self._turns.come_back.acquire()
 
     def give_back(self) -> None:
-        """Hand the baton to the driver and wait for the next turn (called by the task itself)."""
-        self._baton.come_back.release()
+        """Give the turn back to the driver and wait for the next turn (called by the task itself)."""
+        self._turns.come_back.release()
         self._turn.acquire()
-        if self._baton.closed:
+        if self._turns.closed:
             raise TaskCancelledError(self.name)
 
     def cancel(self) -> None:
@@ -68,7 +68,7 @@ class Task:
             self._thread.join()
 
     def _run(self) -> None:
-        self._baton.enter(self)
+        self._turns.enter(self)
         try:
             self._target()
         except TaskCancelledError:
@@ -77,16 +77,16 @@ class Task:
             self.failure = error
         finally:
             self.done.set()
-            self._baton.leave(self)
+            self._turns.leave(self)
 
 
 class Waiter:
     """One wait of one task: it ends once, by the event (True) or by the clock (False)."""
 
-    def __init__(self, baton: Baton, task: Task) -> None:
+    def __init__(self, turns: Turns, task: Task) -> None:
         self.happened = False
         self.timer: Timer | None = None
-        self._baton = baton
+        self._turns = turns
         self._task = task
         self._over = False
 
@@ -98,10 +98,10 @@ class Waiter:
         self.happened = happened
         if self.timer is not None:
             self.timer.cancel()
-        self._baton.make_ready(self._task)
+        self._turns.make_ready(self._task)
 
 
-class Baton:
+class Turns:
     """The driver of all cooperative threads of one stack."""
 
     def __init__(
@@ -141,7 +141,7 @@ class Baton:
         self._here.task = task
 
     def leave(self, task: Task) -> None:
-        """Forget a task that has ended and give the baton back."""
+        """Forget a task that has ended and give the turn back."""
         self._living.pop(task, None)
         self.come_back.release()
 
@@ -215,10 +215,10 @@ class Baton:
 
 
 class CooperativeEvent:
-    """`threading.Event`, on the clock of a baton."""
+    """`threading.Event`, on the clock of the account."""
 
-    def __init__(self, baton: Baton) -> None:
-        self._baton = baton
+    def __init__(self, turns: Turns) -> None:
+        self._turns = turns
         self._flag = False
         self._waiters: list[Waiter] = []
 
@@ -239,15 +239,15 @@ class CooperativeEvent:
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for it; False when `timeout` seconds have passed without it."""
-        return True if self._flag else self._baton.wait(self._waiters, timeout)
+        return True if self._flag else self._turns.wait(self._waiters, timeout)
 
 
 class CooperativeThread:
-    """`threading.Thread`, run by a baton."""
+    """`threading.Thread`, run in turns."""
 
     def __init__(
         self,
-        baton: Baton,
+        turns: Turns,
         *,
         target: Callable[..., object],
         name: str | None = None,
@@ -258,13 +258,13 @@ class CooperativeThread:
         self.name = name or str(getattr(target, "__qualname__", "thread"))
         self.daemon = daemon
         self.native_id = 0
-        self._baton = baton
+        self._turns = turns
         self._call = lambda: target(*args, **(kwargs or {}))
         self._task: Task | None = None
 
     def start(self) -> None:
         """Make it ready."""
-        self._task = self._baton.spawn(self._call, self.name)
+        self._task = self._turns.spawn(self._call, self.name)
 
     def is_alive(self) -> bool:
         """Say whether it has been started and has not ended."""

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from taskgov_embedded.virtual_time.cooperative import Baton
+    from taskgov_embedded.virtual_time.cooperative import Turns
 
 
 @contextmanager
-def sleeping_on(baton: Baton) -> Iterator[None]:
+def sleeping_on(turns: Turns) -> Iterator[None]:
     """Let `time.sleep` of the stack's threads pass time on its clock; a thread of anyone else sleeps as before."""
     own = time.sleep
 
     def sleep(seconds: Any) -> None:
-        if baton.current() is not None or baton.is_driver():
-            baton.sleep(seconds)
+        if turns.current() is not None or turns.is_driver():
+            turns.sleep(seconds)
         else:
             own(seconds)
 

@@ -1,5 +1,5 @@
 """Walkthroughs: what people do on a governed cluster, step by step, with what must come of it.
 
-`model` is the form of a walkthrough file, `player` plays it on a stack, `checks` compares what holds with what is
+`model` is the form of a walkthrough file, `runner` runs it on a stack, `checks` compares what holds with what is
 expected, and `scenarios/` has the files. `make demo` and the tests play the same files.
 """

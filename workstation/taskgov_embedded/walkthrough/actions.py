@@ -16,7 +16,7 @@ from taskgov_embedded.walkthrough.model import SETTLE
 
 if TYPE_CHECKING:
     from taskgov_embedded.walkthrough.model import Action, Call, Edit, Job, JobRef, NodeEvent
-    from taskgov_embedded.walkthrough.step_result import Chapter
+    from taskgov_embedded.walkthrough.step_result import StepResult
     from taskgov_embedded.walkthrough.world import World
 
 APPROVER = "approver"
@@ -31,17 +31,17 @@ class Actor:
         self._world = world
         self._document: dict[str, Any] = {}
 
-    def do(self, action: Action, chapter: Chapter) -> None:
+    def do(self, action: Action, result: StepResult) -> None:
         """Do one action."""
         doing = getattr(self, f"_{action.verb}")
         argument = getattr(action, action.verb)
         if action.verb == "call":
-            doing(argument, chapter)
+            doing(argument, result)
         else:
             doing(argument)
         self._world.stack.run_until_quiet(SETTLE.total_seconds())
 
-    def _call(self, call: Call, chapter: Chapter) -> None:
+    def _call(self, call: Call, result: StepResult) -> None:
         """Call SageMaker as a person would; a call that must be refused must be refused with that code."""
         client = self._world.stack.client("sagemaker", person=call.by)
         try:
@@ -50,7 +50,7 @@ class Actor:
             code = error.response["Error"]["Code"]
             if code != call.refused:
                 raise
-            chapter.refusals.append(f"{code}: {error.response['Error']['Message']}")
+            result.refusals.append(f"{code}: {error.response['Error']['Message']}")
         else:
             if call.refused:
                 raise AssertionError(f"{call.operation} was to be refused with {call.refused}, and was not")

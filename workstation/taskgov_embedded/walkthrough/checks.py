@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         UsageCheck,
         WorkloadsTable,
     )
-    from taskgov_embedded.walkthrough.step_result import Chapter
+    from taskgov_embedded.walkthrough.step_result import StepResult
     from taskgov_embedded.walkthrough.world import World
 
 GONE = "Gone"
@@ -47,11 +47,11 @@ GOVERNANCE_WRITES = frozenset(
 )
 
 
-def check(expected: Expectations, chapter: Chapter, world: World) -> list[Check]:
+def check(expected: Expectations, result: StepResult, world: World) -> list[Check]:
     """Compare everything that the step expects; what it does not mention is not compared."""
     results: list[Check] = []
     for member in expected.model_fields_set:
-        results += CHECKS[member](getattr(expected, member), chapter, world)
+        results += CHECKS[member](getattr(expected, member), result, world)
     return results
 
 
@@ -64,12 +64,12 @@ def _shown(value: object) -> str:
     return value if isinstance(value, str) else as_json(value)
 
 
-def _jobs(expected: Mapping[str, str], chapter: Chapter, _world: World) -> Iterator[Check]:
+def _jobs(expected: Mapping[str, str], result: StepResult, _world: World) -> Iterator[Check]:
     for job, state in expected.items():
-        yield equal(f"job {job}", state, chapter.jobs_after.get(job, GONE))
+        yield equal(f"job {job}", state, result.jobs_after.get(job, GONE))
 
 
-def _pods(expected: Mapping[str, Mapping[str, int]], _chapter: Chapter, world: World) -> Iterator[Check]:
+def _pods(expected: Mapping[str, Mapping[str, int]], _result: StepResult, world: World) -> Iterator[Check]:
     for name, phases in expected.items():
         job = world.find_job(*name.split("/"))
         pods = pods_belonging_to(world.cluster.store, job) if job else []
@@ -79,9 +79,9 @@ def _pods(expected: Mapping[str, Mapping[str, int]], _chapter: Chapter, world: W
         yield equal(f"pods of {name}", dict(phases), found)
 
 
-def _usage(expected: tuple[UsageCheck, ...], chapter: Chapter, _world: World) -> Iterator[Check]:
+def _usage(expected: tuple[UsageCheck, ...], result: StepResult, _world: World) -> Iterator[Check]:
     for one in expected:
-        found = chapter.usage_after.get(one.team, {}).get(one.flavor, {})
+        found = result.usage_after.get(one.team, {}).get(one.flavor, {})
         for kind, place, amounts in (("total", 0, one.total), ("borrowed", 1, one.borrowed)):
             yield from _amounts(f"{one.team} on {one.flavor}, {kind}", amounts, found, place)
 
@@ -93,7 +93,7 @@ def _amounts(what: str, wanted: Amounts, found: Mapping[str, tuple[str, str]], p
         yield Check(f"{what} {resource}", same, str(amount), shown or "no such resource")
 
 
-def _workloads(expected: tuple[WorkloadsTable, ...], _chapter: Chapter, world: World) -> Iterator[Check]:
+def _workloads(expected: tuple[WorkloadsTable, ...], _result: StepResult, world: World) -> Iterator[Check]:
     """Compare `kubectl get workloads`; names without the digits of their hash, which the documents' differ in."""
     for one in expected:
         wanted = sorted((row.name, row.reserved_in, row.admitted, row.finished) for row in one.rows)
@@ -111,7 +111,7 @@ def _row(workload: Mapping[str, Any]) -> tuple[str, str, str, str]:
     )
 
 
-def _conditions(expected: tuple[ConditionsCheck, ...], _chapter: Chapter, world: World) -> Iterator[Check]:
+def _conditions(expected: tuple[ConditionsCheck, ...], _result: StepResult, world: World) -> Iterator[Check]:
     for one in expected:
         job = world.find_job(one.team, one.job)
         workload = world.workload_of(job) if job else None
@@ -132,7 +132,7 @@ def _matches(pattern: str, text: str) -> bool:
     return fnmatch.fnmatchcase(text, literal)
 
 
-def _queues(expected: tuple[QueueCheck, ...], _chapter: Chapter, world: World) -> Iterator[Check]:
+def _queues(expected: tuple[QueueCheck, ...], _result: StepResult, world: World) -> Iterator[Check]:
     for one in expected:
         queue = world.cluster.store.find("clusterqueues", cluster_queue_of(one.team))
         for path, wanted in one.holds.items():
@@ -148,31 +148,31 @@ def _at(value: Any, path: str) -> Any:
     return value
 
 
-def _preemptions(expected: tuple[Any, ...] | None, chapter: Chapter, world: World) -> Iterator[Check]:
+def _preemptions(expected: tuple[Any, ...] | None, result: StepResult, world: World) -> Iterator[Check]:
     wanted = [(each.victim, each.by, each.reason) for each in expected or ()]
     found = [
         (world.job_of(each.workload), team_of_cluster_queue(each.preemptor_queue), each.reason)
-        for cycle in chapter.cycles
+        for cycle in result.cycles
         for each in cycle.preempted
     ]
     yield equal("preemptions", wanted, found)
 
 
-def _priorities(expected: Mapping[str, int], _chapter: Chapter, world: World) -> Iterator[Check]:
+def _priorities(expected: Mapping[str, int], _result: StepResult, world: World) -> Iterator[Check]:
     for name, wanted in expected.items():
         job = world.find_job(*name.split("/"))
         workload = world.workload_of(job) if job else None
         yield equal(f"priority of {name}", wanted, (workload or {}).get("spec", {}).get("priority"))
 
 
-def _admitted_in_order(expected: tuple[str, ...] | None, chapter: Chapter, world: World) -> Iterator[Check]:
-    found = [world.job_of(each.workload) for cycle in chapter.cycles for each in cycle.admitted]
+def _admitted_in_order(expected: tuple[str, ...] | None, result: StepResult, world: World) -> Iterator[Check]:
+    found = [world.job_of(each.workload) for cycle in result.cycles for each in cycle.admitted]
     yield equal("admitted, in order", list(expected or ()), found)
 
 
-def _quotas(expected: tuple[Any, ...], chapter: Chapter, _world: World) -> Iterator[Check]:
+def _quotas(expected: tuple[Any, ...], result: StepResult, _world: World) -> Iterator[Check]:
     for one in expected:
-        found = [_given(each) for each in chapter.quotas_after.get(one.team, ())]
+        found = [_given(each) for each in result.quotas_after.get(one.team, ())]
         yield equal(f"quota of {one.team}", as_json([_given(each) for each in one.resources]), as_json(found))
 
 
@@ -180,11 +180,11 @@ def _given(resource: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in resource.items() if value}
 
 
-def _plan(expected: PlanCheck | None, chapter: Chapter, _world: World) -> Iterator[Check]:
-    if expected is None or not chapter.plans:
+def _plan(expected: PlanCheck | None, result: StepResult, _world: World) -> Iterator[Check]:
+    if expected is None or not result.plans:
         yield Check("a plan was made", passed=False, wanted="a plan", got="none")
         return
-    plan = chapter.plans[-1]
+    plan = result.plans[-1]
     yield equal("outcome of the plan", expected.outcome, plan.outcome.value)
     if expected.changes is not None:
         yield equal("number of changes", len(expected.changes), len(plan.changes))
@@ -221,16 +221,16 @@ def _plan_findings(expected: PlanCheck, plan: Plan) -> Iterator[Check]:
         yield Check("broken rules", len(found) == expected.violations, str(expected.violations), ", ".join(found))
 
 
-def _runs(expected: tuple[RunCheck, ...], chapter: Chapter, _world: World) -> Iterator[Check]:
+def _runs(expected: tuple[RunCheck, ...], result: StepResult, _world: World) -> Iterator[Check]:
     for one in expected:
-        found = [status for machine, status in chapter.executions if machine == one.machine]
+        found = [status for machine, status in result.executions if machine == one.machine]
         number = found.count(one.status)
         passed = number > 0 if one.count == "some" else number == one.count
         what = f"executions of {one.machine} that end {one.status}"
         yield Check(what, passed, str(one.count), ", ".join(found) or "none")
 
 
-def _metrics(expected: tuple[Any, ...], _chapter: Chapter, world: World) -> Iterator[Check]:
+def _metrics(expected: tuple[Any, ...], _result: StepResult, world: World) -> Iterator[Check]:
     for one in expected:
         dimensions = measured.dimensions_of(one, world.cluster_name)
         got = measured.read(world, one.name, dimensions, one.statistic)
@@ -238,21 +238,21 @@ def _metrics(expected: tuple[Any, ...], _chapter: Chapter, world: World) -> Iter
         yield equal(f"metric {one.name} ({named})", one.value, got)
 
 
-def _published(expected: tuple[str, ...], chapter: Chapter, _world: World) -> Iterator[Check]:
-    found = [event["detail-type"] for event in chapter.published]
+def _published(expected: tuple[str, ...], result: StepResult, _world: World) -> Iterator[Check]:
+    found = [event["detail-type"] for event in result.published]
     for detail_type in expected:
         yield Check(f"event {detail_type!r}", detail_type in found, detail_type, ", ".join(found) or "none")
 
 
-def _notices(expected: tuple[str, ...], chapter: Chapter, _world: World) -> Iterator[Check]:
+def _notices(expected: tuple[str, ...], result: StepResult, _world: World) -> Iterator[Check]:
     for text in expected:
-        passed = any(text in notice for notice in chapter.notices)
-        yield Check(f"a notice says {text!r}", passed, text, f"{len(chapter.notices)} notices")
+        passed = any(text in notice for notice in result.notices)
+        yield Check(f"a notice says {text!r}", passed, text, f"{len(result.notices)} notices")
 
 
-def _team_notices(expected: tuple[TeamNoticeCheck, ...], chapter: Chapter, _world: World) -> Iterator[Check]:
+def _team_notices(expected: tuple[TeamNoticeCheck, ...], result: StepResult, _world: World) -> Iterator[Check]:
     for one in expected:
-        said = [text for topic, text in chapter.team_notices if topic == one.topic]
+        said = [text for topic, text in result.team_notices if topic == one.topic]
         if not one.says:
             yield equal(f"messages on {one.topic}", "none", "; ".join(said) or "none")
         for text in one.says:
@@ -260,37 +260,37 @@ def _team_notices(expected: tuple[TeamNoticeCheck, ...], chapter: Chapter, _worl
             yield Check(f"{one.topic} is told {text!r}", any(text in each for each in said), text, shown)
 
 
-def _dead_letters(expected: int | None, _chapter: Chapter, world: World) -> Iterator[Check]:
+def _dead_letters(expected: int | None, _result: StepResult, world: World) -> Iterator[Check]:
     yield equal("messages in the dead-letter queue", expected, world.dead_letters())
 
 
-def _ignored(expected: int | None, chapter: Chapter, _world: World) -> Iterator[Check]:
-    received = [each for each in chapter.results if each.function == "ReceiveEventFunction"]
+def _ignored(expected: int | None, result: StepResult, _world: World) -> Iterator[Check]:
+    received = [each for each in result.invocations if each.function == "ReceiveEventFunction"]
     lines = [json.loads(line) for each in received for line in each.log if line.startswith("{")]
     yield equal("events ignored", expected, sum(line.get("message") == "event ignored" for line in lines))
 
 
-def _writes(expected: int | None, chapter: Chapter, _world: World) -> Iterator[Check]:
+def _writes(expected: int | None, result: StepResult, _world: World) -> Iterator[Check]:
     written = [
         call.operation
-        for call in chapter.calls
+        for call in result.calls
         if call.operation in GOVERNANCE_WRITES and call.principal.role_arn and call.error is None
     ]
-    written += chapter.kueue_writes
+    written += result.kueue_writes
     yield Check("writes by the automation", len(written) == expected, str(expected), f"{len(written)}: {written}")
 
 
-def _leases(expected: tuple[LeaseCheck, ...] | None, chapter: Chapter, _world: World) -> Iterator[Check]:
+def _leases(expected: tuple[LeaseCheck, ...] | None, result: StepResult, _world: World) -> Iterator[Check]:
     wanted = [(each.to, each.donor, each.count, each.state) for each in expected or ()]
-    found = [(each.borrower, each.donor, each.count, each.state.value) for each in chapter.leases]
+    found = [(each.borrower, each.donor, each.count, each.state.value) for each in result.leases]
     yield equal("leases", wanted, found)
 
 
-def _report(expected: ReportCheck | None, chapter: Chapter, _world: World) -> Iterator[Check]:
-    if expected is None or not chapter.reports:
+def _report(expected: ReportCheck | None, result: StepResult, _world: World) -> Iterator[Check]:
+    if expected is None or not result.reports:
         yield Check("an audit report was made", passed=False, wanted="a report", got="none")
         return
-    report = chapter.reports[-1]
+    report = result.reports[-1]
     data = json.loads(report["json"])
     codes = {finding["code"] for finding in data["findings"]}
     for code in expected.findings:
@@ -311,7 +311,7 @@ def _report(expected: ReportCheck | None, chapter: Chapter, _world: World) -> It
         yield Check(f"the report shows {text!r}", text in page, text, f"a page of {len(page)} characters")
 
 
-CHECKS: Mapping[str, Callable[[Any, Chapter, World], Iterator[Check]]] = {
+CHECKS: Mapping[str, Callable[[Any, StepResult, World], Iterator[Check]]] = {
     "jobs": _jobs,
     "pods": _pods,
     "usage": _usage,

@@ -1,4 +1,4 @@
-"""Play a walkthrough: do each step, record what it led to, and check it."""
+"""Run a walkthrough: do each step, record what it led to, and check it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from taskgov import errors
 from taskgov.contracts.steps import Pointer
 from taskgov_embedded.walkthrough.actions import Actor
 from taskgov_embedded.walkthrough.checks import check
-from taskgov_embedded.walkthrough.step_result import Chapter, Check
+from taskgov_embedded.walkthrough.step_result import Check, StepResult
 from taskgov_embedded.walkthrough.world import MACHINES, World
 
 if TYPE_CHECKING:
@@ -39,26 +39,26 @@ class Marks:
     executions: frozenset[str]
 
 
-class Player:
-    """Plays the steps of one walkthrough in an open world, in order."""
+class Runner:
+    """Runs the steps of one walkthrough in an open world, in order."""
 
     def __init__(self, walkthrough: Walkthrough, world: World, actor: Actor | None = None) -> None:
         self.walkthrough = walkthrough
         self.world = world
         self._actor = actor or Actor(world)
 
-    def play(self) -> Iterator[Chapter]:
-        """Play one step after another; each chapter comes with its checks done."""
+    def run(self) -> Iterator[StepResult]:
+        """Run one step after another; each result comes with its checks."""
         for step in self.walkthrough.steps:
-            yield self._play(step)
+            yield self._run(step)
 
-    def _play(self, step: Step) -> Chapter:
-        chapter, marks = Chapter(step.title, self.world.quotas()), self._marks()
+    def _run(self, step: Step) -> StepResult:
+        result, marks = StepResult(step.title, self.world.quotas()), self._marks()
         for action in step.do:
-            self._actor.do(action, chapter)
-        self._record(chapter, marks)
-        chapter.checks = [*check(step.expect, chapter, self.world), *self._always(chapter)]
-        return chapter
+            self._actor.do(action, result)
+        self._record(result, marks)
+        result.checks = [*check(step.expect, result, self.world), *self._always(result)]
+        return result
 
     def _marks(self) -> Marks:
         stack = self.world.stack
@@ -71,46 +71,46 @@ class Player:
             executions=frozenset(arn for arn, _, _ in self._executions()),
         )
 
-    def _record(self, chapter: Chapter, marks: Marks) -> None:
+    def _record(self, result: StepResult, marks: Marks) -> None:
         stack, world = self.world.stack, self.world
-        chapter.quotas_after, chapter.usage_after, chapter.jobs_after = world.quotas(), world.usage(), world.jobs()
-        chapter.leases = world.leases()
-        chapter.moments = stack.timeline.since(marks.moments)
-        chapter.cycles = world.cluster.cycles[marks.cycles :]
-        chapter.calls = stack.calls[marks.calls :]
-        chapter.results = stack.results[marks.results :]
+        result.quotas_after, result.usage_after, result.jobs_after = world.quotas(), world.usage(), world.jobs()
+        result.leases = world.leases()
+        result.moments = stack.timeline.since(marks.moments)
+        result.cycles = world.cluster.cycles[marks.cycles :]
+        result.calls = stack.calls[marks.calls :]
+        result.invocations = stack.results[marks.results :]
         carriers = world.carriers()
-        chapter.kueue_writes = [
+        result.kueue_writes = [
             call.path.rpartition("/")[2]
             for call in world.api_server.calls[marks.requests :]
             if call.method == "PATCH" and any(f"/{one}/" in call.path for one in carriers)
             if call.status < 400 and "dryRun" not in call.query
         ]
-        chapter.executions = [
+        result.executions = [
             (machine, status) for arn, machine, status in self._executions() if arn not in marks.executions
         ]
-        chapter.published = [
+        result.published = [
             moment.detail["event"]
-            for moment in chapter.moments
+            for moment in result.moments
             if moment.kind == "event" and moment.detail["event"]["source"] == OWN_SOURCE
         ]
         told = [
             (call.params["TopicArn"], f"{call.params.get('Subject', '')}\n{call.params['Message']}")
-            for call in chapter.calls
+            for call in result.calls
             if call.action == "sns:Publish" and call.error is None
         ]
         own = stack.physical("NoticeTopic")
-        chapter.notices = [text for topic, text in told if topic == own]
-        chapter.team_notices = [(topic.rpartition(":")[2], text) for topic, text in told if topic != own]
-        chapter.plans = [world.plan_at(value["plan"]) for value in self._answers(chapter, "PlanQuotasFunction")]
-        chapter.reports = [
+        result.notices = [text for topic, text in told if topic == own]
+        result.team_notices = [(topic.rpartition(":")[2], text) for topic, text in told if topic != own]
+        result.plans = [world.plan_at(value["plan"]) for value in self._answers(result, "PlanQuotasFunction")]
+        result.reports = [
             {form: world.document(Pointer.model_validate(value["report"][form])) for form in ("json", "html")}
-            for value in self._answers(chapter, "AuditClusterFunction")
+            for value in self._answers(result, "AuditClusterFunction")
         ]
 
     @staticmethod
-    def _answers(chapter: Chapter, function: str) -> list[dict[str, Any]]:
-        answered = [each for each in chapter.results if each.function == function and not each.is_error]
+    def _answers(result: StepResult, function: str) -> list[dict[str, Any]]:
+        answered = [each for each in result.invocations if each.function == function and not each.is_error]
         return [json.loads(each.payload) for each in answered]
 
     def _executions(self) -> list[tuple[str, str, str]]:
@@ -125,10 +125,10 @@ class Player:
         return found
 
     @staticmethod
-    def _always(chapter: Chapter) -> Iterator[Check]:
+    def _always(result: StepResult) -> Iterator[Check]:
         """Check what must hold after every step, whatever it expects."""
-        denied = [str(call) for call in chapter.calls if call.error and call.error.startswith(DENIED)]
+        denied = [str(call) for call in result.calls if call.error and call.error.startswith(DENIED)]
         yield Check("no permission was missing", not denied, "none", "; ".join(denied) or "none")
-        errors = [json.loads(each.payload).get("errorType", "") for each in chapter.results if each.is_error]
+        errors = [json.loads(each.payload).get("errorType", "") for each in result.invocations if each.is_error]
         unexpected = sorted({error for error in errors if error not in GOVERNANCE_ERRORS})
         yield Check("no function failed unexpectedly", not unexpected, "none", ", ".join(unexpected) or "none")

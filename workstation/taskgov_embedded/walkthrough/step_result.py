@@ -30,7 +30,7 @@ class Check:
 
 
 @dataclass(slots=True)
-class Chapter:
+class StepResult:
     """A step as it happened."""
 
     title: str
@@ -45,7 +45,7 @@ class Chapter:
     calls: list[Call] = field(default_factory=list)
     kueue_writes: list[str] = field(default_factory=list)
     """Objects with a quota or the cluster policy that the automation wrote, where it keeps them itself."""
-    results: list[Result] = field(default_factory=list)
+    invocations: list[Result] = field(default_factory=list)
     plans: list[Plan] = field(default_factory=list)
     executions: list[tuple[str, str]] = field(default_factory=list)
     """State machine and status of each execution that ended."""

@@ -1,4 +1,4 @@
-"""A chapter of a walkthrough for people: the timeline, what the plan said, teams before and after, the checks."""
+"""A step of a walkthrough for people: the timeline, what the plan said, teams before and after, the checks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from taskgov.allocation.plan import Plan
     from taskgov_embedded.timeline import Moment
-    from taskgov_embedded.walkthrough.step_result import Chapter, Check
+    from taskgov_embedded.walkthrough.step_result import Check, StepResult
 
 TOLD = frozenset({"event", "execution", "denied", "settled"})
 """Moments that tell the story; the rest is in `--json`."""
@@ -28,14 +28,14 @@ GENERATED = re.compile(r"taskgov-(\w+?)-[0-9A-F]{12}")
 GPU = "nvidia.com/gpu"
 
 
-def shown(number: int, chapter: Chapter, *, brief: bool) -> Iterator[RenderableType]:
+def shown(number: int, result: StepResult, *, brief: bool) -> Iterator[RenderableType]:
     """Return what is shown of a step: with `brief` only its title and what failed."""
-    title, *failed = heading(number, chapter.title, chapter.checks)
+    title, *failed = heading(number, result.title, result.checks)
     yield title
     if not brief:
-        yield from _story(chapter)
-        if chapter.quotas_after:
-            yield _teams(chapter)
+        yield from _story(result)
+        if result.quotas_after:
+            yield _teams(result)
     yield from failed
 
 
@@ -48,15 +48,15 @@ def heading(number: int, title: str, checks: Sequence[Check]) -> Iterator[Text]:
         yield Text(f"   {check.what}: wanted {check.wanted}, got {check.got}", style="red")
 
 
-def _story(chapter: Chapter) -> Iterator[RenderableType]:
-    for moment in chapter.moments:
+def _story(result: StepResult) -> Iterator[RenderableType]:
+    for moment in result.moments:
         if moment.kind in TOLD and not _is_own_document(moment):
             yield Text.assemble("   ", (f"{moment.time:%H:%M:%S} ", "dim"), _sentence(moment))
-    for plan in chapter.plans[-1:]:
+    for plan in result.plans[-1:]:
         yield from _plan(plan)
-    for report in chapter.reports[-1:]:
-        yield from _audit(json.loads(report["json"]), chapter.team_notices)
-    for cycle in chapter.cycles:
+    for report in result.reports[-1:]:
+        yield from _audit(json.loads(report["json"]), result.team_notices)
+    for cycle in result.cycles:
         for each in cycle.admitted:
             borrowing = " (borrowing)" if each.borrowing else ""
             yield Text(f"   admitted  {each.workload}{borrowing}", style="green")
@@ -109,16 +109,16 @@ def _audit(report: dict[str, Any], told: Sequence[tuple[str, str]]) -> Iterator[
         yield Text(f"     told {topic}: {text.splitlines()[0]}", style="dim")
 
 
-def _teams(chapter: Chapter) -> RenderableType:
+def _teams(result: StepResult) -> RenderableType:
     """Return one line a team: its quota before and after, what it uses and borrows of accelerators (or of cpu)."""
-    teams = sorted(chapter.quotas_before.keys() | chapter.quotas_after.keys())
+    teams = sorted(result.quotas_before.keys() | result.quotas_after.keys())
     rows = [
         (
             team,
-            _quota(chapter.quotas_before.get(team, ())),
-            "; ".join([_quota(chapter.quotas_after.get(team, ())), *_leases(chapter, team)]),
-            *_used(chapter, team),
-            ", ".join(_jobs(chapter, team)),
+            _quota(result.quotas_before.get(team, ())),
+            "; ".join([_quota(result.quotas_after.get(team, ())), *_leases(result, team)]),
+            *_used(result, team),
+            ", ".join(_jobs(result, team)),
         )
         for team in teams
     ]
@@ -136,8 +136,8 @@ def _quota(resources: tuple[dict[str, Any], ...]) -> str:
     )
 
 
-def _leases(chapter: Chapter, team: str) -> list[str]:
-    held = (each for each in chapter.leases if each.state is LeaseState.ACTIVE and team in {each.borrower, each.donor})
+def _leases(result: StepResult, team: str) -> list[str]:
+    held = (each for each in result.leases if each.state is LeaseState.ACTIVE and team in {each.borrower, each.donor})
     return [each.said_to(team) for each in held]
 
 
@@ -145,10 +145,10 @@ def _amounts(resource: dict[str, Any]) -> list[tuple[str, float]]:
     return [(name, value) for name, value in resource.items() if isinstance(value, int | float) and value]
 
 
-def _used(chapter: Chapter, team: str) -> tuple[str, str]:
+def _used(result: StepResult, team: str) -> tuple[str, str]:
     """Return used and borrowed accelerators, flavor by flavor; cpu where a flavor has no accelerators."""
     used, borrowed = [], []
-    for resources in chapter.usage_after.get(team, {}).values():
+    for resources in result.usage_after.get(team, {}).values():
         name = GPU if resources.get(GPU, ("0", "0"))[0] != "0" else "cpu"
         total, loan = resources.get(name, ("0", "0"))
         if total != "0":
@@ -157,9 +157,9 @@ def _used(chapter: Chapter, team: str) -> tuple[str, str]:
     return ", ".join(used), ", ".join(borrowed)
 
 
-def _jobs(chapter: Chapter, team: str) -> list[str]:
+def _jobs(result: StepResult, team: str) -> list[str]:
     return [
-        f"{name.partition('/')[2]} {state}" for name, state in chapter.jobs_after.items() if name.split("/")[0] == team
+        f"{name.partition('/')[2]} {state}" for name, state in result.jobs_after.items() if name.split("/")[0] == team
     ]
 
 

@@ -13,7 +13,7 @@ from moto.core.base_backend import BaseBackend
 from moto.kms import models as kms
 from moto.s3.responses import S3Response
 
-from taskgov_embedded.aws_api.caches import Thrift
+from taskgov_embedded.aws_api.caches import Caches
 
 PATCHED = (
     (UserAgentComponent, "to_string"),
@@ -27,11 +27,11 @@ PATCHED = (
 
 
 @pytest.fixture
-def thrift() -> Iterator[Thrift]:
-    thrift = Thrift()
-    thrift.install()
-    yield thrift
-    thrift.uninstall()
+def caches() -> Iterator[Caches]:
+    caches = Caches()
+    caches.install()
+    yield caches
+    caches.uninstall()
 
 
 def _patched() -> list[object]:
@@ -39,10 +39,10 @@ def _patched() -> list[object]:
 
 
 def test_nothing_of_it_stays_behind() -> None:
-    before, thrift = _patched(), Thrift()
-    thrift.install()
+    before, caches = _patched(), Caches()
+    caches.install()
     assert all(now is not then for now, then in zip(_patched(), before, strict=True))
-    thrift.uninstall()
+    caches.uninstall()
     assert _patched() == before
 
 
@@ -50,13 +50,13 @@ def test_nothing_of_it_stays_behind() -> None:
 def test_a_services_addresses_are_moto_s_own_and_looked_up_once(service: str) -> None:
     backend = get_backend(service)["111122223333"]["aws" if service == "s3" else "us-east-1"]
     own = backend.urls
-    thrift = Thrift()
-    thrift.install()
+    caches = Caches()
+    caches.install()
     try:
         assert list(backend.urls) == list(own)
         assert backend.urls is backend.urls
     finally:
-        thrift.uninstall()
+        caches.uninstall()
 
 
 def _aliaser(aliases: dict[str, str] | None = None) -> Any:
@@ -66,8 +66,8 @@ def _aliaser(aliases: dict[str, str] | None = None) -> Any:
 def test_names_of_events_are_aliased_as_botocore_does() -> None:
     names = ("before-call.monitoring.PutMetricData", "request-created.states", "provide-client-params.s3.GetObject")
     own = [_aliaser()._alias_event_name(name) for name in names]
-    thrift = Thrift()
-    thrift.install()
+    caches = Caches()
+    caches.install()
     try:
         first, second = _aliaser(), _aliaser()
         assert [first._alias_event_name(name) for name in names] == own
@@ -75,10 +75,10 @@ def test_names_of_events_are_aliased_as_botocore_does() -> None:
         other = _aliaser({"states": "elsewhere"})
         assert other._alias_event_name("request-created.states") == "request-created.elsewhere"
     finally:
-        thrift.uninstall()
+        caches.uninstall()
 
 
-@pytest.mark.usefixtures("thrift")
+@pytest.mark.usefixtures("caches")
 def test_parts_of_a_user_agent_are_cleaned_and_cut_each_by_its_own_size() -> None:
     short = UserAgentComponentSizeConfig(max_size_in_bytes=6, delimiter=",")
     assert UserAgentComponent("md", "a b", "c/d").to_string() == "md/a-b#c-d"
@@ -86,13 +86,13 @@ def test_parts_of_a_user_agent_are_cleaned_and_cut_each_by_its_own_size() -> Non
     assert UserAgentComponent("m", "a,b,c", size_config=short).to_string() == "m/a,b"
 
 
-@pytest.mark.usefixtures("thrift")
+@pytest.mark.usefixtures("caches")
 def test_each_class_of_answers_has_its_own_names() -> None:
     assert "head_bucket" in responses.method_names_from_class(S3Response)
     assert "head_bucket" not in responses.method_names_from_class(responses.BaseResponse)
 
 
-@pytest.mark.usefixtures("thrift")
+@pytest.mark.usefixtures("caches")
 def test_only_a_symmetric_key_is_without_a_pair() -> None:
     assert kms.generate_private_key("SYMMETRIC_DEFAULT") is None
     assert kms.generate_private_key("ECC_NIST_P256").public_key()
