@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from taskgov_embedded.aws_api.clients import Clients
     from taskgov_embedded.aws_api.faults import Faults
     from taskgov_embedded.cloudformation.resources import Resources
-    from taskgov_embedded.iam.actions import Place
     from taskgov_embedded.iam.identity import Identities
+    from taskgov_embedded.place import Place
     from taskgov_embedded.timeline import Timeline
     from taskgov_embedded.virtual_time.clock import VirtualClock
     from taskgov_embedded.virtual_time.cooperative import Turns

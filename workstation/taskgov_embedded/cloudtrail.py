@@ -27,7 +27,7 @@ DEFAULT: Final = {
 }
 
 
-class Trails:
+class CloudTrail:
     """The trails of the account, as moto keeps them."""
 
     def __init__(self, account: Account) -> None:

@@ -25,7 +25,7 @@ from taskgov_embedded.aws_api.faults import Faults
 from taskgov_embedded.cloudformation.resources import Resources
 from taskgov_embedded.cloudformation.template import translate
 from taskgov_embedded.cloudformation.updates import DeploymentFailedError, Updates
-from taskgov_embedded.cloudtrail import Trails
+from taskgov_embedded.cloudtrail import CloudTrail
 from taskgov_embedded.cloudwatch.metric_data import MetricData
 from taskgov_embedded.eks import Eks
 from taskgov_embedded.eventbridge.bus import Bus
@@ -33,16 +33,16 @@ from taskgov_embedded.eventbridge.object_events import ObjectEvents
 from taskgov_embedded.eventbridge.schedules import Schedules
 from taskgov_embedded.functions import process
 from taskgov_embedded.functions.deployments import Deployments
-from taskgov_embedded.functions.event_source_mappings import Queues
-from taskgov_embedded.functions.http_entry import Entry
-from taskgov_embedded.functions.invocations import Functions
+from taskgov_embedded.functions.event_source_mappings import EventSourceMappings
+from taskgov_embedded.functions.http_entry import HttpEntry
+from taskgov_embedded.functions.invocations import Invocations
 from taskgov_embedded.functions.runtime import PURE_PACKAGES, Runtime
-from taskgov_embedded.iam.actions import Place
 from taskgov_embedded.iam.evaluation import grants_of
 from taskgov_embedded.iam.identity import Identities
 from taskgov_embedded.iam.policies import Policies
 from taskgov_embedded.iam.service import IamService
 from taskgov_embedded.iam.sts import Sts
+from taskgov_embedded.place import Place
 from taskgov_embedded.sagemaker.service import SageMaker
 from taskgov_embedded.stepfunctions import machine_roles
 from taskgov_embedded.stepfunctions.executions import Executions
@@ -113,23 +113,23 @@ class Stack:
         self._runtime = Runtime(
             self.place, self.clock, self._identities, self._requests, self.timeline, shared_packages
         )
-        self._functions = Functions(self.account, self._runtime)
-        self._entry = Entry(self.account, self._runtime, lambda: process.running(None))
+        self._invocations = Invocations(self.account, self._runtime)
+        self._entry = HttpEntry(self.account, self._runtime, lambda: process.running(None))
         self._updates = Updates(
             self.place,
             self._resources,
-            lambda one: self._functions.take(one, self._path.parent),
+            lambda one: self._invocations.take(one, self._path.parent),
             Deployments(self.account, self._runtime).move,
         )
-        self.bus = Bus(self.account, self._functions.invoke_later)
+        self.bus = Bus(self.account, self._invocations.invoke_later)
         self.executions = Executions(self.bus, self.clock, self.timeline, self._requests)
-        self._queues = Queues(self.account, self._runtime)
+        self._event_source_mappings = EventSourceMappings(self.account, self._runtime)
         self.schedules = Schedules(self.account, self.bus)
         self.sagemaker = SageMaker(self.account, self.bus)
         self.eks = Eks(self.account)
         Sts(self.account)
         IamService(self.account, self._policies)
-        Trails(self.account)
+        CloudTrail(self.account)
         self._closing = ExitStack()
         self.translated: Translated
 
@@ -172,7 +172,7 @@ class Stack:
             interpreter,
             self.executions,
             self._entry,
-            self._queues,
+            self._event_source_mappings,
             objects,
             MetricData(),
         )
@@ -185,8 +185,8 @@ class Stack:
     def _build(self) -> None:
         self.translated = translate(self._path, self.parameters)
         self._resources.create(self.translated, self.parameters)
-        self._functions.add_all(self._path.parent)
-        self._queues.add_mappings(self._resources)
+        self._invocations.add_all(self._path.parent)
+        self._event_source_mappings.add_mappings(self._resources)
         self.schedules.arm()
         self.schedules.arm_rules()
         self._requests.calls.clear()
@@ -208,7 +208,7 @@ class Stack:
         self._policies.forget()
         self._resources.note_what_permissions_depend_on()
         machine_roles.check(self._resources, self._requests)
-        self._queues.add_mappings(self._resources)
+        self._event_source_mappings.add_mappings(self._resources)
         self.schedules.arm()
         return why
 
@@ -222,7 +222,7 @@ class Stack:
         """Delete the stack as `sam delete` does; return the logical ids of what is retained."""
         retained = self._updates.delete()
         self._runtime.remove_all()
-        self._queues.add_mappings(self._resources)
+        self._event_source_mappings.add_mappings(self._resources)
         self._policies.forget()
         self.schedules.arm()
         return retained

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from taskgov_embedded.aws_api.faults import Fault, Faults
     from taskgov_embedded.iam.identity import Identities, Principal
+    from taskgov_embedded.place import Place
     from taskgov_embedded.timeline import Timeline
     from taskgov_embedded.virtual_time.cooperative import Turns
 
@@ -91,7 +92,7 @@ class AwsRequests:
 
     def __init__(
         self,
-        place: actions.Place,
+        place: Place,
         identities: Identities,
         turns: Turns,
         timeline: Timeline,

@@ -9,8 +9,8 @@ from botocore.config import Config
 from taskgov_embedded.aws_api.sessions import new_session
 
 if TYPE_CHECKING:
-    from taskgov_embedded.iam.actions import Place
     from taskgov_embedded.iam.identity import Identities
+    from taskgov_embedded.place import Place
 
 
 class Clients:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from taskgov_embedded.aws_api.clients import Clients
     from taskgov_embedded.cloudformation.template import Translated
-    from taskgov_embedded.iam.actions import Place
+    from taskgov_embedded.place import Place
 
 STACK_NAME = "taskgov"
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from taskgov_embedded.cloudformation.template import Translated
-    from taskgov_embedded.iam.actions import Place
+    from taskgov_embedded.place import Place
 
 
 class DeploymentFailedError(Exception):

@@ -16,7 +16,7 @@ from moto.cloudwatch.models import cloudwatch_backends
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from taskgov_embedded.iam.actions import Place
+    from taskgov_embedded.place import Place
 
 MAX_DIMENSIONS = 30
 """Of one metric, as CloudWatch documents it."""

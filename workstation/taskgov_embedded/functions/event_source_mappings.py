@@ -45,7 +45,7 @@ class SourceMapping:
         return self.queue_arn.rsplit(":", 1)[-1]
 
 
-class Queues:
+class EventSourceMappings:
     """All event source mappings of the stack."""
 
     def __init__(self, account: Account, runtime: Runtime) -> None:

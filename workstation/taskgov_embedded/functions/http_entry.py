@@ -58,7 +58,7 @@ class _Door:
         return "lambda" if self.api_arn is None else "execute-api"
 
 
-class Entry:
+class HttpEntry:
     """The addresses of one account."""
 
     def __init__(self, account: Account, runtime: Runtime, outside: Callable[[], AbstractContextManager[None]]) -> None:

@@ -23,7 +23,7 @@ RETRY_SECONDS = (60, 120)
 """How long Lambda waits before it tries an asynchronous event again, documented: one minute, then two."""
 
 
-class Functions:
+class Invocations:
     """Lambda's Invoke, in front of the runtime."""
 
     def __init__(self, account: Account, runtime: Runtime) -> None:

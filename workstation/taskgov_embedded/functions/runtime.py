@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from taskgov_embedded.aws_api.aws_requests import AwsRequests
-    from taskgov_embedded.iam.actions import Place
     from taskgov_embedded.iam.identity import Identities
+    from taskgov_embedded.place import Place
     from taskgov_embedded.timeline import Timeline
     from taskgov_embedded.virtual_time.clock import VirtualClock
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from taskgov_embedded.cloudformation.resources import Resolved, Resources
-    from taskgov_embedded.iam.actions import Place
+    from taskgov_embedded.place import Place
 
 
 class Policies:

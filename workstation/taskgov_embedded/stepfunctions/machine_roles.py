@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from taskgov_embedded.aws_api.aws_requests import AwsRequests
     from taskgov_embedded.cloudformation.resources import Resources
-    from taskgov_embedded.iam.actions import Place
+    from taskgov_embedded.place import Place
 
 LOG_DELIVERY = (
     "logs:CreateLogDelivery",
