@@ -145,9 +145,9 @@ local: $(READY) ## Serve an emulated account for `sam local invoke`, until Ctrl-
 check: lint test ## Lint and test: what must pass before work lands
 
 .PHONY: conformance
-conformance: $(READY) ## Run recorded Kueue decisions through the engine (CASES=DIR)
+conformance: $(READY) ## Run recorded Kueue decisions through the engine (CASES=DIR ARGS=--verbose)
 	@test -n "$(CASES)" || { echo "Say where the case files are: make conformance CASES=DIR" >&2; exit 2; }
-	@$(BIN)/python -m taskgov_cli.conformance $(CASES)
+	@$(BIN)/taskgov conformance $(CASES) $(ARGS)
 
 .PHONY: prove
 prove: $(READY) ## Prove the plans of stored snapshots: goal, limits, sums, preemption, roll back (WORLDS=DIR)

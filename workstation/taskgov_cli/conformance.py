@@ -1,64 +1,104 @@
-"""Does the engine decide as Kueue decided? Runs recorded decision tables: `python -m taskgov_cli.conformance DIR`.
+"""Does the engine decide as Kueue decided? Runs recorded decision tables: `taskgov conformance DIR`.
 
-Prints the failing cases with their first difference, a table by kind, and last `N passed, M failed`; exits with 1
-when M > 0. What an expectation does not give is not compared.
+Prints the failing cases with their first difference, a table by kind, and last `N passed, M failed`. What an
+expectation does not give is not compared.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
-import sys
+import zlib
 from collections import Counter
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from difflib import unified_diff
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
 from rich.table import Table
 
 from taskgov_cli.conformance_compare import first_difference
-from taskgov_cli.conformance_kinds import answer
+from taskgov_cli.conformance_kinds import KINDS, answer
+from taskgov_cli.conformance_recorded import as_cycles, is_recorded
 from taskgov_cli.output import NO, NOT_UNDERSTOOD, OK, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+UNKNOWN: Final = "unknown form"
+"""What the table calls the kind of a file or case that cannot be read."""
 
 
-def cases_in(directory: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Give every case of every JSON file, with the file's name."""
-    for path in sorted(directory.glob("*.json")):
-        content = json.loads(path.read_text())
-        for case in content["cases"] if isinstance(content, dict) else content:
-            yield path.name, case
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How the engine differs from the record; `expected` and `found` are empty where there was no answer."""
+
+    sentence: str
+    expected: Any = None
+    found: Any = None
+
+    def lines(self) -> list[str]:
+        """Return the difference as a unified diff."""
+        before, after = (json.dumps(side, indent=1, sort_keys=True) for side in (self.expected, self.found))
+        return list(unified_diff(before.splitlines(), after.splitlines(), "Kueue", "taskgov", lineterm=""))
 
 
-def check(case: Mapping[str, Any]) -> str | None:
-    """Return how the engine differs from the record, `None` when it does not; an error counts as a difference."""
+@dataclass(frozen=True, slots=True)
+class Played:
+    """One case, or one file that cannot be read, and what came of it: `difference` is `None` when it passed."""
+
+    file: str
+    case: str
+    kind: str
+    difference: Difference | None
+
+
+def play(directory: Path) -> Iterator[Played]:
+    """Play every case of every `*.json` and `*.json.gz` of a directory; what cannot be read is one failure."""
+    for path in sorted([*directory.glob("*.json"), *directory.glob("*.json.gz")]):
+        try:
+            cases = _cases(path)
+        except (OSError, EOFError, zlib.error, ValueError) as error:
+            yield Played(path.name, path.name, UNKNOWN, Difference(f"{UNKNOWN}: {error}"))
+            continue
+        for place, case in enumerate(cases, 1):
+            yield _played(path.name, place, case)
+
+
+def check(case: Mapping[str, Any]) -> Difference | None:
+    """Return how the engine differs from a record of a known kind, `None` when it does not."""
     try:
         found = answer(case)
-    except Exception as error:  # noqa: BLE001 -- one broken case must not hide the others
-        return f"{type(error).__name__}: {error}"
-    return first_difference(case["kind"], case["expected"], found)
+        sentence = first_difference(case["kind"], case["expected"], found)
+    except Exception as error:  # noqa: BLE001 -- one broken case must not hide the others, and counts as failed
+        return Difference(f"{type(error).__name__}: {error}")
+    if sentence is None:
+        return None
+    return Difference(sentence, case["expected"], {name: found.get(name) for name in case["expected"]})
 
 
-def run(directory: Path, *, as_json: bool = False) -> int:
+def run(directory: Path, *, as_json: bool = False, verbose: bool = False) -> int:
     """Run all cases of a directory and say what came of them.
 
     Returns the exit code: 0 when all pass, 1 when some fail, 2 when there are none.
     """
     passed: Counter[str] = Counter()
     failed: Counter[str] = Counter()
-    differences = []
-    for file, case in cases_in(directory):
-        difference = check(case)
-        (passed if difference is None else failed)[case["kind"]] += 1
-        if difference is not None:
-            differences.append({"file": file, "case": case["name"], "difference": difference})
+    failures = []
+    for played in play(directory):
+        (passed if played.difference is None else failed)[played.kind] += 1
+        if played.difference is not None:
+            failures.append((played, played.difference))
     if as_json:
+        differences = [{"file": p.file, "case": p.case, "difference": d.sentence} for p, d in failures]
         print_json({"passed": passed.total(), "failed": failed.total(), "differences": differences})
     else:
         console = Console(soft_wrap=True, highlight=False, markup=False)
-        for each in differences:
-            console.print(f"FAIL {each['file']}: {each['case']}\n     {each['difference']}")
+        for played, difference in failures:
+            console.print(f"FAIL {played.file}: {played.case}\n     {difference.sentence}")
+            if verbose:
+                console.print("\n".join(f"     {line}" for line in difference.lines()))
         console.print(_table(passed, failed))
         console.print(f"{passed.total()} passed, {failed.total()} failed")
     if not passed.total() + failed.total():
@@ -66,13 +106,32 @@ def run(directory: Path, *, as_json: bool = False) -> int:
     return NO if failed.total() else OK
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the cases of the one directory that is given; see `run`."""
-    arguments = sys.argv[1:] if arguments is None else arguments
-    if len(arguments) != 1 or not Path(arguments[0]).is_dir():
-        Console(markup=False).print("usage: python -m taskgov_cli.conformance DIR")
-        return NOT_UNDERSTOOD
-    return run(Path(arguments[0]))
+def _cases(path: Path) -> Sequence[Any]:
+    """Return the cases of a file. Raises `ValueError` for a file of another form."""
+    text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    content = json.loads(text)
+    cases = content.get("cases") if isinstance(content, dict) else content
+    if not isinstance(cases, list):
+        raise ValueError('a file of cases is a list, or an object with a list "cases"')  # noqa: TRY004 - told with the others
+    return cases
+
+
+def _played(file: str, place: int, case: Any) -> Played:
+    name = f"case {place}"
+    if not isinstance(case, dict):
+        return Played(file, name, UNKNOWN, Difference(f"{UNKNOWN}: a case is an object, not {json.dumps(case)[:60]}"))
+    name = str(case.get("name") or name)
+    try:
+        known = as_cycles(case) if is_recorded(case) else case
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        return Played(file, name, UNKNOWN, Difference(f"{UNKNOWN}: {type(error).__name__}: {error}"))
+    kind = known.get("kind")
+    if not isinstance(kind, str) or kind not in KINDS:
+        told = f"the kind {json.dumps(kind)} is none of {', '.join(sorted(KINDS))}"
+        return Played(file, name, UNKNOWN, Difference(f"{UNKNOWN}: {told}"))
+    if not isinstance(known.get("expected"), dict) or not known["expected"]:
+        return Played(file, name, UNKNOWN, Difference(f'{UNKNOWN}: it has no "expected"'))
+    return Played(file, name, kind, check(known))
 
 
 def _table(passed: Counter[str], failed: Counter[str]) -> Table:
@@ -80,7 +139,3 @@ def _table(passed: Counter[str], failed: Counter[str]) -> Table:
     for kind in sorted({*passed, *failed}):
         table.add_row(kind, str(passed[kind]), str(failed[kind]))
     return table
-
-
-if __name__ == "__main__":
-    sys.exit(main())

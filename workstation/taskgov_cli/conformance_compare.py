@@ -72,13 +72,26 @@ def _compare_lists(field: str, want: Sequence[Any], got: Any, path: str) -> str 
 
 
 def _comparable_attempts(want: Sequence[Mapping[str, Any]], got: Sequence[Mapping[str, Any]]) -> Sequence[Any]:
-    """Keep the attempts recorded for certain: once a flavor fits, upstream also lists flavors never looked at."""
+    """Keep the attempts that Kueue's own test compares (`assertPodSetConsideredFlexible`).
+
+    Once a flavor fits, Kueue also lists flavors that it did not look at, and as unfit those that lack a resource of
+    another group.
+    """
     if not want:
         return got
     if all(attempt["mode"] != "Fit" for attempt in want):
         return want
-    visited = {attempt["flavor"] for attempt in got}
-    return [attempt for attempt in want if attempt["flavor"] in visited]
+    visited = {attempt["flavor"]: attempt for attempt in got}
+    return [
+        visited[flavor] if visited[flavor]["mode"] == "Fit" and _lacks_a_resource_only(attempt) else attempt
+        for attempt in want
+        if (flavor := attempt["flavor"]) in visited
+    ]
+
+
+def _lacks_a_resource_only(attempt: Mapping[str, Any]) -> bool:
+    start = f"flavor {attempt['flavor']} does not provide resource "
+    return attempt["mode"] == "NoFit" and all(reason.startswith(start) for reason in attempt["reasons"])
 
 
 def _compare_quantities(want: Mapping[str, Any], got: Any, path: str) -> str | None:

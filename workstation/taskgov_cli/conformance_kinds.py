@@ -12,6 +12,7 @@ from taskgov.quantities import format_quantity
 from taskgov.scheduling import CycleResult, ManagerConfig, World, events, instant, moment
 from taskgov.scheduling.assignment import NO_CANDIDATES, POSSIBILITIES, PREEMPT, PUBLIC_MODES, RECLAIM, Assignment
 from taskgov_cli.conformance_objects import NEWER_GATES, Case, workload_object, world_of
+from taskgov_cli.conformance_recorded import KIND
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,7 +23,7 @@ _ORACLE_MODES = {"Preempt": PREEMPT, "Reclaim": RECLAIM, "NoCandidates": NO_CAND
 
 
 def answer(case: Case) -> Answer:
-    """Return what the engine says to a case, shaped like its `expected`. Raises `KeyError` for an unknown kind."""
+    """Return what the engine says to a case, shaped like its `expected`."""
     return KINDS[case["kind"]](case)
 
 
@@ -54,7 +55,8 @@ def _shares(case: Case) -> Answer:
 
 
 def _candidates(case: Case) -> Answer:
-    queues = {c["admission"]["clusterQueue"] for c in case["candidates"]} | {case["preemptorClusterQueue"]}
+    held = {c["admission"]["clusterQueue"] for c in case["candidates"] if c.get("admission")}
+    queues = held | {case["preemptorClusterQueue"]}
     world = World(ManagerConfig())
     world.load({"kind": "ClusterQueue", "metadata": {"name": name}} for name in sorted(queues))
     world.load(workload_object(candidate) for candidate in case["candidates"])
@@ -164,7 +166,7 @@ def _two_cycles(case: Case) -> Answer:
     return found | {"assignmentsAfterSecondCycle": _assignments(world)}
 
 
-def _fuzz(case: Case) -> Answer:
+def _cycles(case: Case) -> Answer:
     world = world_of(case)
     cycles: list[Answer] = []
     clock = instant(case["now"])
@@ -176,6 +178,8 @@ def _fuzz(case: Case) -> Answer:
         cycles.append(_state(world, result))
         for victim in result.preempted:
             world.finish_eviction(victim.workload, now)
+        for done in case.get("finish", {}).get(len(cycles), ()):
+            world.finish(done, now)
         world.requeue_inadmissible()
     return {"cycles": cycles}
 
@@ -235,5 +239,6 @@ KINDS: Mapping[str, Callable[[Case], Answer]] = {
     "schedule_fair": _schedule,
     "schedule_recompute": _schedule,
     "schedule_two_cycles": _two_cycles,
-    "fuzz_schedule": _fuzz,
+    "fuzz_schedule": _cycles,
+    KIND: _cycles,
 }

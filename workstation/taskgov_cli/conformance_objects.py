@@ -20,7 +20,7 @@ NEWER_GATES = {
 def world_of(case: Case, *, gates: Mapping[str, bool] | None = None) -> World:
     """Build the world of a case: configuration, objects, running and pending workloads."""
     world = World(_config(case, gates or {}))
-    world.load([*_infrastructure(case), *_workloads(case)])
+    world.load(case["objects"] if "objects" in case else [*_infrastructure(case), *_workloads(case)])
     return world
 
 

@@ -161,6 +161,7 @@ app.command("what-if")(what_if.what_if_command)
 def conformance(
     cases: Annotated[Path, typer.Argument(file_okay=False, exists=True, help="A folder of recorded Kueue decisions.")],
     as_json: AsJson = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Show each difference as a diff.")] = False,
 ) -> None:
     """Run recorded Kueue decisions through the scheduling model and name every difference.
 
@@ -168,7 +169,7 @@ def conformance(
     """
     from taskgov_cli import conformance as runner  # noqa: PLC0415 - nobody else needs the runner
 
-    raise typer.Exit(runner.run(cases, as_json=as_json))
+    raise typer.Exit(runner.run(cases, as_json=as_json, verbose=verbose))
 
 
 def main() -> None:

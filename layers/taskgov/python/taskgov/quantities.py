@@ -76,7 +76,7 @@ def format_quantity(resource: ResourceName, amount: int) -> str:
     if resource == CPU:
         cores, milli = divmod(amount, 1000)
         return f"{amount}m" if milli else _scaled(cores, 1000, _DECIMAL_SUFFIXES)
-    if is_binary(resource) and abs(amount) >= 1024:
+    if is_binary(resource) and abs(amount) >= 1024 and amount % 1024 == 0:
         return _scaled(amount, 1024, _BINARY_SUFFIXES)
     return _scaled(amount, 1000, _DECIMAL_SUFFIXES)
 

@@ -83,6 +83,14 @@ class PodSetAssignment:
             return FIT
         return min((choice.mode for choice in self.choices.values()), default=NO_FIT)
 
+    @property
+    def blocker(self) -> Blocker:
+        """Over groups the most severe of the least severe reason over flavors that do not fit."""
+        if not any(self.attempts):
+            return Blocker.NO_MATCHING_FLAVOR
+        groups = ([a.blocker for a in group if a.mode == NO_FIT] for group in self.attempts)
+        return max((min(group, default=Blocker.NONE) for group in groups), default=Blocker.NONE)
+
 
 @dataclass(slots=True)
 class Assignment:
@@ -114,13 +122,14 @@ class Assignment:
 
     @property
     def blocker(self) -> Blocker:
-        """The most severe, over pod sets and groups, of the least severe reason over flavors."""
+        """The most severe, over pod sets and groups, of the least severe reason over flavors that do not fit.
+
+        Kueue: `resolveNoFitReason`. Only pod sets that do not fit count; for one of which no flavor was looked at,
+        none matches.
+        """
         if self.mode != NO_FIT:
             return Blocker.NONE
-        return max(
-            (min((a.blocker for a in group), default=Blocker.NONE) for p in self.pod_sets for group in p.attempts),
-            default=Blocker.NONE,
-        )
+        return max((p.blocker for p in self.pod_sets if p.mode == NO_FIT), default=Blocker.NONE)
 
     @property
     def scan(self) -> tuple[dict[str, int], ...]:

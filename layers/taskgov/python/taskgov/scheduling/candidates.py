@@ -75,9 +75,10 @@ def put_back(victims: Iterable[Victim]) -> None:
 
 @dataclass(slots=True)
 class Candidates:
-    """The running workloads of all queues as candidates, as things stand; `gone` ones are left out."""
+    """The running workloads of all active queues as candidates, as things stand; `gone` ones are left out."""
 
     queue_of: QueueOf
+    is_active: Callable[[QueueState], bool]
     gone: Collection[Record] = ()
     _borrowers: dict[tuple[QuotaNode, frozenset[FlavorResource]], list[RunningKey]] = field(default_factory=dict)
 
@@ -97,14 +98,18 @@ class Candidates:
         ]
 
     def borrowers(self, root: QuotaNode, frs: frozenset[FlavorResource]) -> list[RunningKey]:
-        """Everyone in the tree of `root` whose queue exceeds its nominal quota of some of `frs`, in order."""
+        """Everyone in the tree of `root` whose queue exceeds its nominal quota of some of `frs`, in order.
+
+        Nobody in a queue that is inactive: Kueue leaves it out of the cycle's snapshot (`skipInactiveCQReason` in
+        `pkg/cache/scheduler/snapshot.go`). What it uses counts all the same.
+        """
         known = self._borrowers.get((root, frs))
         if known is None:
             known = [
                 entry
                 for node in root.subtree_queues()
-                if not within_nominal(node, frs)
-                for entry in self.queue_of(node.name).running
+                if not within_nominal(node, frs) and self.is_active(queue := self.queue_of(node.name))
+                for entry in queue.running
                 if not frs.isdisjoint(entry[-1].frs) and entry[-1] not in self.gone
             ]
             known.sort()

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from taskgov.scheduling import lifecycle
 from taskgov.scheduling.inquiry import preemption
 from taskgov.scheduling.instants import read_now
-from taskgov.scheduling.objects import Admission, PodSetAdmission
+from taskgov.scheduling.objects import Admission, Condition, PodSetAdmission
 from taskgov.scheduling.pending import Requeue
 from taskgov.scheduling.reasons import MISCONFIGURED, PENDING, WAITING_FOR_PREEMPTED, WAITING_FOR_QUOTA
 from taskgov.scheduling.results import Admitted, CycleResult, Preempted, Waiting, considered_flavors
+from taskgov.scheduling.state import QUOTA_RESERVED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,6 +77,7 @@ def _admit(entry: Entry, now: Instant) -> Admitted:
     lifecycle.admit(record, admission, now)
     queue.pending.remove(record)
     queue.add(record)
+    queue.generation += 1  # the controller takes it out of the cache and puts it in again with its conditions
     return Admitted(
         workload=record.key,
         uid=record.workload.uid,
@@ -103,9 +105,20 @@ def _wait(entry: Entry, run: Cycle) -> Waiting:
     record, queue = entry.record, entry.queue
     reason = _reason(entry, run.config)
     explicit = run.config.gate("UnadmittedWorkloadsObservability")
+    before = record.conditions.get(QUOTA_RESERVED)
     lifecycle.wait(record, reason, entry.verdict, run.now, explicit=explicit)
     in_line = queue.pending.requeue(record, entry.requeue, waits_for_backoff=record.requeue_at is not None)
+    if not run.config.gate("FlavorFungibilityPreserveScanProgress") and _says_something_new(record, before):
+        record.scan = None
     return Waiting(record.key, queue.spec.name, reason, entry.verdict, entry.requeue, in_line=in_line)
+
+
+def _says_something_new(record: Record, before: Condition | None) -> bool:
+    """Say whether a workload's condition was written: Kueue queues a workload that is updated as a new one."""
+    now = record.conditions[QUOTA_RESERVED]
+    if before is None or before.status:
+        return True
+    return (now.reason, str(now.message)) != (before.reason, str(before.message))
 
 
 def _reason(entry: Entry, config: ManagerConfig) -> str:
@@ -117,6 +130,6 @@ def _reason(entry: Entry, config: ManagerConfig) -> str:
         case Requeue.PENDING_PREEMPTION:
             return WAITING_FOR_PREEMPTED
         case Requeue.NO_FIT:
-            return entry.assignment.blocker.token or WAITING_FOR_QUOTA
+            return entry.assignment.blocker.token
         case Requeue.NO_CANDIDATES | Requeue.FAILED_AFTER_NOMINATION:
             return WAITING_FOR_QUOTA

@@ -41,12 +41,13 @@ class RequeueBackoff:
     """`waitForPodsReady.requeuingStrategy`: how long an eviction for pods that are not ready keeps a workload out.
 
     The n-th wait is `base_seconds * 2**(n-1)`, at most `max_seconds`; after `limit` evictions (None: never) the
-    workload is deactivated.
+    workload is deactivated. `by_creation` is `timestamp: Creation`: an evicted workload keeps its place in line.
     """
 
     base_seconds: int = 60
     max_seconds: int = 3600
     limit: int | None = None
+    by_creation: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +76,7 @@ class ManagerConfig:
     def gate(self, name: str) -> bool:
         """Say whether the feature gate `name` is on; raises `KeyError` for a gate this model does not follow."""
         return self.gates.get(name, GATE_DEFAULTS[name])
+
+
+DEFAULTS: Final = ManagerConfig()
+"""What Kueue's manager does without a configuration of its own."""

@@ -195,6 +195,8 @@ class Cycle:
     def _skip(self, entry: Entry, remark: str, *, counts: bool) -> None:
         entry.verdict = Verdict(entry.assignment, remark)
         entry.requeue = Requeue.FAILED_AFTER_NOMINATION
+        if not self.config.gate("FlavorFungibilityPreserveScanProgress"):
+            entry.record.scan = None
         if counts:
             name = entry.queue.spec.name
             self.skipped_preemptions[name] = self.skipped_preemptions.get(name, 0) + 1

@@ -115,8 +115,7 @@ class Assigner:
             if group is None:
                 if amount == 0:
                     continue
-                missing = ResourceUnavailable(resource)
-                return None, [missing], [[Attempt("", NO_FIT, 0, (missing,))]]
+                return None, [ResourceUnavailable(resource)], attempts
             search = _GroupSearch(self, group, requests, assignment.usage, resource, indexes[0])
             choices = search.run(pod_sets)
             attempts.append(search.attempts)

@@ -24,7 +24,7 @@ FixedFlavors = Mapping[str, Mapping[str, tuple[str, bool]]]
 
 def assign(nominator: Nominator, workload: Workload, queue: QueueState, oracle: Oracle | None) -> Assignment:
     """Return the flavors the workload could get in `queue` now; `oracle` answers instead of a real victim search."""
-    record = Record(workload, reclaim=nominator.config.gate("ReclaimablePods"))
+    record = Record(workload, nominator.config)
     return Head(nominator, queue, record, nominator.candidates, scan=None, oracle=oracle).assignment()
 
 
@@ -35,7 +35,7 @@ def victims(
     flavors: FixedFlavors | None,
 ) -> list[Preempted]:
     """Return whom the workload would preempt in `queue` now, with the flavors it would get or with given ones."""
-    record = Record(workload, reclaim=nominator.config.gate("ReclaimablePods"))
+    record = Record(workload, nominator.config)
     head = Head(nominator, queue, record, nominator.candidates, scan=None)
     assignment = head.assignment() if flavors is None else _given(record, flavors)
     return [

@@ -6,8 +6,9 @@ One `Nominator` serves one cycle: all heads share its list of candidates. Rules:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from taskgov.quantities import PODS
 from taskgov.scheduling.assignment import (
     FIT,
     NO_CANDIDATES,
@@ -27,10 +28,13 @@ from taskgov.scheduling.quota import lowest_subtree_that_fits
 from taskgov.scheduling.state import QueueState, Record, Scan
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from taskgov.scheduling.config import ManagerConfig
-    from taskgov.scheduling.objects import FlavorResource, PodSet
+    from taskgov.scheduling.objects import FlavorResource
+
+_PODS: Final = f"/{PODS}"
+"""How the flavor and resource of a covered `pods` ends."""
 
 
 class Nominator:
@@ -42,12 +46,14 @@ class Nominator:
         queue_of: QueueOf,
         eligible: Eligibility,
         namespaces: Mapping[str, Mapping[str, str]],
+        is_active: Callable[[QueueState], bool],
     ) -> None:
         self.config = config
         self.queue_of = queue_of
         self.eligible = eligible
         self.namespaces = namespaces
-        self.candidates = Candidates(queue_of)
+        self.is_active = is_active
+        self.candidates = Candidates(queue_of, is_active)
 
     def selects_namespace(self, queue: QueueState, record: Record) -> bool:
         """Say whether the queue admits workloads of this namespace."""
@@ -72,7 +78,7 @@ class Nominator:
         nominated: tuple[dict[str, str], ...],
     ) -> tuple[Assignment, list[Victim]]:
         """Judge again within a cycle, without those already `gone` and only with the flavors `nominated` before."""
-        candidates = Candidates(self.queue_of, gone)
+        candidates = Candidates(self.queue_of, self.is_active, gone)
         head = Head(self, queue, record, candidates, scan=None, nominated=nominated)
         assignment, victims = head.best()
         record.scan = Scan(assignment.scan, record.demand, cycle, queue.generation)
@@ -132,10 +138,15 @@ class Head:
         return assignment, []
 
     def victims(self, assignment: Assignment) -> list[Victim]:
-        """Return whom the assignment would preempt."""
+        """Return whom the assignment would preempt.
+
+        `pods` is missing from the request for which victims are searched, as in Kueue 0.19 (`TotalRequestsFor` in
+        `flavorassigner.go`; 0.20 counts it).
+        """
         if assignment.mode in {FIT, NO_FIT}:
             return []
-        return self._search(assignment.usage, assignment.needs_preemption)
+        usage = {fr: amount for fr, amount in assignment.usage.items() if not fr.endswith(_PODS)}
+        return self._search(usage, assignment.needs_preemption)
 
     def oracle(self, fr: FlavorResource, amount: int) -> tuple[Mode, int]:
         """Say whether preemption could free `amount` of `fr` alone, from whom, and how high it would still borrow."""
@@ -163,15 +174,20 @@ class Head:
         return self.found[question]
 
     def _largest_that_fits(self) -> tuple[Assignment, list[Victim]] | None:
-        """Search, by halves, the smallest reduction that fits or has victims (Kueue: PodSetReducer)."""
+        """Search, by halves, the smallest reduction that fits or has victims (Kueue: PodSetReducer).
+
+        As in Kueue, the search begins at the counts of the spec, also where some pods are reclaimable.
+        """
         pod_sets = self.record.workload.pod_sets
-        counts = [p.count for p in self.record.demand.pod_sets]
-        spare = [c - (p.min_count if p.min_count is not None else c) for p, c in zip(pod_sets, counts, strict=True)]
+        counts = [p.count for p in pod_sets]
+        spare = [0 if p.min_count is None else p.count - p.min_count for p in pod_sets]
         total = sum(spare)
+        if total == 0:
+            return None
         low, high, best = 0, total + 1, None
         while low < high:
             step = (low + high) // 2
-            reduced = _reduced(self.record.workload.pod_sets, counts, spare, step, total)
+            reduced = self._reduced([c - s * step // total for c, s in zip(counts, spare, strict=True)])
             assignment = self.assigner.assign(reduced)
             victims = self.victims(assignment)
             if assignment.mode == FIT or victims:
@@ -180,16 +196,11 @@ class Head:
                 low = step + 1
         return best
 
-
-def _reduced(
-    pod_sets: tuple[PodSet, ...],
-    counts: Sequence[int],
-    spare: Sequence[int],
-    step: int,
-    total: int,
-) -> Demand:
-    """Take `step` of `total` spare pods away, each pod set in proportion."""
-    return resized(pod_sets, [c - s * step // total for c, s in zip(counts, spare, strict=True)])
+    def _reduced(self, counts: Sequence[int]) -> Demand:
+        """Return the demand at `counts`; a pod set of which no pod is left stays empty (Kueue: ScaledTo)."""
+        now = self.record.demand.pod_sets
+        kept = [count if pod_set.count else 0 for pod_set, count in zip(now, counts, strict=True)]
+        return resized(self.record.workload.pod_sets, kept)
 
 
 def namespace_labels(namespaces: Mapping[str, Mapping[str, str]], name: str) -> Mapping[str, str]:

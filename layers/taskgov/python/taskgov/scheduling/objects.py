@@ -175,7 +175,9 @@ class LocalQueue:
 class PodSet:
     """Pods of one shape: per-pod requests and what they ask of nodes.
 
-    `min_count` allows fewer pods; pod sets of one `group` get the same flavors.
+    `min_count` allows fewer pods; pod sets of one `group` get the same flavors. `layout` tells pods apart that request
+    the same by other means: Kueue takes only workloads of one shape for equals (`computeSchedulingHash` in
+    `pkg/workload/workload.go`).
     """
 
     name: str
@@ -186,6 +188,7 @@ class PodSet:
     affinity: tuple[tuple[Requirement, ...], ...] = ()
     tolerations: tuple[Toleration, ...] = ()
     group: str | None = None
+    layout: str = ""
 
 
 @dataclass(frozen=True, slots=True)

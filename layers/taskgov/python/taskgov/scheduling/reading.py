@@ -5,6 +5,7 @@ Missing fields get the defaults of the CRDs. Called by `world.World.apply`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any, Final
@@ -198,7 +199,34 @@ def _pod_set(obj: Object) -> PodSet:
         affinity=_affinity(pod),
         tolerations=_tolerations(pod.get("tolerations")),
         group=(obj.get("topologyRequest") or {}).get("podSetGroupName"),
+        layout=_layout(pod),
     )
+
+
+_LAYOUT: Final = ("affinity", "runtimeClassName", "priority", "topologySpreadConstraints", "resourceClaims")
+
+
+def _layout(pod: Object) -> str:
+    """Return what else belongs to the shape of a pod (`SpecShape` in `pkg/util/pod/pod.go`); "" for a plain one.
+
+    A plain pod is one container that only requests resources: its requests, selector and tolerations say it all.
+    """
+    containers = pod.get("containers") or ()
+    others = [pod.get(name) for name in ("initContainers", "overhead", "resources", *_LAYOUT)]
+    if len(containers) == 1 and not any(others) and not containers[0].get("ports"):
+        return ""
+    shape = {
+        "containers": [_container_layout(container) for container in containers],
+        "initContainers": [_container_layout(container) for container in pod.get("initContainers") or ()],
+        "overhead": _amounts(pod.get("overhead")),
+        "resources": _requests(pod),
+        **{name: pod.get(name) for name in _LAYOUT},
+    }
+    return json.dumps(shape, sort_keys=True, default=str)
+
+
+def _container_layout(container: Object) -> Object:
+    return {"requests": _requests(container), "ports": container.get("ports")}
 
 
 def pod_requests(pod: Object) -> dict[str, int]:
@@ -220,13 +248,16 @@ def pod_requests(pod: Object) -> dict[str, int]:
     for container in pod.get("containers") or ():
         running = _sum(running, _requests(container))
     total = _max(running, peak) | _requests(pod)
-    return _sum(total, {r: parse(r, q) for r, q in (pod.get("overhead") or {}).items()})
+    return _sum(total, _amounts(pod.get("overhead")))
 
 
 def _requests(container: Object) -> dict[str, int]:
     resources = container.get("resources") or {}
-    asked = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
-    return {r: parse(r, q) for r, q in asked.items()}
+    return _amounts({**(resources.get("limits") or {}), **(resources.get("requests") or {})})
+
+
+def _amounts(quantities: Mapping[str, Any] | None) -> dict[str, int]:
+    return {r: parse(r, q) for r, q in (quantities or {}).items()}
 
 
 def _sum(left: Mapping[str, int], right: Mapping[str, int]) -> dict[str, int]:

@@ -31,7 +31,7 @@ def restarted(store: Store, config: ManagerConfig) -> Store:
 
 
 def _take(store: Store, before: Record) -> None:
-    record = Record(before.workload, reclaim=store.config.gate("ReclaimablePods"))
+    record = Record(before.workload, store.config)
     record.conditions = dict(before.conditions)
     record.requeue_count, record.requeue_at = before.requeue_count, before.requeue_at
     store.records[record.key] = record

@@ -9,6 +9,7 @@ from bisect import bisect_left, insort
 from copy import copy
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from taskgov.scheduling.config import DEFAULTS, ManagerConfig
 from taskgov.scheduling.demand import Demand, demand_of
 from taskgov.scheduling.objects import (
     Admission,
@@ -21,6 +22,7 @@ from taskgov.scheduling.objects import (
     flavor_resource,
 )
 from taskgov.scheduling.quota import QuotaNode
+from taskgov.scheduling.reasons import IN_COHORT_RECLAIM_WHILE_BORROWING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -35,7 +37,10 @@ PREEMPTED: Final = "Preempted"
 REQUEUED: Final = "Requeued"
 FINISHED: Final = "Finished"
 PODS_READY_TIMEOUT: Final = "PodsReadyTimeout"
-_TIMED_BY_EVICTION: Final = {PODS_READY_TIMEOUT, "AdmissionCheck"}
+_TIMED_BY_CHECK: Final = frozenset({"AdmissionCheck"})
+_TIMED_BY_EVICTION: Final = _TIMED_BY_CHECK | {PODS_READY_TIMEOUT}
+_JUST_AFTER: Final = 1000
+"""A millisecond, in microseconds."""
 _UNKNOWN_RESERVATION: Final = 2**63 - 1
 
 
@@ -62,6 +67,7 @@ class Record:
     __slots__ = (
         "admission",
         "conditions",
+        "config",
         "demand",
         "frs",
         "key",
@@ -75,10 +81,11 @@ class Record:
         "workload",
     )
 
-    def __init__(self, workload: Workload, *, reclaim: bool = True) -> None:
+    def __init__(self, workload: Workload, config: ManagerConfig = DEFAULTS) -> None:
         self.workload = workload
+        self.config = config
         self.key = workload.key
-        self.demand = demand_of(workload.pod_sets, workload.reclaimable if reclaim else ())
+        self.demand = demand_of(workload.pod_sets, workload.reclaimable if config.gate("ReclaimablePods") else ())
         self.queue: QueueState | None = None
         self.conditions: dict[str, Condition] = {}
         self.admission: Admission | None = None
@@ -111,11 +118,23 @@ class Record:
 
     @property
     def queued_since(self) -> Instant:
-        """The moment that orders it in its queue: creation, or eviction where pods did not become ready in time."""
-        condition = self.conditions.get(EVICTED)
-        if condition is not None and condition.status and condition.reason in _TIMED_BY_EVICTION:
-            return condition.since
+        """The moment that orders it in its queue (Kueue: `GetQueueOrderTimestamp` in `pkg/workload/workload.go`).
+
+        Creation; or eviction by an admission check, or because pods were not ready in time and the configuration asks
+        for it; or, without the gate `PrioritySortingWithinCohort`, just after it was preempted by one that borrows.
+        """
+        evicted = self.conditions.get(EVICTED)
+        if evicted is not None and evicted.status and evicted.reason in self._timed_by_eviction:
+            return evicted.since
+        preempted = self.conditions.get(PREEMPTED)
+        if preempted is not None and preempted.status and preempted.reason == IN_COHORT_RECLAIM_WHILE_BORROWING:
+            by_priority = self.config.gate("PrioritySortingWithinCohort")
+            return self.workload.created if by_priority else preempted.since + _JUST_AFTER
         return self.workload.created
+
+    @property
+    def _timed_by_eviction(self) -> frozenset[str]:
+        return _TIMED_BY_CHECK if self.config.backoff.by_creation else _TIMED_BY_EVICTION
 
     def hold(self, admission: Admission) -> None:
         """Take what `admission` gives, scaled down where pods are reclaimable."""
@@ -168,9 +187,9 @@ class QueueState:
         self.redefine(spec)
 
     def redefine(self, spec: ClusterQueue) -> None:
-        """Take a new spec."""
+        """Take a new spec. Of two groups with one resource the first counts (Kueue: `RGByResource`)."""
         self.spec = spec
-        self.group_of = {resource: group for group in spec.groups for resource in group.resources}
+        self.group_of = {resource: group for group in reversed(spec.groups) for resource in group.resources}
 
     def copy(self, twins: Mapping[Record, Record]) -> QueueState:
         """Return a queue of its own with the given copies of its workloads; not yet part of a tree."""

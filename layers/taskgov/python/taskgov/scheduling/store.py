@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.scheduling import reading
-from taskgov.scheduling.activity import drained_because, inactive_because
+from taskgov.scheduling.activity import RUN, drained_because, inactive_because
 from taskgov.scheduling.eligibility import FlavorBook
 from taskgov.scheduling.forest import build_forest, in_circle
 from taskgov.scheduling.pending import PendingQueue
@@ -260,7 +260,7 @@ class Store:
         if not self._tree_changed:
             remove_usage(state.node, record.usage)
         state.generation += 1
-        self.notified.add(state.spec.name)
+        self.notify_of(record)
         record.queue = None
 
     def enqueue(self, record: Record) -> None:
@@ -301,20 +301,24 @@ class Store:
         """Say why a cluster queue takes no workloads, `None` when it is active."""
         return inactive_because(state.spec, self.cohorts, self.flavors)
 
+    def is_active(self, state: QueueState) -> bool:
+        """Say whether a cluster queue takes workloads."""
+        return self.inactive_because(state) is None
+
     def drained_because(self, record: Record) -> tuple[str, str] | None:
         """Say for which reason, in which words, a running workload has to leave; `None` when it may stay."""
         workload = record.workload
         return drained_because(record, self.local_queues.get((workload.namespace, workload.queue)))
 
     def _new_record(self, workload: Workload) -> Record:
-        return Record(workload, reclaim=self.config.gate("ReclaimablePods"))
+        return Record(workload, self.config)
 
     # Routing
 
     def _destination(self, record: Record) -> QueueState | None:
         workload = record.workload
         local = self.local_queues.get((workload.namespace, workload.queue))
-        if local is None or local.stop_policy != "None" or not workload.active:
+        if local is None or local.stop_policy != RUN or not workload.active:
             return None
         return self.queues.get(local.cluster_queue)
 
@@ -338,10 +342,11 @@ class Store:
     def notify_of(self, record: Record) -> None:
         """Give the tree of a workload that is done or gone another look, whether it held quota or not.
 
-        Kueue: the workload controller calls `QueueAssociatedInadmissibleWorkloadsAfter` for either.
+        Kueue: the workload controller calls `QueueAssociatedInadmissibleWorkloadsAfter` for either, which finds the
+        tree by the workload's local queue; one that is held is not known to it.
         """
         local = self.local_queues.get((record.workload.namespace, record.workload.queue))
-        if local is not None and local.cluster_queue in self.queues:
+        if local is not None and local.stop_policy == RUN and local.cluster_queue in self.queues:
             self.notified.add(local.cluster_queue)
 
     def _flavor_changed(self, name: str) -> None:

@@ -198,7 +198,9 @@ class WorldView:
 
     def _nominator(self) -> Nominator:
         store = self._store
-        return Nominator(store.config, store.queues.__getitem__, store.flavors.obstacle, store.namespaces)
+        return Nominator(
+            store.config, store.queues.__getitem__, store.flavors.obstacle, store.namespaces, store.is_active
+        )
 
     def _trees(self) -> Mapping[str, list[QueueState]]:
         """Group the queues by tree, by name."""

@@ -257,7 +257,7 @@ class World(WorldView):
     def _heads(self) -> Iterator[tuple[QueueState, Record]]:
         """Pop exactly one head of each active queue."""
         for state in self._store.queues.values():
-            if state.pending.active and self._store.inactive_because(state) is None:
+            if state.pending.active and self._store.is_active(state):
                 record = state.pending.pop()
                 if record is not None:
                     yield state, record
