@@ -104,6 +104,7 @@ class Simulation:
         self._due: set[str] = set()
         self._preemptions: dict[str, int] = defaultdict(int)
         self._seen: set[Any] = set()
+        self._changed = True
 
     # What is to happen
 
@@ -152,6 +153,8 @@ class Simulation:
         self.timeline.instants += 1
         self.timeline.end = now
         self.world.release_backoffs(now)
+        if self._changed:
+            self._drain(now)
         self._notice(now)
         while self.world.has_heads() and self.timeline.loop is None:
             self._cycle(now)
@@ -182,6 +185,14 @@ class Simulation:
         for tree in sorted(self.world.notified - self._due):
             self._due.add(tree)
             self._schedule(now + self._batch, _REQUEUE, partial(self._requeue, tree))
+
+    def _drain(self, now: Instant) -> None:
+        """Let those leave that may not run any more since an object changed."""
+        self._changed = False
+        for stopped in self.world.evict_stopped(now):
+            self._note(now, self.timeline.cycles, "evicted", stopped, "")
+            self._started.pop(stopped, None)
+            self.world.finish_eviction(stopped, now)
 
     # Actions: each says whether anything happened
 
@@ -238,6 +249,7 @@ class Simulation:
 
         def act(now: Instant) -> bool:
             self._outstanding -= 1
+            self._changed = True
             self._news()
             change(now)
             return True

@@ -211,7 +211,7 @@ def _layout(pod: Object) -> str:
 
     A plain pod is one container that only requests resources: its requests, selector and tolerations say it all.
     """
-    containers = pod.get("containers") or ()
+    containers = list(pod.get("containers") or ())
     others = [pod.get(name) for name in ("initContainers", "overhead", "resources", *_LAYOUT)]
     if len(containers) == 1 and not any(others) and not containers[0].get("ports"):
         return ""

@@ -88,7 +88,11 @@ def settle(world: World, now: Now, max_cycles: int, budget: Budget | None = None
     Inadmissible workloads get another look once all else is done: Kueue gives it to them once a second (its requeue
     batch), a cycle takes milliseconds, and where two want the same quota, who is looked at first decides. Seen on a
     real Kueue 0.19.2 by playing the same sequences on both.
+
+    Workloads that may not run any more (deactivated, or in a queue that is stopped with `HoldAndDrain`) leave first.
     """
+    for stopped in world.evict_stopped(now):
+        world.finish_eviction(stopped, now)
     results: list[CycleResult] = []
     preemptions: Counter[str] = Counter()
     seen: set[Any] = set()
