@@ -119,7 +119,7 @@ class Simulation:
 
     def change(self, obj: Mapping[str, Any], at: Instant | str) -> None:
         """Apply an object, such as a ClusterQueue with another quota, at a moment."""
-        self._plan(at, lambda _: self.world.apply(obj))
+        self._plan(at, lambda _: self._apply(obj))
 
     def remove(self, kind: str, name: str, at: Instant | str, namespace: str = "") -> None:
         """Delete an object at a moment."""
@@ -207,6 +207,10 @@ class Simulation:
         if self.world.admission(key) is not None:
             self._start(key, now)
 
+    def _apply(self, obj: Mapping[str, Any]) -> None:
+        self._changed = True
+        self.world.apply(obj)
+
     def _evict(self, workload: str, reason: str, message: str, now: Instant) -> None:
         if workload not in self._started:
             return
@@ -249,7 +253,6 @@ class Simulation:
 
         def act(now: Instant) -> bool:
             self._outstanding -= 1
-            self._changed = True
             self._news()
             change(now)
             return True
