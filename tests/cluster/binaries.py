@@ -54,6 +54,14 @@ def binaries() -> Binaries:
     return Binaries(folder, Modules(_module("sigs.k8s.io/kueue"), _module("github.com/kubeflow/training-operator")))
 
 
+def kueue_module() -> Path | None:
+    """Return the folder of Kueue's module where it was fetched before; `None` without Go or before that."""
+    if shutil.which("go") is None:
+        return None
+    folder = _module("sigs.k8s.io/kueue")
+    return folder if folder.is_absolute() else None
+
+
 def _module(path: str) -> Path:
     return Path(_go("list", "-mod=readonly", "-m", "-f", "{{.Dir}}", path).strip())
 

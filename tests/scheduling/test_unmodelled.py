@@ -70,5 +70,5 @@ def test_the_finding_goes_with_its_object() -> None:
 
 
 def test_a_feature_gate_that_is_not_followed_is_named_when_it_is_on() -> None:
-    config = ManagerConfig(gates={"PrioritizePreemptorWorkloads": True, "ManagedJobsNamespaceSelector": False})
+    config = ManagerConfig(gates={"PrioritizePreemptorWorkloads": True, "ConcurrentAdmission": False})
     assert World(config).not_modelled == (NotModelled("FeatureGate", "Configuration", "PrioritizePreemptorWorkloads"),)

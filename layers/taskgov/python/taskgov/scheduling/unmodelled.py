@@ -6,18 +6,21 @@
 | admission checks, MultiKueue, provisioning | admits as soon as quota is reserved |
 | dynamic resource allocation | counts containers' requests, not claims |
 | admission fair sharing | orders a queue by priority and time only |
-| priority boost, preemption gates, concurrent admission | ignores them |
+| priority boost, preemption gates, admission gates, concurrent admission | ignores them |
+| elastic workload slices | takes a slice that replaces another for a workload of its own |
+| pods that wait for replacements, nodes that are to be replaced | ignores them |
+| overhead of a RuntimeClass | counts what the pod template says |
+
+`kueue_fields` says by which fields each is found, and `kueue_gates` does for feature gates.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
+from taskgov.scheduling import kueue_gates
 from taskgov.scheduling.config import GATE_DEFAULTS, ManagerConfig
-
-Object = Mapping[str, Any]
 
 TOPOLOGY: Final = "TopologyAwareScheduling"
 ADMISSION_CHECKS: Final = "AdmissionChecks"
@@ -27,24 +30,12 @@ ADMISSION_FAIR_SHARING: Final = "AdmissionFairSharing"
 PRIORITY_BOOST: Final = "PriorityBoost"
 PREEMPTION_GATES: Final = "PreemptionGates"
 CONCURRENT_ADMISSION: Final = "ConcurrentAdmission"
+ADMISSION_GATES: Final = "AdmissionGatedBy"
+ELASTIC_SLICES: Final = "ElasticJobsViaWorkloadSlices"
+REPLACEMENT_PODS: Final = "WaitingForReplacementPods"
+POD_OVERHEAD: Final = "RuntimeClassOverhead"
+UNHEALTHY_NODES: Final = "TASFailedNodeReplacement"
 FEATURE_GATE: Final = "FeatureGate"
-
-KINDS: Final[Mapping[str, str]] = {
-    "Topology": TOPOLOGY,
-    "AdmissionCheck": ADMISSION_CHECKS,
-    "ProvisioningRequestConfig": ADMISSION_CHECKS,
-    "MultiKueueConfig": MULTI_KUEUE,
-    "MultiKueueCluster": MULTI_KUEUE,
-}
-"""Objects of Kueue's API that are accepted and have no effect here."""
-
-_TOPOLOGY_FIELDS: Final = {
-    "required",
-    "preferred",
-    "unconstrained",
-    "podSetSliceRequiredTopology",
-    "podSetSliceSize",
-}
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -56,52 +47,10 @@ class NotModelled:
     name: str
 
 
-def features_of(obj: Object) -> frozenset[str]:
-    """Return the features an object uses that are not modelled."""
-    spec = obj.get("spec") or {}
-    match obj["kind"]:
-        case "ResourceFlavor":
-            return frozenset({TOPOLOGY} if spec.get("topologyName") else ())
-        case "ClusterQueue":
-            return frozenset(_of_cluster_queue(spec))
-        case "LocalQueue":
-            return frozenset({ADMISSION_FAIR_SHARING} if spec.get("fairSharing") else ())
-        case "Workload":
-            return frozenset(_of_workload(obj, spec))
-        case kind:
-            return frozenset({KINDS[kind]} if kind in KINDS else ())
-
-
 def of_config(config: ManagerConfig) -> list[NotModelled]:
-    """Return the feature gates that are set and not followed."""
+    """Return the feature gates that are set otherwise than by default, change decisions, and are not followed."""
     return [
         NotModelled(FEATURE_GATE, "Configuration", gate)
         for gate, on in sorted(config.gates.items())
-        if on and gate not in GATE_DEFAULTS
+        if gate not in GATE_DEFAULTS and not kueue_gates.is_without_influence(gate, on=on)
     ]
-
-
-def _of_cluster_queue(spec: Object) -> Iterator[str]:
-    if spec.get("admissionChecks") or (spec.get("admissionChecksStrategy") or {}).get("admissionChecks"):
-        yield ADMISSION_CHECKS
-    if spec.get("admissionScope"):
-        yield ADMISSION_FAIR_SHARING
-    if spec.get("concurrentAdmissionPolicy"):
-        yield CONCURRENT_ADMISSION
-
-
-def _of_workload(obj: Object, spec: Object) -> Iterator[str]:
-    status = obj.get("status") or {}
-    if status.get("admissionChecks"):
-        yield ADMISSION_CHECKS
-    if status.get("clusterName") or status.get("nominatedClusterNames"):
-        yield MULTI_KUEUE
-    if spec.get("preemptionGates"):
-        yield PREEMPTION_GATES
-    if "kueue.x-k8s.io/priority-boost" in (obj["metadata"].get("annotations") or {}):
-        yield PRIORITY_BOOST
-    for pod_set in spec.get("podSets") or ():
-        if _TOPOLOGY_FIELDS & set(pod_set.get("topologyRequest") or ()):
-            yield TOPOLOGY
-        if ((pod_set.get("template") or {}).get("spec") or {}).get("resourceClaims"):
-            yield CLAIMS

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from taskgov.scheduling import lifecycle, reading, unmodelled
+from taskgov.scheduling import kueue_fields, lifecycle, reading
 from taskgov.scheduling.conclusion import conclude, tell_to_leave
 from taskgov.scheduling.cycle import Cycle
 from taskgov.scheduling.instants import Now, read_now
@@ -114,7 +114,7 @@ class World(WorldView):
             case "Workload":
                 self.submit(reading.read_workload(obj, store.priorities), obj.get("status") or {})
             case kind:
-                if kind not in unmodelled.KINDS:
+                if kind not in kueue_fields.KINDS:
                     raise ValueError(f"Kueue does not schedule by objects of kind {kind}")
 
     def submit(self, workload: Workload, status: Mapping[str, Any] = _NO_STATUS) -> None:
@@ -145,7 +145,7 @@ class World(WorldView):
             case "Workload":
                 store.drop_workload(store.records[f"{namespace}/{name}" if namespace else name])
             case _:
-                if kind not in unmodelled.KINDS:
+                if kind not in kueue_fields.KINDS:
                     raise KeyError(kind)
 
     # What happens
@@ -245,7 +245,7 @@ class World(WorldView):
     def _remember_unmodelled(self, obj: Mapping[str, Any]) -> None:
         key = (obj["kind"], reading.namespace_of(obj), reading.name_of(obj))
         self._unmodelled.pop(key, None)
-        if features := unmodelled.features_of(obj):
+        if features := kueue_fields.not_modelled(obj):
             self._unmodelled[key] = features
 
     def _running(self, key: str) -> Record:
