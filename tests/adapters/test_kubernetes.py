@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from taskgov.adapters.kubernetes import EksConnections, InMemoryKubernetes, KubernetesReader
+from taskgov.adapters.kubernetes import EksConnections, KubernetesReader
 from taskgov.adapters.kubernetes.connection import _parts_of
 from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError, ThrottledError, UpstreamError
 from taskgov.ports import ClusterAccess, KubernetesApi
@@ -25,6 +25,7 @@ from taskgov.snapshot.model import KueueObjects
 from taskgov_embedded.cluster.access import TokenVerifier, read_rules
 from taskgov_embedded.cluster.api_server import ClusterApiServer
 from taskgov_embedded.cluster.objects import ObjectStore
+from tests.support.kubernetes import InMemoryKubernetes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from taskgov.ports import ClusterAccess
 from taskgov_cli.main import app
-from taskgov_cli.snapshots import UNREACHABLE, KubeconfigContext
+from taskgov_cli.snapshots import UNREACHABLE
 from taskgov_embedded.walkthrough.model import HERE, load
 from taskgov_embedded.walkthrough.runner import Runner
 from taskgov_embedded.walkthrough.world import World
@@ -86,18 +85,3 @@ def test_the_live_cluster_was_only_looked_at(runner: CliRunner, live: World) -> 
     runner.invoke(app, ["audit", "--cluster", "ml-cluster", "--stack", STACK])
     actions = {call.action for call in live.stack.calls[before:]}
     assert all(action.split(":")[1].startswith(("Describe", "List", "Get", "Query")) for action in actions), actions
-
-
-def test_a_context_of_the_kubeconfig_is_reached_as_kubectl_does(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    config = {
-        "clusters": [{"name": "dev", "cluster": {"server": "http://127.0.0.1:8001"}}],
-        "users": [{"name": "me", "user": {"token": "a-token"}}],
-        "contexts": [{"name": "dev", "context": {"cluster": "dev", "user": "me"}}],
-    }
-    (tmp_path / "config").write_text(json.dumps(config))
-    monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "config"))
-    api = KubeconfigContext("dev").open(ClusterAccess("arn:aws:eks:us-east-1:111122223333:cluster/ml-eks"))
-    assert api.configuration.host == "http://127.0.0.1:8001"
-    api.close()

@@ -15,12 +15,12 @@ from urllib.parse import parse_qsl, urlsplit
 
 import yaml
 
-from taskgov.adapters.kubernetes import KubeconfigConnections
 from taskgov.adapters.kueue_quotas import KueueQuotas
 from taskgov.errors import ConflictError, GovernanceError
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaTarget, SchedulerConfig
 from taskgov.kueue.render import ManagerConfiguration
+from taskgov_cli.kubeconfig import KubeconfigContext
 from taskgov_embedded.cluster.access import TokenVerifier
 from taskgov_embedded.cluster.api_server import VERBS, Call
 from taskgov_embedded.deployable import RBAC
@@ -58,7 +58,7 @@ class RealWorld(World):
         self._own = own
         self._fair_sharing = False
         self.quotas_by_hand = KueueQuotas(
-            KubeconfigConnections(str(own.kube.kubeconfig), own.kube.context), lambda _arn: InstanceTypeTable()
+            KubeconfigContext(own.kube.context, str(own.kube.kubeconfig)), lambda _arn: InstanceTypeTable()
         )
 
     def _build(self, undo: ExitStack) -> None:

@@ -18,13 +18,14 @@ import yaml
 from botocore.stub import Stubber
 from kubernetes.client.exceptions import ApiException
 
-from taskgov.adapters.kubernetes import EksConnections, KubeconfigConnections, KubernetesReader
+from taskgov.adapters.kubernetes import EksConnections, KubernetesReader
 from taskgov.adapters.kueue_quotas import KueueQuotas
 from taskgov.errors import UpstreamError
 from taskgov.hyperpod.model import ComputeQuotaTarget
 from taskgov.kueue.render import manager_configuration
 from taskgov.ports import ClusterAccess
 from taskgov.snapshot.unseen import Part
+from taskgov_cli.kubeconfig import KubeconfigContext
 from taskgov_cli.mine import mine_of
 from taskgov_cli.own_rights import OwnKubernetes, OwnRights, namespaces_of
 from taskgov_embedded.cluster.access import TokenVerifier
@@ -65,13 +66,13 @@ def test_readers_read_what_decisions_use_and_nothing_else(own: OwnCluster) -> No
     own.kube.apply(a_node("node-1", "ml.g5.8xlarge"))
     govern(own.kube, [a_quota("team-a", [{"InstanceType": "ml.g5.8xlarge", "Count": 1}])], POLICY)
     kubeconfig = own.kubeconfig("reader", "taskgov-readers")
-    reader = KubernetesReader(KubeconfigConnections(str(kubeconfig), "test"))
+    reader = KubernetesReader(KubeconfigContext("test", str(kubeconfig)))
     assert "node-1" in [one["metadata"]["name"] for one in reader.nodes(ANY)]
     objects = reader.kueue_objects(ANY)
     assert len(objects.cluster_queues) == len(objects.local_queues) == len(objects.resource_flavors) == 1
     with closing(Kube(kubeconfig)) as kube, pytest.raises(ApiException, match="cannot list resource"):
         kube.list("v1", "Secret")
-    stranger = KubernetesReader(KubeconfigConnections(str(own.kubeconfig("stranger", "nobody")), "test"))
+    stranger = KubernetesReader(KubeconfigContext("test", str(own.kubeconfig("stranger", "nobody"))))
     with pytest.raises(UpstreamError, match="cannot list resource"):
         stranger.nodes(ANY)
 
@@ -96,7 +97,7 @@ def test_no_right_is_missing_and_none_is_in_vain(own: OwnCluster) -> None:
 def write(own: OwnCluster) -> None:
     """Do what `apply_change` may have to do: make, change and take back quotas and policy."""
     kubeconfig = own.kubeconfig("apply", "taskgov-writers")
-    quotas = KueueQuotas(KubeconfigConnections(str(kubeconfig), "test"), lambda _arn: TABLE)
+    quotas = KueueQuotas(KubeconfigContext("test", str(kubeconfig)), lambda _arn: TABLE)
     quotas.create_scheduler_config(ARN, "policy", ranks(training=70, tuning=50))
     quotas.update_scheduler_config(f"{ARN}/policy", 1, ranks(training=80))
     made = quotas.create_quota(ARN, "a-quota", instances(2), ComputeQuotaTarget(team_name="team-a"))
@@ -108,7 +109,7 @@ def write(own: OwnCluster) -> None:
 
 def read(own: OwnCluster) -> None:
     """Do what a snapshot and a verification read."""
-    connections = KubeconfigConnections(str(own.kubeconfig("reader", "taskgov-readers")), "test")
+    connections = KubeconfigContext("test", str(own.kubeconfig("reader", "taskgov-readers")))
     quotas, reader = KueueQuotas(connections, lambda _arn: TABLE), KubernetesReader(connections)
     quotas.quotas(ARN)
     quotas.scheduler_config(ARN)
@@ -122,7 +123,7 @@ def test_a_member_reads_the_own_team_and_is_known_by_name(own: OwnCluster) -> No
     quotas = [a_quota(team, [{"InstanceType": "ml.g5.8xlarge", "Count": 1}]) for team in ("team-a", "team-b")]
     govern(own.kube, quotas, POLICY)
     own.kube.apply(*yaml.safe_load_all(TEAM_RBAC.read_text()), force=True)
-    connections = KubeconfigConnections(str(own.kubeconfig("ana", "taskgov-team-a")), "test")
+    connections = KubeconfigContext("test", str(own.kubeconfig("ana", "taskgov-team-a")))
     rights = OwnRights(namespaces_of(["team-a"]))
     reader = OwnKubernetes(connections, rights)
     seen = reader.kueue_objects(ANY)

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from taskgov.adapters.kubernetes import KubeconfigConnections
 from taskgov.adapters.kueue_backend import KueueBackend
 from taskgov.errors import ConflictError, UpstreamError
 from taskgov.hyperpod.names import cluster_queue_of
 from taskgov.kueue.ownership import Standing
 from taskgov.kueue.render import RenderedObjects, manager_configuration, render
 from taskgov.ports import ClusterAccess
+from taskgov_cli.kubeconfig import KubeconfigContext
 from tests.cluster.kube import KUEUE, Kube, is_true, wait_for
 from tests.cluster.workbench import TABLE, a_policy, a_quota, clear, submit
 
@@ -36,7 +36,7 @@ def kube(cluster: Cluster) -> Iterator[Kube]:
 
 @pytest.fixture
 def backend(kube: Kube) -> KueueBackend:
-    return KueueBackend(KubeconfigConnections(str(kube.kubeconfig), kube.context))
+    return KueueBackend(KubeconfigContext(kube.context, str(kube.kubeconfig)))
 
 
 def rendered(count: int = 2) -> RenderedObjects:

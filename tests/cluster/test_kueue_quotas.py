@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kubernetes.dynamic.exceptions import NotFoundError
 
-from taskgov.adapters.kubernetes import KubeconfigConnections
 from taskgov.adapters.kueue_quotas import KueueQuotas
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.kueue.render import ManagerConfiguration
+from taskgov_cli.kubeconfig import KubeconfigContext
 from taskgov_embedded.cluster.objects import RESOURCE_TYPES
 from tests.cluster.kube import is_true, wait_for
 from tests.cluster.real_cluster import runnable
@@ -33,7 +33,7 @@ class TestReal(QuotaStoreContract):
     def rig(self, cluster: Cluster) -> Iterator[Rig]:
         cluster.run_kueue(ManagerConfiguration(fair_sharing=True).to_manifest())
         kube = cluster.kube
-        connections = KubeconfigConnections(str(kube.kubeconfig), kube.context)
+        connections = KubeconfigContext(kube.context, str(kube.kubeconfig))
 
         def find(plural: str, name: str, namespace: str = "") -> dict[str, Any] | None:
             kind = RESOURCE_TYPES[plural]

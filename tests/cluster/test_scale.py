@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from taskgov.adapters.kubernetes import KubeconfigConnections, KubernetesReader
+from taskgov.adapters.kubernetes import KubernetesReader
 from taskgov.adapters.kubernetes.paging import PAGE
 from taskgov.ports import ClusterAccess
 from taskgov.snapshot.nodes import nodes_from_kubernetes
+from taskgov_cli.kubeconfig import KubeconfigContext
 from tests.cluster.kube import Kube
 from tests.cluster.workbench import a_node
 
@@ -23,7 +24,7 @@ WRITERS = 8
 
 def test_four_to_a_thousand_nodes_are_read_in_pages(cluster: Cluster) -> None:
     kubes = [Kube(cluster.kube.kubeconfig) for _ in range(WRITERS)]
-    reader = KubernetesReader(KubeconfigConnections(str(cluster.kube.kubeconfig), cluster.kube.context))
+    reader = KubernetesReader(KubeconfigContext(cluster.kube.context, str(cluster.kube.kubeconfig)))
     before = {one["metadata"]["name"] for one in cluster.kube.list("v1", "Node")}
 
     def make(number: int) -> None:

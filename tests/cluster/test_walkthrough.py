@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from taskgov.adapters.kubernetes import KubeconfigConnections, KubernetesReader
+from taskgov.adapters.kubernetes import KubernetesReader
 from taskgov.hyperpod.names import cluster_queue_of, namespace_of
 from taskgov.kueue.render import manager_configuration
 from taskgov.ports import ClusterAccess
+from taskgov_cli.kubeconfig import KubeconfigContext
 from tests.cluster.kube import KUEUE, Kube, Object, conditions, is_true, wait_for
 from tests.cluster.workbench import a_node, a_policy, a_quota, clear, govern, is_suspended, submit
 
@@ -74,7 +75,7 @@ def test_the_reader_sees_usage_as_documented(kube: Kube) -> None:
     wait_until_admitted(kube, "team-a", name)
 
     def usage() -> dict[str, tuple[str, str]]:
-        reader = KubernetesReader(KubeconfigConnections(str(kube.kubeconfig), kube.context))
+        reader = KubernetesReader(KubeconfigContext(kube.context, str(kube.kubeconfig)))
         objects = reader.kueue_objects(ClusterAccess("unused"))
         queues = {one["metadata"]["name"]: one for one in objects.cluster_queues}
         [flavor] = queues[cluster_queue_of("team-a")]["status"]["flavorsUsage"]
@@ -88,6 +89,6 @@ def test_the_reader_sees_usage_as_documented(kube: Kube) -> None:
         "vpc.amazonaws.com/efa": ("0", "0"),
     }
     wait_for("the usage is the documented one", lambda: usage() == documented)
-    reader = KubernetesReader(KubeconfigConnections(str(kube.kubeconfig), kube.context))
+    reader = KubernetesReader(KubeconfigContext(kube.context, str(kube.kubeconfig)))
     assert {one["metadata"]["name"] for one in reader.nodes(ClusterAccess("unused"))} >= {"node-1", "node-2"}
     assert [one["metadata"]["name"] for one in reader.kueue_objects(ClusterAccess("unused")).workloads] == [name]

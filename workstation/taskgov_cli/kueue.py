@@ -24,8 +24,9 @@ from taskgov.policy.document import Backend, PolicyDocument
 from taskgov.policy.parse import parse_policy
 from taskgov.ports import ClusterAccess
 from taskgov_cli import documents
+from taskgov_cli.kubeconfig import KubeconfigContext
 from taskgov_cli.output import NO, OK, console, print_json, table
-from taskgov_cli.snapshots import KubeconfigContext, reported
+from taskgov_cli.snapshots import reported
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import boto3
 import typer
-from kubernetes import config as kubeconfig
-from kubernetes.config import ConfigException
 from rich.text import Text
 
 from taskgov.adapters.clock import SystemClock
@@ -28,13 +26,14 @@ from taskgov.adapters.kueue_quotas import KueueQuotas
 from taskgov.adapters.s3 import Bucket
 from taskgov.adapters.sagemaker import SageMaker
 from taskgov.bootstrap.aws import CONFIG
-from taskgov.errors import GovernanceError, InvalidRequestError
+from taskgov.errors import GovernanceError
 from taskgov.services.governance import Governance
 from taskgov.services.instance_tables import table_of
 from taskgov.services.take_snapshot import TakeSnapshot
 from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_json
 from taskgov.snapshot.readable import readable_kueue
 from taskgov_cli import documents
+from taskgov_cli.kubeconfig import KubeconfigContext
 from taskgov_cli.output import console
 from taskgov_cli.own_rights import OwnGovernance, OwnKubernetes
 from taskgov_cli.stack_outputs import stack_outputs
@@ -42,10 +41,8 @@ from taskgov_cli.stack_outputs import stack_outputs
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from kubernetes import client
-
     from taskgov.adapters.kubernetes import ApiConnections
-    from taskgov.ports import ClusterAccess, DocumentStore, StateStore
+    from taskgov.ports import DocumentStore, StateStore
     from taskgov.snapshot.model import Snapshot
     from taskgov_cli.own_rights import OwnRights
 
@@ -165,7 +162,7 @@ def live(
     if rights is None:
         return TakeSnapshot(hyperpod, KubernetesReader(connections), documents_of, state, clock, machines)(cluster)
     if context is not None and not rights.namespaces:
-        rights.namespaces = namespace_of_context(context)
+        rights.namespaces = KubeconfigContext(context).namespaces()
     own = OwnGovernance(sagemaker, documents_of, lambda: kueue, rights=rights)
     take = TakeSnapshot(own, OwnKubernetes(connections, rights), documents_of, state, clock, machines)
     return rights.marked(take(cluster))
@@ -176,16 +173,6 @@ def connections_of(session: boto3.Session, context: str | None) -> ApiConnection
     if context:
         return KubeconfigContext(context)
     return EksConnections(session.client("eks", config=CONFIG), session, SystemClock().now)
-
-
-def namespace_of_context(context: str) -> tuple[str, ...]:
-    """Return the namespace that a context of the kubeconfig names, if it names one."""
-    try:
-        contexts, _ = kubeconfig.list_kube_config_contexts()
-    except ConfigException as error:
-        raise InvalidRequestError(f"kubeconfig: {error}") from error
-    found = (each["context"].get("namespace") for each in contexts if each["name"] == context)
-    return tuple(each for each in found if each)
 
 
 def documents_of(stack: str | None) -> DocumentStore:
@@ -202,20 +189,6 @@ def reported() -> Iterator[None]:
     except GovernanceError as error:
         console(stderr=True).print(f"[red]{type(error).__name__}:[/red] {error}", soft_wrap=True)
         raise typer.Exit(UNREACHABLE) from error
-
-
-class KubeconfigContext:
-    """Reaches the cluster as `kubectl --context` does, whatever its EKS name."""
-
-    def __init__(self, context: str) -> None:
-        self._context = context
-
-    def open(self, cluster: ClusterAccess) -> client.ApiClient:  # noqa: ARG002 -- a context names its cluster
-        """Return a client of the context's cluster. Raises InvalidRequestError when there is no such context."""
-        try:
-            return cast("client.ApiClient", kubeconfig.new_client_from_config(context=self._context))
-        except ConfigException as error:
-            raise InvalidRequestError(f"kubeconfig: {error}; see: kubectl config get-contexts") from error
 
 
 def _stores(session: boto3.Session, stack: str | None) -> tuple[DocumentStore, StateStore]:

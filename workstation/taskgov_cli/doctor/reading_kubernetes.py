@@ -20,7 +20,7 @@ from taskgov.errors import UpstreamError
 from taskgov.ports import ClusterAccess
 from taskgov_cli.doctor.checks_access import READERS
 from taskgov_cli.doctor.facts import Access, KueueDefinition, KueueDeployment, Kueues
-from taskgov_cli.snapshots import KubeconfigContext
+from taskgov_cli.kubeconfig import KubeconfigContext
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -1,3 +1,4 @@
+import json
 import threading
 from pathlib import Path
 from typing import Any
@@ -7,9 +8,9 @@ import yaml
 from werkzeug.serving import make_server
 from werkzeug.wrappers import Response
 
-from taskgov.adapters.kubernetes import KubeconfigConnections
-from taskgov.errors import NotFoundError, UpstreamError
+from taskgov.errors import InvalidRequestError
 from taskgov.ports import ClusterAccess
+from taskgov_cli.kubeconfig import KubeconfigContext
 
 CLUSTER = ClusterAccess("arn:aws:eks:us-west-2:111122223333:cluster/ml-eks")
 OTHER = "arn:aws:eks:us-west-2:111122223333:cluster/other"
@@ -32,34 +33,24 @@ def a_kubeconfig(folder: Path, **servers: str) -> str:
     return str(path)
 
 
-def test_the_arn_finds_its_context_whatever_the_current_one_is(tmp_path: Path) -> None:
-    path = a_kubeconfig(tmp_path, other="https://other.test", ml="https://ml.test")
-    with KubeconfigConnections(path).open(CLUSTER) as api:
-        assert api.configuration.host == "https://ml.test"
-        assert api.configuration.get_api_key_with_prefix("BearerToken") == "Bearer token-of-https://ml.test"
-
-
-def test_a_named_context_is_used_for_every_cluster(tmp_path: Path) -> None:
+def test_the_context_decides_which_cluster_is_reached(tmp_path: Path) -> None:
     path = a_kubeconfig(tmp_path, ml="https://ml.test", other="https://other.test")
-    with KubeconfigConnections(path, f"to-{OTHER}").open(CLUSTER) as api:
+    with KubeconfigContext(f"to-{OTHER}", path).open(CLUSTER) as api:
         assert api.configuration.host == "https://other.test"
-
-
-def test_a_cluster_without_a_context_is_not_guessed(tmp_path: Path) -> None:
-    path = a_kubeconfig(tmp_path, other="https://other.test")
-    with pytest.raises(NotFoundError, match=r"update-kubeconfig"):
-        KubeconfigConnections(path).open(CLUSTER)
+        assert api.configuration.get_api_key_with_prefix("BearerToken") == "Bearer token-of-https://other.test"
 
 
 def test_a_kubeconfig_that_cannot_be_read_is_told(tmp_path: Path) -> None:
-    with pytest.raises(UpstreamError, match="kubeconfig"):
-        KubeconfigConnections(str(tmp_path / "none")).open(CLUSTER)
+    with pytest.raises(InvalidRequestError, match="kubeconfig"):
+        KubeconfigContext("dev", str(tmp_path / "none")).open(CLUSTER)
+    with pytest.raises(InvalidRequestError, match="kubeconfig"):
+        KubeconfigContext("dev", str(tmp_path / "none")).namespaces()
 
 
 def test_an_unknown_context_is_told(tmp_path: Path) -> None:
     path = a_kubeconfig(tmp_path, ml="https://ml.test")
-    with pytest.raises(UpstreamError, match="nobody"):
-        KubeconfigConnections(path, "nobody").open(CLUSTER)
+    with pytest.raises(InvalidRequestError, match=r"nobody.*get-contexts"):
+        KubeconfigContext("nobody", path).open(CLUSTER)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +73,7 @@ def test_a_webhook_that_does_not_answer_is_asked_again(
     thread.start()
     try:
         path = a_kubeconfig(tmp_path, ml=f"http://127.0.0.1:{server.port}")
-        with KubeconfigConnections(path).open(CLUSTER) as api:
+        with KubeconfigContext(f"to-{CLUSTER.eks_cluster_arn}", path).open(CLUSTER) as api:
             response = api.call_api(*api.param_serialize(method, "/api", body={}))
             response.read()
     finally:
@@ -91,3 +82,18 @@ def test_a_webhook_that_does_not_answer_is_asked_again(
         server.server_close()
     assert response.status == expected
     assert asked == [method] * min(failures + 1, 6 if method != "POST" else 1)
+
+
+def test_a_context_of_the_kubeconfig_is_reached_as_kubectl_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = {
+        "clusters": [{"name": "dev", "cluster": {"server": "http://127.0.0.1:8001"}}],
+        "users": [{"name": "me", "user": {"token": "a-token"}}],
+        "contexts": [{"name": "dev", "context": {"cluster": "dev", "user": "me"}}],
+    }
+    (tmp_path / "config").write_text(json.dumps(config))
+    monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "config"))
+    api = KubeconfigContext("dev").open(ClusterAccess("arn:aws:eks:us-east-1:111122223333:cluster/ml-eks"))
+    assert api.configuration.host == "http://127.0.0.1:8001"
+    api.close()

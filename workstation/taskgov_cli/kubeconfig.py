@@ -1,0 +1,71 @@
+"""How does a person's machine reach a cluster's API? As `kubectl --context` does."""
+
+from http import HTTPStatus
+from typing import Final
+
+import urllib3
+from kubernetes import client, config
+from kubernetes.config import ConfigException
+
+from taskgov.adapters.kubernetes.connection import CONNECT_RETRIES
+from taskgov.errors import InvalidRequestError
+from taskgov.ports import ClusterAccess
+
+STATUS_RETRIES: Final = 5
+RETRIED: Final = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.INTERNAL_SERVER_ERROR, HTTPStatus.SERVICE_UNAVAILABLE)
+"""A throttled request, and one whose admission webhook did not answer (a 500, and nothing is stored)."""
+REPEATABLE: Final = ("GET", "PUT", "PATCH", "DELETE")
+"""Methods that may be sent twice; every PATCH here is a server-side apply."""
+
+
+class KubeconfigContext:
+    """Connects to the cluster of a context, whatever its EKS name, with the credentials that the kubeconfig gives it.
+
+    Parameters
+    ----------
+    context
+        The name of the context.
+    path
+        The file; None for `KUBECONFIG` or the user's own.
+
+    """
+
+    def __init__(self, context: str, path: str | None = None) -> None:
+        self._context = context
+        self._path = path
+
+    def open(self, cluster: ClusterAccess) -> client.ApiClient:  # noqa: ARG002 -- a context names its cluster
+        """Return a client of the context's cluster, to be closed by the caller.
+
+        Raises `InvalidRequestError` when there is no such context, or the kubeconfig cannot be read.
+        """
+        configuration = client.Configuration()
+        try:
+            config.load_kube_config(self._path, self._context, configuration)
+        except ConfigException as error:
+            raise _unusable(error) from error
+        # No state machine stands behind a person's machine to try again.
+        configuration.retries = urllib3.Retry(
+            total=None,
+            connect=CONNECT_RETRIES,
+            read=CONNECT_RETRIES,
+            status=STATUS_RETRIES,
+            status_forcelist=RETRIED,
+            allowed_methods=REPEATABLE,
+            raise_on_status=False,
+            backoff_factor=0.2,
+        )
+        return client.ApiClient(configuration)
+
+    def namespaces(self) -> tuple[str, ...]:
+        """Return the namespace that the context names, if it names one. Raises `InvalidRequestError`."""
+        try:
+            contexts, _ = config.list_kube_config_contexts(self._path)
+        except ConfigException as error:
+            raise _unusable(error) from error
+        found = (known["context"].get("namespace") for known in contexts if known["name"] == self._context)
+        return tuple(namespace for namespace in found if namespace)
+
+
+def _unusable(error: ConfigException) -> InvalidRequestError:
+    return InvalidRequestError(f"kubeconfig: {error}; see: kubectl config get-contexts")
