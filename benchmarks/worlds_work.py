@@ -14,7 +14,7 @@ from benchmarks.worlds_quotas import POOL, Standing
 from taskgov.hyperpod.model import ComputeQuota
 from taskgov.kueue.render import manager_configuration, render
 from taskgov.quantities import is_mig
-from taskgov.scheduling import ManagerConfig, World
+from taskgov.scheduling import ManagerConfig, World, settle
 from taskgov.snapshot.model import KueueObjects
 
 BEFORE: Final = "2026-11-20T10:00:00Z"
@@ -39,7 +39,7 @@ def draw_work(draw: Draw, machines: Machines, standing: Standing) -> KueueObject
         if team != POOL:
             for number in range(draw.number(0, 5)):
                 world.apply(_job(draw, machines, team, number))
-    world.settle(BEFORE)
+    settle(world, BEFORE)
     held_now = [_earlier(draw, quota) if drifts(draw, quota) else quota for quota in in_force]
     cluster_queues = put_on_hold(draw, render(held_now, policy, machines.table).cluster_queues)
     local_queues = put_on_hold(draw, rendered.local_queues)

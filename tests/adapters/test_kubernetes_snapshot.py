@@ -7,7 +7,7 @@ from kubernetes import client
 
 from taskgov.adapters.kubernetes import KubernetesReader
 from taskgov.ports import ClusterAccess
-from taskgov.scheduling import ManagerConfig, World
+from taskgov.scheduling import ManagerConfig, World, settle
 from taskgov.snapshot.nodes import nodes_from_kubernetes
 from taskgov_embedded.cluster.api_server import ClusterApiServer
 from tests.embedded.cluster.support import RANKS, Lab, policy, quota
@@ -60,7 +60,7 @@ def test_a_scheduler_that_reads_the_api_stands_where_the_cluster_stands(lab: Lab
         status = world.cluster_queue(queue["metadata"]["name"])["status"]
         for counted in ("pendingWorkloads", "admittedWorkloads", "reservingWorkloads", "fairSharing"):
             assert status[counted] == queue["status"][counted]
-    assert world.settle(lab.moment)[0].idle
+    assert settle(world, lab.moment)[0].idle
 
 
 def test_nodes_are_understood(lab: Lab) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ClusterSchedulerConfig, ComputeQuota, SchedulerConfig
 from taskgov.kueue.render import render
-from taskgov.scheduling import World
+from taskgov.scheduling import World, settle
 from taskgov.snapshot.model import KueueObjects
 
 SCHEDULER = ClusterSchedulerConfig(
@@ -44,7 +44,7 @@ def queues(quotas: list[ComputeQuota], *jobs: dict[str, Any]) -> KueueObjects:
     rendered = render(quotas, SCHEDULER.scheduler_config, InstanceTypeTable())
     world = World()
     world.load([*rendered.in_order(), *jobs])
-    world.settle("2026-11-20T10:00:00Z")
+    settle(world, "2026-11-20T10:00:00Z")
     return KueueObjects(
         resource_flavors=rendered.resource_flavors,
         cluster_queues=tuple(

@@ -16,6 +16,7 @@ import yaml
 from taskgov.allocation.planner import plan_quotas
 from taskgov.policy.parse import parse_policy
 from taskgov.quantities import GPU, NEURON_DEVICE
+from taskgov.scheduling import settle
 from taskgov.usage.tasks import TaskState, tasks_of
 from taskgov_manifests.workloads import workloads_of
 from tests.allocation.world import applied, nodes, snapshot
@@ -88,7 +89,7 @@ class Played:
         manifest = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": job, "labels": labels}, "spec": spec}
         (workload,) = workloads_of([manifest], replace(snapshot(), taken_at=now))
         self.lab.put({"apiVersion": "kueue.x-k8s.io/v1beta1", **workload})
-        self.lab.world.settle(now)
+        settle(self.lab.world, now)
         return self
 
     def states(self) -> dict[str, str]:

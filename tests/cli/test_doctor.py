@@ -21,6 +21,7 @@ from taskgov_cli.doctor.facts import (
     DeployedStack,
     EksCluster,
     Facts,
+    Governor,
     HyperPodCluster,
     KueueDefinition,
     KueueDeployment,
@@ -32,7 +33,7 @@ from taskgov_cli.doctor.facts import (
 )
 from taskgov_cli.doctor.permissions import NEEDED
 from taskgov_cli.doctor.reading_aws import _selects_writes, _selects_writes_by_fields
-from taskgov_cli.doctor.state import Governor, governor
+from taskgov_cli.doctor.state import governor
 from taskgov_embedded.eks import TASK_GOVERNANCE_ADDON, AddOnState
 from taskgov_embedded.iam.evaluation import grants_of
 from taskgov_embedded.walkthrough.world import EKS_NAME, World, entries_of

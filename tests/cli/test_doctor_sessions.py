@@ -6,14 +6,8 @@ from typing import Any
 import pytest
 
 from taskgov_cli.doctor.diagnosis import Status
-from taskgov_cli.doctor.facts import DeployedStack, Names, Unknown
-from taskgov_cli.doctor.sessions import (
-    SessionRoles,
-    TrustedRole,
-    enforces_session_name,
-    read_session_roles,
-    session_names,
-)
+from taskgov_cli.doctor.facts import DeployedStack, Names, SessionRoles, TrustedRole, Unknown
+from taskgov_cli.doctor.sessions import enforces_session_name, read_session_roles, session_names
 from taskgov_embedded.deployable import TEMPLATE
 from taskgov_embedded.stack import Stack
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.hyperpod.names import namespace_of
-from taskgov.scheduling import ManagerConfig, World
+from taskgov.scheduling import ManagerConfig, World, settle
 from tests.cluster.job_sequences import Complete, Edit, Sequence, Step, Submit
 from tests.cluster.kube import KUEUE, Kube, Object, conditions
 from tests.cluster.workbench import complete, govern, submit
@@ -102,7 +102,7 @@ class Twin:
 
     def _settle(self) -> None:
         """Let the model come to rest, or find that its rules go round."""
-        settlement = self._world.settle(datetime.now(UTC))
+        settlement = settle(self._world, datetime.now(UTC))
         assert settlement.settled or settlement.loop, "the model neither comes to rest nor finds a loop"
         self.preemptions += len(settlement.preempted)
         self.loop = settlement.loop

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic_core import to_json
 
+from taskgov.scheduling import settle
 from taskgov_explain.find import UnknownNameError
 from taskgov_explain.reasons import Reason
 from taskgov_explain.workload import explain_workload
@@ -96,7 +97,7 @@ def test_a_limit_on_execution_time_is_a_run_time() -> None:
     lab = Lab().team("team-a", 4).machines(4)
     item = workload("team-a", "own", 1, pods=4, created=NOON - timedelta(hours=1))
     lab.put({**item, "spec": {**item["spec"], "maximumExecutionTimeSeconds": 7200}})
-    lab.world.settle(NOON - timedelta(hours=1))
+    settle(lab.world, NOON - timedelta(hours=1))
     answer = explain_workload(lab.submit("team-a", "waits", pods=2, ago=30).snapshot(), "waits")
     assert answer.earliest == NOON + timedelta(hours=1)
 

@@ -13,7 +13,7 @@ from random import Random
 
 from taskgov.allocation.plan import Change
 from taskgov.hyperpod.model import ClusterSchedulerConfig, ComputeQuota, ComputeQuotaConfig, SchedulerConfig
-from taskgov.scheduling import ManagerConfig, World
+from taskgov.scheduling import ManagerConfig, World, settle
 from taskgov.snapshot.model import KueueObjects, Snapshot
 from tests.prove.account import Account, is_policy
 from tests.prove.amounts import Book
@@ -124,7 +124,7 @@ class Cluster:
 
     def settle(self, snapshot: Snapshot) -> Iterator[str]:
         """Let the queues settle and yield who is preempted. Raises `RestlessError`."""
-        settlement = self.world.settle(snapshot.taken_at)
+        settlement = settle(self.world, snapshot.taken_at)
         if not settlement.settled:
             raise RestlessError
         for victim in settlement.preempted:

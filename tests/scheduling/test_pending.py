@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taskgov.scheduling.objects import PodSet, Workload
-from taskgov.scheduling.pending import PendingQueue, Requeue
+from taskgov.scheduling.pending import PendingQueue
+from taskgov.scheduling.results import Requeue
 from taskgov.scheduling.state import Record
 
 if TYPE_CHECKING:
@@ -23,8 +24,8 @@ def _record(name: str, *, priority: int = 0, created: int = 0, shape: int = 0, n
     return Record(Workload(namespace, name, "q", SHAPES[shape], priority=priority, created=created, uid=name))
 
 
-def _queue(*records: Record, strategy: str = "BestEffortFIFO", hashing: bool = True) -> PendingQueue:
-    queue = PendingQueue(strategy, hashing=hashing)
+def _queue(*records: Record, strategy: str = "BestEffortFIFO", hashing: bool = True) -> PendingQueue[Record]:
+    queue: PendingQueue[Record] = PendingQueue(strategy, hashing=hashing)
     for record in records:
         queue.push(record)
     return queue
@@ -34,7 +35,7 @@ def _keys(records: list[Record]) -> list[str]:
     return [r.workload.name for r in records]
 
 
-def _drain(queue: PendingQueue) -> list[str]:
+def _drain(queue: PendingQueue[Record]) -> list[str]:
     found = []
     while (record := queue.pop()) is not None:
         found.append(record.workload.name)
@@ -97,22 +98,22 @@ def test_a_strict_queue_keeps_its_head_in_line() -> None:
     assert not queue.requeue(first, Requeue.NAMESPACE_MISMATCH, waits_for_backoff=False)
 
 
-def _do_nothing(queue: PendingQueue, preemptor: Record) -> None:
+def _do_nothing(queue: PendingQueue[Record], preemptor: Record) -> None:
     pass
 
 
-def _admit(queue: PendingQueue, preemptor: Record) -> None:
+def _admit(queue: PendingQueue[Record], preemptor: Record) -> None:
     queue.remove(preemptor)
     queue.push(preemptor)
 
 
-def _make_inadmissible(queue: PendingQueue, preemptor: Record) -> None:
+def _make_inadmissible(queue: PendingQueue[Record], preemptor: Record) -> None:
     assert queue.pop() is preemptor
     queue.requeue(preemptor, Requeue.NO_FIT, waits_for_backoff=False)
     queue.release_inadmissible(lambda _: True)
 
 
-def _let_another_preempt(queue: PendingQueue, preemptor: Record) -> None:
+def _let_another_preempt(queue: PendingQueue[Record], preemptor: Record) -> None:
     other = _record("other", priority=1, shape=2)
     queue.push(other)
     queue.remove(other, keep_sticky=True)
@@ -134,7 +135,9 @@ def _let_another_preempt(queue: PendingQueue, preemptor: Record) -> None:
         "requeueIfNotPresent: the last one to preempt does",
     ],
 )
-def test_who_preempted_last_comes_first(happens: Callable[[PendingQueue, Record], None], order: list[str]) -> None:
+def test_who_preempted_last_comes_first(
+    happens: Callable[[PendingQueue[Record], Record], None], order: list[str]
+) -> None:
     preemptor, urgent = _record("preemptor"), _record("urgent", priority=9, shape=1)
     queue = _queue(preemptor)
     queue.pop()
@@ -220,7 +223,8 @@ STEPS = st.lists(
 def test_classes_behave_as_if_each_workload_were_moved_on_its_own(
     steps: list[tuple[str, int | Requeue, int, int]],
 ) -> None:
-    queue, simple, known = PendingQueue("BestEffortFIFO", hashing=True), _OneByOne(), dict[str, Record]()
+    queue: PendingQueue[Record] = PendingQueue("BestEffortFIFO", hashing=True)
+    simple, known = _OneByOne(), dict[str, Record]()
     for number, (step, what, shape, created) in enumerate(steps):
         if step == "push":
             record = _record(f"w{number:02d}", priority=int(str(what)), shape=shape, created=created)

@@ -1,6 +1,6 @@
 """A restart of Kueue's manager with another configuration: objects and admissions stay, its memory goes."""
 
-from taskgov.scheduling import Budget, ManagerConfig, World
+from taskgov.scheduling import Budget, ManagerConfig, World, settle
 from tests.scheduling.builders import NOW, a_cohort, a_group, a_job, a_queue, a_world
 
 FAIR = ManagerConfig(fair_sharing=True)
@@ -10,7 +10,7 @@ def a_busy_world() -> World:
     world = a_world(a_queue("a", cohort="pool", cpu="2"), a_queue("b", cohort="pool", cpu="2"))
     for job in (a_job("runs", "a", cpu="3"), a_job("waits", "b", cpu="2"), a_job("done", "b", cpu="1")):
         world.apply(job)
-        world.settle(NOW)
+        settle(world, NOW)
     world.finish("default/done", NOW)
     return world
 
@@ -36,7 +36,7 @@ def test_everybody_who_waits_is_in_line_again() -> None:
 
 def test_a_restart_alone_changes_nobodys_place() -> None:
     world = a_busy_world().restarted(ManagerConfig())
-    settlement = world.settle(NOW, budget=Budget(100))
+    settlement = settle(world, NOW, budget=Budget(100))
     assert settlement.settled
     assert not settlement.admitted
     assert not settlement.preempted
@@ -69,4 +69,4 @@ def test_classes_of_priority_and_cohorts_are_still_there() -> None:
     late = a_job("late", "a", cpu="4", second=2)
     late["metadata"]["labels"] = {"kueue.x-k8s.io/priority-class": "urgent"}
     after.load([a_job("early", "a", cpu="4", second=1), late])
-    assert [each.workload for each in after.settle(NOW).admitted] == ["default/late"]
+    assert [each.workload for each in settle(after, NOW).admitted] == ["default/late"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from taskgov.scheduling import Budget, World
+from taskgov.scheduling import Budget, World, settle
 from taskgov_explain.simulation import Simulation
 from tests.scheduling.builders import HYPERPOD_PREEMPTION, NOW, a_job, a_queue, a_running_job, a_world
 
@@ -11,7 +11,7 @@ SECOND = 1_000_000
 
 def test_everything_that_fits_is_admitted_and_the_rest_said_to_wait() -> None:
     world = a_world(a_queue("q", cpu="2"), *(a_job(f"j{i}", "q", second=i) for i in range(4)))
-    settlement = world.settle(NOW)
+    settlement = settle(world, NOW)
     assert settlement.settled
     assert [a.workload for a in settlement.admitted] == ["default/j0", "default/j1"]
     assert world.pending("q") == ([], ["default/j2", "default/j3"])
@@ -19,7 +19,7 @@ def test_everything_that_fits_is_admitted_and_the_rest_said_to_wait() -> None:
 
 def test_a_blocked_strict_queue_is_settled_too() -> None:
     world = a_world(a_queue("q", cpu="2", queueingStrategy="StrictFIFO"), a_job("big", "q", cpu="3"))
-    assert world.settle(NOW).settled
+    assert settle(world, NOW).settled
 
 
 def test_reclaiming_ends_with_everybody_at_home() -> None:
@@ -29,7 +29,7 @@ def test_reclaiming_ends_with_everybody_at_home() -> None:
         *(a_running_job(f"g{i}", "b") for i in range(4)),
         *(a_job(f"o{i}", "a", second=i) for i in range(3)),
     )
-    settlement = world.settle(NOW)
+    settlement = settle(world, NOW)
     assert settlement.settled
     assert sorted(a.workload for a in settlement.admitted) == ["default/o0", "default/o1"]
     assert len(settlement.preempted) == 2
@@ -45,10 +45,10 @@ def test_who_is_in_line_is_looked_at_before_who_waits_for_another_look() -> None
         a_running_job("running", "lender"),
         a_job("waiting", "a", second=1),
     )
-    world.settle(NOW)
+    settle(world, NOW)
     world.finish("default/running", NOW)
     world.load([a_job("new", "b", second=2)])
-    assert [a.workload for a in world.settle(NOW).admitted] == ["default/new"]
+    assert [a.workload for a in settle(world, NOW).admitted] == ["default/new"]
 
 
 def a_looping_world() -> World:
@@ -70,13 +70,13 @@ def a_looping_world() -> World:
             a_job("late", "a", cpu="4", priority=0, second=3),
         ],
     )
-    world.settle(NOW)
+    settle(world, NOW)
     world.load([a_job("big", "b", cpu="5", second=0), a_job("huge", "b", cpu="5", priority=1, second=0)])
     return world
 
 
 def test_workloads_that_preempt_one_another_for_ever_are_named() -> None:
-    settlement = a_looping_world().settle(NOW)
+    settlement = settle(a_looping_world(), NOW)
     assert not settlement.settled
     assert settlement.loop == ("default/home", "default/late")
     assert len(settlement.cycles) < 40
@@ -91,7 +91,7 @@ def test_priorities_and_sizes_alone_can_go_round_without_fair_sharing() -> None:
         a_job("big", "a", cpu="6", priority=1, second=1),
         a_job("rich", "b", cpu="6", priority=2, second=2),
     )
-    assert world.settle(NOW).loop == ("default/big", "default/own", "default/rich")
+    assert settle(world, NOW).loop == ("default/big", "default/own", "default/rich")
 
 
 def test_a_simulation_stops_at_such_a_loop_and_says_so() -> None:
@@ -105,7 +105,7 @@ def test_a_simulation_stops_at_such_a_loop_and_says_so() -> None:
 
 
 def test_too_few_cycles_are_neither_settled_nor_a_loop() -> None:
-    settlement = a_looping_world().settle(NOW, max_cycles=2)
+    settlement = settle(a_looping_world(), NOW, max_cycles=2)
     assert (settlement.settled, settlement.loop, len(settlement.cycles)) == (False, (), 2)
 
 
@@ -113,7 +113,7 @@ def test_a_budget_counts_the_heads_that_cycles_look_at() -> None:
     world = a_world(a_queue("a", cpu="2"), a_queue("b", cpu="2"))
     world.load([a_job("one", "a", cpu="1"), a_job("two", "a", cpu="3"), a_job("three", "b", cpu="1")])
     budget = Budget(10)
-    settlement = world.settle(NOW, budget=budget)
+    settlement = settle(world, NOW, budget=budget)
     assert settlement.settled
     assert budget.steps - budget.left == 3
     assert [len(cycle.admitted) + len(cycle.waiting) for cycle in settlement.cycles] == [2, 1]
@@ -123,28 +123,28 @@ def test_a_budget_that_is_spent_ends_a_settlement_and_what_is_left_goes_on_elsew
     world = a_world(a_queue("a", cpu="9"))
     world.load(a_job(f"job-{number}", "a", cpu="1") for number in range(9))
     budget = Budget(4)
-    first = world.settle(NOW, budget=budget)
+    first = settle(world, NOW, budget=budget)
     assert (first.settled, first.loop, len(first.admitted), budget.is_spent) == (False, (), 4, True)
-    assert world.settle(NOW, budget=budget).cycles == ()
-    assert len(world.settle(NOW, budget=Budget(100)).admitted) == 5
+    assert settle(world, NOW, budget=budget).cycles == ()
+    assert len(settle(world, NOW, budget=Budget(100)).admitted) == 5
 
 
 def test_a_budget_that_is_just_enough_is_enough() -> None:
     world = a_world(a_queue("a", cpu="9"))
     world.load(a_job(f"job-{number}", "a", cpu="1") for number in range(3))
     budget = Budget(3)
-    assert (world.settle(NOW, budget=budget).settled, budget.left) == (True, 0)
-    assert world.settle(NOW, budget=budget).settled
+    assert (settle(world, NOW, budget=budget).settled, budget.left) == (True, 0)
+    assert settle(world, NOW, budget=budget).settled
 
 
 def test_a_loop_within_a_budget_is_named() -> None:
-    assert a_looping_world().settle(NOW, budget=Budget(1000)).loop == ("default/home", "default/late")
+    assert settle(a_looping_world(), NOW, budget=Budget(1000)).loop == ("default/home", "default/late")
 
 
 def test_more_shapes_than_any_limit_of_cycles_settle_within_a_budget() -> None:
     world = a_world(a_queue("a", cpu="1"))
     world.load(a_job(f"job-{number:04}", "a", cpu=str(number + 2)) for number in range(1200))
     budget = Budget(2000)
-    settlement = world.settle(NOW, budget=budget)
+    settlement = settle(world, NOW, budget=budget)
     assert settlement.settled
     assert budget.steps - budget.left == len(settlement.cycles) == 1200

@@ -17,7 +17,7 @@ from taskgov.hyperpod.model import (
 )
 from taskgov.hyperpod.names import NAMESPACE_NAME_LABEL, local_queue_of, namespace_of
 from taskgov.kueue.render import manager_configuration, render
-from taskgov.scheduling import ManagerConfig, World
+from taskgov.scheduling import ManagerConfig, World, settle
 from taskgov.snapshot.model import ClusterFacts, KueueObjects, Node, Snapshot
 from tests.support.memory import CLUSTER_ARN, NOON
 
@@ -101,7 +101,7 @@ class Lab:
         """Let a team submit a job `ago` minutes before noon, and the scheduler decide."""
         now = NOON - timedelta(minutes=ago)
         self.put(workload(team, job, gpus, pods=pods, priority=priority, created=now, **spec))
-        self.world.settle(now)
+        settle(self.world, now)
         return self
 
     def put(self, item: dict[str, Any]) -> "Lab":

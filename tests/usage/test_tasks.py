@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from taskgov.kueue.usage import usage_of
+from taskgov.scheduling import settle
 from taskgov.snapshot.model import Snapshot
 from taskgov.usage.tasks import Task, TaskState, tasks_of
 from tests.support.lab import G5, GPU, Lab, workload
@@ -45,7 +46,7 @@ def test_the_newest_comes_first() -> None:
 def test_who_was_preempted_says_so_and_since_when() -> None:
     lab = Lab().team("team-a", 2, borrow=200).team("team-b", 3).machines(5)
     lab.submit("team-a", "borrows", pods=5, ago=50).submit("team-b", "reclaims", pods=3, ago=20)
-    lab.world.settle(ago(10))
+    settle(lab.world, ago(10))
     task = tasks(lab.snapshot())["borrows"]
     assert (task.state, task.since) == (TaskState.PREEMPTED, ago(20))
 

@@ -39,19 +39,19 @@ SHOWN_METRICS = ("Borrowed", "Lent", "Preemptions")
 """What nobody has today, shown at the end of each walkthrough."""
 
 
-def run(files: tuple[Path, ...], reports: Path | None, *, app: Typer | None = None, as_json: bool, brief: bool) -> int:
+def run(app: Typer, files: tuple[Path, ...], reports: Path | None, *, whole: bool, as_json: bool, brief: bool) -> int:
     """Play these walkthroughs; return the exit code, 1 when a check failed.
 
-    With `app`, the command line itself, it is the whole demo: the dashboard is shown after them, and the first day.
+    `app` is the command line, which they ask. In the whole demo the dashboard is shown after them, and the first day.
     """
     gc.freeze()  # the collector need not look at what was imported, a million objects, again for each world
-    demo = Demo(reports or Path(mkdtemp(prefix="taskgov-demo-")), brief=brief or as_json, quiet=as_json)
+    demo = Demo(app, reports or Path(mkdtemp(prefix="taskgov-demo-")), brief=brief or as_json, quiet=as_json)
     for file in files:
         demo.play(load(file))
-    if files and app is not None:
+    if files and whole:
         demo.show_dashboard()
-    if app is not None:
-        demo.play_first_day(app)
+    if whole:
+        demo.play_first_day()
     if as_json:
         print_json({"walkthroughs": demo.data, "passed": demo.passed, "failed": len(demo.failed)})
     else:
@@ -62,10 +62,11 @@ def run(files: tuple[Path, ...], reports: Path | None, *, app: Typer | None = No
 class Demo:
     """The walkthroughs played so far, and what came of their checks."""
 
-    def __init__(self, reports: Path, *, brief: bool, quiet: bool) -> None:
+    def __init__(self, app: Typer, reports: Path, *, brief: bool, quiet: bool) -> None:
         self.passed = 0
         self.failed: list[str] = []
         self.data: list[dict[str, Any]] = []
+        self._app = app
         self._reports = reports
         self._pages: list[Path] = []
         self._published: set[str] = set()
@@ -81,7 +82,7 @@ class Demo:
         self._console.print(Text(walkthrough.about), Text(f"  ({walkthrough.source})", style="dim"), sep="\n")
         played: list[dict[str, Any]] = []
         with World(walkthrough) as world, TemporaryDirectory() as folder:
-            questions = Questions(world, Path(folder))
+            questions = Questions(self._app, world, Path(folder))
             for number, result in enumerate(Runner(walkthrough, world).run(), 1):
                 answers = tuple(questions.ask(walkthrough.steps[number - 1]))
                 result.checks += [check for answer in answers for check in answer.checks]
@@ -115,12 +116,12 @@ class Demo:
         self._console.print(table("", ("widget", "measured", "nothing to measure here"), rows))
         self._judge("The dashboard", 1, "what it shows", checks)
 
-    def play_first_day(self, app: Typer) -> None:
+    def play_first_day(self) -> None:
         """Play the first day with a cluster: the commands of onboarding, as a person types them."""
         self._console.rule(Text(first_day.TITLE, style="bold"), align="left")
         self._console.print(Text(first_day.ABOUT), Text(f"  ({first_day.SOURCE})", style="dim"), sep="\n")
         played: list[dict[str, Any]] = []
-        for number, step in enumerate(first_day.play(app), 1):
+        for number, step in enumerate(first_day.play(self._app), 1):
             for part in demo_steps.heading(number, step.title, step.checks):
                 self._console.print(part)
             if not self._brief:

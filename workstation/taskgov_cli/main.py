@@ -128,8 +128,8 @@ def demo(
         files = demonstration.chosen(only or [])
     except LookupError as error:
         raise typer.BadParameter(str(error)) from error
-    commands = app if demonstration.wants_first_day(only or []) else None
-    raise typer.Exit(demonstration.run(files, reports, app=commands, as_json=as_json, brief=brief))
+    whole = demonstration.wants_first_day(only or [])
+    raise typer.Exit(demonstration.run(app, files, reports, whole=whole, as_json=as_json, brief=brief))
 
 
 app.command()(explain.explain)

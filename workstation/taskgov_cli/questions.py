@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from typer import Typer
+
     from taskgov_embedded.walkthrough.model import Question, Step
     from taskgov_embedded.walkthrough.world import World
 
@@ -36,10 +38,10 @@ class Answer:
 
 
 class Questions:
-    """The questions of one walkthrough; `folder` keeps its snapshots and files."""
+    """The questions of one walkthrough, asked of the command line `app`; `folder` keeps its snapshots and files."""
 
-    def __init__(self, world: World, folder: Path) -> None:
-        self._world, self._folder = world, folder
+    def __init__(self, app: Typer, world: World, folder: Path) -> None:
+        self._app, self._world, self._folder = app, world, folder
         self._series = folder / "series"
         self._series.mkdir()
         self._taken = 0
@@ -74,12 +76,9 @@ class Questions:
         typed_by = f"  # {question.by}" if question.by else ""
         return Answer(f"taskgov {words}{typed_by}", output.rstrip(), tuple(checks))
 
-    @staticmethod
-    def _type(words: list[str]) -> tuple[int, str]:
+    def _type(self, words: list[str]) -> tuple[int, str]:
         """Run a command in this process; return what a person sees of it. Raises what no command should raise."""
-        from taskgov_cli.main import app  # noqa: PLC0415 -- it is the command line that brings the demo here
-
-        result = CliRunner().invoke(app, words)
+        result = CliRunner().invoke(self._app, words)
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         return result.exit_code, result.output

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from taskgov.policy.document import PolicyDocument
     from taskgov_cli.replay_counts import CountsOutcome
-    from taskgov_cli.replay_outcome import Capacity, Outcome
+    from taskgov_cli.replay_outcome import Outcome
+    from taskgov_cli.replay_stays import Capacity
     from taskgov_cli.replay_traces import Trace
 
 DAY = 86400

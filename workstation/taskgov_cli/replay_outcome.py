@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from heapq import heappop, heappush
 from statistics import fmean, quantiles
 from typing import TYPE_CHECKING
 
-from taskgov.scheduling.instants import SECOND
+from taskgov_cli.replay_stays import steps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from taskgov_cli.replay_series import Sample
+    from taskgov_cli.replay_stays import Capacity, History, Stay
     from taskgov_cli.replay_traces import Job, Trace
-    from taskgov_explain.simulation import Happening
-
-Capacity = list[tuple[float, int]]
-"""From when (seconds) how many GPUs there are."""
-History = list[tuple[float, dict[str, int]]]
-"""From when (seconds) which team has how many GPUs of quota."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,34 +45,6 @@ class Outcome:
     plans: int
     samples: tuple[Sample, ...] = ()
     """Means over time, see `replay_series`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stay:
-    """One job's time with quota: from its admission to its end, or to its preemption."""
-
-    job: Job
-    number: int
-    start: float
-    end: float
-    preempted: bool
-
-
-def stays_of(happenings: Iterable[Happening], trace: Trace) -> list[Stay]:
-    """Return the times with quota of all jobs; a job that nobody preempts stays for its run time."""
-    open_since: dict[int, float] = {}
-    stays = []
-    for each in happenings:
-        number, at = int(each.uid), each.at / SECOND
-        job = trace.jobs[number]
-        if each.kind == "admitted":
-            open_since[number] = at
-        elif each.kind == "preempted":
-            stays.append(Stay(job, number, open_since.pop(number), at, preempted=True))
-    for number, start in open_since.items():
-        job = trace.jobs[number]
-        stays.append(Stay(job, number, start, start + job.run_time, preempted=False))
-    return stays
 
 
 def team_outcome(team: str, trace: Trace, stays: list[Stay], history: History) -> TeamOutcome:
@@ -116,23 +82,6 @@ def _waits(jobs: Mapping[int, Job], stays: Iterable[Stay]) -> dict[int, float]:
 def _above(stays: Iterable[Stay], limit: list[tuple[float, int]]) -> float:
     """Integrate what is held above a limit that changes in steps, in GPU-seconds."""
     return sum(max(0, held - bound) * (end - start) for start, end, held, bound in steps(stays, limit))
-
-
-def steps(stays: Iterable[Stay], limit: list[tuple[float, int]]) -> Iterator[tuple[float, float, int, int]]:
-    """Give stretches of time in which neither what is held nor the limit changes: start, end, held, limit."""
-    events: list[tuple[float, int, int | None]] = []
-    for stay in stays:
-        heappush(events, (stay.start, stay.job.gpus, None))
-        heappush(events, (stay.end, -stay.job.gpus, None))
-    for at, bound in limit:
-        heappush(events, (at, 0, bound))
-    now, held, bound = 0.0, 0, limit[0][1]
-    while events:
-        at, change, new_bound = heappop(events)
-        if at > now:
-            yield now, at, held, bound
-            now = at
-        held, bound = held + change, bound if new_bound is None else new_bound
 
 
 def totals(stays: list[Stay], trace: Trace, capacity: Capacity) -> tuple[float, float]:

@@ -24,8 +24,9 @@ from taskgov.quantities import GPU
 from taskgov.scheduling import ManagerConfig, PodSet, Workload, World
 from taskgov.scheduling.instants import SECOND
 from taskgov.snapshot.model import ClusterFacts, Node, Snapshot
-from taskgov_cli.replay_outcome import Outcome, stays_of, team_outcome, totals
+from taskgov_cli.replay_outcome import Outcome, team_outcome, totals
 from taskgov_cli.replay_series import samples
+from taskgov_cli.replay_stays import stays_of
 from taskgov_explain.simulation import Simulation
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     from taskgov.hyperpod.model import ComputeQuota
     from taskgov.policy.document import TeamPolicy
-    from taskgov_cli.replay_outcome import Capacity
+    from taskgov_cli.replay_stays import Capacity
     from taskgov_cli.replay_traces import Trace
 
 MACHINE: Final = "ml.g5.8xlarge"

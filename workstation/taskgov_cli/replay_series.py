@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from taskgov_cli.replay_outcome import steps
+from taskgov_cli.replay_stays import steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from taskgov_cli.replay_outcome import Capacity, History, Stay
+    from taskgov_cli.replay_stays import Capacity, History, Stay
     from taskgov_cli.replay_traces import Trace
 
 SLICES: Final = 240

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from taskgov.allocation.predict import MODEL_STEPS
 from taskgov.kueue.named import Named, named
-from taskgov.scheduling import Budget, Preempted, World, moment
+from taskgov.scheduling import Budget, Preempted, World, moment, settle
 from taskgov.scheduling.objects import ClusterQueue, FlavorResource, Workload
 from taskgov.scheduling.reading import read_admission, read_cluster_queue, read_conditions, read_workload
 from taskgov.scheduling.reasons import InsufficientQuota, InsufficientUnusedQuota
@@ -102,7 +102,7 @@ class Case:
     def rested(self) -> World:
         """The world when nothing more happens as long as nobody finishes, or when the budget of steps is used up."""
         twin = self.world.copy()
-        twin.settle(self.snapshot.taken_at, budget=Budget(MODEL_STEPS))
+        settle(twin, self.snapshot.taken_at, budget=Budget(MODEL_STEPS))
         return twin
 
     @cached_property

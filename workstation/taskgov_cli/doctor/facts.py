@@ -6,13 +6,12 @@ The readers of `reading_*` make these values; the checks decide on nothing else.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from taskgov_cli.doctor.sessions import SessionRoles
-    from taskgov_cli.doctor.state import Governor
+    from taskgov.snapshot.identity import Claim, StateStamp
 
 T = TypeVar("T")
 
@@ -176,6 +175,34 @@ class EventTrace:
     token: str
     seconds: float | None
     waited: float
+
+
+@dataclass(frozen=True, slots=True)
+class Governor:
+    """The identity of the stack's records, None before a run has looked, and the marks on the cluster."""
+
+    stamp: StateStamp | None
+    claims: tuple[Claim, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedRole:
+    """A role and who may assume it."""
+
+    arn: str
+    path: str
+    trust: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRoles:
+    """The roles that the stack's `Approvers` and `NamedSessionRoles` name, as far as they could be read."""
+
+    named: tuple[str, ...]
+    """`NamedSessionRoles`: patterns of ARNs."""
+    roles: tuple[TrustedRole, ...]
+    unseen: tuple[str, ...] = ()
+    """What could not be read, and why."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,13 @@ the role chooses a name, and approves his own document under another one.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.adapters.errors import translated
 from taskgov.people import IDENTITY_CENTER, matches_principal
 from taskgov_cli.doctor.diagnosis import Diagnosis, failed, ok, unknown
-from taskgov_cli.doctor.facts import Unknown
+from taskgov_cli.doctor.facts import SessionRoles, TrustedRole, Unknown
 from taskgov_cli.doctor.reading_aws import client, read
 
 if TYPE_CHECKING:
@@ -27,26 +26,6 @@ CHECK: Final = "session-names"
 IDENTITY_CENTER_PATH: Final = "/aws-reserved/sso.amazonaws.com/"
 """Only IAM Identity Center creates roles under it."""
 _VARIABLE: Final = re.compile(r"\$\{[^}]*\}")
-
-
-@dataclass(frozen=True, slots=True)
-class TrustedRole:
-    """A role and who may assume it."""
-
-    arn: str
-    path: str
-    trust: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class SessionRoles:
-    """The roles that the stack's `Approvers` and `NamedSessionRoles` name, as far as they could be read."""
-
-    named: tuple[str, ...]
-    """`NamedSessionRoles`: patterns of ARNs."""
-    roles: tuple[TrustedRole, ...]
-    unseen: tuple[str, ...] = ()
-    """What could not be read, and why."""
 
 
 def read_session_roles(stack: DeployedStack, account: str) -> SessionRoles:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import boto3
@@ -12,19 +11,10 @@ from taskgov.adapters.dynamodb import Table
 from taskgov.bootstrap.aws import CONFIG
 from taskgov.snapshot.identity import claims_of, said_claim
 from taskgov_cli.doctor.diagnosis import Diagnosis, failed, ok, unknown, warning
-from taskgov_cli.doctor.facts import Unknown
+from taskgov_cli.doctor.facts import Governor, Unknown
 
 if TYPE_CHECKING:
-    from taskgov.snapshot.identity import Claim, StateStamp
     from taskgov_cli.doctor.facts import Names, Read
-
-
-@dataclass(frozen=True, slots=True)
-class Governor:
-    """The identity of the stack's records, None before a run has looked, and the marks on the cluster."""
-
-    stamp: StateStamp | None
-    claims: tuple[Claim, ...]
 
 
 def read_governor(cluster_arn: str, table_name: str) -> Governor:

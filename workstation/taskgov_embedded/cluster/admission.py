@@ -12,8 +12,7 @@ from taskgov.kueue.foundation import GOVERNED_JOBS
 from taskgov_manifests.queue_name import labels_as_stored, queue_on_pods_only
 
 if TYPE_CHECKING:
-    from taskgov_embedded.cluster.objects import KubeObject, ResourceType
-    from taskgov_embedded.cluster.reading import Objects
+    from taskgov_embedded.cluster.objects import KubeObject, Objects, ResourceType
 
 _GOVERNED: Final = {(group, plural) for group, plurals in GOVERNED_JOBS for plural in plurals}
 

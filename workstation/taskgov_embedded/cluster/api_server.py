@@ -37,8 +37,7 @@ if TYPE_CHECKING:
 
     from werkzeug.serving import BaseWSGIServer
 
-    from taskgov_embedded.cluster.objects import KubeObject
-    from taskgov_embedded.cluster.reading import Objects
+    from taskgov_embedded.cluster.objects import KubeObject, Objects
     from taskgov_embedded.cluster.writing import Writes
 
 VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}

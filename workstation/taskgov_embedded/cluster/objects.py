@@ -113,6 +113,24 @@ class Listable(Protocol):
         ...
 
 
+class Objects(Listable, Protocol):
+    """What the API server reads."""
+
+    @property
+    def now(self) -> datetime:
+        """The present moment, which tells the age of things in tables."""
+        ...
+
+    @property
+    def resource_version(self) -> str:
+        """The version of the latest write."""
+        ...
+
+    def find(self, plural: str, name: str, namespace: str = "") -> KubeObject | None:
+        """Return one object, or None."""
+        ...
+
+
 class ObjectStore:
     """Objects by type, namespace and name, with the metadata that the API server adds."""
 

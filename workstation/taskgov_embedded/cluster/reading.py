@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from taskgov_embedded.cluster.listing import BadTokenError, SelectorError, page_of
-from taskgov_embedded.cluster.objects import KubeObject, Listable, key_of
+from taskgov_embedded.cluster.objects import KubeObject, key_of
 from taskgov_embedded.cluster.requests import BUILT_IN_GROUPS, Refusal, Target, in_version
 from taskgov_embedded.cluster.tables import table_of
 from taskgov_embedded.cluster.writing import not_found, scale_of
@@ -16,34 +16,15 @@ from taskgov_embedded.cluster.writing import not_found, scale_of
 if TYPE_CHECKING:
     import threading
     from collections.abc import Iterator, Mapping
-    from datetime import datetime
 
     from werkzeug.wrappers import Request
 
-    from taskgov_embedded.cluster.objects import Key
+    from taskgov_embedded.cluster.objects import Key, Objects
 
 LOOK_SECONDS: Final = 0.1
 """How late a watcher may hear of a change."""
 LONGEST_WATCH: Final = 300.0
 """Seconds after which a watch ends that asked for no time; clients begin another one."""
-
-
-class Objects(Listable, Protocol):
-    """What the server reads."""
-
-    @property
-    def now(self) -> datetime:
-        """The present moment, which tells the age of things in tables."""
-        ...
-
-    @property
-    def resource_version(self) -> str:
-        """The version of the latest write."""
-        ...
-
-    def find(self, plural: str, name: str, namespace: str = "") -> KubeObject | None:
-        """Return one object, or None."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

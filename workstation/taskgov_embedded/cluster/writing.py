@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
     from werkzeug.wrappers import Request
 
-    from taskgov_embedded.cluster.objects import KubeObject, ResourceType
-    from taskgov_embedded.cluster.reading import Objects
+    from taskgov_embedded.cluster.objects import KubeObject, Objects, ResourceType
 
 APPLY: Final = "application/apply-patch+yaml"
 MERGE: Final = "application/merge-patch+json"

@@ -152,7 +152,7 @@ class Projection:
 
     def settle(self, budget: Budget) -> Settlement:
         """Let the queues come to rest at the moment of the snapshot; every head that is looked at takes a step."""
-        return self.world.settle(self._base.taken_at, budget=budget)
+        return scheduling.settle(self.world, self._base.taken_at, budget=budget)
 
     def snapshot(self) -> Snapshot:
         """Return what a snapshot would hold once the writes have settled.

@@ -12,9 +12,8 @@ if TYPE_CHECKING:
     from taskgov.scheduling.config import GATE_DEFAULTS, ManagerConfig, RequeueBackoff, Strategy
     from taskgov.scheduling.instants import instant, moment, timestamp
     from taskgov.scheduling.objects import Admission, PodSet, PodSetAdmission, Workload
-    from taskgov.scheduling.pending import Requeue
-    from taskgov.scheduling.results import Admitted, CycleResult, Event, Preempted, Waiting, events
-    from taskgov.scheduling.settling import Budget, Settlement
+    from taskgov.scheduling.results import Admitted, CycleResult, Event, Preempted, Requeue, Waiting, events
+    from taskgov.scheduling.settling import Budget, Settlement, settle
     from taskgov.scheduling.shares import Share
     from taskgov.scheduling.unmodelled import NotModelled
     from taskgov.scheduling.view import QuotaView, WorldView
@@ -45,6 +44,7 @@ __all__ = [
     "events",
     "instant",
     "moment",
+    "settle",
     "timestamp",
 ]
 
@@ -61,7 +61,7 @@ _HOMES: Final = {
     "PodSetAdmission": "objects",
     "Preempted": "results",
     "QuotaView": "view",
-    "Requeue": "pending",
+    "Requeue": "results",
     "RequeueBackoff": "config",
     "Settlement": "settling",
     "Share": "shares",
@@ -73,6 +73,7 @@ _HOMES: Final = {
     "events": "results",
     "instant": "instants",
     "moment": "instants",
+    "settle": "settling",
     "timestamp": "instants",
 }
 

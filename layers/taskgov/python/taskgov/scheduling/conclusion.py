@@ -11,17 +11,17 @@ from taskgov.scheduling import lifecycle
 from taskgov.scheduling.inquiry import preemption
 from taskgov.scheduling.instants import read_now
 from taskgov.scheduling.objects import Admission, Condition, PodSetAdmission
-from taskgov.scheduling.pending import Requeue
 from taskgov.scheduling.reasons import MISCONFIGURED, PENDING, WAITING_FOR_PREEMPTED, WAITING_FOR_QUOTA
-from taskgov.scheduling.results import Admitted, CycleResult, Preempted, Waiting, considered_flavors
+from taskgov.scheduling.results import Admitted, CycleResult, Preempted, Requeue, Waiting, considered_flavors
 from taskgov.scheduling.state import QUOTA_RESERVED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from taskgov.scheduling.config import ManagerConfig
-    from taskgov.scheduling.cycle import Cycle, Entry
+    from taskgov.scheduling.cycle import Cycle
     from taskgov.scheduling.instants import Instant, Now
+    from taskgov.scheduling.nomination import Entry
     from taskgov.scheduling.state import Record
     from taskgov.scheduling.unmodelled import NotModelled
 

@@ -6,14 +6,13 @@ as gone) is undone before it returns. Rules: `pkg/scheduler/scheduler.go` of Kue
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from taskgov.scheduling.assignment import FIT, NO_FIT, Assignment
 from taskgov.scheduling.candidates import Victim, put_back, take_out
+from taskgov.scheduling.nomination import Entry
 from taskgov.scheduling.objects import ANY, FlavorResource, Usage
 from taskgov.scheduling.ordering import in_order
-from taskgov.scheduling.pending import Requeue
 from taskgov.scheduling.quota import QuotaNode, add_usage, available, remove_usage
 from taskgov.scheduling.reasons import (
     DEFERRED,
@@ -21,7 +20,7 @@ from taskgov.scheduling.reasons import (
     NO_LONGER_FITS,
     OVERLAPPING,
 )
-from taskgov.scheduling.results import Verdict
+from taskgov.scheduling.results import Requeue, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,20 +28,6 @@ if TYPE_CHECKING:
     from taskgov.scheduling.instants import Instant
     from taskgov.scheduling.nomination import Nominator
     from taskgov.scheduling.state import QueueState, Record
-
-
-@dataclass(slots=True, eq=False)
-class Entry:
-    """One head on its way through a cycle."""
-
-    record: Record
-    queue: QueueState
-    assignment: Assignment
-    victims: list[Victim] = field(default_factory=list)
-    deferred: bool = False
-    admitted: bool = False
-    verdict: Verdict = field(default_factory=lambda: Verdict(None))
-    requeue: Requeue = Requeue.FAILED_AFTER_NOMINATION
 
 
 class Supposed:

@@ -6,6 +6,7 @@ One `Nominator` serves one cycle: all heads share its list of candidates. Rules:
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from taskgov.quantities import PODS
@@ -21,20 +22,35 @@ from taskgov.scheduling.assignment import (
 from taskgov.scheduling.candidates import Candidates, Preemptor, QueueOf, Victim, put_back, take_out
 from taskgov.scheduling.demand import Demand, resized
 from taskgov.scheduling.fair_preemption import fair_victims
-from taskgov.scheduling.flavor_search import Assigner, Eligibility, Oracle
+from taskgov.scheduling.flavor_search import Assigner, Eligibility, Oracle, Scan
 from taskgov.scheduling.matching import selects
 from taskgov.scheduling.preemption import classical_victims
 from taskgov.scheduling.quota import lowest_subtree_that_fits
-from taskgov.scheduling.state import QueueState, Record, Scan
+from taskgov.scheduling.results import Requeue, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from taskgov.scheduling.config import ManagerConfig
     from taskgov.scheduling.objects import FlavorResource
+    from taskgov.scheduling.state import QueueState, Record
 
 _PODS: Final = f"/{PODS}"
 """How the flavor and resource of a covered `pods` ends."""
+
+
+@dataclass(slots=True, eq=False)
+class Entry:
+    """One head on its way through a cycle."""
+
+    record: Record
+    queue: QueueState
+    assignment: Assignment
+    victims: list[Victim] = field(default_factory=list)
+    deferred: bool = False
+    admitted: bool = False
+    verdict: Verdict = field(default_factory=lambda: Verdict(None))
+    requeue: Requeue = Requeue.FAILED_AFTER_NOMINATION
 
 
 class Nominator:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from taskgov.scheduling.config import ManagerConfig
-    from taskgov.scheduling.cycle import Entry
+    from taskgov.scheduling.nomination import Entry
 
 Rest = tuple[int, Instant, int, str]
 """What decides between entries that borrow alike: priority, time, and then what Kueue leaves to chance."""

@@ -7,31 +7,41 @@ costs the same for ten or ten thousand waiting. Rules: `pkg/cache/queue/cluster_
 
 from __future__ import annotations
 
-from enum import Enum
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from taskgov.scheduling.demand import Demand
 from taskgov.scheduling.objects import STRICT_FIFO
+from taskgov.scheduling.results import Requeue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from taskgov.scheduling.flavor_search import Scan
     from taskgov.scheduling.instants import Instant
-    from taskgov.scheduling.state import Record
+    from taskgov.scheduling.objects import Workload
 
 
-class Requeue(Enum):
-    """Why a workload comes back from a cycle without quota."""
+class Queued(Protocol):
+    """What a queue knows of a workload, and what it writes on it: `waiting` and `ticket`, its place."""
 
-    NO_FIT = "NoFit"
-    NO_CANDIDATES = "PreemptionNoCandidates"
-    PENDING_PREEMPTION = "PendingPreemption"
-    FAILED_AFTER_NOMINATION = "FailedAfterNomination"
-    NAMESPACE_MISMATCH = "NamespaceMismatch"
+    key: str
+    workload: Workload
+    demand: Demand
+    scan: Scan | None
+    waiting: PendingClass[Any] | None
+    ticket: int
+
+    @property
+    def queued_since(self) -> Instant:
+        """The moment that orders it."""
+        ...
 
 
-class Ticket(NamedTuple):
+R = TypeVar("R", bound=Queued)
+
+
+class Ticket(NamedTuple, Generic[R]):
     """A place in the order: higher priority, then earlier, then smaller UID; a stale number is skipped."""
 
     rank: int
@@ -39,14 +49,14 @@ class Ticket(NamedTuple):
     uid: str
     key: str
     number: int
-    record: Record
-    kind: PendingClass
+    record: R
+    kind: PendingClass[R]
 
 
 Hash = tuple[int, Demand]
 
 
-class PendingClass:
+class PendingClass(Generic[R]):
     """Equal workloads of one namespace; while `marked` none of them can be admitted."""
 
     __slots__ = ("hash", "heap", "marked", "namespace", "offered", "size")
@@ -55,13 +65,13 @@ class PendingClass:
         self.hash = digest
         self.namespace = namespace
         self.marked = marked
-        self.heap: list[Ticket] = []
+        self.heap: list[Ticket[R]] = []
         self.size = 0
         self.offered = 0
 
-    def copy(self, twins: Mapping[Record, Record]) -> PendingClass:
+    def copy(self, twins: Mapping[R, R]) -> PendingClass[R]:
         """Return a class of its own with the given copies of its workloads."""
-        twin = PendingClass(self.hash, self.namespace, marked=self.marked)
+        twin: PendingClass[R] = PendingClass(self.hash, self.namespace, marked=self.marked)
         for ticket in self.heap:
             if ticket.record.ticket == ticket.number and ticket.record.waiting is self:
                 record = twins[ticket.record]
@@ -71,7 +81,7 @@ class PendingClass:
         twin.size = self.size
         return twin
 
-    def top(self) -> Ticket | None:
+    def top(self) -> Ticket[R] | None:
         """Return the first one still waiting here."""
         heap = self.heap
         while heap:
@@ -81,12 +91,12 @@ class PendingClass:
             heappop(heap)
         return None
 
-    def records(self) -> Iterator[Record]:
+    def records(self) -> Iterator[R]:
         """Everyone waiting here, in no particular order."""
         return (t.record for t in self.heap if t.record.ticket == t.number and t.record.waiting is self)
 
 
-class PendingQueue:
+class PendingQueue(Generic[R]):
     """The pending workloads of one cluster queue: those in line, and those inadmissible until something changes."""
 
     __slots__ = ("_classes", "_heads", "_number", "_sticky", "active", "hashing", "marks", "parked", "strategy")
@@ -95,16 +105,16 @@ class PendingQueue:
         self.strategy = strategy
         self.hashing = hashing
         self.active = 0
-        self.parked: dict[str, Record] = {}
+        self.parked: dict[str, R] = {}
         self.marks: set[Hash] = set()
-        self._classes: dict[Hash, dict[str, PendingClass]] = {}
-        self._heads: list[Ticket] = []
+        self._classes: dict[Hash, dict[str, PendingClass[R]]] = {}
+        self._heads: list[Ticket[R]] = []
         self._number = 0
-        self._sticky: Record | None = None
+        self._sticky: R | None = None
 
-    def copy(self, twins: Mapping[Record, Record]) -> PendingQueue:
+    def copy(self, twins: Mapping[R, R]) -> PendingQueue[R]:
         """Return a queue of its own with the given copies of its workloads, in the same state."""
-        twin = PendingQueue(self.strategy, hashing=self.hashing)
+        twin: PendingQueue[R] = PendingQueue(self.strategy, hashing=self.hashing)
         twin.active, twin.marks, twin._number = self.active, set(self.marks), self._number
         twin.parked = {key: twins[record] for key, record in self.parked.items()}
         twin._sticky = None if self._sticky is None else twins.get(self._sticky)
@@ -115,15 +125,15 @@ class PendingQueue:
                     twin._offer(kind)
         return twin
 
-    def push(self, record: Record) -> None:
+    def push(self, record: R) -> None:
         """Put a new, changed or evicted workload in line; an equal of inadmissible ones joins them."""
         self._enter(record, self._class_of(record))
 
-    def park(self, record: Record) -> None:
+    def park(self, record: R) -> None:
         """Keep `record` out of line until `release_inadmissible` or until it is pushed again."""
         self.parked[record.key] = record
 
-    def pop(self) -> Record | None:
+    def pop(self) -> R | None:
         """Take the next in line: the sticky one, else the first in order; `None` when nobody is."""
         sticky = self._sticky
         if sticky is not None and sticky.waiting is not None and not sticky.waiting.marked:
@@ -144,7 +154,7 @@ class PendingQueue:
                 return ticket.record
         return None
 
-    def requeue(self, record: Record, reason: Requeue, *, waits_for_backoff: bool) -> bool:
+    def requeue(self, record: R, reason: Requeue, *, waits_for_backoff: bool) -> bool:
         """Take back a workload that got no quota; say whether it is in line again (Q: requeueIfNotPresent).
 
         A preemptor that becomes inadmissible stays the sticky one: when it may be looked at again, it comes first.
@@ -169,7 +179,7 @@ class PendingQueue:
             self.park(record)
         return False
 
-    def release_inadmissible(self, may_enter: Callable[[Record], bool]) -> int:
+    def release_inadmissible(self, may_enter: Callable[[R], bool]) -> int:
         """Put inadmissible workloads back in line and clear all marks; those that `may_enter` refuses stay out.
 
         `may_enter` is asked once for each class (equals share their namespace) and each parked workload.
@@ -192,7 +202,7 @@ class PendingQueue:
             moved += 1
         return moved
 
-    def remove(self, record: Record, *, keep_sticky: bool = False) -> None:
+    def remove(self, record: R, *, keep_sticky: bool = False) -> None:
         """Take out a workload wherever it waits."""
         self.parked.pop(record.key, None)
         if record.waiting is not None:
@@ -200,20 +210,20 @@ class PendingQueue:
         if not keep_sticky:
             self._drop_sticky(record)
 
-    def in_line(self) -> list[Record]:
+    def in_line(self) -> list[R]:
         """Everyone who may be popped, by key."""
         return sorted(
             (r for kinds in self._classes.values() for k in kinds.values() if not k.marked for r in k.records()),
             key=lambda r: r.key,
         )
 
-    def inadmissible(self) -> list[Record]:
+    def inadmissible(self) -> list[R]:
         """Everyone who may not be popped before something changes, by key."""
         marked = (r for kinds in self._classes.values() for k in kinds.values() if k.marked for r in k.records())
         return sorted([*marked, *self.parked.values()], key=lambda r: r.key)
 
     @property
-    def sticky(self) -> Record | None:
+    def sticky(self) -> R | None:
         """The one that preempted last: first when in line, until it is admitted, deleted, or another one preempts."""
         return self._sticky
 
@@ -226,7 +236,7 @@ class PendingQueue:
     def __len__(self) -> int:
         return len(self.parked) + sum(k.size for kinds in self._classes.values() for k in kinds.values())
 
-    def _class_of(self, record: Record) -> PendingClass:
+    def _class_of(self, record: R) -> PendingClass[R]:
         workload = record.workload
         digest = (workload.priority, record.demand)
         kinds = self._classes.setdefault(digest, {})
@@ -235,7 +245,7 @@ class PendingQueue:
             kind = kinds[workload.namespace] = PendingClass(digest, workload.namespace, marked=digest in self.marks)
         return kind
 
-    def _enter(self, record: Record, kind: PendingClass) -> None:
+    def _enter(self, record: R, kind: PendingClass[R]) -> None:
         workload = record.workload
         self._number += 1
         record.ticket, record.waiting = self._number, kind
@@ -247,7 +257,7 @@ class PendingQueue:
             if kind.heap[0] is ticket:
                 self._offer(kind)
 
-    def _leave(self, record: Record) -> None:
+    def _leave(self, record: R) -> None:
         kind = record.waiting
         if kind is None:
             return
@@ -261,7 +271,7 @@ class PendingQueue:
             if not kinds:
                 del self._classes[kind.hash]
 
-    def _offer(self, kind: PendingClass) -> None:
+    def _offer(self, kind: PendingClass[R]) -> None:
         """Let the first of a class compete with those of the others."""
         first = kind.top()
         if first is not None and first.number != kind.offered:
@@ -276,12 +286,12 @@ class PendingQueue:
             kind.marked = True
             self.active -= kind.size
 
-    def _park_all(self, kind: PendingClass) -> None:
+    def _park_all(self, kind: PendingClass[R]) -> None:
         self.active += kind.size
         for record in list(kind.records()):
             self._leave(record)
             self.park(record)
 
-    def _drop_sticky(self, record: Record) -> None:
+    def _drop_sticky(self, record: R) -> None:
         if self._sticky is record:
             self._sticky = None

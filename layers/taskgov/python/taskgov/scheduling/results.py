@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 from taskgov.scheduling.assignment import FIT, NO_FIT, PUBLIC_MODES, Assignment
@@ -12,10 +13,19 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from taskgov.scheduling.objects import Admission
-    from taskgov.scheduling.pending import Requeue
     from taskgov.scheduling.unmodelled import NotModelled
 
 _LONGEST_WAIT: Final = (2**63 - 1) // 1000  # Go's longest duration, in microseconds
+
+
+class Requeue(Enum):
+    """Why a workload comes back from a cycle without quota."""
+
+    NO_FIT = "NoFit"
+    NO_CANDIDATES = "PreemptionNoCandidates"
+    PENDING_PREEMPTION = "PendingPreemption"
+    FAILED_AFTER_NOMINATION = "FailedAfterNomination"
+    NAMESPACE_MISMATCH = "NamespaceMismatch"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """What will it come to, if time stands still? Cycles at one moment until nothing changes any more.
 
-Called through `World.settle`: the quickest prediction, without run times.
+The quickest prediction; `taskgov_explain.simulation` has run times.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Settlement:
         return tuple(p for cycle in self.cycles for p in cycle.preempted)
 
 
-def settle(world: World, now: Now, max_cycles: int, budget: Budget | None = None) -> Settlement:
+def settle(world: World, now: Now, max_cycles: int = 1000, *, budget: Budget | None = None) -> Settlement:
     """Run cycles, finishing evictions at once, until nothing is left to look at or a state comes back.
 
     It ends early when the budget is spent, or without a budget after `max_cycles`.

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from copy import copy
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.scheduling.config import DEFAULTS, ManagerConfig
-from taskgov.scheduling.demand import Demand, demand_of
+from taskgov.scheduling.demand import demand_of
 from taskgov.scheduling.objects import (
     Admission,
     ClusterQueue,
@@ -27,6 +27,7 @@ from taskgov.scheduling.reasons import IN_COHORT_RECLAIM_WHILE_BORROWING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from taskgov.scheduling.flavor_search import Scan
     from taskgov.scheduling.instants import Instant
     from taskgov.scheduling.pending import PendingClass, PendingQueue
 
@@ -42,20 +43,6 @@ _TIMED_BY_EVICTION: Final = _TIMED_BY_CHECK | {PODS_READY_TIMEOUT}
 _JUST_AFTER: Final = 1000
 """A millisecond, in microseconds."""
 _UNKNOWN_RESERVATION: Final = 2**63 - 1
-
-
-class Scan(NamedTuple):
-    """How far the last flavor search of a workload came, and under which circumstances that holds."""
-
-    tried: tuple[dict[str, int], ...]
-    demand: Demand
-    cycle: int
-    generation: int
-
-    @property
-    def unfinished(self) -> bool:
-        """Whether some search stopped before the last flavor."""
-        return any(index != -1 for pod_set in self.tried for index in pod_set.values())
 
 
 RunningKey = tuple[int, int, int, str, str, "Record"]
@@ -92,7 +79,7 @@ class Record:
         self.usage: Usage = {}
         self.frs: frozenset[FlavorResource] = frozenset()
         self.scan: Scan | None = None
-        self.waiting: PendingClass | None = None
+        self.waiting: PendingClass[Record] | None = None
         self.ticket = 0
         self.requeue_at: Instant | None = None
         self.requeue_count = 0
@@ -177,7 +164,7 @@ class QueueState:
 
     __slots__ = ("generation", "group_of", "node", "pending", "running", "spec")
 
-    def __init__(self, spec: ClusterQueue, pending: PendingQueue) -> None:
+    def __init__(self, spec: ClusterQueue, pending: PendingQueue[Record]) -> None:
         self.spec = spec
         self.pending = pending
         self.generation = 0

@@ -123,7 +123,8 @@ class Store:
         """
         state = self.queues.get(spec.name)
         if state is None:
-            pending = PendingQueue(spec.strategy, hashing=self.config.gate("SchedulingEquivalenceHashing"))
+            hashing = self.config.gate("SchedulingEquivalenceHashing")
+            pending: PendingQueue[Record] = PendingQueue(spec.strategy, hashing=hashing)
             self.queues[spec.name] = QueueState(spec, pending)
             self._tree_changed = True
             for record in [r for r in self.orphans.values() if r.admission and r.admission.cluster_queue == spec.name]:

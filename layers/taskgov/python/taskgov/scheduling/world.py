@@ -16,7 +16,6 @@ from taskgov.scheduling.matching import selects
 from taskgov.scheduling.nomination import namespace_labels
 from taskgov.scheduling.reasons import PENDING, PENDING_EVALUATION
 from taskgov.scheduling.restart import restarted
-from taskgov.scheduling.settling import Budget, Settlement, settle
 from taskgov.scheduling.store import KINDS
 from taskgov.scheduling.view import WorldView
 
@@ -168,13 +167,6 @@ class World(WorldView):
         run = Cycle(self._nominator(), self._cycle_number, when, turn)
         run.run(list(self._heads()))
         return conclude(run, self.not_modelled, reserved_at)
-
-    def settle(self, now: Now, max_cycles: int = 1000, *, budget: Budget | None = None) -> Settlement:
-        """Run cycles at one moment until nothing changes, finishing evictions at once.
-
-        A budget, where one is given, is the limit instead of `max_cycles`.
-        """
-        return settle(self, now, max_cycles, budget)
 
     def evict(self, workload: str, now: Now, *, reason: str, message: str) -> None:
         """Tell a running workload to leave for a reason other than preemption, e.g. `PodsReadyTimeout`."""
