@@ -181,6 +181,10 @@ bench-plan: $(READY) ## Measure planning against the parsing of the node list, a
 cost: $(READY) ## Write docs/cost.md from counted requests and list prices (ARGS=--measure counts them anew)
 	@$(BIN)/python -m benchmarks.cost $(ARGS)
 
+.PHONY: lines
+lines: $(READY) ## Count the lines of code of each room, and what moved or went since a commit (ARGS="--since COMMIT")
+	@$(BIN)/python -m benchmarks.code_lines $(ARGS)
+
 .PHONY: bench-lambda
 bench-lambda: $(READY) ## Measure how each function starts, as a ratio to an empty handler (needs Docker)
 	@$(BIN)/python -m benchmarks.lambda_start $(ARGS)
