@@ -10,9 +10,9 @@ from taskgov.allocation.plan import ChangeKind, Outcome, Plan, Reason
 from taskgov.allocation.planner import plan_quotas
 from taskgov.hyperpod.model import ComputeQuota
 from taskgov.policy.document import PolicyDocument
-from taskgov.policy.violations import Violation
 from taskgov.quantities import GIBIBYTE
 from taskgov.snapshot.model import GroupInstanceType, InstanceGroup, Node, Snapshot
+from taskgov.violations import Violation
 from tests.allocation.world import (
     ARN,
     C5,

@@ -18,7 +18,7 @@ from taskgov.hyperpod.limits import (
     Length,
 )
 from taskgov.hyperpod.model import ActivationState, ApiModel, ComputeQuotaConfig, ComputeQuotaTarget, SchedulerConfig
-from taskgov.policy.violations import Violation, value_of, violations_from
+from taskgov.violations import Violation, value_of, violations_from
 
 Operation = Literal[
     "CreateComputeQuota", "UpdateComputeQuota", "CreateClusterSchedulerConfig", "UpdateClusterSchedulerConfig"

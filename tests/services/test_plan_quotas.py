@@ -8,11 +8,11 @@ from taskgov.allocation.codec import plan_from_json
 from taskgov.allocation.plan import Outcome
 from taskgov.contracts.steps import PlanQuotasRequest
 from taskgov.findings import Finding, Severity
-from taskgov.policy.violations import Violation
 from taskgov.services.plan_path import wave_ends
 from taskgov.services.plan_quotas import SUMMARY_CHANGES, PlanQuotas, summary
 from taskgov.snapshot.codec import snapshot_to_json
 from taskgov.snapshot.model import ClusterFacts, Snapshot
+from taskgov.violations import Violation
 from tests.support.memory import CLUSTER_ARN, NOON, InMemoryDocuments
 from tests.support.plans import low_write, plan_of, second_write, update
 

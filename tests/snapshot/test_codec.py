@@ -5,7 +5,6 @@ import pytest
 
 from taskgov.findings import Finding, Severity
 from taskgov.hyperpod.model import ResourceSharingConfig
-from taskgov.policy.violations import Violation
 from taskgov.snapshot.codec import snapshot_from_json, snapshot_sha256, snapshot_to_json
 from taskgov.snapshot.model import (
     AppliedQuota,
@@ -22,6 +21,7 @@ from taskgov.snapshot.model import (
     Snapshot,
     Taint,
 )
+from taskgov.violations import Violation
 from tests.allocation.world import NOW, document, fixed, nodes, quota, row, share, snapshot
 
 REFUSED = RefusedWrite(

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from taskgov.policy.violations import MISSING, Location, Violation, path_of, value_of
 from taskgov.quantities import parse
+from taskgov.violations import MISSING, Location, Violation, path_of, value_of
 
 MOST: Final = 100_000
 """More pods than a Kubernetes cluster can hold of one pod set, and few enough to count."""

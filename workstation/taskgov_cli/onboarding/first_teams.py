@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.division import Party, divide
 from taskgov.errors import InvalidRequestError
-from taskgov.policy.violations import Violation
 from taskgov.quantities import CPU
+from taskgov.violations import Violation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

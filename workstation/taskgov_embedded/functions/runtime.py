@@ -41,6 +41,7 @@ MAX_PAYLOAD = 6 * 1024 * 1024
 
 PURE_PACKAGES = (
     "taskgov.quantities",
+    "taskgov.violations",
     "taskgov.errors",
     "taskgov.findings",
     "taskgov.hyperpod",

@@ -4,7 +4,7 @@ The class name is what Step Functions matches in `ErrorEquals`, so it is part of
 in `docs/architecture.md` lists which function raises which.
 """
 
-from taskgov.policy.violations import Violation
+from taskgov.violations import Violation
 
 
 class GovernanceError(Exception):

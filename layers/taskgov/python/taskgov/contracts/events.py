@@ -23,8 +23,8 @@ from taskgov.contracts.event_models import (
 from taskgov.contracts.steps import Cause
 from taskgov.errors import MalformedEventError
 from taskgov.hyperpod.cluster_arn import cluster_arn
-from taskgov.policy.violations import violations_from
 from taskgov.printable import printable
+from taskgov.violations import violations_from
 
 Model = TypeVar("Model", bound=BaseModel)
 

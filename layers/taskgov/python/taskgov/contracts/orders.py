@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from taskgov.contracts.steps import MOST, StepModel
 from taskgov.errors import InvalidRequestError
-from taskgov.policy.violations import Violation
+from taskgov.violations import Violation
 
 MAX_BODY: Final = 3 * 1024 * 1024
 """Characters of a request: a policy document of 2 MB, escaped."""

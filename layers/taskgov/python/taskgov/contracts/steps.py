@@ -11,7 +11,7 @@ from pydantic.alias_generators import to_camel
 
 from taskgov.errors import InvalidRequestError
 from taskgov.hyperpod.cluster_arn import cluster_arn
-from taskgov.policy.violations import Violation
+from taskgov.violations import Violation
 
 ClusterArn = Annotated[str, AfterValidator(cluster_arn)]
 """The key of a cluster: its lock, its items and its plans are found by it."""

@@ -7,7 +7,7 @@ from taskgov.hyperpod.instance_types import KNOWN_TYPES
 from taskgov.hyperpod.model import ComputeQuotaResource
 from taskgov.policy.document import PolicyDocument, TeamPolicy
 from taskgov.policy.measured import Measured
-from taskgov.policy.violations import Location
+from taskgov.violations import Location
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Any, Final, get_args, get_origin
 from pydantic import BaseModel
 
 from taskgov.policy.document import PolicyDocument
-from taskgov.policy.violations import Location, Violation, path_of, value_of
+from taskgov.violations import Location, Violation, path_of, value_of
 
 WEIGHT: Final = "FairShareWeight"
 """May stand in a team's quota although the API has it in the target (`taskgov.policy.parse`)."""

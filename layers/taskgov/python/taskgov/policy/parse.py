@@ -22,8 +22,8 @@ from taskgov.policy.rules import broken_rules
 from taskgov.policy.rules_notices import broken_notice_rules
 from taskgov.policy.salvage import Remains
 from taskgov.policy.text import read_text
-from taskgov.policy.violations import UNKNOWN_KEY, Location, Violation, path_of, value_of, violations_from
 from taskgov.policy.warnings import Place, policy_warnings
+from taskgov.violations import UNKNOWN_KEY, Location, Violation, path_of, value_of, violations_from
 
 MAX_VIOLATIONS: Final = 100
 """A document with more mistakes is told the first of them."""

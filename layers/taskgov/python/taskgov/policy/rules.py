@@ -17,7 +17,7 @@ from taskgov.policy.document import Backend, CapacityBasis
 from taskgov.policy.draft import Broken, Draft
 from taskgov.policy.measured import WHOLE_WITHIN, Unit
 from taskgov.policy.rules_families import families_in_instances_need_the_instances_basis, families_of_a_team_are_apart
-from taskgov.policy.violations import Location
+from taskgov.violations import Location
 
 Key = TypeVar("Key", bound=Hashable)
 

@@ -8,7 +8,7 @@ from taskgov.policy.cron import is_time_zone
 from taskgov.policy.draft import Broken, Draft
 from taskgov.policy.notices import NoticeRules, TeamNotices
 from taskgov.policy.rules import unknown_team
-from taskgov.policy.violations import Location
+from taskgov.violations import Location
 
 A_MONDAY: Final = datetime(2026, 1, 5, tzinfo=UTC)
 """The first of seven days on which quiet hours are tried."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from taskgov.policy.violations import Location
+from taskgov.violations import Location
 
 _STAND_INS: Final[dict[str, Any]] = {
     "apiVersion": "taskgov/v1",

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import yaml
 
-from taskgov.policy.violations import VALUE_LIMIT, Location, Violation, path_of, value_of
+from taskgov.violations import VALUE_LIMIT, Location, Violation, path_of, value_of
 
 MAX_BYTES: Final = 2 * 2**20
 """1,000 teams with 15 rows each fit, also as JSON on many lines."""

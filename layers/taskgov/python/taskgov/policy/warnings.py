@@ -14,7 +14,7 @@ from taskgov.policy.document import PolicyDocument
 from taskgov.policy.draft import Draft
 from taskgov.policy.measured import WHOLE_WITHIN, Unit
 from taskgov.policy.moves import most_moved, smallest_percent
-from taskgov.policy.violations import Location, path_of
+from taskgov.violations import Location, path_of
 
 Evidence = Mapping[str, str | int]
 Place = Callable[[Location], str]

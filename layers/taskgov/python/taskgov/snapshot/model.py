@@ -20,10 +20,10 @@ from taskgov.hyperpod.model import (
     SchedulerConfig,
 )
 from taskgov.policy.document import PolicyDocument
-from taskgov.policy.violations import Violation
 from taskgov.snapshot.identity import Claim, StateStamp
 from taskgov.snapshot.unreadable import UnreadableItem, UnreadableObject
 from taskgov.snapshot.unseen import Unseen
+from taskgov.violations import Violation
 
 KubernetesObject = Mapping[str, Any]
 """One object as the Kubernetes API sends it, parsed from JSON."""
