@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from taskgov.quantities import format_quantity
+from taskgov.scheduling import settle
 from taskgov_explain.simulation import Simulation
 from tests.scheduling.builders import (
     NOW,
@@ -152,7 +153,7 @@ def test_predictions_let_those_leave_that_may_not_run_any_more(name: str) -> Non
         leaves,
         a_job("waits", "b", cpu="4"),
     ]
-    settled = a_world(*objects).settle(LATER)
+    settled = settle(a_world(*objects), LATER)
     assert [admitted.workload for admitted in settled.admitted] == ["default/waits"]
 
 
