@@ -110,7 +110,7 @@ def test_a_plan_has_one_id_wherever_it_is_shown(planned: World, plan: str, tmp_p
     assert f"Plan {plan} for cluster ml-cluster" in shown
     assert f"Plan {plan} for cluster ml-cluster" in taskgov("plan", "--snapshot", file).stdout
     assert data("audit", "--snapshot", file)["header"]["planId"] == plan
-    assert data("what-if", "--snapshot", file)["plan"]["plan_id"] == plan
+    assert data("what-if", "--snapshot", file)["plan"]["planId"] == plan
     assert planned.quotas() == {}
 
 
@@ -147,7 +147,7 @@ def test_a_plan_that_was_left_unwritten_is_written_under_the_lock_and_recorded(p
     assert (answer["ended"]["outcome"], counts(planned)) == ("applied", AFTER)
     run = next(run for run in data("history", "ml-cluster") if run["outcome"] == "applied")
     assert (run["applied"], run["cause"]["what"]) == (2, f"plan {plan} applied by hand")
-    assert (run["planId"], answer["ended"]["plan_id"], answer["plan"]["plan_id"]) == (plan, plan, plan)
+    assert (run["planId"], answer["ended"]["plan_id"], answer["plan"]["planId"]) == (plan, plan, plan)
     assert run["cause"]["by"] == "arn:aws:iam::111122223333:user/operator"
     planned.stack.run_until_quiet()
     assert data("history", "ml-cluster")[0]["outcome"] == "nothing-to-do"  # the stack sees what it would have done

@@ -69,7 +69,7 @@ def test_another_document_is_planned_as_if_it_were_in_force(runner: CliRunner, s
     (tmp_path / "policy.yaml").write_text(POLICY)
     result = runner.invoke(app, ["what-if", "-s", snapshot, "-p", str(tmp_path / "policy.yaml"), "--json"])
     data = json.loads(result.output)
-    assert {each["team"]: each["gpus_after"] for each in data["plan"]["changes"]} == {"team-a": 6, "team-b": 2}
+    assert {each["team"]: each["gpusAfter"] for each in data["plan"]["changes"]} == {"team-a": 6, "team-b": 2}
     assert {each["team"]: each["after"]["quota"] for each in data["teams"]} == {"team-a": 6, "team-b": 2}
 
 

@@ -87,7 +87,7 @@ class Rig:
 
     def applied(self, team: str) -> Any:
         (item,) = self.records(f"QUOTA#{self.ids[team]}")
-        return APPLIED.validate_json(item["record"]["S"])
+        return APPLIED.read(item["record"]["S"])
 
     def outcomes(self) -> list[tuple[str, str]]:
         found = [(item["outcome"]["S"], item["applied"]["N"]) for item in self.records("RUN#")]

@@ -182,11 +182,11 @@ ITEMS: Final[tuple[tuple[dict[str, Any], Callable[[Table], object]], ...]] = (
         ),
     ),
     (
-        {"record": json.loads(APPLIED.dump_json(_APPLIED, by_alias=True))},
+        {"record": json.loads(APPLIED.kept(_APPLIED))},
         lambda table: (table.applied_quotas(CLUSTER_ARN), table.applied_quota(CLUSTER_ARN, "quota0000001")),
     ),
     (
-        {"record": json.loads(POLICY.dump_json(_POLICY, by_alias=True))},
+        {"record": json.loads(POLICY.kept(_POLICY))},
         lambda table: table.applied_policy(CLUSTER_ARN),
     ),
     (

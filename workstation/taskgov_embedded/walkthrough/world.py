@@ -238,7 +238,7 @@ class World:
             KeyConditionExpression="pk = :pk AND begins_with(sk, :sk)",
             ExpressionAttributeValues={":pk": {"S": f"CLUSTER#{self.cluster_arn}"}, ":sk": {"S": "QUOTA#"}},
         )
-        return tuple(APPLIED.validate_json(item["record"]["S"]) for item in found["Items"])
+        return tuple(APPLIED.read(item["record"]["S"]) for item in found["Items"])
 
     def jobs(self) -> dict[str, str]:
         """Return the state of every job that somebody submitted, as `team/name`."""

@@ -10,12 +10,12 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from boto3.dynamodb.conditions import Key
-from pydantic import TypeAdapter
 
 from taskgov.adapters.errors import translated
 from taskgov.adapters.items import NEWEST, SCHEMA, Item, in_form, read
 from taskgov.contracts.steps import Cause, Pointer
 from taskgov.errors import ConflictError, GovernanceError, LockLostError, UpstreamError
+from taskgov.json_form import KeptForm
 from taskgov.ports import LOCK_SECONDS, TURN_SECONDS, Dirty, Lock, OnUnreadable, RunRecord
 from taskgov.snapshot.identity import StateStamp
 from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, Authorship, QuotaEdit, RefusedWrite
@@ -23,10 +23,10 @@ from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, Authorship, Quot
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table as DynamoDBTable
 
-APPLIED = TypeAdapter(AppliedQuota)
-POLICY = TypeAdapter(AppliedPolicy)
-REFUSED = TypeAdapter(RefusedWrite)
-STAMP = TypeAdapter(StateStamp)
+APPLIED = KeptForm(AppliedQuota)
+POLICY = KeptForm(AppliedPolicy)
+REFUSED = KeptForm(RefusedWrite)
+STAMP = KeptForm(StateStamp)
 Record = TypeVar("Record")
 RUN_DAYS = 400
 """Records of runs are kept a little longer than a year, for yearly reviews."""
@@ -132,7 +132,7 @@ class Table:
 
     def record_stamp(self, cluster_arn: str, stamp: StateStamp) -> None:
         """Keep the identity of the cluster's records; an older one of the same lineage that arrives late is left."""
-        record = STAMP.dump_json(stamp, exclude_none=True).decode()
+        record = STAMP.kept(stamp, without_none=True).decode()
         try:
             self._put(
                 {**_lineage(cluster_arn), "lineage": stamp.lineage, "serial": stamp.serial, "record": record},
@@ -187,7 +187,7 @@ class Table:
                 "version": applied.version,
                 "planId": applied.plan_id,
                 "at": applied.at.isoformat(),
-                "record": APPLIED.dump_json(applied, by_alias=True, exclude_none=True).decode(),
+                "record": APPLIED.kept(applied, without_none=True).decode(),
             }
         )
 
@@ -197,7 +197,7 @@ class Table:
 
     def record_policy(self, cluster_arn: str, applied: AppliedPolicy) -> None:
         """Keep what was written to the cluster policy."""
-        record = POLICY.dump_json(applied, by_alias=True, exclude_none=True).decode()
+        record = POLICY.kept(applied, without_none=True).decode()
         self._put({"pk": f"CLUSTER#{cluster_arn}", "sk": "POLICY", "version": applied.version, "record": record})
 
     def edits(self, cluster_arn: str, on_unreadable: OnUnreadable | None = None) -> tuple[QuotaEdit, ...]:
@@ -229,7 +229,7 @@ class Table:
 
     def record_refusal(self, cluster_arn: str, refused: RefusedWrite) -> None:
         """Keep a write that was refused, in place of an earlier one of its subject."""
-        key, record = _refused(cluster_arn, refused.subject), REFUSED.dump_json(refused).decode()
+        key, record = _refused(cluster_arn, refused.subject), REFUSED.kept(refused).decode()
         self._put({**key, "record": record, "expiresAt": _expiry(refused.at, REFUSED_DAYS)})
 
     def forget_refusal(self, cluster_arn: str, subject: str) -> None:
@@ -435,9 +435,9 @@ def _moment(text: object) -> datetime:
     return datetime.fromisoformat(str(text)).astimezone(UTC)
 
 
-def _record(form: TypeAdapter[Record]) -> Callable[[Item], Record]:
+def _record(form: KeptForm[Record]) -> Callable[[Item], Record]:
     """Return who reads the records of one form: their attribute `record` is JSON."""
-    return lambda item: form.validate_json(item["record"])
+    return lambda item: form.read(item["record"])
 
 
 def _edit(item: Mapping[str, Any]) -> QuotaEdit:

@@ -13,16 +13,17 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 
 from taskgov.allocation.plan import Change, Plan
+from taskgov.json_form import JsonForm
 
 
 def plan_to_json(plan: Plan) -> bytes:
     """Return the canonical bytes of a plan: the same plan gives the same bytes."""
-    return _canonical(_plans().dump_python(plan, mode="json", by_alias=True))
+    return _canonical(_plans().data(plan))
 
 
 def plan_from_json(text: bytes) -> Plan:
-    """Return the plan that `plan_to_json` wrote. Raises `ValueError` (pydantic) for anything else."""
-    return _plans().validate_json(text)
+    """Return the plan that `plan_to_json` wrote, now or in a release before. Raises `ValueError` (pydantic)."""
+    return _plans().read(text)
 
 
 def changes_sha256(plan: Plan) -> str:
@@ -30,6 +31,9 @@ def changes_sha256(plan: Plan) -> str:
 
     The path there is left out (waves, low writes, order): it depends on the jobs that run, and changes with them. What
     was lost is part of it where the plan depends on that: who approves it approves the loss of these nodes, no others.
+
+    A person may have approved it before an upgrade, so what is digested keeps the form of the first release: members as
+    the fields of `Change` were called then, whatever `plan_to_json` calls them.
     """
     paths: dict[str, list[Change]] = {}
     for change in plan.changes:
@@ -62,8 +66,8 @@ def _canonical(data: object) -> bytes:
 
 
 @cache
-def _plans() -> TypeAdapter[Plan]:
-    return TypeAdapter(Plan)
+def _plans() -> JsonForm[Plan]:
+    return JsonForm(Plan)
 
 
 @cache

@@ -9,10 +9,7 @@ import json
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
-from typing import Any, ClassVar, Final
-
-from pydantic import ConfigDict, TypeAdapter
-from pydantic.alias_generators import to_camel
+from typing import Any, Final
 
 from taskgov.allocation.lease_book import LeaseEntry
 from taskgov.allocation.plan import CapacityLine, Outcome, TeamAllocation, WorkloadEffect
@@ -20,6 +17,7 @@ from taskgov.audit.money import Money
 from taskgov.audit.totals import Totals
 from taskgov.audit.trend import Trend
 from taskgov.findings import Finding, Severity
+from taskgov.json_form import JsonForm
 from taskgov.usage.tasks import TaskState
 
 MOST_TASKS: Final = 1_000
@@ -218,8 +216,6 @@ class Report:
     Muted findings are apart: they are listed, and counted nowhere else.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(alias_generator=to_camel)
-
     version: int
     header: Header
     totals: Totals
@@ -246,18 +242,17 @@ class Report:
 
 def report_json(report: Report) -> bytes:
     """Return the report as JSON for programs: two spaces of indent, members in the order of the schema."""
-    data = _adapter().dump_python(report, mode="json", by_alias=True)
-    return (json.dumps(data, indent=2, ensure_ascii=False) + "\n").encode()
+    return (json.dumps(_form().data(report), indent=2, ensure_ascii=False) + "\n").encode()
 
 
 def report_from_json(text: bytes) -> Report:
     """Return the report that `report_json` wrote. Raises `ValueError` (pydantic) for anything else."""
-    return _adapter().validate_json(text)
+    return _form().read(text)
 
 
 def report_schema() -> dict[str, Any]:
     """Return the JSON Schema of `report_json`, as it is published in `events/schemas/audit-report.json`."""
-    schema = _shape(_adapter().json_schema(by_alias=True, mode="serialization"))
+    schema = _shape(_form().schema())
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "taskgov audit report", **schema}
 
 
@@ -276,5 +271,5 @@ def _shape(schema: Any) -> Any:
 
 
 @cache
-def _adapter() -> TypeAdapter[Report]:
-    return TypeAdapter(Report)
+def _form() -> JsonForm[Report]:
+    return JsonForm(Report)

@@ -11,10 +11,9 @@ from datetime import datetime, timedelta
 from functools import cache, cached_property
 from typing import Final
 
-from pydantic import TypeAdapter
-
 from taskgov.audit.totals import Totals
 from taskgov.findings import Finding, Severity
+from taskgov.json_form import KeptForm
 
 KEPT: Final = 400
 """Audits that are remembered: those whose reports are kept, when there is one a night."""
@@ -148,12 +147,12 @@ class Earlier:
 
 def history_to_json(history: AuditHistory) -> bytes:
     """Return the bytes of a history."""
-    return _adapter().dump_json(history)
+    return _form().kept(history)
 
 
 def history_from_json(text: bytes | None) -> AuditHistory:
     """Return the history that was kept; an empty one when nothing was. Raises `ValueError` for anything else."""
-    return AuditHistory() if text is None else _adapter().validate_json(text)
+    return AuditHistory() if text is None else _form().read(text)
 
 
 def _identity(known: KnownFinding) -> str:
@@ -161,5 +160,5 @@ def _identity(known: KnownFinding) -> str:
 
 
 @cache
-def _adapter() -> TypeAdapter[AuditHistory]:
-    return TypeAdapter(AuditHistory)
+def _form() -> KeptForm[AuditHistory]:
+    return KeptForm(AuditHistory)

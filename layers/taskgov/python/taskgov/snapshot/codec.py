@@ -1,7 +1,7 @@
 """A snapshot as bytes and back: what travels between the steps, and what a plan's identity rests on.
 
 Canonical: keys sorted, no spaces, defaults left out, times in UTC, so that the same snapshot always gives the same
-bytes and the same digest.
+bytes and the same digest. Kubernetes' objects are in their own form, everything else as `taskgov.json_form` says.
 """
 
 import hashlib
@@ -9,17 +9,20 @@ import json
 from dataclasses import fields, replace
 from functools import cache
 
-from pydantic import TypeAdapter
-
+from taskgov.json_form import JsonForm, member_of
 from taskgov.snapshot.model import KueueObjects, Snapshot
 
 
 def snapshot_to_json(snapshot: Snapshot) -> bytes:
     """Return the canonical bytes of a snapshot."""
     rest = replace(snapshot, kueue=KueueObjects())
-    data = _adapter().dump_python(rest, mode="json", by_alias=True, exclude_defaults=True)
+    data = _form().data(rest, without_defaults=True)
     # Raw JSON already, and by far the most of it: a copy of tens of thousands of workloads would take hundreds of MiB.
-    kueue = {each.name: objects for each in fields(KueueObjects) if (objects := getattr(snapshot.kueue, each.name))}
+    kueue = {
+        member_of(field.name): objects
+        for field in fields(KueueObjects)
+        if (objects := getattr(snapshot.kueue, field.name))
+    }
     if kueue:
         data["kueue"] = kueue
     text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
@@ -27,8 +30,8 @@ def snapshot_to_json(snapshot: Snapshot) -> bytes:
 
 
 def snapshot_from_json(text: bytes) -> Snapshot:
-    """Return the snapshot that `snapshot_to_json` wrote. Raises `ValueError` (pydantic) for anything else."""
-    return _adapter().validate_json(text)
+    """Return the snapshot that `snapshot_to_json` wrote, now or in a release before. Raises `ValueError` (pydantic)."""
+    return _form().read(text)
 
 
 def snapshot_sha256(snapshot: Snapshot) -> str:
@@ -37,5 +40,5 @@ def snapshot_sha256(snapshot: Snapshot) -> str:
 
 
 @cache
-def _adapter() -> TypeAdapter[Snapshot]:
-    return TypeAdapter(Snapshot)
+def _form() -> JsonForm[Snapshot]:
+    return JsonForm(Snapshot)
