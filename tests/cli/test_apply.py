@@ -68,7 +68,7 @@ def test_a_document_goes_through_the_stacks_own_run_which_names_who_put_it_there
 ) -> None:
     answer = data("apply", "--policy", file_of(applied, tmp_path), "--yes")
     assert (answer["ended"]["outcome"], counts(applied)) == ("applied", BEFORE)
-    run = next(run for run in data("history", "ml-cluster") if run["planId"] == answer["ended"]["plan_id"])
+    run = next(run for run in data("history", "ml-cluster") if run["planId"] == answer["ended"]["planId"])
     assert (run["outcome"], run["cause"]["what"]) == ("applied", f"Object Created: {KEY}")
     version = boto3.client("s3").head_object(Bucket=applied.stack.outputs["BucketName"], Key=KEY)["VersionId"]
     table = boto3.resource("dynamodb").Table(applied.stack.outputs["TableName"])
@@ -96,7 +96,7 @@ def test_a_document_that_needs_approval_waits_for_a_person(
     seen = [str(call.params) for call in applied.stack.calls[calls:] if call.principal.role_arn is None]
     assert not any("APPROVAL#" in each for each in seen)  # where the task token is
     again = data("apply", "--policy", file_of(applied, tmp_path, guardrails=ASKS_FOR_ALL, handEdits="adopt"), "--yes")
-    assert again["ended"] == {"outcome": "needs-approval", "plan_id": plan, "error": None}  # it is asked for once
+    assert again["ended"] == {"outcome": "needs-approval", "planId": plan, "error": None}  # it is asked for once
     be("ben", applied, monkeypatch)
     assert taskgov("approve", plan).exit_code == 0
     applied.stack.run_until_quiet()

@@ -72,7 +72,7 @@ def test_a_plan_whose_second_write_is_refused_stands_as_far_as_it_went_and_says_
     assert "(limit-reached)" in answer["ended"]["error"]
     assert "no more quotas" in answer["ended"]["error"]
     last = data("history", "ml-cluster")[0]
-    assert (last["outcome"], last["planId"], answer["ended"]["plan_id"]) == ("unfinished", plan, plan)
+    assert (last["outcome"], last["planId"], answer["ended"]["planId"]) == ("unfinished", plan, plan)
     assert last["applied"] == 1
     assert data("rollback", plan, "--yes")["written"] == 1
     assert planned.quotas() == {}
@@ -147,7 +147,7 @@ def test_a_plan_that_was_left_unwritten_is_written_under_the_lock_and_recorded(p
     assert (answer["ended"]["outcome"], counts(planned)) == ("applied", AFTER)
     run = next(run for run in data("history", "ml-cluster") if run["outcome"] == "applied")
     assert (run["applied"], run["cause"]["what"]) == (2, f"plan {plan} applied by hand")
-    assert (run["planId"], answer["ended"]["plan_id"], answer["plan"]["planId"]) == (plan, plan, plan)
+    assert (run["planId"], answer["ended"]["planId"], answer["plan"]["planId"]) == (plan, plan, plan)
     assert run["cause"]["by"] == "arn:aws:iam::111122223333:user/operator"
     planned.stack.run_until_quiet()
     assert data("history", "ml-cluster")[0]["outcome"] == "nothing-to-do"  # the stack sees what it would have done
@@ -160,6 +160,6 @@ def test_a_plan_that_was_taken_back_is_written_again_under_the_same_name(planned
     taken_back = last_plan()
     again = data("apply", taken_back, "--yes")
     assert (again["ended"], counts(planned)) == (
-        {"outcome": "applied", "plan_id": taken_back, "error": None},
+        {"outcome": "applied", "planId": taken_back, "error": None},
         AFTER,
     )

@@ -91,12 +91,12 @@ class TestAMember:
         (line,) = found["teams"]
         assert line.keys() == {
             "team",
-            "instance_type",
+            "instanceType",
             "resource",
             "quota",
             "used",
             "unused",
-            "beyond_quota",
+            "beyondQuota",
         }
         assert found["pending"][0]["workloads"] == 2
         assert len(found["notVisible"]) == 4
@@ -198,7 +198,7 @@ class TestALead:
         assert "notVisible" not in found
         assert {each["team"] for each in data("jobs", *LIVE)["tasks"]} == {"team-a", "team-b"}
         answer = data("explain", "team-a/waits", *LIVE)
-        assert answer["not_visible"] == []
+        assert answer["notVisible"] == []
         assert answer["holders"] != []
         assert data("explain", "--team", "team-b", *LIVE)["quotas"] != []
 

@@ -62,7 +62,7 @@ def test_run_times_may_be_of_submitted_work(runner: CliRunner, snapshot: str, tm
     arguments = ["what-if", "-s", snapshot, "--submit", str(tmp_path / "job.yaml"), "--as", "team-b"]
     data = json.loads(runner.invoke(app, [*arguments, "--runs", "urgent=1h", "--json"]).output)
     [course] = [each for each in data["courses"] if each["workload"] == "team-b/urgent"]
-    assert (course["starts_before"], course["ends_after"]) == (None, "2026-11-20T13:00:00Z")
+    assert (course["startsBefore"], course["endsAfter"]) == (None, "2026-11-20T13:00:00Z")
 
 
 def test_another_document_is_planned_as_if_it_were_in_force(runner: CliRunner, snapshot: str, tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_a_prediction_that_ends_early_says_so(
     result = runner.invoke(app, arguments)
     assert result.exit_code == 0, result.output
     assert "At least this: the supposed cluster: not settled within 1 model steps" in " ".join(result.output.split())
-    assert json.loads(runner.invoke(app, [*arguments, "--json"]).output)["not_settled"]
+    assert json.loads(runner.invoke(app, [*arguments, "--json"]).output)["notSettled"]
 
 
 def test_each_quota_is_one_row_from_its_first_write_to_its_last(
@@ -146,7 +146,7 @@ def test_each_quota_is_one_row_from_its_first_write_to_its_last(
     (tmp_path / "policy.yaml").write_text(POLICY)
     result = runner.invoke(app, ["what-if", "-s", snapshot, "--policy", str(tmp_path / "policy.yaml"), "--json"])
     rows = json.loads(result.output)["quotas"]
-    assert {each["team"]: (each["gpus_before"], each["gpus_after"]) for each in rows} == {
+    assert {each["team"]: (each["gpusBefore"], each["gpusAfter"]) for each in rows} == {
         "team-a": (4, 6),
         "team-b": (4, 2),
     }

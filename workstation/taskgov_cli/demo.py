@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import gc
-import json
 import time
-from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
-from pydantic_core import to_jsonable_python
 from rich.text import Text
 
-from taskgov.allocation.codec import plan_to_json
 from taskgov_cli import demo_steps
 from taskgov_cli.onboarding import first_day
 from taskgov_cli.output import NO, OK, console, print_json, table
@@ -88,7 +84,7 @@ class Demo:
                 result.checks += [check for answer in answers for check in answer.checks]
                 self._tell(walkthrough, number, result)
                 self._tell_answers(answers)
-                played.append(_as_data(result) | {"asked": [asdict(answer) for answer in answers]})
+                played.append(_as_data(result) | {"asked": list(answers)})
             series = measured.newest(world, SHOWN_METRICS)
             self._published |= measured.published(world)
             self._widgets = measured.dashboard(world)
@@ -128,7 +124,7 @@ class Demo:
                 self._console.print(Text(f"$ {step.command}", style="dim"))
                 self._console.print(step.output, markup=False, soft_wrap=True)
             self._judge(first_day.TITLE, number, step.title, step.checks)
-            played.append({"title": step.title, "checks": [asdict(check) for check in step.checks]})
+            played.append({"title": step.title, "checks": list(step.checks)})
         self.data.append({"name": first_day.TITLE, "source": first_day.SOURCE, "steps": played, "metrics": []})
 
     def close(self) -> None:
@@ -167,11 +163,11 @@ def _as_data(result: StepResult) -> dict[str, Any]:
     return {
         "title": result.title,
         "timeline": [{"time": m.time.isoformat(), "kind": m.kind, "what": m.what} for m in result.moments],
-        "plans": [json.loads(plan_to_json(plan)) for plan in result.plans],
+        "plans": result.plans,
         "quotas": {"before": result.quotas_before, "after": result.quotas_after},
-        "leases": to_jsonable_python(result.leases),
+        "leases": result.leases,
         "jobs": dict(result.jobs_after),
-        "checks": [asdict(check) for check in result.checks],
+        "checks": list(result.checks),
     }
 
 

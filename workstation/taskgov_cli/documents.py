@@ -1,7 +1,7 @@
 """Policy documents on the command line: what is wrong with one, and a snapshot as if one were in force."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,8 @@ def as_data(parsed: ParsedPolicy) -> dict[str, Any]:
     """Return the answer for programs."""
     return {
         "valid": not parsed.violations,
-        "violations": [asdict(each) for each in parsed.violations],
-        "warnings": [asdict(each) for each in parsed.warnings],
+        "violations": parsed.violations,
+        "warnings": parsed.warnings,
     }
 
 

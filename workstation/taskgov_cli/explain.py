@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from pydantic_core import to_jsonable_python
 from rich.text import Text
 
 from taskgov.allocation.wording import said_number
@@ -81,7 +80,7 @@ def _of_workload(known: Snapshot, workload: str, runs: list[str] | None) -> Work
 
 def _print(answer: object, parts: Iterable[RenderableType], *, as_json: bool) -> None:
     if as_json:
-        print_json(to_jsonable_python(answer))
+        print_json(answer)
     else:
         for part in parts:
             console().print(part)

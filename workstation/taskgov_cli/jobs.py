@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import boto3
 import typer
-from pydantic_core import to_jsonable_python
 from rich.console import Group
 from rich.live import Live
 from rich.text import Text
@@ -19,7 +18,7 @@ from taskgov.usage.amounts import all_words
 from taskgov.usage.tasks import Task, TaskState, tasks_of
 from taskgov_cli import snapshots
 from taskgov_cli.mine import SUBMITTED_BY, mine_of
-from taskgov_cli.output import console, print_json, table
+from taskgov_cli.output import console, jsonable, print_json, table
 from taskgov_cli.own_rights import OwnRights, namespaces_of
 from taskgov_explain.find import nearest
 from taskgov_explain.own_view import LISTING_NEEDS, borrowing_unknown, not_visible, visible_teams
@@ -120,7 +119,7 @@ def _mine(known: Snapshot, context: str | None) -> Mine:
 
 def as_data(listed: Listed) -> dict[str, Any]:
     """Return the tasks for programs; amounts in base units, `borrowed` null where it is not visible."""
-    tasks = [{**to_jsonable_python(task), "borrowed": listed.borrowed(task)} for task in listed.tasks]
+    tasks = [jsonable(task) | {"borrowed": listed.borrowed(task)} for task in listed.tasks]
     head = {"cluster": listed.snapshot.cluster.name, "takenAt": listed.snapshot.taken_at, "tasks": tasks}
     if listed.not_visible:
         head["notVisible"] = listed.not_visible
@@ -130,7 +129,7 @@ def as_data(listed: Listed) -> dict[str, Any]:
             "tasksThatNameNobody": listed.mine.unowned,
             "kindsNotVisible": listed.mine.unseen,
         }
-    return to_jsonable_python(head)  # type: ignore[no-any-return]
+    return head
 
 
 def _chosen(snapshot: Snapshot, teams: list[str], states: list[TaskState], mine: Mine | None) -> list[Task]:

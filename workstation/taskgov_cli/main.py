@@ -1,6 +1,5 @@
 """`taskgov`: the commands and their options. Each command is a few lines over the module that does the work."""
 
-import json
 import platform
 from importlib import metadata
 from pathlib import Path
@@ -8,7 +7,6 @@ from typing import Annotated, Literal
 
 import typer
 
-from taskgov.allocation.codec import plan_to_json
 from taskgov.allocation.planner import plan_quotas
 from taskgov.policy.parse import parse_policy
 from taskgov_cli import (
@@ -104,7 +102,7 @@ def plan(
     """
     result = plan_quotas(snapshots.known(snapshot, cluster, policy, stack, context), mode=mode)
     if as_json:
-        print_json(json.loads(plan_to_json(result)))
+        print_json(result)
     else:
         for part in plans.shown(result):
             console().print(part)

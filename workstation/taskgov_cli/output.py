@@ -8,10 +8,12 @@ Exit codes: 0 all is well, 1 the answer is "no" (violations, failed checks), 2 t
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import typer
+from pydantic_core import to_jsonable_python
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.table import Table
@@ -19,6 +21,7 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from taskgov.findings import Finding, Severity
+from taskgov.json_form import member_of
 from taskgov.printable import printable
 
 OK, NO, NOT_UNDERSTOOD = 0, 1, 2
@@ -57,9 +60,28 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def print_json(value: object) -> None:
-    """Print a value as JSON on standard output, and nothing else."""
-    text = json.dumps(value, indent=2, default=str).replace("\x7f", "\\u007f")
+    """Print a value as JSON on standard output, and nothing else; dataclasses anywhere in it are as in `jsonable`."""
+    text = json.dumps(jsonable(value), indent=2).replace("\x7f", "\\u007f")
     Console(highlight=False, soft_wrap=True).print(text, markup=False)
+
+
+def jsonable(value: object) -> Any:
+    """Return a value in JSON's own types: the members of dataclasses as in `taskgov.json_form`, other keys as they are.
+
+    What a dataclass holds is shown as what it is, also where a field says less.
+    """
+    match value:
+        case str():
+            return str(value)
+        case Mapping():
+            names = to_jsonable_python(dict.fromkeys(value), fallback=str)
+            return dict(zip(names, map(jsonable, value.values()), strict=True))
+        case list() | tuple() | set() | frozenset():
+            return list(map(jsonable, value))
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            return {member_of(field.name): jsonable(getattr(value, field.name)) for field in fields(value)}
+        case _:
+            return to_jsonable_python(value, fallback=str)
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path  # noqa: TC003 -- typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -65,14 +64,14 @@ def replay(  # noqa: PLR0913 -- options are named by whoever types them
         if replay_counts.is_counts(trace):
             given = [name for name, value in (("--days", days), ("--failures", failures)) if value is not None]
             counts = _counts(trace, policy, given, quiet=as_json)
-            _print([asdict(counts)], counts_shown(counts), as_json=as_json)
+            _print([counts], counts_shown(counts), as_json=as_json)
             if draw is not None and plot is not None:
                 draw.plot_counts(f"{counts.name}: what lending could have served", counts, plot)
             return
         outcomes, jobs = _outcomes(_window(trace, days), policy, gpus, borrow_limit, failures, quiet=as_json)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
-    _print([asdict(each) for each in outcomes], shown(jobs, outcomes), as_json=as_json)
+    _print(outcomes, shown(jobs, outcomes), as_json=as_json)
     if draw is not None and plot is not None:
         title = f"{jobs.name} on {gpus:,} GPUs: {outcomes[0].name}, and {outcomes[1].name}"
         draw.plot_jobs(title, outcomes, plot)
@@ -162,7 +161,7 @@ def _teller(progress: Progress, task: Any) -> Callable[[float], None]:
     return lambda done: progress.update(task, completed=done)
 
 
-def _print(data: list[dict[str, Any]], parts: Iterable[RenderableType], *, as_json: bool) -> None:
+def _print(data: Sequence[object], parts: Iterable[RenderableType], *, as_json: bool) -> None:
     if as_json:
         print_json(data)
     else:

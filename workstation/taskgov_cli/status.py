@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from pydantic_core import to_jsonable_python
 from rich.text import Text
 
 from taskgov.allocation.lease_book import lease_book, leased, leased_words
@@ -17,7 +16,7 @@ from taskgov.snapshot.health import node_fault
 from taskgov.usage.standing import standing_of
 from taskgov_cli import snapshots
 from taskgov_cli.lease_table import leases_table
-from taskgov_cli.output import console, print_json, table
+from taskgov_cli.output import console, jsonable, print_json, table
 from taskgov_cli.own_rights import OwnRights, namespaces_of
 from taskgov_explain.find import UnknownNameError, nearest
 from taskgov_explain.own_view import EXPLAINING_NEEDS, STANDING_NEEDS, not_visible, own_lines, sees_all, visible_teams
@@ -91,7 +90,7 @@ def _print_own(known: Snapshot, teams: set[str], needs: frozenset[Part], *, as_j
     if as_json:
         head = {"cluster": known.cluster.name, "takenAt": known.taken_at, "teams": lines}
         rest = {"pending": list(waiting.values()), "notVisible": not_visible(known, needs)}
-        print_json(to_jsonable_python(head | rest))
+        print_json(head | rest)
         return
     console().print(Text.assemble((known.cluster.name, "bold"), f", {known.taken_at:%Y-%m-%d %H:%M:%S} UTC"))
     rows = []
@@ -114,7 +113,8 @@ def as_data(snapshot: Snapshot, standing: Standing, leases: tuple[LeaseEntry, ..
     """Return the standing for programs; amounts in base units, leases in whole instances."""
     faults = {node.name: fault for node in snapshot.nodes if (fault := node_fault(node)) is not None}
     head = {"cluster": snapshot.cluster.name, "takenAt": snapshot.taken_at, "unhealthyNodes": faults, "leases": leases}
-    return to_jsonable_python(head) | to_jsonable_python(standing)  # type: ignore[no-any-return]
+    head.update(jsonable(standing))
+    return head
 
 
 def shown(snapshot: Snapshot, standing: Standing, leases: tuple[LeaseEntry, ...]) -> Iterator[RenderableType]:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path  # noqa: TC003 -- typer reads the annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from pydantic_core import to_jsonable_python
 from rich.text import Text
 
-from taskgov.allocation.codec import plan_to_json
 from taskgov.audit.report_text import counted
 from taskgov.quantities import format_quantity
 from taskgov.usage.amounts import words
@@ -78,7 +75,7 @@ def what_if_command(  # noqa: PLR0913, PLR0917 -- options are named by whoever t
     except (UnknownNameError, ValueError) as error:
         raise typer.BadParameter(str(error)) from error
     if as_json:
-        print_json(to_jsonable_python(answer) | {"plan": json.loads(plan_to_json(answer.plan))})
+        print_json(answer)
     else:
         for part in shown(answer):
             console().print(part)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path  # noqa: TC003 -- typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from taskgov.allocation.codec import plan_to_json
 from taskgov.allocation.plan import Outcome
 from taskgov.allocation.planner import plan_quotas
 from taskgov.errors import NotFoundError
@@ -86,8 +84,7 @@ def apply(  # noqa: PLR0913 - options of a command, each named by whoever types 
             raise RefusedError("the plan would be blocked, so nothing was written; it says by what")
         ended = doing() if yes else None
     if as_json:
-        result = None if ended is None else asdict(ended)
-        print_json({"plan": json.loads(plan_to_json(shown)), "done": yes, "ended": result})
+        print_json({"plan": shown, "done": yes, "ended": ended})
     else:
         _close(shown, ended)
     is_well = shown.outcome not in NOT_LET_THROUGH if ended is None else ended.outcome in WELL

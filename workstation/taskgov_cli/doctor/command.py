@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -51,7 +50,7 @@ def doctor(
     with console(stderr=True).status("examining") as status:
         _, found = examine(request, status.update)
     if as_json:
-        print_json({"cluster": name, "stack": stack, "checks": [asdict(each) for each in found]})
+        print_json({"cluster": name, "stack": stack, "checks": found})
     else:
         _show(name, found)
     raise typer.Exit(exit_code(found))
