@@ -108,12 +108,12 @@ def shown(report: Report) -> Iterator[RenderableType]:
 def _trend(report: Report) -> Iterator[RenderableType]:
     """Return what is otherwise than in earlier audits: figures, new findings, and those that are gone."""
     yield Text(trend_note(report), style="bold")
-    for each in report.findings:
-        if each.is_new:
-            yield Text(f"  new: {each.severity} {each.code}, {each.subject}")
+    for finding in report.findings:
+        if finding.is_new:
+            yield Text(f"  new: {finding.severity} {finding.code}, {finding.subject}")
     figures = trend_table(report)
     moved = [row for row in figures.rows if any(row[at][1] for at in DIFFERENCES)]
-    yield from (_table(each) for each in (replace(figures, rows=tuple(moved)), resolved_table(report)) if each.rows)
+    yield from (_table(part) for part in (replace(figures, rows=tuple(moved)), resolved_table(report)) if part.rows)
 
 
 def _table(shown: Table) -> RenderableType:

@@ -57,9 +57,9 @@ def _story(result: StepResult) -> Iterator[RenderableType]:
     for report in result.reports[-1:]:
         yield from _audit(json.loads(report["json"]), result.team_notices)
     for cycle in result.cycles:
-        for each in cycle.admitted:
-            borrowing = " (borrowing)" if each.borrowing else ""
-            yield Text(f"   admitted  {each.workload}{borrowing}", style="green")
+        for admission in cycle.admitted:
+            borrowing = " (borrowing)" if admission.borrowing else ""
+            yield Text(f"   admitted  {admission.workload}{borrowing}", style="green")
         for lost in cycle.preempted:
             yield Text(f"   preempted {lost.workload}, by {lost.preemptor}: {lost.reason}", style="yellow")
 
@@ -97,14 +97,14 @@ def _plan(plan: Plan) -> Iterator[RenderableType]:
 def _audit(report: dict[str, Any], told: Sequence[tuple[str, str]]) -> Iterator[RenderableType]:
     """Return what an audit found, what is muted, new or gone, and which topics of teams were told."""
     yield Text(f"   audit     {len(report['findings'])} findings, {len(report['muted'])} muted")
-    for each in report["findings"]:
-        new = " (new)" if each["isNew"] else ""
-        plan = f", remedied by {each['plan']['planId']}" if each["plan"] else ""
-        yield Text(f"     {each['severity']}: {each['subject']} {each['code']}{new}{plan}", style="dim")
-    for each in report["muted"]:
-        yield Text(f"     muted: {each['subject']} {each['code']}: {each['muted']['reason']}", style="dim")
-    for each in report["trend"]["resolved"]:
-        yield Text(f"     gone: {each['subject']} {each['code']}", style="dim")
+    for finding in report["findings"]:
+        new = " (new)" if finding["isNew"] else ""
+        plan = f", remedied by {finding['plan']['planId']}" if finding["plan"] else ""
+        yield Text(f"     {finding['severity']}: {finding['subject']} {finding['code']}{new}{plan}", style="dim")
+    for finding in report["muted"]:
+        yield Text(f"     muted: {finding['subject']} {finding['code']}: {finding['muted']['reason']}", style="dim")
+    for finding in report["trend"]["resolved"]:
+        yield Text(f"     gone: {finding['subject']} {finding['code']}", style="dim")
     for topic, text in told:
         yield Text(f"     told {topic}: {text.splitlines()[0]}", style="dim")
 
@@ -131,14 +131,15 @@ def _indented(rows: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
 
 def _quota(resources: tuple[dict[str, Any], ...]) -> str:
     return ", ".join(
-        f"{each['InstanceType']} " + " ".join(f"{name} {value:g}" for name, value in _amounts(each))
-        for each in resources
+        f"{row['InstanceType']} " + " ".join(f"{name} {value:g}" for name, value in _amounts(row)) for row in resources
     )
 
 
 def _leases(result: StepResult, team: str) -> list[str]:
-    held = (each for each in result.leases if each.state is LeaseState.ACTIVE and team in {each.borrower, each.donor})
-    return [each.said_to(team) for each in held]
+    held = (
+        lease for lease in result.leases if lease.state is LeaseState.ACTIVE and team in {lease.borrower, lease.donor}
+    )
+    return [lease.said_to(team) for lease in held]
 
 
 def _amounts(resource: dict[str, Any]) -> list[tuple[str, float]]:

@@ -27,7 +27,7 @@ def as_data(parsed: ParsedPolicy) -> dict[str, Any]:
 def shown(file: Path, parsed: ParsedPolicy) -> Iterator[RenderableType]:
     """Return the answer for people."""
     if parsed.violations:
-        rows = [(each.path, each.value, each.rule) for each in parsed.violations]
+        rows = [(violation.path, violation.value, violation.rule) for violation in parsed.violations]
         yield table(f"{file} breaks {counted(len(rows), 'rule')}", ("where", "value", "rule"), rows)
     else:
         yield Text.assemble((str(file), "bold"), " is a valid policy document", style="green")

@@ -39,10 +39,10 @@ def duration(text: str) -> timedelta:
 def run_times(snapshot: Snapshot, runs: list[str] | None) -> dict[str, timedelta]:
     """Return the run times that `--runs` gives, by Kueue's key. Raises `typer.BadParameter`."""
     found: dict[str, timedelta] = {}
-    for each in runs or ():
-        name, _, text = each.rpartition("=")
+    for run in runs or ():
+        name, _, text = run.rpartition("=")
         try:
             found[find_workload(snapshot.kueue.workloads, name).key] = duration(text)
         except (UnknownNameError, ValueError) as error:
-            raise typer.BadParameter(f"--runs {each}: {error}") from error
+            raise typer.BadParameter(f"--runs {run}: {error}") from error
     return found

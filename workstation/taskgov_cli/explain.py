@@ -91,20 +91,22 @@ def workload_shown(answer: WorkloadExplanation) -> Iterator[RenderableType]:
     style = "green" if answer.reason in RUNNING else "red" if answer.reason in STUCK else "yellow"
     yield Text.assemble((answer.workload, "bold"), ": ", (answer.reason.value, style))
     yield Text(f"  {answer.because}")
-    yield from (Text(f"  {each}.") for each in answer.borrowing)
+    yield from (Text(f"  {sentence}.") for sentence in answer.borrowing)
     yield Text(f"  Asks for {all_words(answer.asks)}; so since {answer.since:%Y-%m-%d %H:%M}.")
-    yield from (Text(f"  It was {each}.", style="yellow") for each in answer.history)
+    yield from (Text(f"  It was {sentence}.", style="yellow") for sentence in answer.history)
     if answer.next_step:
         yield Text(f"  Next step: {answer.next_step}.")
     if answer.remedies:
-        yield table("What would let it run", ("by", "change"), [(each.kind, each.because) for each in answer.remedies])
+        yield table(
+            "What would let it run", ("by", "change"), [(remedy.kind, remedy.because) for remedy in answer.remedies]
+        )
     if answer.earliest_because:
         when = f"{answer.earliest:%Y-%m-%d %H:%M} " if answer.earliest else ""
         yield Text(f"Earliest: {when}({answer.earliest_because})")
     if answer.risks:
         rows = [
-            (each.lender, each.instance_type, format_quantity(each.resource, each.size), each.reason)
-            for each in answer.risks
+            (risk.lender, risk.instance_type, format_quantity(risk.resource, risk.size), risk.reason)
+            for risk in answer.risks
         ]
         yield table("It is preempted when", ("lender", "of its unused", "submits #", "reason"), rows)
     if answer.holders:
@@ -113,18 +115,21 @@ def workload_shown(answer: WorkloadExplanation) -> Iterator[RenderableType]:
         yield leases_table(answer.leases)
     if answer.kueue_says.rstrip(".") not in answer.because:
         yield Text(f"Kueue's words: {answer.kueue_says}", style="dim")
-    yield from (Text(f"Not modelled: {each}", style="dim") for each in answer.not_modelled)
+    yield from (Text(f"Not modelled: {sentence}", style="dim") for sentence in answer.not_modelled)
     yield from snapshots.hidden_words(answer.not_visible)
 
 
 def _holders(answer: WorkloadExplanation) -> RenderableType:
     rows = []
-    for each in answer.holders:
-        numbers = (each.guaranteed, each.used, each.borrowed, each.lent, each.idle)
-        jobs = ", ".join(f"{one.workload} {format_quantity(each.resource, one.amount)}" for one in each.workloads[:6])
-        more = f", {len(each.workloads) - 6} more" if len(each.workloads) > 6 else ""
-        amounts = (format_quantity(each.resource, number) for number in numbers)
-        rows.append((each.team, each.instance_type, each.resource, *amounts, jobs + more))
+    for holder in answer.holders:
+        numbers = (holder.guaranteed, holder.used, holder.borrowed, holder.lent, holder.idle)
+        jobs = ", ".join(
+            f"{workload.workload} {format_quantity(holder.resource, workload.amount)}"
+            for workload in holder.workloads[:6]
+        )
+        more = f", {len(holder.workloads) - 6} more" if len(holder.workloads) > 6 else ""
+        amounts = (format_quantity(holder.resource, number) for number in numbers)
+        rows.append((holder.team, holder.instance_type, holder.resource, *amounts, jobs + more))
     columns = ("team", "instance type", "resource", "quota #", "used #", "borrowed #", "lent #", "idle #", "workloads")
     return table("Who holds what", columns, rows)
 
@@ -146,15 +151,15 @@ def team_shown(answer: TeamExplanation) -> Iterator[RenderableType]:
         yield table(
             "Why this share",
             ("instance type", "resource", "because"),
-            [(each.instance_type, each.resource, each.because) for each in answer.shares],
+            [(share.instance_type, share.resource, share.because) for share in answer.shares],
         )
     if answer.findings:
         yield findings_table(answer.findings)
 
 
 def _why_quota(lines: Iterable[QuotaLine]) -> Iterator[tuple[str, ...]]:
-    for each in lines:
-        yield each.instance_type, each.unit, said_number(each.before), said_number(each.after), each.because
+    for line in lines:
+        yield line.instance_type, line.unit, said_number(line.before), said_number(line.after), line.because
 
 
 def _signed(amount: float) -> str:

@@ -71,7 +71,7 @@ def jobs(  # noqa: PLR0913 -- options are named by whoever types them
 
     if mine and cluster is None:
         raise typer.BadParameter("--mine asks the cluster who you are: give --cluster")
-    states = state or [each for each in TaskState if each != TaskState.FINISHED]
+    states = state or [task_state for task_state in TaskState if task_state != TaskState.FINISHED]
 
     def look() -> Listed:
         rights = OwnRights(namespaces_of(team or ()))

@@ -131,14 +131,15 @@ def _as_data(quota: ComputeQuota, objects: Sequence[Inspected]) -> dict[str, obj
         "quota": quota.compute_quota_config.to_api(),
         "objects": [
             {
-                "kind": one.kind,
-                "name": one.name,
-                "standing": one.standing,
+                "kind": inspected.kind,
+                "name": inspected.name,
+                "standing": inspected.standing,
                 "changes": [
-                    {"field": each.path, "present": each.present, "wanted": each.wanted} for each in one.changes
+                    {"field": change.path, "present": change.present, "wanted": change.wanted}
+                    for change in inspected.changes
                 ],
             }
-            for one in objects
+            for inspected in objects
         ],
     }
 
@@ -148,10 +149,15 @@ def _show(quotas: Sequence[ComputeQuota], changes: Mapping[str, Sequence[Inspect
         console().print("No queue of a team in the document is somebody else's: nothing to adopt.")
         return
     rows = [
-        (quota.compute_quota_target.team_name, f"{one.kind} {one.name}", one.standing, *_field(change))
+        (
+            quota.compute_quota_target.team_name,
+            f"{inspected.kind} {inspected.name}",
+            inspected.standing,
+            *_field(change),
+        )
         for quota in quotas
-        for one in changes[quota.name]
-        for change in one.changes or (None,)
+        for inspected in changes[quota.name]
+        for change in inspected.changes or (None,)
     ]
     console().print(table("", ("team", "object", "is", "field", "today", "then"), rows))
     told = "Adopted." if adopted else "Nothing was written. Adopt them with --yes; the quotas stay as they are."

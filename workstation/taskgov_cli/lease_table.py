@@ -24,7 +24,17 @@ def leases_table(leases: Iterable[LeaseEntry]) -> Table:
     return table("Leases", COLUMNS, map(_row, leases))
 
 
-def _row(each: LeaseEntry) -> tuple[str | Text, ...]:
-    start, end = (f"{moment:%Y-%m-%d %H:%M}" for moment in (each.start, each.end))
-    state, refused = Text(each.state, style=STYLES[each.state]), Text(each.because, style="red")
-    return (state, each.borrower, each.donor, each.count_words, each.instance_type, start, end, each.reason, refused)
+def _row(lease: LeaseEntry) -> tuple[str | Text, ...]:
+    start, end = (f"{moment:%Y-%m-%d %H:%M}" for moment in (lease.start, lease.end))
+    state, refused = Text(lease.state, style=STYLES[lease.state]), Text(lease.because, style="red")
+    return (
+        state,
+        lease.borrower,
+        lease.donor,
+        lease.count_words,
+        lease.instance_type,
+        start,
+        end,
+        lease.reason,
+        refused,
+    )

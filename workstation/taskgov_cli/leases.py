@@ -63,7 +63,7 @@ def check(
     now = known.taken_at if at is None else _moment(at)
     checked = [checked_in(known, lease, now) for lease in document.leases]
     _tell(checked, as_json=as_json)
-    raise typer.Exit(NO if any(each.because for each in checked) else OK)
+    raise typer.Exit(NO if any(entry.because for entry in checked) else OK)
 
 
 def checked_in(snapshot: Snapshot, lease: Lease, now: datetime) -> LeaseEntry:
@@ -78,8 +78,8 @@ def checked_in(snapshot: Snapshot, lease: Lease, now: datetime) -> LeaseEntry:
     return replace(entry, state=state, because=planned.because, given=planned.given)
 
 
-def _same(one: LeaseEntry, other: LeaseEntry) -> bool:
-    return replace(one, state=other.state, because=other.because, given=other.given) == other
+def _same(entry: LeaseEntry, other: LeaseEntry) -> bool:
+    return replace(entry, state=other.state, because=other.because, given=other.given) == other
 
 
 def _document(file: Path) -> PolicyDocument:
@@ -99,25 +99,25 @@ def _moment(at: datetime | None) -> datetime:
 
 def _tell(leases: list[LeaseEntry], *, as_json: bool) -> None:
     if as_json:
-        print_json([_as_data(each) for each in leases])
+        print_json([_as_data(entry) for entry in leases])
     elif not leases:
         console().print("The document has no leases.")
     else:
         console().print(leases_table(leases))
 
 
-def _as_data(each: LeaseEntry) -> dict[str, Any]:
+def _as_data(entry: LeaseEntry) -> dict[str, Any]:
     """Return a lease in the words of the policy document, with how it stands."""
     return {
-        "to": each.borrower,
-        "from": each.donor,
-        "instanceType": each.instance_type,
-        "count": each.count,
-        "unit": each.unit,
-        "given": each.amount if each.state in {LeaseState.ACTIVE, LeaseState.PLANNED} else None,
-        "start": f"{each.start:%Y-%m-%dT%H:%M:%SZ}",
-        "end": f"{each.end:%Y-%m-%dT%H:%M:%SZ}",
-        "reason": each.reason,
-        "state": each.state.value,
-        "refused": each.because or None,
+        "to": entry.borrower,
+        "from": entry.donor,
+        "instanceType": entry.instance_type,
+        "count": entry.count,
+        "unit": entry.unit,
+        "given": entry.amount if entry.state in {LeaseState.ACTIVE, LeaseState.PLANNED} else None,
+        "start": f"{entry.start:%Y-%m-%dT%H:%M:%SZ}",
+        "end": f"{entry.end:%Y-%m-%dT%H:%M:%SZ}",
+        "reason": entry.reason,
+        "state": entry.state.value,
+        "refused": entry.because or None,
     }

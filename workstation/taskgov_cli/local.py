@@ -53,8 +53,8 @@ def local(
     workers = None if bare is None else workers_of(bare)
     reached, *others = hosts_of(address)
     stopped = threading.Event()
-    for one in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(one, lambda *_: stopped.set())
+    for signal_number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(signal_number, lambda *_: stopped.set())
     with (
         LocalAccount(reached, kubernetes_port, bare=workers) as account,
         StackServer(account.stack, [reached, *others], port) as server,

@@ -115,7 +115,7 @@ def mine_of(connections: ApiConnections, cluster: ClusterAccess, workloads: Iter
 
 def _owner_of(item: KubernetesObject) -> Mapping[str, Any]:
     """Return the reference to the job of a Workload; the Workload itself where nothing owns it."""
-    owners = (each for each in item["metadata"].get("ownerReferences") or () if each.get("controller", True))
+    owners = (owner for owner in item["metadata"].get("ownerReferences") or () if owner.get("controller", True))
     itself = {"apiVersion": item.get("apiVersion"), "kind": "Workload", "name": item["metadata"]["name"]}
     return next(owners, itself)
 
@@ -139,7 +139,9 @@ def _path_of(api: Requests, version: str, kind: str) -> tuple[str, str]:
     """Return where a group's version is served and the plural of a kind. Raises NotFoundError."""
     root = f"/apis/{version}" if "/" in version else f"/api/{version}"
     resources = api.get(root, f"ask for {version}")["resources"]
-    plural = next((each["name"] for each in resources if each["kind"] == kind and "/" not in each["name"]), None)
+    plural = next(
+        (resource["name"] for resource in resources if resource["kind"] == kind and "/" not in resource["name"]), None
+    )
     if plural is None:
         raise NotFoundError(f"{version} serves no {kind}")
     return root, str(plural)

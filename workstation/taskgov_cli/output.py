@@ -98,9 +98,15 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> 
 def findings_table(findings: Iterable[Finding]) -> Table:
     """Return findings, worst first."""
     order = list(Severity)
-    worst_first = sorted(findings, key=lambda each: (-order.index(each.severity), each.code, each.subject))
+    worst_first = sorted(findings, key=lambda finding: (-order.index(finding.severity), finding.code, finding.subject))
     rows = [
-        (Text(each.severity, style=SEVERITY_STYLE[each.severity]), each.code, each.subject, each.because, each.remedy)
-        for each in worst_first
+        (
+            Text(finding.severity, style=SEVERITY_STYLE[finding.severity]),
+            finding.code,
+            finding.subject,
+            finding.because,
+            finding.remedy,
+        )
+        for finding in worst_first
     ]
     return table("Findings", ("severity", "code", "about", "because", "remedy"), rows)

@@ -135,7 +135,9 @@ class OwnKubernetes:
                 raise InvalidRequestError(NAME_YOUR_TEAM) from error
             self._rights.miss(part, error, self._rights.namespaces)
         return tuple(
-            item for one in self._rights.namespaces for item in _list(api, f"{root}/namespaces/{one}", plural, one)
+            item
+            for namespace in self._rights.namespaces
+            for item in _list(api, f"{root}/namespaces/{namespace}", plural, namespace)
         )
 
     def _cluster_queues(
@@ -147,9 +149,9 @@ class OwnKubernetes:
         except GovernanceError as error:
             if not is_denied(error):
                 raise
-            names = dict.fromkeys(str((each.get("spec") or {}).get("clusterQueue", "")) for each in local_queues)
+            names = dict.fromkeys(str((queue.get("spec") or {}).get("clusterQueue", "")) for queue in local_queues)
             found = [item for name in names if name for item in _get(api, root, name)]
-            self._rights.miss(Part.CLUSTER_QUEUES, error, (each["metadata"]["name"] for each in found))
+            self._rights.miss(Part.CLUSTER_QUEUES, error, (queue["metadata"]["name"] for queue in found))
             return tuple(found)
 
 

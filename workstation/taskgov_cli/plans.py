@@ -42,7 +42,7 @@ def shown(plan: Plan) -> Iterator[RenderableType]:
         yield table("Not predicted", ("what",), [(sentence,) for sentence in plan.prediction.not_predicted])
     stopped = [verdict for verdict in plan.guardrails if not verdict.passed]
     if stopped:
-        rows = [(each.guardrail, each.because, each.remedy) for each in stopped]
+        rows = [(verdict.guardrail, verdict.because, verdict.remedy) for verdict in stopped]
         yield table("Stopped by", ("guardrail", "because", "what would let it through"), rows)
     if plan.findings:
         yield findings_table(plan.findings)
@@ -50,8 +50,8 @@ def shown(plan: Plan) -> Iterator[RenderableType]:
 
 def _capacity(plan: Plan) -> RenderableType:
     rows = [
-        (each.instance_type, each.nodes, each.counted, len(each.held), each.headroom, each.usable, _apart(each))
-        for each in plan.capacity
+        (line.instance_type, line.nodes, line.counted, len(line.held), line.headroom, line.usable, _apart(line))
+        for line in plan.capacity
     ]
     columns = (
         "instance type",
@@ -72,8 +72,15 @@ def _apart(line: CapacityLine) -> str:
 
 def _allocations(plan: Plan) -> RenderableType:
     rows = [
-        (each.team, each.instance_type, each.unit, said_number(each.before), said_number(each.after), each.because)
-        for each in plan.allocations
+        (
+            allocation.team,
+            allocation.instance_type,
+            allocation.unit,
+            said_number(allocation.before),
+            said_number(allocation.after),
+            allocation.because,
+        )
+        for allocation in plan.allocations
     ]
     return table("Teams", ("team", "instance type", "unit", "before #", "after #", "because"), rows)
 
@@ -81,15 +88,15 @@ def _allocations(plan: Plan) -> RenderableType:
 def _changes(plan: Plan) -> RenderableType:
     rows = [
         (
-            each.index + 1,
-            said_wave(each),
-            each.team or each.name,
-            said_kind(each),
-            said_number(each.gpus_before),
-            said_number(each.gpus_after),
-            each.because,
+            change.index + 1,
+            said_wave(change),
+            change.team or change.name,
+            said_kind(change),
+            said_number(change.gpus_before),
+            said_number(change.gpus_after),
+            change.because,
         )
-        for each in plan.changes
+        for change in plan.changes
     ]
     columns = ("#", "wave #", "team", "change", "GPUs before #", "GPUs after #", "because")
     return table("Changes, in this order; each wave settles before the next", columns, rows)
@@ -109,7 +116,9 @@ def said_kind(change: Change) -> str:
 
 
 def _prediction(plan: Plan) -> RenderableType:
-    rows = [(each.team, each.name, _effect(each), each.gpus, each.because) for each in plan.prediction.effects]
+    rows = [
+        (effect.team, effect.name, _effect(effect), effect.gpus, effect.because) for effect in plan.prediction.effects
+    ]
     title = "What the scheduler would do" if plan.prediction.is_complete else "What the scheduler would do, at least"
     return table(title, ("team", "workload", "effect", "GPUs #", "because"), rows)
 

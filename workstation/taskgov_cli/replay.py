@@ -181,7 +181,7 @@ def shown(trace: Trace, outcomes: Sequence[Outcome]) -> Iterator[RenderableType]
     rows = [(name, *(value(outcome) for outcome in outcomes)) for name, value in _TOTALS]
     yield table("", ("", *(f"{outcome.name} #" for outcome in outcomes)), rows)
     teams = [
-        (first.team, first.quota, first.jobs, *(f"{_hours(each.mean_wait)}" for each in same), *(_moved(same)))
+        (first.team, first.quota, first.jobs, *(f"{_hours(team.mean_wait)}" for team in same), *(_moved(same)))
         for same in zip(*(outcome.teams for outcome in outcomes), strict=True)
         for first in same[:1]
     ]
@@ -200,21 +200,24 @@ def _hours(seconds: float) -> str:
 
 
 def _mean_wait(outcome: Outcome) -> str:
-    started = sum(each.jobs - each.never_started for each in outcome.teams)
-    waited = sum(each.mean_wait * (each.jobs - each.never_started) for each in outcome.teams)
+    started = sum(team.jobs - team.never_started for team in outcome.teams)
+    waited = sum(team.mean_wait * (team.jobs - team.never_started) for team in outcome.teams)
     return f"{waited / started / 3600:.2f}" if started else "-"
 
 
 _TOTALS: tuple[tuple[str, Callable[[Outcome], str]], ...] = (
-    ("utilisation, %", lambda each: f"{100 * each.utilisation:.1f}"),
+    ("utilisation, %", lambda outcome: f"{100 * outcome.utilisation:.1f}"),
     ("mean wait, h", _mean_wait),
-    ("waiting, GPU-h", lambda each: f"{sum(one.waiting_gpu_hours for one in each.teams):,.0f}"),
-    ("borrowed, GPU-h", lambda each: f"{sum(one.borrowed_gpu_hours for one in each.teams):,.0f}"),
-    ("preemptions", lambda each: f"{sum(one.preemptions for one in each.teams):,}"),
-    ("lost by preemption, GPU-h", lambda each: f"{sum(one.lost_gpu_hours for one in each.teams):,.0f}"),
-    ("never started (larger than quota and limit)", lambda each: f"{sum(one.never_started for one in each.teams)}"),
-    ("held beyond the machines, GPU-h", lambda each: f"{each.beyond_gpu_hours:,.0f}"),
-    ("plans", lambda each: f"{each.plans:,}"),
+    ("waiting, GPU-h", lambda outcome: f"{sum(team.waiting_gpu_hours for team in outcome.teams):,.0f}"),
+    ("borrowed, GPU-h", lambda outcome: f"{sum(team.borrowed_gpu_hours for team in outcome.teams):,.0f}"),
+    ("preemptions", lambda outcome: f"{sum(team.preemptions for team in outcome.teams):,}"),
+    ("lost by preemption, GPU-h", lambda outcome: f"{sum(team.lost_gpu_hours for team in outcome.teams):,.0f}"),
+    (
+        "never started (larger than quota and limit)",
+        lambda outcome: f"{sum(team.never_started for team in outcome.teams)}",
+    ),
+    ("held beyond the machines, GPU-h", lambda outcome: f"{outcome.beyond_gpu_hours:,.0f}"),
+    ("plans", lambda outcome: f"{outcome.plans:,}"),
 )
 
 
@@ -228,19 +231,19 @@ def counts_shown(counts: CountsOutcome) -> Iterator[RenderableType]:
     total = counts.waiting or 1.0
     rows = [
         (
-            _LIMIT_WORDS.get(each.borrow_limit, f"{each.borrow_limit} %"),
-            f"{each.served_whole_jobs_gpu_hours:,.0f}",
-            f"{100 * each.served_whole_jobs_gpu_hours / total:.1f}",
-            f"{each.served_gpu_hours:,.0f}",
-            f"{100 * each.served_gpu_hours / total:.1f}",
+            _LIMIT_WORDS.get(limit.borrow_limit, f"{limit.borrow_limit} %"),
+            f"{limit.served_whole_jobs_gpu_hours:,.0f}",
+            f"{100 * limit.served_whole_jobs_gpu_hours / total:.1f}",
+            f"{limit.served_gpu_hours:,.0f}",
+            f"{100 * limit.served_gpu_hours / total:.1f}",
         )
-        for each in (*counts.limits, *([counts.by_policy] if counts.by_policy else []))
+        for limit in (*counts.limits, *([counts.by_policy] if counts.by_policy else []))
     ]
     columns = ("borrow limit", "whole jobs, GPU-h #", "% of waiting #", "GPU by GPU, GPU-h #", "% of waiting #")
     yield table("Waiting that idle quota could have served", columns, rows)
     teams = [
-        (each.team, each.quota, f"{each.running:,.0f}", f"{each.idle:,.0f}", f"{each.waiting:,.0f}")
-        for each in counts.by_team
+        (team.team, team.quota, f"{team.running:,.0f}", f"{team.idle:,.0f}", f"{team.waiting:,.0f}")
+        for team in counts.by_team
     ]
     yield table("Teams", ("team", "quota #", "running, GPU-h #", "idle, GPU-h #", "waiting, GPU-h #"), teams)
 

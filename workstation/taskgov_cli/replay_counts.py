@@ -126,10 +126,10 @@ def judge_counts(
         name=name,
         teams=len(teams),
         minutes=len(everything),
-        gpus=max(sum(one.quota for one in minute.values()) for minute in everything),
-        running=_hours(one.running for minute in everything for one in minute.values()),
-        idle=_hours(one.idle for minute in everything for one in minute.values()),
-        waiting=_hours(one.waiting for minute in everything for one in minute.values()),
+        gpus=max(sum(team.quota for team in minute.values()) for minute in everything),
+        running=_hours(team.running for minute in everything for team in minute.values()),
+        idle=_hours(team.idle for minute in everything for team in minute.values()),
+        waiting=_hours(team.waiting for minute in everything for team in minute.values()),
         minutes_waiting_beside_idle=sum(
             bool(_pool(minute, alike)) and any(m.waiting for m in minute.values()) for minute in everything
         ),
@@ -143,10 +143,10 @@ def judge_counts(
 def _team(team: str, minutes: Collection[Minute]) -> TeamCounts:
     return TeamCounts(
         team,
-        max(one.quota for one in minutes),
-        _hours(one.running for one in minutes),
-        _hours(one.idle for one in minutes),
-        _hours(one.waiting for one in minutes),
+        max(team.quota for team in minutes),
+        _hours(team.running for team in minutes),
+        _hours(team.idle for team in minutes),
+        _hours(team.waiting for team in minutes),
     )
 
 

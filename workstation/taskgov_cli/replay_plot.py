@@ -146,12 +146,12 @@ def _counts_by_team(axes: Any, counts: CountsOutcome) -> None:
 def _by_limit(axes: Any, counts: CountsOutcome) -> None:
     limits = [*counts.limits, *([counts.by_policy] if counts.by_policy else [])]
     special = {None: "policy", NO_LIMIT: "none"}
-    names = [special.get(each.borrow_limit, f"{each.borrow_limit} %") for each in limits]
+    names = [special.get(limit.borrow_limit, f"{limit.borrow_limit} %") for limit in limits]
     total = counts.waiting or 1.0
     for number, (name, colour, label) in enumerate(
         (("served_whole_jobs_gpu_hours", SECOND, "in whole jobs"), ("served_gpu_hours", FIRST, "GPU by GPU"))
     ):
-        shares = [100 * getattr(each, name) / total for each in limits]
+        shares = [100 * getattr(limit, name) / total for limit in limits]
         places = [place + 0.4 * number - 0.2 for place in range(len(names))]
         bars = axes.bar(places, shares, width=0.38, color=colour, label=label)
         axes.bar_label(bars, fmt="%.0f", fontsize=7.5, color=SOFT)

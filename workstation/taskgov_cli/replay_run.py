@@ -166,7 +166,7 @@ def _world(quotas: Iterable[ComputeQuota], policy: PolicyDocument) -> World:
     fair = scheduler.fair_share is None or scheduler.fair_share == "Enabled"
     world = World(ManagerConfig(fair_sharing=fair))
     rendered = render(quotas, scheduler, InstanceTypeTable())
-    spaces = [_labelled(each) for each in rendered.namespaces]
+    spaces = [_labelled(namespace) for namespace in rendered.namespaces]
     world.load([*spaces, *rendered.resource_flavors, *rendered.cluster_queues, *rendered.local_queues])
     return world
 

@@ -121,8 +121,8 @@ def known(
     else:
         with reported():
             found = live(cast("str", cluster), stack, context, rights)
-    for each in found.unreadable_objects:
-        console(stderr=True).print(f"left out: {each.kind} {each}", markup=False)
+    for unreadable in found.unreadable_objects:
+        console(stderr=True).print(f"left out: {unreadable.kind} {unreadable}", markup=False)
     return found if policy is None else documents.in_force(found, policy)
 
 

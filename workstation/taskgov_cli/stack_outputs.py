@@ -18,7 +18,7 @@ def stack_outputs(cloudformation: CloudFormationClient, stack: str, *needed: str
         "where there is none yet: sam build && sam deploy --guided (docs/deploy.md)"
     ):
         found = cloudformation.describe_stacks(StackName=stack)["Stacks"][0]
-    outputs = {each["OutputKey"]: each["OutputValue"] for each in found.get("Outputs", ())}
+    outputs = {output["OutputKey"]: output["OutputValue"] for output in found.get("Outputs", ())}
     missing = sorted(set(needed) - outputs.keys())
     if missing:
         raise InvalidRequestError(f"stack {stack} has no output {', '.join(missing)}: it is not taskgov's")

@@ -69,15 +69,15 @@ def standing_changes(hyperpod: HyperPodApi, plan: Plan) -> list[StandingChange]:
 
 def _made(path: QuotaPath, there: list[Actual]) -> int | None:
     """Return how many changes of a path stand now; None when somebody wrote something else."""
-    kept = next((one for one in there if _id(one) in path.deleted_ids), None)
+    kept = next((actual for actual in there if _id(actual) in path.deleted_ids), None)
     if kept is not None:
         return 0  # what was to be deleted is still there
     if path.first.resource_id is not None and path.first.kind not in DELETIONS:
-        now = next((one for one in there if _id(one) == path.first.resource_id), None)
+        now = next((actual for actual in there if _id(actual) == path.first.resource_id), None)
     elif path.is_policy:
         now = next(iter(there), None)
     else:
-        now = next((one for one in there if one.name == path.first.name), None)
+        now = next((actual for actual in there if actual.name == path.first.name), None)
     if now is None:
         return _made_of_nothing(path)
     if path.before is not None and _holds(now, path.before, path.target_before):

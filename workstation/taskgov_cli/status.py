@@ -69,10 +69,10 @@ def _of_teams(standing: Standing, teams: set[str]) -> Standing:
         return standing
     return replace(
         standing,
-        teams=tuple(each for each in standing.teams if each.usage.team in teams),
-        loans=tuple(each for each in standing.loans if teams & {each.borrower, each.lender}),
-        pending=tuple(each for each in standing.pending if each.team in teams),
-        preemptions=tuple(each for each in standing.preemptions if each.team in teams),
+        teams=tuple(team for team in standing.teams if team.usage.team in teams),
+        loans=tuple(loan for loan in standing.loans if teams & {loan.borrower, loan.lender}),
+        pending=tuple(team for team in standing.pending if team.team in teams),
+        preemptions=tuple(preemption for preemption in standing.preemptions if preemption.team in teams),
     )
 
 
@@ -86,7 +86,7 @@ def print_own_team(known: Snapshot, team: str, *, as_json: bool) -> None:
 def _print_own(known: Snapshot, teams: set[str], needs: frozenset[Part], *, as_json: bool) -> None:
     """Print what a person sees who does not see all teams."""
     lines = [line for line in own_lines(known) if not teams or line.team in teams]
-    waiting = {each.team: each for each in pending_by_team(known.kueue.workloads) if not teams or each.team in teams}
+    waiting = {team.team: team for team in pending_by_team(known.kueue.workloads) if not teams or team.team in teams}
     if as_json:
         head = {"cluster": known.cluster.name, "takenAt": known.taken_at, "teams": lines}
         rest = {"pending": list(waiting.values()), "notVisible": not_visible(known, needs)}
@@ -96,13 +96,13 @@ def _print_own(known: Snapshot, teams: set[str], needs: frozenset[Part], *, as_j
     rows = []
     for line in lines:
         amounts = (line.quota, line.used, line.unused, line.beyond_quota)
-        shown_amounts = ("?" if each is None else format_quantity(line.resource, each) for each in amounts)
+        shown_amounts = ("?" if amount is None else format_quantity(line.resource, amount) for amount in amounts)
         rows.append((line.team, line.instance_type, *shown_amounts))
     columns = ("team", "instance type", "quota #", "used #", "unused #", "beyond quota #")
     console().print(table("Teams", columns, rows) if rows else Text("No quota is visible, and no task holds any."))
-    for each in waiting.values():
+    for team in waiting.values():
         words = (
-            f"{each.team}: {counted(each.workloads, 'task waits', 'tasks wait')}, for {each.accelerators} accelerators"
+            f"{team.team}: {counted(team.workloads, 'task waits', 'tasks wait')}, for {team.accelerators} accelerators"
         )
         console().print(Text(words, style="yellow"))
     for text in snapshots.hidden_words(not_visible(known, needs)):
@@ -136,36 +136,39 @@ def shown(snapshot: Snapshot, standing: Standing, leases: tuple[LeaseEntry, ...]
 def _capacity(standing: Standing) -> RenderableType:
     rows = [
         (
-            each.instance_type,
-            each.resource,
-            f"{each.healthy_nodes} of {each.healthy_nodes + each.unhealthy_nodes}",
-            *(format_quantity(each.resource, n) for n in (each.healthy, each.guaranteed, each.overcommit)),
+            capacity.instance_type,
+            capacity.resource,
+            f"{capacity.healthy_nodes} of {capacity.healthy_nodes + capacity.unhealthy_nodes}",
+            *(
+                format_quantity(capacity.resource, n)
+                for n in (capacity.healthy, capacity.guaranteed, capacity.overcommit)
+            ),
         )
-        for each in standing.capacities
+        for capacity in standing.capacities
     ]
     columns = ("instance type", "resource", "nodes healthy #", "capacity #", "promised #", "too much #")
     return table("Capacity", columns, rows)
 
 
 def _teams(standing: Standing, leases: tuple[LeaseEntry, ...]) -> RenderableType:
-    waiting = {each.team: each for each in standing.pending}
+    waiting = {team.team: team for team in standing.pending}
     rows = []
-    for each in standing.teams:
-        if each.leading:
-            one = waiting.get(each.usage.team)
+    for team in standing.teams:
+        if team.leading:
+            one = waiting.get(team.usage.team)
             pending = f"{one.workloads} ({one.accelerators})" if one else "0"
-            quota, *others = _amounts(each)
-            rows.append((each.usage.team, each.usage.instance_type, quota, _leased(each, leases), *others, pending))
+            quota, *others = _amounts(team)
+            rows.append((team.usage.team, team.usage.instance_type, quota, _leased(team, leases), *others, pending))
     numbers = ("quota #", "leased #", "used #", "borrowed #", "lent #", "idle #", "fair #", "waiting (GPUs) #")
     return table("Teams", ("team", "instance type", *numbers), rows)
 
 
-def _leased(each: TeamStanding, leases: tuple[LeaseEntry, ...]) -> str:
+def _leased(team: TeamStanding, leases: tuple[LeaseEntry, ...]) -> str:
     """Return what of the quota is leased: `+2` from others, `-2 accelerators` to others."""
-    return leased_words(leased(leases, each.usage.team, each.usage.instance_type))
+    return leased_words(leased(leases, team.usage.team, team.usage.instance_type))
 
 
-def _amounts(each: TeamStanding) -> Iterator[str]:
-    usage = each.usage
-    for amount in (usage.guaranteed, usage.used, usage.borrowed, usage.lent, usage.idle, each.entitlement):
+def _amounts(team: TeamStanding) -> Iterator[str]:
+    usage = team.usage
+    for amount in (usage.guaranteed, usage.used, usage.borrowed, usage.lent, usage.idle, team.entitlement):
         yield "" if amount is None else format_quantity(usage.resource, amount)

@@ -79,7 +79,7 @@ def _settings(snapshot: Snapshot, values: Iterable[str], problems: list[str]) ->
             read.append((value, QuotaSetting(team, instance_type, float(number), part)))
     settings = tuple(setting for _, setting in read)
     typed = {id(setting): value for value, setting in read}
-    problems += [f"--set {typed[id(one)]!r}: {rule}" for one, rule in setting_problems(snapshot, settings)]
+    problems += [f"--set {typed[id(problem)]!r}: {rule}" for problem, rule in setting_problems(snapshot, settings)]
     return settings
 
 
@@ -106,9 +106,9 @@ def submitted(files: list[Path], snapshot: Snapshot, team: str | None) -> tuple[
 
 def _manifests(file: Path) -> list[dict[str, Any]]:
     try:
-        found = [each for each in yaml.safe_load_all(file.read_text()) if each]
+        found = [manifest for manifest in yaml.safe_load_all(file.read_text()) if manifest]
     except yaml.YAMLError as error:
         raise ValueError(f"{file} is no YAML: {error}") from error
-    if not found or not all(isinstance(each, dict) for each in found):
+    if not found or not all(isinstance(manifest, dict) for manifest in found):
         raise ValueError(f"{file} holds no manifest")
     return found

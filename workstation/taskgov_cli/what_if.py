@@ -84,17 +84,17 @@ def what_if_command(  # noqa: PLR0913, PLR0917 -- options are named by whoever t
 def shown(answer: WhatIf) -> Iterator[RenderableType]:
     """Return the answer for people: quotas, teams side by side, work that is touched, risks."""
     yield Text.assemble(("What if", "bold"), f": {_summary(answer)}")
-    yield from (Text(f"At least this: {each}", style="bold yellow") for each in answer.not_settled)
+    yield from (Text(f"At least this: {sentence}", style="bold yellow") for sentence in answer.not_settled)
     if answer.quotas:
-        rows = [(each.team or each.name, each.because) for each in answer.quotas]
+        rows = [(quota.team or quota.name, quota.because) for quota in answer.quotas]
         yield table("Quotas that the plan would change", ("team", "because"), rows)
-    stopped = [(each.guardrail, each.because) for each in answer.plan.guardrails if not each.passed]
+    stopped = [(verdict.guardrail, verdict.because) for verdict in answer.plan.guardrails if not verdict.passed]
     if stopped:
         yield table("The plan would be stopped by", ("guardrail", "because"), stopped)
     yield _teams(answer.teams)
     if answer.leases:
         yield leases_table(answer.leases)
-    touched = [each for each in answer.workloads if each.differs]
+    touched = [workload for workload in answer.workloads if workload.differs]
     if touched:
         yield _workloads(touched)
     if answer.courses:
@@ -111,15 +111,15 @@ def shown(answer: WhatIf) -> Iterator[RenderableType]:
         yield Text(f"These would preempt one another for ever: {', '.join(answer.loops)}", style="bold red")
     if answer.plan.findings:
         yield findings_table(answer.plan.findings)
-    yield from (Text(f"Not modelled: {each}", style="dim") for each in answer.not_modelled)
+    yield from (Text(f"Not modelled: {sentence}", style="dim") for sentence in answer.not_modelled)
 
 
 def _summary(answer: WhatIf) -> str:
     """Return one line: how many quotas change, and what becomes of work."""
-    moves = [(each.before, each.after) for each in answer.workloads if each.differs]
+    moves = [(workload.before, workload.after) for workload in answer.workloads if workload.differs]
     starts = sum(after == "runs" and before != "runs" for before, after in moves)
     waits = sum(after == "waits" and before != "waits" for before, after in moves)
-    preempted = sum(bool(each.preempted_by) for each in answer.workloads)
+    preempted = sum(bool(workload.preempted_by) for workload in answer.workloads)
     return (
         f"{counted(len(answer.quotas), 'quota changes', 'quotas change')}; "
         f"{counted(starts, 'workload starts', 'workloads start')} that would have waited, "
@@ -133,13 +133,13 @@ def _are(count: int) -> str:
 
 def _teams(teams: tuple[TeamDifference, ...]) -> RenderableType:
     rows = []
-    for each in teams:
+    for team in teams:
         pairs = [
-            (getattr(each.before, name), getattr(each.after, name)) for name in ("quota", "used", "borrowed", "lent")
+            (getattr(team.before, name), getattr(team.after, name)) for name in ("quota", "used", "borrowed", "lent")
         ]
-        amounts = [_arrow(*(format_quantity(each.resource, one) for one in pair)) for pair in pairs]
-        waiting = _arrow(str(each.before.pending), str(each.after.pending))
-        rows.append((each.team, each.instance_type, each.resource, *amounts, waiting))
+        amounts = [_arrow(*(format_quantity(team.resource, amount) for amount in pair)) for pair in pairs]
+        waiting = _arrow(str(team.before.pending), str(team.after.pending))
+        rows.append((team.team, team.instance_type, team.resource, *amounts, waiting))
     columns = ("team", "instance type", "resource", "quota #", "used #", "borrowed #", "lent #", "waiting #")
     return table("Teams, before -> after, when nothing more happens", columns, rows)
 
@@ -151,14 +151,14 @@ def _arrow(before: str, after: str) -> str:
 def _workloads(touched: list[WorkloadDifference]) -> RenderableType:
     rows = [
         (
-            each.workload,
-            each.gpus,
-            each.now,
-            each.before,
-            each.after,
-            f"preempted by {each.preempted_by} ({each.because})" if each.preempted_by else "",
+            workload.workload,
+            workload.gpus,
+            workload.now,
+            workload.before,
+            workload.after,
+            f"preempted by {workload.preempted_by} ({workload.because})" if workload.preempted_by else "",
         )
-        for each in touched
+        for workload in touched
     ]
     return table("Workloads", ("workload", "GPUs #", "now", "as it is", "then", ""), rows)
 
@@ -166,20 +166,20 @@ def _workloads(touched: list[WorkloadDifference]) -> RenderableType:
 def _courses(courses: tuple[Course, ...]) -> RenderableType:
     rows = [
         (
-            each.workload,
-            _arrow(_time(each.starts_before), _time(each.starts_after)),
-            _arrow(_time(each.ends_before), _time(each.ends_after)),
-            _arrow(str(each.preemptions_before), str(each.preemptions_after)),
+            course.workload,
+            _arrow(_time(course.starts_before), _time(course.starts_after)),
+            _arrow(_time(course.ends_before), _time(course.ends_after)),
+            _arrow(str(course.preemptions_before), str(course.preemptions_after)),
         )
-        for each in courses
+        for course in courses
     ]
     return table("Over time, by the run times that are known", ("workload", "starts", "ends", "preempted #"), rows)
 
 
 def _risks(risks: tuple[Risk, ...]) -> RenderableType:
     rows = [
-        (each.workload, each.lender, each.instance_type, format_quantity(each.resource, each.size), each.reason)
-        for each in risks
+        (risk.workload, risk.lender, risk.instance_type, format_quantity(risk.resource, risk.size), risk.reason)
+        for risk in risks
     ]
     title = "Then at risk: preempted when the lender submits so much within its quota"
     return table(title, ("workload", "lender", "instance type", "submits #", "reason"), rows)

@@ -42,17 +42,17 @@ def access_entries(entries: Read[tuple[AccessEntry, ...]], names: Names) -> Diag
         return unknown(check, entries.reason)
     mend: list[str] = []
     said: list[str] = []
-    for each in entries:
-        role = each.role_arn.rpartition("/")[2]
-        at = f"--region {names.region} --cluster-name {names.eks} --principal-arn {each.role_arn}"
-        if isinstance(each.groups, Unknown):
-            return unknown(check, f"{role}: {each.groups.reason}")
-        if each.groups is None:
+    for entry in entries:
+        role = entry.role_arn.rpartition("/")[2]
+        at = f"--region {names.region} --cluster-name {names.eks} --principal-arn {entry.role_arn}"
+        if isinstance(entry.groups, Unknown):
+            return unknown(check, f"{role}: {entry.groups.reason}")
+        if entry.groups is None:
             said.append(f"{role} has none")
             mend.append(f"aws eks create-access-entry {at} --kubernetes-groups {READERS}")
-        elif READERS not in each.groups:
+        elif READERS not in entry.groups:
             said.append(f"{role} is not in group {READERS}")
-            groups = " ".join((*each.groups, READERS))
+            groups = " ".join((*entry.groups, READERS))
             mend.append(f"aws eks update-access-entry {at} --kubernetes-groups {groups}")
     if said:
         return failed(check, f"the functions cannot read Kubernetes: {'; '.join(said)}", *mend)
@@ -64,7 +64,7 @@ def kubernetes_rights(rbac: Read[tuple[Access, ...]]) -> Diagnosis:
     check = "kubernetes-rights"
     if isinstance(rbac, Unknown):
         return unknown(check, rbac.reason)
-    missing = [f"{each.verb} {each.resource}" for each in rbac if not each.allowed]
+    missing = [f"{permission.verb} {permission.resource}" for permission in rbac if not permission.allowed]
     if missing:
         because = f"group {READERS} may not {', '.join(missing)}"
         return failed(check, because, "kubectl apply -f docs/rbac.yaml")
@@ -76,25 +76,28 @@ def iam_permissions(found: Read[tuple[Permission, ...]], names: Names) -> Diagno
     check = "iam-permissions"
     if isinstance(found, Unknown):
         return unknown(check, found.reason)
-    denied = [each for each in found if each.decision != "allowed"]
+    denied = [permission for permission in found if permission.decision != "allowed"]
     if not denied:
-        return ok(check, f"{len(found)} permissions of {len({each.role for each in found})} roles hold")
-    said = "; ".join(f"{each.role} may not {each.action} on {each.resource}{_by(each)}" for each in denied)
-    plain = [each for each in denied if each.decision == "implicitDeny" and not _by(each)]
-    mend = [_grant(role, list(each)) for role, each in groupby(sorted(plain, key=_role), key=_role)]
-    outside = [each for each in denied if each not in plain]
+        return ok(check, f"{len(found)} permissions of {len({permission.role for permission in found})} roles hold")
+    said = "; ".join(
+        f"{permission.role} may not {permission.action} on {permission.resource}{_by(permission)}"
+        for permission in denied
+    )
+    plain = [permission for permission in denied if permission.decision == "implicitDeny" and not _by(permission)]
+    mend = [_grant(role, list(group)) for role, group in groupby(sorted(plain, key=_role), key=_role)]
+    outside = [permission for permission in denied if permission not in plain]
     if outside:
         mend.append(f"aws cloudformation describe-stacks --stack-name {names.stack} --query Stacks[0].Parameters")
     note = "A permission that is denied from outside of the role has to be given there." if outside else ""
     return failed(check, said, *mend, note=note)
 
 
-def _by(each: Permission) -> str:
-    if each.stopped_by_boundary:
+def _by(permission: Permission) -> str:
+    if permission.stopped_by_boundary:
         return " (its permissions boundary)"
-    if each.stopped_by_organization:
+    if permission.stopped_by_organization:
         return " (a policy of the organization)"
-    return " (an explicit deny)" if each.decision == "explicitDeny" else ""
+    return " (an explicit deny)" if permission.decision == "explicitDeny" else ""
 
 
 _role = attrgetter("role_name")
@@ -103,8 +106,8 @@ _role = attrgetter("role_name")
 def _grant(role_name: str, missing: Iterable[Permission]) -> str:
     """Return the command that gives a role exactly what it lacks."""
     statements = [
-        {"Effect": "Allow", "Action": sorted({one.action for one in each}), "Resource": resource}
-        for resource, each in groupby(sorted(missing, key=attrgetter("resource")), key=attrgetter("resource"))
+        {"Effect": "Allow", "Action": sorted({permission.action for permission in group}), "Resource": resource}
+        for resource, group in groupby(sorted(missing, key=attrgetter("resource")), key=attrgetter("resource"))
     ]
     document = json.dumps({"Version": "2012-10-17", "Statement": statements})
     name = f"--role-name {role_name} --policy-name taskgov-doctor"

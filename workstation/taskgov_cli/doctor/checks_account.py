@@ -80,19 +80,19 @@ def cloud_trail(trails: Read[tuple[Trail, ...]], cluster: Read[HyperPodCluster],
     check = "trail"
     if isinstance(trails, Unknown):
         return unknown(check, trails.reason)
-    good = [each.name for each in trails if each.logging is True and each.records_writes is True]
+    good = [trail.name for trail in trails if trail.logging is True and trail.records_writes is True]
     if good:
         return ok(check, f"trail {good[0]} logs management events that write")
-    for each in trails:
-        for reading in (each.logging, each.records_writes):
+    for trail in trails:
+        for reading in (trail.logging, trail.records_writes):
             if isinstance(reading, Unknown):
-                return unknown(check, f"trail {each.name}: {reading.reason}")
+                return unknown(check, f"trail {trail.name}: {reading.reason}")
     region = f"--region {names.region}"
     without = "edits of quotas and calls on the cluster are seen at the hourly resync only"
-    for each in trails:
-        if each.records_writes is True:
-            start = f"aws cloudtrail start-logging {region} --name {each.name}"
-            return failed(check, f"trail {each.name} is not logging, so {without}", start)
+    for trail in trails:
+        if trail.records_writes is True:
+            start = f"aws cloudtrail start-logging {region} --name {trail.name}"
+            return failed(check, f"trail {trail.name} is not logging, so {without}", start)
     if trails:
         name = trails[0].name
         wanted = json.dumps([{"ReadWriteType": "WriteOnly", "IncludeManagementEvents": True}])
@@ -115,13 +115,13 @@ def subscriptions(found: Read[tuple[Subscription, ...]], names: Names) -> Diagno
     )
     if isinstance(found, Unknown):
         return unknown(check, found.reason)
-    confirmed = [each for each in found if each.confirmed]
+    confirmed = [subscription for subscription in found if subscription.confirmed]
     if confirmed:
         return ok(check, f"{len(confirmed)} confirmed, e.g. {confirmed[0].protocol} to {confirmed[0].endpoint}")
     if found:
-        one = found[0]
-        because = f"{one.endpoint} has not confirmed the subscription, so nobody is told"
-        again = f"{subscribe} {one.protocol} --notification-endpoint {one.endpoint}"
+        subscription = found[0]
+        because = f"{subscription.endpoint} has not confirmed the subscription, so nobody is told"
+        again = f"{subscribe} {subscription.protocol} --notification-endpoint {subscription.endpoint}"
         note = "Confirm by the link in the message from SNS; the command sends it once more."
         return failed(check, because, again, note=note)
     because = "nobody is subscribed to the topic of notices, alarms and requests for approval"

@@ -97,14 +97,19 @@ def one_kueue(kueues: Read[Kueues], found: Read[AddOn | None], names: Names) -> 
     if isinstance(kueues, Unknown):
         return unknown(check, kueues.reason)
     installed = found is not None
-    foreign = [one for one in kueues.deployments if not installed or one.namespace != KUEUE_NAMESPACE]
-    strange = [one for one in kueues.definitions if _is_foreign(one, installed=installed)]
+    foreign = [
+        deployment for deployment in kueues.deployments if not installed or deployment.namespace != KUEUE_NAMESPACE
+    ]
+    strange = [definition for definition in kueues.definitions if _is_foreign(definition, installed=installed)]
     if not foreign and not strange:
         what = "the add-on's Kueue is the only one" if installed else "there is no Kueue yet"
         return ok(check, what)
-    said = [f"{one.name} in namespace {one.namespace} ({one.image})" for one in foreign]
+    said = [f"{deployment.name} in namespace {deployment.namespace} ({deployment.image})" for deployment in foreign]
     said += [f"{len(strange)} CRDs owned by {', '.join(_owners(strange))}"] if strange else []
-    mend = [*(_removal(one, installed=installed) for one in foreign), *_definitions_mended(strange, foreign, names)]
+    mend = [
+        *(_removal(deployment, installed=installed) for deployment in foreign),
+        *_definitions_mended(strange, foreign, names),
+    ]
     return failed(
         check,
         f"a Kueue beside the add-on's: {'; '.join(said)}" if installed else f"a Kueue of its own: {'; '.join(said)}",
@@ -113,36 +118,44 @@ def one_kueue(kueues: Read[Kueues], found: Read[AddOn | None], names: Names) -> 
     )
 
 
-def _is_foreign(one: KueueDefinition, *, installed: bool) -> bool:
-    if one.helm_release is not None:
-        return one.helm_namespace != KUEUE_NAMESPACE or not EKS_MANAGERS & set(one.owners)
-    return bool(set(one.owners) - EKS_MANAGERS) or not installed
+def _is_foreign(definition: KueueDefinition, *, installed: bool) -> bool:
+    if definition.helm_release is not None:
+        return definition.helm_namespace != KUEUE_NAMESPACE or not EKS_MANAGERS & set(definition.owners)
+    return bool(set(definition.owners) - EKS_MANAGERS) or not installed
 
 
 def _owners(definitions: list[KueueDefinition]) -> list[str]:
-    helm = {f"Helm release {one.helm_release}" for one in definitions if one.helm_release}
-    plain = {owner for one in definitions if not one.helm_release for owner in one.owners if owner not in EKS_MANAGERS}
+    helm = {f"Helm release {definition.helm_release}" for definition in definitions if definition.helm_release}
+    plain = {
+        owner
+        for definition in definitions
+        if not definition.helm_release
+        for owner in definition.owners
+        if owner not in EKS_MANAGERS
+    }
     return sorted(helm | plain) or ["nobody that is installed"]
 
 
-def _removal(one: KueueDeployment, *, installed: bool) -> str:
+def _removal(deployment: KueueDeployment, *, installed: bool) -> str:
     """Return how to remove a Kueue: as it was installed, without the CRDs where the add-on uses them too."""
-    if one.helm_release is not None:
-        return f"helm uninstall {one.helm_release} --namespace {one.namespace}"
-    release = re.search(r":(v\d+\.\d+\.\d+)$", one.image)
-    if release and not installed and one.namespace == KUEUE_NAMESPACE:
+    if deployment.helm_release is not None:
+        return f"helm uninstall {deployment.helm_release} --namespace {deployment.namespace}"
+    release = re.search(r":(v\d+\.\d+\.\d+)$", deployment.image)
+    if release and not installed and deployment.namespace == KUEUE_NAMESPACE:
         at = "https://github.com/kubernetes-sigs/kueue/releases/download"
         return f"kubectl delete -f {at}/{release[1]}/manifests.yaml"
-    return f"kubectl delete deployment {one.name} --namespace {one.namespace}"
+    return f"kubectl delete deployment {deployment.name} --namespace {deployment.namespace}"
 
 
 def _definitions_mended(
     strange: list[KueueDefinition], foreign: list[KueueDeployment], names: Names
 ) -> tuple[str, ...]:
     """Return how the CRDs come into one hand, once what installed them is gone."""
-    if not strange or (foreign and any(one.helm_release for one in foreign)):
+    if not strange or (foreign and any(deployment.helm_release for deployment in foreign)):
         return ()
-    releases = sorted({(one.helm_release, one.helm_namespace) for one in strange if one.helm_release})
+    releases = sorted(
+        {(definition.helm_release, definition.helm_namespace) for definition in strange if definition.helm_release}
+    )
     if releases:
         return tuple(f"helm uninstall {name} --namespace {namespace}" for name, namespace in releases)
     at = f"--region {names.region} --cluster-name {names.eks} --addon-name {ADD_ON}"

@@ -58,7 +58,7 @@ def doctor(
 
 def exit_code(found: list[Diagnosis]) -> int:
     """Return 1 when something is broken, 3 when something could not be read, else 0."""
-    statuses = {each.status for each in found}
+    statuses = {diagnosis.status for diagnosis in found}
     if Status.FAILED in statuses:
         return NO
     return UNREACHABLE if Status.UNKNOWN in statuses else OK
@@ -66,17 +66,20 @@ def exit_code(found: list[Diagnosis]) -> int:
 
 def _show(name: str, found: list[Diagnosis]) -> None:
     out = console()
-    rows = [(Text(each.status, style=STYLE[each.status]), each.check, each.because) for each in found]
+    rows = [
+        (Text(diagnosis.status, style=STYLE[diagnosis.status]), diagnosis.check, diagnosis.because)
+        for diagnosis in found
+    ]
     out.print(table(f"Examined {name}", ("", "check", "found"), rows))
-    for each in found:
-        if each.mend:
-            out.print(Text(f"\nTo mend {each.check}:", style="bold"))
-            if each.note:
-                out.print(Text(f"  # {each.note}", style="dim"), soft_wrap=True)
-            for command in each.mend:
+    for diagnosis in found:
+        if diagnosis.mend:
+            out.print(Text(f"\nTo mend {diagnosis.check}:", style="bold"))
+            if diagnosis.note:
+                out.print(Text(f"  # {diagnosis.note}", style="dim"), soft_wrap=True)
+            for command in diagnosis.mend:
                 out.print(f"  {command}", markup=False, soft_wrap=True)
-        elif each.note:
-            out.print(Text(f"\n{each.check}: {each.note}", style="dim"), soft_wrap=True)
-    counted = Counter(each.status for each in found)
+        elif diagnosis.note:
+            out.print(Text(f"\n{diagnosis.check}: {diagnosis.note}", style="dim"), soft_wrap=True)
+    counted = Counter(diagnosis.status for diagnosis in found)
     said = ", ".join(f"{counted[status]} {status}" for status in Status if counted[status])
     out.print(Text(f"\ndoctor: {said}", style="bold"))

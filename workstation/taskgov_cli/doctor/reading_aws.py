@@ -64,7 +64,7 @@ def add_on(eks: EksCluster) -> AddOn | None:
             found = client("eks").describe_addon(clusterName=eks.name, addonName=ADD_ON)["addon"]
     except NotFoundError:
         return None
-    issues = tuple(f"{one['code']}: {one['message']}" for one in found.get("health", {}).get("issues", ()))
+    issues = tuple(f"{issue['code']}: {issue['message']}" for issue in found.get("health", {}).get("issues", ()))
     return AddOn(found["addonVersion"], found["status"], issues, read(lambda: _newest(eks.version)))
 
 
@@ -72,7 +72,7 @@ def _newest(kubernetes: str) -> str:
     """Return the newest version of the add-on for a Kubernetes version: EKS lists the newest first."""
     with translated(f"list versions of {ADD_ON}"):
         answer = client("eks").describe_addon_versions(addonName=ADD_ON, kubernetesVersion=kubernetes)
-    versions = [one["addonVersion"] for each in answer["addons"] for one in each["addonVersions"]]
+    versions = [version["addonVersion"] for addon in answer["addons"] for version in addon["addonVersions"]]
     if not versions:
         raise NotFoundError(f"EKS offers no {ADD_ON} for Kubernetes {kubernetes}")
     return str(versions[0])
@@ -82,7 +82,7 @@ def trails(region: str) -> tuple[Trail, ...]:
     """Return the trails that cover the Region, those of other Regions and of the organization included."""
     with translated("describe trails"):
         found = client("cloudtrail").describe_trails(includeShadowTrails=True)["trailList"]
-    return tuple(_trail(each) for each in found if each.get("IsMultiRegionTrail") or each["HomeRegion"] == region)
+    return tuple(_trail(trail) for trail in found if trail.get("IsMultiRegionTrail") or trail["HomeRegion"] == region)
 
 
 def _trail(found: Mapping[str, Any]) -> Trail:
@@ -98,8 +98,8 @@ def _is_logging(arn: str) -> bool:
 def _records_writes(arn: str) -> bool:
     with translated(f"get the event selectors of trail {arn}"):
         found = client("cloudtrail").get_event_selectors(TrailName=arn)
-    basic = any(_selects_writes(each) for each in found.get("EventSelectors", ()))
-    return basic or any(_selects_writes_by_fields(each) for each in found.get("AdvancedEventSelectors", ()))
+    basic = any(_selects_writes(selector) for selector in found.get("EventSelectors", ()))
+    return basic or any(_selects_writes_by_fields(selector) for selector in found.get("AdvancedEventSelectors", ()))
 
 
 def _selects_writes(selector: Mapping[str, Any]) -> bool:
@@ -114,7 +114,7 @@ def _excluded(selector: Mapping[str, Any]) -> Iterable[str]:
 
 def _selects_writes_by_fields(selector: Mapping[str, Any]) -> bool:
     """Say whether an advanced selector takes them: its category, not only reads, not another source only."""
-    fields = {each["Field"]: each for each in selector["FieldSelectors"]}
+    fields = {field["Field"]: field for field in selector["FieldSelectors"]}
     if "Management" not in fields.get("eventCategory", {}).get("Equals", ()):
         return False
     only = fields.get("readOnly", {}).get("Equals", ["false"])
@@ -130,12 +130,16 @@ def deployed_stack(name: str) -> DeployedStack:
     with translated(f"describe stack {name}"):
         found = cloudformation.describe_stacks(StackName=name)["Stacks"][0]
         pages = cloudformation.get_paginator("list_stack_resources").paginate(StackName=name)
-        resources = [one for page in pages for one in page["StackResourceSummaries"]]
+        resources = [resource for page in pages for resource in page["StackResourceSummaries"]]
     return DeployedStack(
         name,
         found["StackStatus"],
-        {each["OutputKey"]: each["OutputValue"] for each in found.get("Outputs", ())},
-        {each["LogicalResourceId"]: each["PhysicalResourceId"] for each in resources if "PhysicalResourceId" in each},
+        {output["OutputKey"]: output["OutputValue"] for output in found.get("Outputs", ())},
+        {
+            resource["LogicalResourceId"]: resource["PhysicalResourceId"]
+            for resource in resources
+            if "PhysicalResourceId" in resource
+        },
     )
 
 
@@ -195,8 +199,11 @@ def subscriptions(topic: str) -> tuple[Subscription, ...]:
     """Return who is subscribed to the topic."""
     with translated(f"list the subscriptions of {topic}"):
         pages = client("sns").get_paginator("list_subscriptions_by_topic").paginate(TopicArn=topic)
-        found = [one for page in pages for one in page["Subscriptions"]]
-    return tuple(Subscription(one["Protocol"], one["Endpoint"], one["SubscriptionArn"] != PENDING) for one in found)
+        found = [subscription for page in pages for subscription in page["Subscriptions"]]
+    return tuple(
+        Subscription(subscription["Protocol"], subscription["Endpoint"], subscription["SubscriptionArn"] != PENDING)
+        for subscription in found
+    )
 
 
 def policy_file(bucket: str, cluster: str) -> PolicyFile:
@@ -228,7 +235,7 @@ def was_taken_in(log_group: str, token: str, since_millis: int) -> bool:
             .get_paginator("filter_log_events")
             .paginate(logGroupName=log_group, startTime=since_millis, filterPattern=f'"{token}"')
         )
-        return any(token in each["message"] for page in pages for each in page["events"])
+        return any(token in event["message"] for page in pages for event in page["events"])
 
 
 def read(reading: Callable[[], T]) -> Read[T]:

@@ -54,7 +54,7 @@ class ClusterReader:
             definitions = [*_items(client.ApiextensionsV1Api(api).list_custom_resource_definition)]
         return Kueues(
             tuple(filter(None, map(_deployment, deployments))),
-            tuple(_definition(one) for one in definitions if one["spec"]["group"] == GROUP),
+            tuple(_definition(definition) for definition in definitions if definition["spec"]["group"] == GROUP),
         )
 
     def rights(self) -> tuple[Access, ...]:
@@ -95,8 +95,8 @@ def _items(list_page: Any) -> Iterator[dict[str, Any]]:
 def _deployment(item: Mapping[str, Any]) -> KueueDeployment | None:
     """Return a Deployment that runs a Kueue controller: by its upstream label, or by its image's name."""
     metadata = item["metadata"]
-    images = [one["image"] for one in item["spec"]["template"]["spec"]["containers"]]
-    image = next((one for one in images if _is_kueue(one)), None)
+    images = [container["image"] for container in item["spec"]["template"]["spec"]["containers"]]
+    image = next((name for name in images if _is_kueue(name)), None)
     labelled = metadata.get("labels", {}).get("app.kubernetes.io/name") == "kueue"
     if "viz" in metadata["name"] or not (labelled or image):
         return None
@@ -126,7 +126,9 @@ def _definition(item: Mapping[str, Any]) -> KueueDefinition:
 
 def _owners(fields: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return who owns the definition itself; its status and the webhook's certificate are others' business."""
-    return sorted({each["manager"] for each in fields if "f:versions" in _spec(each) or each["operation"] == "Apply"})
+    return sorted(
+        {field["manager"] for field in fields if "f:versions" in _spec(field) or field["operation"] == "Apply"}
+    )
 
 
 def _spec(field: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -35,7 +35,7 @@ def read_session_roles(stack: DeployedStack, account: str) -> SessionRoles:
     """
     with translated(f"describe stack {stack.name}"):
         found = client("cloudformation").describe_stacks(StackName=stack.name)["Stacks"][0].get("Parameters", ())
-    given = {one["ParameterKey"]: one.get("ParameterValue", "") for one in found}
+    given = {parameter["ParameterKey"]: parameter.get("ParameterValue", "") for parameter in found}
     approvers, named = (_listed(given.get(name, "")) for name in ("Approvers", "NamedSessionRoles"))
     if not approvers:
         return SessionRoles(named, ())
@@ -57,7 +57,7 @@ def read_session_roles(stack: DeployedStack, account: str) -> SessionRoles:
 
 
 def _listed(parameter: str) -> tuple[str, ...]:
-    return tuple(stripped for one in parameter.split(",") if (stripped := one.strip()))
+    return tuple(stripped for part in parameter.split(",") if (stripped := part.strip()))
 
 
 def _role_of(pattern: str) -> str | None:
@@ -80,8 +80,8 @@ def _roles_like(pattern: str) -> tuple[TrustedRole, ...]:
         with translated(f"read the trust policy of role {name}"):
             return (_trusted(iam.get_role(RoleName=name)["Role"]),)
     with translated(f"list the roles like {pattern}"):
-        listed = [one for page in iam.get_paginator("list_roles").paginate() for one in page["Roles"]]
-    return tuple(_trusted(one) for one in listed if matches_principal(pattern, one["Arn"]))
+        listed = [role for page in iam.get_paginator("list_roles").paginate() for role in page["Roles"]]
+    return tuple(_trusted(role) for role in listed if matches_principal(pattern, role["Arn"]))
 
 
 def _trusted(found: Mapping[str, Any]) -> TrustedRole:
@@ -133,9 +133,13 @@ def enforces_session_name(trust: Mapping[str, Any]) -> bool:
     True
     """
     statements = _as_list(trust.get("Statement"))
-    if any(_denies_other_names(one) for one in statements):
+    if any(_denies_other_names(statement) for statement in statements):
         return True
-    return all(_fixes_the_name(one, ("StringEquals", "StringLike")) for one in statements if _lets_people_in(one))
+    return all(
+        _fixes_the_name(statement, ("StringEquals", "StringLike"))
+        for statement in statements
+        if _lets_people_in(statement)
+    )
 
 
 def _denies_other_names(statement: Mapping[str, Any]) -> bool:

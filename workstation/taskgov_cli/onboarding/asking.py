@@ -56,7 +56,7 @@ def _asked(types: list[str]) -> FirstTeams | None:
 
 
 def _teams_in(text: str) -> tuple[TeamWish, ...]:
-    return _read([each for each in text.split(",") if each.strip()])
+    return _read([part for part in text.split(",") if part.strip()])
 
 
 def _read(texts: list[str]) -> tuple[TeamWish, ...]:
@@ -73,10 +73,10 @@ def _read(texts: list[str]) -> tuple[TeamWish, ...]:
 
 
 def _types_in(text: str, known: list[str]) -> tuple[str, ...]:
-    chosen = tuple(each.strip() for each in text.split(",") if each.strip())
+    chosen = tuple(part.strip() for part in text.split(",") if part.strip())
     if text.strip() == "all":
         return ()
-    if unknown := [each for each in chosen if each not in known] or (["nothing"] if not chosen else []):
+    if unknown := [name for name in chosen if name not in known] or (["nothing"] if not chosen else []):
         raise typer.BadParameter(f"{', '.join(unknown)}: must be of {', '.join(known)}, or all")
     return chosen
 

@@ -114,7 +114,7 @@ def draft_policy(snapshot: Snapshot, wanted: FirstTeams | None = None) -> Draft:
         document = _frozen(base, frozen, without_scheduler=scheduler_left_out is not None)
     return Draft(
         document=document,
-        supply=tuple(_supply(snapshot, sums, each) for each in capacities.values()),
+        supply=tuple(_supply(snapshot, sums, capacity) for capacity in capacities.values()),
         quotas=tuple(chosen),
         left_out=tuple(left_out),
         frozen=frozen,
@@ -170,7 +170,7 @@ def _with_first_teams(
     snapshot: Snapshot, base: Mapping[str, Any], wanted: FirstTeams, capacities: Mapping[str, TypeCapacity]
 ) -> dict[str, Any]:
     if snapshot.quotas:
-        teams = ", ".join(sorted({each.compute_quota_target.team_name for each in snapshot.quotas}))
+        teams = ", ".join(sorted({quota.compute_quota_target.team_name for quota in snapshot.quotas}))
         rule = f"{snapshot.cluster.name} has quotas ({teams}), which the first document promises: add teams to it then"
         raise InvalidRequestError(rule)
     sections = first_sections(
@@ -213,7 +213,9 @@ def _scheduler_trouble(snapshot: Snapshot) -> str:
 
 def _capacities(snapshot: Snapshot) -> dict[str, TypeCapacity]:
     """Count what there is, as the planner does with the document's defaults."""
-    named = {row.instance_type for each in snapshot.quotas for row in each.compute_quota_config.compute_quota_resources}
+    named = {
+        row.instance_type for quota in snapshot.quotas for row in quota.compute_quota_config.compute_quota_resources
+    }
     return count_capacity(
         (node for node in snapshot.nodes if is_instance_type_name(node.instance_type)),
         CapacityRules(),

@@ -90,14 +90,14 @@ class _Day:
         boto3.client("eks").delete_access_entry(clusterName=EKS_NAME, principalArn=role)
         code, out = self._type("doctor", "ml-cluster", "--no-event")
         _, data = self._type("doctor", "ml-cluster", "--no-event", "--json")
-        bad = [each for each in json.loads(data)["checks"] if each["status"] != "ok"]
+        bad = [check for check in json.loads(data)["checks"] if check["status"] != "ok"]
         mend = f"aws eks create-access-entry --region us-east-1 --cluster-name {EKS_NAME} --principal-arn {role}"
         yield self._step(
             "Somebody removes an access entry, and the doctor names it with the command that mends it",
             "doctor ml-cluster --no-event",
             out,
             _exit(1, code),
-            _same("what is broken", "access-entries", ", ".join(each["check"] for each in bad)),
+            _same("what is broken", "access-entries", ", ".join(check["check"] for check in bad)),
             _same("the command begins", mend, bad[0]["mend"][0][: len(mend)] if bad else ""),
         )
 

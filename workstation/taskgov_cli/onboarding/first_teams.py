@@ -91,7 +91,7 @@ def first_sections(
     `InvalidRequestError` that names each type that does not count, and each that has less to divide than there are
     teams.
     """
-    usable = {name: each for name, each in capacities.items() if each.line.usable}
+    usable = {name: capacity for name, capacity in capacities.items() if capacity.line.usable}
     types = wanted.instance_types or tuple(usable)
     problems = [*_not_there(types, usable)]
     divided = {name: _divided(wanted, usable[name]) for name in sorted({*types} & usable.keys())}
@@ -118,21 +118,21 @@ def _not_there(types: Sequence[str], usable: Mapping[str, TypeCapacity]) -> Iter
 
 def _divided(wanted: FirstTeams, capacity: TypeCapacity) -> tuple[str, dict[str, int]]:
     """Return the unit and what each team has of a type: the largest unit of which everybody can have one at least."""
-    teams = {each.name: each for each in wanted.teams}  # what is named twice the document's rules refuse
+    teams = {team.name: team for team in wanted.teams}  # what is named twice the document's rules refuse
     for unit, whole in _units(capacity):
         if whole >= len(teams):
             total = max(whole // 2, len(teams)) if wanted.style is Style.SHARED_POOL else whole
-            return unit, divide(total, [Party(each.name, each.parts, floor=1) for each in teams.values()])
+            return unit, divide(total, [Party(team.name, team.parts, floor=1) for team in teams.values()])
     return "Count", dict.fromkeys(teams, 0)
 
 
 def _units(capacity: TypeCapacity) -> Iterator[tuple[str, int]]:
-    usable, one = capacity.line.usable, capacity.per_instance
+    usable, instance = capacity.line.usable, capacity.per_instance
     yield "Count", usable
     if accelerators := capacity.resources.accelerators if capacity.resources else 0:
         yield "Accelerators", usable * accelerators
-    elif one.get(CPU):
-        yield "VCpu", usable * (one[CPU] // 1000)
+    elif instance.get(CPU):
+        yield "VCpu", usable * (instance[CPU] // 1000)
 
 
 def _team(wish: TeamWish, style: Style, divided: Mapping[str, tuple[str, dict[str, int]]]) -> dict[str, Any]:

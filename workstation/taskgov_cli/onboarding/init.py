@@ -90,9 +90,11 @@ def detected() -> str:
     """Return the ARN of the account's only EKS-orchestrated cluster in the Region. Raises RefusedError."""
     hyperpod = SageMaker(boto3.client("sagemaker", config=CONFIG))
     found = [hyperpod.describe_cluster(arn) for arn in hyperpod.clusters()]
-    names = {each["ClusterArn"]: each["ClusterName"] for each in found if "Eks" in each.get("Orchestrator", {})}
+    names = {
+        cluster["ClusterArn"]: cluster["ClusterName"] for cluster in found if "Eks" in cluster.get("Orchestrator", {})
+    }
     if not names:
-        others = ", ".join(each["ClusterName"] for each in found) or "none"
+        others = ", ".join(cluster["ClusterName"] for cluster in found) or "none"
         raise RefusedError(f"this account and Region have no HyperPod cluster on EKS (clusters: {others})")
     if len(names) > 1:
         raise RefusedError(f"there are several clusters; say which: taskgov init {' | '.join(sorted(names.values()))}")
@@ -140,19 +142,19 @@ def _as_data(draft: Draft, known: Snapshot, file: Path) -> dict[str, Any]:
         "cluster": {"name": known.cluster.name, "arn": known.cluster.arn, "eksArn": known.cluster.eks_arn},
         "instanceTypes": [
             {
-                "instanceType": each.instance_type,
-                "groups": list(each.groups),
-                "nodes": each.nodes,
-                "usable": each.usable,
-                "promised": each.promised,
+                "instanceType": supply.instance_type,
+                "groups": list(supply.groups),
+                "nodes": supply.nodes,
+                "usable": supply.usable,
+                "promised": supply.promised,
             }
-            for each in draft.supply
+            for supply in draft.supply
         ],
         "document": draft.document,
-        "leftOut": [{"quota": each.quota.name, "because": each.because} for each in draft.left_out],
+        "leftOut": [{"quota": omitted.quota.name, "because": omitted.because} for omitted in draft.left_out],
         "frozen": dict(draft.frozen),
         "decide": undecided(draft, known),
-        "warnings": [each.because for each in draft.parsed.warnings],
+        "warnings": [warning.because for warning in draft.parsed.warnings],
         "changes": len(draft.plan.changes),
     }
 
@@ -160,8 +162,8 @@ def _as_data(draft: Draft, known: Snapshot, file: Path) -> dict[str, Any]:
 def _show(draft: Draft, known: Snapshot, file: Path) -> None:
     out = console()
     rows = [
-        (each.instance_type, ", ".join(each.groups), each.nodes, each.usable, f"{each.promised:g}")
-        for each in draft.supply
+        (supply.instance_type, ", ".join(supply.groups), supply.nodes, supply.usable, f"{supply.promised:g}")
+        for supply in draft.supply
     ]
     columns = ("instance type", "groups", "nodes #", "count now #", "promised #")
     out.print(table(f"Found in {known.cluster.name}", columns, rows))

@@ -39,19 +39,21 @@ def undecided(draft: Draft, snapshot: Snapshot) -> list[str]:
     found: list[str] = []
     if not draft.quotas and draft.wanted is None:
         found.append("No team has a quota that the document could promise: write your teams (an example is in it).")
-    for each in draft.supply:
-        if each.usable and each.promised > each.usable:
+    for supply in draft.supply:
+        if supply.usable and supply.promised > supply.usable:
             found.append(
-                f"Quotas promise {each.promised:g} {each.instance_type}, {each.usable} count: lower promises, or bring "
-                "nodes back."
+                f"Quotas promise {supply.promised:g} {supply.instance_type}, {supply.usable} count: lower promises, or "
+                "bring nodes back."
             )
-        elif each.promised and not each.nodes:
-            found.append(f"Quotas promise {each.promised:g} {each.instance_type}, of which there are no nodes.")
-        elif each.promised < each.usable and not _pool_is_native(snapshot) and draft.wanted is None:
-            left = each.usable - each.promised
-            found.append(f"{left:g} of {each.usable} {each.instance_type} are promised to nobody: add a sharedPool?")
+        elif supply.promised and not supply.nodes:
+            found.append(f"Quotas promise {supply.promised:g} {supply.instance_type}, of which there are no nodes.")
+        elif supply.promised < supply.usable and not _pool_is_native(snapshot) and draft.wanted is None:
+            left = supply.usable - supply.promised
+            found.append(
+                f"{left:g} of {supply.usable} {supply.instance_type} are promised to nobody: add a sharedPool?"
+            )
     found += [f"{team} is frozen, because a plan would change it ({why})." for team, why in draft.frozen.items()]
-    found += [f"Quota {each.quota.name} is not in the document: {each.because}." for each in draft.left_out]
+    found += [f"Quota {omitted.quota.name} is not in the document: {omitted.because}." for omitted in draft.left_out]
     if draft.scheduler_left_out:
         found.append(f"The cluster policy is not in the document: {draft.scheduler_left_out}.")
     if snapshot.scheduler_config is None and draft.wanted is None:
@@ -64,9 +66,9 @@ def _heading(draft: Draft, snapshot: Snapshot) -> Iterator[str]:
         f"Governance policy of {snapshot.cluster.name}, as found on {snapshot.taken_at:%Y-%m-%d %H:%M} UTC by "
         f"`taskgov init`. {_begins(draft)} Grammar: docs/policy.md."
     )
-    for each in draft.supply:
-        yield from _comment(f"Found: {_supply_words(each)}.")
-        for node in each.left_out:
+    for supply in draft.supply:
+        yield from _comment(f"Found: {_supply_words(supply)}.")
+        for node in supply.left_out:
             yield from _comment(f"  not counted: {node}")
     for sentence in undecided(draft, snapshot):
         yield from _comment(f"Decide: {sentence}")
@@ -78,9 +80,9 @@ def _begins(draft: Draft) -> str:
     return f"No team has a quota yet: it begins with these, in the style {draft.wanted.style} (docs/choosing.md)."
 
 
-def _supply_words(each: Supply) -> str:
-    where = f" in {', '.join(each.groups)}" if each.groups else ""
-    return f"{each.nodes} {each.instance_type}{where}, {each.usable} count now, {each.promised:g} promised"
+def _supply_words(supply: Supply) -> str:
+    where = f" in {', '.join(supply.groups)}" if supply.groups else ""
+    return f"{supply.nodes} {supply.instance_type}{where}, {supply.usable} count now, {supply.promised:g} promised"
 
 
 def _scheduler(draft: Draft, snapshot: Snapshot) -> Iterator[str]:
@@ -102,7 +104,7 @@ def _scheduler(draft: Draft, snapshot: Snapshot) -> Iterator[str]:
 
 def _teams(draft: Draft) -> Iterator[str]:
     if draft.wanted is not None:
-        words = ", ".join(f"{each.name} {each.parts}" for each in draft.wanted.teams)
+        words = ", ".join(f"{team.name} {team.parts}" for team in draft.wanted.teams)
         yield from _comment(f"What counts now, divided by parts ({words}). Decide: is this what each team needs?")
         yield "teams:"
         for team in draft.document["teams"]:
@@ -148,7 +150,7 @@ def _example_teams(supply: Iterable[Supply]) -> Iterator[str]:
     yield from _comment("For example, two teams that have half of each instance type (instead of the line above):")
     yield "# teams:"
     for name, most in (("team-a", 1), ("team-b", 0)):
-        rows = [{"InstanceType": each.instance_type, "Count": (each.usable + most) // 2} for each in counted]
+        rows = [{"InstanceType": supply.instance_type, "Count": (supply.usable + most) // 2} for supply in counted]
         yield f"#   - name: {name}"
         yield "#     quota:"
         yield "#       ComputeQuotaResources:"
