@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from taskgov.allocation.capacity import count_capacity
-from taskgov.allocation.holding import Holding
+from taskgov.allocation.claims import Claim
 from taskgov.allocation.lease_book import lease_book
 from taskgov.allocation.leases import LeaseState
 from taskgov.allocation.plan import Reason
@@ -88,7 +88,7 @@ def test_slices_stay_slices_where_a_row_is_spelled_out() -> None:
         return ComputeQuotaResource(instance_type=P5, accelerator_partition=partition).model_copy(update=parts)
 
     capacity = count_capacity(nodes(1, P5), CapacityRules(), NOW, InstanceTypeTable())[P5]
-    share = Holding("ant", slices(8), Reason.SHARE, "", lambda: Trail().to(slices(8), Cause.SHARE, ""))
+    share = Claim("ant", slices(8), Reason.SHARE, "", lambda: Trail().to(slices(8), Cause.SHARE, ""))
     limited = slices(6, vcpu=20.0, memory_in_gib=200.0)
     trail = share.moved_to(limited, Cause.LIMIT, "", capacity).tell()
     assert [(source.cause, source.amounts[profile]) for source in trail.sources] == [

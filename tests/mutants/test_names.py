@@ -135,7 +135,7 @@ def test_an_entry_without_function_or_reason_is_refused(tmp_path: Path, lines: s
 
 def test_the_allocation_and_the_division_are_mutated() -> None:
     files = mutated_files()
-    assert {DIVISION, PACKAGE / "settle.py", PACKAGE / "planner.py"} <= set(files)
+    assert {DIVISION, PACKAGE / "grants.py", PACKAGE / "planner.py"} <= set(files)
     assert [place_of(path.name) for path in files] == files
 
 

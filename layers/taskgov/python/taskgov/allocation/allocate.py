@@ -1,7 +1,7 @@
 """Put the whole cluster's allocation together: promises, leases and the shared pool, instance type by instance type.
 
 The planner calls it once, with the quotas sorted out and the capacity counted. On each type: what is left alone is
-taken; promises are settled; leases move what was granted; the shared pool takes what remains.
+taken; claims are granted; leases move what was granted; the shared pool takes what remains.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,16 +10,16 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from taskgov.allocation.capacity import TypeCapacity
+from taskgov.allocation.claims import Claim
 from taskgov.allocation.demand import Lent, never_moves, observed, trimmed
-from taskgov.allocation.holding import Holding
+from taskgov.allocation.grants import Grants, grant
 from taskgov.allocation.leases import Given, Lenders, Lending, active_leases
 from taskgov.allocation.lending import floor_vector, lend_all, with_leases
 from taskgov.allocation.parts import ACCELERATOR, RowKey, Vector, add, is_in_parts, need, row_key, subtract
 from taskgov.allocation.plan import Reason
-from taskgov.allocation.pool import UNKNOWN_PARTS, has_unknown, pool_holding
+from taskgov.allocation.pool import UNKNOWN_PARTS, has_unknown, pool_claim
 from taskgov.allocation.portions import portions
 from taskgov.allocation.set_aside import SettingAside
-from taskgov.allocation.settle import Ask, Settlement, settle
 from taskgov.allocation.sources import Cause, Trail
 from taskgov.allocation.standing import Standings, TeamPromise, today_rows
 from taskgov.allocation.units import in_instances
@@ -40,7 +40,8 @@ class TypeAllocation:
     """What every governed team is to have of one instance type; and what had to be said on the way."""
 
     instance_type: str
-    holdings: tuple[Holding, ...]
+    claims: tuple[Claim, ...]
+    """As they are granted, and as leases leave them; the shared pool's too."""
     given: tuple[Given, ...] = ()
     """The leases that hold, and how much of each the donor gives."""
     demand: Mapping[str, int] = field(default_factory=dict)
@@ -126,10 +127,10 @@ def _floor_part(policy: PolicyDocument, promise: TeamPromise, capacities: Mappin
 def _allocate_type(context: _Context, capacity: TypeCapacity) -> TypeAllocation:
     instance_type = capacity.line.instance_type
     taken = add(need(row, capacity.resources) or {} for row in context.kept.get(instance_type, ()))
-    asks = _asks(context, capacity, taken)
+    claims = _claims(context, capacity, taken)
     rules = context.policy.capacity
-    settled = settle(capacity, asks, taken, rules.basis, overcommit=rules.overcommit_percent > 0)
-    rows = {grant.ask.key: grant.row for grant in settled.grants}
+    granted = grant(capacity, claims, taken, rules.basis, overcommit=rules.overcommit_percent > 0)
+    rows = {claim.key: claim.row for claim in granted.claims}
     before = Lending(rows, _left(capacity, taken, rows.values()))
     pool = None if context.pool is None else context.pool.team
     compared = not has_unknown((*context.kept.get(instance_type, ()), *rows.values()), capacity)
@@ -138,46 +139,33 @@ def _allocate_type(context: _Context, capacity: TypeCapacity) -> TypeAllocation:
         basis=rules.basis,
         teams=context.governed,
         pool=pool if compared else None,
-        floors={ask.key: floor_vector(ask, capacity) for ask in asks if ask.floor},
+        floors={claim.key: floor_vector(claim, capacity) for claim in claims if claim.floor},
         left_alone=context.left_alone if compared or pool is None else {**context.left_alone, pool: UNKNOWN_PARTS},
     )
     lending, told = lend_all(context.leases.get(instance_type, ()), before, lenders)
-    holdings = [
-        with_leases(
-            Holding(grant.ask.team, grant.row, grant.reason, grant.because, grant.tell),
-            grant.ask.key,
-            lending,
-            capacity,
-        )
-        for grant in settled.grants
-    ]
+    allocated = [with_leases(claim, claim.key, lending, capacity) for claim in granted.claims]
     for key in sorted(lending.rows.keys() - rows.keys()):
-        nothing = Holding(
-            key.split(" ")[0],
-            ComputeQuotaResource(instance_type=instance_type),
-            Reason.LEASE_STARTED,
-            "nothing is promised",
-            Trail,
-        )
-        holdings.append(with_leases(nothing, key, lending, capacity))
+        row = ComputeQuotaResource(instance_type=instance_type)
+        nothing = Claim(key.split(" ")[0], row, Reason.LEASE_STARTED, "nothing is promised")
+        allocated.append(with_leases(nothing, key, lending, capacity))
     if context.pool is not None and capacity.has_nodes:
         others = (*context.kept.get(instance_type, ()), *lending.rows.values())
-        holdings.append(pool_holding(context.pool, capacity, before.pool_left, lending, others, rules.basis))
+        allocated.append(pool_claim(context.pool, capacity, before.pool_left, lending, others, rules.basis))
     findings = (
-        *_findings(capacity, settled, asks),
+        *_findings(capacity, granted, claims),
         *_of_nothing(capacity, context.nothing.get(instance_type, ())),
         *told,
         *context.unmoved.get(instance_type, ()),
     )
     demand = context.demand.get(instance_type, {})
-    return TypeAllocation(instance_type, tuple(holdings), lending.given, demand, findings)
+    return TypeAllocation(instance_type, tuple(allocated), lending.given, demand, findings)
 
 
-def _asks(context: _Context, capacity: TypeCapacity, taken: Vector) -> list[Ask]:
-    """Return what every team asks of the type, by team: its fixed row and its share, whichever it has."""
+def _claims(context: _Context, capacity: TypeCapacity, taken: Vector) -> list[Claim]:
+    """Return what every team claims of the type, by team: its fixed row and its share, whichever it has."""
     instance_type = capacity.line.instance_type
     fixed = context.fixed.get(instance_type, ())
-    asks = [_fixed(context, capacity, promise, row) for promise, row in fixed]
+    claims = [_fixed(context, capacity, promise, row) for promise, row in fixed]
     promised = add((taken, *(need(row, capacity.resources) or {} for _, row in fixed)))
     shares = {promise.team: (promise, share) for promise, share in context.shares.get(instance_type, ())}
     basis = context.policy.capacity.basis
@@ -189,11 +177,11 @@ def _asks(context: _Context, capacity: TypeCapacity, taken: Vector) -> list[Ask]
         floor = portion.floor * in_instances(portion.row, capacity)
         promise = shares[team][0]
         words = ", ".join(filter(None, (portion.words, promise.of_families.get(instance_type))))
-        asks.append(Ask(team, portion.row, promise.tier, floor, words, Reason.SHARE, today, portion.tell))
-    return sorted(asks, key=lambda ask: ask.key)
+        claims.append(Claim(team, portion.row, Reason.SHARE, words, portion.tell, promise.tier, floor, today))
+    return sorted(claims, key=lambda claim: claim.key)
 
 
-def _fixed(context: _Context, capacity: TypeCapacity, promise: TeamPromise, row: ComputeQuotaResource) -> Ask:
+def _fixed(context: _Context, capacity: TypeCapacity, promise: TeamPromise, row: ComputeQuotaResource) -> Claim:
     floor = context.floors[promise.team] * in_instances(row, capacity)
     use = context.uses.get((promise.team, row.instance_type))
     lent = Lent(promise.team, capacity, context.policy.leases)
@@ -216,7 +204,7 @@ def _fixed(context: _Context, capacity: TypeCapacity, promise: TeamPromise, row:
         )
         return Trail().to(row, cause, because).to(left.row, Cause.DEMAND, left.words)
 
-    return Ask(promise.team, left.row, promise.tier, floor, words, reason, today, tell)
+    return Claim(promise.team, left.row, reason, words, tell, promise.tier, floor, today)
 
 
 def _left(capacity: TypeCapacity, taken: Vector, rows: Iterable[ComputeQuotaResource]) -> Vector:
@@ -226,23 +214,23 @@ def _left(capacity: TypeCapacity, taken: Vector, rows: Iterable[ComputeQuotaReso
     return {resource: max(amount, 0) for resource, amount in left.items()}
 
 
-def _findings(capacity: TypeCapacity, settled: Settlement, asks: Sequence[Ask]) -> Iterable[Finding]:
+def _findings(capacity: TypeCapacity, granted: Grants, claims: Sequence[Claim]) -> Iterable[Finding]:
     line = capacity.line
     evidence: dict[str, str | int] = {"instanceType": line.instance_type, "usable": line.usable, "nodes": line.nodes}
-    if settled.incident:
-        because = f"Not even the floors fit: {settled.short}. They are scaled down in proportion."
+    if granted.incident:
+        because = f"Not even the floors fit: {granted.short}. They are scaled down in proportion."
         remedy = "bring nodes back, or lower floors in the policy document"
         yield Finding("floors-exceed-capacity", Severity.INCIDENT, line.instance_type, because, remedy, evidence)
-    elif settled.short:
-        because = f"Promises exceed capacity: {settled.short}. Tiers give, the highest number first."
+    elif granted.short:
+        because = f"Promises exceed capacity: {granted.short}. Tiers give, the highest number first."
         remedy = "bring nodes back, lower promises, or declare capacity.overcommitPercent"
         yield Finding("capacity-shortage", Severity.WARNING, line.instance_type, because, remedy, evidence)
-    if not capacity.has_nodes and asks:
-        teams = ", ".join(ask.team for ask in asks)
+    if not capacity.has_nodes and claims:
+        teams = ", ".join(claim.team for claim in claims)
         because = f"{teams} have promises on {line.instance_type}, of which the cluster has no nodes."
         remedy = "add nodes, remove the promise, or declare capacity.overcommitPercent to plan ahead"
         yield Finding("quota-without-nodes", Severity.WARNING, line.instance_type, because, remedy, evidence)
-    if capacity.resources is None and any(is_in_parts(ask.row) for ask in asks):
+    if capacity.resources is None and any(is_in_parts(claim.row) for claim in claims):
         yield unknown_type_finding(line.instance_type)
 
 

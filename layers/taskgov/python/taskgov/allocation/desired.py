@@ -10,7 +10,7 @@ from datetime import datetime
 
 from taskgov.allocation.allocate import TypeAllocation
 from taskgov.allocation.capacity import TypeCapacity
-from taskgov.allocation.holding import Holding
+from taskgov.allocation.claims import Claim
 from taskgov.allocation.leases import Given, has_ended_since
 from taskgov.allocation.parts import RowKey, accelerators_of, need, row_key
 from taskgov.allocation.plan import Reason, TeamAllocation
@@ -18,7 +18,7 @@ from taskgov.allocation.pool import largest_rows
 from taskgov.allocation.refusals import wanted_digest
 from taskgov.allocation.set_aside import leased_net
 from taskgov.allocation.sharing import Borrowing, sharing_after
-from taskgov.allocation.sources import Cause, Tell, Trail
+from taskgov.allocation.sources import Cause, Tell
 from taskgov.allocation.standing import Kept, TeamPromise, today_rows
 from taskgov.allocation.wording import amounts_of, given_amounts, said_number, value_in
 from taskgov.hyperpod.model import (
@@ -79,10 +79,10 @@ class Wishes:
         self._given: set[tuple[str, str]] = set()
         self._given_leases: list[Given] = []
         self._demand: dict[str, dict[str, int]] = {}
-        self._holdings: dict[str, dict[RowKey, Holding]] = {}
+        self._claims: dict[str, dict[RowKey, Claim]] = {}
         for allocation in allocations:
-            for holding in allocation.holdings:
-                self._holdings.setdefault(holding.team, {})[row_key(holding.row)] = holding
+            for claim in allocation.claims:
+                self._claims.setdefault(claim.team, {})[row_key(claim.row)] = claim
             for team, level in allocation.demand.items():
                 self._demand.setdefault(team, {})[allocation.instance_type] = level
             self._given_leases += allocation.given
@@ -91,12 +91,12 @@ class Wishes:
 
     def of(self, promise: TeamPromise) -> Desired:
         """Return what the team's quota is to be."""
-        holdings = self._holdings.get(promise.team, {})
+        claims = self._claims.get(promise.team, {})
         today = today_rows(promise.holds)
-        kept = [holding.row for holding in holdings.values() if not _is_needless(holding.row, today)]
+        kept = [claim.row for claim in claims.values() if not _is_needless(claim.row, today)]
         rows = sorted(largest_rows(kept, MAX_ROWS), key=row_key)
         lost = {row_key(row) for row in kept} - {row_key(row) for row in rows}
-        holdings = {key: self._without_row(each) if key in lost else each for key, each in holdings.items()}
+        claims = {key: self._without_row(each) if key in lost else each for key, each in claims.items()}
         standing = promise.quota or promise.failed
         before = ComputeQuotaConfig() if standing is None else standing.compute_quota_config
         in_budget = promise.team not in self._no_borrowing
@@ -109,8 +109,8 @@ class Wishes:
         target = ComputeQuotaTarget(team_name=promise.team, fair_share_weight=promise.weight)
         lines = (
             line
-            for key in sorted({*today, *holdings})
-            for line in self._lines(promise, key, today.get(key), holdings.get(key))
+            for key in sorted({*today, *claims})
+            for line in self._lines(promise, key, today.get(key), claims.get(key))
         )
         return Desired(
             promise,
@@ -121,7 +121,7 @@ class Wishes:
             within_budget=sharing.within_budget,
             leased=leased_net(promise.team, self._given_leases),
             demand=self._demand.get(promise.team, {}),
-            tells={key: each.tell for key, each in holdings.items() if key not in lost},
+            tells={key: each.tell for key, each in claims.items() if key not in lost},
             lost=tuple(sorted({row.instance_type for row in kept if row_key(row) in lost and _is_something(row)})),
         )
 
@@ -144,14 +144,14 @@ class Wishes:
         }
         return self._ending_at(desired, _nothing(wished) | stands, wished, cause, because)
 
-    def _wished(self, desired: Desired) -> Mapping[RowKey, Holding]:
-        return self._holdings.get(desired.promise.team, {})
+    def _wished(self, desired: Desired) -> Mapping[RowKey, Claim]:
+        return self._claims.get(desired.promise.team, {})
 
     def _ending_at(
         self,
         desired: Desired,
         now: Mapping[RowKey, ComputeQuotaResource],
-        wished: Mapping[RowKey, Holding],
+        wished: Mapping[RowKey, Claim],
         cause: Cause,
         because: str,
     ) -> Desired:
@@ -163,7 +163,7 @@ class Wishes:
             row = now.get(key) or ComputeQuotaResource(instance_type=key[0])
             told = wished.get(key)
             if told is None:
-                told = Holding(promise.team, row, Reason.POLICY_CHANGED, "the document promises none", Trail)
+                told = Claim(promise.team, row, Reason.POLICY_CHANGED, "the document promises none")
             told = told.moved_to(row, cause, because, self._capacities[key[0]])
             tells[key] = told.tell
             lines += self._lines(promise, key, today.get(key), told)
@@ -174,35 +174,35 @@ class Wishes:
         rows = today_rows(kept.quota)
         return tuple(self._line(kept.team, row, row, Reason.UNCHANGED, kept.because) for _, row in sorted(rows.items()))
 
-    def _without_row(self, holding: Holding) -> Holding:
-        """Return a holding for which the quota has no row left: it becomes nothing."""
+    def _without_row(self, claim: Claim) -> Claim:
+        """Return a claim for which the quota has no row left: it becomes nothing."""
         because = f"a quota has at most {MAX_ROWS} rows"
-        nothing = ComputeQuotaResource(instance_type=holding.row.instance_type)
-        moved = holding.moved_to(nothing, Cause.NO_ROW, because, self._capacities[nothing.instance_type])
-        return replace(moved, because=f"{holding.because}, {because}")
+        nothing = ComputeQuotaResource(instance_type=claim.row.instance_type)
+        moved = claim.moved_to(nothing, Cause.NO_ROW, because, self._capacities[nothing.instance_type])
+        return replace(moved, because=f"{claim.because}, {because}")
 
     def _lines(
-        self, promise: TeamPromise, key: RowKey, before: ComputeQuotaResource | None, holding: Holding | None
+        self, promise: TeamPromise, key: RowKey, before: ComputeQuotaResource | None, claim: Claim | None
     ) -> Iterable[TeamAllocation]:
         name, profile = key
         zero = ComputeQuotaResource(instance_type=name)
-        if holding is None:
+        if claim is None:
             because = "the document promises none"
             yield self._line(promise.team, before or zero, zero, Reason.POLICY_CHANGED, because)
         elif (
             before is None
-            or self._is_spelled_out(before, holding.row)
-            or (ended := _ended_unit(before, holding.row)) is None
+            or self._is_spelled_out(before, claim.row)
+            or (ended := _ended_unit(before, claim.row)) is None
         ):
-            reason = self._reason(promise, name, before, holding)
+            reason = self._reason(promise, name, before, claim)
             # Nothing that stays nothing says no unit: its line is about the row of its profile, not about another one.
-            unit = "" if before or given_amounts(holding.row) else profile
-            yield self._line(promise.team, before or zero, holding.row, reason, holding.because, unit)
+            unit = "" if before or given_amounts(claim.row) else profile
+            yield self._line(promise.team, before or zero, claim.row, reason, claim.because, unit)
         else:
             # The unit changes: one number ends and another begins.
-            reason = self._reason(promise, name, before, holding)
+            reason = self._reason(promise, name, before, claim)
             yield self._line(promise.team, before, zero, reason, "the promise is written in another unit", ended)
-            line = self._line(promise.team, before, holding.row, reason, holding.because)
+            line = self._line(promise.team, before, claim.row, reason, claim.because)
             yield replace(line, gpus_before=0)
 
     def _is_spelled_out(self, before: ComputeQuotaResource, row: ComputeQuotaResource) -> bool:
@@ -237,27 +237,25 @@ class Wishes:
             because=f"{team} {said_number(was)} -> {said_number(becomes)}{words}{name}: {because}",
         )
 
-    def _reason(self, promise: TeamPromise, name: str, before: ComputeQuotaResource | None, holding: Holding) -> Reason:
+    def _reason(self, promise: TeamPromise, name: str, before: ComputeQuotaResource | None, claim: Claim) -> Reason:
         """Return the one dominant reason for a number that changes."""
         if promise.put_right:
             return Reason.HAND_EDIT_PUT_RIGHT
-        if promise.adopted is not None and holding.reason is Reason.PROMISE:
+        if promise.adopted is not None and claim.reason is Reason.PROMISE:
             return Reason.HAND_EDIT_ADOPTED
         if (promise.team, name) in self._given:
             return Reason.LEASE_STARTED
         applied = promise.applied
         if applied and has_ended_since(self._leases, promise.team, name, applied.at, self._now):
             return Reason.LEASE_ENDED
-        kept_word = applied is not None and holding.reason in {Reason.PROMISE, Reason.SHARE}
-        return self._reason_of_old_promise(promise, before, holding) if kept_word else holding.reason
+        kept_word = applied is not None and claim.reason in {Reason.PROMISE, Reason.SHARE}
+        return self._reason_of_old_promise(promise, before, claim) if kept_word else claim.reason
 
-    def _reason_of_old_promise(
-        self, promise: TeamPromise, before: ComputeQuotaResource | None, holding: Holding
-    ) -> Reason:
+    def _reason_of_old_promise(self, promise: TeamPromise, before: ComputeQuotaResource | None, claim: Claim) -> Reason:
         """Tell a document that says something else from capacity that is another: the promise was applied before."""
         if promise.applied is not None and promise.applied.promise not in {"", promise.digest}:
             return Reason.POLICY_CHANGED
-        grows = before is None or self._gpus(holding.row) > self._gpus(before) or _more(holding.row, before)
+        grows = before is None or self._gpus(claim.row) > self._gpus(before) or _more(claim.row, before)
         return Reason.CAPACITY_GREW if grows else Reason.CAPACITY_SHRANK
 
     def _gpus(self, row: ComputeQuotaResource) -> float:

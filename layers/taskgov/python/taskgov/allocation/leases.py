@@ -137,7 +137,7 @@ def has_ended_since(leases: Iterable[Lease], team: str, instance_type: str, sinc
 
 
 def lend(lease: Lease, before: Lending, lenders: Lenders) -> Lending:
-    """Return the holdings with the lease given; raise `LeaseRefusedError` when it cannot be."""
+    """Return what teams have with the lease given; raise `LeaseRefusedError` when it cannot be."""
     _check(lease, lenders)
     profile = lease.accelerator_partition_type
     donor, borrower = (" ".join(filter(None, (team, profile))) for team in (lease.from_, lease.to))

@@ -5,10 +5,9 @@ from dataclasses import replace
 from fractions import Fraction
 
 from taskgov.allocation.capacity import TypeCapacity
-from taskgov.allocation.holding import Holding
+from taskgov.allocation.claims import Claim
 from taskgov.allocation.leases import Given, LeaseRefusedError, Lenders, Lending, lend, told_as, unit_after
 from taskgov.allocation.parts import Vector
-from taskgov.allocation.settle import Ask
 from taskgov.allocation.sources import Cause
 from taskgov.allocation.units import in_instances, vector_of
 from taskgov.findings import Finding, Severity
@@ -16,7 +15,7 @@ from taskgov.policy.measured import Lease
 
 
 def lend_all(leases: Iterable[Lease], lending: Lending, lenders: Lenders) -> tuple[Lending, list[Finding]]:
-    """Return the holdings after all leases, and what is to be said of those that are refused or given in part.
+    """Return what teams have after all leases, and what is to be said of those that are refused or given in part.
 
     A lease that cannot be given is tried again once others were: what its donor is to lend may be leased itself.
     """
@@ -52,19 +51,19 @@ def _lease_finding(code: str, lease: Lease, told: str, remedy: str, **evidence: 
     return Finding(code, Severity.WARNING, subject, because, remedy, {**told_as(lease), **evidence})
 
 
-def floor_vector(ask: Ask, capacity: TypeCapacity) -> Vector:
-    """Return what the floor keeps of each resource: the part of the promise that it is."""
-    whole = in_instances(ask.row, capacity)
-    part = min(ask.floor / whole, Fraction(1)) if whole else Fraction(0)
-    return {resource: -int(-amount * part // 1) for resource, amount in (vector_of(ask.row, capacity) or {}).items()}
+def floor_vector(claim: Claim, capacity: TypeCapacity) -> Vector:
+    """Return what the floor keeps of each resource: the part of the claim that it is."""
+    whole = in_instances(claim.row, capacity)
+    part = min(claim.floor / whole, Fraction(1)) if whole else Fraction(0)
+    return {resource: -int(-amount * part // 1) for resource, amount in (vector_of(claim.row, capacity) or {}).items()}
 
 
-def with_leases(holding: Holding, key: str, lending: Lending, capacity: TypeCapacity) -> Holding:
-    """Return the holding with what leases moved of it, its sentence and its sources."""
+def with_leases(claim: Claim, key: str, lending: Lending, capacity: TypeCapacity) -> Claim:
+    """Return the claim with what leases moved of it (by its key in `lending`), its sentence and its sources."""
     told = ""
     for given, after in zip(lending.given, lending.after, strict=True):
-        if key in after and given.side_of(holding.team):
-            words = given.words(holding.team)
-            told += f", {'+' if given.lease.to == holding.team else '-'}{words}"
-            holding = holding.moved_to(after[key], Cause.LEASE, words, capacity)
-    return replace(holding, because=holding.because + told) if told else holding
+        if key in after and given.side_of(claim.team):
+            words = given.words(claim.team)
+            told += f", {'+' if given.lease.to == claim.team else '-'}{words}"
+            claim = claim.moved_to(after[key], Cause.LEASE, words, capacity)
+    return replace(claim, because=claim.because + told) if told else claim

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 from taskgov.allocation.capacity import TypeCapacity
-from taskgov.allocation.holding import Holding
+from taskgov.allocation.claims import Claim
 from taskgov.allocation.leases import Lending
 from taskgov.allocation.parts import ACCELERATOR, Vector, is_in_parts, need, row_key, row_of_parts
 from taskgov.allocation.plan import Reason
@@ -30,14 +30,14 @@ def has_unknown(rows: Iterable[ComputeQuotaResource], capacity: TypeCapacity) ->
     return any(need(row, capacity.resources) is None for row in rows)
 
 
-def pool_holding(
+def pool_claim(
     pool: TeamPromise,
     capacity: TypeCapacity,
     left: Vector,
     lending: Lending,
     others: Iterable[ComputeQuotaResource],
     basis: CapacityBasis,
-) -> Holding:
+) -> Claim:
     """Return what the pool has of one type: `left` is what the promises leave, and `lending` what leases make of it.
 
     Whole instances where everybody has whole ones, otherwise what is left of each part. Where `others` hold what
@@ -49,7 +49,7 @@ def pool_holding(
             instance_type=instance_type, count=0
         )
         because = f"{UNKNOWN_PARTS}; left as it is"
-        return Holding(pool.team, row, Reason.UNCHANGED, because, lambda: Trail().to(row, Cause.UNKNOWN_TYPE, because))
+        return Claim(pool.team, row, Reason.UNCHANGED, because, lambda: Trail().to(row, Cause.UNKNOWN_TYPE, because))
     words = f"remainder of {capacity_words(capacity.line)}"
     if basis is CapacityBasis.ALLOCATABLE or any(map(is_in_parts, rows)):
         row = row_of_parts(instance_type, lending.pool_left)
@@ -61,7 +61,7 @@ def pool_holding(
         if given.side_of(pool.team)
     )
     tell = partial(_tell, pool.team, row, words, left, lending, capacity)
-    return Holding(pool.team, row, Reason.SHARED_POOL, words + leased, tell)
+    return Claim(pool.team, row, Reason.SHARED_POOL, words + leased, tell)
 
 
 def _tell(

@@ -4,59 +4,55 @@ Tier by tier, the highest number first; in proportion to the promises within a t
 another tier can still give. Floors that do not fit either are an incident: then the floors themselves are scaled.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import groupby
 
 from taskgov.division import Party, divide, exact_parts
 
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """What one party was promised, in whole units; `floor` is what it keeps while anybody else can give."""
-
-    key: str
-    amount: int
-    floor: int
-    tier: int
+Tiers = Mapping[int, Sequence[Party]]
+"""Tier -> who was promised how many whole units (see `promised`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
     """What everyone is left with. `incident` says that not even the floors fit."""
 
-    amounts: dict[str, int]
+    amounts: Mapping[str, int]
     incident: bool = False
 
 
-def fit(claims: Sequence[Claim], capacity: int) -> Cut:
-    """Return what each claim gets of `capacity`; all of it when the claims fit.
+def promised(key: str, amount: int, floor: int) -> Party:
+    """Return a promise as a party to a division: it is both weight and ceiling, and no floor is above it."""
+    return Party(key, amount, floor=min(floor, amount), ceiling=amount)
+
+
+def fit(tiers: Tiers, capacity: int) -> Cut:
+    """Return what each promise gets of `capacity`; all of it when the promises fit.
 
     One unit more of capacity never takes a unit from anybody: floors come first, then tier after tier from the lowest
-    number, and within each the division is house monotone. The promise is both weight and ceiling.
+    number, and within each the division is house monotone.
 
     Example: of 10, team-b in tier 2 gives first and keeps its floor; then tier 1 gives.
-        >>> claims = [Claim("team-a", 6, 2, tier=1), Claim("team-b", 6, 4, tier=2)]
-        >>> fit(claims, 10).amounts, fit(claims, 8).amounts
+        >>> tiers = {1: [promised("team-a", 6, floor=2)], 2: [promised("team-b", 6, floor=4)]}
+        >>> fit(tiers, 10).amounts, fit(tiers, 8).amounts
         ({'team-a': 6, 'team-b': 4}, {'team-a': 4, 'team-b': 4})
-        >>> fit(claims, 4).amounts, fit(claims, 4).incident
+        >>> fit(tiers, 4).amounts, fit(tiers, 4).incident
         ({'team-a': 1, 'team-b': 3}, True)
 
     """
-    parts = _parts(claims, max(capacity, 0))
     amounts: dict[str, int] = {}
-    for given, parties in parts:
+    for given, parties in _parts(tiers, max(capacity, 0)):
         amounts |= divide(given, parties)
-    incident = sum(map(floor_of, claims)) > capacity
-    return Cut({claim.key: amounts[claim.key] for claim in claims}, incident)
+    everybody = _everybody(tiers)
+    return Cut({party.key: amounts[party.key] for party in everybody}, _floors(everybody) > capacity)
 
 
-def exact_cuts(claims: Sequence[Claim], capacity: int) -> dict[str, tuple[Fraction, Fraction]]:
-    """Return the proportional part of each claim, without floors and within them: `fit` brings it to whole units."""
+def exact_cuts(tiers: Tiers, capacity: int) -> dict[str, tuple[Fraction, Fraction]]:
+    """Return the proportional part of each promise, without floors and within them: `fit` makes whole units of it."""
     cuts: dict[str, tuple[Fraction, Fraction]] = {}
-    for given, parties in _parts(claims, max(capacity, 0)):
-        whole = sum(party.weight for party in parties)
+    for given, parties in _parts(tiers, max(capacity, 0)):
+        whole = _amounts(parties)
         within = exact_parts(Fraction(given), parties)
         for party in parties:
             alone = Fraction(given * party.weight, whole) if whole else Fraction(0)
@@ -64,29 +60,27 @@ def exact_cuts(claims: Sequence[Claim], capacity: int) -> dict[str, tuple[Fracti
     return cuts
 
 
-def floor_of(claim: Claim) -> int:
-    """Return what a claim keeps while anybody else can give: its floor, and no more than was promised."""
-    return min(claim.floor, claim.amount)
-
-
-def _parts(claims: Sequence[Claim], capacity: int) -> list[tuple[int, list[Party]]]:
+def _parts(tiers: Tiers, capacity: int) -> list[tuple[int, Sequence[Party]]]:
     """Return what is divided among whom: tier by tier, or among all floors where these do not fit."""
-    if sum(map(floor_of, claims)) > capacity:
-        return [(capacity, [Party(claim.key, floor_of(claim), ceiling=floor_of(claim)) for claim in claims])]
-    missing = max(sum(claim.amount for claim in claims) - capacity, 0)
-    parts: list[tuple[int, list[Party]]] = []
-    for _, members in groupby(sorted(claims, key=_gives_first), key=_gives_first):
-        tier = list(members)
-        promised = sum(claim.amount for claim in tier)
-        given = min(missing, promised - sum(map(floor_of, tier)))
+    everybody = _everybody(tiers)
+    if _floors(everybody) > capacity:
+        return [(capacity, [promised(party.key, party.floor, floor=0) for party in everybody])]
+    missing = max(_amounts(everybody) - capacity, 0)
+    parts: list[tuple[int, Sequence[Party]]] = []
+    for _, parties in sorted(tiers.items(), reverse=True):
+        given = min(missing, _amounts(parties) - _floors(parties))
         missing -= given
-        parts.append((promised - given, [_bounded(claim) for claim in tier]))
+        parts.append((_amounts(parties) - given, parties))
     return parts
 
 
-def _gives_first(claim: Claim) -> int:
-    return -claim.tier
+def _everybody(tiers: Tiers) -> list[Party]:
+    return [party for _, parties in sorted(tiers.items()) for party in parties]
 
 
-def _bounded(claim: Claim) -> Party:
-    return Party(claim.key, claim.amount, floor=floor_of(claim), ceiling=claim.amount)
+def _amounts(parties: Iterable[Party]) -> int:
+    return sum(party.weight for party in parties)
+
+
+def _floors(parties: Iterable[Party]) -> int:
+    return sum(party.floor for party in parties)

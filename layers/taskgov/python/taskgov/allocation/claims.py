@@ -1,11 +1,19 @@
-"""What one team is to have in one row of its quota: what the allocation says, before it becomes a quota."""
+"""What one team claims of one instance type: the second of the four forms that a quota passes.
+
+| form | adds |
+| --- | --- |
+| `Promise` (`standing`) | to the words of the document: the quota that holds them today, and what is on record of it |
+| `Claim` | to a promise: one row in numbers, its floor, the reason and the sources of each number |
+| `Allocation` (`desired`) | to the claims of a team: the whole quota as the API takes it, with how it shares |
+| `Change` (`plan`) | to an allocation that differs from what stands: the write, its version and its wave |
+"""
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
 from taskgov.allocation.capacity import TypeCapacity
-from taskgov.allocation.parts import row_of_parts
+from taskgov.allocation.parts import row_key, row_of_parts
 from taskgov.allocation.plan import Reason
 from taskgov.allocation.sources import Amounts, Cause, Tell, Trail, amounts_in
 from taskgov.allocation.units import vector_of
@@ -16,17 +24,34 @@ FIELDS: Final = {"Count": "count", "Accelerators": "accelerators", "VCpu": "vcpu
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
-    """What one team is to have in one row of its quota, and why; `tell` says where the row comes from."""
+class Claim:
+    """What one team claims of one instance type: one row of its quota, and why it has these numbers.
+
+    It begins as what the promise comes to. Capacity, leases, and the rows that a quota may have make it the same claim
+    with another row.
+    """
 
     team: str
     row: ComputeQuotaResource
     reason: Reason
     because: str
-    tell: Tell
+    """Where the numbers come from, in words."""
+    tell: Tell = Trail
+    """Where the row comes from, as sources that add up to it."""
+    tier: int = 1
+    """Who gives first in a shortage: the highest number."""
+    floor: Fraction = Fraction(0)
+    """What the team keeps while anybody else can give, in instances."""
+    today: ComputeQuotaResource | None = None
+    """What stands today, without what leases have moved."""
 
-    def moved_to(self, row: ComputeQuotaResource, cause: Cause, because: str, capacity: TypeCapacity) -> "Holding":
-        """Return the holding with another row, and with the cause that makes it another among its sources."""
+    @property
+    def key(self) -> str:
+        """The team, and the MIG profile where the row is one of partitions."""
+        return " ".join(filter(None, (self.team, row_key(self.row)[1])))
+
+    def moved_to(self, row: ComputeQuotaResource, cause: Cause, because: str, capacity: TypeCapacity) -> "Claim":
+        """Return the claim with another row, and with the cause that makes it another among its sources."""
         return replace(self, row=row, tell=lambda: self._told(row, cause, because, capacity))
 
     def _told(self, row: ComputeQuotaResource, cause: Cause, because: str, capacity: TypeCapacity) -> Trail:
