@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from taskgov.allocation.goals import wanted_goals
+from taskgov.allocation.governed import select_governed
 from taskgov.allocation.leases import Given
 from taskgov.allocation.partial import hold_back
-from taskgov.allocation.standing import sort_out
 from taskgov.hyperpod.model import ComputeQuotaTarget
 from taskgov.policy.measured import Lease
 from taskgov.snapshot.model import AppliedQuota, PastQuota
@@ -246,10 +246,10 @@ def test_goals_are_made_of_promises_and_what_they_come_to() -> None:
         "id-a", 1, quotas[0].compute_quota_config, quotas[0].compute_quota_target, "plan-1", NOW, began_from=began
     )
     world = snapshot(policy, nodes(20), quotas, applied=(applied,))
-    standings = sort_out(world, {})
-    assert standings.pool is not None
+    governed = select_governed(world, {})
+    assert governed.pool is not None
     wanted = as_config([row(Count=2)])
-    goals = wanted_goals(world, [(promise, wanted) for promise in (*standings.promises, standings.pool)])
+    goals = wanted_goals(world, [(promise, wanted) for promise in (*governed.promises, governed.pool)])
     eight, nothing = as_config([row(Count=8)]), as_config([])
     assert [(goal.name, goal.before, goal.stands, goal.is_deleted, goal.is_pool) for goal in goals] == [
         ("a-quota", began, eight, False, False),

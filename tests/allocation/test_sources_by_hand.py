@@ -9,8 +9,8 @@ from taskgov.allocation.planner import row_sources
 from taskgov.allocation.sources import Cause, Source, Trail
 from taskgov.snapshot.model import Snapshot
 from tests.allocation.limits_world import UNKNOWN
+from tests.allocation.test_governed import edited, governed
 from tests.allocation.test_lease_parts import GPUS, SLICES, lease, slices, world
-from tests.allocation.test_standing import edited, governed
 from tests.allocation.world import C5, P5, document, fixed, nodes, quota, row, share, snapshot
 
 UNTIL = "until 2026-11-20 15:00 UTC (deadline)"

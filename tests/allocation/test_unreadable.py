@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from taskgov.allocation.governed import select_governed
 from taskgov.allocation.plan import Outcome
 from taskgov.allocation.planner import plan_quotas
-from taskgov.allocation.standing import sort_out
 from taskgov.snapshot.model import KueueObjects, Snapshot
 from taskgov.snapshot.unreadable import UnreadableObject
 from tests.allocation.work import SCHEDULER, job, queues
@@ -114,5 +114,5 @@ def test_the_quota_of_a_queue_that_cannot_be_read_stands(odd: str, read: list[st
         kueue=KueueObjects(cluster_queues=queues),
         unreadable_objects=(UnreadableObject("ClusterQueue", odd, "no spec"),),
     )
-    kept = {each.quota.compute_quota_target.team_name for each in sort_out(world, {}).kept}
+    kept = {left.team for left in select_governed(world, {}).left_alone}
     assert kept == stand

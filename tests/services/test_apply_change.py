@@ -7,8 +7,8 @@ import pytest
 
 from taskgov.allocation.codec import plan_to_json
 from taskgov.allocation.plan import Change, MassLoss
+from taskgov.allocation.promises import hand_edit
 from taskgov.allocation.refusals import refused_write
-from taskgov.allocation.standing import hand_edit
 from taskgov.contracts.steps import ApplyChangeRequest, ApplyChangeResult
 from taskgov.errors import (
     ConflictError,

@@ -7,7 +7,7 @@ import pytest
 
 from taskgov.adapters.dynamodb import APPLIED
 from taskgov.allocation.plan import Change
-from taskgov.allocation.standing import hand_edit
+from taskgov.allocation.promises import hand_edit
 from taskgov.errors import ConflictError, ThrottledError
 from taskgov.ports import Written
 from taskgov.services.plan_path import Direction, path_of

@@ -11,8 +11,8 @@ from fractions import Fraction
 from taskgov.allocation.parts import RowKey
 from taskgov.allocation.plan import Plan, TeamAllocation
 from taskgov.allocation.planner import plan_quotas, row_sources
+from taskgov.allocation.promises import today_rows
 from taskgov.allocation.sources import Cause, Trail
-from taskgov.allocation.standing import today_rows
 from taskgov.allocation.wording import capacity_words, said_number, value_in
 from taskgov.findings import Finding
 from taskgov.hyperpod.borrowing import sharing_of

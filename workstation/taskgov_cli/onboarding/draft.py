@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.allocation.capacity import count_capacity
 from taskgov.allocation.changes import quota_sums
+from taskgov.allocation.governed import NO_UPDATE_MENDS
 from taskgov.allocation.planner import plan_quotas
-from taskgov.allocation.standing import NO_UPDATE_MENDS
 from taskgov.errors import InvalidRequestError
 from taskgov.hyperpod.instance_types import InstanceTypeTable, is_instance_type_name
 from taskgov.hyperpod.model import ActivationState, Switch

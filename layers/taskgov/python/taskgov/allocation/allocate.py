@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.claims import Claim
 from taskgov.allocation.demand import Lent, never_moves, observed, trimmed
+from taskgov.allocation.governed import GovernedQuotas
 from taskgov.allocation.grants import Grants, grant
 from taskgov.allocation.leases import Given, Lenders, Lending, active_leases
 from taskgov.allocation.lending import floor_vector, lend_all, with_leases
@@ -19,9 +20,9 @@ from taskgov.allocation.parts import ACCELERATOR, RowKey, Vector, add, is_in_par
 from taskgov.allocation.plan import Reason
 from taskgov.allocation.pool import UNKNOWN_PARTS, has_unknown, pool_claim
 from taskgov.allocation.portions import portions
+from taskgov.allocation.promises import Promise, today_rows
 from taskgov.allocation.set_aside import SettingAside
 from taskgov.allocation.sources import Cause, Trail
-from taskgov.allocation.standing import Standings, TeamPromise, today_rows
 from taskgov.allocation.units import in_instances
 from taskgov.allocation.wording import said
 from taskgov.findings import Finding, Severity
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class TypeAllocation:
+class TypeClaims:
     """What every governed team is to have of one instance type; and what had to be said on the way."""
 
     instance_type: str
@@ -50,10 +51,10 @@ class TypeAllocation:
 
 
 def allocate(
-    snapshot: Snapshot, policy: PolicyDocument, standings: Standings, capacities: Mapping[str, TypeCapacity]
-) -> list[TypeAllocation]:
+    snapshot: Snapshot, policy: PolicyDocument, governed: GovernedQuotas, capacities: Mapping[str, TypeCapacity]
+) -> list[TypeClaims]:
     """Return what every governed team is to have, by instance type. `capacities` covers every type that is named."""
-    context = _Context(snapshot, policy, standings, capacities)
+    context = _Context(snapshot, policy, governed, capacities)
     return [_allocate_type(context, capacity) for capacity in capacities.values()]
 
 
@@ -64,27 +65,27 @@ class _Context:
         self,
         snapshot: Snapshot,
         policy: PolicyDocument,
-        standings: Standings,
+        governed: GovernedQuotas,
         capacities: Mapping[str, TypeCapacity],
     ) -> None:
         self.policy = policy
         self.now = snapshot.taken_at
-        self.pool = standings.pool
+        self.pool = governed.pool
         self.capacities = capacities
         aside = SettingAside(policy.leases, (), capacities)
-        self.today = {promise.team: _today(promise, aside) for promise in standings.promises}
-        self.governed = frozenset(promise.team for promise in standings.promises)
-        self.left_alone = {kept.team: kept.because for kept in standings.kept if kept.team not in self.governed}
-        self.floors = {promise.team: _floor_part(policy, promise, capacities) for promise in standings.promises}
+        self.today = {promise.team: _today(promise, aside) for promise in governed.promises}
+        self.governed = frozenset(promise.team for promise in governed.promises)
+        self.left_alone = {left.team: left.because for left in governed.left_alone if left.team not in self.governed}
+        self.floors = {promise.team: _floor_part(policy, promise, capacities) for promise in governed.promises}
         self.uses: Mapping[tuple[str, str], ObservedUse] = observed(snapshot.observed_use)
         self.kept: dict[str, list[ComputeQuotaResource]] = {}
-        self.fixed: dict[str, list[tuple[TeamPromise, ComputeQuotaResource]]] = {}
-        self.shares: dict[str, list[tuple[TeamPromise, Share]]] = {}
+        self.fixed: dict[str, list[tuple[Promise, ComputeQuotaResource]]] = {}
+        self.shares: dict[str, list[tuple[Promise, Share]]] = {}
         self.leases: dict[str, list[Lease]] = {}
-        for left_alone in standings.kept:
+        for left_alone in governed.left_alone:
             for row in left_alone.quota.compute_quota_config.compute_quota_resources:
                 self.kept.setdefault(row.instance_type, []).append(row)
-        for promise in standings.promises:
+        for promise in governed.promises:
             for row in promise.rows:
                 self.fixed.setdefault(row.instance_type, []).append((promise, row))
             for share in promise.shares:
@@ -96,7 +97,7 @@ class _Context:
             self.leases.setdefault(lease.instance_type, []).append(lease)
 
 
-def _today(promise: TeamPromise, aside: SettingAside) -> Mapping[RowKey, ComputeQuotaResource]:
+def _today(promise: Promise, aside: SettingAside) -> Mapping[RowKey, ComputeQuotaResource]:
     """Return what the team's quota holds now, without what leases had moved when it was written."""
     quota, applied = promise.holds, promise.applied
     rows = today_rows(quota)
@@ -111,7 +112,7 @@ def _today(promise: TeamPromise, aside: SettingAside) -> Mapping[RowKey, Compute
     return {row_key(row): row for row in config.compute_quota_resources}
 
 
-def _floor_part(policy: PolicyDocument, promise: TeamPromise, capacities: Mapping[str, TypeCapacity]) -> Fraction:
+def _floor_part(policy: PolicyDocument, promise: Promise, capacities: Mapping[str, TypeCapacity]) -> Fraction:
     """Return the part (0 to 1) of a team's fixed promises that `guardrails.minimumQuota` keeps as their floor.
 
     The minimum is in accelerators over all types; it is spread over the types as the promise is.
@@ -124,7 +125,7 @@ def _floor_part(policy: PolicyDocument, promise: TeamPromise, capacities: Mappin
     return min(Fraction(minimum) / promised, Fraction(1)) if promised else Fraction(0)
 
 
-def _allocate_type(context: _Context, capacity: TypeCapacity) -> TypeAllocation:
+def _allocate_type(context: _Context, capacity: TypeCapacity) -> TypeClaims:
     instance_type = capacity.line.instance_type
     taken = add(need(row, capacity.resources) or {} for row in context.kept.get(instance_type, ()))
     claims = _claims(context, capacity, taken)
@@ -158,7 +159,7 @@ def _allocate_type(context: _Context, capacity: TypeCapacity) -> TypeAllocation:
         *context.unmoved.get(instance_type, ()),
     )
     demand = context.demand.get(instance_type, {})
-    return TypeAllocation(instance_type, tuple(allocated), lending.given, demand, findings)
+    return TypeClaims(instance_type, tuple(allocated), lending.given, demand, findings)
 
 
 def _claims(context: _Context, capacity: TypeCapacity, taken: Vector) -> list[Claim]:
@@ -181,7 +182,7 @@ def _claims(context: _Context, capacity: TypeCapacity, taken: Vector) -> list[Cl
     return sorted(claims, key=lambda claim: claim.key)
 
 
-def _fixed(context: _Context, capacity: TypeCapacity, promise: TeamPromise, row: ComputeQuotaResource) -> Claim:
+def _fixed(context: _Context, capacity: TypeCapacity, promise: Promise, row: ComputeQuotaResource) -> Claim:
     floor = context.floors[promise.team] * in_instances(row, capacity)
     use = context.uses.get((promise.team, row.instance_type))
     lent = Lent(promise.team, capacity, context.policy.leases)

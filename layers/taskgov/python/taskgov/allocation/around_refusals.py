@@ -22,7 +22,7 @@ from math import ceil, floor
 from typing import TYPE_CHECKING
 
 from taskgov.allocation.cutting import rows_of_type, with_rows
-from taskgov.allocation.desired import MAX_ROWS
+from taskgov.allocation.desired_quotas import MAX_ROWS
 from taskgov.allocation.lines import Line, lines_through, rows_on
 from taskgov.allocation.parts import (
     above,

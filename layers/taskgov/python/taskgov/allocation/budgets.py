@@ -6,10 +6,10 @@ The guarantee is never touched: a team over its budget keeps its quota and loses
 from collections.abc import Container, Iterable, Mapping
 from datetime import datetime, timedelta
 
-from taskgov.allocation.desired import Desired
+from taskgov.allocation.desired_quotas import Allocation
+from taskgov.allocation.governed import LeftAlone
 from taskgov.allocation.plan import Change
 from taskgov.allocation.sharing import is_stop, sharing_before
-from taskgov.allocation.standing import Kept
 from taskgov.allocation.wording import said_number, said_setting
 from taskgov.findings import Finding, Severity
 from taskgov.hyperpod.borrowing import sharing_of
@@ -65,18 +65,22 @@ def borrowing_resumes_at(budgets: Iterable[Budget], uses: Iterable[BudgetUse]) -
 
 
 def said_borrowing(
-    desired: Iterable[Desired], kept: Iterable[Kept], left_out: Iterable[Change], refused: Container[str] = ()
+    allocations: Iterable[Allocation],
+    left_alone: Iterable[LeftAlone],
+    left_out: Iterable[Change],
+    refused: Container[str] = (),
 ) -> dict[str, str]:
     """Return in words, by team, what a used-up budget makes of its borrowing; nothing of teams that never borrow.
 
     The quotas of teams in `refused` are not written, because that was refused.
     """
     unwritten = {change.team for change in left_out}
-    said = {quota.team: _said_of_kept(quota) for quota in kept}
-    for each in desired:
-        team, is_there = each.promise.team, each.promise.holds is not None or bool(each.config.compute_quota_resources)
-        match each.borrowing:
-            case "stopped" if each.within_budget is None:
+    said = {quota.team: _said_of_left_alone(quota) for quota in left_alone}
+    for allocation in allocations:
+        team = allocation.promise.team
+        is_there = allocation.promise.holds is not None or bool(allocation.config.compute_quota_resources)
+        match allocation.borrowing:
+            case "stopped" if allocation.within_budget is None:
                 said[team] = "borrowing is stopped"
             case "stopped":
                 said[team] = "borrowing is stopped until the period ends"
@@ -92,30 +96,30 @@ def said_borrowing(
 
 
 def unresumed(
-    snapshot: Snapshot, desired: Iterable[Desired], kept: Iterable[Kept], stopped: Container[str]
+    snapshot: Snapshot, allocations: Iterable[Allocation], left_alone: Iterable[LeftAlone], stopped: Container[str]
 ) -> Iterable[Finding]:
     """Return a finding for each borrow limit of a stop that does not go by itself when the period ends.
 
     Either it is not known what was before (records of an earlier version), or the quota is left alone.
     """
-    applied = {each.compute_quota_id: each for each in snapshot.applied}
+    applied = {record.compute_quota_id: record for record in snapshot.applied}
     budgets = () if snapshot.policy is None else snapshot.policy.budgets
     stopping = {budget.team for budget in budgets if budget.lower_borrow_limit}
-    for each in desired:
-        quota = each.promise.quota
-        if quota is not None and each.within_budget is None and each.promise.team in stopping:
-            yield _unknown(each.promise.team, applied[quota.compute_quota_id])
-    for left in kept:
+    for allocation in allocations:
+        quota = allocation.promise.quota
+        if quota is not None and allocation.within_budget is None and allocation.promise.team in stopping:
+            yield _unknown(allocation.promise.team, applied[quota.compute_quota_id])
+    for left in left_alone:
         before = sharing_before(left.quota, applied.get(left.quota.compute_quota_id))
         if before.is_stopped and before.within_budget is not None and before.is_known and left.team not in stopped:
             yield _left_alone(left, before.within_budget)
 
 
-def _said_of_kept(kept: Kept) -> str:
-    sharing = sharing_of(kept.quota.compute_quota_config)
+def _said_of_left_alone(left: LeftAlone) -> str:
+    sharing = sharing_of(left.quota.compute_quota_config)
     if sharing.strategy is not SharingStrategy.LEND_AND_BORROW:
         return ""
-    goes_on = f"borrowing goes on: the quota is left alone, because {kept.because}"
+    goes_on = f"borrowing goes on: the quota is left alone, because {left.because}"
     return "borrowing is stopped" if is_stop(sharing) else goes_on
 
 
@@ -124,7 +128,7 @@ def _unknown(team: str, applied: AppliedQuota) -> Finding:
         f"The borrow limit of {team} is 0. Its record is of an earlier version: it does not say whether a budget set "
         "that, and what to return to."
     )
-    others = (each for each in reversed(applied.history or ()) if not is_stop(_sharing(each.config)))
+    others = (earlier for earlier in reversed(applied.history or ()) if not is_stop(_sharing(earlier.config)))
     last = next(others, None)
     if last is not None:
         because += f" Until {last.until:%Y-%m-%d %H:%M} UTC it was {said_setting(_sharing(last.config))}."
@@ -132,13 +136,13 @@ def _unknown(team: str, applied: AppliedQuota) -> Finding:
     return Finding("borrowing-not-resumed", Severity.WARNING, team, because, remedy, {"borrowLimit": 0})
 
 
-def _left_alone(kept: Kept, within: ResourceSharingConfig) -> Finding:
+def _left_alone(left: LeftAlone, within: ResourceSharingConfig) -> Finding:
     because = (
-        f"{kept.team} is within its budget again, and its quota still has the borrow limit 0 of before: "
-        f"it is left alone, because {kept.because}."
+        f"{left.team} is within its budget again, and its quota still has the borrow limit 0 of before: "
+        f"it is left alone, because {left.because}."
     )
     remedy = f"set {said_setting(within)} by hand, or let the quota be governed"
-    return Finding("borrowing-not-resumed", Severity.WARNING, kept.team, because, remedy, {"borrowLimit": 0})
+    return Finding("borrowing-not-resumed", Severity.WARNING, left.team, because, remedy, {"borrowLimit": 0})
 
 
 def _sharing(config: ComputeQuotaConfig) -> ResourceSharingConfig | None:

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from taskgov.allocation.capacity import TypeCapacity
-from taskgov.allocation.desired import Desired
+from taskgov.allocation.desired_quotas import Allocation
 from taskgov.allocation.parts import accelerators_of, add, need, row_key
 from taskgov.allocation.plan import Change, ChangeKind, Reason, TeamAllocation
+from taskgov.allocation.promises import Promise
 from taskgov.allocation.scheduler import NEEDS_RETRY
-from taskgov.allocation.standing import TeamPromise
 from taskgov.allocation.wording import said_setting
 from taskgov.allocation.written import NEVER_IN_FORCE
 from taskgov.hyperpod.equality import is_same_config, is_same_target
@@ -28,13 +28,13 @@ _BORROWING: Final[Mapping[str, str]] = {
 Capacities = Mapping[str, TypeCapacity]
 
 
-def change_of(desired: Desired, capacities: Capacities, names: set[str]) -> Change:
+def change_of(allocation: Allocation, capacities: Capacities, names: set[str]) -> Change:
     """Return the whole change of one quota, before it is split into two writes or placed in a wave.
 
     `names` are those that quotas of the cluster have; the name of a new quota is added to them.
     """
-    quota, promise = desired.promise.quota, desired.promise
-    moved = sorted((line for line in desired.lines if line.reason is not Reason.UNCHANGED), key=_weight)
+    quota, promise = allocation.promise.quota, allocation.promise
+    moved = sorted((line for line in allocation.lines if line.reason is not Reason.UNCHANGED), key=_weight)
     return Change(
         index=0,
         kind=ChangeKind.CREATE_QUOTA if quota is None else ChangeKind.UPDATE_QUOTA,
@@ -43,20 +43,20 @@ def change_of(desired: Desired, capacities: Capacities, names: set[str]) -> Chan
         name=_new_name(promise, names) if quota is None else quota.name,
         target_version=None if quota is None else quota.compute_quota_version,
         before=None if quota is None else quota.compute_quota_config,
-        after=desired.config,
+        after=allocation.config,
         target_before=None if quota is None else quota.compute_quota_target,
-        target_after=desired.target,
-        gpus_before=gpus_of(_before(desired), capacities),
-        gpus_after=gpus_of(desired.config, capacities),
-        reason=_reason(desired, moved),
-        because=_sentence(desired, moved),
+        target_after=allocation.target,
+        gpus_before=gpus_of(_before(allocation), capacities),
+        gpus_after=gpus_of(allocation.config, capacities),
+        reason=_reason(allocation, moved),
+        because=_sentence(allocation, moved),
         promise=promise.digest,
         adopted=promise.adopted,
         began_from=began_from(promise.applied, None if quota is None else quota.compute_quota_version),
-        leased=desired.leased,
-        demand=desired.demand,
-        sharing_within_budget=desired.within_budget,
-        wanted=desired.wanted,
+        leased=allocation.leased,
+        demand=allocation.demand,
+        sharing_within_budget=allocation.within_budget,
+        wanted=allocation.wanted,
     )
 
 
@@ -82,16 +82,16 @@ def deletion_of(quota: ComputeQuota, capacities: Capacities) -> Change:
     )
 
 
-def differs(desired: Desired, capacities: Capacities) -> bool:
+def differs(allocation: Allocation, capacities: Capacities) -> bool:
     """Say whether a quota has to be written; values that HyperPod filled in by ratio are no difference."""
-    quota = desired.promise.quota
+    quota = allocation.promise.quota
     if quota is None:
-        return bool(desired.config.compute_quota_resources)
-    same_target = is_same_target(quota.compute_quota_target, desired.target)
+        return bool(allocation.config.compute_quota_resources)
+    same_target = is_same_target(quota.compute_quota_target, allocation.target)
     return (
         not same_target
         or quota.status == NEEDS_RETRY
-        or not is_same_config(_as_asked(quota.compute_quota_config, desired.config, capacities), desired.config)
+        or not is_same_config(_as_asked(quota.compute_quota_config, allocation.config, capacities), allocation.config)
     )
 
 
@@ -119,8 +119,8 @@ def gpus_of(config: ComputeQuotaConfig, capacities: Capacities) -> float:
     return accelerators_of(add(vectors_of(config.compute_quota_resources, capacities).values()))
 
 
-def _before(desired: Desired) -> ComputeQuotaConfig:
-    quota = desired.promise.quota
+def _before(allocation: Allocation) -> ComputeQuotaConfig:
+    quota = allocation.promise.quota
     return ComputeQuotaConfig() if quota is None else quota.compute_quota_config
 
 
@@ -158,7 +158,7 @@ def _is_filled(
     return getattr(asked, name) is None and given is not None and any(abs(given - each) < 0.01 for each in by_ratio)
 
 
-def _new_name(promise: TeamPromise, taken: set[str]) -> str:
+def _new_name(promise: Promise, taken: set[str]) -> str:
     """Return a name for a new quota, unique in the cluster and within the API's 63 characters: that of a failed one."""
     if promise.failed is not None:
         return promise.failed.name
@@ -174,44 +174,44 @@ def _weight(line: TeamAllocation) -> tuple[float, float, str]:
     return -abs(line.gpus_after - line.gpus_before), -abs(line.after - line.before), line.instance_type
 
 
-def _sentence(desired: Desired, moved: Sequence[TeamAllocation]) -> str:
-    team = f"{desired.promise.team} "
+def _sentence(allocation: Allocation, moved: Sequence[TeamAllocation]) -> str:
+    team = f"{allocation.promise.team} "
     sentences = [line.because.removeprefix(team) for line in moved[:MAX_SENTENCES]]
     if len(moved) > MAX_SENTENCES:
         sentences.append(f"and {len(moved) - MAX_SENTENCES} more instance types")
-    told = [*sentences, *_settings(desired), *([desired.note] if desired.note else [])]
+    told = [*sentences, *_settings(allocation), *([allocation.note] if allocation.note else [])]
     return "; ".join(told) or "parts that the promise does not give go back to HyperPod's ratio"
 
 
-def _reason(desired: Desired, moved: Sequence[TeamAllocation]) -> Reason:
+def _reason(allocation: Allocation, moved: Sequence[TeamAllocation]) -> Reason:
     """Return the one dominant reason: of the largest number that moves, or of what else changes."""
     if moved:
         return moved[0].reason
-    promise, quota = desired.promise, desired.promise.quota
+    promise, quota = allocation.promise, allocation.promise.quota
     if promise.failed is not None or (quota is not None and quota.status == NEEDS_RETRY):
         return Reason.RECOVERY
     if promise.put_right:
         return Reason.HAND_EDIT_PUT_RIGHT
-    return Reason.BUDGET if desired.borrowing in _BORROWING else Reason.POLICY_CHANGED
+    return Reason.BUDGET if allocation.borrowing in _BORROWING else Reason.POLICY_CHANGED
 
 
-def _settings(desired: Desired) -> Iterable[str]:
+def _settings(allocation: Allocation) -> Iterable[str]:
     """Say what changes beside the amounts."""
-    quota, failed = desired.promise.quota, desired.promise.failed
+    quota, failed = allocation.promise.quota, allocation.promise.failed
     if failed is not None:
         yield f"created again, its status was {failed.status}"
     if quota is None:
         return
-    if desired.borrowing in _BORROWING:
-        yield _BORROWING[desired.borrowing]
+    if allocation.borrowing in _BORROWING:
+        yield _BORROWING[allocation.borrowing]
     if quota.status == NEEDS_RETRY:
         why = f" ({quota.failure_reason})" if quota.failure_reason else ""
         yield f"status {quota.status}{why}: the update is tried again"
-    if not is_same_target(quota.compute_quota_target, desired.target):
-        before, after = quota.compute_quota_target.fair_share_weight or 0, desired.target.fair_share_weight or 0
+    if not is_same_target(quota.compute_quota_target, allocation.target):
+        before, after = quota.compute_quota_target.fair_share_weight or 0, allocation.target.fair_share_weight or 0
         yield f"fair-share weight {before} -> {after}"
     for name in ("resource_sharing_config", "preempt_team_tasks"):
-        was, becomes = getattr(quota.compute_quota_config, name), getattr(desired.config, name)
+        was, becomes = getattr(quota.compute_quota_config, name), getattr(allocation.config, name)
         one, other = (ComputeQuotaConfig.model_validate({name: value}) for value in (was, becomes))
         if not is_same_config(one, other):
             yield f"{name.replace('_', ' ')} {said_setting(was)} -> {said_setting(becomes)}"

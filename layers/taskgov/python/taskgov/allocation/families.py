@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from taskgov.allocation.capacity import TypeCapacity
-    from taskgov.allocation.standing import TeamPromise
+    from taskgov.allocation.promises import Promise
     from taskgov.policy.families import FamilyPromise
 
 
 def with_families(
-    promises: Iterable[TeamPromise], capacities: Mapping[str, TypeCapacity], kept: Iterable[ComputeQuotaResource]
-) -> tuple[tuple[TeamPromise, ...], tuple[Finding, ...]]:
+    promises: Iterable[Promise], capacities: Mapping[str, TypeCapacity], kept: Iterable[ComputeQuotaResource]
+) -> tuple[tuple[Promise, ...], tuple[Finding, ...]]:
     """Return the promises with a row or share of each type of their families, and a finding for each without nodes.
 
     `kept` are the rows of quotas that are left alone. Where the cluster has no nodes of a family, what the team holds
@@ -41,7 +41,7 @@ def with_families(
     room = _Room(capacities)
     for row in (*kept, *(row for each in given for row in each.rows)):
         room.take(row)
-    expanded: dict[str, TeamPromise] = {}
+    expanded: dict[str, Promise] = {}
     findings: list[Finding] = []
     for each in given:
         team = _Team(each)
@@ -56,13 +56,13 @@ def with_families(
 class _Team:
     """What the family promises of one team come to so far."""
 
-    given: TeamPromise
+    given: Promise
     rows: list[ComputeQuotaResource] = field(default_factory=list)
     shares: list[Share] = field(default_factory=list)
     words: dict[str, str] = field(default_factory=dict)
     without_nodes: list[FamilyPromise] = field(default_factory=list)
 
-    def promise(self) -> TeamPromise:
+    def promise(self) -> Promise:
         rows, shares = (*self.given.rows, *self.rows), (*self.given.shares, *self.shares)
         return replace(self.given, rows=rows, shares=shares, of_families=dict(self.words))
 

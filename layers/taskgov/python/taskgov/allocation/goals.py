@@ -8,8 +8,8 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
 from taskgov.allocation.plan import DELETIONS, POLICY_KINDS, Change, quota_key
+from taskgov.allocation.promises import Promise
 from taskgov.allocation.refusals import standing_refusals
-from taskgov.allocation.standing import TeamPromise
 from taskgov.allocation.written import NEVER_IN_FORCE
 from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig
 from taskgov.snapshot.model import AppliedQuota, Snapshot, began_from
@@ -57,7 +57,7 @@ def goals_of(snapshot: Snapshot, changes: Iterable[Change]) -> tuple[Goal, ...]:
     return tuple(_goal(path, records) for path in paths.values())
 
 
-def wanted_goals(snapshot: Snapshot, wanted: Iterable[tuple[TeamPromise, ComputeQuotaConfig]]) -> tuple[Goal, ...]:
+def wanted_goals(snapshot: Snapshot, wanted: Iterable[tuple[Promise, ComputeQuotaConfig]]) -> tuple[Goal, ...]:
     """Return one goal for each promise and the config that it comes to, whether anything changes or not."""
     records = _Records(snapshot)
     return tuple(_of_promise(promise, config, records) for promise, config in wanted)
@@ -143,7 +143,7 @@ def _of_deletion(quota: ComputeQuota, records: _Records) -> Goal:
     )
 
 
-def _of_promise(promise: TeamPromise, config: ComputeQuotaConfig, records: _Records) -> Goal:
+def _of_promise(promise: Promise, config: ComputeQuotaConfig, records: _Records) -> Goal:
     holds, known = promise.holds, promise.quota or promise.failed
     stands = NOTHING if holds is None else holds.compute_quota_config
     applied = records.of(known.compute_quota_id if known else None, promise.team)

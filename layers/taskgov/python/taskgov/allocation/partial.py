@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final
 
 from taskgov.allocation.between import TypeRows, axes_between
 from taskgov.allocation.cutting import Slot, TypeCut, rows_of_type, with_rows
-from taskgov.allocation.desired import MAX_ROWS
+from taskgov.allocation.desired_quotas import MAX_ROWS
 from taskgov.allocation.goals import NOTHING
 from taskgov.allocation.limits import limits
 from taskgov.allocation.movements import Reckoning

@@ -147,6 +147,10 @@ def quota_key(team: str, name: str) -> str:
 class Change:
     """One write, with all that is needed to make it, to undo it and to explain it.
 
+    Adds to an allocation that differs from what stands: the version that it is made from, what stands before it, the
+    verdicts of the guardrails, and its wave. It is the last of the four forms that a quota passes
+    (`taskgov.allocation.claims` lists them), and the only one that is stored.
+
     A quota that gives one resource and takes another may be written twice: a low write (`is_low`), then `after` in a
     later wave. The second write has no `target_version`: it is made at the version that the first returned.
     Raises `ValueError` for a write of what stands already, unless it is the documented retry of a failed update.

@@ -4,17 +4,17 @@ from collections.abc import Iterable, Mapping
 from operator import attrgetter
 from typing import Final
 
-from taskgov.allocation.allocate import TypeAllocation
+from taskgov.allocation.allocate import TypeClaims
 from taskgov.allocation.budgets import budget_findings, out_of_budget, said_borrowing, unresumed
 from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.changes import quota_sums
-from taskgov.allocation.desired import MAX_ROWS, Desired
+from taskgov.allocation.desired_quotas import MAX_ROWS, Allocation
 from taskgov.allocation.doubts import state_findings
+from taskgov.allocation.governed import GovernedQuotas, LeftAlone
 from taskgov.allocation.overcommitment import overcommitment
 from taskgov.allocation.plan import Change
 from taskgov.allocation.refusals import asked_again_at
 from taskgov.allocation.scheduler import refused_policy
-from taskgov.allocation.standing import Kept, Standings
 from taskgov.allocation.wanted import Wanted
 from taskgov.findings import Finding, Severity
 from taskgov.snapshot.model import RefusalError, RefusedWrite, Snapshot
@@ -22,8 +22,8 @@ from taskgov.snapshot.model import RefusalError, RefusedWrite, Snapshot
 
 def findings_of(
     snapshot: Snapshot,
-    standings: Standings,
-    allocations: Iterable[TypeAllocation],
+    governed: GovernedQuotas,
+    claims_by_type: Iterable[TypeClaims],
     capacities: Mapping[str, TypeCapacity],
 ) -> tuple[Finding, ...]:
     """Report what the document breaks, what stands in its way, and what was allocated otherwise than promised."""
@@ -38,21 +38,21 @@ def findings_of(
         )
         for each in snapshot.policy_violations
     ]
-    told = [finding for allocation in allocations for finding in allocation.findings]
+    told = [finding for claims in claims_by_type for finding in claims.findings]
     over = overcommitment(quota_sums(snapshot.quotas, capacities), capacities)
-    return (*state_findings(snapshot), *violations, *snapshot.policy_findings, *standings.findings, *told, *over)
+    return (*state_findings(snapshot), *violations, *snapshot.policy_findings, *governed.findings, *told, *over)
 
 
 def budgets_found(
-    snapshot: Snapshot, wanted: Wanted, kept: tuple[Kept, ...], left_out: Iterable[Change]
+    snapshot: Snapshot, wanted: Wanted, left_alone: tuple[LeftAlone, ...], left_out: Iterable[Change]
 ) -> Iterable[Finding]:
     """Report how far budgets are used up, and borrowing that does not come back by itself."""
     if snapshot.policy is not None:
         budgets, uses = snapshot.policy.budgets, snapshot.budget_use
-        stay = [each.stays for each in wanted.refused if each.stays is not None]
-        desired, refused = (*wanted.desired, *stay), {each.promise.team for each in stay}
-        yield from budget_findings(budgets, uses, said_borrowing(desired, kept, left_out, refused))
-        yield from unresumed(snapshot, desired, kept, out_of_budget(budgets, uses))
+        stay = [write.stays for write in wanted.refused if write.stays is not None]
+        allocations, refused = (*wanted.allocations, *stay), {allocation.promise.team for allocation in stay}
+        yield from budget_findings(budgets, uses, said_borrowing(allocations, left_alone, left_out, refused))
+        yield from unresumed(snapshot, allocations, left_alone, out_of_budget(budgets, uses))
 
 
 def refused_found(snapshot: Snapshot, wanted: Wanted) -> Iterable[Finding]:
@@ -103,22 +103,22 @@ _REMEDIES: Final[Mapping[RefusalError, str]] = {
 """What would let a refused write through."""
 
 
-def without_row(desired: Iterable[Desired]) -> Iterable[Finding]:
+def without_row(allocations: Iterable[Allocation]) -> Iterable[Finding]:
     """Report what a quota cannot hold because it has more instance types than the API takes."""
-    for each in desired:
-        if each.lost:
-            team, types = each.promise.team, ", ".join(each.lost)
+    for allocation in allocations:
+        if allocation.lost:
+            team, types = allocation.promise.team, ", ".join(allocation.lost)
             because = f"{team} has more than {MAX_ROWS} instance types; its quota has nothing of {types}."
             remedy = "promise these types to other teams, or split the team"
             yield Finding("too-many-types", Severity.WARNING, team, because, remedy, {"instanceTypes": types})
 
 
-def failed_and_kept(kept: Kept) -> Finding:
+def failed_and_kept(failed: LeftAlone) -> Finding:
     """Report a failed quota that limits keep from being deleted and created again."""
-    quota = kept.quota
-    because = f"The quota {quota.name} with status {quota.status} is left as it is: {kept.because}."
+    quota = failed.quota
+    because = f"The quota {quota.name} with status {quota.status} is left as it is: {failed.because}."
     remedy = "raise the limit, or delete the quota by hand"
-    return Finding("held-back", Severity.WARNING, kept.team, because, remedy, {"quota": quota.name})
+    return Finding("held-back", Severity.WARNING, failed.team, because, remedy, {"quota": quota.name})
 
 
 def left_out_found(changes: Iterable[Change], capacities: Mapping[str, TypeCapacity]) -> Iterable[Finding]:

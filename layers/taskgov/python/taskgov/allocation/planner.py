@@ -14,9 +14,10 @@ from taskgov.allocation.budgets import borrowing_resumes_at
 from taskgov.allocation.capacity import TypeCapacity, count_capacity
 from taskgov.allocation.codec import changes_sha256, plan_id_of
 from taskgov.allocation.deciding import as_written, decide, to_write
-from taskgov.allocation.desired import Desired
+from taskgov.allocation.desired_quotas import Allocation
 from taskgov.allocation.doubts import OTHER_STACK, as_onlooker
 from taskgov.allocation.goals import goals_of
+from taskgov.allocation.governed import IN_FLIGHT
 from taskgov.allocation.guardrails import Judged, Unconfirmed, judge
 from taskgov.allocation.leases import next_moment
 from taskgov.allocation.mass_loss import loss_findings, mass_losses
@@ -35,9 +36,9 @@ from taskgov.allocation.plan_findings import (
     without_row,
 )
 from taskgov.allocation.progress import no_progress
+from taskgov.allocation.promises import today_rows
 from taskgov.allocation.refusals import asked_again_at
 from taskgov.allocation.sources import Trail
-from taskgov.allocation.standing import IN_FLIGHT, today_rows
 from taskgov.allocation.writes import in_order
 from taskgov.findings import Finding
 from taskgov.hyperpod.instance_types import InstanceTypeTable, is_instance_type_name
@@ -106,19 +107,19 @@ def row_sources(
     capacities = _capacities(snapshot, table)
     decided = decide(snapshot, capacities)
     left_out = to_write(snapshot, decided, capacities).left_out
-    found = {each.promise.team: _trails(each) for each in as_written(decided, left_out)}
-    for kept in (*decided.standings.kept, *decided.wanted.left_alone):
-        rows, cause = today_rows(kept.quota).items(), decided.wanted.cause_of(kept)
+    found = {allocation.promise.team: _trails(allocation) for allocation in as_written(decided, left_out)}
+    for left in (*decided.governed.left_alone, *decided.wanted.left_alone):
+        rows, cause = today_rows(left.quota).items(), decided.wanted.cause_of(left)
         found.setdefault(
-            kept.team, {key: Trail().to(row, cause, f"left as it is: {kept.because}") for key, row in rows}
+            left.team, {key: Trail().to(row, cause, f"left as it is: {left.because}") for key, row in rows}
         )
     return found
 
 
-def _trails(desired: Desired) -> dict[RowKey, Trail]:
+def _trails(allocation: Allocation) -> dict[RowKey, Trail]:
     """Return the trails of a quota's rows, and those that end in nothing and find no row in it."""
-    trails = {key: tell() for key, tell in desired.tells.items()}
-    rows = {row_key(row) for row in desired.config.compute_quota_resources}
+    trails = {key: tell() for key, tell in allocation.tells.items()}
+    rows = {row_key(row) for row in allocation.config.compute_quota_resources}
     return {key: trail for key, trail in trails.items() if trail.sources or key in rows}
 
 
@@ -126,15 +127,19 @@ def _work(
     snapshot: Snapshot, capacities: Mapping[str, TypeCapacity], table: InstanceTypeTable, *, needs_approver: bool
 ) -> _Work:
     policy, decided = snapshot.policy, decide(snapshot, capacities)
-    standings, wishes, wanted = decided.standings, decided.wishes, decided.wanted
+    governed, desired_quotas, wanted = decided.governed, decided.desired_quotas, decided.wanted
     planned = to_write(snapshot, decided, capacities)
     waves, prediction = predicted_path(snapshot, planned, table)
     changes = in_order(waves, prediction)
     lines = tuple(
         sorted(
             (
-                *(line for each in as_written(decided, planned.left_out) for line in each.lines),
-                *(line for kept in (*standings.kept, *wanted.left_alone) for line in wishes.lines_of_kept(kept)),
+                *(line for allocation in as_written(decided, planned.left_out) for line in allocation.lines),
+                *(
+                    line
+                    for left in (*governed.left_alone, *wanted.left_alone)
+                    for line in desired_quotas.lines_of_left_alone(left)
+                ),
             ),
             key=lambda line: (line.instance_type, line.team, line.unit),
         )
@@ -151,10 +156,10 @@ def _work(
     stalled = no_progress(snapshot, changes)
     findings = (
         *loss_findings(snapshot, losses),
-        *findings_of(snapshot, standings, decided.allocations, capacities),
-        *without_row(wanted.desired),
+        *findings_of(snapshot, governed, decided.claims_by_type, capacities),
+        *without_row(wanted.allocations),
         *map(failed_and_kept, wanted.kept),
-        *budgets_found(snapshot, wanted, standings.kept, planned.left_out),
+        *budgets_found(snapshot, wanted, governed.left_alone, planned.left_out),
         *refused_found(snapshot, wanted),
         *left_out_found(planned.left_out, capacities),
         *([stalled] if stalled else []),

@@ -13,8 +13,8 @@ from taskgov.allocation.claims import Claim
 from taskgov.allocation.leases import Lending
 from taskgov.allocation.parts import ACCELERATOR, Vector, is_in_parts, need, row_key, row_of_parts
 from taskgov.allocation.plan import Reason
+from taskgov.allocation.promises import Promise, today_rows
 from taskgov.allocation.sources import Amounts, Cause, Trail, amounts_in
-from taskgov.allocation.standing import TeamPromise, today_rows
 from taskgov.allocation.units import row_at_basis, vector_of
 from taskgov.allocation.wording import capacity_words
 from taskgov.hyperpod.instance_types import MIG_SLICES_PER_GPU
@@ -31,7 +31,7 @@ def has_unknown(rows: Iterable[ComputeQuotaResource], capacity: TypeCapacity) ->
 
 
 def pool_claim(
-    pool: TeamPromise,
+    pool: Promise,
     capacity: TypeCapacity,
     left: Vector,
     lending: Lending,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from taskgov.allocation.standing import hand_edit
+from taskgov.allocation.promises import hand_edit
 from taskgov.hyperpod.equality import is_same_config, is_same_target
 from taskgov.hyperpod.model import ComputeQuota
 from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, PastQuota, QuotaEdit, Snapshot

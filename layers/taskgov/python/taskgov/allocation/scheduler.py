@@ -6,9 +6,9 @@ What the document does not say about it stays as it is.
 from collections.abc import Iterable
 from typing import Final
 
+from taskgov.allocation.governed import TO_DELETE
 from taskgov.allocation.plan import Change, ChangeKind, Reason
 from taskgov.allocation.refusals import standing_refusals, wanted_of
-from taskgov.allocation.standing import TO_DELETE
 from taskgov.allocation.wording import said_setting
 from taskgov.allocation.written import NEVER_IN_FORCE
 from taskgov.hyperpod.equality import is_same_scheduler_config

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from taskgov.allocation.desired import Desired
+from taskgov.allocation.desired_quotas import Allocation
+from taskgov.allocation.governed import LeftAlone
 from taskgov.allocation.sources import Cause
-from taskgov.allocation.standing import Kept
 from taskgov.hyperpod.model import ComputeQuota
 from taskgov.snapshot.model import RefusedWrite
 
@@ -15,9 +15,9 @@ class Refused:
     """A write that is not made because it was refused."""
 
     refusal: RefusedWrite
-    stays: Desired | None = None
+    stays: Allocation | None = None
     """The quota as it stands; None for one that gets back what stood before its low write, and where `kept` says it."""
-    kept: Kept | None = None
+    kept: LeftAlone | None = None
     """A failed quota that stays, because it cannot be deleted or would not be created again."""
     is_wanted: bool = True
     """Whether it would be written, had it not been refused."""
@@ -27,20 +27,20 @@ class Refused:
 class Wanted:
     """What every governed quota is to become now, which failed ones are deleted, and when the rest can go on."""
 
-    desired: tuple[Desired, ...]
+    allocations: tuple[Allocation, ...]
     stuck: tuple[ComputeQuota, ...]
     recheck_at: datetime | None = None
-    kept: tuple[Kept, ...] = ()
+    kept: tuple[LeftAlone, ...] = ()
     """Failed quotas that limits do not let go."""
     refused: tuple[Refused, ...] = ()
 
     @property
-    def left_alone(self) -> tuple[Kept, ...]:
+    def left_alone(self) -> tuple[LeftAlone, ...]:
         """Failed quotas that stay, whatever keeps them."""
-        return (*self.kept, *(each.kept for each in self.refused if each.kept is not None))
+        return (*self.kept, *(write.kept for write in self.refused if write.kept is not None))
 
-    def cause_of(self, kept: Kept) -> Cause:
+    def cause_of(self, left: LeftAlone) -> Cause:
         """Return why a quota stays as it is."""
-        if any(each.kept == kept for each in self.refused):
+        if any(write.kept == left for write in self.refused):
             return Cause.REFUSED
-        return Cause.EDIT_KEPT if kept.is_edited else Cause.LEFT_ALONE
+        return Cause.EDIT_KEPT if left.is_edited else Cause.LEFT_ALONE

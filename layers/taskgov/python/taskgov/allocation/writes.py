@@ -1,4 +1,4 @@
-"""What has to be written so that every quota is as desired, and the room that there is for it on the way."""
+"""What has to be written so that every quota is as allocated, and the room that there is for it on the way."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -13,7 +13,7 @@ from taskgov.allocation.changes import (
     quota_sums,
     vectors_of,
 )
-from taskgov.allocation.desired import Desired
+from taskgov.allocation.desired_quotas import Allocation
 from taskgov.allocation.drift import beside, drifts_of
 from taskgov.allocation.low_write import ResourcesOf, low_config, queue_amounts
 from taskgov.allocation.plan import DELETIONS, Change, ChangeKind, Prediction
@@ -27,24 +27,25 @@ from taskgov.snapshot.model import Snapshot
 
 def writes(
     snapshot: Snapshot,
-    desired: Iterable[Desired],
+    allocations: Iterable[Allocation],
     capacities: Capacities,
     stuck: Iterable[ComputeQuota] = (),
     *,
     overcommit: bool = False,
 ) -> Writes:
-    """Return what has to be written so that every quota is as desired, and the cluster policy too.
+    """Return what has to be written so that every quota is as allocated, and the cluster policy too.
 
     What is `stuck` is deleted first. With `overcommit` promises on types without nodes are declared, and not bound.
     """
-    failed, wanted = tuple(stuck), tuple(desired)
+    failed, wanted = tuple(stuck), tuple(allocations)
     names = {quota.name for quota in snapshot.quotas}
-    changed = [each for each in wanted if differs(each, capacities)]
-    written = {quota.compute_quota_id for quota in (*failed, *(each.promise.quota for each in changed)) if quota}
+    changed = [allocation for allocation in wanted if differs(allocation, capacities)]
+    held = (allocation.promise.quota for allocation in changed)
+    written = {quota.compute_quota_id for quota in (*failed, *held) if quota}
     # A queue that nobody writes stays as it is: no order of the writes makes room for it.
     drifts = drifts_of(snapshot, _resources_of(capacities))
     sums = _Sums(capacities, {key: drift for key, drift in drifts.items() if key in written})
-    made = [sums.write(change_of(each, capacities, names)) for each in changed]
+    made = [sums.write(change_of(allocation, capacities, names)) for allocation in changed]
     policy = list(scheduler_changes(snapshot))
     deleted = [change for change in policy if change.kind in DELETIONS]
     deleted += [deletion_of(quota, capacities) for quota in failed]
@@ -59,11 +60,13 @@ def writes(
     arranged = arrange(first, made, room, sums.split)
     # What cannot be created again is not deleted either.
     lost = {change.team for change in arranged.left_out if change.kind is ChangeKind.CREATE_QUOTA}
-    kept = [each for each in wanted if each.promise.failed is None or each.promise.team not in lost]
-    if len(kept) == len(wanted):
+    promises = (allocation.promise for allocation in wanted)
+    spared = {promise.team: promise.failed for promise in promises if promise.failed and promise.team in lost}
+    if not spared:
         return arranged
-    spared = {each.promise.failed.compute_quota_id for each in wanted if each.promise.failed and each not in kept}
-    left = [quota for quota in failed if quota.compute_quota_id not in spared]
+    kept = [allocation for allocation in wanted if allocation.promise.team not in spared]
+    ids = {quota.compute_quota_id for quota in spared.values()}
+    left = [quota for quota in failed if quota.compute_quota_id not in ids]
     again = writes(snapshot, kept, capacities, left, overcommit=overcommit)
     return replace(again, left_out=(*(c for c in arranged.left_out if c.team in lost), *again.left_out))
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
+from taskgov.allocation.governed import NO_UPDATE_MENDS
 from taskgov.allocation.plan import POLICY_KINDS, Plan
-from taskgov.allocation.standing import NO_UPDATE_MENDS
 from taskgov.findings import Finding, Severity
 from taskgov.hyperpod.borrowing import borrow_limit_findings, borrow_percent, flavor_quotas, sharing_of
 from taskgov.hyperpod.instance_types import InstanceTypeTable

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from taskgov.allocation.governed import TO_DELETE
 from taskgov.allocation.plan import DELETIONS, Change, ChangeKind, Plan
 from taskgov.allocation.refusals import refused_write, wanted_of
-from taskgov.allocation.standing import TO_DELETE
 from taskgov.contracts.steps import ApplyChangeRequest, ApplyChangeResult
 from taskgov.errors import ConflictError, GovernanceError, InvalidRequestError, NotFoundError
 from taskgov.hyperpod.model import ComputeQuotaConfig, SchedulerConfig

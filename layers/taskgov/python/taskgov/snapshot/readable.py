@@ -1,7 +1,7 @@
 """Which objects of Kubernetes and SageMaker can decisions read? `take_snapshot` leaves the others out and reports each.
 
 One odd object holds up nothing. What decisions make of its absence is theirs: a node counts as it did
-(`taskgov.snapshot.memory`), the quota of a queue stands as it is (`taskgov.allocation.standing`), a prediction is
+(`taskgov.snapshot.memory`), the quota of a queue stands as it is (`taskgov.allocation.governed`), a prediction is
 incomplete (`taskgov.allocation.predict`), and without an instance group, quota or cluster policy nothing is written
 (`taskgov.allocation.guardrails`, `all-read`).
 """

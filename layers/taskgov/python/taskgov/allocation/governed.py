@@ -18,34 +18,20 @@ A quota is *changed by hand* when its version is newer than the one we wrote and
 wrote is not: a document written for an existing cluster says what is wanted from now on.
 """
 
-import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.families import with_families
-from taskgov.allocation.parts import RowKey, row_key, together
-from taskgov.allocation.sharing import NOTHING_SAID, SharingBefore, sharing_before
-from taskgov.allocation.transfer import without_leases
-from taskgov.allocation.written import NEVER_IN_FORCE, writes_whole_objects
+from taskgov.allocation.promises import Promise, Promises, hand_edit
+from taskgov.allocation.written import writes_whole_objects
 from taskgov.findings import Finding, Severity
-from taskgov.hyperpod.equality import is_same_config, is_same_target
-from taskgov.hyperpod.model import (
-    ActivationState,
-    ComputeQuota,
-    ComputeQuotaConfig,
-    ComputeQuotaResource,
-    PreemptTeamTasks,
-    ResourceSharingConfig,
-    SharingStrategy,
-)
+from taskgov.hyperpod.model import ActivationState, ComputeQuota
 from taskgov.kueue.record import FOREIGN
 from taskgov.kueue.usage import team_of
 from taskgov.policy.document import EditPolicy, PolicyDocument, TeamPolicy
-from taskgov.policy.families import FamilyPromise
-from taskgov.policy.measured import Share
-from taskgov.snapshot.model import AnnouncedWrite, AppliedQuota, QuotaEdit, Snapshot, began_from
+from taskgov.snapshot.model import AppliedQuota, QuotaEdit, Snapshot, began_from
 
 NO_UPDATE_MENDS: Final = {
     "Deleting": "wait until it is gone",
@@ -68,42 +54,7 @@ IN_FLIGHT: Final = "quota-in-flight"
 
 
 @dataclass(frozen=True, slots=True)
-class TeamPromise:
-    """What one team is to have, and the quota that holds it now, if there is one."""
-
-    team: str
-    quota: ComputeQuota | None
-    rows: tuple[ComputeQuotaResource, ...]
-    shares: tuple[Share, ...]
-    tier: int
-    sharing: ResourceSharingConfig | None
-    preempt: PreemptTeamTasks | None
-    weight: int | None
-    applied: AppliedQuota | None = None
-    digest: str = ""
-    """Digest of the document's words, kept with what is applied to see when they change."""
-    adopted: ComputeQuotaConfig | None = None
-    put_right: bool = False
-    """The quota was changed by hand, and the policy is to undo that."""
-    failed: ComputeQuota | None = None
-    """The quota that failed, is deleted, and is created again; `quota` is None then."""
-    families: tuple[FamilyPromise, ...] = ()
-    """Promises on hardware families, until they are expanded to rows and shares."""
-    of_families: Mapping[str, str] = field(default_factory=dict)
-    """Instance type -> of which family promise its row or share is a part."""
-    sharing_before: SharingBefore = NOTHING_SAID
-    """How the team shares today, or returns to where a budget stopped its borrowing."""
-
-    @property
-    def holds(self) -> ComputeQuota | None:
-        """The quota that is in force for the team now: a failed one may still be, unless its creation failed."""
-        if self.failed is not None and self.failed.status not in NEVER_IN_FORCE:
-            return self.failed
-        return self.quota
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
+class LeftAlone:
     """A quota that is left alone, and why in a few words."""
 
     quota: ComputeQuota
@@ -121,60 +72,37 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Standings:
+class GovernedQuotas:
     """All quotas of a cluster, sorted into those a plan may touch and those it may not."""
 
-    promises: tuple[TeamPromise, ...]
-    pool: TeamPromise | None
-    kept: tuple[Kept, ...]
+    promises: tuple[Promise, ...]
+    pool: Promise | None
+    left_alone: tuple[LeftAlone, ...]
     findings: tuple[Finding, ...]
     stuck: tuple[ComputeQuota, ...] = ()
     """Governed quotas that have failed, and are deleted before they can be created again."""
 
 
-def sort_out(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity]) -> Standings:
+def select_governed(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity]) -> GovernedQuotas:
     """Sort the quotas of a cluster. Without a policy document everything is left alone."""
     quotas = sorted(snapshot.quotas, key=lambda quota: (quota.compute_quota_target.team_name, quota.name))
     if snapshot.policy is None:
-        return Standings((), None, tuple(Kept(quota, "there is no policy document") for quota in quotas), ())
-    return _Sorting(snapshot, snapshot.policy, capacities).of(quotas)
+        return GovernedQuotas((), None, tuple(LeftAlone(quota, "there is no policy document") for quota in quotas), ())
+    return _Selection(snapshot, snapshot.policy, capacities).of(quotas)
 
 
-def hand_edit(quota: ComputeQuota, applied: AppliedQuota | None) -> bool:
-    """Say whether a person (or another program) changed the quota since the automation last wrote it."""
-    if applied is None or quota.compute_quota_version <= applied.version:
-        return False
-    announced = applied.announced
-    if announced and announced.version == quota.compute_quota_version and _holds(quota, announced):
-        return False  # its own write, whose record was lost
-    return not _holds(quota, applied)
-
-
-def _holds(quota: ComputeQuota, written: AppliedQuota | AnnouncedWrite) -> bool:
-    same_config = is_same_config(quota.compute_quota_config, written.config)
-    return same_config and is_same_target(quota.compute_quota_target, written.target)
-
-
-def today_rows(quota: ComputeQuota | None) -> dict[RowKey, ComputeQuotaResource]:
-    """Return what a quota holds now, row by row; rows that list a type and profile again are added up."""
-    rows: dict[RowKey, ComputeQuotaResource] = {}
-    for row in () if quota is None else quota.compute_quota_config.compute_quota_resources:
-        held = rows.get(row_key(row))
-        rows[row_key(row)] = row if held is None else together(held, row)
-    return rows
-
-
-class _Sorting:
+class _Selection:
     def __init__(self, snapshot: Snapshot, policy: PolicyDocument, capacities: Mapping[str, TypeCapacity]) -> None:
         self._policy, self._capacities = policy, capacities
-        self._applied: Mapping[str, AppliedQuota] = {each.compute_quota_id: each for each in snapshot.applied}
-        self._unreadable = {each.quota_id: each for each in snapshot.unreadable}
-        odd = [each for each in snapshot.unreadable_objects if each.kind == "ClusterQueue"]
-        self._unread_queues = {each.team for each in odd}
-        self._unnamed_queues = any(not each.name for each in odd)
-        self._queues = {team_of(queue) for queue in snapshot.kueue.cluster_queues} if odd else set()
-        self._edits: Mapping[str, QuotaEdit] = {each.compute_quota_id: each for each in snapshot.edits}
+        self._applied: Mapping[str, AppliedQuota] = {record.compute_quota_id: record for record in snapshot.applied}
+        self._unreadable = {item.quota_id: item for item in snapshot.unreadable}
+        unread = [item for item in snapshot.unreadable_objects if item.kind == "ClusterQueue"]
+        self._unread_queues = {queue.team for queue in unread}
+        self._unnamed_queues = any(not queue.name for queue in unread)
+        self._queues = {team_of(queue) for queue in snapshot.kueue.cluster_queues} if unread else set()
+        self._edits: Mapping[str, QuotaEdit] = {edit.compute_quota_id: edit for edit in snapshot.edits}
         self._teams: Mapping[str, TeamPolicy] = {team.name: team for team in policy.teams}
+        self._promises = Promises(snapshot, policy, capacities)
         # Kueue's objects take a write at any time; a queue that Kueue does not take in is "Updating" for long.
         self._is_kueue = writes_whole_objects(snapshot)
         pool = policy.shared_pool
@@ -183,27 +111,27 @@ class _Sorting:
         self._stuck: list[ComputeQuota] = []
         self._failed: dict[str, ComputeQuota] = {}
 
-    def of(self, quotas: Iterable[ComputeQuota]) -> Standings:
-        kept: list[Kept] = []
+    def of(self, quotas: Iterable[ComputeQuota]) -> GovernedQuotas:
+        left_alone: list[LeftAlone] = []
         mine: dict[str, ComputeQuota] = {}
         for quota in quotas:
             because = self._left_alone_because(quota, mine)
             if because is None:
                 mine[quota.compute_quota_target.team_name] = quota
             elif quota not in self._stuck:
-                kept.append(Kept(quota, because))
-        closed = {each.team for each in kept} - mine.keys()
+                left_alone.append(LeftAlone(quota, because))
+        closed = {left.team for left in left_alone} - mine.keys()
         # A team whose only quota is left alone gets no second one, and a frozen team no first one.
         untouched = {*closed, *self._policy.guardrails.freeze, self._pool_team}
         open_teams = [team for name, team in sorted(self._teams.items()) if name not in untouched]
-        rows_kept = (row for each in kept for row in each.quota.compute_quota_config.compute_quota_resources)
-        promises = (self._promise(team, mine.get(team.name)) for team in open_teams)
+        rows_kept = (row for left in left_alone for row in left.quota.compute_quota_config.compute_quota_resources)
+        promises = (self._promises.of(team, mine.get(team.name), self._failed.get(team.name)) for team in open_teams)
         expanded, without_nodes = with_families(promises, self._capacities, rows_kept)
         self._findings += without_nodes
-        return Standings(
+        return GovernedQuotas(
             promises=expanded,
             pool=self._pool(mine, closed),
-            kept=tuple(kept),
+            left_alone=tuple(left_alone),
             findings=tuple(self._findings),
             stuck=tuple(self._stuck),
         )
@@ -283,81 +211,12 @@ class _Sorting:
         edit = self._edits.get(quota.compute_quota_id)
         return "somebody" if edit is None else f"{edit.by} ({edit.event_name}, {edit.at:%Y-%m-%d %H:%M} UTC)"
 
-    def _promise(self, team: TeamPolicy, quota: ComputeQuota | None) -> TeamPromise:
-        applied = None if quota is None else self._applied.get(quota.compute_quota_id)
-        failed = None if quota is not None else self._failed.get(team.name)
-        digest = hashlib.sha256(team.model_dump_json().encode()).hexdigest()[:16]
-        edited = quota is not None and hand_edit(quota, applied)
-        put_right = edited and self._policy.hand_edits is EditPolicy.PUT_RIGHT
-        adopted = self._adopted(quota, applied, digest, edited=edited)
-        config = adopted or team.quota or ComputeQuotaConfig()
-        return TeamPromise(
-            team=team.name,
-            quota=quota,
-            rows=config.compute_quota_resources,
-            shares=() if adopted else team.share,
-            families=() if adopted else team.families,
-            tier=team.tier,
-            sharing=config.resource_sharing_config,
-            preempt=config.preempt_team_tasks,
-            weight=self._weight(team, quota or failed, adopted=adopted is not None),
-            applied=applied,
-            digest=digest,
-            adopted=adopted,
-            put_right=put_right,
-            failed=failed,
-            sharing_before=self._sharing_before(quota or failed, put_right=put_right),
-        )
-
-    def _adopted(
-        self, quota: ComputeQuota | None, applied: AppliedQuota | None, digest: str, *, edited: bool
-    ) -> ComputeQuotaConfig | None:
-        """Return the edit that holds as the promise: this one, or an earlier one, until the document says otherwise."""
-        if quota is None or applied is None or self._policy.hand_edits is not EditPolicy.ADOPT:
-            return None
-        if applied.promise not in {"", digest}:
-            return None
-        if not edited:
-            return applied.adopted
-        # What leases moved when the quota was last written is still in the numbers that the person found.
-        config = without_leases(quota.compute_quota_config, applied.leased or {}, self._capacities)
-        # The limit that a budget set is nobody's edit: how the team shares is left unsaid.
-        stopped = self._sharing_before(quota).is_stopped
-        return config.model_copy(update={"resource_sharing_config": None}) if stopped else config
-
-    def _sharing_before(self, quota: ComputeQuota | None, *, put_right: bool = False) -> SharingBefore:
-        applied = None if quota is None else self._applied.get(quota.compute_quota_id)
-        return sharing_before(quota, applied, put_right=put_right)
-
-    @staticmethod
-    def _weight(team: TeamPolicy, quota: ComputeQuota | None, *, adopted: bool) -> int | None:
-        if quota is not None and (adopted or team.fair_share_weight is None):
-            return quota.compute_quota_target.fair_share_weight
-        return team.fair_share_weight
-
-    def _pool(self, mine: Mapping[str, ComputeQuota], closed: set[str]) -> TeamPromise | None:
-        """Return the shared pool's promise; a team that only lends, unless the document names it among the teams."""
+    def _pool(self, mine: Mapping[str, ComputeQuota], closed: set[str]) -> Promise | None:
         name = self._pool_team
         if name is None or name in closed or name in self._policy.guardrails.freeze:
             return None
-        told = self._teams.get(name) or TeamPolicy(name=name)
-        config = told.quota or ComputeQuotaConfig()
-        quota = mine.get(name)
-        failed = None if quota is not None else self._failed.get(name)
-        new = ResourceSharingConfig(strategy=SharingStrategy.LEND) if quota is None and failed is None else None
-        return TeamPromise(
-            team=name,
-            quota=quota,
-            rows=(),
-            shares=(),
-            tier=0,
-            sharing=config.resource_sharing_config or new,
-            preempt=config.preempt_team_tasks,
-            weight=self._weight(told, quota or failed, adopted=False),
-            applied=None if quota is None else self._applied.get(quota.compute_quota_id),
-            failed=failed,
-            sharing_before=self._sharing_before(quota or failed),
-        )
+        team = self._teams.get(name) or TeamPolicy(name=name)
+        return self._promises.of_pool(team, mine.get(name), self._failed.get(name))
 
     def _note(self, code: str, severity: Severity, quota: ComputeQuota, because: str, remedy: str) -> None:
         team, version = quota.compute_quota_target.team_name, quota.compute_quota_version

@@ -1,4 +1,4 @@
-"""What each team's quota is to look like, and how each of its numbers comes about.
+"""What is each team's quota to look like? Its claims put together, and how each of its numbers comes about.
 
 What the document does not say (a strategy, a borrow limit, a weight) stays as it is today; a value that HyperPod filled
 in by ratio is no difference.
@@ -8,18 +8,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from taskgov.allocation.allocate import TypeAllocation
+from taskgov.allocation.allocate import TypeClaims
 from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.claims import Claim
+from taskgov.allocation.governed import LeftAlone
 from taskgov.allocation.leases import Given, has_ended_since
 from taskgov.allocation.parts import RowKey, accelerators_of, need, row_key
 from taskgov.allocation.plan import Reason, TeamAllocation
 from taskgov.allocation.pool import largest_rows
+from taskgov.allocation.promises import Promise, today_rows
 from taskgov.allocation.refusals import wanted_digest
 from taskgov.allocation.set_aside import leased_net
 from taskgov.allocation.sharing import Borrowing, sharing_after
 from taskgov.allocation.sources import Cause, Tell
-from taskgov.allocation.standing import Kept, TeamPromise, today_rows
 from taskgov.allocation.wording import amounts_of, given_amounts, said_number, value_in
 from taskgov.hyperpod.model import (
     ComputeQuotaConfig,
@@ -36,10 +37,13 @@ Capacities = Mapping[str, TypeCapacity]
 
 
 @dataclass(frozen=True, slots=True)
-class Desired:
-    """One team's quota as it is to be, with the story of its numbers by instance type."""
+class Allocation:
+    """One team's whole quota as it is to be, and how its numbers come about.
 
-    promise: TeamPromise
+    Adds to the team's claims: the quota as the API takes it, how the team shares, and what is kept on record with it.
+    """
+
+    promise: Promise
     config: ComputeQuotaConfig
     target: ComputeQuotaTarget
     lines: tuple[TeamAllocation, ...]
@@ -61,12 +65,12 @@ class Desired:
     """Digest of what is wanted of the quota, where limits or refused writes make it another; else empty."""
 
 
-class Wishes:
-    """All that an allocation says, looked up by team."""
+class DesiredQuotas:
+    """What all claims come to, looked up by team: makes the allocation of each promise."""
 
     def __init__(
         self,
-        allocations: Iterable[TypeAllocation],
+        claims_by_type: Iterable[TypeClaims],
         capacities: Capacities,
         leases: tuple[Lease, ...],
         now: datetime,
@@ -80,16 +84,16 @@ class Wishes:
         self._given_leases: list[Given] = []
         self._demand: dict[str, dict[str, int]] = {}
         self._claims: dict[str, dict[RowKey, Claim]] = {}
-        for allocation in allocations:
-            for claim in allocation.claims:
+        for claims in claims_by_type:
+            for claim in claims.claims:
                 self._claims.setdefault(claim.team, {})[row_key(claim.row)] = claim
-            for team, level in allocation.demand.items():
-                self._demand.setdefault(team, {})[allocation.instance_type] = level
-            self._given_leases += allocation.given
-            for lease in (each.lease for each in allocation.given):
+            for team, level in claims.demand.items():
+                self._demand.setdefault(team, {})[claims.instance_type] = level
+            self._given_leases += claims.given
+            for lease in (given.lease for given in claims.given):
                 self._given |= {(lease.to, lease.instance_type), (lease.from_, lease.instance_type)}
 
-    def of(self, promise: TeamPromise) -> Desired:
+    def of(self, promise: Promise) -> Allocation:
         """Return what the team's quota is to be."""
         claims = self._claims.get(promise.team, {})
         today = today_rows(promise.holds)
@@ -112,7 +116,7 @@ class Wishes:
             for key in sorted({*today, *claims})
             for line in self._lines(promise, key, today.get(key), claims.get(key))
         )
-        return Desired(
+        return Allocation(
             promise,
             config,
             target,
@@ -125,38 +129,41 @@ class Wishes:
             lost=tuple(sorted({row.instance_type for row in kept if row_key(row) in lost and _is_something(row)})),
         )
 
-    def instead(self, desired: Desired, config: ComputeQuotaConfig, note: str, cause: Cause, because: str) -> Desired:
+    def instead(
+        self, allocation: Allocation, config: ComputeQuotaConfig, note: str, cause: Cause, because: str
+    ) -> Allocation:
         """Return a quota that is to be `config` now, and not what is wanted of it; `note` says why in the change."""
         rows = {row_key(row): row for row in config.compute_quota_resources}
-        wished = self._wished(desired)
+        wished = self._wished(allocation)
         if cause is Cause.REFUSED_TO_ANOTHER:
             wished = {key: replace(each, reason=Reason.REFUSAL) for key, each in wished.items()}
-        ended = self._ending_at(desired, _nothing(wished) | rows, wished, cause, because)
-        wanted = desired.wanted or wanted_digest(desired.config, desired.target)
-        notes = "; ".join(each for each in (desired.note, note) if each)
+        ended = self._ending_at(allocation, _nothing(wished) | rows, wished, cause, because)
+        wanted = allocation.wanted or wanted_digest(allocation.config, allocation.target)
+        notes = "; ".join(filter(None, (allocation.note, note)))
         return replace(ended, config=config, note=notes, wanted=wanted)
 
-    def not_written(self, desired: Desired, cause: Cause, because: str) -> Desired:
+    def not_written(self, allocation: Allocation, cause: Cause, because: str) -> Allocation:
         """Return the numbers of a quota that is not written, and why not: they are as they stand."""
-        stands = today_rows(desired.promise.holds)
+        stands = today_rows(allocation.promise.holds)
         wished = {
-            key: replace(each, because=f"{each.because}, {because}") for key, each in self._wished(desired).items()
+            key: replace(claim, because=f"{claim.because}, {because}")
+            for key, claim in self._wished(allocation).items()
         }
-        return self._ending_at(desired, _nothing(wished) | stands, wished, cause, because)
+        return self._ending_at(allocation, _nothing(wished) | stands, wished, cause, because)
 
-    def _wished(self, desired: Desired) -> Mapping[RowKey, Claim]:
-        return self._claims.get(desired.promise.team, {})
+    def _wished(self, allocation: Allocation) -> Mapping[RowKey, Claim]:
+        return self._claims.get(allocation.promise.team, {})
 
     def _ending_at(
         self,
-        desired: Desired,
+        allocation: Allocation,
         now: Mapping[RowKey, ComputeQuotaResource],
         wished: Mapping[RowKey, Claim],
         cause: Cause,
         because: str,
-    ) -> Desired:
+    ) -> Allocation:
         """Return a quota that is to have the rows of `now`, whatever was wished, and the cause of the difference."""
-        promise, today = desired.promise, today_rows(desired.promise.holds)
+        promise, today = allocation.promise, today_rows(allocation.promise.holds)
         lines: list[TeamAllocation] = []
         tells: dict[RowKey, Tell] = {}
         for key in sorted({*today, *now}):
@@ -167,12 +174,12 @@ class Wishes:
             told = told.moved_to(row, cause, because, self._capacities[key[0]])
             tells[key] = told.tell
             lines += self._lines(promise, key, today.get(key), told)
-        return replace(desired, lines=tuple(lines), tells=tells)
+        return replace(allocation, lines=tuple(lines), tells=tells)
 
-    def lines_of_kept(self, kept: Kept) -> tuple[TeamAllocation, ...]:
+    def lines_of_left_alone(self, left: LeftAlone) -> tuple[TeamAllocation, ...]:
         """Return the numbers of a quota that is left alone: before and after are the same."""
-        rows = today_rows(kept.quota)
-        return tuple(self._line(kept.team, row, row, Reason.UNCHANGED, kept.because) for _, row in sorted(rows.items()))
+        rows = today_rows(left.quota)
+        return tuple(self._line(left.team, row, row, Reason.UNCHANGED, left.because) for _, row in sorted(rows.items()))
 
     def _without_row(self, claim: Claim) -> Claim:
         """Return a claim for which the quota has no row left: it becomes nothing."""
@@ -182,7 +189,7 @@ class Wishes:
         return replace(moved, because=f"{claim.because}, {because}")
 
     def _lines(
-        self, promise: TeamPromise, key: RowKey, before: ComputeQuotaResource | None, claim: Claim | None
+        self, promise: Promise, key: RowKey, before: ComputeQuotaResource | None, claim: Claim | None
     ) -> Iterable[TeamAllocation]:
         name, profile = key
         zero = ComputeQuotaResource(instance_type=name)
@@ -237,7 +244,7 @@ class Wishes:
             because=f"{team} {said_number(was)} -> {said_number(becomes)}{words}{name}: {because}",
         )
 
-    def _reason(self, promise: TeamPromise, name: str, before: ComputeQuotaResource | None, claim: Claim) -> Reason:
+    def _reason(self, promise: Promise, name: str, before: ComputeQuotaResource | None, claim: Claim) -> Reason:
         """Return the one dominant reason for a number that changes."""
         if promise.put_right:
             return Reason.HAND_EDIT_PUT_RIGHT
@@ -251,7 +258,7 @@ class Wishes:
         kept_word = applied is not None and claim.reason in {Reason.PROMISE, Reason.SHARE}
         return self._reason_of_old_promise(promise, before, claim) if kept_word else claim.reason
 
-    def _reason_of_old_promise(self, promise: TeamPromise, before: ComputeQuotaResource | None, claim: Claim) -> Reason:
+    def _reason_of_old_promise(self, promise: Promise, before: ComputeQuotaResource | None, claim: Claim) -> Reason:
         """Tell a document that says something else from capacity that is another: the promise was applied before."""
         if promise.applied is not None and promise.applied.promise not in {"", promise.digest}:
             return Reason.POLICY_CHANGED
