@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from taskgov.allocation.planner import plan_quotas
+from taskgov.allocation.projection import after as after_plan
 from taskgov.audit.findings import audit
-from taskgov.audit.remedied import Remedied, after_plan, remedied
+from taskgov.audit.remedied import Remedied, remedied
 from taskgov.audit.reported import report_findings
 from taskgov.audit.trend import Earlier
 from taskgov.policy.document import PolicyDocument

@@ -8,8 +8,7 @@ import pytest
 
 from taskgov.allocation.plan import Plan
 from taskgov.allocation.planner import plan_quotas
-from taskgov.allocation.projection import Projection
-from taskgov.audit.remedied import after_plan
+from taskgov.allocation.projection import Projection, after
 from taskgov.kueue.named import named
 from taskgov.policy.document import PolicyDocument
 from taskgov.snapshot.model import Snapshot
@@ -99,7 +98,7 @@ def test_prediction_what_if_and_audit_agree(seed: int) -> None:
     end = Projection.of(snapshot, plan.changes)
     for wave in sorted({change.wave for change in plan.changes}):
         end.write(change for change in plan.changes if change.wave == wave)
-    audited = after_plan(snapshot, plan)
+    audited = after(snapshot, plan)
     assert audited.quotas == end.snapshot().quotas
     assert specs(audited.kueue.cluster_queues) == specs(end.queues.values())
 

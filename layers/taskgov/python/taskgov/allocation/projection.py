@@ -1,8 +1,8 @@
 """What is the cluster once some changes have been written? Quotas, cluster policy, queues, and the scheduler's work.
 
-One answer for all who ask: the plan's prediction plays its waves on it, what-if too, and the audit reads the half of it
-that needs no scheduler (`taskgov.allocation.written`). The scheduling model is imported when a projection is made: most
-plans change nothing.
+One answer for all who ask: the plan's prediction plays its waves on it, what-if too, and the audit asks for the half of
+it that needs no scheduler (`after`, by `taskgov.allocation.written`). The scheduling model is imported when a
+projection is made: most plans change nothing.
 
 | step | what happens |
 | --- | --- |
@@ -19,14 +19,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from taskgov import scheduling
-from taskgov.allocation.plan import POLICY_KINDS
+from taskgov.allocation.applied import remember
+from taskgov.allocation.plan import DELETIONS, POLICY_KINDS
 from taskgov.allocation.written import (
     NEVER_IN_FORCE,
     UNREADABLE,
     WrittenCluster,
     over,
     policy_in_force,
-    table_of,
+    quota_id_of,
     writes_whole_objects,
 )
 from taskgov.hyperpod.names import NAMESPACE_NAME_LABEL
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
     from datetime import datetime
 
-    from taskgov.allocation.plan import Change
+    from taskgov.allocation.plan import Change, Plan
     from taskgov.hyperpod.instance_types import InstanceTypeTable
     from taskgov.hyperpod.model import ComputeQuota, SchedulerConfig
     from taskgov.kueue.render import Manifest, RenderedObjects
@@ -86,7 +87,7 @@ class Projection:
         and where `changes` will touch them this raises. Raises `KeyError` or `ValueError` for objects that cannot be
         read.
         """
-        table = table or table_of(snapshot)
+        table = table or snapshot.instance_types
         touched = {change.team for change in changes if change.kind not in POLICY_KINDS}
         world, rendered, unread = _loaded(snapshot, table, touched, frozenset(teams))
         finish_evictions(world, snapshot.taken_at)
@@ -162,9 +163,31 @@ class Projection:
         return self._written.snapshot()
 
 
+def after(snapshot: Snapshot, plan: Plan) -> Snapshot:
+    """Return the snapshot as it were if the plan had been written and had settled at the same moment.
+
+    Raises `KeyError` or `ValueError` where the plan names what is not there, or a queue cannot be made.
+    """
+    cluster = WrittenCluster(snapshot)
+    remembered = {record.compute_quota_id: record for record in snapshot.applied}
+    for change in plan.changes:
+        cluster.write((change,))
+        if change.kind not in POLICY_KINDS | DELETIONS and change.target_after is not None:
+            quota = cluster.quotas[quota_id_of(change, cluster.quotas)]
+            remembered[quota.compute_quota_id] = remember(
+                change,
+                remembered.get(quota.compute_quota_id),
+                quota_id=quota.compute_quota_id,
+                version=quota.compute_quota_version,
+                plan_id=plan.plan_id,
+                now=snapshot.taken_at,
+            )
+    return replace(cluster.snapshot(), applied=tuple(remembered.values()))
+
+
 def world_of(snapshot: Snapshot) -> World:
     """Return the scheduler as the snapshot has it; who was told to leave is still there. Errors as `Projection.of`."""
-    return _loaded(snapshot, table_of(snapshot))[0]
+    return _loaded(snapshot, snapshot.instance_types)[0]
 
 
 def _loaded(

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
 from taskgov.allocation.parts import ACCELERATOR, Vector, offered, whole_instance
-from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.kueue.usage import usage_of
 from taskgov.kueue.workloads import waiting_for
 from taskgov.snapshot.model import Node, Snapshot
@@ -46,7 +45,7 @@ def _instances(used: Vector, one: Vector) -> Fraction:
 
 def _whole_instances(snapshot: Snapshot, instance_types: set[str]) -> Mapping[str, Vector]:
     """Return what one instance of each type has: by its numbers, or for an unknown type what a node offers."""
-    table = snapshot.policy.instance_type_table() if snapshot.policy else InstanceTypeTable()
+    table = snapshot.instance_types
     nodes: dict[str, list[Node]] = {}
     for node in snapshot.nodes:
         nodes.setdefault(node.instance_type, []).append(node)

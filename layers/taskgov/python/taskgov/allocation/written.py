@@ -11,7 +11,6 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.allocation.plan import DELETIONS, POLICY_KINDS, ChangeKind, quota_key
-from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import (
     ClusterSchedulerConfig,
     ComputeQuota,
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from taskgov.allocation.plan import Change
+    from taskgov.hyperpod.instance_types import InstanceTypeTable
     from taskgov.kueue.render import Manifest
     from taskgov.snapshot.model import KubernetesObject, KueueObjects, Snapshot
 
@@ -55,7 +55,7 @@ class WrittenCluster:
     def __init__(
         self, snapshot: Snapshot, table: InstanceTypeTable | None = None, *, puts_back: bool | None = None
     ) -> None:
-        self._base, self._table = snapshot, table or table_of(snapshot)
+        self._base, self._table = snapshot, table or snapshot.instance_types
         self._quotas = {quota.compute_quota_id: quota for quota in snapshot.quotas}
         self._policy = snapshot.scheduler_config
         self._made: dict[tuple[str, str], Manifest] = {}
@@ -207,7 +207,7 @@ def quota_id_of(change: Change, quotas: Mapping[str, ComputeQuota]) -> str:
 
 def table_of(snapshot: Snapshot) -> InstanceTypeTable:
     """Return the instance types as the policy document knows them."""
-    return snapshot.policy.instance_type_table() if snapshot.policy else InstanceTypeTable()
+    return snapshot.instance_types
 
 
 def policy_in_force(policy: ClusterSchedulerConfig | None) -> SchedulerConfig | None:

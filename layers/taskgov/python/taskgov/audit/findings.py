@@ -26,9 +26,7 @@ def audit(
 
     `plan` is the plan of this snapshot; `history` are preemptions of the last days, for loops that one look cannot see.
     """
-    table = instance_types or InstanceTypeTable()
-    if snapshot.policy is not None and instance_types is None:
-        table = snapshot.policy.instance_type_table()
+    table = instance_types or snapshot.instance_types
     found = (*plan.findings, *quota_findings(snapshot, plan, table), *work_findings(snapshot, history))
     return tuple(_once(found))
 

@@ -5,12 +5,11 @@ are: what would become of work is the plan's own prediction, and no finding is s
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from taskgov.allocation.applied import remember
-from taskgov.allocation.plan import DELETIONS, POLICY_KINDS, Change, Plan
+from taskgov.allocation.plan import Change, Plan
 from taskgov.allocation.planner import plan_quotas
-from taskgov.allocation.written import WrittenCluster, quota_id_of
+from taskgov.allocation.projection import after
 from taskgov.audit.findings import audit
 from taskgov.findings import Finding
 from taskgov.snapshot.model import Snapshot
@@ -41,7 +40,7 @@ def remedied(snapshot: Snapshot, plan: Plan, findings: Iterable[Finding]) -> tup
     if not plan.changes:
         return ()
     try:
-        supposed = after_plan(snapshot, plan)
+        supposed = after(snapshot, plan)
     except (KeyError, ValueError) as error:
         raise NotSupposedError(f"{type(error).__name__}: {error}") from error
     left = {each.identity for each in audit(supposed, plan_quotas(supposed, mode="plan"))}
@@ -50,28 +49,6 @@ def remedied(snapshot: Snapshot, plan: Plan, findings: Iterable[Finding]) -> tup
         for each in findings
         if each.identity not in left
     )
-
-
-def after_plan(snapshot: Snapshot, plan: Plan) -> Snapshot:
-    """Return the snapshot as it were if the plan had been written and had settled at the same moment.
-
-    Raises `KeyError` or `ValueError` where the plan names what is not there, or a queue cannot be made.
-    """
-    cluster = WrittenCluster(snapshot)
-    remembered = {each.compute_quota_id: each for each in snapshot.applied}
-    for change in plan.changes:
-        cluster.write((change,))
-        if change.kind not in POLICY_KINDS | DELETIONS and change.target_after is not None:
-            quota = cluster.quotas[quota_id_of(change, cluster.quotas)]
-            remembered[quota.compute_quota_id] = remember(
-                change,
-                remembered.get(quota.compute_quota_id),
-                quota_id=quota.compute_quota_id,
-                version=quota.compute_quota_version,
-                plan_id=plan.plan_id,
-                now=snapshot.taken_at,
-            )
-    return replace(cluster.snapshot(), applied=tuple(remembered.values()))
 
 
 def _about(finding: Finding, changes: Iterable[Change]) -> tuple[int, ...]:

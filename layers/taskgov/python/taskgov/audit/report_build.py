@@ -81,7 +81,7 @@ def build_report(
 def _money(snapshot: Snapshot, standing: Standing) -> Money | None:
     if snapshot.policy is None or not snapshot.policy.audit.prices:
         return None
-    table, prices = snapshot.policy.instance_type_table(), snapshot.policy.audit.prices
+    table, prices = snapshot.instance_types, snapshot.policy.audit.prices
     return money_of(standing, tasks_of(snapshot), prices, table, snapshot.taken_at)
 
 

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from taskgov.findings import Finding
+from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import (
     ClusterSchedulerConfig,
     ComputeQuota,
@@ -329,3 +330,8 @@ class Snapshot:
     """Why EC2 says nothing of lost nodes of a plain EKS cluster; empty when it answered, or was not asked."""
     unseen: tuple[Unseen, ...] = ()
     """What the rights of the person who took it did not show; none in a snapshot of a function."""
+
+    @property
+    def instance_types(self) -> InstanceTypeTable:
+        """The instance types that are known, and those that the policy document adds."""
+        return self.policy.instance_type_table() if self.policy else InstanceTypeTable()

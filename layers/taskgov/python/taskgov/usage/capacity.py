@@ -6,7 +6,6 @@ are none. Capacity, entitlement and metrics are about the leading resource.
 
 from dataclasses import dataclass
 
-from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.kueue.usage import Usage
 from taskgov.quantities import CPU, ResourceName, is_accelerator
 from taskgov.snapshot.health import node_fault
@@ -39,7 +38,7 @@ class Offers:
     """What the nodes of each instance type offer, one by one."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self.table = snapshot.policy.instance_type_table() if snapshot.policy else InstanceTypeTable()
+        self.table = snapshot.instance_types
         self.threads = Threads(snapshot.cluster.instance_groups)
         self.nodes: dict[str, list[Node]] = {}
         for node in snapshot.nodes:
