@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from benchmarks import worlds
-from taskgov.allocation.around_refusals import Quota, around_refusals
+from taskgov.allocation.around_refusals import around_refusals
 from taskgov.allocation.capacity import count_capacity
 from taskgov.allocation.plan import Outcome, Plan, Reason
 from taskgov.allocation.planner import plan_quotas, row_sources
 from taskgov.allocation.refusals import refused_write
 from taskgov.allocation.sources import Cause
+from taskgov.allocation.type_around_refusals import Quota
 from taskgov.findings import Finding, Severity
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaResource

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from taskgov.allocation import path, predict
+from taskgov.allocation.path_ranks import Ranks
 from taskgov.allocation.waves import Room, Wave
 from tests.allocation.test_waves import change, write
 
@@ -38,8 +39,8 @@ def test_the_search_ends_when_what_is_kept_for_the_rest_is_left() -> None:
 
 def test_what_gives_comes_before_what_takes_then_by_rank() -> None:
     low = replace(write("z", g5=-1), change=change("z", is_low=True))
-    choice: Any = SimpleNamespace(_rank=lambda each: (0, each.name))
-    found = path._Choice._in_rank(choice, [write("c", g5=1), low, write("a", g5=1), write("m", g5=-1)])
+    player: Any = SimpleNamespace(calm=SimpleNamespace(world=SimpleNamespace(cluster_queues=tuple)))
+    found = Ranks(player).in_order([write("c", g5=1), low, write("a", g5=1), write("m", g5=-1)])
     assert [each.name for each in found] == ["m", "z", "a", "c"]
 
 

@@ -6,7 +6,7 @@ The guarantee is never touched: a team over its budget keeps its quota and loses
 from collections.abc import Container, Iterable, Mapping
 from datetime import datetime, timedelta
 
-from taskgov.allocation.desired_quotas import Allocation
+from taskgov.allocation.allocations import Allocation
 from taskgov.allocation.governed import LeftAlone
 from taskgov.allocation.plan import Change
 from taskgov.allocation.sharing import is_stop, sharing_before

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from taskgov.allocation.allocations import Allocation
 from taskgov.allocation.capacity import TypeCapacity
-from taskgov.allocation.desired_quotas import Allocation
 from taskgov.allocation.parts import accelerators_of, add, need, row_key
 from taskgov.allocation.plan import Change, ChangeKind, Reason, TeamAllocation
 from taskgov.allocation.promises import Promise

@@ -4,7 +4,7 @@
 | --- | --- |
 | `Promise` (`promises`) | to the words of the document: the quota that holds them today, and what is on record of it |
 | `Claim` | to a promise: one row in numbers, its floor, the reason and the sources of each number |
-| `Allocation` (`desired_quotas`) | to the claims of a team: the whole quota as the API takes it, with how it shares |
+| `Allocation` (`allocations`) | to the claims of a team: the whole quota as the API takes it, with how it shares |
 | `Change` (`plan`) | to an allocation that differs from what stands: the write, its version and its wave |
 """
 

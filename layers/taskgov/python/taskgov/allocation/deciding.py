@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from taskgov.allocation.allocate import TypeClaims, allocate
+from taskgov.allocation.allocations import Allocation
 from taskgov.allocation.budgets import out_of_budget
 from taskgov.allocation.capacity import TypeCapacity
-from taskgov.allocation.desired_quotas import Allocation, DesiredQuotas
+from taskgov.allocation.desired_quotas import DesiredQuotas
 from taskgov.allocation.goals import deletion_goals, wanted_goals
 from taskgov.allocation.governed import GovernedQuotas, LeftAlone, select_governed
 from taskgov.allocation.leases import Given

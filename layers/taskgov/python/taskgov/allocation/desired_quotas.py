@@ -5,10 +5,11 @@ in by ratio is no difference.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 
 from taskgov.allocation.allocate import TypeClaims
+from taskgov.allocation.allocations import Allocation
 from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.claims import Claim
 from taskgov.allocation.governed import LeftAlone
@@ -19,14 +20,13 @@ from taskgov.allocation.pool import largest_rows
 from taskgov.allocation.promises import Promise, today_rows
 from taskgov.allocation.refusals import wanted_digest
 from taskgov.allocation.set_aside import leased_net
-from taskgov.allocation.sharing import Borrowing, sharing_after
+from taskgov.allocation.sharing import sharing_after
 from taskgov.allocation.sources import Cause, Tell
 from taskgov.allocation.wording import amounts_of, given_amounts, said_number, value_in
 from taskgov.hyperpod.model import (
     ComputeQuotaConfig,
     ComputeQuotaResource,
     ComputeQuotaTarget,
-    ResourceSharingConfig,
 )
 from taskgov.policy.measured import Lease
 
@@ -34,35 +34,6 @@ MAX_ROWS = 15
 """Instance types in one quota (API reference, ComputeQuotaConfig)."""
 
 Capacities = Mapping[str, TypeCapacity]
-
-
-@dataclass(frozen=True, slots=True)
-class Allocation:
-    """One team's whole quota as it is to be, and how its numbers come about.
-
-    Adds to the team's claims: the quota as the API takes it, how the team shares, and what is kept on record with it.
-    """
-
-    promise: Promise
-    config: ComputeQuotaConfig
-    target: ComputeQuotaTarget
-    lines: tuple[TeamAllocation, ...]
-    note: str = ""
-    """What limits hold back of it."""
-    borrowing: Borrowing = ""
-    """What the team's budget makes of its borrowing."""
-    within_budget: ResourceSharingConfig | None = None
-    """How the team shares within its budget; None where it is not known."""
-    leased: Mapping[str, int] = field(default_factory=dict)
-    """Whole instances by type that leases bring (below zero: take)."""
-    demand: Mapping[str, int] = field(default_factory=dict)
-    """Whole instances by type that demand leaves of the promise."""
-    tells: Mapping[RowKey, Tell] = field(default_factory=dict)
-    """Where each row of the quota comes from, and why rows of nothing that are not written are nothing."""
-    lost: tuple[str, ...] = ()
-    """Instance types that find no row in the quota."""
-    wanted: str = ""
-    """Digest of what is wanted of the quota, where limits or refused writes make it another; else empty."""
 
 
 class DesiredQuotas:

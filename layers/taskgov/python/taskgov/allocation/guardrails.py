@@ -30,12 +30,13 @@ from fractions import Fraction
 
 from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.changes import quota_sums, vectors_of
+from taskgov.allocation.confirmed_losses import is_confirmed_empty
 from taskgov.allocation.doubts import STATE_RESTORED, state_verdicts
 from taskgov.allocation.exchange import exchange, gpus_by_type, uncounted
 from taskgov.allocation.goals import Goal, goals_of
 from taskgov.allocation.limits import limits
 from taskgov.allocation.low_write import queue_amounts
-from taskgov.allocation.mass_loss import is_confirmed_empty, said_loss
+from taskgov.allocation.mass_loss import said_loss
 from taskgov.allocation.movements import Movement
 from taskgov.allocation.parts import add
 from taskgov.allocation.plan import POLICY_KINDS, Change, GuardrailVerdict, MassLoss, Prediction

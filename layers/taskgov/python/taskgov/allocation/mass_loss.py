@@ -2,16 +2,8 @@
 
 A node list that comes back empty or in part looks like a cluster that shrank. A loss of more than
 `guardrails.massLossPercent` of an instance type within the hold time, and of two nodes or more, is therefore believed
-only when the provider confirms it or a person approves it. Called by the planner, by `take_snapshot` (which nodes need
-not be remembered any more) and by `publish_usage`.
-
-| a lost node | is confirmed by |
-| --- | --- |
-| in SageMaker's list | a status other than `Running`, a health label of HyperPod, a deep health check not passed |
-| in any list | a taint of the autoscaler that removes it |
-| a machine of plain EKS | EC2, that has it no longer, or has it stopped or terminated, or says that it is about to be |
-| of an instance group that is being scaled down | TargetCount below the number listed, for as many nodes |
-| in no list | as many nodes of its group listed as CurrentCount or TargetCount says, or no such group any more |
+only when the provider confirms it (`taskgov.allocation.confirmed_losses`) or a person approves it. Called by the
+planner, by `take_snapshot` (which nodes need not be remembered any more) and by `publish_usage`.
 
 When a node was lost is known to lie between two looks. Losses belong together when they may have happened within the
 hold time.
@@ -27,21 +19,18 @@ from operator import attrgetter
 from typing import Final
 
 from taskgov.allocation.capacity import is_counted
+from taskgov.allocation.confirmed_losses import confirmed_nodes
 from taskgov.allocation.plan import MassLoss
 from taskgov.findings import Finding, Severity
 from taskgov.hyperpod.instance_types import is_instance_type_name
 from taskgov.policy.document import Backend, CapacityRules, Guardrails
 from taskgov.snapshot.health import node_fault
-from taskgov.snapshot.model import InstanceGroup, Node, Snapshot
+from taskgov.snapshot.model import Node, Snapshot
 
 AT_LEAST: Final = 2
 """One node that fails is no mass loss, however few there are of its type."""
 NAMED: Final = 10
 """Nodes that a finding names of each list."""
-NOT_FOUND: Final = "not-found"
-"""The `ec2_state` of a machine that EC2 does not know, or knows no longer."""
-_EC2_GONE: Final = frozenset({NOT_FOUND, "shutting-down", "terminated", "stopping", "stopped"})
-_REMOVED_BY: Final = frozenset({"karpenter.sh/disrupted", "ToBeDeletedByClusterAutoscaler"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +45,7 @@ class _Lost:
 def mass_losses(snapshot: Snapshot) -> tuple[MassLoss, ...]:
     """Return the losses that nobody has confirmed or approved, by instance type."""
     guardrails, rules = _rules(snapshot)
-    confirmed = _confirmed(snapshot)
+    confirmed = confirmed_nodes(snapshot)
     promised = {
         row.instance_type for quota in snapshot.quotas for row in quota.compute_quota_config.compute_quota_resources
     }
@@ -68,9 +57,9 @@ def mass_losses(snapshot: Snapshot) -> tuple[MassLoss, ...]:
     found = []
     for instance_type, nodes in sorted(by_type.items()):
         lost = [
-            each
+            gone
             for node in nodes
-            if (each := _lost(node, rules, snapshot.taken_at, promised)) and not _is_accepted(each, accepted)
+            if (gone := _lost(node, rules, snapshot.taken_at, promised)) and not _is_accepted(gone, accepted)
         ]
         if loss := _mass_loss(instance_type, nodes, lost, guardrails, rules):
             found.append(_with_lists(snapshot, loss))
@@ -84,7 +73,7 @@ def settled(snapshot: Snapshot) -> frozenset[str]:
     its loss is approved; it counts as a new node when it comes back. Without a document it is not known which losses
     matter, so that only what is confirmed is settled.
     """
-    confirmed = _confirmed(snapshot)
+    confirmed = confirmed_nodes(snapshot)
     settled = {node.name for node in snapshot.gone if node.name in confirmed}
     if snapshot.policy is None:
         return frozenset(settled)
@@ -167,12 +156,6 @@ def said_loss(loss: MassLoss) -> str:
     )
 
 
-def is_confirmed_empty(snapshot: Snapshot) -> bool:
-    """Say whether SageMaker says that the cluster has no machines and is to have none."""
-    groups = snapshot.cluster.instance_groups
-    return bool(groups) and all(group.current_count == 0 and group.target_count == 0 for group in groups)
-
-
 def _rules(snapshot: Snapshot) -> tuple[Guardrails, CapacityRules]:
     if snapshot.policy is None:
         return Guardrails(), CapacityRules()
@@ -229,16 +212,16 @@ def _mass_loss(
     limit = Fraction(str(guardrails.mass_loss_percent)) / 100
     massive: dict[str, _Lost] = {}
     most = 0
-    for first in sorted({each.latest for each in lost}):
-        group = [each for each in lost if each.latest >= first and each.earliest <= first + hold]
-        names = {each.node.name for each in group}
+    for first in sorted({loss.latest for loss in lost}):
+        group = [loss for loss in lost if loss.latest >= first and loss.earliest <= first + hold]
+        names = {loss.node.name for loss in group}
         before = len(names | {node.name for node in nodes if _was_healthy(node, first)})
         if len(names) >= AT_LEAST and len(names) > limit * before:
-            massive |= {each.node.name: each for each in group}
+            massive |= {loss.node.name: loss for loss in group}
             most = max(most, before)
     if not massive:
         return None
-    moments = [each.latest for each in massive.values()]
+    moments = [loss.latest for loss in massive.values()]
     return MassLoss(instance_type, tuple(sorted(massive)), max(most, len(massive)), min(moments), max(moments))
 
 
@@ -265,45 +248,6 @@ def _accepted(snapshot: Snapshot) -> Mapping[str, datetime]:
 def _is_accepted(lost: _Lost, accepted: Mapping[str, datetime]) -> bool:
     until = accepted.get(lost.node.instance_type)
     return until is not None and lost.latest <= until
-
-
-def _confirmed(snapshot: Snapshot) -> frozenset[str]:
-    """Return the names of the nodes whose loss their provider confirms."""
-    by_group: dict[str | None, list[Node]] = {}
-    for node in snapshot.nodes:
-        by_group.setdefault(node.instance_group, []).append(node)
-    groups = {group.name: group for group in snapshot.cluster.instance_groups}
-    listed = {name: sum(node.instance_status is not None for node in by_group.get(name, ())) for name in groups}
-    confirmed = {node.name for node in chain(snapshot.nodes, snapshot.gone) if _says_so(node)}
-    for name, group in groups.items():
-        missed = [node for node in by_group.get(name, ()) if node_fault(node) is not None]
-        leaving = 0 if group.target_count is None else listed[name] - group.target_count
-        leaving -= sum(node.name in confirmed for node in missed)
-        unsaid = sorted((node for node in missed if node.name not in confirmed), key=attrgetter("name"))
-        confirmed |= {node.name for node in unsaid[: max(0, leaving)]}
-    for node in snapshot.gone:
-        its_group = groups.get(node.instance_group or "")
-        if node.instance_group and groups and (its_group is None or _is_whole(its_group, listed[its_group.name])):
-            confirmed.add(node.name)
-    return frozenset(confirmed)
-
-
-def _says_so(node: Node) -> bool:
-    if node_fault(node) is None:
-        return False
-    return (
-        node.instance_status not in {None, "Running"}
-        or node.health not in {None, "Schedulable"}
-        or node.deep_health_check not in {None, "Passed"}
-        or node.ec2_state in _EC2_GONE
-        or any(taint.key in _REMOVED_BY for taint in node.taints)
-    )
-
-
-def _is_whole(group: InstanceGroup, listed: int) -> bool:
-    """Say whether SageMaker lists as many nodes of a group as it says that there are, or are to be."""
-    counts = [count for count in (group.current_count, group.target_count) if count is not None]
-    return bool(counts) and listed >= min(counts)
 
 
 def _some(names: Sequence[str]) -> str:

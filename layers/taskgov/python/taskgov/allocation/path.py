@@ -19,11 +19,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from taskgov.allocation.path_ranks import WAITS, Ranks
 from taskgov.allocation.plan import Prediction
 from taskgov.allocation.predict import LoopError, Player, Stage, gpus_of, not_read, prediction_of
 from taskgov.allocation.waves import Wave
 from taskgov.allocation.written import UNREADABLE
-from taskgov.hyperpod.names import team_of_cluster_queue
 from taskgov.snapshot.unreadable import MACHINES
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def predicted_path(snapshot: Snapshot, writes: Writes, table: InstanceTypeTable)
     """
     shortest = writes.in_waves()
     if not shortest or not (
-        snapshot.kueue.workloads or any(each.kind not in MACHINES for each in snapshot.unreadable_objects)
+        snapshot.kueue.workloads or any(item.kind not in MACHINES for item in snapshot.unreadable_objects)
     ):
         return shortest, Prediction(simulated=True)
     try:
@@ -99,7 +99,7 @@ class _Choice:
             self._unavoidable = frozenset(at_once.losses)
         except LoopError:
             self._unavoidable = frozenset()
-        self._ranks = _ranks(player)
+        self._ranks = Ranks(player)
         self._stop_at = 0
 
     def made(self) -> Path:
@@ -126,7 +126,7 @@ class _Choice:
 
     def _others(self) -> Iterator[tuple[Wave, ...]]:
         """Yield other paths, those that take few steps to play first."""
-        gives, takes = self._writes.gives, self._in_rank(self._writes.takes)
+        gives, takes = self._writes.gives, self._ranks.in_order(self._writes.takes)
         yield (gives, *((write,) for write in takes))
         yield from self._in_thirds()
         for count in range(2, 1 + (MOST_WAVES - self._number) // 2):
@@ -134,7 +134,7 @@ class _Choice:
         if len(takes) <= MOST_ORDERED:
             yield from self._ordered_takes((gives,))
             if 1 < len(gives) <= MOST_ORDERED:
-                yield from self._ordered_takes(tuple((write,) for write in self._in_rank(gives)))
+                yield from self._ordered_takes(tuple((write,) for write in self._ranks.in_order(gives)))
         if len(gives) + len(takes) <= MOST_ORDERED:
             found = self._best_order(self._begin, (*gives, *takes), self._writes.room.copy())
             if found:
@@ -155,23 +155,23 @@ class _Choice:
     def _in_thirds(self) -> Iterator[tuple[Wave, ...]]:
         """Give and take by rank: borrowers with running work first, queues with waiting work last."""
         thirds: dict[int, list[Write]] = {}
-        for write in self._in_rank(self._writes.takes):
-            thirds.setdefault(self._rank(write)[0], []).append(write)
+        for write in self._ranks.in_order(self._writes.takes):
+            thirds.setdefault(self._ranks.of(write), []).append(write)
         yield (self._writes.gives, *(tuple(wave) for _, wave in sorted(thirds.items())))
         # What has waiting work is lowered first: it then has less to reclaim from those that are lowered after it.
         lowered: dict[bool, list[Write]] = {}
         for write in self._writes.gives:
-            lowered.setdefault(self._rank(write)[0] != _WAITS, []).append(write)
+            lowered.setdefault(self._ranks.of(write) != WAITS, []).append(write)
         yield (*(tuple(wave) for _, wave in sorted(lowered.items())), *(tuple(w) for _, w in sorted(thirds.items())))
 
     def _grouped(self, count: int) -> tuple[Wave, ...]:
         """Return the path that takes in `count` groups, each after just what has to be given for it."""
-        takes, gives = list(self._in_rank(self._writes.takes)), list(self._writes.gives)
+        takes, gives = list(self._ranks.in_order(self._writes.takes)), list(self._writes.gives)
         size = -(-len(takes) // count) or 1
         room, waves = self._writes.room.copy(), list[Wave]()
         for begin in range(0, len(takes), size):
             group = tuple(takes[begin : begin + size])
-            needed: list[Write] = [write for write in gives if write.key in {each.key for each in group}]
+            needed: list[Write] = [write for write in gives if write.key in {taken.key for taken in group}]
             trial = room.copy()
             trial.after(needed)
             for write in gives:
@@ -207,7 +207,7 @@ class _Choice:
                     break
                 continue
             # The last is looked at first: in the order of ranks.
-            for write in reversed(list(self._in_rank(ready))):
+            for write in reversed(list(self._ranks.in_order(ready))):
                 if left.fits([write]):
                     try:
                         after = self._player.after(reached, _changes([write]), self._number + len(waves) + 1)
@@ -281,30 +281,6 @@ class _Choice:
         more = sum(key not in self._unavoidable for key in losses)
         harm = bool(path.end.not_played), beyond, more, path.end.gpus, len(losses)
         return harm, len(path.waves)
-
-    def _rank(self, write: Write) -> tuple[int, str]:
-        return self._ranks.get(write.change.team, _OTHER), write.name
-
-    def _in_rank(self, writes: Iterable[Write]) -> list[Write]:
-        return sorted(writes, key=lambda write: (not write.change.is_low and write.takes, *self._rank(write)))
-
-
-_BORROWS: Final = 0
-_OTHER: Final = 1
-_WAITS: Final = 2
-
-
-def _ranks(player: Player) -> dict[str, int]:
-    """Return team -> its rank: borrowers with running work first, queues with waiting work last."""
-    world, ranks = player.calm.world, dict[str, int]()
-    for name in world.cluster_queues():
-        team = team_of_cluster_queue(name) or name
-        view = world.quota(name)
-        if any(used > view.nominal.get(place, 0) for place, used in view.usage.items()):
-            ranks[team] = _BORROWS
-        elif any(world.pending(name)):
-            ranks[team] = _WAITS
-    return ranks
 
 
 def _changes(wave: Iterable[Write]) -> list[Change]:

@@ -5,10 +5,11 @@ from operator import attrgetter
 from typing import Final
 
 from taskgov.allocation.allocate import TypeClaims
+from taskgov.allocation.allocations import Allocation
 from taskgov.allocation.budgets import budget_findings, out_of_budget, said_borrowing, unresumed
 from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.changes import quota_sums
-from taskgov.allocation.desired_quotas import MAX_ROWS, Allocation
+from taskgov.allocation.desired_quotas import MAX_ROWS
 from taskgov.allocation.doubts import state_findings
 from taskgov.allocation.governed import GovernedQuotas, LeftAlone
 from taskgov.allocation.overcommitment import overcommitment

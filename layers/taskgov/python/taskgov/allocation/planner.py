@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
+from taskgov.allocation.allocations import Allocation
 from taskgov.allocation.authorship import author_verdicts
 from taskgov.allocation.budgets import borrowing_resumes_at
 from taskgov.allocation.capacity import TypeCapacity, count_capacity
 from taskgov.allocation.codec import changes_sha256, plan_id_of
 from taskgov.allocation.deciding import as_written, decide, to_write
-from taskgov.allocation.desired_quotas import Allocation
 from taskgov.allocation.doubts import OTHER_STACK, as_onlooker
 from taskgov.allocation.goals import goals_of
 from taskgov.allocation.governed import IN_FLIGHT

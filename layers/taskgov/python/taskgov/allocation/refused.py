@@ -13,11 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from taskgov.allocation.around_refusals import Quota, around_refusals
+from taskgov.allocation.allocations import Allocation
+from taskgov.allocation.around_refusals import around_refusals
 from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.changes import differs
 from taskgov.allocation.cutting import rows_of_type
-from taskgov.allocation.desired_quotas import Allocation, DesiredQuotas
+from taskgov.allocation.desired_quotas import DesiredQuotas
 from taskgov.allocation.goals import NOTHING, stood_before
 from taskgov.allocation.governed import LeftAlone
 from taskgov.allocation.plan import ChangeKind
@@ -25,6 +26,7 @@ from taskgov.allocation.promises import Promise
 from taskgov.allocation.refusals import asked_again_at, standing_refusals, wanted_digest
 from taskgov.allocation.set_aside import net_of_type
 from taskgov.allocation.sources import Cause
+from taskgov.allocation.type_around_refusals import Quota
 from taskgov.allocation.wanted import Refused, Wanted
 from taskgov.allocation.written import NEVER_IN_FORCE
 from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig, ComputeQuotaResource

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from taskgov.allocation.desired_quotas import Allocation
+from taskgov.allocation.allocations import Allocation
 from taskgov.allocation.governed import LeftAlone
 from taskgov.allocation.sources import Cause
 from taskgov.hyperpod.model import ComputeQuota

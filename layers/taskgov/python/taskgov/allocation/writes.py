@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from taskgov.allocation.allocations import Allocation
 from taskgov.allocation.changes import (
     MAX_SENTENCES,
     Capacities,
@@ -13,7 +14,6 @@ from taskgov.allocation.changes import (
     quota_sums,
     vectors_of,
 )
-from taskgov.allocation.desired_quotas import Allocation
 from taskgov.allocation.drift import beside, drifts_of
 from taskgov.allocation.low_write import ResourcesOf, low_config, queue_amounts
 from taskgov.allocation.plan import DELETIONS, Change, ChangeKind, Prediction

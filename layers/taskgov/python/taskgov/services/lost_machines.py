@@ -8,7 +8,8 @@ from dataclasses import replace
 from itertools import chain
 from typing import Final
 
-from taskgov.allocation.mass_loss import NOT_FOUND, mass_losses
+from taskgov.allocation.confirmed_losses import NOT_FOUND
+from taskgov.allocation.mass_loss import mass_losses
 from taskgov.errors import GovernanceError
 from taskgov.ports import Machines
 from taskgov.services.governance import is_eks

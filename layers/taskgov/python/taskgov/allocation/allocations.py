@@ -1,0 +1,40 @@
+"""One team's quota as a plan wants it: the third of the forms that a quota passes (`taskgov.allocation.claims`)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from taskgov.allocation.parts import RowKey
+from taskgov.allocation.plan import TeamAllocation
+from taskgov.allocation.promises import Promise
+from taskgov.allocation.sharing import Borrowing
+from taskgov.allocation.sources import Tell
+from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaTarget, ResourceSharingConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """One team's whole quota as it is to be, and how its numbers come about.
+
+    Adds to the team's claims: the quota as the API takes it, how the team shares, and what is kept on record with it.
+    """
+
+    promise: Promise
+    config: ComputeQuotaConfig
+    target: ComputeQuotaTarget
+    lines: tuple[TeamAllocation, ...]
+    note: str = ""
+    """What limits hold back of it."""
+    borrowing: Borrowing = ""
+    """What the team's budget makes of its borrowing."""
+    within_budget: ResourceSharingConfig | None = None
+    """How the team shares within its budget; None where it is not known."""
+    leased: Mapping[str, int] = field(default_factory=dict)
+    """Whole instances by type that leases bring (below zero: take)."""
+    demand: Mapping[str, int] = field(default_factory=dict)
+    """Whole instances by type that demand leaves of the promise."""
+    tells: Mapping[RowKey, Tell] = field(default_factory=dict)
+    """Where each row of the quota comes from, and why rows of nothing that are not written are nothing."""
+    lost: tuple[str, ...] = ()
+    """Instance types that find no row in the quota."""
+    wanted: str = ""
+    """Digest of what is wanted of the quota, where limits or refused writes make it another; else empty."""
