@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Final
 
 from benchmarks.worlds_draw import Draw
-from taskgov.allocation.applied import remember
+from taskgov.allocation.applied_record import remember
 from taskgov.allocation.plan import DELETIONS, POLICY_KINDS, Change, Plan
 from taskgov.allocation.planner import plan_quotas
 from taskgov.allocation.refusals import refused_write

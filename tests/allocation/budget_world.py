@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from taskgov.allocation.applied import remember
+from taskgov.allocation.applied_record import remember
 from taskgov.allocation.plan import Plan
 from taskgov.allocation.planner import plan_quotas
 from taskgov.findings import Finding

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from taskgov.allocation.applied import remember
+from taskgov.allocation.applied_record import remember
 from taskgov.allocation.plan import DELETIONS, POLICY_KINDS, Change, Plan
 from taskgov.allocation.planner import plan_quotas
 from taskgov.allocation.refusals import refused_write

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from taskgov.allocation.applied import remember
+from taskgov.allocation.applied_record import remember
 from taskgov.allocation.plan import Reason
 from taskgov.hyperpod.borrowing import borrow_percent, sharing_of
 from taskgov.hyperpod.model import ComputeQuotaConfig, ResourceSharingConfig

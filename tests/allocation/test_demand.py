@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from taskgov.allocation.applied import remember
+from taskgov.allocation.applied_record import remember
 from taskgov.allocation.plan import Reason
 from taskgov.allocation.planner import plan_quotas
 from taskgov.policy.document import Guardrails

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from taskgov.allocation.applied import remember
+from taskgov.allocation.applied_record import remember
 from taskgov.allocation.plan import Plan, Reason
 from taskgov.allocation.planner import plan_quotas
 from taskgov.findings import Finding

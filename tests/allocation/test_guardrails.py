@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from taskgov.allocation.applied import remember
+from taskgov.allocation.applied_record import remember
 from taskgov.allocation.capacity import TypeCapacity, count_capacity
 from taskgov.allocation.codec import changes_sha256
 from taskgov.allocation.exchange import exchange

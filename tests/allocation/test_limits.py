@@ -8,8 +8,8 @@ import pytest
 
 from taskgov.allocation.goals import Goal
 from taskgov.allocation.limits import limits, said_percent
-from taskgov.allocation.movements import movements
 from taskgov.allocation.planner import plan_quotas
+from taskgov.allocation.quota_deltas import quota_deltas
 from taskgov.hyperpod.model import ComputeQuotaConfig
 from tests.allocation.limits_world import UNKNOWN, failed, mig, moving, stopped_by
 from tests.allocation.world import C5, G6, P5, config, document, fixed, nodes, quota, row, snapshot
@@ -138,7 +138,7 @@ def test_what_loses_its_unit_on_an_unknown_type_falls_to_nothing() -> None:
     )
     policy = document(guardrails={"maxDecreasePercent": 99, "maxIncreasePercent": 0})
     goal = Goal("team-a-quota", "team-a", before, before, after)
-    moved = movements(snapshot(policy), policy, [goal], [], {})
+    moved = quota_deltas(snapshot(policy), policy, [goal], [], {})
     said = [verdict for limit in limits(policy.guardrails) for verdict in limit.verdicts(moved)]
     assert [(verdict.passed, verdict.because) for verdict in said] == [
         (False, "team-a ml.x99.large 8 -> 0 falls by 100 % in one step, 99 % is the most."),

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from taskgov.allocation.applied import remember
+from taskgov.allocation.applied_record import remember
 from taskgov.allocation.plan import Outcome, Plan
 from taskgov.allocation.planner import plan_quotas
 from taskgov.snapshot.model import Snapshot

@@ -7,10 +7,10 @@ from datetime import timedelta
 from taskgov.allocation.leases import LeaseState
 from taskgov.allocation.plan import Change, GuardrailVerdict, Plan
 from taskgov.allocation.planner import plan_quotas
+from taskgov.audit.finding_report import report_findings
 from taskgov.audit.report import Report, UsageLine, report_from_json, report_json
 from taskgov.audit.report_build import build_report
 from taskgov.audit.report_html import report_html
-from taskgov.audit.reported import report_findings
 from taskgov.audit.trend import Earlier
 from taskgov.findings import Finding, Severity
 from taskgov.hyperpod.model import Switch

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from taskgov.allocation.applied import remember
+from taskgov.allocation.applied_record import remember
 from taskgov.allocation.mass_loss import settled
 from taskgov.allocation.plan import DELETIONS, Change, MassLoss, Plan
 from taskgov.allocation.use import use_now

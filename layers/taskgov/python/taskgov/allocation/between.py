@@ -18,8 +18,8 @@ from fractions import Fraction
 from math import ceil, floor
 from typing import TYPE_CHECKING
 
-from taskgov.allocation.movements import COUNT, THOUSANDTHS
 from taskgov.allocation.parts import row_key
+from taskgov.allocation.quota_deltas import COUNT, THOUSANDTHS
 from taskgov.allocation.row_numbers import FLOATS, amounts_of_one, made, numbers_of, row_of, survives, taken_by_one
 
 if TYPE_CHECKING:

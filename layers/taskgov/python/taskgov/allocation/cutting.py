@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from taskgov.allocation.between import lost, rows_at
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from taskgov.allocation.capacity import TypeCapacity
     from taskgov.allocation.goals import Goal
     from taskgov.allocation.limits import Limit
-    from taskgov.allocation.movements import Movement, Reckoning
     from taskgov.allocation.parts import Vector
+    from taskgov.allocation.quota_deltas import QuotaDelta, Reckoning
     from taskgov.allocation.row_numbers import Rows
     from taskgov.hyperpod.model import ComputeQuotaConfig
 
@@ -41,7 +42,7 @@ class Slot:
     rows: TypeRows
     axes: list[Axis] | None
     """None: the rows can only stay, or become what is wanted as a whole."""
-    movements: Sequence[Movement]
+    deltas: Sequence[QuotaDelta]
     """The numbers that are to move, leases set aside."""
     today: Rows
     """What the quota holds, also when it is deleted on the way."""
@@ -49,7 +50,7 @@ class Slot:
     """A lease of the type begins or ends for the quota."""
     because: list[str] = field(default_factory=list)
     """What held it back, in the order in which it was found."""
-    binding: list[tuple[Limit, Movement]] = field(default_factory=list)
+    binding: list[tuple[Limit, QuotaDelta]] = field(default_factory=list)
     stays: bool = False
 
     def written(self) -> Rows:
@@ -87,8 +88,8 @@ class TypeCut:
         """Hold the slots back as far as the limits say, and then as far as the sums say."""
         for slot in self.slots:
             for falls in (True, False):
-                for movement in slot.movements:
-                    self._stop_at_limits(slot, movement, falls=falls)
+                for delta in slot.deltas:
+                    self._stop_at_limits(slot, delta, falls=falls)
         self._fit()
         for slot in self.slots:
             if not self._is_within(slot):
@@ -107,26 +108,26 @@ class TypeCut:
                 self._take_no_more_than_is_given()
         self._keep_in_the_pool()
 
-    def _stop_at_limits(self, slot: Slot, movement: Movement, *, falls: bool) -> None:
-        if slot.goal.is_deleted and movement.falls:
+    def _stop_at_limits(self, slot: Slot, delta: QuotaDelta, *, falls: bool) -> None:
+        if slot.goal.is_deleted and delta.falls:
             return  # whether it may fall to nothing was judged before
-        judging = [limit for limit in self.limits if limit.falls is falls and limit.judges(movement)]
-        bounds = [(bound, limit) for limit in judging if (bound := limit.bound(movement)) is not None]
-        beyond = [each for each in bounds if not each[1].allows(movement)]
+        judging = [limit for limit in self.limits if limit.falls is falls and limit.judges(delta)]
+        bounds = [(bound, limit) for limit in judging if (bound := limit.bound(delta)) is not None]
+        beyond = [(bound, limit) for bound, limit in bounds if not limit.allows(delta)]
         if not beyond:
             return
-        bound, limit = (max if falls else min)(beyond, key=lambda each: each[0])
+        bound, limit = (max if falls else min)(beyond, key=itemgetter(0))
         slot.say(f"guardrails.{limit.field}")
-        slot.binding.append((limit, movement))
+        slot.binding.append((limit, delta))
         if slot.axes is None:
             slot.stay(f"guardrails.{limit.field}")
             return
-        resource = movement.place[1]
+        resource = delta.place[1]
         for axis in slot.axes:
-            one = axis.amounts.get(resource)
+            amount = axis.amounts.get(resource)
             lacking = bound - _total(slot.axes, resource) if falls else _total(slot.axes, resource) - bound
-            if one and lacking > 0 and (axis.goal < axis.start) is falls:
-                axis.hold_back(lacking / one)
+            if amount and lacking > 0 and (axis.goal < axis.start) is falls:
+                axis.hold_back(lacking / amount)
 
     def _round(self) -> None:
         """Bring numbers that the API would not keep to whole ones, towards what stands."""
@@ -139,7 +140,7 @@ class TypeCut:
         for slot in sorted(self.slots, key=_takes_less_first):
             for axis in () if slot.stays else slot.axes or ():
                 over = _over(sums, bound)
-                distances = [over[name] / one for name, one in axis.taken.items() if one and name in over]
+                distances = [over[name] / amount for name, amount in axis.taken.items() if amount and name in over]
                 if distances and axis.value > axis.start:
                     had = self._need(slot.written())
                     axis.hold_back(max(distances))
@@ -153,7 +154,9 @@ class TypeCut:
                 if axis.value >= axis.start:
                     continue
                 sums = self._sums()
-                free = [(usable.get(name, 0) - sums.get(name, 0)) / one for name, one in axis.taken.items() if one]
+                free = [
+                    (usable.get(name, 0) - sums.get(name, 0)) / amount for name, amount in axis.taken.items() if amount
+                ]
                 kept = min(axis.value + max(min(free, default=Fraction(0)) // 1, 0), axis.start)
                 if kept != axis.value:
                     axis.value = kept
@@ -170,8 +173,8 @@ class TypeCut:
         if lost(slot.rows, slot.axes or ()):
             return False
         goal = replace(slot.goal, after=with_rows(slot.goal.after, slot.written()))
-        moving = (each for each in self.reckoning.of(goal, self._name) if not (goal.is_deleted and each.falls))
-        if any(limit.stops(movement) for movement in moving for limit in self.limits):
+        moving = (delta for delta in self.reckoning.of(goal, self._name) if not (goal.is_deleted and delta.falls))
+        if any(limit.stops(delta) for delta in moving for limit in self.limits):
             return False
         leases = self.reckoning.leases
         own = leases.without(goal.after, leases.net_after(goal))

@@ -37,9 +37,9 @@ from taskgov.allocation.goals import Goal, goals_of
 from taskgov.allocation.limits import limits
 from taskgov.allocation.low_write import queue_amounts
 from taskgov.allocation.mass_loss import said_loss
-from taskgov.allocation.movements import Movement
 from taskgov.allocation.parts import add
 from taskgov.allocation.plan import POLICY_KINDS, Change, GuardrailVerdict, MassLoss, Prediction
+from taskgov.allocation.quota_deltas import QuotaDelta
 from taskgov.allocation.windows import Opening, opening
 from taskgov.allocation.wording import said_number
 from taskgov.policy.document import Guardrails
@@ -86,7 +86,7 @@ def judge(
     snapshot: Snapshot,
     guardrails: Guardrails,
     changes: Sequence[Change],
-    movements: Iterable[Movement],
+    deltas: Iterable[QuotaDelta],
     prediction: Prediction,
     capacities: Mapping[str, TypeCapacity],
     unconfirmed: Unconfirmed = Unconfirmed(),
@@ -98,7 +98,7 @@ def judge(
     if not changes:
         return Judged((), (), Opening(is_open=True))
     goals = goals_of(snapshot, changes)
-    by_quota = _of_quotas(goals, movements, guardrails, capacities)
+    by_quota = _of_quotas(goals, deltas, guardrails, capacities)
     last = {change.subject: change.index for change in changes if change.kind not in POLICY_KINDS}
     judged = tuple(
         replace(change, guardrails=by_quota[change.subject] if last.get(change.subject) == change.index else ())
@@ -132,9 +132,9 @@ def _stop_switch(snapshot: Snapshot) -> GuardrailVerdict:
 
 def _all_read(snapshot: Snapshot) -> Iterable[GuardrailVerdict]:
     """Write nothing while a promise is not known: what is raised might exceed the capacity, for want of its number."""
-    unread = [each for each in snapshot.unreadable_objects if each.kind in PROMISES]
+    unread = [item for item in snapshot.unreadable_objects if item.kind in PROMISES]
     if unread:
-        named = "; ".join(f"{each.kind} {each}" for each in unread[:_NAMED])
+        named = "; ".join(f"{item.kind} {item}" for item in unread[:_NAMED])
         more = f"; and {len(unread) - _NAMED} more" if len(unread) > _NAMED else ""
         remedy = "correct or delete it, or run a release that knows its form"
         yield _verdict("all-read", f"What is promised is not known: {named}{more}.", remedy, passed=False)
@@ -176,7 +176,7 @@ def _raised_beyond(
     beyond = []
     for name in types:
         room = unconfirmed.capacities[name].total if name in unconfirmed.capacities else {}
-        gives, takes = (add(each.get(name, {}) for each in vectors) for vectors in (before, after))
+        gives, takes = (add(vector.get(name, {}) for vector in vectors) for vectors in (before, after))
         for resource, amount in takes.items():
             rises = amount - gives.get(resource, 0)
             if rises > 0 and today.get(name, {}).get(resource, 0) + rises > room.get(resource, 0):
@@ -211,14 +211,14 @@ def _window(snapshot: Snapshot, guardrails: Guardrails) -> tuple[Opening, list[G
 
 def _of_quotas(
     goals: Iterable[Goal],
-    movements: Iterable[Movement],
+    deltas: Iterable[QuotaDelta],
     guardrails: Guardrails,
     capacities: Mapping[str, TypeCapacity],
 ) -> dict[str, tuple[GuardrailVerdict, ...]]:
     """Return what the limits say of each quota, by its key."""
-    moving: dict[str, list[Movement]] = {}
-    for movement in movements:
-        moving.setdefault(movement.quota, []).append(movement)
+    moving: dict[str, list[QuotaDelta]] = {}
+    for delta in deltas:
+        moving.setdefault(delta.quota, []).append(delta)
     bounds = limits(guardrails)
     return {
         goal.key: (
@@ -231,7 +231,7 @@ def _of_quotas(
 
 def _minimum(goal: Goal, guardrails: Guardrails, capacities: Mapping[str, TypeCapacity]) -> Iterable[GuardrailVerdict]:
     minimum = guardrails.minimum_quota.get(goal.team)
-    before, after = (sum(gpus_by_type(each, capacities).values()) for each in (goal.stands, goal.lowest))
+    before, after = (sum(gpus_by_type(config, capacities).values()) for config in (goal.stands, goal.lowest))
     unknown = ", ".join(sorted(uncounted(goal.stands, goal.lowest, capacities)))
     if minimum is None or (after >= before and not (unknown and _is_lowered(goal, capacities))):
         return

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from taskgov.allocation.movements import Movement
 from taskgov.allocation.plan import GuardrailVerdict
+from taskgov.allocation.quota_deltas import QuotaDelta
 from taskgov.allocation.wording import said_number
 from taskgov.policy.document import GrowthLimit, Guardrails, OnLimit, PeriodLimit
 
@@ -50,49 +50,49 @@ class Limit:
         key = "maxDecrease" if self.falls else "maxIncrease"
         return f"{key}Percent" if self.hours is None else f"{key}PerPeriod"
 
-    def judges(self, movement: Movement) -> bool:
+    def judges(self, delta: QuotaDelta) -> bool:
         """Say whether the number moves in this limit's direction."""
-        return movement.falls if self.falls else movement.rises
+        return delta.falls if self.falls else delta.rises
 
-    def is_readable(self, movement: Movement) -> bool:
+    def is_readable(self, delta: QuotaDelta) -> bool:
         """Say whether it is known from where the number is measured."""
-        return self.hours is None or movement.farthest is not None
+        return self.hours is None or delta.farthest is not None
 
-    def bound(self, movement: Movement) -> Fraction | None:
+    def bound(self, delta: QuotaDelta) -> Fraction | None:
         """Return the farthest that the number may go to; None without a bound: nothing has no percentage.
 
         A number whose past cannot be read may not move.
         """
-        if not self.is_readable(movement):
-            return movement.before
-        base = self._base(movement)
+        if not self.is_readable(delta):
+            return delta.before
+        base = self._base(delta)
         if self.falls:
-            return base - max(base * self.percent / 100, self.instances * movement.instance)
+            return base - max(base * self.percent / 100, self.instances * delta.instance)
         return base * (100 + self.percent) / 100 if base > 0 else None
 
-    def allows(self, movement: Movement) -> bool:
+    def allows(self, delta: QuotaDelta) -> bool:
         """Say whether the number stays within its bound."""
-        bound = self.bound(movement)
-        return bound is None or (movement.after >= bound if self.falls else movement.after <= bound)
+        bound = self.bound(delta)
+        return bound is None or (delta.after >= bound if self.falls else delta.after <= bound)
 
-    def stops(self, movement: Movement) -> bool:
+    def stops(self, delta: QuotaDelta) -> bool:
         """Say whether the number moves in this limit's direction, and beyond its bound."""
-        return self.judges(movement) and not self.allows(movement)
+        return self.judges(delta) and not self.allows(delta)
 
-    def percent_of(self, movement: Movement) -> Fraction:
+    def percent_of(self, delta: QuotaDelta) -> Fraction:
         """Return by how many percent of what it is measured from the number moves; 0 from nothing."""
-        base = self._base(movement)
-        return abs(movement.after - base) * 100 / base if base > 0 else Fraction(0)
+        base = self._base(delta)
+        return abs(delta.after - base) * 100 / base if base > 0 else Fraction(0)
 
-    def verdicts(self, quota: Sequence[Movement]) -> Iterator[GuardrailVerdict]:
+    def verdicts(self, quota: Sequence[QuotaDelta]) -> Iterator[GuardrailVerdict]:
         """Yield what this limit says of the numbers of one quota: one verdict, or none where nothing moves."""
-        moving = [movement for movement in quota if self.judges(movement)]
+        moving = [delta for delta in quota if self.judges(delta)]
         if not moving:
             yield from self._of_leases(quota)
             return
-        beyond = [movement for movement in moving if self.stops(movement)]
-        unread = next((movement for movement in beyond if not self.is_readable(movement)), None)
-        measured = [movement for movement in beyond or moving if self.bound(movement) is not None]
+        beyond = [delta for delta in moving if self.stops(delta)]
+        unread = next((delta for delta in beyond if not self.is_readable(delta)), None)
+        measured = [delta for delta in beyond or moving if self.bound(delta) is not None]
         if unread is not None:
             because = f"{unread.words}: what it was in the last {self.hours} h cannot be read."
             yield GuardrailVerdict(
@@ -107,11 +107,11 @@ class Limit:
             remedy = self._remedy(max(map(self.percent_of, beyond))) if beyond else ""
             yield GuardrailVerdict(self.name, not beyond, because, remedy)
 
-    def _of_leases(self, quota: Iterable[Movement]) -> Iterator[GuardrailVerdict]:
+    def _of_leases(self, quota: Iterable[QuotaDelta]) -> Iterator[GuardrailVerdict]:
         """Say that a number moves by leases alone: that is no decrease and no increase."""
-        for movement in quota:
-            if movement.set_aside and movement.is_lower == self.falls and movement.before == movement.after:
-                because = f"{movement.words}: {movement.set_aside}, nothing else {self._moves}."
+        for delta in quota:
+            if delta.set_aside and delta.is_lower == self.falls and delta.before == delta.after:
+                because = f"{delta.words}: {delta.set_aside}, nothing else {self._moves}."
                 yield GuardrailVerdict(self.name, passed=True, because=because)
                 return
 
@@ -119,20 +119,20 @@ class Limit:
     def _moves(self) -> str:
         return "falls" if self.falls else "rises"
 
-    def _base(self, movement: Movement) -> Fraction:
-        return movement.before if self.hours is None else movement.farthest or Fraction(0)
+    def _base(self, delta: QuotaDelta) -> Fraction:
+        return delta.before if self.hours is None else delta.farthest or Fraction(0)
 
-    def _sentence(self, movement: Movement) -> str:
-        aside = f" ({movement.set_aside})" if movement.set_aside else ""
-        percent = said_percent(self.percent_of(movement), self.percent)
-        moves = f"{movement.words}{aside} {self._moves} by {percent} %"
+    def _sentence(self, delta: QuotaDelta) -> str:
+        aside = f" ({delta.set_aside})" if delta.set_aside else ""
+        percent = said_percent(self.percent_of(delta), self.percent)
+        moves = f"{delta.words}{aside} {self._moves} by {percent} %"
         most = f"{said_percent(self.percent, self.percent)} %"
         if self.instances:
             most += f" or {self.instances} whole instance{'s' if self.instances > 1 else ''}"
         if self.hours is None:
             return f"{moves} in one step, {most} is the most."
         farthest = "most" if self.falls else "least"
-        from_ = said_number(self._base(movement) / movement.shown)
+        from_ = said_number(self._base(delta) / delta.shown)
         return f"{moves} from the {farthest} in {self.hours} h ({from_}), {most} is the most."
 
     def _remedy(self, percent: Fraction) -> str:
@@ -174,9 +174,9 @@ def _exact(number: float) -> Fraction:
     return Fraction(str(number))
 
 
-def _more(worst: Movement, beyond: Iterable[Movement]) -> str:
+def _more(worst: QuotaDelta, beyond: Iterable[QuotaDelta]) -> str:
     """Count the other numbers beyond the limit; those of whole instances are told as one."""
-    others = {movement.words for movement in beyond} - {worst.words}
+    others = {delta.words for delta in beyond} - {worst.words}
     if not others:
         return ""
     return f" {len(others)} more number{'s are' if len(others) > 1 else ' is'} beyond it."

@@ -27,9 +27,9 @@ from taskgov.allocation.cutting import Slot, TypeCut, rows_of_type, with_rows
 from taskgov.allocation.desired_quotas import MAX_ROWS
 from taskgov.allocation.goals import NOTHING
 from taskgov.allocation.limits import limits
-from taskgov.allocation.movements import Reckoning
 from taskgov.allocation.parts import row_key
 from taskgov.allocation.plan import quota_key
+from taskgov.allocation.quota_deltas import Reckoning
 from taskgov.allocation.set_aside import net_of_type
 from taskgov.allocation.wording import said
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from taskgov.allocation.goals import Goal
     from taskgov.allocation.leases import Given
     from taskgov.allocation.limits import Limit
-    from taskgov.allocation.movements import Movement
+    from taskgov.allocation.quota_deltas import QuotaDelta
     from taskgov.allocation.row_numbers import Rows
     from taskgov.hyperpod.model import ComputeQuota
     from taskgov.policy.document import PolicyDocument
@@ -110,7 +110,7 @@ class _Cutting:
         self._reckoning = Reckoning(snapshot, policy, given, capacities)
         self._limits = limits(policy.guardrails)
         self._overcommit = policy.capacity.overcommit_percent > 0
-        self._movements = {goal.key: tuple(self._reckoning.of(goal)) for goal in goals}
+        self._deltas = {goal.key: tuple(self._reckoning.of(goal)) for goal in goals}
         leases = self._reckoning.leases
         self._leased = {goal.key: (leases.net_before(goal), leases.net_after(goal)) for goal in goals}
         keys = {goal.key for goal in goals}
@@ -121,7 +121,7 @@ class _Cutting:
     def made(self, left: frozenset[str]) -> HeldBack:
         """Return what is left of the goals. All quotas stay as they are on the types in `left`: they lack rows."""
         kept = {goal.key: found for goal in self._goals if (found := self._too_much_in_it(goal))}
-        types = {movement.place[0] for _, movement in self._beyond()} | left
+        types = {delta.place[0] for _, delta in self._beyond()} | left
         if not types and not kept:
             return HeldBack(self._goals)
         goals = [_not_deleted(goal) if goal.key in kept else goal for goal in self._goals]
@@ -134,28 +134,25 @@ class _Cutting:
                 slots.setdefault(slot.goal.key, []).append(slot)
         cut = tuple(_with_slots(goal, slots[goal.key], types) for goal in goals)
         notes = {goal.key: _note(slots[goal.key], kept.get(goal.key, ())) for goal in goals}
-        binding = [each for found in kept.values() for each in found]
-        binding += [each for found in slots.values() for slot in found for each in slot.binding]
+        binding = [stop for found in kept.values() for stop in found]
+        binding += [stop for found in slots.values() for slot in found for stop in slot.binding]
         moves = any(map(self._differs, cut))
-        moments = [self._moment(limit, movement) for limit, movement in binding]
+        moments = [self._moment(limit, delta) for limit, delta in binding]
         recheck_at = min(moments, default=self._now + NEXT_STEP)
         told = {name: note for name, note in notes.items() if note}
         return HeldBack(cut, told, recheck_at if moves else None, moves)
 
-    def _beyond(self) -> list[tuple[Limit, Movement]]:
+    def _beyond(self) -> list[tuple[Limit, QuotaDelta]]:
         """Return the numbers beyond a limit, of all quotas that are not deleted."""
         moving = (
-            movement
-            for goal in self._goals
-            for movement in self._movements[goal.key]
-            if not (goal.is_deleted and movement.falls)
+            delta for goal in self._goals for delta in self._deltas[goal.key] if not (goal.is_deleted and delta.falls)
         )
-        return [(limit, each) for each in moving for limit in self._limits if limit.stops(each)]
+        return [(limit, delta) for delta in moving for limit in self._limits if limit.stops(delta)]
 
-    def _too_much_in_it(self, goal: Goal) -> list[tuple[Limit, Movement]]:
+    def _too_much_in_it(self, goal: Goal) -> list[tuple[Limit, QuotaDelta]]:
         """Return the limits that keep a failed quota from being deleted, each with the number that is beyond it."""
-        falling = [movement for movement in self._movements[goal.key] if goal.is_deleted and movement.falls]
-        return [(limit, movement) for movement in falling for limit in self._limits if limit.stops(movement)]
+        falling = [delta for delta in self._deltas[goal.key] if goal.is_deleted and delta.falls]
+        return [(limit, delta) for delta in falling for limit in self._limits if limit.stops(delta)]
 
     def _cut(self, instance_type: str, goals: Iterable[Goal], *, stays: bool) -> list[Slot]:
         slots = [self._slot(goal, instance_type) for goal in goals]
@@ -178,7 +175,7 @@ class _Cutting:
             for rows, net in ((start, before), (wanted, after))
         ]
         rows = TypeRows(start, wanted, *own)
-        moving = [movement for movement in self._movements[goal.key] if movement.place[0] == instance_type]
+        moving = [delta for delta in self._deltas[goal.key] if delta.place[0] == instance_type]
         if self._is_same(start, wanted):
             return Slot(goal, rows, None, moving, today)
         # What leases brought is known of what a path began from, and not of its low write.
@@ -189,16 +186,16 @@ class _Cutting:
         moves_leases = before != after
         return Slot(goal, rows, axes, moving, today, moves_leases=moves_leases)
 
-    def _is_same(self, one: Rows, other: Rows) -> bool:
-        had, has = (self._reckoning.amounts(with_rows(NOTHING, rows)) for rows in (one, other))
+    def _is_same(self, before: Rows, after: Rows) -> bool:
+        had, has = (self._reckoning.amounts(with_rows(NOTHING, rows)) for rows in (before, after))
         return had == has
 
     def _differs(self, goal: Goal) -> bool:
         return goal.is_deleted or self._reckoning.amounts(goal.stands) != self._reckoning.amounts(goal.after)
 
-    def _moment(self, limit: Limit, movement: Movement) -> datetime:
+    def _moment(self, limit: Limit, delta: QuotaDelta) -> datetime:
         """Return when a limit allows more: a step later, or when what it measures from has left the period."""
-        return self._now + NEXT_STEP if limit.hours is None else movement.leaves_at or self._now + NEXT_STEP
+        return self._now + NEXT_STEP if limit.hours is None else delta.leaves_at or self._now + NEXT_STEP
 
 
 def _key_of(quota: ComputeQuota) -> str:
@@ -216,7 +213,7 @@ def _with_slots(goal: Goal, slots: Iterable[Slot], types: Iterable[str]) -> Goal
     return replace(goal, after=with_rows(goal.after, tuple(rows)))
 
 
-def _note(slots: Iterable[Slot], kept: Iterable[tuple[Limit, Movement]]) -> str:
+def _note(slots: Iterable[Slot], kept: Iterable[tuple[Limit, QuotaDelta]]) -> str:
     """Return what was held back of one quota, and by what; empty when nothing was."""
     fields = sorted({f"guardrails.{limit.field}" for limit, _ in kept})
     if fields:

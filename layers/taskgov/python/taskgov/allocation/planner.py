@@ -21,7 +21,6 @@ from taskgov.allocation.governed import IN_FLIGHT
 from taskgov.allocation.guardrails import Judged, Unconfirmed, judge
 from taskgov.allocation.leases import next_moment
 from taskgov.allocation.mass_loss import loss_findings, mass_losses
-from taskgov.allocation.movements import movements
 from taskgov.allocation.partial import NEXT_STEP
 from taskgov.allocation.parts import RowKey, row_key
 from taskgov.allocation.path import predicted_path
@@ -37,6 +36,7 @@ from taskgov.allocation.plan_findings import (
 )
 from taskgov.allocation.progress import no_progress
 from taskgov.allocation.promises import today_rows
+from taskgov.allocation.quota_deltas import quota_deltas
 from taskgov.allocation.refusals import asked_again_at
 from taskgov.allocation.sources import Trail
 from taskgov.allocation.writes import in_order
@@ -145,7 +145,7 @@ def _work(
         )
     )
     moving = (
-        [] if policy is None else movements(snapshot, policy, goals_of(snapshot, changes), decided.given, capacities)
+        [] if policy is None else quota_deltas(snapshot, policy, goals_of(snapshot, changes), decided.given, capacities)
     )
     guardrails = Guardrails() if policy is None else policy.guardrails
     losses = mass_losses(snapshot)

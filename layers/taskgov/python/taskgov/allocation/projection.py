@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from taskgov import scheduling
-from taskgov.allocation.applied import remember
+from taskgov.allocation.applied_record import remember
 from taskgov.allocation.plan import DELETIONS, POLICY_KINDS
 from taskgov.allocation.written import (
     NEVER_IN_FORCE,

@@ -13,8 +13,8 @@ from functools import lru_cache
 from math import floor
 from typing import TYPE_CHECKING, Any, Final
 
-from taskgov.allocation.movements import THOUSANDTHS
 from taskgov.allocation.parts import ACCELERATOR, INSTANCE, is_in_parts, row_key
+from taskgov.allocation.quota_deltas import THOUSANDTHS
 from taskgov.hyperpod.instance_types import MIG_SLICES_PER_GPU, mig_slices
 from taskgov.hyperpod.model import AcceleratorPartition, ComputeQuotaResource
 from taskgov.hyperpod.ratio import complete

@@ -7,6 +7,7 @@ from typing import Final
 from taskgov.allocation.lease_book import LeaseEntry, lease_book, leased, leased_words
 from taskgov.allocation.plan import Change, Plan
 from taskgov.allocation.planner import plan_quotas
+from taskgov.audit.finding_report import Reported, report_findings, seen_of
 from taskgov.audit.findings import audit
 from taskgov.audit.money import Money, money_of
 from taskgov.audit.report import (
@@ -22,7 +23,6 @@ from taskgov.audit.report import (
 )
 from taskgov.audit.report_tasks import task_lines
 from taskgov.audit.report_units import readable, unit_of
-from taskgov.audit.reported import Reported, report_findings, seen_of
 from taskgov.audit.totals import Totals
 from taskgov.audit.trend import AuditHistory, AuditPoint, Earlier
 from taskgov.findings import Finding, Severity

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from taskgov.allocation.applied import remember
+from taskgov.allocation.applied_record import remember
 from taskgov.allocation.plan import Change, Plan
 from taskgov.allocation.sharing import within_budget
 from taskgov.errors import ConflictError

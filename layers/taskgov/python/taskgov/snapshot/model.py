@@ -151,7 +151,7 @@ class AppliedQuota:
     plan_id: str
     at: datetime
     history: tuple[PastQuota, ...] | None = ()
-    """Earlier configs, oldest first (see `taskgov.allocation.applied.remember`); None when they could not be read."""
+    """Earlier configs, oldest first (`taskgov.allocation.applied_record`); None when they could not be read."""
     adopted: ComputeQuotaConfig | None = None
     """The edit by hand that was taken as the promise, if one was."""
     promise: str = ""

@@ -6,9 +6,9 @@ import pytest
 
 from taskgov.allocation.planner import plan_quotas
 from taskgov.allocation.projection import after as after_plan
+from taskgov.audit.finding_report import report_findings
 from taskgov.audit.findings import audit
-from taskgov.audit.remedied import Remedied, remedied
-from taskgov.audit.reported import report_findings
+from taskgov.audit.plan_effect import PlanEffect, plan_effects
 from taskgov.audit.trend import Earlier
 from taskgov.policy.document import PolicyDocument
 from taskgov.snapshot.model import AppliedQuota, Snapshot
@@ -34,9 +34,9 @@ def short_of_a_machine() -> Snapshot:
     return lab.snapshot()
 
 
-def found(snapshot: Snapshot) -> tuple[Remedied, ...]:
+def found(snapshot: Snapshot) -> tuple[PlanEffect, ...]:
     plan = plan_quotas(snapshot, mode="plan")
-    return remedied(snapshot, plan, audit(snapshot, plan))
+    return plan_effects(snapshot, plan, audit(snapshot, plan))
 
 
 def test_what_the_plan_mends_is_remedied_by_its_changes() -> None:

@@ -16,7 +16,7 @@ from taskgov.snapshot.model import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Remedied:
+class PlanEffect:
     """A finding that the plan would remedy, and the changes of the plan that are about its subject (else all)."""
 
     code: str
@@ -32,7 +32,7 @@ class NotSupposedError(Exception):
     """A plan names what the snapshot does not have, or a queue of it cannot be made; the message says which."""
 
 
-def remedied(snapshot: Snapshot, plan: Plan, findings: Iterable[Finding]) -> tuple[Remedied, ...]:
+def plan_effects(snapshot: Snapshot, plan: Plan, findings: Iterable[Finding]) -> tuple[PlanEffect, ...]:
     """Return the findings that the plan would remedy, in the order in which they were given.
 
     Raises NotSupposedError when the cluster as the plan leaves it cannot be put together: nothing is claimed then.
@@ -43,11 +43,11 @@ def remedied(snapshot: Snapshot, plan: Plan, findings: Iterable[Finding]) -> tup
         supposed = after(snapshot, plan)
     except (KeyError, ValueError) as error:
         raise NotSupposedError(f"{type(error).__name__}: {error}") from error
-    left = {each.identity for each in audit(supposed, plan_quotas(supposed, mode="plan"))}
+    left = {finding.identity for finding in audit(supposed, plan_quotas(supposed, mode="plan"))}
     return tuple(
-        Remedied(each.code, each.subject, plan.plan_id, _about(each, plan.changes), each.identity)
-        for each in findings
-        if each.identity not in left
+        PlanEffect(finding.code, finding.subject, plan.plan_id, _about(finding, plan.changes), finding.identity)
+        for finding in findings
+        if finding.identity not in left
     )
 
 

@@ -46,7 +46,7 @@ _UNITS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Movement:
+class QuotaDelta:
     """One number that moves, in base units; `before`, `after` and `farthest` are without leases, the words with them.
 
     It does not move by itself, but by leases alone, where `before` equals `after`.
@@ -86,14 +86,14 @@ class Movement:
         return self.after > self.before
 
 
-def movements(
+def quota_deltas(
     snapshot: Snapshot,
     policy: PolicyDocument,
     goals: Iterable[Goal],
     given: Iterable[Given],
     capacities: Mapping[str, TypeCapacity],
-) -> list[Movement]:
-    """Return the numbers that move, of all quotas but the shared pool's; none where the document limits no movement.
+) -> list[QuotaDelta]:
+    """Return the numbers that move, of all quotas but the shared pool's; none where the document limits none.
 
     `given` are the leases that hold in the plan. A quota that is deleted falls to nothing, and what is created in its
     stead rises from what it held.
@@ -103,11 +103,11 @@ def movements(
     if not decreases and rules.max_increase_percent is None and rules.max_increase_per_period is None:
         return []  # nobody asks
     reckoning = Reckoning(snapshot, policy, given, capacities)
-    return [movement for goal in goals for movement in reckoning.of(goal)]
+    return [delta for goal in goals for delta in reckoning.of(goal)]
 
 
 class Reckoning:
-    """Works out movements: what is the same for all quotas of a plan."""
+    """Works out deltas: what is the same for all quotas of a plan."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class Reckoning:
         self.leases = SettingAside(policy.leases, given, capacities)
         self._known: dict[tuple[ComputeQuotaResource, ...], Mapping[Place, int]] = {}
 
-    def of(self, goal: Goal, only: str | None = None) -> Iterator[Movement]:
+    def of(self, goal: Goal, only: str | None = None) -> Iterator[QuotaDelta]:
         """Yield the numbers of one quota that move, by type and resource; none of the shared pool's.
 
         `only` one instance type is looked at where that is given.
@@ -129,8 +129,8 @@ class Reckoning:
         if goal.is_pool:
             return
         if goal.is_deleted:
-            yield from (each for each in self._between(goal, NOTHING, only) if each.falls)
-            yield from (each for each in self._between(goal, goal.after, only) if each.rises)
+            yield from (delta for delta in self._between(goal, NOTHING, only) if delta.falls)
+            yield from (delta for delta in self._between(goal, goal.after, only) if delta.rises)
         else:
             yield from self._between(goal, goal.after, only)
 
@@ -141,8 +141,8 @@ class Reckoning:
             if only is None or row.instance_type == only:
                 rows.setdefault(row.instance_type, []).append(row)
         total: dict[Place, int] = {}
-        for each in rows.values():
-            total |= self._amounts_of_type(tuple(each))
+        for of_type in rows.values():
+            total |= self._amounts_of_type(tuple(of_type))
         return total
 
     def _amounts_of_type(self, rows: tuple[ComputeQuotaResource, ...]) -> Mapping[Place, int]:
@@ -156,7 +156,7 @@ class Reckoning:
         capacity = self._capacities.get(instance_type)
         return capacity.resources if capacity else None
 
-    def _between(self, goal: Goal, end: ComputeQuotaConfig, only: str | None) -> Iterator[Movement]:
+    def _between(self, goal: Goal, end: ComputeQuotaConfig, only: str | None) -> Iterator[QuotaDelta]:
         stands, becomes = self.amounts(goal.stands, only), self.amounts(end, only)
         if stands == becomes:
             return
@@ -169,19 +169,19 @@ class Reckoning:
         for place in sorted({*stands, *was, *becomes}, key=_order):
             if stands.get(place, 0) == becomes.get(place, 0):
                 continue  # nothing is written of it
-            one, other = Fraction(before.get(place, 0)), Fraction(after.get(place, 0))
+            had, has = Fraction(before.get(place, 0)), Fraction(after.get(place, 0))
             whole = _is_whole(goal.before, place[0]) and _is_whole(end, place[0])
             shown, unit = self._shown(place, whole=whole)
-            numbers = (said_number(Fraction(each.get(place, 0)) / shown) for each in (was, becomes))
+            numbers = (said_number(Fraction(amounts.get(place, 0)) / shown) for amounts in (was, becomes))
             words = f"{goal.team} {place[0]} {' -> '.join(numbers)}{unit}"
-            farthest, leaves_at = past.farthest(place, self._hours(falls=other < one), falls=other < one)
-            yield Movement(
+            farthest, leaves_at = past.farthest(place, self._hours(falls=has < had), falls=has < had)
+            yield QuotaDelta(
                 quota=goal.key,
                 team=goal.team,
                 place=place,
                 words=words,
-                before=one,
-                after=other,
+                before=had,
+                after=has,
                 instance=self._instance(place),
                 farthest=farthest,
                 leaves_at=leaves_at,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taskgov.audit.judged import ended_mutes, matches, mute_of, rated
+from taskgov.audit.severity import ended_mutes, matches, mute_of, rated
 from taskgov.findings import Finding, Severity
 from taskgov.policy.document import Mute, SeverityRule
 from tests.allocation.world import NOW

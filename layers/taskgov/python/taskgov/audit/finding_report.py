@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from taskgov.allocation.plan import Plan
-from taskgov.audit.judged import ended_mutes, mute_of, rated
 from taskgov.audit.owners import known_teams, owners_of
-from taskgov.audit.remedied import NotSupposedError, Remedied, remedied
+from taskgov.audit.plan_effect import NotSupposedError, PlanEffect, plan_effects
 from taskgov.audit.report import MutedBy, PlanRemedy, ReportedFinding
+from taskgov.audit.severity import ended_mutes, mute_of, rated
 from taskgov.audit.trend import Earlier, Seen
 from taskgov.findings import Finding, Severity
 from taskgov.policy.document import AuditRules, Mute
@@ -35,16 +35,16 @@ def report_findings(
     """
     rules = snapshot.policy.audit if snapshot.policy else AuditRules()
     own = [*ended_mutes(found, rules.mute, snapshot.taken_at), *_unreachable(snapshot, topics)]
-    by_identity: dict[str, Remedied] = {}
+    effects: dict[str, PlanEffect] = {}
     try:
-        by_identity = {each.identity: each for each in remedied(snapshot, plan, found)}
+        effects = {effect.identity: effect for effect in plan_effects(snapshot, plan, found)}
     except NotSupposedError as error:
         own.append(_unknown_remedies(snapshot, plan, error))
-    context = _Context(snapshot, plan, earlier, rules, known_teams(snapshot), by_identity)
+    context = _Context(snapshot, plan, earlier, rules, known_teams(snapshot), effects)
     told = sorted((context.reported(finding) for finding in (*found, *own)), key=_gravity)
     return Reported(
-        findings=tuple(each for each in told if each.muted is None),
-        muted=tuple(each for each in told if each.muted is not None),
+        findings=tuple(finding for finding in told if finding.muted is None),
+        muted=tuple(finding for finding in told if finding.muted is not None),
     )
 
 
@@ -55,26 +55,26 @@ class _Context:
     earlier: Earlier
     rules: AuditRules
     teams: frozenset[str]
-    remedied: Mapping[str, Remedied]
+    effects: Mapping[str, PlanEffect]
 
     def reported(self, finding: Finding) -> ReportedFinding:
         now = self.snapshot.taken_at
         told, seen = rated(finding, self.rules.severities), self.earlier.seen(finding, now)
         owners = owners_of(finding, self.teams)
         return ReportedFinding(
-            **{each.name: getattr(told, each.name) for each in fields(Finding)},
+            **{field.name: getattr(told, field.name) for field in fields(Finding)},
             teams=owners,
             first_seen=seen.first_seen,
             audits=seen.audits,
             is_new=seen.is_new,
             rated_from=None if told.severity is finding.severity else finding.severity,
-            plan=self._remedy(self.remedied.get(finding.identity)),
+            plan=self._remedy(self.effects.get(finding.identity)),
             muted=_muted_by(mute_of(finding, self.rules.mute, now)),
         )
 
-    def _remedy(self, known: Remedied | None) -> PlanRemedy | None:
-        stopped = (each.guardrail for each in self.plan.guardrails if not each.passed)
-        return None if known is None else PlanRemedy(known.plan_id, known.changes, tuple(stopped))
+    def _remedy(self, effect: PlanEffect | None) -> PlanRemedy | None:
+        stopped = (verdict.guardrail for verdict in self.plan.guardrails if not verdict.passed)
+        return None if effect is None else PlanRemedy(effect.plan_id, effect.changes, tuple(stopped))
 
 
 def seen_of(finding: ReportedFinding) -> tuple[Finding, Seen]:

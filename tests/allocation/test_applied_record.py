@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from taskgov.allocation.applied import remember
+from taskgov.allocation.applied_record import remember
 from taskgov.hyperpod.model import SchedulerConfig
 from taskgov.snapshot.model import AppliedQuota, PastQuota
 from tests.allocation.world import NOW, minutes
