@@ -42,7 +42,7 @@ def remember(
     origin = _origin(change, previous)
     past = () if previous is None else previous.history
     if past is not None and origin is None and isinstance(change.before, ComputeQuotaConfig):
-        recent = (each for each in past if each.until > now - KEPT_FOR)
+        recent = (earlier for earlier in past if earlier.until > now - KEPT_FOR)
         past = (*recent, _past(change.before, previous, now))
     before = change.before if isinstance(change.before, ComputeQuotaConfig) else None
     return AppliedQuota(

@@ -104,7 +104,7 @@ def lost(rows: TypeRows, axes: Iterable[Axis]) -> list[Axis]:
 
 
 def _row_at(key: RowKey, rows: TypeRows, axes: list[Axis]) -> ComputeQuotaResource | None:
-    stands, wanted = (row_of(key, each) for each in (rows.stands, rows.wanted))
+    stands, wanted = (row_of(key, found) for found in (rows.stands, rows.wanted))
     if all(axis.value == axis.goal for axis in axes):
         return wanted
     if rows.stands == rows.own_stands and all(axis.value == axis.start and not axis.shift for axis in axes):

@@ -125,10 +125,10 @@ class _Count:
                 moments.extend(self._ends(node, fault))
         headroom = int(len(counted) * Fraction(str(self.rules.headroom_percent)) / 100)
         nominal = self.table.resources_of(instance_type)
-        each = [self.threads.numbers_of(node, nominal) for node in counted] if nominal else []
-        resources = min(each, key=attrgetter("real_vcpu"), default=nominal or _from_nodes(counted))
+        of_nodes = [self.threads.numbers_of(node, nominal) for node in counted] if nominal else []
+        resources = min(of_nodes, key=attrgetter("real_vcpu"), default=nominal or _from_nodes(counted))
         per_instance = self._per_instance(counted, resources)
-        usable = self._usable(counted, each, headroom, per_instance)
+        usable = self._usable(counted, of_nodes, headroom, per_instance)
         total = self._with_overcommit(usable, len(counted) - headroom, per_instance)
         line = CapacityLine(
             instance_type=instance_type,
@@ -139,7 +139,7 @@ class _Count:
             usable=len(counted) - headroom,
             left_out=tuple(left_out),
             resources=total,
-            one_thread=sum(numbers.running_vcpu is not None for numbers in each),
+            one_thread=sum(numbers.running_vcpu is not None for numbers in of_nodes),
         )
         recheck_at = min(moments, default=None)
         return TypeCapacity(line, resources, per_instance, usable, total, recheck_at, self.rules.basis)
@@ -167,14 +167,14 @@ class _Count:
         return dict(sorted(least.items()))
 
     def _usable(
-        self, counted: Sequence[Node], each: Sequence[InstanceResources], headroom: int, per_instance: Vector
+        self, counted: Sequence[Node], of_nodes: Sequence[InstanceResources], headroom: int, per_instance: Vector
     ) -> Vector:
         instances = len(counted) - headroom
         nominal = self.rules.basis is CapacityBasis.INSTANCES
-        if not counted or (nominal and not any(numbers.running_vcpu is not None for numbers in each)):
+        if not counted or (nominal and not any(numbers.running_vcpu is not None for numbers in of_nodes)):
             return {resource: amount * instances for resource, amount in per_instance.items()}
         offers = (dict(per_instance) if node.unreadable else self._offer(node) for node in counted)
-        real = add(map(whole_instance, each) if nominal else offers)
+        real = add(map(whole_instance, of_nodes) if nominal else offers)
         return {resource: amount * instances // len(counted) for resource, amount in sorted(real.items())}
 
     def _with_overcommit(self, usable: Vector, instances: int, per_instance: Vector) -> Vector:

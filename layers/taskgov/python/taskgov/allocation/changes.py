@@ -155,7 +155,7 @@ def _is_filled(
     actual: ComputeQuotaResource, asked: ComputeQuotaResource, name: str, by_ratio: tuple[float, ...]
 ) -> bool:
     given = getattr(actual, name)
-    return getattr(asked, name) is None and given is not None and any(abs(given - each) < 0.01 for each in by_ratio)
+    return getattr(asked, name) is None and given is not None and any(abs(given - value) < 0.01 for value in by_ratio)
 
 
 def _new_name(promise: Promise, taken: set[str]) -> str:
@@ -212,6 +212,6 @@ def _settings(allocation: Allocation) -> Iterable[str]:
         yield f"fair-share weight {before} -> {after}"
     for name in ("resource_sharing_config", "preempt_team_tasks"):
         was, becomes = getattr(quota.compute_quota_config, name), getattr(allocation.config, name)
-        one, other = (ComputeQuotaConfig.model_validate({name: value}) for value in (was, becomes))
-        if not is_same_config(one, other):
+        had, has = (ComputeQuotaConfig.model_validate({name: value}) for value in (was, becomes))
+        if not is_same_config(had, has):
             yield f"{name.replace('_', ' ')} {said_setting(was)} -> {said_setting(becomes)}"

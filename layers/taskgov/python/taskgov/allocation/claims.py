@@ -70,8 +70,8 @@ def _in_parts(trail: Trail, row: ComputeQuotaResource, capacity: TypeCapacity) -
     unit = next((unit for source in trail.sources for unit in source.amounts if unit in FIELDS), None)
     if unit is None:
         return Trail()
-    one = ComputeQuotaResource(instance_type=row.instance_type).model_copy(update={FIELDS[unit]: 1})
-    return trail.restated(unit, Fraction(1), _parts_of(one, capacity))
+    single = ComputeQuotaResource(instance_type=row.instance_type).model_copy(update={FIELDS[unit]: 1})
+    return trail.restated(unit, Fraction(1), _parts_of(single, capacity))
 
 
 def _parts_of(row: ComputeQuotaResource, capacity: TypeCapacity) -> Amounts:

@@ -37,9 +37,9 @@ class Lent:
 
     def at(self, moment: datetime) -> int:
         """Return how many instances the team lends to others at a moment; parts of one count as a whole."""
-        mine = (each for each in active_leases(self.leases, moment) if each.from_ == self.team)
-        here = (each for each in mine if each.instance_type == self.capacity.line.instance_type)
-        return ceil(sum(in_instances(row_of(each, each.count), self.capacity) for each in here))
+        mine = (lease for lease in active_leases(self.leases, moment) if lease.from_ == self.team)
+        here = (lease for lease in mine if lease.instance_type == self.capacity.line.instance_type)
+        return ceil(sum(in_instances(row_of(lease, lease.count), self.capacity) for lease in here))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,5 +129,5 @@ def _most_left(row: ComputeQuotaResource, applied: AppliedQuota | None, now: dat
 
 
 def _held(row: ComputeQuotaResource, config: ComputeQuotaConfig) -> int:
-    held = [each.count or 0 for each in config.compute_quota_resources if each.instance_type == row.instance_type]
-    return max(held, default=row.count or 0)
+    rows = (held for held in config.compute_quota_resources if held.instance_type == row.instance_type)
+    return max((held.count or 0 for held in rows), default=row.count or 0)

@@ -71,7 +71,7 @@ class DesiredQuotas:
         kept = [claim.row for claim in claims.values() if not _is_needless(claim.row, today)]
         rows = sorted(largest_rows(kept, MAX_ROWS), key=row_key)
         lost = {row_key(row) for row in kept} - {row_key(row) for row in rows}
-        claims = {key: self._without_row(each) if key in lost else each for key, each in claims.items()}
+        claims = {key: self._without_row(claim) if key in lost else claim for key, claim in claims.items()}
         standing = promise.quota or promise.failed
         before = ComputeQuotaConfig() if standing is None else standing.compute_quota_config
         in_budget = promise.team not in self._no_borrowing
@@ -96,7 +96,7 @@ class DesiredQuotas:
             within_budget=sharing.within_budget,
             leased=leased_net(promise.team, self._given_leases),
             demand=self._demand.get(promise.team, {}),
-            tells={key: each.tell for key, each in claims.items() if key not in lost},
+            tells={key: claim.tell for key, claim in claims.items() if key not in lost},
             lost=tuple(sorted({row.instance_type for row in kept if row_key(row) in lost and _is_something(row)})),
         )
 
@@ -107,7 +107,7 @@ class DesiredQuotas:
         rows = {row_key(row): row for row in config.compute_quota_resources}
         wished = self._wished(allocation)
         if cause is Cause.REFUSED_TO_ANOTHER:
-            wished = {key: replace(each, reason=Reason.REFUSAL) for key, each in wished.items()}
+            wished = {key: replace(claim, reason=Reason.REFUSAL) for key, claim in wished.items()}
         ended = self._ending_at(allocation, _nothing(wished) | rows, wished, cause, because)
         wanted = allocation.wanted or wanted_digest(allocation.config, allocation.target)
         notes = "; ".join(filter(None, (allocation.note, note)))
@@ -186,7 +186,7 @@ class DesiredQuotas:
     def _is_spelled_out(self, before: ComputeQuotaResource, row: ComputeQuotaResource) -> bool:
         """Say whether `before` holds what the row does, with more of it written out: that is no other unit."""
         capacity = self._capacities.get(row.instance_type)
-        taken = [need(each, capacity.resources) for each in (before, row)] if capacity else [None]
+        taken = [need(either, capacity.resources) for either in (before, row)] if capacity else [None]
         same = all(value_in(before, amount.unit) == amount.value for amount in given_amounts(row))
         return same and taken[0] is not None and taken[0] == taken[-1]
 
@@ -270,7 +270,7 @@ def _shown_unit(before: ComputeQuotaResource, after: ComputeQuotaResource) -> st
     return next((unit for unit in units if value_in(before, unit) != value_in(after, unit)), units[0])
 
 
-def _more(one: ComputeQuotaResource, other: ComputeQuotaResource) -> bool:
-    """Say whether a row gives more than another one by the number that it is shown by; no, where units differ."""
-    had, has = amounts_of(other)[0], amounts_of(one)[0]
+def _more(row: ComputeQuotaResource, before: ComputeQuotaResource) -> bool:
+    """Say whether a row gives more than another row by the number that it is shown by; no, where units differ."""
+    had, has = amounts_of(before)[0], amounts_of(row)[0]
     return has.unit == had.unit and has.value > had.value

@@ -62,7 +62,7 @@ def still_restored(restored: RestoredState | None, snapshot: Snapshot) -> Restor
         return None
     is_doubtful = restored.loss.is_of_documents and snapshot.policy_version == restored.policy_version
     standing = {quota.compute_quota_id for quota in snapshot.quotas}
-    is_unknown = any(each.taken_over and each.compute_quota_id in standing for each in snapshot.applied)
+    is_unknown = any(record.taken_over and record.compute_quota_id in standing for record in snapshot.applied)
     return restored if is_doubtful or is_unknown or snapshot.taken_at - restored.at < SHOWN_FOR else None
 
 
@@ -113,8 +113,8 @@ def state_findings(snapshot: Snapshot) -> Iterable[Finding]:
 def unreadable_findings(objects: Iterable[UnreadableObject]) -> Iterable[Finding]:
     """Report objects of Kubernetes and SageMaker that cannot be read and are left out, kind by kind."""
     by_kind: dict[str, list[UnreadableObject]] = {}
-    for each in objects:
-        by_kind.setdefault(each.kind, []).append(each)
+    for item in objects:
+        by_kind.setdefault(item.kind, []).append(item)
     for kind, some in sorted(by_kind.items()):
         more = f"; and {len(some) - _NAMED} more" if len(some) > _NAMED else ""
         because = f"left out, because it cannot be read: {'; '.join(map(str, some[:_NAMED]))}{more}. {_EFFECTS[kind]}"

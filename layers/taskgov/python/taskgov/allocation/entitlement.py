@@ -37,16 +37,22 @@ def entitlements(claimants: Iterable[Claimant], capacity: Amounts) -> dict[str, 
 
     """
     ordered = sorted(claimants, key=lambda claimant: claimant.team)
-    own = {each.team: {r: min(n, each.guaranteed.get(r, 0)) for r, n in each.wants.items()} for each in ordered}
+    own = {
+        claimant.team: {r: min(n, claimant.guaranteed.get(r, 0)) for r, n in claimant.wants.items()}
+        for claimant in ordered
+    }
     free = {r: Fraction(n - sum(held.get(r, 0) for held in own.values())) for r, n in capacity.items()}
-    weighted = [_Growing(each, own[each.team], Fraction(each.weight)) for each in ordered if each.weight > 0]
-    unweighted = [_Growing(each, own[each.team], Fraction(1)) for each in ordered if each.weight <= 0]
+    weighted = [
+        _Growing(claimant, own[claimant.team], Fraction(claimant.weight)) for claimant in ordered if claimant.weight > 0
+    ]
+    unweighted = [_Growing(claimant, own[claimant.team], Fraction(1)) for claimant in ordered if claimant.weight <= 0]
     grown = {**_grow(weighted, free, capacity), **_grow(unweighted, free, capacity)}
     return {
-        each.team: {
-            r: own[each.team][r] + int(grown[each.team] * (n - own[each.team][r])) for r, n in each.wants.items()
+        claimant.team: {
+            r: own[claimant.team][r] + int(grown[claimant.team] * (n - own[claimant.team][r]))
+            for r, n in claimant.wants.items()
         }
-        for each in ordered
+        for claimant in ordered
     }
 
 

@@ -82,4 +82,4 @@ def _parts_of_unknown(config: ComputeQuotaConfig, capacities: Capacities) -> dic
         is_named = row.accelerators is not None or (row.accelerator_partition is not None and not row.count)
         if not known and not is_named and any(given):
             parts.setdefault(row.instance_type, []).append(given)
-    return {name: sorted(each) for name, each in parts.items()}
+    return {name: sorted(amounts) for name, amounts in parts.items()}

@@ -36,20 +36,20 @@ def with_families(
     team, so that the order of the document does not matter.
     """
     given = tuple(promises)
-    if not any(each.families for each in given):
+    if not any(promise.families for promise in given):
         return given, ()
     room = _Room(capacities)
-    for row in (*kept, *(row for each in given for row in each.rows)):
+    for row in (*kept, *(row for promise in given for row in promise.rows)):
         room.take(row)
     expanded: dict[str, Promise] = {}
     findings: list[Finding] = []
-    for each in given:
-        team = _Team(each)
-        for family in sorted(each.families, key=lambda promise: (promise.family, promise.unit)):
+    for promise in given:
+        team = _Team(promise)
+        for family in sorted(promise.families, key=lambda family: (family.family, family.unit)):
             team.expand(family, capacities, room)
-        expanded[each.team] = team.promise()
-        findings += [_without_nodes(each.team, family) for family in team.without_nodes]
-    return tuple(expanded[each.team] for each in given), tuple(findings)
+        expanded[promise.team] = team.promise()
+        findings += [_without_nodes(promise.team, family) for family in team.without_nodes]
+    return tuple(expanded[promise.team] for promise in given), tuple(findings)
 
 
 @dataclass(slots=True)
@@ -156,7 +156,7 @@ class _Room:
 
     def __init__(self, capacities: Mapping[str, TypeCapacity]) -> None:
         self._capacities = capacities
-        self._left = {name: Fraction(each.line.usable) for name, each in capacities.items()}
+        self._left = {name: Fraction(capacity.line.usable) for name, capacity in capacities.items()}
 
     def take(self, row: ComputeQuotaResource) -> None:
         """Take what a row of a quota has."""

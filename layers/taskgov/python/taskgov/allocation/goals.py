@@ -101,7 +101,7 @@ class _Records:
         self._by_team: Mapping[str, AppliedQuota] = {applied.target.team_name: applied for applied in in_order}
         policy = snapshot.policy
         self.pool = policy.shared_pool.team if policy and policy.shared_pool else None
-        self.broken = frozenset(each.plan_id for each in standing_refusals(snapshot))
+        self.broken = frozenset(refusal.plan_id for refusal in standing_refusals(snapshot))
         self.tiers = {team.name: team.tier for team in policy.teams} if policy else {}
 
     def of(self, quota_id: str | None, team: str) -> AppliedQuota | None:

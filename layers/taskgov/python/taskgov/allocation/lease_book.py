@@ -58,7 +58,9 @@ def lease_book(snapshot: Snapshot, plan: Plan | None = None) -> tuple[LeaseEntry
     `plan` is the snapshot's plan, for those who have made it anyhow: only with leases one is made here.
     """
     now, policy = snapshot.taken_at, snapshot.policy
-    leases = [] if policy is None else [each for each in policy.leases if state_at(each, now) is not LeaseState.ENDED]
+    leases = (
+        [] if policy is None else [lease for lease in policy.leases if state_at(lease, now) is not LeaseState.ENDED]
+    )
     if not leases:
         return ()
     made = plan or plan_quotas(snapshot, mode="plan")
@@ -68,10 +70,10 @@ def lease_book(snapshot: Snapshot, plan: Plan | None = None) -> tuple[LeaseEntry
 def leased(book: Iterable[LeaseEntry], team: str, instance_type: str) -> dict[str, int]:
     """Return what of its quota a team has from others now, by unit; below zero: what it gave to others."""
     moved: dict[str, int] = {}
-    for each in book:
-        side = (each.borrower == team) - (each.donor == team)
-        if side and each.state is LeaseState.ACTIVE and each.instance_type == instance_type:
-            moved[each.unit] = moved.get(each.unit, 0) + side * each.amount
+    for entry in book:
+        side = (entry.borrower == team) - (entry.donor == team)
+        if side and entry.state is LeaseState.ACTIVE and entry.instance_type == instance_type:
+            moved[entry.unit] = moved.get(entry.unit, 0) + side * entry.amount
     return {unit: amount for unit, amount in moved.items() if amount}
 
 
@@ -117,10 +119,10 @@ def _as_planned(lease: Lease, plan: Plan) -> LeaseEntry:
 def _told(code: str, lease: Lease, findings: Iterable[Finding]) -> Finding | None:
     """Return what the plan found about a lease."""
     subject, carried = f"{lease.from_} -> {lease.to}", told_as(lease)
-    about = (each for each in findings if each.code == code and each.subject == subject)
+    about = (finding for finding in findings if finding.code == code and finding.subject == subject)
     # Whole instances carry no unit: a lease of as many accelerators is another one.
-    said = (each for each in about if each.evidence.get("unit") == carried.get("unit"))
-    return next((each for each in said if carried.items() <= each.evidence.items()), None)
+    said = (finding for finding in about if finding.evidence.get("unit") == carried.get("unit"))
+    return next((finding for finding in said if carried.items() <= finding.evidence.items()), None)
 
 
 def _is_unwritten(lease: Lease, plan: Plan) -> bool:

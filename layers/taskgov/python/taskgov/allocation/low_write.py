@@ -93,10 +93,8 @@ def _written_out(before: Rows, after: Rows, resources: InstanceResources) -> lis
             ComputeQuotaResource(
                 instance_type=name,
                 accelerators=left.pop(resources.accelerator_resource, 0) if has_devices else None,
-                vcpu=_returned_unchanged(left.pop(CPU, 0), _MILLI, (each.vcpu for each in given)),
-                memory_in_gib=_returned_unchanged(
-                    left.pop(MEMORY, 0), GIBIBYTE, (each.memory_in_gib for each in given)
-                ),
+                vcpu=_returned_unchanged(left.pop(CPU, 0), _MILLI, (row.vcpu for row in given)),
+                memory_in_gib=_returned_unchanged(left.pop(MEMORY, 0), GIBIBYTE, (row.memory_in_gib for row in given)),
                 accelerator_partition=AcceleratorPartition(type=profile, count=left.pop(f"nvidia.com/{profile}", 0))
                 if profile
                 else None,

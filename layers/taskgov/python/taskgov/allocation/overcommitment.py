@@ -31,7 +31,9 @@ def _finding(capacity: TypeCapacity, taken: Vector, over: set[str]) -> Finding:
     resource = min((name for name in worth if worth[name] == promised), default="")
     percent = round(promised * 100 / line.usable) if line.usable else 0
     by = (
-        f" by {_NAMES[resource]}" if resource in _NAMES and len({round(each, 6) for each in worth.values()}) > 1 else ""
+        f" by {_NAMES[resource]}"
+        if resource in _NAMES and len({round(instances, 6) for instances in worth.values()}) > 1
+        else ""
     )
     share = f" ({percent} %)" if line.usable else ""
     return Finding(

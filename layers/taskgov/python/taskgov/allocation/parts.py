@@ -106,7 +106,7 @@ def accelerators_of(vector: Vector) -> float:
     return sevenths // 7 if sevenths % 7 == 0 else sevenths / 7
 
 
-def together(one: ComputeQuotaResource, other: ComputeQuotaResource) -> ComputeQuotaResource:
+def together(left: ComputeQuotaResource, right: ComputeQuotaResource) -> ComputeQuotaResource:
     """Return two rows of one type and profile as one: each amount that either gives, added up.
 
     Example:
@@ -116,13 +116,13 @@ def together(one: ComputeQuotaResource, other: ComputeQuotaResource) -> ComputeQ
 
     """
     fields = ("count", "accelerators", "vcpu", "memory_in_gib")
-    given = {name: [amount for row in (one, other) if (amount := getattr(row, name)) is not None] for name in fields}
+    given = {name: [amount for row in (left, right) if (amount := getattr(row, name)) is not None] for name in fields}
     update: dict[str, object] = {name: sum(amounts) for name, amounts in given.items() if amounts}
-    partitions = [row.accelerator_partition for row in (one, other) if row.accelerator_partition is not None]
+    partitions = [row.accelerator_partition for row in (left, right) if row.accelerator_partition is not None]
     if partitions:
         count = sum(partition.count for partition in partitions)
         update["accelerator_partition"] = AcceleratorPartition(type=partitions[0].type, count=count)
-    return one.model_copy(update=update)
+    return left.model_copy(update=update)
 
 
 def scaled(row: ComputeQuotaResource, part: int, whole: int) -> ComputeQuotaResource:

@@ -165,7 +165,7 @@ def _work(
         *([stalled] if stalled else []),
     )
     # What has no effect is not tried again by itself.
-    moments = [asked_again_at(each) for each in in_the_way(snapshot, wanted)]
+    moments = [asked_again_at(refusal) for refusal in in_the_way(snapshot, wanted)]
     moments += [] if stalled or wanted.recheck_at is None else [wanted.recheck_at]
     return _Work(lines, judged, prediction, findings, min(moments, default=None))
 

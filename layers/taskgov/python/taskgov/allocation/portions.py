@@ -80,8 +80,8 @@ class _Portions:
         return found
 
     def _percentages(self, shares: Shares, scale: Fraction) -> dict[str, Portion]:
-        one = next(iter(shares.values()))
-        usable = self._usable(one)
+        first = next(iter(shares.values()))
+        usable = self._usable(first)
         own = {team: usable * percent_of(share) * scale / 100 for team, share in shares.items()}
         within = sum((_bounded(share, own[team]) for team, share in shares.items()), Fraction(0))
         common = min(max(sum(own.values(), Fraction(0)), within), Fraction(usable))
@@ -92,13 +92,13 @@ class _Portions:
         return self._divided(shares, parties, common, own, words, rounded_off)
 
     def _weights(self, shares: Shares, left: Vector, all_weights: int) -> dict[str, Portion]:
-        one = next(iter(shares.values()))
+        first = next(iter(shares.values()))
         weights = sum(share.weight or 0 for share in shares.values())
         part = {resource: amount * weights // all_weights for resource, amount in left.items()}
-        common = Fraction(most_units(one, self.capacity, part, self.basis))
+        common = Fraction(most_units(first, self.capacity, part, self.basis))
         own = {team: common * (share.weight or 0) / weights for team, share in shares.items()}
         parties = {team: _party(team, share, share.weight or 0) for team, share in shares.items()}
-        there = f"the {common}{_unit(one)} that promises leave"
+        there = f"the {common}{_unit(first)} that promises leave"
         words = {team: f"weight {share.weight} of {weights} in {there}" for team, share in shares.items()}
         return self._divided(shares, parties, common, own, words)
 
@@ -137,10 +137,10 @@ class _Portions:
         """Tell the numbers of a share in the units of its row."""
         # What one unit is: the row says it, unless it is a row of nothing.
         whole, units = (row, amount) if amount else (row_at_basis(share, 1, self.capacity, self.basis), 1)
-        each = {name: value / units for name, value in amounts_in(whole).items()}
+        unit_amounts = {name: value / units for name, value in amounts_in(whole).items()}
         trail = Trail()
         for number, cause, because in steps:
-            trail = trail.to({name: value * number for name, value in each.items()}, cause, because)
+            trail = trail.to({name: value * number for name, value in unit_amounts.items()}, cause, because)
         return trail.to(row, Cause.ROUNDING, "division in whole vCPUs and GiB")
 
     def _why_nothing(self, share: Share, own: Fraction, words: str) -> str:

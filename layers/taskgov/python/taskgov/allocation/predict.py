@@ -130,7 +130,7 @@ class Player:
         anyway = frozenset(loss.workload for loss in rest.preempted)
         states: tuple[State, ...] = (State(self.calm), State(today, anyway)) if moved else (State(self.calm),)
         if today.may_put_back(may_be_made):
-            states += tuple(State(each.cluster.copy(puts_back=True), each.excused) for each in states)
+            states += tuple(State(state.cluster.copy(puts_back=True), state.excused) for state in states)
         self.start = Stage(states, not_played=not_played)
 
     @property
@@ -214,7 +214,7 @@ class Player:
         if rest.loop:
             raise LoopError(f"workloads would preempt one another for ever: {', '.join(sorted(rest.loop))}")
         if rest.preempted:
-            admitted = {each.workload: each.admission for each in rest.admitted}
+            admitted = {event.workload: event.admission for event in rest.admitted}
             for loss in rest.preempted:
                 held = before.cluster.world.admission(loss.workload) or admitted[loss.workload]
                 if loss.workload in excused:

@@ -39,8 +39,10 @@ def _was_written(snapshot: Snapshot, change: Change) -> bool:
         case SchedulerConfig() as after:
             return _policy_was_written(snapshot, change, after)
         case ComputeQuotaConfig() as after:
-            quota = next((each for each in snapshot.quotas if each.compute_quota_id == change.resource_id), None)
-            applied = next((each for each in snapshot.applied if each.compute_quota_id == change.resource_id), None)
+            quota = next((quota for quota in snapshot.quotas if quota.compute_quota_id == change.resource_id), None)
+            applied = next(
+                (record for record in snapshot.applied if record.compute_quota_id == change.resource_id), None
+            )
             if quota is None or applied is None or applied.began_from is not None:
                 return False
             stands = quota.status in SETTLED and quota.compute_quota_version == applied.version

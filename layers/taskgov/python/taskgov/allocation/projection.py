@@ -106,15 +106,15 @@ class Projection:
     @property
     def queues(self) -> Mapping[str, KubernetesObject]:
         """The ClusterQueues that the scheduler has, by name, with the status that they have in the snapshot."""
-        made = {each["metadata"]["name"]: each for each in self._rendered.cluster_queues}
+        made = {queue["metadata"]["name"]: queue for queue in self._rendered.cluster_queues}
         known = over(self._base.kueue.cluster_queues, {**made, **self._written.made("ClusterQueue")})
-        return {each["metadata"]["name"]: each for each in known}
+        return {queue["metadata"]["name"]: queue for queue in known}
 
     @property
     def unread_objects(self) -> tuple[str, ...]:
         """The scheduler's objects beside workloads that cannot be read, with their kinds."""
-        found = (each for each in self._base.unreadable_objects if each.kind not in {*MACHINES, "Workload"})
-        return tuple(f"{each.kind} {each.shown}" for each in found)
+        found = (item for item in self._base.unreadable_objects if item.kind not in {*MACHINES, "Workload"})
+        return tuple(f"{item.kind} {item.shown}" for item in found)
 
     @property
     def puts_back(self) -> bool:
@@ -136,7 +136,7 @@ class Projection:
         for puts_back in (False, True):
             written = self._written.copy()
             written.puts_back = puts_back
-            either.append([_as_read(each) for each in written.write(all_changes)])
+            either.append([_as_read(manifest) for manifest in written.write(all_changes)])
         return either[0] != either[1]
 
     def write(self, changes: Iterable[Change]) -> None:
@@ -202,8 +202,8 @@ def _loaded(
     rendered = render(_to_render(snapshot, table, touched, anew), config, table)
     others = scheduler_objects(replace(snapshot.kueue, workloads=()))
     world.load([*others, *_namespaces(snapshot), *rendered.namespaces, *rendered.priority_classes])
-    odd = [each for each in snapshot.unreadable_objects if each.kind == "Workload"]
-    unread = (*(each.shown for each in odd), *_not_applied(world, snapshot.kueue.workloads))
+    odd = [item for item in snapshot.unreadable_objects if item.kind == "Workload"]
+    unread = (*(item.shown for item in odd), *_not_applied(world, snapshot.kueue.workloads))
     # Applied after what is there: the rendered queue takes the place of the one it is made from.
     for manifest in (*rendered.resource_flavors, *rendered.cluster_queues, *rendered.local_queues):
         world.apply(manifest)

@@ -93,14 +93,14 @@ def _is_same(quota: ComputeQuota, seen: ComputeQuota) -> bool:
     )
 
 
-def _newer(one: AppliedQuota | None, other: AppliedQuota | None) -> AppliedQuota | None:
-    found = [each for each in (other, one) if each is not None]
-    return max(found, key=lambda each: (each.version, each.at), default=None)
+def _newer(first: AppliedQuota | None, second: AppliedQuota | None) -> AppliedQuota | None:
+    found = [record for record in (second, first) if record is not None]
+    return max(found, key=lambda record: (record.version, record.at), default=None)
 
 
-def _newer_policy(one: AppliedPolicy | None, other: AppliedPolicy | None) -> AppliedPolicy | None:
-    found = [each for each in (other, one) if each is not None]
-    return max(found, key=lambda each: each.at, default=None)
+def _newer_policy(first: AppliedPolicy | None, second: AppliedPolicy | None) -> AppliedPolicy | None:
+    found = [record for record in (second, first) if record is not None]
+    return max(found, key=lambda record: record.at, default=None)
 
 
 def _newest(edits: Iterable[QuotaEdit]) -> Mapping[str, QuotaEdit]:

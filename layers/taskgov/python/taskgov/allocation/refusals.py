@@ -43,13 +43,13 @@ def wanted_of(change: Change, changes: Sequence[Change]) -> str:
     The low write of a quota, and the deletion of one that is created again, stand for the last write of the subject:
     the way there may differ from plan to plan, what is wanted does not.
     """
-    last = [each for each in changes if each.subject == change.subject][-1]
+    last = [write for write in changes if write.subject == change.subject][-1]
     return last.wanted or wanted_digest(last.after, last.target_after)
 
 
 def standing_refusals(snapshot: Snapshot) -> tuple[RefusedWrite, ...]:
     """Return the refusals that have not run out."""
-    return tuple(each for each in snapshot.refusals if snapshot.taken_at < asked_again_at(each))
+    return tuple(refusal for refusal in snapshot.refusals if snapshot.taken_at < asked_again_at(refusal))
 
 
 def asked_again_at(refused: RefusedWrite) -> datetime:

@@ -44,10 +44,10 @@ class Numbers:
 
 
 def numbers_of(
-    key: RowKey, each: Sequence[Rows], resources: InstanceResources | None, *, is_alone: bool
+    key: RowKey, configs: Sequence[Rows], resources: InstanceResources | None, *, is_alone: bool
 ) -> Numbers | None:
     """Return what one row is in each of several configs; None for parts of a type whose numbers nobody knows."""
-    own = [row_of(key, rows) for rows in each]
+    own = [row_of(key, rows) for rows in configs]
     if resources is None:
         if any(row is not None and is_in_parts(row) for row in own):
             return None
@@ -125,17 +125,17 @@ def _value_in(row: ComputeQuotaResource | None, name: str, resources: InstanceRe
     if (partition is None) == (name == "accelerator_partition"):
         return None
     amounts = complete(row, resources)
-    one = amounts_of_one(name, partition.type if partition else "", resources, by_ratio=True)
+    single = amounts_of_one(name, partition.type if partition else "", resources, by_ratio=True)
     own = f"nvidia.com/{partition.type}" if partition else _RESOURCE_OF.get(name, resources.accelerator_resource)
-    if name == "count" and not one.get(own):
+    if name == "count" and not single.get(own):
         own = CPU  # a type without accelerators
-    if not one.get(own):
+    if not single.get(own):
         return None
-    value = Fraction(amounts.get(own, 0)) / one[own]
+    value = Fraction(amounts.get(own, 0)) / single[own]
     if name not in FLOATS and value.denominator != 1:
         return None
-    names = ({*amounts} | {*one}) - {EFA}
-    same = all(floor(value * one.get(resource, 0)) == amounts.get(resource, 0) for resource in names)
+    names = ({*amounts} | {*single}) - {EFA}
+    same = all(floor(value * single.get(resource, 0)) == amounts.get(resource, 0) for resource in names)
     return value if same else None
 
 
@@ -166,7 +166,7 @@ def survives(number: Fraction) -> bool:
 def made(key: RowKey, values: Mapping[str, Fraction]) -> ComputeQuotaResource:
     """Return the row that gives these numbers."""
     name, profile = key
-    fields: dict[str, Any] = {each: float(value) if each in FLOATS else int(value) for each, value in values.items()}
+    fields: dict[str, Any] = {name: float(value) if name in FLOATS else int(value) for name, value in values.items()}
     if profile:
         count = fields.pop("accelerator_partition", 0)
         fields["accelerator_partition"] = AcceleratorPartition(type=profile, count=count)

@@ -31,7 +31,9 @@ def refused_policy(snapshot: Snapshot) -> RefusedWrite | None:
     """Return the refusal that stands in the way of the cluster policy's writes, None where there is none."""
     changes = tuple(_wanted_changes(snapshot))
     kinds = {(change.subject, change.kind.value, wanted_of(change, changes)) for change in changes}
-    found = (each for each in standing_refusals(snapshot) if (each.subject, each.kind, each.wanted) in kinds)
+    found = (
+        refusal for refusal in standing_refusals(snapshot) if (refusal.subject, refusal.kind, refusal.wanted) in kinds
+    )
     return next(found, None)
 
 

@@ -26,9 +26,9 @@ from taskgov.policy.measured import Lease, Measured
 def leased_net(team: str, given: Iterable[Given]) -> dict[str, int]:
     """Return what leases bring a team, in whole units by place; below zero: what they take."""
     net: dict[str, int] = {}
-    for each in given:
-        if side := each.side_of(team):
-            net[each.lease.place] = net.get(each.lease.place, 0) + side * each.amount
+    for lent in given:
+        if side := lent.side_of(team):
+            net[lent.lease.place] = net.get(lent.lease.place, 0) + side * lent.amount
     return net
 
 
@@ -39,11 +39,11 @@ def net_of_type(net: Net, instance_type: str) -> dict[str, int]:
 
 def said_leases(team: str, instance_type: str, given: Iterable[Given], had: Net) -> str:
     """Return the leases of one type as words, empty without any; `had` is what was there by leases before."""
-    here = [each for each in given if each.lease.instance_type == instance_type and each.side_of(team)]
+    here = [lent for lent in given if lent.lease.instance_type == instance_type and lent.side_of(team)]
     words = [
-        f"{each.amount}{unit_after(each.lease)} leased "
-        + (f"from {each.lease.from_}" if each.lease.to == team else f"to {each.lease.to}")
-        for each in here
+        f"{lent.amount}{unit_after(lent.lease)} leased "
+        + (f"from {lent.lease.from_}" if lent.lease.to == team else f"to {lent.lease.to}")
+        for lent in here
     ]
     net = leased_net(team, here)
     for place, count in net_of_type(had, instance_type).items():

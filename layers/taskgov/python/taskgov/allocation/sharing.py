@@ -67,7 +67,7 @@ def sharing_before(
         return SharingBefore(today)
     announced = applied.announced
     at_last = announced if announced and announced.version <= quota.compute_quota_version else applied
-    stopped = next((each for each in (at_last, applied) if is_stop(each.config.resource_sharing_config)), None)
+    stopped = next((record for record in (at_last, applied) if is_stop(record.config.resource_sharing_config)), None)
     if stopped is None:
         return SharingBefore(today)
     within = stopped.sharing_within_budget

@@ -37,9 +37,9 @@ def waiting_places(snapshot: Snapshot, use: UseNow) -> frozenset[Place]:
     return frozenset(place for place in use.instances if place in waiting or (place[0], "") in waiting)
 
 
-def _instances(used: Vector, one: Vector) -> Fraction:
+def _instances(used: Vector, instance: Vector) -> Fraction:
     """Return the use in instances, by the resource of which most is used."""
-    parts = (Fraction(amount, one[resource]) for resource, amount in used.items() if one.get(resource))
+    parts = (Fraction(amount, instance[resource]) for resource, amount in used.items() if instance.get(resource))
     return max(parts, default=Fraction(0))
 
 

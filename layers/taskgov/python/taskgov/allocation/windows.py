@@ -26,10 +26,10 @@ def opening(windows: Iterable[ChangeWindow], now: datetime) -> Opening:
 
     Raises `ValueError` when an expression or a time zone cannot be read: the caller takes that as closed.
     """
-    each = [_opening(window, now) for window in windows]
-    if not each or any(window.is_open for window in each):
+    openings = [_opening(window, now) for window in windows]
+    if not openings or any(window.is_open for window in openings):
         return Opening(is_open=True)
-    return Opening(is_open=False, next_at=min((at.next_at for at in each if at.next_at), default=None))
+    return Opening(is_open=False, next_at=min((at.next_at for at in openings if at.next_at), default=None))
 
 
 def _opening(window: ChangeWindow, now: datetime) -> Opening:

@@ -121,7 +121,7 @@ def said_setting(setting: object) -> str:
 def _said_value(value: object) -> str:
     """Return a list of structures, such as priority classes, by their values."""
     if isinstance(value, list):
-        return "(" + ", ".join(" ".join(map(str, each.values())) for each in value) + ")"
+        return "(" + ", ".join(" ".join(map(str, item.values())) for item in value) + ")"
     return str(value)
 
 
@@ -136,7 +136,7 @@ def said_config(config: ComputeQuotaConfig | SchedulerConfig) -> str:
     """
     if isinstance(config, SchedulerConfig):
         classes = config.priority_classes or ()
-        return ", ".join(f"{each.name} {each.weight}" for each in classes) or "no priority classes"
+        return ", ".join(f"{priority.name} {priority.weight}" for priority in classes) or "no priority classes"
     return ", ".join(_said_row(row) for row in config.compute_quota_resources) or "nothing"
 
 

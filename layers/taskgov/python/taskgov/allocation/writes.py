@@ -122,14 +122,14 @@ class _Sums:
         The first write of a quota also brings its queue from what it holds.
         """
         before, after = (
-            each if isinstance(each, ComputeQuotaConfig) else ComputeQuotaConfig()
-            for each in (change.before, change.after)
+            config if isinstance(config, ComputeQuotaConfig) else ComputeQuotaConfig()
+            for config in (change.before, change.after)
         )
         is_first = change.target_version is not None
         drift = self._drifts.get(change.resource_id or "", {}) if is_first else {}
-        quotas = (_flat(vectors_of(each.compute_quota_resources, self._capacities)) for each in (before, after))
+        quotas = (_flat(vectors_of(config.compute_quota_resources, self._capacities)) for config in (before, after))
         sums = beside(_difference(*quotas), drift, self._types, -1)
-        stood, stands = (queue_amounts(each, _resources_of(self._capacities)) for each in (before, after))
+        stood, stands = (queue_amounts(config, _resources_of(self._capacities)) for config in (before, after))
         moves = (*sums.values(), *_difference(stood, stands).values())
         moves += tuple(_difference(_sum((stood, drift)), stands).values()) if drift else ()
         return Write(change, sums, any(move < 0 for move in moves), any(move > 0 for move in moves))
@@ -178,8 +178,8 @@ def _sum(parts: Iterable[Amounts]) -> Amounts:
     return total
 
 
-def _greater(one: Amounts, other: Amounts) -> Amounts:
-    return {place: max(one.get(place, 0), other.get(place, 0)) for place in {*one, *other}}
+def _greater(left: Amounts, right: Amounts) -> Amounts:
+    return {place: max(left.get(place, 0), right.get(place, 0)) for place in {*left, *right}}
 
 
 def _difference(before: Amounts, after: Amounts) -> Amounts:

@@ -111,7 +111,7 @@ class WrittenCluster:
 
     def made(self, kind: str) -> Mapping[str, Manifest]:
         """Return the objects of a kind that were rendered for what has been written, by name."""
-        return {name: manifest for (each, name), manifest in self._made.items() if each == kind}
+        return {name: manifest for (made_kind, name), manifest in self._made.items() if made_kind == kind}
 
     def snapshot(self) -> Snapshot:
         """Return what a snapshot would hold once the writes have settled.
@@ -132,7 +132,7 @@ class WrittenCluster:
         )
 
     def _keep(self, made: Iterable[Manifest]) -> None:
-        self._made |= {(each["kind"], each["metadata"]["name"]): each for each in made}
+        self._made |= {(manifest["kind"], manifest["metadata"]["name"]): manifest for manifest in made}
 
     def _set_quota(self, change: Change) -> ComputeQuota | None:
         """Take the write of a quota, and return what the team's queue is rendered from; None: there is no queue."""
@@ -198,7 +198,7 @@ def quota_id_of(change: Change, quotas: Mapping[str, ComputeQuota]) -> str:
         return change.resource_id
     subject = change.subject
     found = (
-        key for key, each in quotas.items() if quota_key(each.compute_quota_target.team_name, each.name) == subject
+        key for key, quota in quotas.items() if quota_key(quota.compute_quota_target.team_name, quota.name) == subject
     )
     if (quota_id := next(found, None)) is None:
         raise KeyError(change.name)
@@ -222,9 +222,9 @@ def writes_whole_objects(snapshot: Snapshot) -> bool:
 
 def over(objects: Iterable[KubernetesObject], made: Mapping[str, Manifest]) -> tuple[KubernetesObject, ...]:
     """Return objects with the content of what was made under their names (and their own status), then what is new."""
-    before = {each["metadata"]["name"]: each for each in objects}
+    before = {item["metadata"]["name"]: item for item in objects}
     new = (manifest for name, manifest in made.items() if name not in before)
-    return (*(_renewed(each, made.get(name)) for name, each in before.items()), *new)
+    return (*(_renewed(item, made.get(name)) for name, item in before.items()), *new)
 
 
 def _renewed(before: KubernetesObject, made: Manifest | None) -> KubernetesObject:
@@ -244,8 +244,8 @@ def _by_key(kueue: KueueObjects) -> dict[_Key, KubernetesObject]:
         "ClusterQueue": kueue.cluster_queues,
         "LocalQueue": kueue.local_queues,
     }
-    objects = ({**each, "kind": kind} for kind, items in kinds.items() for each in items)
-    return {_key(each): each for each in objects}
+    objects = ({**item, "kind": kind} for kind, items in kinds.items() for item in items)
+    return {_key(item): item for item in objects}
 
 
 def _written_over(there: KubernetesObject, made: Manifest, puts_back: bool) -> Manifest:  # noqa: FBT001

@@ -70,11 +70,11 @@ def money_of(
     sums: dict[tuple[str, str], _Sums] = defaultdict(_Sums)
     types: dict[str, set[str]] = defaultdict(set)
     left_out = Fraction(0)
-    for one in standing.teams:
-        line = one.usage
-        if one.leading and line.guaranteed and is_accelerator(line.resource):
+    for team in standing.teams:
+        line = team.usage
+        if team.leading and line.guaranteed and is_accelerator(line.resource):
             types[line.team].add(line.instance_type)
-        rate = rates.of(line.instance_type, line.resource) if one.leading else None
+        rate = rates.of(line.instance_type, line.resource) if team.leading else None
         if rate is not None:
             sums[line.team, line.instance_type].idle += rate * line.idle
     for task in tasks:
@@ -96,12 +96,12 @@ def money_of(
             left_out += lost / HOUR
     return Money(
         lines=tuple(
-            MoneyLine(team, kind, cents(each.idle), cents(each.waiting), cents(each.preempted))
-            for (team, kind), each in sorted(sums.items())
+            MoneyLine(team, kind, cents(costs.idle), cents(costs.waiting), cents(costs.preempted))
+            for (team, kind), costs in sorted(sums.items())
         ),
-        idle_per_hour=cents(sum((each.idle for each in sums.values()), Fraction(0))),
-        waiting=cents(sum((each.waiting for each in sums.values()), Fraction(0))),
-        preempted=cents(sum((each.preempted for each in sums.values()), Fraction(0))),
+        idle_per_hour=cents(sum((costs.idle for costs in sums.values()), Fraction(0))),
+        waiting=cents(sum((costs.waiting for costs in sums.values()), Fraction(0))),
+        preempted=cents(sum((costs.preempted for costs in sums.values()), Fraction(0))),
         left_out_gpu_hours=cents(left_out),
     )
 

@@ -30,7 +30,7 @@ def cluster_notice(report: Report, page: str, untold: Iterable[str] = ()) -> Not
     `page` is where the report lies; `untold` names the topics that could not be told, with the reason.
     """
     grave = attention(report)
-    lost = [f"Not told: {each}" for each in untold]
+    lost = [f"Not told: {message}" for message in untold]
     if not grave and not lost:
         return None
     muted = [f"Muted: {counted(len(report.muted), 'finding')}"] if report.muted else []
@@ -70,7 +70,7 @@ def team_notice(report: Report, findings: list[ReportedFinding], page: str) -> N
 
 
 def _lines(findings: list[ReportedFinding]) -> list[str]:
-    lines = [_line(each) for each in findings[:TOLD]]
+    lines = [_line(finding) for finding in findings[:TOLD]]
     return [*lines, f"and {len(findings) - TOLD} more"] if len(findings) > TOLD else lines
 
 

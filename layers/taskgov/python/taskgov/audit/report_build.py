@@ -61,17 +61,17 @@ def build_report(
         usage=tuple(usage_line(team, leases) for team in leading_first(standing.teams)),
         loans=tuple(loan_line(loan) for loan in standing.loans if loan.amount),
         pending=tuple(
-            PendingLine(each.team, each.workloads, each.accelerators, each.oldest_wait(now).total_seconds())
-            for each in standing.pending
+            PendingLine(pending.team, pending.workloads, pending.accelerators, pending.oldest_wait(now).total_seconds())
+            for pending in standing.pending
         ),
-        preemptions=tuple(preemption_line(each, standing) for each in reversed(standing.preemptions)),
+        preemptions=tuple(preemption_line(preemption, standing) for preemption in reversed(standing.preemptions)),
         allocations=plan.allocations,
         changes=tuple(_change(change, plan) for change in plan.changes),
         effects=plan.prediction.effects,
         edits=_edits(snapshot),
         leases=leases,
         muted=found.muted,
-        trend=earlier.trend((*found.findings, *found.muted), sum(each.is_new for each in found.findings), now),
+        trend=earlier.trend((*found.findings, *found.muted), sum(finding.is_new for finding in found.findings), now),
         tasks=tasks,
         tasks_left_out=left_out,
         money=_money(snapshot, standing),
@@ -123,19 +123,19 @@ def _header(snapshot: Snapshot, plan: Plan) -> Header:
 def _totals(standing: Standing) -> Totals:
     """Add up accelerators of all kinds, or cpu where no instance type has any."""
     accelerated = any(is_accelerator(capacity.resource) for capacity in standing.capacities)
-    capacities = [each for each in standing.capacities if is_accelerator(each.resource) is accelerated]
+    capacities = [capacity for capacity in standing.capacities if is_accelerator(capacity.resource) is accelerated]
     lines = [usage_line(team) for team in standing.teams if team.leading]
     counted = [line for line in lines if is_accelerator(line.resource) is accelerated]
     return Totals(
         unit="GPUs" if accelerated else "cores",
-        healthy=sum(readable(each.resource, each.healthy) for each in capacities),
+        healthy=sum(readable(capacity.resource, capacity.healthy) for capacity in capacities),
         guaranteed=sum(line.guaranteed for line in counted),
         used=sum(line.used for line in counted),
         borrowed=sum(line.borrowed for line in counted),
         idle=sum(line.idle for line in counted),
         over_quota=sum(line.over_quota for line in counted),
-        pending_workloads=sum(each.workloads for each in standing.pending),
-        pending_gpus=sum(each.accelerators for each in standing.pending),
+        pending_workloads=sum(pending.workloads for pending in standing.pending),
+        pending_gpus=sum(pending.accelerators for pending in standing.pending),
         preemptions=len(standing.preemptions),
     )
 
@@ -208,7 +208,7 @@ def _change(change: Change, plan: Plan) -> ChangeLine:
         gpus_after=change.gpus_after,
         reason=change.reason,
         because=change.because,
-        stopped_by=tuple(f"{each.guardrail}: {each.because}" for each in verdicts if not each.passed),
+        stopped_by=tuple(f"{verdict.guardrail}: {verdict.because}" for verdict in verdicts if not verdict.passed),
     )
 
 

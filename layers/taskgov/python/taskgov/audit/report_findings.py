@@ -146,12 +146,15 @@ MUTED: Final[Sheet[ReportedFinding]] = Sheet(
     "Told to nobody and counted nowhere else, until the mute ends. The policy document mutes them (audit.mute).",
     "None.",
     (
-        name("About", lambda each: each.subject),
-        name("Finding", lambda each: each.code),
-        Field(Column("Severity", "name"), lambda each: _severity(each.severity)),
-        text("Because", lambda each: each.because, "long"),
-        text("Muted because", lambda each: each.muted.reason if each.muted else NOTHING, "long"),
-        Field(Column("Until", "name"), lambda each: moment_cell(each.muted.until) if each.muted else (NOTHING, -1.0)),
+        name("About", lambda finding: finding.subject),
+        name("Finding", lambda finding: finding.code),
+        Field(Column("Severity", "name"), lambda finding: _severity(finding.severity)),
+        text("Because", lambda finding: finding.because, "long"),
+        text("Muted because", lambda finding: finding.muted.reason if finding.muted else NOTHING, "long"),
+        Field(
+            Column("Until", "name"),
+            lambda finding: moment_cell(finding.muted.until) if finding.muted else (NOTHING, -1.0),
+        ),
     ),
 )
 RESOLVED: Final[Sheet[KnownFinding]] = Sheet(
@@ -160,10 +163,10 @@ RESOLVED: Final[Sheet[KnownFinding]] = Sheet(
     "",
     "Nothing.",
     (
-        name("About", lambda each: each.subject),
-        name("Finding", lambda each: each.code),
-        Field(Column("Severity", "name"), lambda each: _severity(each.severity)),
-        text("Was found because", lambda each: each.because, "long"),
-        when("Was there since", lambda each: each.first_seen),
+        name("About", lambda finding: finding.subject),
+        name("Finding", lambda finding: finding.code),
+        Field(Column("Severity", "name"), lambda finding: _severity(finding.severity)),
+        text("Was found because", lambda finding: finding.because, "long"),
+        when("Was there since", lambda finding: finding.first_seen),
     ),
 )

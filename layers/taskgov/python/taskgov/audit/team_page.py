@@ -72,22 +72,24 @@ def team_pages(snapshot: Snapshot) -> Iterator[TeamPage]:
             team=team,
             cluster_name=snapshot.cluster.name,
             taken_at=snapshot.taken_at,
-            usage=tuple(usage_line(each, leases) for each in lines if each.usage.team == team),
-            loans=tuple(loan_line(each) for each in standing.loans if team in {each.borrower, each.lender}),
-            leases=tuple(each for each in leases if team in {each.borrower, each.donor}),
+            usage=tuple(usage_line(line, leases) for line in lines if line.usage.team == team),
+            loans=tuple(loan_line(loan) for loan in standing.loans if team in {loan.borrower, loan.lender}),
+            leases=tuple(lease for lease in leases if team in {lease.borrower, lease.donor}),
             tasks=shown,
             tasks_left_out=left_out,
             waits=tuple(_waits(shown, said)),
             preemptions=tuple(
-                preemption_line(each, standing) for each in reversed(standing.preemptions) if each.team == team
+                preemption_line(preemption, standing)
+                for preemption in reversed(standing.preemptions)
+                if preemption.team == team
             ),
         )
 
 
 def _waits(tasks: Iterable[TaskLine], said: Mapping[tuple[str, str], str]) -> Iterator[WaitLine]:
-    for each in tasks:
-        if each.state in _WAITS:
-            yield WaitLine(each.task, each.since, said.get((each.team, each.task), ""))
+    for task in tasks:
+        if task.state in _WAITS:
+            yield WaitLine(task.task, task.since, said.get((task.team, task.task), ""))
 
 
 def _by_team(tasks: Iterable[Task]) -> Mapping[str, list[Task]]:

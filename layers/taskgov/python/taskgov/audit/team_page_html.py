@@ -35,9 +35,9 @@ def team_page_html(page: TeamPage) -> bytes:
 def headline(page: TeamPage) -> str:
     """Return how many tasks do what, in one sentence."""
     counts = [
-        (counted(sum(each.state is state for each in page.tasks), "task"), state.value.replace("-", " "))
+        (counted(sum(task.state is state for task in page.tasks), "task"), state.value.replace("-", " "))
         for state in TaskState
-        if any(each.state is state for each in page.tasks)
+        if any(task.state is state for task in page.tasks)
     ]
     return ", ".join(f"{number} {state}" for number, state in counts) + "." if counts else "No tasks."
 

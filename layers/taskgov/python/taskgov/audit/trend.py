@@ -117,7 +117,7 @@ class Earlier:
             week_ago=old[-1] if old else None,
             points=points[-SHOWN:],
             new=new,
-            resolved=tuple(each for each in self.known if each.identity not in there),
+            resolved=tuple(finding for finding in self.known if finding.identity not in there),
         )
 
     def after(self, point: AuditPoint, found: Iterable[tuple[Finding, Seen]]) -> AuditHistory:
@@ -139,7 +139,7 @@ class Earlier:
 
     @cached_property
     def _by_identity(self) -> dict[str, KnownFinding]:
-        return {each.identity: each for each in self.known}
+        return {finding.identity: finding for finding in self.known}
 
     def _is_own(self, point: AuditPoint) -> bool:
         return bool(self.run_id) and point.run_id == self.run_id

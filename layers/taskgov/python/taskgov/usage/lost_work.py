@@ -19,15 +19,18 @@ _PAST_SECONDS = ("accumulatedPastExecutionTimeSeconds", "accumulatedPastExexcuti
 
 def lost_work(preemptions: Iterable[Preemption], workloads: Iterable[KubernetesObject]) -> LostWork:
     """Return the GPU-seconds of each preemption of which they are known."""
-    statuses = {str(each["metadata"].get("uid")): each.get("status") or {} for each in workloads}
-    ran = {each.identity: (each, _seconds(each, statuses.get(each.uid, {}))) for each in preemptions}
-    return {key: each.accelerators * seconds for key, (each, seconds) in ran.items() if seconds is not None}
+    statuses = {str(workload["metadata"].get("uid")): workload.get("status") or {} for workload in workloads}
+    ran = {
+        preemption.identity: (preemption, _seconds(preemption, statuses.get(preemption.uid, {})))
+        for preemption in preemptions
+    }
+    return {key: preemption.accelerators * seconds for key, (preemption, seconds) in ran.items() if seconds is not None}
 
 
 def _seconds(preemption: Preemption, status: KubernetesObject) -> float | None:
     if preemption.ran_since is not None:
         return max(0.0, (preemption.at - preemption.ran_since).total_seconds())
     evictions = (status.get("schedulingStats") or {}).get("evictions") or ()
-    if sum(int(each.get("count", 0)) for each in evictions) != 1:
+    if sum(int(eviction.get("count", 0)) for eviction in evictions) != 1:
         return None
     return next((float(status[name]) for name in _PAST_SECONDS if name in status), None)

@@ -67,7 +67,7 @@ def offered_by_nodes(snapshot: Snapshot, instance_type: str, resource: str) -> i
 def _places(admission: Admission) -> set[tuple[str, str]]:
     """Return the instance types and accelerators that an admission holds; cpu where it holds no accelerator."""
     held = _everywhere(admission)
-    return {each for each in held if is_accelerator(each[1])} or {each for each in held if each[1] == "cpu"}
+    return {place for place in held if is_accelerator(place[1])} or {place for place in held if place[1] == "cpu"}
 
 
 def _held(admission: Admission, instance_type: str, resource: str) -> int:

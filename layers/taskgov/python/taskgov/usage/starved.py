@@ -57,7 +57,7 @@ def starved_teams(snapshot: Snapshot) -> tuple[Starved, ...]:
     )
     return tuple(
         sorted(
-            (each for each in found if each.reclaimable > 0),
-            key=lambda each: (each.team, each.instance_type, each.resource),
+            (team for team in found if team.reclaimable > 0),
+            key=lambda team: (team.team, team.instance_type, team.resource),
         )
     )

@@ -70,11 +70,11 @@ def tasks_of(snapshot: Snapshot) -> tuple[Task, ...]:
 
     The order is inferred: the documentation of the Tasks tab names none.
     """
-    classes = {each["metadata"]["name"]: int(each["value"]) for each in snapshot.kueue.priority_classes}
+    classes = {priority["metadata"]["name"]: int(priority["value"]) for priority in snapshot.kueue.priority_classes}
     read = [_Read(item, classes) for item in snapshot.kueue.workloads]
     borrowed = _borrowed(snapshot, read)
     short = short_of_nodes(snapshot)
-    tasks = (_task(each, borrowed.get(each.workload.key, {}), is_short=each.workload.key in short) for each in read)
+    tasks = (_task(item, borrowed.get(item.workload.key, {}), is_short=item.workload.key in short) for item in read)
     return tuple(sorted(tasks, key=lambda task: (-task.created.timestamp(), task.team, task.job)))
 
 
@@ -107,7 +107,7 @@ def _task(read: _Read, borrowed: Mapping[ResourceName, int], *, is_short: bool) 
     return Task(
         team=its.team,
         job=its.job,
-        kind=next((each.get("kind", "Workload") for each in owners if each.get("controller", True)), "Workload"),
+        kind=next((owner.get("kind", "Workload") for owner in owners if owner.get("controller", True)), "Workload"),
         state=state,
         since=moment(since),
         created=moment(workload.created),
@@ -147,14 +147,14 @@ def _borrowed(snapshot: Snapshot, read: Iterable[_Read]) -> dict[str, dict[Resou
         for line in usage_of(snapshot.kueue.cluster_queues, snapshot.kueue.cohorts).lines
         if line.borrowed or line.over_quota
     }
-    holding = [each for each in read if each.admission is not None] if left else []
+    holding = [item for item in read if item.admission is not None] if left else []
     found: dict[str, dict[ResourceName, int]] = {}
-    for each in sorted(holding, key=lambda one: (one.workload.priority, -one.reserved, one.workload.key)):
-        for place, amount in _held(each.admission):
+    for item in sorted(holding, key=lambda item: (item.workload.priority, -item.reserved, item.workload.key)):
+        for place, amount in _held(item.admission):
             part = min(amount, left.get(place, 0))
             if part:
                 left[place] -= part
-                of_task = found.setdefault(each.workload.key, {})
+                of_task = found.setdefault(item.workload.key, {})
                 of_task[place[2]] = of_task.get(place[2], 0) + part
     return found
 
@@ -168,5 +168,5 @@ def _held(admission: Admission | None) -> Iterator[tuple[Place, int]]:
         for pods in admission.pod_sets
         for resource, flavor in pods.flavors.items()
     ]
-    leading = [each for each in held if is_accelerator(each[0][2])]
-    yield from leading or [each for each in held if each[0][2] == "cpu"]
+    leading = [(place, amount) for place, amount in held if is_accelerator(place[2])]
+    yield from leading or [(place, amount) for place, amount in held if place[2] == "cpu"]
