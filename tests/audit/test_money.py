@@ -12,7 +12,7 @@ from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.policy.document import PolicyDocument
 from taskgov.policy.parse import parse_policy
 from taskgov.snapshot.model import Snapshot
-from taskgov.usage.standing import standing_of
+from taskgov.usage.cluster_usage import cluster_usage
 from taskgov.usage.tasks import tasks_of
 from tests.allocation.world import document
 from tests.support.clusters import G5, GPU, GovernedCluster
@@ -22,7 +22,7 @@ TWO_G5 = {"cpu": "88", "memory": "328Gi", GPU: "8"}
 
 def money(snapshot: Snapshot, **prices: float) -> Money:
     named = {f"ml.{name.replace('_', '.')}": price for name, price in prices.items()}
-    found = money_of(standing_of(snapshot), tasks_of(snapshot), named, InstanceTypeTable(), snapshot.taken_at)
+    found = money_of(cluster_usage(snapshot), tasks_of(snapshot), named, InstanceTypeTable(), snapshot.taken_at)
     assert found is not None
     return found
 
@@ -37,7 +37,7 @@ def cluster() -> GovernedCluster:
 
 def test_without_prices_there_is_no_money() -> None:
     snapshot = cluster().with_team("a").snapshot()
-    assert money_of(standing_of(snapshot), (), {}, InstanceTypeTable(), snapshot.taken_at) is None
+    assert money_of(cluster_usage(snapshot), (), {}, InstanceTypeTable(), snapshot.taken_at) is None
     assert audit_report(snapshot).money is None
     assert 'id="money"' not in report_html(audit_report(snapshot)).decode()
 

@@ -15,7 +15,7 @@ from taskgov.audit.trend import Earlier
 from taskgov.findings import Finding, Severity
 from taskgov.hyperpod.model import Switch
 from taskgov.snapshot.model import QuotaEdit, Snapshot
-from taskgov.usage.standing import standing_of
+from taskgov.usage.cluster_usage import cluster_usage
 from tests.allocation.world import applied, document, fixed, row
 from tests.support.clusters import G5, GPU, GovernedCluster
 from tests.support.memory import NOON
@@ -30,7 +30,7 @@ def a_cluster() -> GovernedCluster:
 
 def report_of(snapshot: Snapshot, plan: Plan | None = None, findings: tuple[Finding, ...] = ()) -> Report:
     made = plan or plan_quotas(snapshot, mode="plan")
-    return build_report(snapshot, made, standing_of(snapshot), report_findings(snapshot, made, findings, Earlier()))
+    return build_report(snapshot, made, cluster_usage(snapshot), report_findings(snapshot, made, findings, Earlier()))
 
 
 def line(report: Report, team: str, resource: str = GPU) -> UsageLine:

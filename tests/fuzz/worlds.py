@@ -35,7 +35,7 @@ from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_json
 from taskgov.snapshot.health import node_fault
 from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, KueueObjects
 from taskgov.snapshot.readable import KINDS as KINDS_OF_KUEUE
-from taskgov.usage.standing import standing_of
+from taskgov.usage.cluster_usage import cluster_usage
 from tests.fuzz.mutation import ODD, mutated, written
 from tests.support.clusters import GPU, GovernedCluster
 from tests.support.memory import (
@@ -269,7 +269,7 @@ def look_at_odd_objects(draw: Random) -> None:
         case 0:
             plan_to_json(plan_quotas(snapshot, mode="apply"))
         case 1:
-            measure_usage(standing_of(snapshot), snapshot.taken_at, lease_book(snapshot))
+            measure_usage(cluster_usage(snapshot), snapshot.taken_at, lease_book(snapshot))
         case _:
             audit = AuditCluster(
                 take, cluster.documents, cluster.state, RecordingNotices(), _Topics(), RecordingMeter()

@@ -14,7 +14,7 @@ from taskgov.allocation.leases import LeaseState
 from taskgov.ports import Measurement
 from taskgov.services.measure_usage import measure_preemptions, measure_usage
 from taskgov.services.metric_catalogue import METRICS, metric_count
-from taskgov.usage.standing import standing_of
+from taskgov.usage.cluster_usage import cluster_usage
 from tests.support.clusters import G5, GPU, GovernedCluster
 from tests.support.golden import assert_section
 from tests.support.memory import NOON
@@ -28,7 +28,7 @@ def a_cluster() -> GovernedCluster:
 
 
 def measured(cluster: GovernedCluster) -> list[Measurement]:
-    return measure_usage(standing_of(cluster.snapshot()), NOON)
+    return measure_usage(cluster_usage(cluster.snapshot()), NOON)
 
 
 def named(measurements: Iterable[Measurement], **dimensions: str) -> dict[str, float]:
@@ -128,7 +128,7 @@ def test_preemptions_are_added_up_by_team_reason_and_preempting_team() -> None:
     for name, ran in (("one", 60), ("two", None)):
         cluster.with_preempted(name, "team-a", by="team-b", gpus=4, ran_minutes=ran)
     cluster.with_preempted("own", "team-b", by="team-b", gpus=1, reason="InClusterQueue", ran_minutes=None)
-    standing = standing_of(cluster.snapshot())
+    standing = cluster_usage(cluster.snapshot())
     values = measure_preemptions(standing.preemptions, standing.lost)
     reclaimed = named(values, Team="team-a", Reason="InCohortReclamation", PreemptingTeam="team-b")
     assert reclaimed == {"Preemptions": 2, "PreemptedGpuSeconds": 4 * 3600}
@@ -139,7 +139,7 @@ def test_a_preemption_for_nobody_that_is_known_has_no_empty_dimension() -> None:
     cluster = a_cluster().with_preempted("one", "team-a", by="team-b", gpus=4)
     for condition in cluster.workloads[0]["status"]["conditions"]:
         condition["message"] = "Preempted by an older Kueue"
-    [each] = measure_preemptions(standing_of(cluster.snapshot()).preemptions, lost={})
+    [each] = measure_preemptions(cluster_usage(cluster.snapshot()).preemptions, lost={})
     assert each.dimensions["PreemptingTeam"] == "unknown"
 
 
@@ -171,7 +171,7 @@ def test_the_document_shows_a_real_line_of_the_log(
 def test_leased_instances_travel_with_the_quota_they_are_part_of() -> None:
     start, end = NOON - timedelta(hours=1), NOON + timedelta(hours=1)
     lease = LeaseEntry("team-a", "team-b", G5, 1, start, end, "deadline", LeaseState.ACTIVE)
-    values = measure_usage(standing_of(a_cluster().snapshot()), NOON, [lease, replace(lease, state=LeaseState.DUE)])
+    values = measure_usage(cluster_usage(a_cluster().snapshot()), NOON, [lease, replace(lease, state=LeaseState.DUE)])
     told = {
         each.dimensions["Team"]: each.properties["leasedInstances"]
         for each in values

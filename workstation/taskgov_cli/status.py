@@ -13,7 +13,7 @@ from taskgov.audit.report_text import counted
 from taskgov.kueue.workloads import pending_by_team
 from taskgov.quantities import format_quantity
 from taskgov.snapshot.health import node_fault
-from taskgov.usage.standing import standing_of
+from taskgov.usage.cluster_usage import cluster_usage
 from taskgov_cli import snapshots
 from taskgov_cli.lease_table import leases_table
 from taskgov_cli.output import console, jsonable, print_json, table
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from taskgov.allocation.lease_book import LeaseEntry
     from taskgov.snapshot.model import Snapshot
     from taskgov.snapshot.unseen import Part
-    from taskgov.usage.standing import Standing, TeamStanding
+    from taskgov.usage.cluster_usage import ClusterUsage, TeamUsage
 
 
 def status(
@@ -55,7 +55,7 @@ def status(
     if not sees_all(known, STANDING_NEEDS):
         _print_own(known, set(team or ()), STANDING_NEEDS, as_json=as_json)
         return
-    standing, leases = _of_teams(standing_of(known), set(team or ())), lease_book(known)
+    standing, leases = _of_teams(cluster_usage(known), set(team or ())), lease_book(known)
     if as_json:
         print_json(as_data(known, standing, leases))
     else:
@@ -63,7 +63,7 @@ def status(
             console().print(part)
 
 
-def _of_teams(standing: Standing, teams: set[str]) -> Standing:
+def _of_teams(standing: ClusterUsage, teams: set[str]) -> ClusterUsage:
     """Return the standing of these teams, of all of them where none is named; the capacity is everybody's."""
     if not teams:
         return standing
@@ -109,7 +109,7 @@ def _print_own(known: Snapshot, teams: set[str], needs: frozenset[Part], *, as_j
         console().print(text)
 
 
-def as_data(snapshot: Snapshot, standing: Standing, leases: tuple[LeaseEntry, ...]) -> dict[str, Any]:
+def as_data(snapshot: Snapshot, standing: ClusterUsage, leases: tuple[LeaseEntry, ...]) -> dict[str, Any]:
     """Return the standing for programs; amounts in base units, leases in whole instances."""
     faults = {node.name: fault for node in snapshot.nodes if (fault := node_fault(node)) is not None}
     head = {"cluster": snapshot.cluster.name, "takenAt": snapshot.taken_at, "unhealthyNodes": faults, "leases": leases}
@@ -117,7 +117,7 @@ def as_data(snapshot: Snapshot, standing: Standing, leases: tuple[LeaseEntry, ..
     return head
 
 
-def shown(snapshot: Snapshot, standing: Standing, leases: tuple[LeaseEntry, ...]) -> Iterator[RenderableType]:
+def shown(snapshot: Snapshot, standing: ClusterUsage, leases: tuple[LeaseEntry, ...]) -> Iterator[RenderableType]:
     """Return the standing for people: leading resources only."""
     policy = "no policy document" if snapshot.policy is None else f"policy {snapshot.policy_version}"
     head = f" ({snapshot.cluster.status}), {snapshot.taken_at:%Y-%m-%d %H:%M:%S} UTC, {policy}"
@@ -133,7 +133,7 @@ def shown(snapshot: Snapshot, standing: Standing, leases: tuple[LeaseEntry, ...]
         yield table("Nodes that take no work", ("node", "instance type", "because"), faults)
 
 
-def _capacity(standing: Standing) -> RenderableType:
+def _capacity(standing: ClusterUsage) -> RenderableType:
     rows = [
         (
             capacity.instance_type,
@@ -150,7 +150,7 @@ def _capacity(standing: Standing) -> RenderableType:
     return table("Capacity", columns, rows)
 
 
-def _teams(standing: Standing, leases: tuple[LeaseEntry, ...]) -> RenderableType:
+def _teams(standing: ClusterUsage, leases: tuple[LeaseEntry, ...]) -> RenderableType:
     waiting = {team.team: team for team in standing.pending}
     rows = []
     for team in standing.teams:
@@ -163,12 +163,12 @@ def _teams(standing: Standing, leases: tuple[LeaseEntry, ...]) -> RenderableType
     return table("Teams", ("team", "instance type", *numbers), rows)
 
 
-def _leased(team: TeamStanding, leases: tuple[LeaseEntry, ...]) -> str:
+def _leased(team: TeamUsage, leases: tuple[LeaseEntry, ...]) -> str:
     """Return what of the quota is leased: `+2` from others, `-2 accelerators` to others."""
     return leased_words(leased(leases, team.usage.team, team.usage.instance_type))
 
 
-def _amounts(team: TeamStanding) -> Iterator[str]:
+def _amounts(team: TeamUsage) -> Iterator[str]:
     usage = team.usage
     for amount in (usage.guaranteed, usage.used, usage.borrowed, usage.lent, usage.idle, team.entitlement):
         yield "" if amount is None else format_quantity(usage.resource, amount)

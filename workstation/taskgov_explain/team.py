@@ -20,7 +20,7 @@ from taskgov.hyperpod.model import ComputeQuota
 from taskgov.policy.document import PolicyDocument, TeamPolicy
 from taskgov.snapshot.model import Snapshot
 from taskgov.usage.amounts import words
-from taskgov.usage.standing import Loan, Standing, TeamStanding, standing_of
+from taskgov.usage.cluster_usage import ClusterUsage, Loan, TeamUsage, cluster_usage
 from taskgov_explain.find import UnknownNameError, nearest
 
 
@@ -78,7 +78,7 @@ class TeamExplanation:
 
 def explain_team(snapshot: Snapshot, team: str) -> TeamExplanation:
     """Explain one team's quota and share. Raises `UnknownNameError` for a team that nobody knows."""
-    plan, standing = plan_quotas(snapshot, mode="plan"), standing_of(snapshot)
+    plan, standing = plan_quotas(snapshot, mode="plan"), cluster_usage(snapshot)
     lines = [line for line in plan.allocations if line.team == team]
     stands = [each for each in standing.teams if each.usage.team == team]
     quota = next((each for each in snapshot.quotas if each.compute_quota_target.team_name == team), None)
@@ -184,7 +184,7 @@ def _sharing(snapshot: Snapshot, quota: ComputeQuota | None) -> str:
     return f"{sharing.strategy}{limit}; {weighs}"
 
 
-def _share_line(standing: TeamStanding, loans: Iterable[Loan]) -> ShareLine:
+def _share_line(standing: TeamUsage, loans: Iterable[Loan]) -> ShareLine:
     usage = standing.usage
     return ShareLine(
         instance_type=usage.instance_type,
@@ -200,13 +200,13 @@ def _share_line(standing: TeamStanding, loans: Iterable[Loan]) -> ShareLine:
     )
 
 
-def _is_about(loan: Loan, standing: TeamStanding) -> bool:
+def _is_about(loan: Loan, standing: TeamUsage) -> bool:
     usage = standing.usage
     here = (loan.instance_type, loan.resource) == (usage.instance_type, usage.resource)
     return here and usage.team in {loan.borrower, loan.lender}
 
 
-def _share_words(standing: TeamStanding, loans: list[Loan]) -> str:
+def _share_words(standing: TeamUsage, loans: list[Loan]) -> str:
     usage = standing.usage
     parts = [f"uses {words(usage.resource, usage.used)} of its {usage.guaranteed}"]
     parts += [f"borrows {each.amount} from {each.lender}" for each in loans if each.borrower == usage.team]
@@ -220,7 +220,7 @@ def _share_words(standing: TeamStanding, loans: list[Loan]) -> str:
     return f"{usage.team} {', '.join(parts)}."
 
 
-def _pending(standing: Standing, team: str) -> str:
+def _pending(standing: ClusterUsage, team: str) -> str:
     waiting = next((each for each in standing.pending if each.team == team), None)
     if waiting is None:
         return "Nothing of it waits."

@@ -13,7 +13,7 @@ from typing import Final
 
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.quantities import CPU, ResourceName, is_accelerator
-from taskgov.usage.standing import Standing
+from taskgov.usage.cluster_usage import ClusterUsage
 from taskgov.usage.tasks import Task, TaskState
 
 HOUR: Final = 3600
@@ -54,7 +54,7 @@ class _Sums:
 
 
 def money_of(
-    standing: Standing,
+    usage: ClusterUsage,
     tasks: Iterable[Task],
     prices: Mapping[str, float],
     table: InstanceTypeTable,
@@ -70,7 +70,7 @@ def money_of(
     sums: dict[tuple[str, str], _Sums] = defaultdict(_Sums)
     types: dict[str, set[str]] = defaultdict(set)
     left_out = Fraction(0)
-    for team in standing.teams:
+    for team in usage.teams:
         line = team.usage
         if team.leading and line.guaranteed and is_accelerator(line.resource):
             types[line.team].add(line.instance_type)
@@ -86,8 +86,8 @@ def money_of(
                 sums[task.team, kind].waiting += rate * amount * seconds / HOUR
             elif is_accelerator(resource):
                 left_out += amount * seconds / HOUR
-    for preemption in standing.preemptions:
-        lost = Fraction(standing.lost.get(preemption.identity) or 0)
+    for preemption in usage.preemptions:
+        lost = Fraction(usage.lost.get(preemption.identity) or 0)
         kind = _only(types[preemption.team])
         rate = rates.of_accelerator(kind)
         if rate is not None and kind is not None:

@@ -22,7 +22,6 @@ from taskgov.audit.report import (
     UsageLine,
 )
 from taskgov.audit.report_tasks import task_lines
-from taskgov.audit.report_units import readable, unit_of
 from taskgov.audit.totals import Totals
 from taskgov.audit.trend import AuditHistory, AuditPoint, Earlier
 from taskgov.findings import Finding, Severity
@@ -30,7 +29,8 @@ from taskgov.kueue.workloads import Preemption
 from taskgov.policy.document import AuditRules
 from taskgov.quantities import is_accelerator
 from taskgov.snapshot.model import Snapshot
-from taskgov.usage.standing import Loan, Standing, TeamStanding, standing_of
+from taskgov.usage.amounts import readable, unit_of
+from taskgov.usage.cluster_usage import ClusterUsage, Loan, TeamUsage, cluster_usage
 from taskgov.usage.tasks import tasks_of
 
 NO_AUDIT_BEFORE: Final = Earlier()
@@ -43,11 +43,11 @@ def audit_report(snapshot: Snapshot, earlier: Earlier = NO_AUDIT_BEFORE, *, topi
     """
     plan = plan_quotas(snapshot, mode="plan")
     found = report_findings(snapshot, plan, audit(snapshot, plan), earlier, topics)
-    return build_report(snapshot, plan, standing_of(snapshot), found, earlier)
+    return build_report(snapshot, plan, cluster_usage(snapshot), found, earlier)
 
 
 def build_report(
-    snapshot: Snapshot, plan: Plan, standing: Standing, found: Reported, earlier: Earlier = NO_AUDIT_BEFORE
+    snapshot: Snapshot, plan: Plan, usage: ClusterUsage, found: Reported, earlier: Earlier = NO_AUDIT_BEFORE
 ) -> Report:
     """Return the report of one moment. Findings come worst first, then by subject; preemptions newest first."""
     now, leases = snapshot.taken_at, lease_book(snapshot, plan)
@@ -55,16 +55,16 @@ def build_report(
     return Report(
         version=REPORT_VERSION,
         header=_header(snapshot, plan),
-        totals=_totals(standing),
+        totals=_totals(usage),
         findings=found.findings,
         capacity=plan.capacity,
-        usage=tuple(usage_line(team, leases) for team in leading_first(standing.teams)),
-        loans=tuple(loan_line(loan) for loan in standing.loans if loan.amount),
+        usage=tuple(usage_line(team, leases) for team in leading_first(usage.teams)),
+        loans=tuple(loan_line(loan) for loan in usage.loans if loan.amount),
         pending=tuple(
             PendingLine(pending.team, pending.workloads, pending.accelerators, pending.oldest_wait(now).total_seconds())
-            for pending in standing.pending
+            for pending in usage.pending
         ),
-        preemptions=tuple(preemption_line(preemption, standing) for preemption in reversed(standing.preemptions)),
+        preemptions=tuple(preemption_line(preemption, usage) for preemption in reversed(usage.preemptions)),
         allocations=plan.allocations,
         changes=tuple(_change(change, plan) for change in plan.changes),
         effects=plan.prediction.effects,
@@ -74,15 +74,15 @@ def build_report(
         trend=earlier.trend((*found.findings, *found.muted), sum(finding.is_new for finding in found.findings), now),
         tasks=tasks,
         tasks_left_out=left_out,
-        money=_money(snapshot, standing),
+        money=_money(snapshot, usage),
     )
 
 
-def _money(snapshot: Snapshot, standing: Standing) -> Money | None:
+def _money(snapshot: Snapshot, usage: ClusterUsage) -> Money | None:
     if snapshot.policy is None or not snapshot.policy.audit.prices:
         return None
     table, prices = snapshot.instance_types, snapshot.policy.audit.prices
-    return money_of(standing, tasks_of(snapshot), prices, table, snapshot.taken_at)
+    return money_of(usage, tasks_of(snapshot), prices, table, snapshot.taken_at)
 
 
 def history_after(report: Report, earlier: Earlier) -> AuditHistory:
@@ -120,11 +120,11 @@ def _header(snapshot: Snapshot, plan: Plan) -> Header:
     )
 
 
-def _totals(standing: Standing) -> Totals:
+def _totals(usage: ClusterUsage) -> Totals:
     """Add up accelerators of all kinds, or cpu where no instance type has any."""
-    accelerated = any(is_accelerator(capacity.resource) for capacity in standing.capacities)
-    capacities = [capacity for capacity in standing.capacities if is_accelerator(capacity.resource) is accelerated]
-    lines = [usage_line(team) for team in standing.teams if team.leading]
+    accelerated = any(is_accelerator(capacity.resource) for capacity in usage.capacities)
+    capacities = [capacity for capacity in usage.capacities if is_accelerator(capacity.resource) is accelerated]
+    lines = [usage_line(team) for team in usage.teams if team.leading]
     counted = [line for line in lines if is_accelerator(line.resource) is accelerated]
     return Totals(
         unit="GPUs" if accelerated else "cores",
@@ -134,19 +134,19 @@ def _totals(standing: Standing) -> Totals:
         borrowed=sum(line.borrowed for line in counted),
         idle=sum(line.idle for line in counted),
         over_quota=sum(line.over_quota for line in counted),
-        pending_workloads=sum(pending.workloads for pending in standing.pending),
-        pending_gpus=sum(pending.accelerators for pending in standing.pending),
-        preemptions=len(standing.preemptions),
+        pending_workloads=sum(pending.workloads for pending in usage.pending),
+        pending_gpus=sum(pending.accelerators for pending in usage.pending),
+        preemptions=len(usage.preemptions),
     )
 
 
-def leading_first(teams: Iterable[TeamStanding]) -> list[TeamStanding]:
+def leading_first(teams: Iterable[TeamUsage]) -> list[TeamUsage]:
     """Order by instance type and team; resources that nobody has or uses are left out."""
     some = [team for team in teams if team.leading or team.usage.guaranteed or team.usage.used]
     return sorted(some, key=lambda team: (team.usage.instance_type, team.usage.team, not team.leading))
 
 
-def usage_line(team: TeamStanding, leases: Iterable[LeaseEntry] = ()) -> UsageLine:
+def usage_line(team: TeamUsage, leases: Iterable[LeaseEntry] = ()) -> UsageLine:
     """Return what one team holds, in the units of the report."""
     line = team.usage
 
@@ -184,7 +184,7 @@ def loan_line(loan: Loan) -> LoanLine:
     return LoanLine(loan.borrower, loan.lender, loan.instance_type, loan.resource, unit_of(loan.resource), amount)
 
 
-def preemption_line(preemption: Preemption, standing: Standing) -> PreemptionLine:
+def preemption_line(preemption: Preemption, usage: ClusterUsage) -> PreemptionLine:
     """Return a preemption with what was lost by it, where that is known."""
     return PreemptionLine(
         at=preemption.at,
@@ -193,7 +193,7 @@ def preemption_line(preemption: Preemption, standing: Standing) -> PreemptionLin
         reason=preemption.reason,
         preempting_team=preemption.preempting_team or "",
         gpus=preemption.accelerators,
-        gpu_seconds=standing.lost.get(preemption.identity),
+        gpu_seconds=usage.lost.get(preemption.identity),
     )
 
 

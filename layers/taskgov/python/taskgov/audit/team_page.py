@@ -17,7 +17,7 @@ from taskgov.audit.report_tasks import lines_of
 from taskgov.kueue.named import named
 from taskgov.scheduling.reading import read_conditions
 from taskgov.snapshot.model import KubernetesObject, Snapshot
-from taskgov.usage.standing import standing_of
+from taskgov.usage.cluster_usage import cluster_usage
 from taskgov.usage.tasks import Task, TaskState, tasks_of
 
 KEY: Final = "reports/{cluster}/teams/{team}.html"
@@ -62,10 +62,10 @@ class TeamPage:
 
 def team_pages(snapshot: Snapshot) -> Iterator[TeamPage]:
     """Yield the page of every team that has a quota, a promise or a task, by name."""
-    standing, leases = standing_of(snapshot), lease_book(snapshot)
+    usage, leases = cluster_usage(snapshot), lease_book(snapshot)
     tasks = _by_team(tasks_of(snapshot))
     said = {(its.team, its.job): _said(item) for item in snapshot.kueue.workloads for its in (named(item),)}
-    lines = leading_first(standing.teams)
+    lines = leading_first(usage.teams)
     for team in sorted({*known_teams(snapshot), *tasks}):
         shown, left_out = lines_of(tasks.get(team, ()))
         yield TeamPage(
@@ -73,14 +73,14 @@ def team_pages(snapshot: Snapshot) -> Iterator[TeamPage]:
             cluster_name=snapshot.cluster.name,
             taken_at=snapshot.taken_at,
             usage=tuple(usage_line(line, leases) for line in lines if line.usage.team == team),
-            loans=tuple(loan_line(loan) for loan in standing.loans if team in {loan.borrower, loan.lender}),
+            loans=tuple(loan_line(loan) for loan in usage.loans if team in {loan.borrower, loan.lender}),
             leases=tuple(lease for lease in leases if team in {lease.borrower, lease.donor}),
             tasks=shown,
             tasks_left_out=left_out,
             waits=tuple(_waits(shown, said)),
             preemptions=tuple(
-                preemption_line(preemption, standing)
-                for preemption in reversed(standing.preemptions)
+                preemption_line(preemption, usage)
+                for preemption in reversed(usage.preemptions)
                 if preemption.team == team
             ),
         )

@@ -1,4 +1,4 @@
-"""Which metric values does the standing of a cluster have? `publish_usage` records them.
+"""Which metric values does the usage of a cluster have? `publish_usage` records them.
 
 Only the resource that leads for an instance type becomes metric values (`taskgov.usage.capacity` says which);
 the others travel with it as properties, which cost nothing.
@@ -17,20 +17,20 @@ from taskgov.quantities import CPU, ResourceName
 from taskgov.services import metric_catalogue as metric
 from taskgov.services.metric_catalogue import Metric, Property
 from taskgov.usage.capacity import Capacity
+from taskgov.usage.cluster_usage import ClusterUsage, TeamUsage
 from taskgov.usage.lost_work import LostWork
-from taskgov.usage.standing import Standing, TeamStanding
 
 UNKNOWN: Final = "unknown"
 """The preempting team where Kueue does not say: CloudWatch takes no empty dimension."""
 
 
-def measure_usage(standing: Standing, now: datetime, leases: Iterable[LeaseEntry] = ()) -> list[Measurement]:
+def measure_usage(usage: ClusterUsage, now: datetime, leases: Iterable[LeaseEntry] = ()) -> list[Measurement]:
     """Return the values of every team and instance type, and of the cluster's capacity.
 
     A team that waits for nothing has zeros, so that an alarm on waiting can end. Instances that a team has by a lease,
     or gave by one, travel with its quota.
     """
-    return [*_quotas(standing, tuple(leases)), *_pending(standing, now), *_capacities(standing)]
+    return [*_quotas(usage, tuple(leases)), *_pending(usage, now), *_capacities(usage)]
 
 
 def measure_preemptions(preemptions: Iterable[Preemption], lost: LostWork) -> list[Measurement]:
@@ -47,19 +47,19 @@ def measure_preemptions(preemptions: Iterable[Preemption], lost: LostWork) -> li
     return measured
 
 
-def _quotas(standing: Standing, leases: tuple[LeaseEntry, ...]) -> Iterator[Measurement]:
+def _quotas(usage: ClusterUsage, leases: tuple[LeaseEntry, ...]) -> Iterator[Measurement]:
     others: dict[tuple[str, str], list[QuotaUsage]] = defaultdict(list)
-    for team in standing.teams:
+    for team in usage.teams:
         if not team.leading:
             others[team.usage.queue, team.usage.instance_type].append(team.usage)
-    for team in standing.teams:
+    for team in usage.teams:
         if team.leading:
             # The first leading resource takes them along; a second one (GPU partitions) would only repeat them.
             along = others.pop((team.usage.queue, team.usage.instance_type), [])
             yield from _quota(team, along, leased(leases, team.usage.team, team.usage.instance_type))
 
 
-def _quota(team: TeamStanding, others: list[QuotaUsage], moved: Mapping[str, int]) -> Iterator[Measurement]:
+def _quota(team: TeamUsage, others: list[QuotaUsage], moved: Mapping[str, int]) -> Iterator[Measurement]:
     line = team.usage
     place = (line.team, line.instance_type, line.resource)
     for each, amount in _amounts(line):
@@ -96,20 +96,20 @@ def _is_there(line: QuotaUsage) -> bool:
     return bool(line.guaranteed or line.used)
 
 
-def _pending(standing: Standing, now: datetime) -> Iterator[Measurement]:
-    pending = {each.team: each for each in standing.pending}
-    for team in sorted({team.usage.team for team in standing.teams} | pending.keys()):
+def _pending(usage: ClusterUsage, now: datetime) -> Iterator[Measurement]:
+    pending = {each.team: each for each in usage.pending}
+    for team in sorted({team.usage.team for team in usage.teams} | pending.keys()):
         each = pending.get(team)
         yield metric.PENDING_WORKLOADS.of(each.workloads if each else 0, team)
         yield metric.PENDING_GPUS.of(each.accelerators if each else 0, team)
         yield metric.OLDEST_PENDING_SECONDS.of(each.oldest_wait(now).total_seconds() if each else 0, team)
 
 
-def _capacities(standing: Standing) -> Iterator[Measurement]:
+def _capacities(usage: ClusterUsage) -> Iterator[Measurement]:
     sums: dict[tuple[str, ResourceName], int] = defaultdict(int)
-    for team in standing.teams:
+    for team in usage.teams:
         sums[team.usage.instance_type, team.usage.resource] += team.usage.borrowed - team.usage.lent
-    for capacity in standing.capacities:
+    for capacity in usage.capacities:
         yield from _capacity(capacity, sums[capacity.instance_type, capacity.resource])
 
 

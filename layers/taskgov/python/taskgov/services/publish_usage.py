@@ -32,7 +32,7 @@ from taskgov.services.tell_teams import TellTeams
 from taskgov.services.use_history import UseHistory
 from taskgov.services.written_in_run import WhatWasWritten, WrittenInRun
 from taskgov.snapshot.model import ClusterFacts, Snapshot
-from taskgov.usage.standing import standing_of
+from taskgov.usage.cluster_usage import cluster_usage
 from taskgov.usage.starved import Starved, starved_teams
 
 STARVED_NAMED: Final = 10
@@ -168,7 +168,7 @@ class PublishUsage:
         return usage.published + 1 + self._tell_teams(usage)
 
     def _usage(self, snapshot: Snapshot, by: str | None = None) -> _Usage:
-        standing = standing_of(snapshot)
+        standing = cluster_usage(snapshot)
         new = [preemption for preemption in standing.preemptions if self._is_new(snapshot, preemption, by)]
         usage = measure_usage(standing, snapshot.taken_at, lease_book(snapshot))
         lost = metric.NODES_LOST.of(sum(len(loss.nodes) for loss in mass_losses(snapshot)))

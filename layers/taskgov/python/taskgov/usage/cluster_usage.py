@@ -1,6 +1,6 @@
-"""How does each team stand: what it holds, what it is entitled to, who lends to it, against which capacity.
+"""What does each team hold, what is it entitled to, and who lends to it? The use of a cluster, against its capacity.
 
-Metrics and the audit report show the same standing. Amounts are in base units.
+Metrics and the audit report show the same. Amounts are in base units.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ from taskgov.usage.shares import Roots, entitlements_of, pool_of, roots_of
 
 
 @dataclass(frozen=True, slots=True)
-class TeamStanding:
+class TeamUsage:
     """One team on one instance type and resource."""
 
     usage: QuotaUsage
@@ -41,10 +41,10 @@ class Loan:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ClusterUsage:
     """The whole cluster, by team, instance type and resource."""
 
-    teams: tuple[TeamStanding, ...]
+    teams: tuple[TeamUsage, ...]
     loans: tuple[Loan, ...]
     capacities: tuple[Capacity, ...]
     pending: tuple[TeamPending, ...]
@@ -53,8 +53,8 @@ class Standing:
     """GPU-seconds that the preemptions threw away, by their identity, where they are known."""
 
 
-def standing_of(snapshot: Snapshot) -> Standing:
-    """Return how everybody stands at the moment of the snapshot."""
+def cluster_usage(snapshot: Snapshot) -> ClusterUsage:
+    """Return what everybody has at the moment of the snapshot."""
     kueue = snapshot.kueue
     preemptions = preemptions_of(kueue.workloads)
     usage = usage_of(kueue.cluster_queues, kueue.cohorts)
@@ -63,9 +63,9 @@ def standing_of(snapshot: Snapshot) -> Standing:
     leading = leading_resources(usage, offers)
     entitled = entitlements_of(snapshot, usage, leading, roots)
     unweighted = {share.team for share in usage.fair_shares if share.weight == 0}
-    return Standing(
+    return ClusterUsage(
         teams=tuple(
-            TeamStanding(
+            TeamUsage(
                 usage=line,
                 leading=(line.instance_type, line.resource) in leading,
                 entitlement=entitled.get((line.queue, line.instance_type, line.resource)),
