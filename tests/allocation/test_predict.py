@@ -12,7 +12,7 @@ from taskgov.allocation.predict import Player
 from taskgov.allocation.projection import Projection
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import SchedulerConfig
-from taskgov.scheduling import Settlement
+from taskgov.scheduling import FixedPoint
 from taskgov.scheduling.objects import Admission
 from taskgov.snapshot.model import Snapshot
 from tests.allocation.work import SCHEDULER, job, queues
@@ -120,7 +120,7 @@ def test_the_prediction_does_not_change_the_snapshot() -> None:
 
 
 def test_rules_that_let_jobs_preempt_each_other_for_ever_predict_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    endless = Settlement((), settled=False, loop=("b/two", "a/one"))
+    endless = FixedPoint((), settled=False, loop=("b/two", "a/one"))
     monkeypatch.setattr(Projection, "settle", lambda *_: endless)
     prediction = plan_of(world(3, 1, job("team-a", "big", 3), today=(1, 3))).prediction
     words = "workloads would preempt one another for ever: a/one, b/two"

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taskgov.kueue.lending import Account, Settlement, apportion, settle, settle_alone
+from taskgov.kueue.lending import Account, LoanAttribution, apportion, attribute_alone, attribute_loans
 
 LIMIT = st.none() | st.integers(0, 20)
 ACCOUNTS = st.lists(
@@ -20,14 +20,14 @@ ACCOUNTS = st.lists(
 
 @given(ACCOUNTS)
 def test_what_is_borrowed_is_what_is_lent(accounts: list[Account]) -> None:
-    settled = settle(accounts)
+    settled = attribute_loans(accounts)
 
     assert sum(one.borrowed for one in settled.values()) == sum(one.lent for one in settled.values())
 
 
 @given(ACCOUNTS)
 def test_nothing_is_lost_and_no_limit_is_passed(accounts: list[Account]) -> None:
-    settled = settle(accounts)
+    settled = attribute_loans(accounts)
 
     for one in accounts:
         of = settled[one.name]
@@ -40,12 +40,12 @@ def test_nothing_is_lost_and_no_limit_is_passed(accounts: list[Account]) -> None
 
 @given(ACCOUNTS, st.randoms())
 def test_the_order_of_the_accounts_changes_nothing(accounts: list[Account], chance: object) -> None:
-    assert settle(accounts) == settle(list(reversed(accounts)))
+    assert attribute_loans(accounts) == attribute_loans(list(reversed(accounts)))
 
 
 @given(ACCOUNTS)
 def test_over_quota_is_only_what_cannot_be_a_loan(accounts: list[Account]) -> None:
-    settled = settle(accounts)
+    settled = attribute_loans(accounts)
 
     for one in accounts:
         could_borrow_more = settled[one.name].borrowed < one.borrowable
@@ -54,27 +54,27 @@ def test_over_quota_is_only_what_cannot_be_a_loan(accounts: list[Account]) -> No
 
 
 def test_a_quota_lowered_below_what_runs_is_over_quota_and_not_borrowing() -> None:
-    settled = settle([Account("a", nominal=2, used=4, borrowing_limit=1), Account("b", nominal=2, used=2)])
+    settled = attribute_loans([Account("a", nominal=2, used=4, borrowing_limit=1), Account("b", nominal=2, used=2)])
 
-    assert settled["a"] == Settlement(borrowed=0, over_quota=2)
+    assert settled["a"] == LoanAttribution(borrowed=0, over_quota=2)
 
 
 def test_the_part_of_an_excess_that_others_leave_idle_is_borrowed() -> None:
-    settled = settle([Account("a", nominal=2, used=5), Account("b", nominal=3, used=1)])
+    settled = attribute_loans([Account("a", nominal=2, used=5), Account("b", nominal=3, used=1)])
 
-    assert settled["a"] == Settlement(borrowed=2, over_quota=1)
-    assert settled["b"] == Settlement(lent=2)
+    assert settled["a"] == LoanAttribution(borrowed=2, over_quota=1)
+    assert settled["b"] == LoanAttribution(lent=2)
 
 
 def test_two_borrowers_of_too_little_share_the_loan_by_what_they_hold_above() -> None:
-    settled = settle([Account("a", 0, 4), Account("b", 0, 2), Account("c", 3, 0)])
+    settled = attribute_loans([Account("a", 0, 4), Account("b", 0, 2), Account("c", 3, 0)])
 
     assert (settled["a"].borrowed, settled["b"].borrowed, settled["c"].lent) == (2, 1, 3)
 
 
 def test_outside_a_cohort_nothing_is_borrowed_or_lent() -> None:
-    assert settle_alone(Account("a", nominal=2, used=3)) == Settlement(over_quota=1)
-    assert settle_alone(Account("a", nominal=3, used=1)) == Settlement(idle=2)
+    assert attribute_alone(Account("a", nominal=2, used=3)) == LoanAttribution(over_quota=1)
+    assert attribute_alone(Account("a", nominal=3, used=1)) == LoanAttribution(idle=2)
 
 
 @pytest.mark.parametrize(

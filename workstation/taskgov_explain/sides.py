@@ -14,9 +14,9 @@ from taskgov.allocation.plan import Change
 from taskgov.allocation.predict import MODEL_STEPS, LoopError, Player, Stage
 from taskgov.allocation.predict import Loss as LossOnPath
 from taskgov.allocation.projection import Projection
-from taskgov.allocation.written import WrittenCluster, table_of
+from taskgov.allocation.written import WrittenCluster
 from taskgov.kueue.named import named
-from taskgov.scheduling import Budget, Settlement, World
+from taskgov.scheduling import Budget, FixedPoint, World
 from taskgov.snapshot.model import KueueObjects, Snapshot
 
 State = Literal["runs", "waits", "absent"]
@@ -104,7 +104,7 @@ def _supposed_side(supposed: Snapshot, changes: Sequence[Change], before: Side) 
 
 def _played(supposed: Snapshot, changes: Sequence[Change]) -> tuple[Player, Stage]:
     """Play the waves of a plan as its prediction does; a plan that has none is written at once."""
-    player = Player(supposed, changes, table_of(supposed))
+    player = Player(supposed, changes, supposed.instance_types)
     stage = player.start
     for wave, writes in groupby(changes, attrgetter("wave")):
         stage = player.after(stage, list(writes), wave)
@@ -114,7 +114,7 @@ def _played(supposed: Snapshot, changes: Sequence[Change]) -> tuple[Player, Stag
 def _side(
     snapshot: Snapshot,
     end: Projection,
-    rest: Settlement,
+    rest: FixedPoint,
     losses: Mapping[str, Loss] | None = None,
     not_settled: tuple[str, ...] = (),
 ) -> Side:
@@ -136,7 +136,7 @@ def _side(
     )
 
 
-def _losses(rest: Settlement) -> dict[str, Loss]:
+def _losses(rest: FixedPoint) -> dict[str, Loss]:
     return {each.workload: Loss(each.workload, each.preemptor, each.reason) for each in rest.preempted}
 
 
@@ -144,7 +144,7 @@ def _of_path(losses: Mapping[str, LossOnPath]) -> dict[str, Loss]:
     return {key: Loss(key, loss.preemptor, loss.reason) for key, loss in losses.items()}
 
 
-def _unsettled(rest: Settlement, what: str) -> tuple[str, ...]:
+def _unsettled(rest: FixedPoint, what: str) -> tuple[str, ...]:
     if rest.settled or rest.loop:
         return ()
     return (f"{what}: not settled within {MODEL_STEPS:,} model steps",)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from taskgov.allocation.written import table_of
 from taskgov.hyperpod.hardware import stands_for
 from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig, ComputeQuotaResource
 from taskgov.policy.document import CapacityBasis, TeamPolicy
@@ -48,7 +47,7 @@ def suppose(snapshot: Snapshot, hypothesis: Hypothesis) -> Snapshot:
 def setting_problems(snapshot: Snapshot, settings: Iterable[QuotaSetting]) -> Iterator[tuple[QuotaSetting, str]]:
     """Give every setting of a quota that breaks a rule in this cluster, with the rule."""
     settings = tuple(settings)
-    yield from broken_rules(settings, teams_of(snapshot), table_of(snapshot))
+    yield from broken_rules(settings, teams_of(snapshot), snapshot.instance_types)
     for setting in settings:
         for family in _families_of(snapshot, setting.team):
             if stands_for(family, setting.instance_type):

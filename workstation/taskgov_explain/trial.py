@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from taskgov.allocation.written import NEVER_IN_FORCE, table_of
+from taskgov.allocation.written import NEVER_IN_FORCE
 from taskgov.hyperpod.borrowing import flavor_quotas
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ComputeQuota
@@ -40,7 +40,7 @@ class Trial:
     @cached_property
     def table(self) -> InstanceTypeTable:
         """The instance types as the policy document knows them."""
-        return table_of(self.case.snapshot)
+        return self.case.snapshot.instance_types
 
     @cached_property
     def quota(self) -> ComputeQuota | None:

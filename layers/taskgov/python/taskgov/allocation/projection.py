@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from taskgov.hyperpod.instance_types import InstanceTypeTable
     from taskgov.hyperpod.model import ComputeQuota, SchedulerConfig
     from taskgov.kueue.render import Manifest, RenderedObjects
-    from taskgov.scheduling import Budget, Settlement, World
+    from taskgov.scheduling import Budget, FixedPoint, World
     from taskgov.snapshot.model import KubernetesObject, Snapshot
 
 
@@ -151,7 +151,7 @@ class Projection:
         for manifest in made:
             self.world.apply(manifest)
 
-    def settle(self, budget: Budget) -> Settlement:
+    def settle(self, budget: Budget) -> FixedPoint:
         """Let the queues come to rest at the moment of the snapshot; every head that is looked at takes a step."""
         return scheduling.settle(self.world, self._base.taken_at, budget=budget)
 

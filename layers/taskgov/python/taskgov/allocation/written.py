@@ -205,11 +205,6 @@ def quota_id_of(change: Change, quotas: Mapping[str, ComputeQuota]) -> str:
     return quota_id
 
 
-def table_of(snapshot: Snapshot) -> InstanceTypeTable:
-    """Return the instance types as the policy document knows them."""
-    return snapshot.instance_types
-
-
 def policy_in_force(policy: ClusterSchedulerConfig | None) -> SchedulerConfig | None:
     """Return what a cluster policy says, None where there is none or HyperPod never made it."""
     return None if policy is None or policy.status in NEVER_IN_FORCE else policy.scheduler_config

@@ -49,7 +49,7 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True)
-class Settlement:
+class LoanAttribution:
     """How one account stands: its excess is `borrowed + over_quota`, its unused quota `lent + idle`."""
 
     borrowed: int = 0
@@ -58,25 +58,25 @@ class Settlement:
     idle: int = 0
 
 
-def settle(accounts: Sequence[Account]) -> Mapping[str, Settlement]:
-    """Settle one flavor and resource of one cohort, by account name.
+def attribute_loans(accounts: Sequence[Account]) -> Mapping[str, LoanAttribution]:
+    """Attribute the loans of one flavor and resource of one cohort, by account name.
 
     Example: 3 are missing, and the two lenders have 4 and 2 idle.
-        >>> settled = settle([Account("a", 2, 5, borrowing_limit=3), Account("b", 4, 0), Account("c", 3, 1)])
-        >>> settled["a"].borrowed, settled["b"].lent, settled["c"].lent, settled["c"].idle
+        >>> loans = attribute_loans([Account("a", 2, 5, borrowing_limit=3), Account("b", 4, 0), Account("c", 3, 1)])
+        >>> loans["a"].borrowed, loans["b"].lent, loans["c"].lent, loans["c"].idle
         (3, 2, 1, 1)
 
     """
     lendable = {one.name: one.lendable for one in accounts}
     borrowable = {one.name: one.borrowable for one in accounts}
-    loans = min(sum(lendable.values()), sum(borrowable.values()))
-    borrowed, lent = apportion(loans, borrowable), apportion(loans, lendable)
-    return {one.name: _settled(one, borrowed[one.name], lent[one.name]) for one in accounts}
+    lent_in_all = min(sum(lendable.values()), sum(borrowable.values()))
+    borrowed, lent = apportion(lent_in_all, borrowable), apportion(lent_in_all, lendable)
+    return {one.name: _attribution(one, borrowed[one.name], lent[one.name]) for one in accounts}
 
 
-def settle_alone(account: Account) -> Settlement:
-    """Settle an account outside any cohort: it neither borrows nor lends."""
-    return _settled(account, borrowed=0, lent=0)
+def attribute_alone(account: Account) -> LoanAttribution:
+    """Return how an account stands outside any cohort: it neither borrows nor lends."""
+    return _attribution(account, borrowed=0, lent=0)
 
 
 def apportion(total: int, weights: Mapping[str, int]) -> dict[str, int]:
@@ -92,5 +92,5 @@ def apportion(total: int, weights: Mapping[str, int]) -> dict[str, int]:
     return divide(total, [Party(name, weight, ceiling=weight) for name, weight in weights.items()])
 
 
-def _settled(account: Account, borrowed: int, lent: int) -> Settlement:
-    return Settlement(borrowed, account.excess - borrowed, lent, account.unused - lent)
+def _attribution(account: Account, borrowed: int, lent: int) -> LoanAttribution:
+    return LoanAttribution(borrowed, account.excess - borrowed, lent, account.unused - lent)

@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from taskgov.hyperpod import names
-from taskgov.kueue.lending import Account, Settlement, settle, settle_alone
+from taskgov.kueue.lending import Account, LoanAttribution, attribute_alone, attribute_loans
 from taskgov.quantities import ResourceName, parse
 from taskgov.scheduling.objects import ClusterQueue, FlavorResource, Quota, flavor_resource, split
 from taskgov.scheduling.reading import read_cluster_queue, read_cohort
@@ -136,13 +136,13 @@ def _reserved(queue: KubernetesObject) -> dict[FlavorResource, int]:
 
 
 def _lines(holders: Sequence[_Holder]) -> Iterator[QuotaUsage]:
-    settled = _settlements(holders)
+    attributions = _attributions(holders)
     for holder in holders:
         for key in holder.quotas.keys() | {key for key, used in holder.used.items() if used}:
-            yield _line(holder, key, settled[holder.name, key])
+            yield _line(holder, key, attributions[holder.name, key])
 
 
-def _line(holder: _Holder, key: FlavorResource, settled: Settlement) -> QuotaUsage:
+def _line(holder: _Holder, key: FlavorResource, loans: LoanAttribution) -> QuotaUsage:
     instance_type, resource = split(key)
     account = _account(holder, key)
     return QuotaUsage(
@@ -152,28 +152,28 @@ def _line(holder: _Holder, key: FlavorResource, settled: Settlement) -> QuotaUsa
         resource=resource,
         guaranteed=account.nominal,
         used=account.used,
-        borrowed=settled.borrowed,
-        over_quota=settled.over_quota,
-        lent=settled.lent,
-        idle=settled.idle,
+        borrowed=loans.borrowed,
+        over_quota=loans.over_quota,
+        lent=loans.lent,
+        idle=loans.idle,
         borrow_limit=account.borrowing_limit if holder.root else 0,
     )
 
 
-def _settlements(holders: Sequence[_Holder]) -> dict[tuple[str, FlavorResource], Settlement]:
+def _attributions(holders: Sequence[_Holder]) -> dict[tuple[str, FlavorResource], LoanAttribution]:
     """Settle each cohort tree by flavor and resource, and everybody outside a cohort alone."""
     pools: dict[tuple[str, FlavorResource], list[_Holder]] = {}
-    settled: dict[tuple[str, FlavorResource], Settlement] = {}
+    attributions: dict[tuple[str, FlavorResource], LoanAttribution] = {}
     for holder in holders:
         for key in holder.quotas.keys() | holder.used.keys():
             if holder.root is None:
-                settled[holder.name, key] = settle_alone(_account(holder, key))
+                attributions[holder.name, key] = attribute_alone(_account(holder, key))
             else:
                 pools.setdefault((holder.root, key), []).append(holder)
     for (_, key), members in pools.items():
-        for name, settlement in settle([_account(one, key) for one in members]).items():
-            settled[name, key] = settlement
-    return settled
+        for name, attribution in attribute_loans([_account(one, key) for one in members]).items():
+            attributions[name, key] = attribution
+    return attributions
 
 
 def _account(holder: _Holder, key: FlavorResource) -> Account:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from taskgov.scheduling.instants import instant, moment, timestamp
     from taskgov.scheduling.objects import Admission, PodSet, PodSetAdmission, Workload
     from taskgov.scheduling.results import Admitted, CycleResult, Event, Preempted, Requeue, Waiting, events
-    from taskgov.scheduling.settling import Budget, Settlement, settle
+    from taskgov.scheduling.settling import Budget, FixedPoint, settle
     from taskgov.scheduling.shares import Share
     from taskgov.scheduling.unmodelled import NotModelled
     from taskgov.scheduling.view import QuotaView, WorldView
@@ -34,7 +34,7 @@ __all__ = [
     "QuotaView",
     "Requeue",
     "RequeueBackoff",
-    "Settlement",
+    "FixedPoint",
     "Share",
     "Strategy",
     "Waiting",
@@ -63,7 +63,7 @@ _HOMES: Final = {
     "QuotaView": "view",
     "Requeue": "results",
     "RequeueBackoff": "config",
-    "Settlement": "settling",
+    "FixedPoint": "settling",
     "Share": "shares",
     "Strategy": "config",
     "Waiting": "results",

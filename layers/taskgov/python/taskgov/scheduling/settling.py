@@ -54,7 +54,7 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
-class Settlement:
+class FixedPoint:
     """The cycles it took, and how they ended.
 
     `loop` names the workloads that preempt one another for ever: then the cycles are those until this was certain.
@@ -80,7 +80,7 @@ class Settlement:
         return tuple(p for cycle in self.cycles for p in cycle.preempted)
 
 
-def settle(world: World, now: Now, max_cycles: int = 1000, *, budget: Budget | None = None) -> Settlement:
+def settle(world: World, now: Now, max_cycles: int = 1000, *, budget: Budget | None = None) -> FixedPoint:
     """Run cycles, finishing evictions at once, until nothing is left to look at or a state comes back.
 
     It ends early when the budget is spent, or without a budget after `max_cycles`.
@@ -99,9 +99,9 @@ def settle(world: World, now: Now, max_cycles: int = 1000, *, budget: Budget | N
     idle_states: set[Any] = set()
     while True:
         if not world.has_heads() and not (world.requeue_inadmissible() and world.has_heads()):
-            return Settlement(tuple(results), settled=True)
+            return FixedPoint(tuple(results), settled=True)
         if len(results) >= max_cycles if budget is None else budget.is_spent:
-            return Settlement(tuple(results), settled=False)
+            return FixedPoint(tuple(results), settled=False)
         result = world.cycle(now)
         results.append(result)
         if budget is not None:
@@ -115,11 +115,11 @@ def settle(world: World, now: Now, max_cycles: int = 1000, *, budget: Budget | N
         state = world.signature() if stays else None
         # A flavor search that goes on where it stopped may come round to a state after several idle cycles.
         if state in idle_states and not world.requeue_inadmissible():
-            return Settlement(tuple(results), settled=True)
+            return FixedPoint(tuple(results), settled=True)
         idle_states = {*idle_states, state} if stays else set()
         if any(preemptions[p.workload] >= _SUSPICIOUS for p in result.preempted):
             state = world.signature()
             if state in seen:
                 often = sorted(key for key, count in preemptions.items() if count >= _SUSPICIOUS)
-                return Settlement(tuple(results), settled=False, loop=tuple(often))
+                return FixedPoint(tuple(results), settled=False, loop=tuple(often))
             seen.add(state)
