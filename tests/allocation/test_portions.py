@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from taskgov.allocation.capacity import TypeCapacity, count_capacity
+from taskgov.allocation.claims import Claim
 from taskgov.allocation.planner import plan_quotas
-from taskgov.allocation.portions import Portion, portions
+from taskgov.allocation.portions import portions
 from taskgov.allocation.sources import amounts_in
 from taskgov.allocation.wording import said
 from taskgov.hyperpod.instance_types import InstanceTypeTable
@@ -38,7 +39,7 @@ def shares_of(instance_type: str, *drawn: dict[str, Any]) -> dict[str, Share]:
 
 def of(
     machines: int, *drawn: dict[str, Any], instance_type: str = G5, taken: dict[str, int] | None = None
-) -> dict[str, Portion]:
+) -> dict[str, Claim]:
     room = capacity(machines, instance_type)
     return portions(shares_of(instance_type, *drawn), room, taken or {}, CapacityBasis.INSTANCES)
 
@@ -150,11 +151,11 @@ def test_the_sources_of_a_share_add_up_to_it(drawn: list[dict[str, Any]], instan
 def test_a_bound_is_named_where_it_makes_the_number_and_nowhere_else() -> None:
     below_its_ceiling = of(10, *percents(80, 20, a={"ceiling": 6}, b={"floor": 7}))
     above_its_floor = of(10, *percents(10, 90, a={"floor": 3}, b={"ceiling": 4}))
-    assert [(said(each.row), each.words) for each in below_its_ceiling.values()] == [
+    assert [(said(each.row), each.because) for each in below_its_ceiling.values()] == [
         ("3", "80 % of 10 usable"),
         ("7", "20 % of 10 usable, floor 7"),
     ]
-    assert [(said(each.row), each.words) for each in above_its_floor.values()] == [
+    assert [(said(each.row), each.because) for each in above_its_floor.values()] == [
         ("6", "10 % of 10 usable"),
         ("4", "90 % of 10 usable, ceiling 4"),
     ]
@@ -175,18 +176,18 @@ def test_each_source_of_a_share_names_its_cause() -> None:
         ("share", Fraction(5, 2)),
         ("rounding", Fraction(-1, 2)),
     ]
-    assert [each.words for each in of(10, *percents(10, 50, a={"floor": 5})).values()] == [
+    assert [each.because for each in of(10, *percents(10, 50, a={"floor": 5})).values()] == [
         "10 % of 10 usable, floor 5",
         "50 % of 10 usable",
     ]
-    assert [each.words for each in of(10, *percents(50, 50, a={"ceiling": 3})).values()] == [
+    assert [each.because for each in of(10, *percents(50, 50, a={"ceiling": 3})).values()] == [
         "50 % of 10 usable, ceiling 3",
         "50 % of 10 usable",
     ]
-    assert [each.words for each in of(1, {"percent": 12.5, "unit": "vcpu"}, instance_type=P5).values()] == [
+    assert [each.because for each in of(1, {"percent": 12.5, "unit": "vcpu"}, instance_type=P5).values()] == [
         "12.5 % of 192 usable vCPUs"
     ]
-    assert [each.words for each in of(10, {"weight": 2}, {"weight": 1}, taken=instances(4)).values()] == [
+    assert [each.because for each in of(10, {"weight": 2}, {"weight": 1}, taken=instances(4)).values()] == [
         "weight 2 of 3 in the 6 that promises leave",
         "weight 1 of 3 in the 6 that promises leave",
     ]

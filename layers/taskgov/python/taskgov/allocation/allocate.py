@@ -5,7 +5,7 @@ taken; claims are granted; leases move what was granted; the shared pool takes w
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -91,7 +91,7 @@ class _Context:
             for share in promise.shares:
                 self.shares.setdefault(share.instance_type, []).append((promise, share))
         self.demand: dict[str, dict[str, int]] = {}
-        self.nothing: dict[str, list[tuple[str, str]]] = {}
+        self.nothing: dict[str, list[Claim]] = {}
         self.unmoved: dict[str, list[Finding]] = {}
         for lease in active_leases(policy.leases, self.now):
             self.leases.setdefault(lease.instance_type, []).append(lease)
@@ -171,14 +171,13 @@ def _claims(context: _Context, capacity: TypeCapacity, taken: Vector) -> list[Cl
     shares = {promise.team: (promise, share) for promise, share in context.shares.get(instance_type, ())}
     basis = context.policy.capacity.basis
     found = portions({team: share for team, (_, share) in shares.items()}, capacity, promised, basis)
-    for team, portion in found.items():
-        if portion.nothing:
-            context.nothing.setdefault(instance_type, []).append((team, portion.nothing))
-        today = context.today[team].get(row_key(portion.row))
-        floor = portion.floor * in_instances(portion.row, capacity)
+    for team, claim in found.items():
+        if claim.nothing:
+            context.nothing.setdefault(instance_type, []).append(claim)
         promise = shares[team][0]
-        words = ", ".join(filter(None, (portion.words, promise.of_families.get(instance_type))))
-        claims.append(Claim(team, portion.row, Reason.SHARE, words, portion.tell, promise.tier, floor, today))
+        today = context.today[team].get(row_key(claim.row))
+        because = ", ".join(filter(None, (claim.because, promise.of_families.get(instance_type))))
+        claims.append(replace(claim, because=because, tier=promise.tier, today=today))
     return sorted(claims, key=lambda claim: claim.key)
 
 
@@ -235,11 +234,11 @@ def _findings(capacity: TypeCapacity, granted: Grants, claims: Sequence[Claim]) 
         yield unknown_type_finding(line.instance_type)
 
 
-def _of_nothing(capacity: TypeCapacity, shares: Iterable[tuple[str, str]]) -> Iterable[Finding]:
+def _of_nothing(capacity: TypeCapacity, claims: Iterable[Claim]) -> Iterable[Finding]:
     """Report shares that round to nothing, with the way out."""
     line = capacity.line
-    for team, words in shares:
+    for claim in claims:
         evidence: dict[str, str | int] = {"instanceType": line.instance_type, "usable": line.usable}
-        because = f"{team} has no {line.instance_type}: {words}."
+        because = f"{claim.team} has no {line.instance_type}: {claim.nothing}."
         remedy = "count the share in smaller parts (unit: accelerators), give it a floor, or a greater share"
-        yield Finding("share-rounds-to-nothing", Severity.WARNING, team, because, remedy, evidence)
+        yield Finding("share-rounds-to-nothing", Severity.WARNING, claim.team, because, remedy, evidence)

@@ -44,6 +44,8 @@ class Claim:
     """What the team keeps while anybody else can give, in instances."""
     today: ComputeQuotaResource | None = None
     """What stands today, without what leases have moved."""
+    nothing: str = ""
+    """Why there is nothing although the share is more than nothing; empty otherwise."""
 
     @property
     def key(self) -> str:

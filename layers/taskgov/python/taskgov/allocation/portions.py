@@ -17,9 +17,11 @@ from functools import partial
 from typing import Final
 
 from taskgov.allocation.capacity import TypeCapacity
+from taskgov.allocation.claims import Claim
 from taskgov.allocation.parts import Vector, add, subtract
-from taskgov.allocation.sources import Cause, Tell, Trail, amounts_in
-from taskgov.allocation.units import most_units, row_at_basis, vector_of
+from taskgov.allocation.plan import Reason
+from taskgov.allocation.sources import Cause, Trail, amounts_in
+from taskgov.allocation.units import in_instances, most_units, row_at_basis, vector_of
 from taskgov.division import Party, divide, exact_parts
 from taskgov.hyperpod.model import ComputeQuotaResource
 from taskgov.policy.document import CapacityBasis
@@ -38,21 +40,8 @@ Shares = Mapping[str, Share]
 """Team -> its share of the instance type."""
 
 
-@dataclass(frozen=True, slots=True)
-class Portion:
-    """What one share comes to, and how."""
-
-    row: ComputeQuotaResource
-    floor: Fraction
-    """The share's floor as a part of the row, 0 to 1."""
-    words: str
-    tell: Tell
-    nothing: str = ""
-    """Why there is nothing although the share is more than nothing; empty otherwise."""
-
-
-def portions(shares: Shares, capacity: TypeCapacity, taken: Vector, basis: CapacityBasis) -> dict[str, Portion]:
-    """Return what the shares of a type come to; `taken` is what fixed promises and quotas left alone have of it.
+def portions(shares: Shares, capacity: TypeCapacity, taken: Vector, basis: CapacityBasis) -> dict[str, Claim]:
+    """Return the claim that each share of a type comes to; `taken` is what fixed promises and quotas left alone have.
 
     More capacity never makes a portion smaller where all shares of the type are counted in instances.
     """
@@ -64,22 +53,22 @@ class _Portions:
     capacity: TypeCapacity
     basis: CapacityBasis
 
-    def of(self, shares: Shares, taken: Vector) -> dict[str, Portion]:
+    def of(self, shares: Shares, taken: Vector) -> dict[str, Claim]:
         percents = {team: share for team, share in shares.items() if share.percent is not None}
         weights = {team: share for team, share in shares.items() if share.weight is not None}
         whole = sum(map(percent_of, percents.values()), Fraction(0))
         scale = 100 / whole if abs(whole - 100) <= WHOLE_WITHIN else Fraction(1)
-        found: dict[str, Portion] = {}
+        found: dict[str, Claim] = {}
         for group in _by_unit(percents):
             found |= self._percentages(group, scale)
-        served = (vector_of(portion.row, self.capacity) or {} for portion in found.values())
+        served = (vector_of(claim.row, self.capacity) or {} for claim in found.values())
         left = subtract(self.capacity.usable, add((taken, *served)))
         all_weights = sum(share.weight or 0 for share in weights.values())
         for group in _by_unit(weights):
             found |= self._weights(group, left, all_weights)
         return found
 
-    def _percentages(self, shares: Shares, scale: Fraction) -> dict[str, Portion]:
+    def _percentages(self, shares: Shares, scale: Fraction) -> dict[str, Claim]:
         first = next(iter(shares.values()))
         usable = self._usable(first)
         own = {team: usable * percent_of(share) * scale / 100 for team, share in shares.items()}
@@ -91,7 +80,7 @@ class _Portions:
         words = {team: f"{share.percent:g} % of {usable} usable{_unit(share)}" for team, share in shares.items()}
         return self._divided(shares, parties, common, own, words, rounded_off)
 
-    def _weights(self, shares: Shares, left: Vector, all_weights: int) -> dict[str, Portion]:
+    def _weights(self, shares: Shares, left: Vector, all_weights: int) -> dict[str, Claim]:
         first = next(iter(shares.values()))
         weights = sum(share.weight or 0 for share in shares.values())
         part = {resource: amount * weights // all_weights for resource, amount in left.items()}
@@ -110,15 +99,15 @@ class _Portions:
         own: Mapping[str, Fraction],
         words: Mapping[str, str],
         rounded_off: Fraction = Fraction(0),
-    ) -> dict[str, Portion]:
+    ) -> dict[str, Claim]:
         total = max(int(common + rounded_off), sum(party.floor for party in parties.values()))
         amounts, exact = divide(total, parties.values()), exact_parts(common, parties.values())
         return {
-            team: self._portion(share, amounts[team], own[team], exact[team], words[team])
+            team: self._claim(team, share, amounts[team], own[team], exact[team], words[team])
             for team, share in shares.items()
         }
 
-    def _portion(self, share: Share, amount: int, own: Fraction, exact: Fraction, words: str) -> Portion:
+    def _claim(self, team: str, share: Share, amount: int, own: Fraction, exact: Fraction, words: str) -> Claim:
         row = row_at_basis(share, amount, self.capacity, self.basis)
         bounded = _bounded(share, own)
         bound = f"floor {share.floor}" if bounded > own else f"ceiling {share.ceiling}"
@@ -129,9 +118,11 @@ class _Portions:
             (exact, Cause.BOUNDS_OF_OTHERS, "floors and ceilings of other shares"),
             (Fraction(amount), Cause.ROUNDING, f"division in whole {share.unit_name}"),
         )
-        floor = min(Fraction(share.floor, amount), Fraction(1)) if amount else Fraction(0)
+        part = min(Fraction(share.floor, amount), Fraction(1)) if amount else Fraction(0)
+        floor = part * in_instances(row, self.capacity)
         nothing = "" if amount or share.ceiling == 0 else self._why_nothing(share, own, words)
-        return Portion(row, floor, told, partial(self._trail, share, row, amount, steps), nothing)
+        tell = partial(self._trail, share, row, amount, steps)
+        return Claim(team, row, Reason.SHARE, told, tell, floor=floor, nothing=nothing)
 
     def _trail(self, share: Share, row: ComputeQuotaResource, amount: int, steps: Steps) -> Trail:
         """Tell the numbers of a share in the units of its row."""
