@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 Rest = tuple[int, Instant, int, str]
 """What decides between entries that borrow alike: priority, time, and then what Kueue leaves to chance."""
-Standing = tuple[bool, tuple[bool, float], Rest]
+DrsOrder = tuple[bool, tuple[bool, float], Rest]
+"""The order under fair sharing: whether the queue would borrow, its dominant resource share (DRS), and the rest."""
 
 
 def in_order(entries: Sequence[Entry], config: ManagerConfig, turn: Sequence[str] = ()) -> Iterable[Entry]:
@@ -49,7 +50,7 @@ class _Tournament:
 
     def __init__(self, entries: Sequence[Entry], config: ManagerConfig, rest: Callable[[Entry], Rest]) -> None:
         self.waiting = {entry.queue.node: entry for entry in entries}
-        self.standings: dict[QuotaNode, dict[QuotaNode, Standing]] = {}
+        self.orders: dict[QuotaNode, dict[QuotaNode, DrsOrder]] = {}
         self.prefer_unborrowed = config.gate("FairSharingPrioritizeNonBorrowing")
         self.rest = rest
 
@@ -66,8 +67,8 @@ class _Tournament:
         branch = {queue: _branch(queue) for queue in root.subtree_queues() if queue in self.waiting}
         while branch:
             for queue in branch:
-                if queue not in self.standings:
-                    self.standings[queue] = self._standing(queue)
+                if queue not in self.orders:
+                    self.orders[queue] = self._drs_order(queue)
             winner = self._winner(root)
             if winner is None:
                 return
@@ -75,20 +76,20 @@ class _Tournament:
             yield entry
             for queue, other in branch.items():
                 if other is changed:
-                    self.standings.pop(queue, None)
+                    self.orders.pop(queue, None)
 
-    def _standing(self, queue: QuotaNode) -> dict[QuotaNode, Standing]:
-        """Return a queue's standing in each cohort above it, were its workload admitted."""
+    def _drs_order(self, queue: QuotaNode) -> dict[QuotaNode, DrsOrder]:
+        """Return a queue's place in the order of each cohort above it, were its workload admitted."""
         entry = self.waiting[queue]
         rest = self.rest(entry)
-        standing: dict[QuotaNode, Standing] = {}
+        order: dict[QuotaNode, DrsOrder] = {}
         add_usage(queue, entry.assignment.usage)
         child = queue
         for cohort in queue.ancestors():
-            standing[cohort] = (self._borrows(child, entry), dominant_share(child).rank, rest)
+            order[cohort] = (self._borrows(child, entry), dominant_share(child).rank, rest)
             child = cohort
         remove_usage(queue, entry.assignment.usage)
-        return standing
+        return order
 
     def _borrows(self, node: QuotaNode, entry: Entry) -> bool:
         """Say whether `node` would borrow something this workload uses."""
@@ -100,7 +101,7 @@ class _Tournament:
         """Play one tournament among the queues below `cohort` that have an entry."""
         winners = [winner for child in cohort.cohorts if (winner := self._winner(child)) is not None]
         contenders = winners + [queue for queue in cohort.queues if queue in self.waiting]
-        return min(contenders, key=lambda queue: self.standings[queue][cohort], default=None)
+        return min(contenders, key=lambda queue: self.orders[queue][cohort], default=None)
 
 
 def _branch(queue: QuotaNode) -> QuotaNode:
