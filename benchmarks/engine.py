@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.scenario import AIMS, GROWTH, KUEUE_NEEDS, SCENARIO
-from taskgov.scheduling import ManagerConfig, PodSet, Workload, World
+from taskgov.scheduling import KueueModel, ManagerConfig, PodSet, Workload
 from taskgov_explain.simulation import Simulation
 
 if TYPE_CHECKING:
@@ -41,10 +41,10 @@ class Load:
     run_time: int
 
 
-def world_of(scenario: Mapping[str, Any], variant: Mapping[str, Any]) -> World:
+def world_of(scenario: Mapping[str, Any], variant: Mapping[str, Any]) -> KueueModel:
     """Build the queues of a variant."""
     # The log was recorded with a Kueue newer than v0.19.2, where this gate is on by default.
-    world = World(ManagerConfig(gates={"RecomputeAssignmentUponPreemptionTargetsOverlap": True}))
+    world = KueueModel(ManagerConfig(gates={"RecomputeAssignmentUponPreemptionTargetsOverlap": True}))
     world.apply({"kind": "ResourceFlavor", "metadata": {"name": scenario["flavor"]}})
     template = scenario["queueTemplate"]
     quota = {"name": scenario["resource"]} | {

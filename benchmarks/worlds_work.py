@@ -14,7 +14,7 @@ from benchmarks.worlds_quotas import POOL, Standing
 from taskgov.hyperpod.model import ComputeQuota
 from taskgov.kueue.render import manager_configuration, render
 from taskgov.quantities import is_mig
-from taskgov.scheduling import ManagerConfig, World, settle
+from taskgov.scheduling import KueueModel, ManagerConfig, settle
 from taskgov.snapshot.model import KueueObjects
 
 BEFORE: Final = "2026-11-20T10:00:00Z"
@@ -29,7 +29,7 @@ def draw_work(draw: Draw, machines: Machines, standing: Standing) -> KueueObject
     held = standing.scheduler
     policy = None if held is None or held.status in NEVER_IN_FORCE else held.scheduler_config
     rendered = render(in_force, policy, machines.table)
-    world = World(ManagerConfig(fair_sharing=manager_configuration(policy).fair_sharing))
+    world = KueueModel(ManagerConfig(fair_sharing=manager_configuration(policy).fair_sharing))
     world.load(rendered.in_order())
     earlier = [_earlier(draw, quota) for quota in in_force] if draw.chance(0.5) else []
     for queue in render(earlier, policy, machines.table).cluster_queues:
@@ -119,7 +119,7 @@ def _pod_set(draw: Draw, machines: Machines, instance_type: str, name: str) -> d
     return {"name": name, "count": draw.number(1, 4), "template": template}
 
 
-def _leavings(draw: Draw, machines: Machines, world: World, quotas: list[ComputeQuota]) -> None:
+def _leavings(draw: Draw, machines: Machines, world: KueueModel, quotas: list[ComputeQuota]) -> None:
     """Send some work on its way out: told to leave by a person or a timeout, or just preempted by a newcomer."""
     running = [key for key in sorted(world.workloads()) if world.admission(key) is not None]
     if running and draw.chance(0.15):

@@ -7,7 +7,7 @@ from kubernetes import client
 
 from taskgov.adapters.kubernetes import KubernetesReader
 from taskgov.ports import ClusterAccess
-from taskgov.scheduling import ManagerConfig, World, settle
+from taskgov.scheduling import KueueModel, ManagerConfig, settle
 from taskgov.snapshot.nodes import nodes_from_kubernetes
 from taskgov_embedded.cluster.api_server import ClusterApiServer
 from tests.embedded.cluster.support import RANKS, Lab, policy, quota
@@ -42,7 +42,7 @@ def lab() -> Lab:
 def test_a_scheduler_that_reads_the_api_stands_where_the_cluster_stands(lab: Lab, version: str) -> None:
     with ClusterApiServer(lab.cluster.store, versions_served=("v1", version)) as server:
         objects = KubernetesReader(Direct(server.url)).kueue_objects(CLUSTER)
-    world = World(ManagerConfig(fair_sharing=True))
+    world = KueueModel(ManagerConfig(fair_sharing=True))
     world.load(
         [
             *objects.resource_flavors,

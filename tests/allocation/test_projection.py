@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from taskgov.allocation.plan import Change, ChangeKind, Reason
-from taskgov.allocation.projection import Projection, world_of
+from taskgov.allocation.projection import Projection, model_of
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ClusterSchedulerConfig, ComputeQuota, SchedulerConfig
 from taskgov.kueue.render import render
-from taskgov.scheduling import Budget, World
+from taskgov.scheduling import Budget, KueueModel
 from taskgov.snapshot.model import Snapshot
 from tests.allocation.work import SCHEDULER, job, queues
 from tests.allocation.world import G5, document, quota, row, snapshot
@@ -31,14 +31,14 @@ def world(
     return snapshot(quotas=quotas, kueue=queues(quotas, *jobs), scheduler_config=scheduler)
 
 
-def nominal(scheduler: World, team: str) -> int:
+def nominal(scheduler: KueueModel, team: str) -> int:
     """The GPUs that a team's queue has."""
     return scheduler.quota(f"hyperpod-ns-{team}-clusterqueue").nominal.get(f"{G5}/nvidia.com/gpu", 0)
 
 
 def running(projection: Projection) -> list[str]:
-    keys = projection.world.workloads()
-    return sorted(key.split("/")[1] for key in keys if projection.world.admission(key) is not None)
+    keys = projection.model.workloads()
+    return sorted(key.split("/")[1] for key in keys if projection.model.admission(key) is not None)
 
 
 def keeping(change: Change) -> Change:
@@ -53,13 +53,13 @@ def test_nothing_written_is_the_cluster_as_it_is() -> None:
     assert projection.snapshot() == before
     assert projection.quotas == {each.compute_quota_id: each for each in before.quotas}
     assert projection.scheduler_config == SCHEDULER.scheduler_config
-    assert (nominal(projection.world, "a"), running(projection)) == (2, ["one"])
+    assert (nominal(projection.model, "a"), running(projection)) == (2, ["one"])
 
 
 def test_a_write_changes_the_queue_and_no_work_until_the_queues_settle() -> None:
     projection = Projection.of(world(job("a", "runs", 2), job("a", "waits", 3, minute=1)))
     projection.write([keeping(update(0, "a", "id-a", 2, 5))])
-    assert (nominal(projection.world, "a"), nominal(projection.world, "b")) == (5, 2)
+    assert (nominal(projection.model, "a"), nominal(projection.model, "b")) == (5, 2)
     assert running(projection) == ["runs"]
     assert projection.settle(Budget(100)).settled
     assert running(projection) == ["runs", "waits"]
@@ -70,22 +70,22 @@ def test_a_copy_goes_its_own_way() -> None:
     twin = projection.copy()
     twin.write([keeping(update(0, "a", "id-a", 2, 5))])
     twin.settle(Budget(100))
-    assert (nominal(projection.world, "a"), running(projection)) == (2, ["runs"])
+    assert (nominal(projection.model, "a"), running(projection)) == (2, ["runs"])
     assert projection.snapshot() == world(job("a", "runs", 2), job("a", "waits", 3, minute=1))
 
 
 def test_the_low_write_gives_and_the_second_takes() -> None:
     projection = Projection.of(world(a=4))
     projection.write([low_write(0, "a", "id-a", 4, 1)])
-    assert nominal(projection.world, "a") == 1
+    assert nominal(projection.model, "a") == 1
     projection.write([second_write(1, "a", "id-a", 1, 3)])
-    assert nominal(projection.world, "a") == 3
+    assert nominal(projection.model, "a") == 3
 
 
 def test_the_queues_are_those_that_the_scheduler_has() -> None:
     projection = Projection.of(world())
     projection.write([keeping(update(0, "a", "id-a", 2, 1)), creation(1, "c", 1)])
-    assert sorted(projection.queues) == sorted(projection.world.cluster_queues())
+    assert sorted(projection.queues) == sorted(projection.model.cluster_queues())
     rendered = render(projection.quotas.values(), None, InstanceTypeTable())
     made = {each["metadata"]["name"]: each["spec"] for each in rendered.cluster_queues}
     assert {name: each["spec"] for name, each in projection.queues.items()} == made
@@ -93,13 +93,13 @@ def test_the_queues_are_those_that_the_scheduler_has() -> None:
 
 def test_who_was_told_to_leave_has_left() -> None:
     before = world(job("a", "told", 2))
-    scheduler = world_of(before)
+    scheduler = model_of(before)
     scheduler.evict("hyperpod-ns-a/told", before.taken_at, reason="Preempted", message="told")
     told = replace(before, kueue=replace(before.kueue, workloads=(scheduler.workload("hyperpod-ns-a/told"),)))
     projection = Projection.of(told)
     assert running(projection) == []
-    assert projection.world.pending("hyperpod-ns-a-clusterqueue")[0] == ["hyperpod-ns-a/told"]
-    assert world_of(told).admission("hyperpod-ns-a/told") is not None
+    assert projection.model.pending("hyperpod-ns-a-clusterqueue")[0] == ["hyperpod-ns-a/told"]
+    assert model_of(told).admission("hyperpod-ns-a/told") is not None
 
 
 def on_hold() -> Snapshot:
@@ -123,7 +123,7 @@ def test_a_write_leaves_what_no_quota_says_or_puts_it_back() -> None:
     leaves, puts_back = (projection.copy(puts_back=puts_back) for puts_back in (False, True))
     for each in (leaves, puts_back):
         each.write(changes)
-        assert nominal(each.world, "a") == 1
+        assert nominal(each.model, "a") == 1
     assert (_held(leaves), _held(puts_back)) == (["a", "b"], ["b"])
     assert not Projection.of(world()).may_put_back(changes)
 
@@ -149,8 +149,8 @@ def test_what_is_created_has_a_queue_of_its_own() -> None:
 def test_a_quota_without_a_queue_gets_one_unless_it_never_was_in_force_or_its_type_is_unknown() -> None:
     quotas = [lending("a", 2), lending("b", 1, status="CreateFailed"), quota("c", row("ml.x9.large", Count=1))]
     projection = Projection.of(snapshot(quotas=quotas, scheduler_config=SCHEDULER))
-    assert list(projection.world.cluster_queues()) == ["hyperpod-ns-a-clusterqueue"]
-    assert nominal(projection.world, "a") == 2
+    assert list(projection.model.cluster_queues()) == ["hyperpod-ns-a-clusterqueue"]
+    assert nominal(projection.model, "a") == 2
 
 
 def test_what_is_created_takes_work() -> None:
@@ -164,7 +164,7 @@ def test_a_quota_that_is_deleted_gives_its_work_nothing_and_takes_it_back_when_i
     projection = Projection.of(world(job("a", "runs", 2), job("a", "waits", 5, minute=1)))
     projection.write([deletion(0, "a", "id-a", 2)])
     projection.settle(Budget(100))
-    assert (nominal(projection.world, "a"), running(projection)) == (0, ["runs"])
+    assert (nominal(projection.model, "a"), running(projection)) == (0, ["runs"])
     projection.write([creation(1, "a", 7)])
     projection.settle(Budget(100))
     assert running(projection) == ["runs", "waits"]
@@ -174,19 +174,19 @@ def test_to_delete_what_never_was_in_force_changes_nothing_for_the_scheduler() -
     before = world(job("a", "runs", 2))
     failed = before.quotas[0].model_copy(update={"status": "CreateFailed"})
     projection = Projection.of(replace(before, quotas=(failed, before.quotas[1])))
-    signature = projection.world.signature()
+    signature = projection.model.signature()
     projection.write([replace(deletion(0, "a", "id-a", 2), before=None)])
-    assert (projection.world.signature(), nominal(projection.world, "a")) == (signature, 2)
+    assert (projection.model.signature(), nominal(projection.model, "a")) == (signature, 2)
 
 
 def test_a_switch_of_fair_sharing_restarts_the_manager_and_work_runs_on() -> None:
     projection = Projection.of(world(job("a", "runs", 4), job("a", "waits", 1, minute=1)))
     projection.settle(Budget(100))
-    assert not projection.world.config.fair_sharing
+    assert not projection.model.config.fair_sharing
     projection.write([policy_change(0, SCHEDULER.scheduler_config, FAIR)])
-    assert projection.world.config.fair_sharing
+    assert projection.model.config.fair_sharing
     assert running(projection) == ["runs"]
-    assert projection.world.pending("hyperpod-ns-a-clusterqueue")[0] == ["hyperpod-ns-a/waits"]
+    assert projection.model.pending("hyperpod-ns-a-clusterqueue")[0] == ["hyperpod-ns-a/waits"]
     projection.settle(Budget(100))
     assert running(projection) == ["runs"]
 
@@ -216,13 +216,13 @@ def test_classes_of_the_cluster_policy_count_where_the_cluster_does_not_have_the
 
 def test_without_a_cluster_policy_in_force_work_is_served_in_order() -> None:
     fair = SCHEDULER.model_copy(update={"scheduler_config": FAIR})
-    assert Projection.of(world(scheduler=fair)).world.config.fair_sharing
+    assert Projection.of(world(scheduler=fair)).model.config.fair_sharing
     failed = fair.model_copy(update={"status": "CreateFailed"})
-    assert not Projection.of(world(scheduler=failed)).world.config.fair_sharing
+    assert not Projection.of(world(scheduler=failed)).model.config.fair_sharing
     projection = Projection.of(world(scheduler=fair))
     change = policy_change(0, FAIR, SchedulerConfig())
     projection.write([replace(change, kind=ChangeKind.DELETE_SCHEDULER_CONFIG, reason=Reason.RECOVERY)])
-    assert not projection.world.config.fair_sharing
+    assert not projection.model.config.fair_sharing
 
 
 def test_a_settlement_takes_from_the_budget_and_stops_when_it_is_spent() -> None:

@@ -39,7 +39,7 @@ def test_the_search_ends_when_what_is_kept_for_the_rest_is_left() -> None:
 
 def test_what_gives_comes_before_what_takes_then_by_rank() -> None:
     low = replace(write("z", g5=-1), change=change("z", is_low=True))
-    player: Any = SimpleNamespace(calm=SimpleNamespace(world=SimpleNamespace(cluster_queues=tuple)))
+    player: Any = SimpleNamespace(calm=SimpleNamespace(model=SimpleNamespace(cluster_queues=tuple)))
     found = Ranks(player).in_order([write("c", g5=1), low, write("a", g5=1), write("m", g5=-1)])
     assert [each.name for each in found] == ["m", "z", "a", "c"]
 

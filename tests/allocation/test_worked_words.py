@@ -74,7 +74,7 @@ def test_writes_that_can_settle_together_share_a_wave() -> None:
 )
 def test_a_prediction_takes_fewer_steps_where_many_queues_share_fairly(queues: int, fair: bool, want: int) -> None:
     world = SimpleNamespace(config=SimpleNamespace(fair_sharing=fair), cluster_queues=lambda: range(queues))
-    today: Any = SimpleNamespace(world=world)
+    today: Any = SimpleNamespace(model=world)
     assert predict._budget(today) == want
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ClusterSchedulerConfig, ComputeQuota, SchedulerConfig
 from taskgov.kueue.render import render
-from taskgov.scheduling import World, settle
+from taskgov.scheduling import KueueModel, settle
 from taskgov.snapshot.model import KueueObjects
 
 SCHEDULER = ClusterSchedulerConfig(
@@ -42,7 +42,7 @@ def job(team: str, name: str, instances: int, *, minute: int = 0, priority: int 
 def queues(quotas: list[ComputeQuota], *jobs: dict[str, Any]) -> KueueObjects:
     """Let the jobs run on queues made from the quotas, and return what the API server would then show."""
     rendered = render(quotas, SCHEDULER.scheduler_config, InstanceTypeTable())
-    world = World()
+    world = KueueModel()
     world.load([*rendered.in_order(), *jobs])
     settle(world, "2026-11-20T10:00:00Z")
     return KueueObjects(

@@ -21,7 +21,7 @@ from tests.cluster.differential.shrink import shrink
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from taskgov.scheduling import World
+    from taskgov.scheduling import KueueModel
     from tests.cluster.differential.sequence import Sequence
     from tests.cluster.kube import Object
 
@@ -229,5 +229,5 @@ def _words(model: ModelSide, key: str) -> object:
     return model.workload(key)["status"]["conditions"][0]["message"]
 
 
-def _words_in(world: World, key: str) -> object:
+def _words_in(world: KueueModel, key: str) -> object:
     return world.workload(key)["status"]["conditions"][0]["message"]

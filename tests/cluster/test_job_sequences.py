@@ -1,4 +1,4 @@
-"""Does it come to the same with real Jobs? A few sequences through Kueue's job controller, and `World.settle`."""
+"""Does it come to the same with real Jobs? A few sequences through Kueue's job controller, and `KueueModel.settle`."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.hyperpod.names import namespace_of
-from taskgov.scheduling import ManagerConfig, World, settle
+from taskgov.scheduling import KueueModel, ManagerConfig, settle
 from tests.cluster.job_sequences import Complete, Edit, Sequence, Step, Submit
 from tests.cluster.kube import KUEUE, Kube, Object, conditions
 from tests.cluster.workbench import complete, govern, submit
@@ -53,7 +53,7 @@ class Twin:
         self._kube = kube
         self._played = played
         self._quotas: dict[str, ComputeQuota] = {}
-        self._world = World(ManagerConfig(fair_sharing=played.policy.fair_share == "Enabled"))
+        self._world = KueueModel(ManagerConfig(fair_sharing=played.policy.fair_share == "Enabled"))
         self._jobs: dict[str, tuple[str, str]] = {}
         self.compared = 0
         self.preemptions = 0

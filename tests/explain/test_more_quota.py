@@ -57,7 +57,7 @@ def runs(snapshot: Snapshot, name: str, instance_type: str, added: Added) -> boo
         else each
         for each in snapshot.quotas
     )
-    world = Projection.of(replace(snapshot, quotas=quotas), teams=[team]).world
+    world = Projection.of(replace(snapshot, quotas=quotas), teams=[team]).model
     queue = f"hyperpod-ns-{team}-clusterqueue"
     asked = {**item, "kind": "Workload"}
     return world.assign(asked, queue).mode == FIT or bool(world.victims(asked, queue))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from taskgov.scheduling import ManagerConfig, PodSet, Workload, World
+from taskgov.scheduling import KueueModel, ManagerConfig, PodSet, Workload
 from taskgov_explain.simulation import Simulation, Timeline
 from tests.scheduling.builders import HYPERPOD_PREEMPTION, a_door, a_flavor, a_job, a_queue, a_running_job, a_world
 
@@ -104,13 +104,13 @@ def test_the_same_input_gives_the_same_timeline() -> None:
     assert once() == once()
 
 
-def _looping_world() -> World:
+def _looping_world() -> KueueModel:
     """Two queues that may each preempt the other's equals: beyond both quotas they push one another out for ever.
 
     Under fair sharing with the second strategy alone, moving one big workload turns the order of the shares round.
     """
     rules = {"reclaimWithinCohort": "Any", "withinClusterQueue": "Never"}
-    world = World(ManagerConfig(fair_sharing=True))
+    world = KueueModel(ManagerConfig(fair_sharing=True))
     world.load(
         [
             a_flavor(),

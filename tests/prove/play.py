@@ -13,7 +13,7 @@ from random import Random
 
 from taskgov.allocation.plan import Change
 from taskgov.hyperpod.model import ClusterSchedulerConfig, ComputeQuota, ComputeQuotaConfig, SchedulerConfig
-from taskgov.scheduling import ManagerConfig, World, settle
+from taskgov.scheduling import KueueModel, ManagerConfig, settle
 from taskgov.snapshot.model import KueueObjects, Snapshot
 from tests.prove.account import Account, is_policy
 from tests.prove.amounts import Book
@@ -42,7 +42,7 @@ class Cluster:
     """The queues of a cluster with its work, and the objects that they were made from."""
 
     def __init__(self, scheduler: SchedulerConfig | None) -> None:
-        self.world = World(ManagerConfig(fair_sharing=is_fair(scheduler)))
+        self.world = KueueModel(ManagerConfig(fair_sharing=is_fair(scheduler)))
         self.objects: dict[tuple[str, str, str], Object] = {}
         self.leaves = False
         """Whether an update leaves what no quota says of a queue; what is created has a queue of its own."""
@@ -109,7 +109,7 @@ class Cluster:
             self.apply(item)
         if is_fair(policy) == self.world.config.fair_sharing:
             return
-        fresh = World(ManagerConfig(fair_sharing=is_fair(policy)))
+        fresh = KueueModel(ManagerConfig(fair_sharing=is_fair(policy)))
         work = [{**self.world.workload(key), "kind": "Workload"} for key in self.world.workloads()]
         fresh.load([*self.objects.values(), *work])
         self.world = fresh

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from taskgov.scheduling import CycleResult, ManagerConfig, World
+from taskgov.scheduling import CycleResult, KueueModel, ManagerConfig
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -123,9 +123,9 @@ def a_condition(
     return {"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": since}
 
 
-def a_world(*objects: Object, fair_sharing: bool = False, gates: Mapping[str, bool] | None = None) -> World:
+def a_world(*objects: Object, fair_sharing: bool = False, gates: Mapping[str, bool] | None = None) -> KueueModel:
     """Build a world with the flavor `gpu`, the given objects, and a door to each queue."""
-    world = World(ManagerConfig(fair_sharing=fair_sharing, gates=gates or {}))
+    world = KueueModel(ManagerConfig(fair_sharing=fair_sharing, gates=gates or {}))
     doors = [a_door(o["metadata"]["name"]) for o in objects if o["kind"] == "ClusterQueue"]
     world.load([a_flavor(), *doors, *objects])
     return world
@@ -140,7 +140,7 @@ def names(result: CycleResult) -> tuple[list[str], list[str], list[str]]:
     )
 
 
-def conditions(world: World, name: str) -> dict[str, Object]:
+def conditions(world: KueueModel, name: str) -> dict[str, Object]:
     """Give a workload's conditions by type."""
     return {c["type"]: c for c in world.workload(f"default/{name}")["status"]["conditions"]}
 

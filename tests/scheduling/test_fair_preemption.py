@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from taskgov.scheduling import ManagerConfig, Strategy, World
+from taskgov.scheduling import KueueModel, ManagerConfig, Strategy
 from tests.scheduling.builders import Object, a_door, a_flavor, a_job, a_queue, a_running_job, a_world
 
 RULES = {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"}
 
 
-def _pool(*running: Object, weights: dict[str, str] | None = None, **settings: Any) -> World:
+def _pool(*running: Object, weights: dict[str, str] | None = None, **settings: Any) -> KueueModel:
     queues = [
         a_queue(
             name,
@@ -21,7 +21,7 @@ def _pool(*running: Object, weights: dict[str, str] | None = None, **settings: A
         )
         for name in ("a", "b", "c")
     ]
-    world = World(ManagerConfig(fair_sharing=True, **settings))
+    world = KueueModel(ManagerConfig(fair_sharing=True, **settings))
     world.load([a_flavor(), *queues, *(a_door(name) for name in ("a", "b", "c")), *running])
     return world
 
@@ -30,7 +30,7 @@ def _ones(queue: str, count: int) -> list[Object]:
     return [a_running_job(f"{queue}{i}", queue, cpu="1", since=f"2026-11-20T08:00:{i:02d}Z") for i in range(count)]
 
 
-def _victims(world: World, queue: str, cpu: str = "1", **job: Any) -> list[tuple[str, str]]:
+def _victims(world: KueueModel, queue: str, cpu: str = "1", **job: Any) -> list[tuple[str, str]]:
     victims = world.victims(a_job("j", queue, cpu=cpu, **job), queue)
     return [(v.workload.removeprefix("default/"), v.reason) for v in victims]
 

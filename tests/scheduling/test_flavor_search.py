@@ -20,7 +20,7 @@ from taskgov.scheduling.objects import Fungibility
 from tests.scheduling.builders import a_flavor, a_group, a_job, a_queue, a_running_job, a_world
 
 if TYPE_CHECKING:
-    from taskgov.scheduling import World
+    from taskgov.scheduling import KueueModel
 
 TWO = {"one": {"cpu": "4"}, "two": {"cpu": "8"}}
 
@@ -33,7 +33,7 @@ def _flavors(assignment: Assignment) -> list[dict[str, str]]:
     return list(assignment.nomination)
 
 
-def _two_flavors(**spec: Any) -> World:
+def _two_flavors(**spec: Any) -> KueueModel:
     return a_world(a_flavor("one"), a_flavor("two"), a_queue("q", flavors=TWO, **spec))
 
 

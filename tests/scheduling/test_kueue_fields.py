@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from taskgov.scheduling import ManagerConfig, World
+from taskgov.scheduling import KueueModel, ManagerConfig
 from taskgov.scheduling.config import GATE_DEFAULTS
 from taskgov.scheduling.kueue_fields import KINDS, ROWS, Followed, row_of
 from taskgov.scheduling.kueue_gates import AS_BY_DEFAULT, WITHOUT_INFLUENCE
@@ -115,7 +115,7 @@ def test_no_row_stands_twice() -> None:
 def test_a_kind_that_is_not_kueues_is_refused() -> None:
     assert "LimitRange" not in KINDS
     with pytest.raises(ValueError, match="Kueue does not schedule by objects of kind Deployment"):
-        World().apply({"kind": "Deployment", "metadata": {"name": "d"}})
+        KueueModel().apply({"kind": "Deployment", "metadata": {"name": "d"}})
 
 
 GATES = [
@@ -129,4 +129,4 @@ GATES = [
 
 @pytest.mark.parametrize(("gates", "named"), GATES)
 def test_a_gate_that_is_set_otherwise_than_the_model_follows_is_named(gates: dict[str, bool], named: list[str]) -> None:
-    assert [n.name for n in World(ManagerConfig(gates=gates)).not_modelled] == named
+    assert [n.name for n in KueueModel(ManagerConfig(gates=gates)).not_modelled] == named

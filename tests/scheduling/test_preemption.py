@@ -17,16 +17,16 @@ from tests.scheduling.builders import (
 )
 
 if TYPE_CHECKING:
-    from taskgov.scheduling import World
+    from taskgov.scheduling import KueueModel
 
 OWN = {"withinClusterQueue": "LowerPriority"}
 
 
-def _victims(world: World, job: Object, queue: str) -> list[tuple[str, str]]:
+def _victims(world: KueueModel, job: Object, queue: str) -> list[tuple[str, str]]:
     return [(v.workload.removeprefix("default/"), v.reason) for v in world.victims(job, queue)]
 
 
-def _alone(*running: Object, **preemption: str) -> World:
+def _alone(*running: Object, **preemption: str) -> KueueModel:
     return a_world(a_queue("q", cpu="4", preemption=preemption or OWN), *running)
 
 
@@ -72,7 +72,7 @@ def test_without_enough_candidates_nobody_is_preempted() -> None:
     assert _victims(world, a_job("j", "q", cpu="3", priority=5), "q") == []
 
 
-def _pool(*running: Object, **spec: Any) -> World:
+def _pool(*running: Object, **spec: Any) -> KueueModel:
     rules = {"preemption": HYPERPOD_PREEMPTION} | spec
     return a_world(
         a_queue("a", cohort="pool", cpu="4", **rules),

@@ -14,7 +14,7 @@ from tests.scheduling.builders import HYPERPOD_PREEMPTION, NOW, Object, a_job, a
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from taskgov.scheduling import CycleResult, World
+    from taskgov.scheduling import CycleResult, KueueModel
 
 FR = "gpu/cpu"
 TEAMS = "abcd"
@@ -45,7 +45,7 @@ class Cluster:
         team, cpu, priority = self.jobs[number]
         return a_job(f"j{number:02d}", TEAMS[team % len(self.teams)], cpu=str(cpu), priority=priority, second=number)
 
-    def world(self) -> World:
+    def world(self) -> KueueModel:
         return a_world(*self.queues(), fair_sharing=self.fair_sharing)
 
 
@@ -71,19 +71,19 @@ CLUSTERS = st.builds(
 EXAMPLES = settings(max_examples=80, deadline=None)
 
 
-def _teams(world: World) -> list[str]:
+def _teams(world: KueueModel) -> list[str]:
     return sorted(world.cluster_queues())
 
 
-def _nominal(world: World, team: str) -> int:
+def _nominal(world: KueueModel, team: str) -> int:
     return world.quota(team).nominal[FR]
 
 
-def _usage(world: World, team: str) -> int:
+def _usage(world: KueueModel, team: str) -> int:
     return world.quota(team).usage.get(FR, 0)
 
 
-def _assert_conserved(world: World) -> None:
+def _assert_conserved(world: KueueModel) -> None:
     """What is borrowed is somebody's unused quota, and nobody uses more than there is."""
     borrowed = sum(max(0, _usage(world, team) - _nominal(world, team)) for team in _teams(world))
     unused = sum(max(0, _nominal(world, team) - _usage(world, team)) for team in _teams(world))
@@ -92,7 +92,7 @@ def _assert_conserved(world: World) -> None:
     assert world.quota("shared-pool", cohort=True).available.get(FR, 0) >= 0
 
 
-def _assert_only_borrowers_are_taken_from(world: World, before: Mapping[str, int], result: CycleResult) -> None:
+def _assert_only_borrowers_are_taken_from(world: KueueModel, before: Mapping[str, int], result: CycleResult) -> None:
     for victim in result.preempted:
         if victim.cluster_queue != victim.preemptor_queue:
             assert before[victim.cluster_queue] > _nominal(world, victim.cluster_queue)

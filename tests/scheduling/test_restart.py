@@ -1,12 +1,12 @@
 """A restart of Kueue's manager with another configuration: objects and admissions stay, its memory goes."""
 
-from taskgov.scheduling import Budget, ManagerConfig, World, settle
+from taskgov.scheduling import Budget, KueueModel, ManagerConfig, settle
 from tests.scheduling.builders import NOW, a_cohort, a_group, a_job, a_queue, a_world
 
 FAIR = ManagerConfig(fair_sharing=True)
 
 
-def a_busy_world() -> World:
+def a_busy_world() -> KueueModel:
     world = a_world(a_queue("a", cohort="pool", cpu="2"), a_queue("b", cohort="pool", cpu="2"))
     for job in (a_job("runs", "a", cpu="3"), a_job("waits", "b", cpu="2"), a_job("done", "b", cpu="1")):
         world.apply(job)

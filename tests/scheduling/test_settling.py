@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from taskgov.scheduling import Budget, World, settle
+from taskgov.scheduling import Budget, KueueModel, settle
 from taskgov_explain.simulation import Simulation
 from tests.scheduling.builders import HYPERPOD_PREEMPTION, NOW, a_job, a_queue, a_running_job, a_world
 
@@ -51,7 +51,7 @@ def test_who_is_in_line_is_looked_at_before_who_waits_for_another_look() -> None
     assert [a.workload for a in settle(world, NOW).admitted] == ["default/new"]
 
 
-def a_looping_world() -> World:
+def a_looping_world() -> KueueModel:
     """Build the smallest case where fair sharing takes a workload out that comes back at once, for ever.
 
     `a` has no weight, so as soon as it borrows its share is infinite. A big one takes `late` and, on the way, `home`;

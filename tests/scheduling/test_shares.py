@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from taskgov.quantities import UNLIMITED
-from taskgov.scheduling import Share, World
+from taskgov.scheduling import KueueModel, Share
 from tests.scheduling.builders import a_cohort, a_queue, a_running_job, a_world
 
 
-def _pool(weight: str | None = None) -> World:
+def _pool(weight: str | None = None) -> KueueModel:
     spec: dict[str, Any] = {} if weight is None else {"fairSharing": {"weight": weight}}
     return a_world(a_queue("a", cohort="pool", cpu="2", **spec), a_queue("b", cohort="pool", cpu="8"))
 

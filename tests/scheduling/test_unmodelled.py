@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from taskgov.scheduling import ManagerConfig, NotModelled, World
+from taskgov.scheduling import KueueModel, ManagerConfig, NotModelled
 from taskgov_explain.simulation import Simulation
 from tests.scheduling.builders import NOW, Object, a_door, a_flavor, a_job, a_queue, a_world
 
@@ -47,7 +47,7 @@ def _boosted() -> Object:
     ],
 )
 def test_a_feature_that_is_not_followed_is_named_with_the_object_that_uses_it(obj: Object, feature: str) -> None:
-    world = World()
+    world = KueueModel()
     world.apply(obj)
     assert [(n.feature, n.kind) for n in world.not_modelled] == [(feature, obj["kind"])]
     assert world.cycle(NOW).not_modelled == world.not_modelled
@@ -71,4 +71,5 @@ def test_the_finding_goes_with_its_object() -> None:
 
 def test_a_feature_gate_that_is_not_followed_is_named_when_it_is_on() -> None:
     config = ManagerConfig(gates={"PrioritizePreemptorWorkloads": True, "ConcurrentAdmission": False})
-    assert World(config).not_modelled == (NotModelled("FeatureGate", "Configuration", "PrioritizePreemptorWorkloads"),)
+    [gate] = KueueModel(config).not_modelled
+    assert gate == NotModelled("FeatureGate", "Configuration", "PrioritizePreemptorWorkloads")

@@ -17,7 +17,7 @@ from taskgov.hyperpod.model import (
 )
 from taskgov.hyperpod.names import NAMESPACE_NAME_LABEL, local_queue_of, namespace_of
 from taskgov.kueue.render import manager_configuration, render
-from taskgov.scheduling import ManagerConfig, World, settle
+from taskgov.scheduling import KueueModel, ManagerConfig, settle
 from taskgov.snapshot.model import ClusterFacts, KueueObjects, Node, Snapshot
 from tests.support.memory import CLUSTER_ARN, NOON
 
@@ -48,7 +48,7 @@ class Lab:
         self.quotas: list[ComputeQuota] = []
         self.nodes: list[Node] = []
         self.policy: PolicyDocument | None = None
-        self._world: World | None = None
+        self._world: KueueModel | None = None
         self._sources: dict[str, dict[str, Any]] = {}
 
     def team(
@@ -112,10 +112,10 @@ class Lab:
         return self
 
     @property
-    def world(self) -> World:
+    def world(self) -> KueueModel:
         """The scheduler; from its first use on, the teams are fixed."""
         if self._world is None:
-            self._world = World(ManagerConfig(fair_sharing=manager_configuration(self.scheduler).fair_sharing))
+            self._world = KueueModel(ManagerConfig(fair_sharing=manager_configuration(self.scheduler).fair_sharing))
             self._world.load(self._rendered())
         return self._world
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from taskgov.quantities import format_quantity
-from taskgov.scheduling import CycleResult, ManagerConfig, World, events, instant, moment
+from taskgov.scheduling import CycleResult, KueueModel, ManagerConfig, events, instant, moment
 from taskgov.scheduling.assignment import NO_CANDIDATES, POSSIBILITIES, PREEMPT, PUBLIC_MODES, RECLAIM, Assignment
 from taskgov_cli.conformance_objects import NEWER_GATES, Case, workload_object, world_of
 from taskgov_cli.conformance_recorded import KIND
@@ -57,7 +57,7 @@ def _shares(case: Case) -> Answer:
 def _candidates(case: Case) -> Answer:
     held = {c["admission"]["clusterQueue"] for c in case["candidates"] if c.get("admission")}
     queues = held | {case["preemptorClusterQueue"]}
-    world = World(ManagerConfig())
+    world = KueueModel(ManagerConfig())
     world.load({"kind": "ClusterQueue", "metadata": {"name": name}} for name in sorted(queues))
     world.load(workload_object(candidate) for candidate in case["candidates"])
     return {"order": world.candidates(case["preemptorClusterQueue"])}
@@ -184,7 +184,7 @@ def _cycles(case: Case) -> Answer:
     return {"cycles": cycles}
 
 
-def _state(world: World, result: CycleResult) -> Answer:
+def _state(world: KueueModel, result: CycleResult) -> Answer:
     names = sorted({*world.cluster_queues()})
     pending = {name: world.pending(name) for name in names}
     return {
@@ -198,15 +198,15 @@ def _state(world: World, result: CycleResult) -> Answer:
     }
 
 
-def _assignments(world: World) -> Answer:
+def _assignments(world: KueueModel) -> Answer:
     return {key: _admission(world, key) for key in world.workloads() if world.admission(key) is not None}
 
 
-def _admission(world: World, key: str) -> Any:
+def _admission(world: KueueModel, key: str) -> Any:
     return world.workload(key)["status"]["admission"]
 
 
-def _pending_conditions(world: World) -> list[Answer]:
+def _pending_conditions(world: KueueModel) -> list[Answer]:
     return _by_workload(
         [
             {"workload": key, "reason": condition["reason"], "message": condition["message"]}

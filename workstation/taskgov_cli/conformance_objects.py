@@ -1,11 +1,11 @@
-"""How does a conformance case look as Kubernetes objects? Turns case files into what `World.load` takes."""
+"""How does a conformance case look as Kubernetes objects? Turns case files into what `KueueModel.load` takes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from taskgov.scheduling import ManagerConfig, Strategy, World
+from taskgov.scheduling import KueueModel, ManagerConfig, Strategy
 
 Case = Mapping[str, Any]
 Object = dict[str, Any]
@@ -17,9 +17,9 @@ NEWER_GATES = {
 """Gates whose defaults rose after v0.19.2: cases taken from Kueue's own tests assume them on."""
 
 
-def world_of(case: Case, *, gates: Mapping[str, bool] | None = None) -> World:
+def world_of(case: Case, *, gates: Mapping[str, bool] | None = None) -> KueueModel:
     """Build the world of a case: configuration, objects, running and pending workloads."""
-    world = World(_config(case, gates or {}))
+    world = KueueModel(_config(case, gates or {}))
     world.load(case["objects"] if "objects" in case else [*_infrastructure(case), *_workloads(case)])
     return world
 

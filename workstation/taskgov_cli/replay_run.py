@@ -21,7 +21,7 @@ from taskgov.hyperpod.names import local_queue_of, namespace_of
 from taskgov.kueue.render import render
 from taskgov.policy.document import PolicyDocument
 from taskgov.quantities import GPU
-from taskgov.scheduling import ManagerConfig, PodSet, Workload, World
+from taskgov.scheduling import KueueModel, ManagerConfig, PodSet, Workload
 from taskgov.scheduling.instants import SECOND
 from taskgov.snapshot.model import ClusterFacts, Node, Snapshot
 from taskgov_cli.replay_outcome import Outcome, team_outcome, totals
@@ -161,10 +161,10 @@ class _Quotas:
         return self._snapshot.quotas
 
 
-def _world(quotas: Iterable[ComputeQuota], policy: PolicyDocument) -> World:
+def _world(quotas: Iterable[ComputeQuota], policy: PolicyDocument) -> KueueModel:
     scheduler = policy.scheduler_config or SchedulerConfig()
     fair = scheduler.fair_share is None or scheduler.fair_share == "Enabled"
-    world = World(ManagerConfig(fair_sharing=fair))
+    world = KueueModel(ManagerConfig(fair_sharing=fair))
     rendered = render(quotas, scheduler, InstanceTypeTable())
     spaces = [_labelled(namespace) for namespace in rendered.namespaces]
     world.load([*spaces, *rendered.resource_flavors, *rendered.cluster_queues, *rendered.local_queues])

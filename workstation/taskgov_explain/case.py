@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from taskgov.allocation.predict import MODEL_STEPS
 from taskgov.kueue.named import Named, named
-from taskgov.scheduling import Budget, Preempted, World, moment, settle
+from taskgov.scheduling import Budget, KueueModel, Preempted, moment, settle
 from taskgov.scheduling.objects import ClusterQueue, FlavorResource, Workload
 from taskgov.scheduling.reading import read_admission, read_cluster_queue, read_conditions, read_workload
 from taskgov.scheduling.reasons import InsufficientQuota, InsufficientUnusedQuota
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Case:
     """A workload of a snapshot, before the snapshot's scheduler (`world`, which is not changed)."""
 
-    def __init__(self, snapshot: Snapshot, world: World, named: Named) -> None:
+    def __init__(self, snapshot: Snapshot, world: KueueModel, named: Named) -> None:
         self.snapshot, self.world, self.named = snapshot, world, named
         status = named.item.get("status") or {}
         self.conditions: dict[str, Condition] = read_conditions(status)
@@ -99,7 +99,7 @@ class Case:
         return () if self.queue is None else tuple(self.world.victims(self.item, self.queue.name))
 
     @cached_property
-    def rested(self) -> World:
+    def rested(self) -> KueueModel:
         """The world when nothing more happens as long as nobody finishes, or when the budget of steps is used up."""
         twin = self.world.copy()
         settle(twin, self.snapshot.taken_at, budget=Budget(MODEL_STEPS))

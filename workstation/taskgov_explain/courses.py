@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from taskgov.kueue.named import named
-from taskgov.scheduling import World, instant, moment
+from taskgov.scheduling import KueueModel, instant, moment
 from taskgov.snapshot.model import Snapshot
 from taskgov_explain.run_times import RunTimes, run_times_of, simulation_of, until
 
@@ -15,7 +15,7 @@ class Begin:
     """A cluster whose queues have come to rest, and how often each workload was preempted until then."""
 
     snapshot: Snapshot
-    world: World
+    world: KueueModel
     preempted: Mapping[str, int]
 
 
@@ -83,7 +83,7 @@ def _history(begin: Begin, known: RunTimes) -> Mapping[str, _Life]:
     return {key: _Life(starts.get(key), _end(world, key), preempted.get(key, 0)) for key in lives}
 
 
-def _end(world: World, key: str) -> datetime | None:
+def _end(world: KueueModel, key: str) -> datetime | None:
     conditions = world.workload(key)["status"]["conditions"]
     ended = (each["lastTransitionTime"] for each in conditions if each["type"] == "Finished")
     return next((datetime.fromisoformat(each) for each in ended), None)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from taskgov.allocation.projection import world_of
+from taskgov.allocation.projection import model_of
 from taskgov.snapshot.model import Snapshot
 from taskgov.snapshot.unseen import Part
 from taskgov.usage.amounts import words
@@ -41,7 +41,7 @@ _SCHEDULER_NEEDED: Final = frozenset(
 def explain_own_workload(snapshot: Snapshot, name: str) -> WorkloadExplanation:
     """Explain one workload by what can be seen of it. Raises `UnknownNameError` as `explain_workload` does."""
     its = find_workload(snapshot.kueue.workloads, name)
-    case = Case(snapshot, world_of(replace(snapshot, kueue=replace(snapshot.kueue, workloads=()))), its)
+    case = Case(snapshot, model_of(replace(snapshot, kueue=replace(snapshot.kueue, workloads=()))), its)
     reason, because = _judged(case)
     condition = case.conditions.get("QuotaReserved")
     return WorkloadExplanation(

@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from taskgov.kueue.usage import usage_of
 from taskgov.quantities import is_accelerator
-from taskgov.scheduling import Admission, World
+from taskgov.scheduling import Admission, KueueModel
 from taskgov.scheduling.objects import FlavorResource, flavor_resource, split
 from taskgov.scheduling.reasons import Blocker, InsufficientUnusedQuota
 from taskgov.usage.amounts import accelerators, words
@@ -126,8 +126,8 @@ def _higher_borrow_limit(trial: Trial) -> Iterator[Remedy]:
 
 
 def _enlarged(
-    trial: Trial, world_with: Callable[[Mapping[FlavorResource, int]], World]
-) -> Iterator[tuple[dict[FlavorResource, int], World]]:
+    trial: Trial, world_with: Callable[[Mapping[FlavorResource, int]], KueueModel]
+) -> Iterator[tuple[dict[FlavorResource, int], KueueModel]]:
     """Give worlds in which the queue has more of what the workload lacks, a little more each time."""
     world, added = trial.case.world, dict[FlavorResource, int]()
     for _ in range(_ROUNDS):

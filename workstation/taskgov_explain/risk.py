@@ -12,7 +12,7 @@ from taskgov.hyperpod.names import INSTANCE_TYPE_LABEL
 from taskgov.kueue.named import named
 from taskgov.kueue.usage import QuotaUsage, usage_of
 from taskgov.quantities import format_quantity
-from taskgov.scheduling import World, timestamp
+from taskgov.scheduling import KueueModel, timestamp
 from taskgov.scheduling.instants import instant
 from taskgov.snapshot.model import Snapshot
 from taskgov.usage.capacity import Offers, leading_resources
@@ -33,7 +33,7 @@ class Risk:
     key: str
 
 
-def risks_of(snapshot: Snapshot, world: World) -> tuple[Risk, ...]:
+def risks_of(snapshot: Snapshot, world: KueueModel) -> tuple[Risk, ...]:
     """Return the risk of each running workload towards each lender, the nearest first."""
     usage = usage_of(snapshot.kueue.cluster_queues, snapshot.kueue.cohorts)
     leading = leading_resources(usage, Offers(snapshot))
@@ -45,7 +45,7 @@ def risks_of(snapshot: Snapshot, world: World) -> tuple[Risk, ...]:
     return tuple(sorted(found.values(), key=lambda risk: (risk.size, risk.workload, risk.lender)))
 
 
-def _risks(snapshot: Snapshot, world: World, line: QuotaUsage) -> Iterator[Risk]:
+def _risks(snapshot: Snapshot, world: KueueModel, line: QuotaUsage) -> Iterator[Risk]:
     """Give victims of a lender's next workload, from the smallest size up to all that it has left."""
     names = {one.key: one for one in map(named, snapshot.kueue.workloads)}
     unused = line.guaranteed - line.used

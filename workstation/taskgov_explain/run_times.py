@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from taskgov.allocation.projection import finish_evictions
-from taskgov.scheduling import World, instant
+from taskgov.scheduling import KueueModel, instant
 from taskgov.scheduling.reading import read_conditions
 from taskgov.snapshot.model import KubernetesObject, Snapshot
 from taskgov_explain.simulation import Simulation
@@ -31,7 +31,7 @@ def run_times_of(snapshot: Snapshot, told: RunTimes) -> dict[str, timedelta]:
     return known
 
 
-def simulation_of(world: World, snapshot: Snapshot, run_times: RunTimes) -> Simulation:
+def simulation_of(world: KueueModel, snapshot: Snapshot, run_times: RunTimes) -> Simulation:
     """Return a simulation that begins at the snapshot; it changes `world`. Who has no run time runs for ever.
 
     What was preempted goes on where it was: it is taken to have a checkpoint. So does what ran in the snapshot and

@@ -16,7 +16,7 @@ from taskgov.allocation.predict import Loss as LossOnPath
 from taskgov.allocation.projection import Projection
 from taskgov.allocation.written import WrittenCluster
 from taskgov.kueue.named import named
-from taskgov.scheduling import Budget, FixedPoint, World
+from taskgov.scheduling import Budget, FixedPoint, KueueModel
 from taskgov.snapshot.model import KueueObjects, Snapshot
 
 State = Literal["runs", "waits", "absent"]
@@ -36,7 +36,7 @@ class Side:
     """A cluster when nothing more happens, and what happened until then."""
 
     snapshot: Snapshot
-    world: World
+    world: KueueModel
     at_rest: Snapshot
     """The snapshot as it would then be taken."""
     losses: Mapping[str, Loss] = field(default_factory=dict)
@@ -82,7 +82,7 @@ def sides_of(snapshot: Snapshot, supposed: Snapshot, changes: Sequence[Change]) 
 def _supposed_side(supposed: Snapshot, changes: Sequence[Change], before: Side) -> Side:
     """Return the supposed cluster once the plan is written; what happens on the other side too is no loss."""
     calm = Projection.of(supposed, changes)
-    holders = {key for key in calm.world.workloads() if calm.world.admission(key) is not None}
+    holders = {key for key in calm.model.workloads() if calm.model.admission(key) is not None}
     rest = calm.settle(Budget(MODEL_STEPS))
     lost = {key: loss for key, loss in _losses(rest).items() if key in holders and key not in before.preempted}
     unsettled = _unsettled(rest, "the supposed cluster")
@@ -118,7 +118,7 @@ def _side(
     losses: Mapping[str, Loss] | None = None,
     not_settled: tuple[str, ...] = (),
 ) -> Side:
-    world = end.world
+    world = end.model
     queues = sorted(end.queues.items())
     kueue = replace(
         end.snapshot().kueue,

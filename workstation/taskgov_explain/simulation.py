@@ -1,4 +1,4 @@
-"""What would happen over time? Arrivals, run times, completions and changes of quota, in virtual time over a `World`.
+"""What would happen over time? Arrivals, run times, ends of work and changes of quota, in virtual time on the model.
 
 Plans replay workloads through it, the benchmark replays Kueue's own performance scenario. A cycle takes no virtual
 time; the same input gives the same timeline.
@@ -18,9 +18,9 @@ from taskgov.scheduling.objects import Workload
 from taskgov.scheduling.reading import name_of, namespace_of
 
 if TYPE_CHECKING:
+    from taskgov.scheduling.kueue_model import KueueModel
     from taskgov.scheduling.results import CycleResult
     from taskgov.scheduling.unmodelled import NotModelled
-    from taskgov.scheduling.world import World
 
 _SUSPICIOUS: Final = 5
 """So many preemptions of one workload, with nothing new in between, make it worth comparing whole states."""
@@ -82,8 +82,8 @@ class Simulation:
         Whether finished workloads stay readable in the world.
 
     Example:
-        >>> from taskgov.scheduling import PodSet, Workload, World
-        >>> simulation = Simulation(World())
+        >>> from taskgov.scheduling import PodSet, Workload, KueueModel
+        >>> simulation = Simulation(KueueModel())
         >>> job = Workload("a", "job", queue="main", pod_sets=(PodSet("main", 1, (("cpu", 1000),)),))
         >>> simulation.arrive(job, at=0, run_time=60_000_000)
         >>> simulation.run().unfinished  # there is no queue to admit it
@@ -91,7 +91,7 @@ class Simulation:
 
     """
 
-    def __init__(self, world: World, *, requeue_batch: int = SECOND, keep_finished: bool = True) -> None:
+    def __init__(self, world: KueueModel, *, requeue_batch: int = SECOND, keep_finished: bool = True) -> None:
         self.world = world
         self.timeline = Timeline()
         self._batch = requeue_batch

@@ -12,7 +12,7 @@ from taskgov.hyperpod.model import ComputeQuota
 from taskgov.hyperpod.names import cluster_queue_of
 from taskgov.kueue.render import render
 from taskgov.quantities import format_quantity, is_accelerator
-from taskgov.scheduling import World
+from taskgov.scheduling import KueueModel
 from taskgov.scheduling.assignment import FIT
 from taskgov.scheduling.objects import ClusterQueue, FlavorResource, split
 from taskgov.scheduling.reasons import InsufficientQuota, InsufficientUnusedQuota
@@ -53,10 +53,10 @@ class Trial:
         return None
 
     @cached_property
-    def _copy(self) -> World:
+    def _copy(self) -> KueueModel:
         return self.case.world.copy()
 
-    def runs(self, world: World) -> tuple[bool, tuple[str, ...]]:
+    def runs(self, world: KueueModel) -> tuple[bool, tuple[str, ...]]:
         """Say whether the workload, were it the next, would run in a world, and whom it would preempt for that."""
         if world.assign(self.case.item, self.queue.name).mode == FIT:
             return True, ()
@@ -70,12 +70,12 @@ class Trial:
             world.finish(key, self.case.snapshot.taken_at)
         return self.runs(world)[0]
 
-    def missing(self, world: World) -> dict[FlavorResource, int]:
+    def missing(self, world: KueueModel) -> dict[FlavorResource, int]:
         """Return what it lacks in a world, on the instance type that lacks the fewest accelerators."""
         by_flavor = self.missing_by_flavor(world)
         return by_flavor.get(fewest_accelerators(by_flavor) or "", {})
 
-    def missing_by_flavor(self, world: World) -> dict[str, dict[FlavorResource, int]]:
+    def missing_by_flavor(self, world: KueueModel) -> dict[str, dict[FlavorResource, int]]:
         """Return what it lacks in a world, by instance type."""
         by_flavor: dict[str, dict[FlavorResource, int]] = {}
         assignment = world.assign(self.case.item, self.queue.name)
@@ -86,7 +86,7 @@ class Trial:
                     lacks[key] = max(lacks.get(key, 0), _missing(reason))
         return by_flavor
 
-    def with_quota(self, added: Mapping[FlavorResource, int]) -> World:
+    def with_quota(self, added: Mapping[FlavorResource, int]) -> KueueModel:
         """Return the world in which the team has so much more quota, in base units.
 
         The queue is rendered from the raised quota as HyperPod would: what is not promised follows by ratio, a borrow
@@ -118,7 +118,7 @@ class Trial:
         flavors = flavor_quotas(config, self.table)
         return sum(one.nominal.get(resource, 0) for one in flavors if one.instance_type == instance_type)
 
-    def with_borrow_limit(self, added: Mapping[FlavorResource, int]) -> World:
+    def with_borrow_limit(self, added: Mapping[FlavorResource, int]) -> KueueModel:
         """Return the world in which the team may borrow so much more, where its borrowing is limited."""
 
         def higher(key: FlavorResource, resource: str, entry: Entry) -> Entry:
@@ -129,7 +129,7 @@ class Trial:
 
         return self._with(higher)
 
-    def _with(self, change: Callable[[FlavorResource, str, Entry], Entry]) -> World:
+    def _with(self, change: Callable[[FlavorResource, str, Entry], Entry]) -> KueueModel:
         def changed(flavor: Mapping[str, Any]) -> dict[str, Any]:
             name = flavor["name"]
             entries = [change(f"{name}/{one['name']}", one["name"], one) for one in flavor["resources"]]

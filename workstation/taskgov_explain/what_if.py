@@ -12,7 +12,7 @@ from types import MappingProxyType
 from taskgov.allocation.lease_book import LeaseEntry, lease_book
 from taskgov.allocation.plan import Plan
 from taskgov.allocation.planner import plan_quotas
-from taskgov.allocation.projection import world_of
+from taskgov.allocation.projection import model_of
 from taskgov.kueue.named import named
 from taskgov.kueue.usage import Usage, usage_of
 from taskgov.kueue.workloads import pending_by_team
@@ -160,7 +160,7 @@ def _usage(side: Side) -> Usage:
 
 
 def _workloads(snapshot: Snapshot, supposed: Snapshot, before: Side, after: Side) -> Iterator[WorkloadDifference]:
-    now = world_of(snapshot)
+    now = model_of(snapshot)
     known = set(now.workloads())
     names = {one.key: one for one in map(named, supposed.kueue.workloads)}
     for key, one in sorted(names.items(), key=lambda each: each[1].shown):

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 
 from taskgov.allocation.lease_book import LeaseEntry, lease_book
-from taskgov.allocation.projection import world_of
+from taskgov.allocation.projection import model_of
 from taskgov.kueue.workloads import Preemption, preemptions_of
 from taskgov.quantities import is_accelerator
 from taskgov.scheduling import instant, moment
@@ -94,7 +94,7 @@ def explain_workload(snapshot: Snapshot, name: str, run_times: RunTimes = NOTHIN
     `run_times` (by Kueue's key) make the earliest time known. Raises `UnknownNameError` for a name that nobody has or
     several have, `ValueError` for scheduler objects that cannot be read.
     """
-    world = world_of(snapshot)
+    world = model_of(snapshot)
     case = Case(snapshot, world, find_workload(snapshot.kueue.workloads, name))
     reason, because = judge(case)
     waits = case.is_pending and reason in {Reason.WAITING_FOR_QUOTA, Reason.EXCEEDS_MAX_QUOTA}

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from itertools import permutations
 from typing import TYPE_CHECKING, Any, Final
 
-from taskgov.scheduling import ManagerConfig, World
+from taskgov.scheduling import KueueModel, ManagerConfig
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -28,7 +28,7 @@ class ModelSide:
     """One sequence's world, or several where Kueue itself goes round and nobody can say where it is just now."""
 
     def __init__(self, objects: list[Object], *, fair_sharing: bool) -> None:
-        world = World(ManagerConfig(fair_sharing=fair_sharing))
+        world = KueueModel(ManagerConfig(fair_sharing=fair_sharing))
         world.load(objects)
         self._rounds = [[world]]
         self._shown = world
@@ -79,18 +79,18 @@ class ModelSide:
         return len(self._worlds)
 
     @property
-    def _worlds(self) -> list[World]:
+    def _worlds(self) -> list[KueueModel]:
         return [world for round_trip in self._rounds for world in round_trip]
 
-    def kept(self) -> tuple[list[list[World]], World]:
+    def kept(self) -> tuple[list[list[KueueModel]], KueueModel]:
         """Return how it stands, for `restore`."""
         return self._rounds, self._shown
 
-    def restore(self, kept: tuple[list[list[World]], World]) -> None:
+    def restore(self, kept: tuple[list[list[KueueModel]], KueueModel]) -> None:
         """Stand as before."""
         self._rounds, self._shown = kept
 
-    def keep(self, agrees: Callable[[World], bool]) -> bool:
+    def keep(self, agrees: Callable[[KueueModel], bool]) -> bool:
         """Go on with what agrees with what was seen; say whether anything does.
 
         Of a round trip all is kept when one of its stations agrees: Kueue will be at another one when it matters.
@@ -137,7 +137,7 @@ class ModelSide:
             self._note_what_was_said(done)
         return bool(branches)
 
-    def _take(self, rounds: Iterable[list[World]]) -> None:
+    def _take(self, rounds: Iterable[list[KueueModel]]) -> None:
         """Stand where these round trips lead, each once."""
         distinct = {frozenset(_stand(world) for world in one): one for one in rounds}
         self._rounds = list(distinct.values())
@@ -159,7 +159,7 @@ class ModelSide:
                 now.setdefault(waiting.workload, set()).add(waiting.message)
         self._said |= {key: frozenset(messages) for key, messages in now.items()}
 
-    def _ends(self, world: World, cycles: _Cycles) -> list[World]:
+    def _ends(self, world: KueueModel, cycles: _Cycles) -> list[KueueModel]:
         """Return the world at rest, or all it goes through for ever without admitting or preempting anybody."""
         while True:
             round_trip = cycles.run(world)
@@ -176,9 +176,9 @@ class _Cycles:
     done: list[CycleResult]
     turn: tuple[str, ...] = ()
 
-    def run(self, world: World) -> list[World]:
+    def run(self, world: KueueModel) -> list[KueueModel]:
         """Run cycles until one leaves the world as an earlier one did; return it as it stood since then."""
-        idle: dict[Any, World] = {}
+        idle: dict[Any, KueueModel] = {}
         for _ in range(_MAX_CYCLES):
             if not world.has_heads():
                 return [world]
@@ -192,7 +192,7 @@ class _Cycles:
             idle[state] = world.copy()
         raise AssertionError("the model neither comes to rest nor goes round")
 
-    def interrupted(self, world: World) -> list[World]:
+    def interrupted(self, world: KueueModel) -> list[KueueModel]:
         """Return the world with its inadmissible workloads back in line after no cycle, after one, and so on."""
         found = []
         for _ in range(_MAX_INTERRUPTED):
@@ -204,24 +204,24 @@ class _Cycles:
             self.done.append(self._cycle(world))
         return found
 
-    def _cycle(self, world: World) -> CycleResult:
+    def _cycle(self, world: KueueModel) -> CycleResult:
         """Run a cycle in the second in which Kueue admitted whom it admits, each at the moment that it wrote."""
         foreseen = world.copy().cycle(_now(), self.turn)
         moments = [moment for one in foreseen.admitted if (moment := self.reserved_at(one.workload))]
         return world.cycle(max(moments, default=None) or _now(), self.turn, self.reserved_at)
 
 
-def _stand(world: World) -> tuple[Any, ...]:
+def _stand(world: KueueModel) -> tuple[Any, ...]:
     """Return how a world stands and what it says; equal for worlds that need not be told apart."""
     return world.signature(), _words(world)
 
 
-def _words(world: World) -> tuple[str, ...]:
+def _words(world: KueueModel) -> tuple[str, ...]:
     told = (one for key in world.workloads() for one in world.workload(key)["status"]["conditions"])
     return tuple(f"{one['type']} {one['status']} {one['message']}" for one in told)
 
 
-def let_cycles_pass(world: World) -> None:
+def let_cycles_pass(world: KueueModel) -> None:
     """Let cycles pass in which nobody of this world is in line: others are around all the time (`metronome`)."""
     for _ in range(2):
         if not world.has_heads():

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from taskgov.scheduling import ManagerConfig, World
+from taskgov.scheduling import KueueModel, ManagerConfig
 from taskgov_embedded.cluster.inadmissible import with_blocker
 from taskgov_embedded.cluster.objects import RESOURCE_TYPES, TYPE_OF_KIND, KubeObject, ObjectStore, key_of, timestamp
 
@@ -40,7 +40,7 @@ class KueueManager:
         self._now = now
         self._batches_last = timedelta(seconds=requeue_seconds)
         self._batch_ends: datetime | None = None
-        self._world = World(ManagerConfig())
+        self._world = KueueModel(ManagerConfig())
         self._touched: set[str] = set()
         self._changed = False
 
@@ -53,7 +53,7 @@ class KueueManager:
         """Restart with or without fair sharing, when that changes anything: the objects are read again."""
         if fair_sharing == self.fair_sharing:
             return
-        self._world = World(ManagerConfig(fair_sharing=fair_sharing))
+        self._world = KueueModel(ManagerConfig(fair_sharing=fair_sharing))
         self._world.load(item for plural in SCHEDULED for item in self._store.list(plural))
         self._touched.update(self._world.workloads())
         self._changed = True

@@ -22,14 +22,14 @@ class Ranks:
 
     def __init__(self, player: Player) -> None:
         """Look at each queue of the cluster that is left alone."""
-        world = player.calm.world
+        model = player.calm.model
         self._ranks: dict[str, int] = {}
-        for name in world.cluster_queues():
+        for name in model.cluster_queues():
             team = team_of_cluster_queue(name) or name
-            view = world.quota(name)
+            view = model.quota(name)
             if any(used > view.nominal.get(place, 0) for place, used in view.usage.items()):
                 self._ranks[team] = BORROWS
-            elif any(world.pending(name)):
+            elif any(model.pending(name)):
                 self._ranks[team] = WAITS
 
     def of(self, write: Write) -> int:

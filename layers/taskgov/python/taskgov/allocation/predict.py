@@ -136,7 +136,7 @@ class Player:
     @property
     def is_idle(self) -> bool:
         """Whether nothing waits: then nobody can be preempted, and nothing can start, whatever is written."""
-        return not any(state.cluster.world.anybody_waits() for state in self.start.states)
+        return not any(state.cluster.model.anybody_waits() for state in self.start.states)
 
     def after(self, stage: Stage, wave: Sequence[Change], number: int, *, every_order: bool = True) -> Stage:
         """Return the cluster once a wave has settled; without `every_order` its writes are rendered at once only.
@@ -216,7 +216,7 @@ class Player:
         if rest.preempted:
             admitted = {event.workload: event.admission for event in rest.admitted}
             for loss in rest.preempted:
-                held = before.cluster.world.admission(loss.workload) or admitted[loss.workload]
+                held = before.cluster.model.admission(loss.workload) or admitted[loss.workload]
                 if loss.workload in excused:
                     excused.remove(loss.workload)
                 elif loss.workload not in losses:
@@ -225,8 +225,8 @@ class Player:
 
 
 def _budget(today: Projection) -> int:
-    work = MODEL_WORK if today.world.config.fair_sharing else MODEL_WORK_IN_ORDER
-    return min(MODEL_STEPS, work // max(len(list(today.world.cluster_queues())), 1))
+    work = MODEL_WORK if today.model.config.fair_sharing else MODEL_WORK_IN_ORDER
+    return min(MODEL_STEPS, work // max(len(list(today.model.cluster_queues())), 1))
 
 
 def prediction_of(player: Player, end: Stage) -> Prediction:
@@ -255,15 +255,15 @@ def _some(names: tuple[str, ...]) -> str:
 def _distinct(states: Iterable[State]) -> tuple[State, ...]:
     by_signature: dict[object, State] = {}
     for state in states:
-        key = state.cluster.world.signature(), state.excused, state.cluster.puts_back
+        key = state.cluster.model.signature(), state.excused, state.cluster.puts_back
         by_signature.setdefault(key, state)
     return tuple(by_signature.values())
 
 
 def _effects(calm: Projection, end: Stage) -> Iterable[WorkloadEffect]:
-    world, *others = (state.cluster.world for state in end.states)
-    for key in sorted(calm.world.workloads()):
-        before, after = calm.world.admission(key), world.admission(key)
+    model, *others = (state.cluster.model for state in end.states)
+    for key in sorted(calm.model.workloads()):
+        before, after = calm.model.admission(key), model.admission(key)
         waits = after is None or any(other.admission(key) is None for other in others)
         loss = end.losses.get(key)
         if loss is not None:

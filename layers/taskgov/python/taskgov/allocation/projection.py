@@ -45,29 +45,29 @@ if TYPE_CHECKING:
     from taskgov.hyperpod.instance_types import InstanceTypeTable
     from taskgov.hyperpod.model import ComputeQuota, SchedulerConfig
     from taskgov.kueue.render import Manifest, RenderedObjects
-    from taskgov.scheduling import Budget, FixedPoint, World
+    from taskgov.scheduling import Budget, FixedPoint, KueueModel
     from taskgov.snapshot.model import KubernetesObject, Snapshot
 
 
 class Projection:
     """The cluster as some changes leave it, step by step: quotas, cluster policy, queues, and the scheduler.
 
-    `world` may be asked and copied; only `write` and `settle` change it.
+    `model` may be asked and copied; only `write` and `settle` change it.
     """
 
-    __slots__ = ("_base", "_rendered", "_written", "unread", "world")
+    __slots__ = ("_base", "_rendered", "_written", "model", "unread")
 
     def __init__(
         self,
         base: Snapshot,
-        world: World,
+        model: KueueModel,
         written: WrittenCluster,
         rendered: RenderedObjects,
         unread: tuple[str, ...] = (),
     ) -> None:
-        """Take a world that was loaded from `base` with `rendered` over it, `unread` workloads aside; `of` does so."""
+        """Take a model that was loaded from `base` with `rendered` over it, `unread` workloads aside; `of` does so."""
         self._base, self._rendered, self._written = base, rendered, written
-        self.world, self.unread = world, unread
+        self.model, self.unread = model, unread
 
     @classmethod
     def of(
@@ -89,9 +89,9 @@ class Projection:
         """
         table = table or snapshot.instance_types
         touched = {change.team for change in changes if change.kind not in POLICY_KINDS}
-        world, rendered, unread = _loaded(snapshot, table, touched, frozenset(teams))
-        finish_evictions(world, snapshot.taken_at)
-        return cls(snapshot, world, WrittenCluster(snapshot, table), rendered, unread)
+        model, rendered, unread = _loaded(snapshot, table, touched, frozenset(teams))
+        finish_evictions(model, snapshot.taken_at)
+        return cls(snapshot, model, WrittenCluster(snapshot, table), rendered, unread)
 
     @property
     def quotas(self) -> Mapping[str, ComputeQuota]:
@@ -126,7 +126,7 @@ class Projection:
         written = self._written.copy()
         if puts_back is not None:
             written.puts_back = puts_back
-        return Projection(self._base, self.world.copy(), written, self._rendered, self.unread)
+        return Projection(self._base, self.model.copy(), written, self._rendered, self.unread)
 
     def may_put_back(self, changes: Iterable[Change]) -> bool:
         """Say whether it makes a difference to the scheduler that HyperPod may put back what was changed by hand."""
@@ -146,14 +146,14 @@ class Projection:
         """
         made = self._written.write(changes)
         fair = manager_configuration(self.scheduler_config).fair_sharing
-        if fair != self.world.config.fair_sharing:
-            self.world = self.world.restarted(replace(self.world.config, fair_sharing=fair))
+        if fair != self.model.config.fair_sharing:
+            self.model = self.model.restarted(replace(self.model.config, fair_sharing=fair))
         for manifest in made:
-            self.world.apply(manifest)
+            self.model.apply(manifest)
 
     def settle(self, budget: Budget) -> FixedPoint:
         """Let the queues come to rest at the moment of the snapshot; every head that is looked at takes a step."""
-        return scheduling.settle(self.world, self._base.taken_at, budget=budget)
+        return scheduling.settle(self.model, self._base.taken_at, budget=budget)
 
     def snapshot(self) -> Snapshot:
         """Return what a snapshot would hold once the writes have settled.
@@ -185,7 +185,7 @@ def after(snapshot: Snapshot, plan: Plan) -> Snapshot:
     return replace(cluster.snapshot(), applied=tuple(remembered.values()))
 
 
-def world_of(snapshot: Snapshot) -> World:
+def model_of(snapshot: Snapshot) -> KueueModel:
     """Return the scheduler as the snapshot has it; who was told to leave is still there. Errors as `Projection.of`."""
     return _loaded(snapshot, snapshot.instance_types)[0]
 
@@ -195,19 +195,19 @@ def _loaded(
     table: InstanceTypeTable,
     touched: Collection[str] = frozenset(),
     anew: Collection[str] = frozenset(),
-) -> tuple[World, RenderedObjects, tuple[str, ...]]:
+) -> tuple[KueueModel, RenderedObjects, tuple[str, ...]]:
     """Return the scheduler, the objects that were rendered for it, and the names of workloads that cannot be read."""
     config = policy_in_force(snapshot.scheduler_config)
-    world = scheduling.World(scheduling.ManagerConfig(fair_sharing=manager_configuration(config).fair_sharing))
+    model = scheduling.KueueModel(scheduling.ManagerConfig(fair_sharing=manager_configuration(config).fair_sharing))
     rendered = render(_to_render(snapshot, table, touched, anew), config, table)
     others = scheduler_objects(replace(snapshot.kueue, workloads=()))
-    world.load([*others, *_namespaces(snapshot), *rendered.namespaces, *rendered.priority_classes])
+    model.load([*others, *_namespaces(snapshot), *rendered.namespaces, *rendered.priority_classes])
     odd = [item for item in snapshot.unreadable_objects if item.kind == "Workload"]
-    unread = (*(item.shown for item in odd), *_not_applied(world, snapshot.kueue.workloads))
+    unread = (*(item.shown for item in odd), *_not_applied(model, snapshot.kueue.workloads))
     # Applied after what is there: the rendered queue takes the place of the one it is made from.
     for manifest in (*rendered.resource_flavors, *rendered.cluster_queues, *rendered.local_queues):
-        world.apply(manifest)
-    return world, rendered, unread
+        model.apply(manifest)
+    return model, rendered, unread
 
 
 def _namespaces(snapshot: Snapshot) -> Iterator[Manifest]:
@@ -217,11 +217,11 @@ def _namespaces(snapshot: Snapshot) -> Iterator[Manifest]:
         yield {"kind": "Namespace", "metadata": {"name": name, "labels": {NAMESPACE_NAME_LABEL: name}}}
 
 
-def _not_applied(world: World, workloads: Iterable[KubernetesObject]) -> Iterator[str]:
+def _not_applied(model: KueueModel, workloads: Iterable[KubernetesObject]) -> Iterator[str]:
     """Apply the workloads, and give the names of those that cannot be read."""
     for number, workload in enumerate(workloads, 1):
         try:
-            world.apply({**workload, "kind": "Workload"})
+            model.apply({**workload, "kind": "Workload"})
         except UNREADABLE:
             yield str(_metadata(workload).get("name") or f"number {number}")
 
@@ -260,9 +260,9 @@ def _as_read(manifest: Manifest) -> object:
             return manifest
 
 
-def finish_evictions(world: World, now: datetime) -> None:
+def finish_evictions(model: KueueModel, now: datetime) -> None:
     """Let those leave who have been told to and still hold quota: their pods are on the way out."""
-    for key in list(world.workloads()):
-        evicted = read_conditions(world.workload(key).get("status") or {}).get("Evicted")
-        if evicted is not None and evicted.status and world.admission(key) is not None:
-            world.finish_eviction(key, now)
+    for key in list(model.workloads()):
+        evicted = read_conditions(model.workload(key).get("status") or {}).get("Evicted")
+        if evicted is not None and evicted.status and model.admission(key) is not None:
+            model.finish_eviction(key, now)

@@ -1,6 +1,6 @@
 """The scheduling model: what Kueue 0.19 would admit, borrow and preempt.
 
-The door is `World`; see its docstring for an example. Everything else here is what goes in (`ManagerConfig`,
+The entry is `KueueModel`; see its docstring for an example. Everything else here is what goes in (`ManagerConfig`,
 `Workload`) and what comes out. Each name is imported when it is first asked for: functions that only read Kueue's
 objects (`taskgov.scheduling.reading`) start without the model.
 """
@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from taskgov.scheduling.config import GATE_DEFAULTS, ManagerConfig, RequeueBackoff, Strategy
     from taskgov.scheduling.instants import instant, moment, timestamp
+    from taskgov.scheduling.kueue_model import KueueModel
     from taskgov.scheduling.objects import Admission, PodSet, PodSetAdmission, Workload
     from taskgov.scheduling.results import Admitted, CycleResult, Event, Preempted, Requeue, Waiting, events
     from taskgov.scheduling.settling import Budget, FixedPoint, settle
     from taskgov.scheduling.shares import Share
     from taskgov.scheduling.unmodelled import NotModelled
-    from taskgov.scheduling.view import QuotaView, WorldView
-    from taskgov.scheduling.world import World
+    from taskgov.scheduling.view import KueueModelView, QuotaView
 
 __all__ = [
     "GATE_DEFAULTS",
@@ -26,6 +26,9 @@ __all__ = [
     "Budget",
     "CycleResult",
     "Event",
+    "FixedPoint",
+    "KueueModel",
+    "KueueModelView",
     "ManagerConfig",
     "NotModelled",
     "PodSet",
@@ -34,13 +37,10 @@ __all__ = [
     "QuotaView",
     "Requeue",
     "RequeueBackoff",
-    "FixedPoint",
     "Share",
     "Strategy",
     "Waiting",
     "Workload",
-    "World",
-    "WorldView",
     "events",
     "instant",
     "moment",
@@ -68,8 +68,8 @@ _HOMES: Final = {
     "Strategy": "config",
     "Waiting": "results",
     "Workload": "objects",
-    "World": "world",
-    "WorldView": "view",
+    "KueueModel": "kueue_model",
+    "KueueModelView": "view",
     "events": "results",
     "instant": "instants",
     "moment": "instants",

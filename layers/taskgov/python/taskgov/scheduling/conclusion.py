@@ -1,6 +1,6 @@
 """What does a cycle leave behind? Admissions, evictions and conditions are written; the rest goes back in line.
 
-Called by `world` after each cycle.
+Called by `kueue_model` after each cycle.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def conclude(
     run: Cycle, not_modelled: tuple[NotModelled, ...], reserved_at: Callable[[str], Now | None] | None = None
 ) -> CycleResult:
-    """Carry out what a cycle decided; `reserved_at` as in `World.cycle`."""
+    """Carry out what a cycle decided; `reserved_at` as in `KueueModel.cycle`."""
     admitted: list[Admitted] = []
     preempted: list[Preempted] = []
     waiting: list[Waiting] = []

@@ -1,6 +1,6 @@
 """How do queues and cohorts hang together? Builds the quota trees from the specs, with the usage of running workloads.
 
-Called by `world` whenever a ClusterQueue or Cohort changed.
+Called by `kueue_model` whenever a ClusterQueue or Cohort changed.
 """
 
 from __future__ import annotations

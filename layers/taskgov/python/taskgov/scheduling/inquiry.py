@@ -1,6 +1,6 @@
-"""What would happen to one workload? Questions about a `World` that change nothing: flavors, victims, candidates.
+"""What would happen to one workload? Questions about a `KueueModel` that change nothing: flavors, victims, candidates.
 
-Called through `World.assign`, `World.victims` and `World.candidates`; explanations and plans ask them.
+Called through `KueueModel.assign`, `KueueModel.victims` and `KueueModel.candidates`; explanations and plans ask them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What is written on a workload when something happens to it? Its conditions, exactly as Kueue 0.19 words them.
 
-Called by `world`. Rules: `pkg/workload/workload.go`, `pkg/workload/evict` and
+Called by `kueue_model`. Rules: `pkg/workload/workload.go`, `pkg/workload/evict` and
 `pkg/controller/jobframework/reconciler.go` of Kueue.
 """
 

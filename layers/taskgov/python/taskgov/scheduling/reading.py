@@ -1,6 +1,6 @@
 """What do Kubernetes objects say? `kueue.x-k8s.io` v1beta1 and v1beta2 objects as the API server sends them.
 
-Missing fields get the defaults of the CRDs. Called by `world.World.apply`.
+Missing fields get the defaults of the CRDs. Called by `kueue_model.KueueModel.apply`.
 """
 
 from __future__ import annotations

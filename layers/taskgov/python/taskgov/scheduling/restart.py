@@ -1,6 +1,6 @@
 """What is left of the manager's state when Kueue is started again with another configuration? What the API server has.
 
-Called through `World.restarted`: a switch of fair sharing is part of the manager's configuration.
+Called through `KueueModel.restarted`: a switch of fair sharing is part of the manager's configuration.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from taskgov.scheduling.instants import Now
+    from taskgov.scheduling.kueue_model import KueueModel
     from taskgov.scheduling.results import Admitted, CycleResult, Preempted
-    from taskgov.scheduling.world import World
 
 _SUSPICIOUS: Final = 5
 """So many preemptions of one workload make it worth comparing whole states."""
@@ -80,7 +80,7 @@ class FixedPoint:
         return tuple(p for cycle in self.cycles for p in cycle.preempted)
 
 
-def settle(world: World, now: Now, max_cycles: int = 1000, *, budget: Budget | None = None) -> FixedPoint:
+def settle(model: KueueModel, now: Now, max_cycles: int = 1000, *, budget: Budget | None = None) -> FixedPoint:
     """Run cycles, finishing evictions at once, until nothing is left to look at or a state comes back.
 
     It ends early when the budget is spent, or without a budget after `max_cycles`.
@@ -91,34 +91,34 @@ def settle(world: World, now: Now, max_cycles: int = 1000, *, budget: Budget | N
 
     Workloads that may not run any more (deactivated, or in a queue that is stopped with `HoldAndDrain`) leave first.
     """
-    for stopped in world.evict_stopped(now):
-        world.finish_eviction(stopped, now)
+    for stopped in model.evict_stopped(now):
+        model.finish_eviction(stopped, now)
     results: list[CycleResult] = []
     preemptions: Counter[str] = Counter()
     seen: set[Any] = set()
     idle_states: set[Any] = set()
     while True:
-        if not world.has_heads() and not (world.requeue_inadmissible() and world.has_heads()):
+        if not model.has_heads() and not (model.requeue_inadmissible() and model.has_heads()):
             return FixedPoint(tuple(results), settled=True)
         if len(results) >= max_cycles if budget is None else budget.is_spent:
             return FixedPoint(tuple(results), settled=False)
-        result = world.cycle(now)
+        result = model.cycle(now)
         results.append(result)
         if budget is not None:
             # Every head that a cycle looks at is either admitted or told why it waits; no cycle is for nothing.
             budget.take(max(1, len(result.admitted) + len(result.waiting)))
         for victim in result.preempted:
             preemptions[victim.workload] += 1
-            world.finish_eviction(victim.workload, now)
+            model.finish_eviction(victim.workload, now)
         # A head that left the line makes the state another one: to compare costs as much as there are workloads.
         stays = result.idle and all(each.in_line for each in result.waiting)
-        state = world.signature() if stays else None
+        state = model.signature() if stays else None
         # A flavor search that goes on where it stopped may come round to a state after several idle cycles.
-        if state in idle_states and not world.requeue_inadmissible():
+        if state in idle_states and not model.requeue_inadmissible():
             return FixedPoint(tuple(results), settled=True)
         idle_states = {*idle_states, state} if stays else set()
         if any(preemptions[p.workload] >= _SUSPICIOUS for p in result.preempted):
-            state = world.signature()
+            state = model.signature()
             if state in seen:
                 often = sorted(key for key, count in preemptions.items() if count >= _SUSPICIOUS)
                 return FixedPoint(tuple(results), settled=False, loop=tuple(often))

@@ -1,6 +1,6 @@
-"""Where does everything stand? The mutable records behind a `World`: one per workload, one per cluster queue.
+"""Where does everything stand? The mutable records behind a `KueueModel`: one per workload, one per cluster queue.
 
-Only this room touches them: `world` on behalf of callers, `cycle` while it decides.
+Only this room touches them: `kueue_model` on behalf of callers, `cycle` while it decides.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which objects are there, and who waits where? Applying and deleting objects, routing workloads to queues.
 
-`world.World` stands on this. A change of quota or of flavors raises the generation of the queues it touches and marks
-their trees, so that inadmissible workloads get another look (`requeue_inadmissible`).
+`kueue_model.KueueModel` stands on this. A change of quota or of flavors raises the generation of the queues it touches
+and marks their trees, so that inadmissible workloads get another look (`requeue_inadmissible`).
 """
 
 from __future__ import annotations

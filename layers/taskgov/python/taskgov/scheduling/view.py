@@ -1,6 +1,6 @@
-"""How do things stand? Everything that can be read from a `World` without changing it.
+"""How do things stand? Everything that can be read from a `KueueModel` without changing it.
 
-`World` inherits this; explanations, audits and plans that only read need no more.
+`KueueModel` inherits this; explanations, audits and plans that only read need no more.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class QuotaView:
     nominal: Usage
 
 
-class WorldView:
-    """The readable side of a world."""
+class KueueModelView:
+    """The readable side of the model."""
 
     def __init__(self, config: ManagerConfig | None = None) -> None:
         self._store = Store(config or ManagerConfig())

@@ -1,7 +1,7 @@
 """What would Kueue do? A whole installation: load objects, run cycles, read the outcome.
 
-`World` is the door to this room. The embedded cluster drives one live, plans drive copies of one to predict. It owns
-no clock: every call that writes a moment takes `now` (aware `datetime`, RFC 3339 text or microseconds since 1970).
+`KueueModel` is the entry to this room. The embedded cluster drives one live, plans drive copies of one to predict. It
+owns no clock: every call that writes a moment takes `now` (aware `datetime`, RFC 3339 text or microseconds since 1970).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from taskgov.scheduling.nomination import namespace_labels
 from taskgov.scheduling.reasons import PENDING, PENDING_EVALUATION
 from taskgov.scheduling.restart import restarted
 from taskgov.scheduling.store import KINDS
-from taskgov.scheduling.view import WorldView
+from taskgov.scheduling.view import KueueModelView
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 _NO_STATUS: Final[Mapping[str, Any]] = {}
 
 
-class World(WorldView):
+class KueueModel(KueueModelView):
     """A Kueue installation whose scheduler runs when it is told to.
 
     Example:
-        >>> from taskgov.scheduling import World
-        >>> world = World()
+        >>> from taskgov.scheduling import KueueModel
+        >>> world = KueueModel()
         >>> world.load([
         ...     {"kind": "ResourceFlavor", "metadata": {"name": "gpu"}},
         ...     {"kind": "ClusterQueue", "metadata": {"name": "team-a"}, "spec": {
@@ -62,21 +62,21 @@ class World(WorldView):
         super().__init__(config)
         self._cycle_number = 0
 
-    def copy(self) -> World:
-        """Return a world of its own in the same state, for what-if questions; specs are shared, state is not."""
-        twin = World(self.config)
+    def copy(self) -> KueueModel:
+        """Return a model of its own in the same state, for what-if questions; specs are shared, state is not."""
+        twin = KueueModel(self.config)
         twin._store = self._store.copy()
         twin._cycle_number = self._cycle_number
         twin._unmodelled = dict(self._unmodelled)
         return twin
 
-    def restarted(self, config: ManagerConfig) -> World:
-        """Return the world after a restart of Kueue's manager with another configuration.
+    def restarted(self, config: ManagerConfig) -> KueueModel:
+        """Return the model after a restart of Kueue's manager with another configuration.
 
         Objects, admissions and conditions stay. Whatever the manager keeps in memory is gone: everybody who waits is in
         line again, no queue remembers who preempted last, and no flavor search goes on where it stopped.
         """
-        twin = World(config)
+        twin = KueueModel(config)
         twin._store = restarted(self._store, config)
         twin._unmodelled = dict(self._unmodelled)
         return twin

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from taskgov import scheduling
-from taskgov.scheduling import ManagerConfig, RequeueBackoff, World
+from taskgov.scheduling import KueueModel, ManagerConfig, RequeueBackoff
 from tests.scheduling.builders import (
     HYPERPOD_PREEMPTION,
     NOW,
@@ -32,23 +32,23 @@ LATER = "2026-11-20T10:00:00Z"
 
 def test_objects_may_come_in_any_order() -> None:
     objects = [a_job("j", "q"), a_door("q"), a_queue("q", cpu="1"), a_flavor()]
-    world = World()
+    world = KueueModel()
     for obj in objects:
         world.apply(obj)
     assert names(world.cycle(NOW))[0] == ["j"]
 
 
 def test_a_dump_of_lists_is_loaded_as_it_is() -> None:
-    world = World()
+    world = KueueModel()
     world.load([{"kind": "List", "items": [a_job("j", "q"), a_door("q")]}, a_queue("q", cpu="1"), a_flavor()])
     assert names(world.cycle(NOW))[0] == ["j"]
 
 
 def test_an_object_kueue_does_not_schedule_by_is_refused() -> None:
     with pytest.raises(ValueError, match="Deployment"):
-        World().apply({"kind": "Deployment", "metadata": {"name": "d"}})
+        KueueModel().apply({"kind": "Deployment", "metadata": {"name": "d"}})
     with pytest.raises(KeyError):
-        World().delete("Deployment", "d")
+        KueueModel().delete("Deployment", "d")
 
 
 def test_a_raised_quota_gives_inadmissible_workloads_another_look() -> None:
@@ -93,7 +93,7 @@ MANAGER = "pkg/cache/queue/manager.go"
         f"DeleteClusterQueue ({MANAGER}): a neighbour is gone; nobody is notified",
     ],
 )
-def test_who_waits_gets_another_look_when_kueue_says_so(happens: Callable[[World], None], looks: bool) -> None:
+def test_who_waits_gets_another_look_when_kueue_says_so(happens: Callable[[KueueModel], None], looks: bool) -> None:
     queues = a_queue("q", cohort="c", cpu="1"), a_queue("other", cohort="c", cpu="2")
     jobs = a_job("big", "q", cpu="9"), a_job("small", "other", cpu="4"), a_running_job("done", "other", cpu="1")
     world = a_world(*queues, *jobs)
@@ -172,7 +172,7 @@ def test_an_eviction_is_finished_only_after_it_was_ordered() -> None:
         world.finish_eviction("default/r", NOW)
 
 
-def _not_ready(world: World, now: str) -> None:
+def _not_ready(world: KueueModel, now: str) -> None:
     world.evict("default/r", now, reason="PodsReadyTimeout", message="Exceeded the PodsReady timeout default/r")
     world.finish_eviction("default/r", now)
 
@@ -191,7 +191,7 @@ def test_pods_that_are_not_ready_in_time_cost_a_pause_that_doubles() -> None:
 
 
 def test_after_the_last_allowed_pause_a_workload_is_deactivated() -> None:
-    world = World(ManagerConfig(backoff=RequeueBackoff(limit=0)))
+    world = KueueModel(ManagerConfig(backoff=RequeueBackoff(limit=0)))
     world.load([a_flavor(), a_queue("q", cpu="1"), a_door("q"), a_running_job("r", "q")])
     _not_ready(world, NOW)
     assert world.workload("default/r")["spec"]["active"] is False
@@ -240,7 +240,7 @@ def test_an_inactive_workload_is_not_queued_and_leaves_when_it_runs() -> None:
 
 
 def test_a_queue_with_a_missing_flavor_is_inactive_until_the_flavor_comes() -> None:
-    world = World()
+    world = KueueModel()
     world.load([a_queue("q", cpu="4"), a_door("q"), a_job("j", "q")])
     assert not world.has_heads()
     active = world.cluster_queue("q")["status"]["conditions"][0]
