@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from taskgov.audit.money import Money, money_of
-from taskgov.audit.report import report_from_json, report_json
+from taskgov.audit.report import report_json
 from taskgov.audit.report_build import audit_report
 from taskgov.audit.report_html import report_html
 from taskgov.hyperpod.instance_types import InstanceTypeTable
@@ -16,6 +16,7 @@ from taskgov.usage.cluster_usage import cluster_usage
 from taskgov.usage.tasks import tasks_of
 from tests.allocation.world import document
 from tests.support.clusters import G5, GPU, GovernedCluster
+from tests.support.reports import report_from_json
 
 TWO_G5 = {"cpu": "88", "memory": "328Gi", GPU: "8"}
 

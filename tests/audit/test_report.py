@@ -7,9 +7,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from taskgov.audit.report import Report, report_from_json, report_json, report_schema
+from taskgov.audit.report import Report, report_json
 from tests.support.golden import assert_golden
-from tests.support.reports import a_report, an_empty_report
+from tests.support.reports import a_report, an_empty_report, report_from_json, report_schema
 
 SCHEMA = Path("events/schemas/audit-report.json")
 

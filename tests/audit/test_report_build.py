@@ -8,7 +8,7 @@ from taskgov.allocation.leases import LeaseState
 from taskgov.allocation.plan import Change, GuardrailVerdict, Plan
 from taskgov.allocation.planner import plan_quotas
 from taskgov.audit.finding_report import report_findings
-from taskgov.audit.report import Report, UsageLine, report_from_json, report_json
+from taskgov.audit.report import Report, UsageLine, report_json
 from taskgov.audit.report_build import build_report
 from taskgov.audit.report_html import report_html
 from taskgov.audit.trend import Earlier
@@ -20,6 +20,7 @@ from tests.allocation.world import applied, document, fixed, row
 from tests.support.clusters import G5, GPU, GovernedCluster
 from tests.support.memory import NOON
 from tests.support.plans import plan_of, update
+from tests.support.reports import report_from_json
 
 
 def a_cluster() -> GovernedCluster:

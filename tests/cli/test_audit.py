@@ -10,7 +10,6 @@ import jsonschema
 import pytest
 from typer.testing import CliRunner, Result
 
-from taskgov.audit.report import report_from_json
 from taskgov.audit.report_build import audit_report, history_after
 from taskgov.audit.trend import Earlier, history_to_json
 from taskgov.services.audit_cluster import HISTORY_KEY
@@ -21,6 +20,7 @@ from taskgov_cli.main import app
 from taskgov_cli.output import NO, NOT_UNDERSTOOD, OK
 from tests.support.lab import Lab
 from tests.support.memory import InMemoryDocuments
+from tests.support.reports import report_from_json
 
 SCHEMA = Path("events/schemas/audit-report.json")
 

@@ -1,6 +1,7 @@
 """The layer holds what runs: each of its modules is imported by a handler, sooner or later."""
 
-from collections.abc import Mapping
+import ast
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tests.support.imports import LAYER, ROOT, Module, closure, modules_in
@@ -43,3 +44,35 @@ def test_what_a_function_imports_late_is_reached(tmp_path: Path) -> None:
     house = modules_in(tmp_path)
     handler = house.pop("app")
     assert house.keys() - closure([handler], house) == {"house.rooms.shed"}
+
+
+USED_ELSEWHERE: Mapping[str, str] = {
+    "taskgov.adapters.kueue_backend.KueueBackend": "`taskgov adopt` inspects with what the functions write",
+    "taskgov.allocation.planner.row_sources": "the sources of a plan's numbers; `taskgov explain` shows them",
+    "taskgov.allocation.projection.world_of": "the model as a plan's path begins with it; explanations ask it",
+    "taskgov.hyperpod.names.namespace_of_local_queue": "the inverse of `local_queue_of`, beside it",
+}
+"""Functions and classes that nothing in the layer names, each with why they stand there."""
+
+
+def test_the_layer_uses_each_function_and_class_of_its_own() -> None:
+    modules = [*modules_in(LAYER).values(), *handlers()]
+    named = {name for module in modules for name in _named(module)}
+    defined = {
+        f"{module.name}.{node.name}": node.name
+        for module in modules_in(LAYER).values()
+        for node in module.tree.body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("__")
+    }
+    unused = {place for place, name in defined.items() if name not in named}
+    assert sorted(unused ^ USED_ELSEWHERE.keys()) == []
+
+
+def _named(module: Module) -> Iterator[str]:
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.Attribute):
+            yield node.attr
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value  # a type that is named before it is defined

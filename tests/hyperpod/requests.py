@@ -10,16 +10,17 @@ from pydantic import ValidationError
 
 from taskgov.hyperpod.limits import (
     CLUSTER_ARN,
-    DESCRIPTION,
     ENTITY_NAME,
-    RESOURCE_ID,
-    TAG_TEXT,
     CheckLimits,
     Length,
+    Pattern,
 )
 from taskgov.hyperpod.model import ActivationState, ApiModel, ComputeQuotaConfig, ComputeQuotaTarget, SchedulerConfig
 from taskgov.violations import Violation, value_of, violations_from
 
+RESOURCE_ID: Final = Pattern("[a-z0-9]{12}", "an id of 12 lower-case letters and digits")
+DESCRIPTION: Final = Pattern("[\\p{L}\\p{M}\\p{Z}\\p{S}\\p{N}\\p{P}]*", "free of control characters")
+TAG_TEXT: Final = Pattern("([\\p{L}\\p{Z}\\p{N}_.:/=+\\-@]*)", "letters, digits, spaces and _ . : / = + - @")
 Operation = Literal[
     "CreateComputeQuota", "UpdateComputeQuota", "CreateClusterSchedulerConfig", "UpdateClusterSchedulerConfig"
 ]

@@ -5,7 +5,7 @@ import pytest
 
 from taskgov.hyperpod.instance_types import InstanceTypeTable, UnknownInstanceTypeError
 from taskgov.hyperpod.model import ComputeQuota, SchedulerConfig
-from taskgov.kueue.render import KueueVersion, ManagerConfiguration, manager_configuration, render, render_idle_pool
+from taskgov.kueue.render import KueueVersion, ManagerConfiguration, manager_configuration, render
 from tests.support.kubectl import described, unspaced
 
 SEEDS = Path(__file__).parents[3] / "shared" / "seeds"
@@ -243,15 +243,6 @@ def test_gang_scheduling_is_switched_on_where_it_is_wanted() -> None:
     manifest = ManagerConfiguration(fair_sharing=False, wait_for_pods_ready=True).to_manifest()
 
     assert manifest["waitForPodsReady"] == {"enable": True}
-
-
-def test_the_idle_pool_lends_all_and_borrows_nothing() -> None:
-    pool = render_idle_pool({"ml.g5.8xlarge": {GPUS: 1, "cpu": 32_000}})
-
-    assert pool["metadata"]["name"] == "hyperpod-ns-idle-resource-sharing-cq-1"
-    assert pool["spec"]["cohort"] == "shared-pool"
-    assert limits(pool) == {"ml.g5.8xlarge": ("1", "0")}
-    assert limits(pool, "cpu") == {"ml.g5.8xlarge": ("32", "0")}
 
 
 def test_objects_come_in_an_order_in_which_nothing_refers_to_what_is_not_there() -> None:

@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
 from taskgov.audit.notices import TOLD
-from taskgov.audit.report import Report, report_from_json
+from taskgov.audit.report import Report
 from taskgov.contracts.steps import AuditClusterRequest, AuditClusterResult
 from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError, ThrottledError, UpstreamError
 from taskgov.services.audit_cluster import AuditCluster
@@ -22,6 +22,7 @@ from tests.support.memory import (
     RecordingTopics,
     cluster_description,
 )
+from tests.support.reports import report_from_json
 
 
 @dataclass

@@ -13,11 +13,12 @@ from taskgov.allocation.lease_book import LeaseEntry
 from taskgov.allocation.leases import LeaseState
 from taskgov.ports import Measurement
 from taskgov.services.measure_usage import measure_preemptions, measure_usage
-from taskgov.services.metric_catalogue import METRICS, metric_count
+from taskgov.services.metric_catalogue import METRICS
 from taskgov.usage.cluster_usage import cluster_usage
 from tests.support.clusters import G5, GPU, GovernedCluster
 from tests.support.golden import assert_section
 from tests.support.memory import NOON
+from tests.support.metric_page import metric_count
 
 HELD = {"cpu": "88", "memory": "328Gi", GPU: "6"}
 

@@ -7,8 +7,9 @@ import pytest
 from aws_lambda_powertools.metrics import MetricUnit
 
 from taskgov.services import metric_catalogue
-from taskgov.services.metric_catalogue import BORROWED, METRICS, catalogue_markdown, metric_count
+from taskgov.services.metric_catalogue import BORROWED, METRICS
 from tests.support.golden import assert_section
+from tests.support.metric_page import catalogue_markdown, metric_count
 
 DOCUMENT = Path("docs/metrics.md")
 

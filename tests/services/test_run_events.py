@@ -15,7 +15,8 @@ from taskgov.contracts.steps import Cause, Pointer
 from taskgov.contracts.task_events import SOURCE
 from taskgov.findings import Finding, Severity
 from taskgov.services.end_of_run import EndOfRun, RunOutcome
-from taskgov.services.run_events import CHANGES_TOLD, DETAIL_TYPES, event_of, event_schemas
+from taskgov.services.run_events import CHANGES_TOLD, DETAIL_TYPES, event_of
+from tests.support.event_schemas import run_event_schemas
 from tests.support.golden import assert_golden, assert_section
 from tests.support.memory import CLUSTER_ARN, NOON
 from tests.support.plans import creation, low_write, plan_of, second_write, update
@@ -163,13 +164,13 @@ def test_an_event_stays_far_below_the_size_that_the_bus_takes() -> None:
 
 
 def test_the_published_schemas_are_those_of_the_code() -> None:
-    for name, schema in event_schemas().items():
+    for name, schema in run_event_schemas().items():
         assert_golden(SCHEMAS / name, json.dumps(schema, indent=2) + "\n")
 
 
 def test_the_document_lists_the_detail_types_and_shows_a_real_event() -> None:
     rows = ["| detail type | `outcome` | schema |", "| --- | --- | --- |"]
-    for (name, outcomes), file in zip(DETAIL_TYPES.items(), event_schemas(), strict=True):
+    for (name, outcomes), file in zip(DETAIL_TYPES.items(), run_event_schemas(), strict=True):
         said = ", ".join(f"`{outcome}`" for outcome in outcomes)
         rows.append(f"| `{name}` | {said} | [`{file}`](../events/schemas/{file}) |")
     assert_section(DOCUMENT, "detail types", "\n".join(rows))

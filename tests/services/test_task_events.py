@@ -15,11 +15,11 @@ from taskgov.contracts.task_events import (
     TaskEvent,
     TaskWaiting,
     TeamStarved,
-    task_event_schemas,
 )
 from taskgov.contracts.task_events import TaskPreempted as Preempted
 from taskgov.services.told_memory import HELD, Held
 from taskgov.services.told_notices import CHAT_LIMIT, chat, mail, subject
+from tests.support.event_schemas import task_event_schemas
 from tests.support.golden import assert_golden, assert_section
 from tests.support.memory import CLUSTER_ARN, NOON
 

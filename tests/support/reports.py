@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from taskgov.allocation.lease_book import LeaseEntry
 from taskgov.allocation.leases import LeaseState
@@ -24,6 +25,7 @@ from taskgov.audit.report import (
 from taskgov.audit.totals import Totals
 from taskgov.audit.trend import AuditPoint, KnownFinding, Trend
 from taskgov.findings import Severity
+from taskgov.json_form import JsonForm
 from taskgov.usage.tasks import TaskState
 
 P5 = "ml.p5.48xlarge"
@@ -193,3 +195,31 @@ def _preemption() -> PreemptionLine:
         gpus=4,
         gpu_seconds=7200.0,
     )
+
+
+def report_from_json(text: bytes) -> Report:
+    """Return the report that `report_json` wrote. Raises `ValueError` (pydantic) for anything else."""
+    return _REPORT.read(text)
+
+
+def report_schema() -> dict[str, Any]:
+    """Return the JSON Schema of `report_json`, as it is published in `events/schemas/audit-report.json`."""
+    schema = _shape(_REPORT.schema())
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "taskgov audit report", **schema}
+
+
+def _shape(schema: Any) -> Any:
+    """Leave out titles and descriptions: they are wording of the code, and not what readers rely on."""
+    match schema:
+        case dict():
+            wording = {"title", "description"}
+            return {
+                name: _shape(part) for name, part in schema.items() if name not in wording or isinstance(part, dict)
+            }
+        case list():
+            return [_shape(part) for part in schema]
+        case _:
+            return schema
+
+
+_REPORT: JsonForm[Report] = JsonForm(Report)

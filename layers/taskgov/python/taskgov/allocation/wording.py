@@ -41,11 +41,6 @@ def amounts_of(row: ComputeQuotaResource) -> tuple[Amount, ...]:
     return given_amounts(row) or (Amount("Count", 0),)
 
 
-def amount_of(row: ComputeQuotaResource) -> Amount:
-    """Return the amount by which a row is shown."""
-    return amounts_of(row)[0]
-
-
 def value_in(row: ComputeQuotaResource, unit: str) -> float:
     """Return what a row gives in `unit`, 0 when it gives nothing of it."""
     return next((amount.value for amount in amounts_of(row) if amount.unit == unit), 0)

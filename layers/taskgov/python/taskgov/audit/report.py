@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 from taskgov.allocation.lease_book import LeaseEntry
 from taskgov.allocation.plan import CapacityLine, Outcome, TeamAllocation, WorkloadEffect
@@ -243,31 +243,6 @@ class Report:
 def report_json(report: Report) -> bytes:
     """Return the report as JSON for programs: two spaces of indent, members in the order of the schema."""
     return (json.dumps(_form().data(report), indent=2, ensure_ascii=False) + "\n").encode()
-
-
-def report_from_json(text: bytes) -> Report:
-    """Return the report that `report_json` wrote. Raises `ValueError` (pydantic) for anything else."""
-    return _form().read(text)
-
-
-def report_schema() -> dict[str, Any]:
-    """Return the JSON Schema of `report_json`, as it is published in `events/schemas/audit-report.json`."""
-    schema = _shape(_form().schema())
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "taskgov audit report", **schema}
-
-
-def _shape(schema: Any) -> Any:
-    """Leave out titles and descriptions: they are wording of the code, and not what readers rely on."""
-    match schema:
-        case dict():
-            wording = {"title", "description"}
-            return {
-                name: _shape(part) for name, part in schema.items() if name not in wording or isinstance(part, dict)
-            }
-        case list():
-            return [_shape(part) for part in schema]
-        case _:
-            return schema
 
 
 @cache

@@ -5,7 +5,7 @@ Members are only ever added.
 """
 
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from pydantic import Field
 
@@ -69,22 +69,3 @@ DETAIL_TYPES: Final[dict[str, type[TaskEvent]]] = {
 """Detail type of the event -> what its `detail` is."""
 SOURCE: Final = "taskgov"
 DETAIL_TYPE_OF: Final = {model: name for name, model in DETAIL_TYPES.items()}
-
-
-def task_event_schemas() -> dict[str, dict[str, Any]]:
-    """Return file name -> JSON Schema of the whole event, one for each detail type, as `events/schemas/` has them."""
-    return {name.lower().replace(" ", "-") + ".json": _schema(name, model) for name, model in DETAIL_TYPES.items()}
-
-
-def _schema(detail_type: str, model: type[TaskEvent]) -> dict[str, Any]:
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": detail_type,
-        "type": "object",
-        "properties": {
-            "source": {"const": SOURCE},
-            "detail-type": {"const": detail_type},
-            "detail": model.model_json_schema(by_alias=True),
-        },
-        "required": ["source", "detail-type", "detail"],
-    }

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from taskgov.hyperpod.instance_types import KNOWN_TYPES, PREFIX
+from taskgov.hyperpod.instance_types import PREFIX
 
 ACCELERATORS: Final[Mapping[str, tuple[str, ...]]] = {
     "t4": ("g4dn",),
@@ -55,14 +55,3 @@ def stands_for(selector: str, instance_type: str) -> bool:
         pattern = ".*".join(map(re.escape, selector.removeprefix(PREFIX).split("*")))
         return re.fullmatch(pattern, name) is not None
     return name.partition(".")[0] in ACCELERATORS.get(selector, (selector,))
-
-
-def known_types_of(selector: str) -> tuple[str, ...]:
-    """Return the known instance types that a selector means, by name.
-
-    Example:
-        >>> known_types_of("h100")
-        ('ml.p5.48xlarge', 'ml.p5.4xlarge')
-
-    """
-    return tuple(sorted(name for name in KNOWN_TYPES if stands_for(selector, name)))

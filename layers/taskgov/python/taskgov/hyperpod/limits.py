@@ -166,9 +166,6 @@ ENTITY_NAME: Final = Pattern(
 CLUSTER_ARN: Final = Pattern(
     "arn:aws[a-z\\-]*:sagemaker:[a-z0-9\\-]*:[0-9]{12}:cluster/[a-z0-9]{12}", "the ARN of a HyperPod cluster"
 )
-RESOURCE_ID: Final = Pattern("[a-z0-9]{12}", "an id of 12 lower-case letters and digits")
-DESCRIPTION: Final = Pattern("[\\p{L}\\p{M}\\p{Z}\\p{S}\\p{N}\\p{P}]*", "free of control characters")
-TAG_TEXT: Final = Pattern("([\\p{L}\\p{Z}\\p{N}_.:/=+\\-@]*)", "letters, digits, spaces and _ . : / = + - @")
 AMOUNT: Final = Between(0, 10_000_000)
 WEIGHT: Final = Between(0, 100)
 

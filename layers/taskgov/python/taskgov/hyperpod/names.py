@@ -23,7 +23,6 @@ INSTANCE_TYPE_LABEL: Final = "node.kubernetes.io/instance-type"
 NODE_HEALTH: Final = "sagemaker.amazonaws.com/node-health-status"
 """Label of a node's health, and key of the taint `Unschedulable:NoSchedule`."""
 DEEP_HEALTH_CHECK_LABEL: Final = "sagemaker.amazonaws.com/deep-health-check-status"
-FAULT_TYPE_LABEL: Final = "sagemaker.amazonaws.com/fault-type"
 CLUSTER_NAME_LABEL: Final = "sagemaker.amazonaws.com/cluster-name"
 MIG_STATE_LABEL: Final = "nvidia.com/mig.config.state"
 
@@ -66,15 +65,6 @@ def priority_class_of(name: str) -> str:
     'training-priority'
     """
     return f"{name}-priority"
-
-
-def idle_pool_queue(number: int) -> str:
-    """Return the ClusterQueue in which HyperPod keeps what no team was given (IdleResourceSharing).
-
-    >>> idle_pool_queue(1)
-    'hyperpod-ns-idle-resource-sharing-cq-1'
-    """
-    return f"{_NAMESPACE_PREFIX}idle-resource-sharing-cq-{number}"
 
 
 def team_of_cluster_queue(name: str) -> str | None:

@@ -12,7 +12,7 @@ plain dicts in the API's form, quantities in canonical text, in an order that Ku
 | Kueue's fair sharing switched on by FairShare | inferred |
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -28,7 +28,6 @@ from taskgov.hyperpod.model import (
     SharingStrategy,
     Switch,
 )
-from taskgov.hyperpod.ratio import Amounts
 from taskgov.quantities import CPU, EFA, GPU, MEMORY, NEURON_DEVICE, ResourceName, format_quantity
 
 KueueVersion = Literal["v1beta1", "v1beta2"]
@@ -114,22 +113,6 @@ def manager_configuration(
     """
     fair = scheduler is not None and scheduler.fair_share is not Switch.DISABLED
     return ManagerConfiguration(fair_sharing=fair, wait_for_pods_ready=wait_for_pods_ready)
-
-
-def render_idle_pool(
-    unallocated: Mapping[str, Amounts], number: int = 1, version: KueueVersion = "v1beta1"
-) -> Manifest:
-    """Render HyperPod's own pool of unallocated capacity (IdleResourceSharing): it lends, and nobody submits to it.
-
-    `unallocated` is instance type -> amounts in base units. Its name is documented, its content inferred.
-    """
-    flavors = tuple(FlavorQuota(name, amounts, _none(amounts)) for name, amounts in sorted(unallocated.items()))
-    return {
-        "apiVersion": f"kueue.x-k8s.io/{version}",
-        "kind": "ClusterQueue",
-        "metadata": {"name": names.idle_pool_queue(number), "labels": {names.MANAGED_QUEUE_LABEL: "true"}},
-        "spec": {**_cohort(version), "resourceGroups": _resource_groups(flavors)},
-    }
 
 
 def _cluster_queue(quota: ComputeQuota, flavors: tuple[FlavorQuota, ...], version: KueueVersion) -> Manifest:
@@ -234,7 +217,3 @@ def _cohort(version: KueueVersion) -> Manifest:
 
 def _labels(team: str) -> dict[str, str]:
     return {names.QUOTA_ALLOCATION_LABEL: team, names.MANAGED_QUEUE_LABEL: "true"}
-
-
-def _none(amounts: Amounts) -> Amounts:
-    return dict.fromkeys(amounts, 0)

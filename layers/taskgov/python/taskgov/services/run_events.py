@@ -10,7 +10,6 @@ from pydantic import Field
 
 from taskgov.allocation.plan import GuardrailVerdict
 from taskgov.contracts.steps import Cause, Pointer, StepModel
-from taskgov.contracts.task_events import SOURCE
 from taskgov.findings import Finding, Severity
 from taskgov.services.end_of_run import EndOfRun, RunOutcome
 from taskgov.services.plan_path import QuotaPath
@@ -136,24 +135,3 @@ def _told_finding(finding: Finding) -> ToldFinding:
 
 def _told_guardrail(verdict: GuardrailVerdict) -> ToldGuardrail:
     return ToldGuardrail(guardrail=verdict.guardrail, because=verdict.because, remedy=verdict.remedy)
-
-
-def event_schemas() -> dict[str, dict[str, Any]]:
-    """Return file name -> JSON Schema of the whole event, one for each detail type, as `events/schemas/` has them."""
-    return {
-        name.lower().replace(" ", "-") + ".json": _schema(name, outcomes) for name, outcomes in DETAIL_TYPES.items()
-    }
-
-
-def _schema(detail_type: str, outcomes: tuple[RunOutcome, ...]) -> dict[str, Any]:
-    detail = RunEnded.model_json_schema(by_alias=True)
-    definitions = detail.pop("$defs")
-    detail["properties"]["outcome"] = {"enum": list(outcomes)}
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": detail_type,
-        "type": "object",
-        "properties": {"source": {"const": SOURCE}, "detail-type": {"const": detail_type}, "detail": detail},
-        "required": ["source", "detail-type", "detail"],
-        "$defs": definitions,
-    }
