@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from taskgov.scheduling import instant, reading
+from taskgov.scheduling.demand import pod_requests
 from taskgov.scheduling.instants import NEVER_AGAIN
 from taskgov.scheduling.objects import BorrowWithinCohort, Fungibility, Preemption, Quota, Requirement, Selector
 from tests.scheduling.builders import a_condition, a_job
@@ -61,7 +62,7 @@ def _container(**resources: dict[str, str]) -> dict[str, Any]:
     ],
 )
 def test_a_pod_asks_for_what_the_kubernetes_scheduler_counts(pod: dict[str, Any], requests: dict[str, int]) -> None:
-    assert reading.pod_requests(pod) == requests
+    assert pod_requests(pod) == requests
 
 
 @pytest.mark.parametrize("cohort", ["cohort", "cohortName"], ids=["v1beta1", "v1beta2"])

@@ -10,9 +10,9 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.quantities import PODS, parse
+from taskgov.scheduling.demand import pod_requests
 from taskgov.scheduling.matching import meets, tolerates
 from taskgov.scheduling.objects import Requirement, Taint, Toleration
-from taskgov.scheduling.reading import pod_requests
 from taskgov_embedded.cluster.objects import KubeObject, key_of
 
 if TYPE_CHECKING:

@@ -5,12 +5,12 @@ Missing fields get the defaults of the CRDs. Called by `kueue_model.KueueModel.a
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any, Final
 
-from taskgov.quantities import add, parse
+from taskgov.quantities import parse
+from taskgov.scheduling.demand import layout, pod_requests
 from taskgov.scheduling.instants import NEVER_AGAIN, Instant, instant
 from taskgov.scheduling.objects import (
     BEST_EFFORT_FIFO,
@@ -199,73 +199,8 @@ def _pod_set(obj: Object) -> PodSet:
         affinity=_affinity(pod),
         tolerations=_tolerations(pod.get("tolerations")),
         group=(obj.get("topologyRequest") or {}).get("podSetGroupName"),
-        layout=_layout(pod),
+        layout=layout(pod),
     )
-
-
-_LAYOUT: Final = ("affinity", "runtimeClassName", "priority", "topologySpreadConstraints", "resourceClaims")
-
-
-def _layout(pod: Object) -> str:
-    """Return what else belongs to the shape of a pod (`SpecShape` in `pkg/util/pod/pod.go`); "" for a plain one.
-
-    A plain pod is one container that only requests resources: its requests, selector and tolerations say it all.
-    """
-    containers = list(pod.get("containers") or ())
-    others = [pod.get(name) for name in ("initContainers", "overhead", "resources", *_LAYOUT)]
-    if len(containers) == 1 and not any(others) and not containers[0].get("ports"):
-        return ""
-    shape = {
-        "containers": [_container_layout(container) for container in containers],
-        "initContainers": [_container_layout(container) for container in pod.get("initContainers") or ()],
-        "overhead": _amounts(pod.get("overhead")),
-        "resources": _requests(pod),
-        **{name: pod.get(name) for name in _LAYOUT},
-    }
-    return json.dumps(shape, sort_keys=True, default=str)
-
-
-def _container_layout(container: Object) -> Object:
-    return {"requests": _requests(container), "ports": container.get("ports")}
-
-
-def pod_requests(pod: Object) -> dict[str, int]:
-    """Sum what one pod requests, as the Kubernetes scheduler counts it.
-
-    Containers and sidecars add up; ordinary init containers run one after another before, so the largest counts.
-    Missing requests default to limits; requests at pod level win; overhead comes on top.
-    """
-    running: dict[str, int] = {}
-    peak: dict[str, int] = {}
-    for container in pod.get("initContainers") or ():
-        need = _requests(container)
-        if container.get("restartPolicy") == "Always":
-            running = _sum(running, need)
-            need = running
-        else:
-            need = _sum(running, need)
-        peak = _max(peak, need)
-    for container in pod.get("containers") or ():
-        running = _sum(running, _requests(container))
-    total = _max(running, peak) | _requests(pod)
-    return _sum(total, _amounts(pod.get("overhead")))
-
-
-def _requests(container: Object) -> dict[str, int]:
-    resources = container.get("resources") or {}
-    return _amounts({**(resources.get("limits") or {}), **(resources.get("requests") or {})})
-
-
-def _amounts(quantities: Mapping[str, Any] | None) -> dict[str, int]:
-    return {r: parse(r, q) for r, q in (quantities or {}).items()}
-
-
-def _sum(left: Mapping[str, int], right: Mapping[str, int]) -> dict[str, int]:
-    return {r: add(left.get(r, 0), right.get(r, 0)) for r in {**left, **right}}
-
-
-def _max(left: Mapping[str, int], right: Mapping[str, int]) -> dict[str, int]:
-    return {r: max(left.get(r, 0), right.get(r, 0)) for r in {**left, **right}}
 
 
 def _affinity(pod: Object) -> tuple[tuple[Requirement, ...], ...]:
