@@ -29,7 +29,7 @@ def test_an_alarm_tells_people_and_names_a_runbook_that_exists(name: str) -> Non
     assert (RUNBOOKS / runbook(ALARMS[name])).is_file()
 
 
-OF_FINDINGS = {"restored-state.md": "allocation/doubts.py"}
+OF_FINDINGS = {"restored-state.md": "findings/of_state.py"}
 """Runbooks that no alarm leads to, and the file whose findings do."""
 
 

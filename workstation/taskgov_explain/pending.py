@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from taskgov.audit.findings_work import work_findings
+from taskgov.findings.of_audit import REQUEST_NEVER_FITS
 from taskgov.kueue.named import named
 from taskgov.kueue.workloads import preemptions_of
 from taskgov.scheduling import moment
@@ -95,8 +96,8 @@ def _request_never_fits(case: Case) -> str | None:
         return None
     alone = KueueObjects(workloads=({**case.item, "status": {}},))
     looked_at = replace(case.snapshot, kueue=alone, quotas=(), observed_use=())
-    found = (each for each in work_findings(looked_at, ()) if each.code == "request-never-fits")
-    return next((each.because for each in found), None)
+    found = filter(REQUEST_NEVER_FITS.is_of, work_findings(looked_at, ()))
+    return next((finding.because for finding in found), None)
 
 
 def _suspended(case: Case) -> str | None:

@@ -6,6 +6,7 @@ import fnmatch
 import json
 from typing import TYPE_CHECKING, Any
 
+from taskgov.findings.of_state import POLICY_VIOLATION
 from taskgov.hyperpod.names import cluster_queue_of, namespace_of, team_of_cluster_queue
 from taskgov.quantities import parse
 from taskgov_embedded.cluster.states import condition_status, pods_belonging_to
@@ -217,7 +218,7 @@ def _plan_findings(expected: PlanCheck, plan: Plan) -> Iterator[Check]:
     for code in expected.not_findings:
         yield Check(f"no finding {code}", code not in codes, f"not {code}", ", ".join(sorted(codes)) or "no finding")
     if expected.violations is not None:
-        found = [finding.subject for finding in plan.findings if finding.code == "policy-violation"]
+        found = [finding.subject for finding in filter(POLICY_VIOLATION.is_of, plan.findings)]
         yield Check("broken rules", len(found) == expected.violations, str(expected.violations), ", ".join(found))
 
 

@@ -25,7 +25,13 @@ from taskgov.allocation.set_aside import SettingAside
 from taskgov.allocation.sources import Cause, Trail
 from taskgov.allocation.units import in_instances
 from taskgov.allocation.wording import said
-from taskgov.findings import Finding, Severity
+from taskgov.findings import Finding
+from taskgov.findings.of_plan import (
+    CAPACITY_SHORTAGE,
+    FLOORS_EXCEED_CAPACITY,
+    QUOTA_WITHOUT_NODES,
+    SHARE_ROUNDS_TO_NOTHING,
+)
 from taskgov.hyperpod.equality import is_same_config
 from taskgov.hyperpod.instance_types import unknown_type_finding
 from taskgov.hyperpod.model import ComputeQuotaResource
@@ -218,18 +224,12 @@ def _findings(capacity: TypeCapacity, granted: Grants, claims: Sequence[Claim]) 
     line = capacity.line
     evidence: dict[str, str | int] = {"instanceType": line.instance_type, "usable": line.usable, "nodes": line.nodes}
     if granted.incident:
-        because = f"Not even the floors fit: {granted.short}. They are scaled down in proportion."
-        remedy = "bring nodes back, or lower floors in the policy document"
-        yield Finding("floors-exceed-capacity", Severity.INCIDENT, line.instance_type, because, remedy, evidence)
+        yield FLOORS_EXCEED_CAPACITY.about(line.instance_type, evidence, short=granted.short)
     elif granted.short:
-        because = f"Promises exceed capacity: {granted.short}. Tiers give, the highest number first."
-        remedy = "bring nodes back, lower promises, or declare capacity.overcommitPercent"
-        yield Finding("capacity-shortage", Severity.WARNING, line.instance_type, because, remedy, evidence)
+        yield CAPACITY_SHORTAGE.about(line.instance_type, evidence, short=granted.short)
     if not capacity.has_nodes and claims:
         teams = ", ".join(claim.team for claim in claims)
-        because = f"{teams} have promises on {line.instance_type}, of which the cluster has no nodes."
-        remedy = "add nodes, remove the promise, or declare capacity.overcommitPercent to plan ahead"
-        yield Finding("quota-without-nodes", Severity.WARNING, line.instance_type, because, remedy, evidence)
+        yield QUOTA_WITHOUT_NODES.about(line.instance_type, evidence, teams=teams, instance_type=line.instance_type)
     if capacity.resources is None and any(is_in_parts(claim.row) for claim in claims):
         yield unknown_type_finding(line.instance_type)
 
@@ -239,6 +239,6 @@ def _of_nothing(capacity: TypeCapacity, claims: Iterable[Claim]) -> Iterable[Fin
     line = capacity.line
     for claim in claims:
         evidence: dict[str, str | int] = {"instanceType": line.instance_type, "usable": line.usable}
-        because = f"{claim.team} has no {line.instance_type}: {claim.nothing}."
-        remedy = "count the share in smaller parts (unit: accelerators), give it a floor, or a greater share"
-        yield Finding("share-rounds-to-nothing", Severity.WARNING, claim.team, because, remedy, evidence)
+        yield SHARE_ROUNDS_TO_NOTHING.about(
+            claim.team, evidence, team=claim.team, instance_type=line.instance_type, words=claim.nothing
+        )

@@ -11,7 +11,8 @@ from taskgov.allocation.governed import LeftAlone
 from taskgov.allocation.plan import Change
 from taskgov.allocation.sharing import is_stop, sharing_before
 from taskgov.allocation.wording import said_number, said_setting
-from taskgov.findings import Finding, Severity
+from taskgov.findings import Finding
+from taskgov.findings.of_plan import BORROWING_LEFT_ALONE, BORROWING_UNKNOWN, BUDGET_NOT_MEASURED, BUDGET_THRESHOLD
 from taskgov.hyperpod.borrowing import sharing_of
 from taskgov.hyperpod.model import ComputeQuotaConfig, ResourceSharingConfig, SharingStrategy
 from taskgov.policy.document import Budget
@@ -29,13 +30,13 @@ def budget_findings(
     for budget in sorted(budgets, key=_key):
         use = used.get(_key(budget))
         if use is None:
-            because = (
-                f"The budget of {budget.team} ({said_number(budget.gpu_hours)} GPU-hours a {budget.period}) "
-                "is not measured yet."
+            yield BUDGET_NOT_MEASURED.about(
+                budget.team,
+                {"budget": budget.gpu_hours, "period": budget.period},
+                team=budget.team,
+                budget=said_number(budget.gpu_hours),
+                period=budget.period,
             )
-            remedy = "wait for the first measurement, or see that the schedule of publish_usage runs"
-            evidence: dict[str, str | float] = {"budget": budget.gpu_hours, "period": budget.period}
-            yield Finding("budget-not-measured", Severity.INFO, budget.team, because, remedy, evidence)
             continue
         percent = use.gpu_hours * 100 / budget.gpu_hours
         passed = [threshold for threshold in budget.warn_percent if percent >= threshold]
@@ -124,25 +125,16 @@ def _said_of_left_alone(left: LeftAlone) -> str:
 
 
 def _unknown(team: str, applied: AppliedQuota) -> Finding:
-    because = (
-        f"The borrow limit of {team} is 0. Its record is of an earlier version: it does not say whether a budget set "
-        "that, and what to return to."
-    )
     others = (earlier for earlier in reversed(applied.history or ()) if not is_stop(_sharing(earlier.config)))
     last = next(others, None)
-    if last is not None:
-        because += f" Until {last.until:%Y-%m-%d %H:%M} UTC it was {said_setting(_sharing(last.config))}."
-    remedy = f"state ResourceSharingConfig of {team} in the policy document"
-    return Finding("borrowing-not-resumed", Severity.WARNING, team, because, remedy, {"borrowLimit": 0})
+    before = f" Until {last.until:%Y-%m-%d %H:%M} UTC it was {said_setting(_sharing(last.config))}." if last else ""
+    return BORROWING_UNKNOWN.about(team, {"borrowLimit": 0}, team=team, before=before)
 
 
 def _left_alone(left: LeftAlone, within: ResourceSharingConfig) -> Finding:
-    because = (
-        f"{left.team} is within its budget again, and its quota still has the borrow limit 0 of before: "
-        f"it is left alone, because {left.because}."
+    return BORROWING_LEFT_ALONE.about(
+        left.team, {"borrowLimit": 0}, team=left.team, because=left.because, setting=said_setting(within)
     )
-    remedy = f"set {said_setting(within)} by hand, or let the quota be governed"
-    return Finding("borrowing-not-resumed", Severity.WARNING, left.team, because, remedy, {"borrowLimit": 0})
 
 
 def _sharing(config: ComputeQuotaConfig) -> ResourceSharingConfig | None:
@@ -164,20 +156,24 @@ def _passed(budget: Budget, use: BudgetUse, percent: float, threshold: int, borr
     stops = budget.lower_borrow_limit and use.gpu_hours >= budget.gpu_hours
     told = borrowing.get(budget.team, "") if stops else ""
     stopped = f"; {told}" if told else ""
-    return Finding(
-        code="budget-threshold",
-        severity=Severity.ERROR if percent >= 100 else Severity.WARNING,
-        subject=budget.team,
-        because=f"{budget.team} used {said_number(use.gpu_hours)} of {said_number(budget.gpu_hours)} GPU-hours a "
-        f"{budget.period} since {use.period_start:%Y-%m-%d %H:%M} UTC "
-        f"({percent:.0f} %, threshold {threshold} %){stopped}.",
-        remedy="use less, or raise the budget in the policy document",
-        evidence={
-            "used": use.gpu_hours,
-            "budget": budget.gpu_hours,
-            "percent": round(percent, 1),
-            "period": budget.period,
-        },
+    evidence = {
+        "used": use.gpu_hours,
+        "budget": budget.gpu_hours,
+        "percent": round(percent, 1),
+        "period": budget.period,
+    }
+    return BUDGET_THRESHOLD.about(
+        budget.team,
+        evidence,
+        case=percent,
+        team=budget.team,
+        used=said_number(use.gpu_hours),
+        budget=said_number(budget.gpu_hours),
+        period=budget.period,
+        since=use.period_start,
+        percent=percent,
+        threshold=threshold,
+        borrowing=stopped,
     )
 
 

@@ -16,7 +16,8 @@ from typing import Final
 from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.leases import active_leases
 from taskgov.allocation.units import in_instances, row_of
-from taskgov.findings import Finding, Severity
+from taskgov.findings import Finding
+from taskgov.findings.of_plan import DEMAND_NEVER_MOVES
 from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaResource
 from taskgov.policy.document import DemandRules
 from taskgov.policy.measured import Lease
@@ -83,18 +84,21 @@ def trimmed(
 def never_moves(team: str, row: ComputeQuotaResource, rules: DemandRules) -> Finding:
     """Return the finding about an idle promise too small for `maxMovePercent` to move an instance of it."""
     count, percent = row.count or 0, smallest_percent(row.count or 0)
-    because = (
-        f"{team} does not use all of its {count} {row.instance_type}, and demand never moves any: "
-        f"{rules.max_move_percent:g} % of {count} is less than one instance."
-    )
-    remedy = f"set demand.maxMovePercent to {percent:g} or more, or lower the promise"
     evidence: dict[str, str | float] = {
         "instanceType": row.instance_type,
         "promised": count,
         "maxMovePercent": rules.max_move_percent,
         "smallestPercent": percent,
     }
-    return Finding("demand-never-moves", Severity.INFO, team, because, remedy, evidence)
+    return DEMAND_NEVER_MOVES.about(
+        team,
+        evidence,
+        team=team,
+        count=count,
+        instance_type=row.instance_type,
+        percent=rules.max_move_percent,
+        smallest_percent=percent,
+    )
 
 
 def observed(uses: Iterable[ObservedUse]) -> dict[tuple[str, str], ObservedUse]:

@@ -11,7 +11,14 @@ from typing import Final
 
 from taskgov.allocation.goals import Goal
 from taskgov.allocation.plan import Change, GuardrailVerdict
-from taskgov.findings import Finding, Severity
+from taskgov.findings import Finding
+from taskgov.findings.of_state import (
+    OTHER_STACK,
+    OTHER_STACK_YOUNGER,
+    STATE_RESTORED,
+    UNREADABLE_ITEM,
+    UNREADABLE_OBJECT,
+)
 from taskgov.snapshot.identity import SHOWN_FOR, Loss, RestoredState, said_claim
 from taskgov.snapshot.model import Snapshot
 from taskgov.snapshot.unreadable import (
@@ -23,12 +30,10 @@ from taskgov.snapshot.unreadable import (
     UnreadableObject,
 )
 
-STATE_RESTORED: Final = "state-restored"
-"""The finding, and the guardrail that a person passes by approving."""
-OTHER_STACK: Final = "other-stack"
-"""The finding of a stack that stands down."""
+RESTORED: Final = STATE_RESTORED.code
+"""The guardrail that a person passes by approving; the finding has the same name."""
+_ONLY_PLANS: Final = True
 _NAMED: Final = 10
-_RUNBOOK: Final = "docs/runbooks/restored-state.md"
 _STANDS: Final = "No quota and no cluster policy is written until it can be read."
 _LEFT_OUT: Final = "What it does to work is not predicted."
 _EFFECTS: Final = {
@@ -77,13 +82,13 @@ def state_verdicts(
         count = sum(1 for _ in changes)
         because = f"{_LOST[restored.loss]}: the policy document may be of an older version. {count} writes wait."
         remedy = "put the document into force again (taskgov apply --policy), or approve the plan"
-        yield GuardrailVerdict(STATE_RESTORED, passed=False, because=because, remedy=remedy)
+        yield GuardrailVerdict(RESTORED, passed=False, because=because, remedy=remedy)
         return
     unknown = (goal for goal in goals if goal.applied is not None and goal.applied.taken_over)
     lowered = sorted({goal.team for goal in unknown if is_lowered(goal)})
     if lowered:
         because = f"{_LOST[restored.loss]}: why {_listed(lowered)} stand as they do is not known, and they would fall."
-        yield GuardrailVerdict(STATE_RESTORED, passed=False, because=because, remedy="approve the plan")
+        yield GuardrailVerdict(RESTORED, passed=False, because=because, remedy="approve the plan")
 
 
 def state_findings(snapshot: Snapshot) -> Iterable[Finding]:
@@ -92,22 +97,18 @@ def state_findings(snapshot: Snapshot) -> Iterable[Finding]:
     if state is not None and state.restored is not None:
         yield _restored(state.restored)
     for item in snapshot.unreadable:
-        remedy = f"run the release that wrote it, or correct it, or delete it and see {_RUNBOOK}"
-        yield Finding("unreadable-item", Severity.ERROR, item.sk, f"{item}", remedy, {"pk": item.pk})
+        yield UNREADABLE_ITEM.about(item.sk, {"pk": item.pk}, item=item)
     yield from unreadable_findings(snapshot.unreadable_objects)
     others = [claim for claim in snapshot.claims if state is None or claim.lineage != state.lineage]
     if state is None or not others:
         return
     if snapshot.claims[0].lineage == state.lineage:
-        because = f"{said_claim(others[0])} has marked the cluster too; it stands down, because it began later"
-        remedy = "delete the other stack, then take its mark away: taskgov govern CLUSTER --yes"
         evidence = {"lineage": others[0].lineage, "since": others[0].since.isoformat()}
-        yield Finding(f"{OTHER_STACK}-younger", Severity.WARNING, "cluster", because, remedy, evidence)
+        yield OTHER_STACK_YOUNGER.about("cluster", evidence, claim=said_claim(others[0]))
         return
-    because = f"{said_claim(snapshot.claims[0])} governs the cluster; this is stack {state.lineage}, which stands down"
-    remedy = "if the other stack is gone, or is to stop: taskgov govern CLUSTER --yes"
-    evidence = {"lineage": snapshot.claims[0].lineage, "since": snapshot.claims[0].since.isoformat()}
-    yield Finding(OTHER_STACK, Severity.INCIDENT, "cluster", because, remedy, evidence)
+    elder = snapshot.claims[0]
+    evidence = {"lineage": elder.lineage, "since": elder.since.isoformat()}
+    yield OTHER_STACK.about("cluster", evidence, claim=said_claim(elder), own=state.lineage)
 
 
 def unreadable_findings(objects: Iterable[UnreadableObject]) -> Iterable[Finding]:
@@ -117,15 +118,17 @@ def unreadable_findings(objects: Iterable[UnreadableObject]) -> Iterable[Finding
         by_kind.setdefault(item.kind, []).append(item)
     for kind, some in sorted(by_kind.items()):
         more = f"; and {len(some) - _NAMED} more" if len(some) > _NAMED else ""
-        because = f"left out, because it cannot be read: {'; '.join(map(str, some[:_NAMED]))}{more}. {_EFFECTS[kind]}"
-        remedy = "correct or delete the object; a release that knows its form can read it"
-        severity = Severity.ERROR if kind in PROMISES else Severity.WARNING
-        yield Finding("unreadable-object", severity, kind, because, remedy, {"count": len(some)})
+        named = f"{'; '.join(map(str, some[:_NAMED]))}{more}"
+        yield UNREADABLE_OBJECT.about(
+            kind, {"count": len(some)}, case=kind in PROMISES, objects=named, effect=_EFFECTS[kind]
+        )
 
 
 def as_onlooker(finding: Finding) -> Finding:
     """Return the finding of a stack that only plans: whose cluster it is, which is no incident."""
-    return replace(finding, severity=Severity.INFO) if finding.code == OTHER_STACK else finding
+    if not OTHER_STACK.is_of(finding):
+        return finding
+    return replace(finding, severity=OTHER_STACK.severity_in(_ONLY_PLANS))
 
 
 def _restored(restored: RestoredState) -> Finding:
@@ -134,10 +137,15 @@ def _restored(restored: RestoredState) -> Finding:
         left = f" No record was left of {_listed(restored.taken_over)}; what stands was taken over."
     elif restored.loss.is_of_records:
         left = " All records were recovered from the last look."
-    because = f"{_LOST[restored.loss]}: {restored.because}.{left}"
     evidence = {"loss": restored.loss.value, "at": restored.at.isoformat(), "takenOver": len(restored.taken_over)}
-    severity = Severity.WARNING if restored.loss is Loss.NEW_STACK else Severity.INCIDENT
-    return Finding(STATE_RESTORED, severity, "state", because, f"see {_RUNBOOK}", evidence)
+    return STATE_RESTORED.about(
+        "state",
+        evidence,
+        case=restored.loss is Loss.NEW_STACK,
+        loss=_LOST[restored.loss],
+        because=restored.because,
+        left=left,
+    )
 
 
 def _listed(names: Iterable[str]) -> str:

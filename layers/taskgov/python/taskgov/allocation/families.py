@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from taskgov.allocation.units import in_instances
 from taskgov.division import Party, divide
-from taskgov.findings import Finding, Severity
+from taskgov.findings.of_plan import FAMILY_WITHOUT_NODES
 from taskgov.hyperpod.hardware import stands_for
 from taskgov.hyperpod.model import ComputeQuotaResource
 from taskgov.policy.measured import Share, Unit
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from taskgov.allocation.capacity import TypeCapacity
     from taskgov.allocation.promises import Promise
+    from taskgov.findings import Finding
     from taskgov.policy.families import FamilyPromise
 
 
@@ -117,9 +118,7 @@ class _Team:
 
 
 def _without_nodes(team: str, family: FamilyPromise) -> Finding:
-    because = f"{team} has a promise on {family.words}, of which the cluster has no nodes that can serve it."
-    remedy = "add nodes, correct the family, or remove the promise"
-    return Finding("family-without-nodes", Severity.WARNING, team, because, remedy, {"family": family.family})
+    return FAMILY_WITHOUT_NODES.about(team, {"family": family.family}, team=team, family=family.words)
 
 
 def _types(promise: FamilyPromise, capacities: Mapping[str, TypeCapacity]) -> Iterator[str]:

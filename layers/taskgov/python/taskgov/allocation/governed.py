@@ -26,7 +26,20 @@ from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.families import with_families
 from taskgov.allocation.promises import Promise, Promises, hand_edit
 from taskgov.allocation.written import writes_whole_objects
-from taskgov.findings import Finding, Severity
+from taskgov.findings import Evidence, Finding
+from taskgov.findings.kind import FindingKind
+from taskgov.findings.of_plan import (
+    BETWEEN_WRITES,
+    EDIT_ADOPTED,
+    EDIT_LEFT,
+    EDIT_PUT_RIGHT,
+    QUOTA_DISABLED,
+    QUOTA_IN_FLIGHT,
+    QUOTA_STATUS_STUCK,
+    SECOND_QUOTA,
+    TEAM_FROZEN,
+    TEAM_NOT_IN_POLICY,
+)
 from taskgov.hyperpod.model import ActivationState, ComputeQuota
 from taskgov.kueue.record import FOREIGN
 from taskgov.kueue.usage import team_of
@@ -48,9 +61,12 @@ TO_DELETE: Final = NO_UPDATE_MENDS.keys() - {"Deleting", FOREIGN}
 EDITED: Final = "it was changed by hand"
 SETTLING: Final = frozenset({"Creating", "Updating", "Pending"})
 """Statuses of a write that HyperPod is carrying out; the quota refuses the next one."""
-
-IN_FLIGHT: Final = "quota-in-flight"
-"""The finding on such a quota."""
+_EDITS: Final = {
+    EditPolicy.KEEP: EDIT_LEFT,
+    EditPolicy.ADOPT: EDIT_ADOPTED,
+    EditPolicy.PUT_RIGHT: EDIT_PUT_RIGHT,
+}
+"""What is said of an edit by hand, by what becomes of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,19 +155,13 @@ class _Selection:
     def _left_alone_because(self, quota: ComputeQuota, mine: Mapping[str, ComputeQuota]) -> str | None:
         team = quota.compute_quota_target.team_name
         if team not in self._teams and team != self._pool_team:
-            because = f"{team} is not in the policy document; left as it is"
-            remedy = "add the team to the policy document, or delete its quota"
-            self._note("team-not-in-policy", Severity.INFO, quota, because, remedy)
+            self._note(TEAM_NOT_IN_POLICY, quota)
             return "it is not in the policy document"
         if team in mine:
-            because = f"{team} has a second quota {quota.name}; only {mine[team].name} is governed"
-            self._note("second-quota", Severity.WARNING, quota, because, "delete one of the two quotas")
+            self._note(SECOND_QUOTA, quota, governed=mine[team].name)
             return "it is a second quota of the team"
         if team in self._policy.guardrails.freeze:
-            because = f"{team} is frozen by guardrails.freeze; left as it is"
-            self._note(
-                "team-frozen", Severity.INFO, quota, because, "take it out of guardrails.freeze when it may change"
-            )
+            self._note(TEAM_FROZEN, quota)
             return "the team is frozen"
         if quota.compute_quota_id in self._unreadable:
             return "its record cannot be read"
@@ -163,25 +173,21 @@ class _Selection:
     def _note_between_writes(self, quota: ComputeQuota) -> None:
         """Report a quota at its low write, whatever becomes of it in this plan."""
         if began_from(self._applied.get(quota.compute_quota_id), quota.compute_quota_version) is not None:
-            because = f"a run was broken off after the first of the two writes of {quota.name}; it has less than before"
-            remedy = "let the plan be applied: it goes on from there"
-            self._note("between-writes", Severity.WARNING, quota, because, remedy)
+            self._note(BETWEEN_WRITES, quota)
 
     def _unmendable(self, quota: ComputeQuota) -> str | None:
         if quota.activation_state is ActivationState.DISABLED:
-            because = f"the quota {quota.name} is switched off; left as it is"
-            self._note("quota-disabled", Severity.WARNING, quota, because, "enable the quota, or delete it")
+            self._note(QUOTA_DISABLED, quota)
             return "the quota is switched off"
         if quota.status in TO_DELETE:
             self._stuck.append(quota)
             self._failed.setdefault(quota.compute_quota_target.team_name, quota)
         if quota.status in NO_UPDATE_MENDS:
-            because = f"the quota {quota.name} has status {quota.status}: {quota.failure_reason or 'no reason given'}"
-            self._note("quota-status-stuck", Severity.ERROR, quota, because, NO_UPDATE_MENDS[quota.status])
+            reason, recovery = quota.failure_reason or "no reason given", NO_UPDATE_MENDS[quota.status]
+            self._note(QUOTA_STATUS_STUCK, quota, reason=reason, recovery=recovery)
             return f"its status is {quota.status}"
         if quota.status in SETTLING and not self._is_kueue:
-            because = f"the quota {quota.name} has status {quota.status}; left as it is until it has settled"
-            self._note(IN_FLIGHT, Severity.INFO, quota, because, "wait until it has settled; the next run plans it")
+            self._note(QUOTA_IN_FLIGHT, quota)
             return f"its status is {quota.status}"
         return None
 
@@ -190,21 +196,8 @@ class _Selection:
         if applied is None or not hand_edit(quota, applied):
             return None
         rule = self._policy.hand_edits
-        done = {
-            EditPolicy.KEEP: "left as it is",
-            EditPolicy.ADOPT: "taken as the new promise",
-            EditPolicy.PUT_RIGHT: "put right",
-        }[rule]
-        because = (
-            f"{self._who(quota)} changed the quota {quota.name} by hand "
-            f"(version {applied.version} -> {quota.compute_quota_version}); {done}"
-        )
-        remedy = {
-            EditPolicy.KEEP: "write it into the policy document, or set handEdits: putRight",
-            EditPolicy.ADOPT: "write it into the policy document, so that the two say the same",
-            EditPolicy.PUT_RIGHT: "change the policy document instead of the quota",
-        }[rule]
-        self._note("edited-by-hand", Severity.WARNING, quota, because, remedy)
+        before, after = applied.version, quota.compute_quota_version
+        self._note(_EDITS[rule], quota, who=self._who(quota), before=before, after=after)
         return EDITED if rule is EditPolicy.KEEP else None
 
     def _who(self, quota: ComputeQuota) -> str:
@@ -218,10 +211,11 @@ class _Selection:
         team = self._teams.get(name) or TeamPolicy(name=name)
         return self._promises.of_pool(team, mine.get(name), self._failed.get(name))
 
-    def _note(self, code: str, severity: Severity, quota: ComputeQuota, because: str, remedy: str) -> None:
-        team, version = quota.compute_quota_target.team_name, quota.compute_quota_version
-        evidence: dict[str, str | int] = {"quota": quota.name, "version": version, "status": quota.status}
-        self._findings.append(Finding(code, severity, team, because, remedy, evidence))
+    def _note(self, kind: FindingKind, quota: ComputeQuota, **fields: object) -> None:
+        """Report a quota; the sentence may name its team, its name and its status without being told."""
+        team, name, status = quota.compute_quota_target.team_name, quota.name, quota.status
+        evidence: Evidence = {"quota": name, "version": quota.compute_quota_version, "status": status}
+        self._findings.append(kind.about(team, evidence, team=team, quota=name, status=status, **fields))
 
 
 def _keeps_native_pool(snapshot: Snapshot, policy: PolicyDocument) -> bool:

@@ -31,7 +31,7 @@ from fractions import Fraction
 from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.changes import quota_sums, vectors_of
 from taskgov.allocation.confirmed_losses import is_confirmed_empty
-from taskgov.allocation.doubts import STATE_RESTORED, state_verdicts
+from taskgov.allocation.doubts import RESTORED, state_verdicts
 from taskgov.allocation.exchange import exchange, gpus_by_type, uncounted
 from taskgov.allocation.goals import Goal, goals_of
 from taskgov.allocation.limits import limits
@@ -49,7 +49,7 @@ from taskgov.snapshot.unreadable import PROMISES
 APPROVAL = "approval"
 NODES_SEEN = "nodes-seen"
 _NAMED = 5
-FOR_A_PERSON = frozenset({APPROVAL, NODES_SEEN, STATE_RESTORED})
+FOR_A_PERSON = frozenset({APPROVAL, NODES_SEEN, RESTORED})
 """Guardrails that a person passes by approving the plan; the others block it."""
 
 

@@ -12,6 +12,9 @@ from taskgov.allocation.leases import LeaseState, state_at, told_as
 from taskgov.allocation.plan import Plan
 from taskgov.allocation.planner import plan_quotas
 from taskgov.findings import Finding
+from taskgov.findings.kind import FindingKind
+from taskgov.findings.of_plan import LEASE_PARTIAL, LEASE_REFUSED
+from taskgov.findings.of_state import CANNOT_BE_SPLIT, NO_ROOM
 from taskgov.policy.measured import Lease
 from taskgov.snapshot.model import Snapshot
 
@@ -107,19 +110,19 @@ def _as_planned(lease: Lease, plan: Plan) -> LeaseEntry:
     entry = entry_of(lease, plan.taken_at)
     if entry.state is not LeaseState.ACTIVE:
         return entry
-    refusal = _told("lease-refused", lease, plan.findings)
+    refusal = _told(LEASE_REFUSED, lease, plan.findings)
     if refusal is not None:
         return replace(entry, state=LeaseState.REFUSED, because=refusal.because)
-    part = _told("lease-partial", lease, plan.findings)
+    part = _told(LEASE_PARTIAL, lease, plan.findings)
     if part is not None:
         entry = replace(entry, given=int(part.evidence["given"]))
     return replace(entry, state=LeaseState.PLANNED) if _is_unwritten(lease, plan) else entry
 
 
-def _told(code: str, lease: Lease, findings: Iterable[Finding]) -> Finding | None:
+def _told(kind: FindingKind, lease: Lease, findings: Iterable[Finding]) -> Finding | None:
     """Return what the plan found about a lease."""
     subject, carried = f"{lease.from_} -> {lease.to}", told_as(lease)
-    about = (finding for finding in findings if finding.code == code and finding.subject == subject)
+    about = (finding for finding in findings if kind.is_of(finding) and finding.subject == subject)
     # Whole instances carry no unit: a lease of as many accelerators is another one.
     said = (finding for finding in about if finding.evidence.get("unit") == carried.get("unit"))
     return next((finding for finding in said if carried.items() <= finding.evidence.items()), None)
@@ -135,7 +138,7 @@ def _is_unwritten(lease: Lease, plan: Plan) -> bool:
 
 def _stops(finding: Finding) -> bool:
     """Say whether a finding is that of a quota which no wave can write."""
-    return finding.code in {"no-room", "unknown-instance-type"}
+    return NO_ROOM.is_of(finding) or CANNOT_BE_SPLIT.is_of(finding)
 
 
 def _order(entry: LeaseEntry) -> tuple[datetime, str, str, str]:

@@ -10,7 +10,8 @@ from taskgov.allocation.leases import Given, LeaseRefusedError, Lenders, Lending
 from taskgov.allocation.parts import Vector
 from taskgov.allocation.sources import Cause
 from taskgov.allocation.units import in_instances, vector_of
-from taskgov.findings import Finding, Severity
+from taskgov.findings import Finding
+from taskgov.findings.of_plan import LEASE_PARTIAL, LEASE_REFUSED
 from taskgov.policy.measured import Lease
 
 
@@ -33,22 +34,29 @@ def lend_all(leases: Iterable[Lease], lending: Lending, lenders: Lenders) -> tup
                 waiting.append((place, lease))
             else:
                 findings += _given_in_part(lending.given[-1])
-    remedy = "choose another donor or a smaller count, write partial: true, or end the lease"
-    told = (_lease_finding("lease-refused", lease, f"is refused: {refusals[n]}", remedy) for n, lease in waiting)
-    return lending, [*findings, *told]
+    refused = (_refused(lease, refusals[place]) for place, lease in waiting)
+    return lending, [*findings, *refused]
 
 
 def _given_in_part(given: Given) -> Iterator[Finding]:
     if given.is_partial:
-        told = f"is given in part: {given.lease.from_} can give {given.amount}"
-        remedy = "choose another donor for the rest"
-        yield _lease_finding("lease-partial", given.lease, told, remedy, given=given.amount)
+        lease, amount = given.lease, given.amount
+        evidence = {**told_as(lease), "given": amount}
+        yield LEASE_PARTIAL.about(
+            _subject(lease), evidence, what=_what(lease), reason=lease.reason, donor=lease.from_, given=amount
+        )
 
 
-def _lease_finding(code: str, lease: Lease, told: str, remedy: str, **evidence: int) -> Finding:
-    subject, what = f"{lease.from_} -> {lease.to}", f"{lease.count}{unit_after(lease)} {lease.instance_type}"
-    because = f"The lease of {what} ({lease.reason}) {told}."
-    return Finding(code, Severity.WARNING, subject, because, remedy, {**told_as(lease), **evidence})
+def _refused(lease: Lease, refusal: LeaseRefusedError) -> Finding:
+    return LEASE_REFUSED.about(_subject(lease), told_as(lease), what=_what(lease), reason=lease.reason, refusal=refusal)
+
+
+def _subject(lease: Lease) -> str:
+    return f"{lease.from_} -> {lease.to}"
+
+
+def _what(lease: Lease) -> str:
+    return f"{lease.count}{unit_after(lease)} {lease.instance_type}"
 
 
 def floor_vector(claim: Claim, capacity: TypeCapacity) -> Vector:

@@ -21,7 +21,8 @@ from typing import Final
 from taskgov.allocation.capacity import is_counted
 from taskgov.allocation.confirmed_losses import confirmed_nodes
 from taskgov.allocation.plan import MassLoss
-from taskgov.findings import Finding, Severity
+from taskgov.findings import Finding
+from taskgov.findings.of_plan import MASS_LOSS
 from taskgov.hyperpod.instance_types import is_instance_type_name
 from taskgov.policy.document import Backend, CapacityRules, Guardrails
 from taskgov.snapshot.health import node_fault
@@ -110,11 +111,7 @@ def loss_findings(snapshot: Snapshot, losses: Iterable[MassLoss]) -> Iterable[Fi
             evidence["ec2Says"] = snapshot.ec2_silence or _some([f"{name} {state}" for name, state in states.items()])
         else:
             evidence["sagemakerLists"] = _some(provider)
-        remedy = (
-            "see whether Kubernetes and the provider list their nodes; bring the nodes back, or remove them at the "
-            "provider, or approve the plan that lowers the quotas"
-        )
-        yield Finding("mass-loss", Severity.INCIDENT, loss.instance_type, said_loss(loss), remedy, evidence)
+        yield MASS_LOSS.about(loss.instance_type, evidence, loss=said_loss(loss))
 
 
 def _listed(snapshot: Snapshot, loss: MassLoss) -> tuple[list[str], list[str]]:

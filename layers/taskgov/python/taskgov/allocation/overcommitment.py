@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.parts import ACCELERATOR, Vector
 from taskgov.allocation.wording import capacity_words, said_number
-from taskgov.findings import Finding, Severity
+from taskgov.findings import Evidence, Finding
+from taskgov.findings.of_plan import OVER_COMMITMENT
 from taskgov.quantities import CPU, MEMORY
 
 _NAMES: Mapping[str, str] = {ACCELERATOR: "accelerators", CPU: "vCPU", MEMORY: "memory"}
@@ -36,18 +37,20 @@ def _finding(capacity: TypeCapacity, taken: Vector, over: set[str]) -> Finding:
         else ""
     )
     share = f" ({percent} %)" if line.usable else ""
-    return Finding(
-        code="over-commitment",
-        severity=Severity.WARNING,
-        subject=line.instance_type,
-        because=f"Quotas promise {said_number(promised)} {line.instance_type}{by}, {line.usable} are usable{share}: "
-        f"{capacity_words(line)}.",
-        remedy="lower quotas, bring nodes back, or declare capacity.overcommitPercent",
-        evidence={
-            "instanceType": line.instance_type,
-            "promised": promised,
-            "usable": line.usable,
-            "percent": percent,
-            "resource": resource,
-        },
+    evidence: Evidence = {
+        "instanceType": line.instance_type,
+        "promised": promised,
+        "usable": line.usable,
+        "percent": percent,
+        "resource": resource,
+    }
+    return OVER_COMMITMENT.about(
+        line.instance_type,
+        evidence,
+        promised=said_number(promised),
+        instance_type=line.instance_type,
+        by=by,
+        usable=line.usable,
+        share=share,
+        capacity=capacity_words(line),
     )

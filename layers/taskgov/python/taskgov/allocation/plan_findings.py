@@ -1,4 +1,4 @@
-"""What a plan reports beside its changes. The list of all findings is in `docs/allocation.md`."""
+"""What a plan reports beside its changes, beyond what capacity, leases and budgets report by themselves."""
 
 from collections.abc import Iterable, Mapping
 from operator import attrgetter
@@ -17,7 +17,9 @@ from taskgov.allocation.plan import Change
 from taskgov.allocation.refusals import asked_again_at
 from taskgov.allocation.scheduler import refused_policy
 from taskgov.allocation.wanted import Wanted
-from taskgov.findings import Finding, Severity
+from taskgov.findings import Finding
+from taskgov.findings.of_plan import TOO_MANY_TYPES
+from taskgov.findings.of_state import CANNOT_BE_SPLIT, HELD_BACK, NO_ROOM, POLICY_VIOLATION, WRITE_REFUSED
 from taskgov.snapshot.model import RefusalError, RefusedWrite, Snapshot
 
 
@@ -29,14 +31,7 @@ def findings_of(
 ) -> tuple[Finding, ...]:
     """Report what the document breaks, what stands in its way, and what was allocated otherwise than promised."""
     violations = [
-        Finding(
-            code="policy-violation",
-            severity=Severity.ERROR,
-            subject=each.path,
-            because=f"{each.value}: {each.rule}",
-            remedy="correct the document",
-            evidence={"value": each.value, "rule": each.rule},
-        )
+        POLICY_VIOLATION.about(each.path, {"value": each.value, "rule": each.rule}, value=each.value, rule=each.rule)
         for each in snapshot.policy_violations
     ]
     told = [finding for claims in claims_by_type for finding in claims.findings]
@@ -59,22 +54,26 @@ def budgets_found(
 def refused_found(snapshot: Snapshot, wanted: Wanted) -> Iterable[Finding]:
     """Report the writes that are not made because they were refused, each with what would let them through."""
     for each in in_the_way(snapshot, wanted):
-        until = f"{asked_again_at(each):%Y-%m-%d %H:%M} UTC"
         what = f"the quota {each.name}" if each.team else "the cluster policy"
         deed = next(verb for verb in ("create", "update", "delete") if each.kind.startswith(verb))
-        because = (
-            f"The service refused to {deed} {what} at {each.at:%Y-%m-%d %H:%M} UTC ({each.error}): "
-            f"{_ended(each.because)} The plan does not ask again before {until}."
-        )
-        again = f"taskgov reconcile {snapshot.cluster.name} --retry-refused"
-        remedy = f"{_REMEDIES[each.error]}; then ask again at once: {again}"
         evidence: dict[str, str | int] = {"quota": each.name, "kind": each.kind, "error": each.error.value}
         evidence |= {
             "at": each.at.isoformat(),
             "askedAgainAt": asked_again_at(each).isoformat(),
             "planId": each.plan_id,
         }
-        yield Finding("write-refused", Severity.ERROR, each.team or each.subject, because, remedy, evidence)
+        yield WRITE_REFUSED.about(
+            each.team or each.subject,
+            evidence,
+            deed=deed,
+            what=what,
+            at=each.at,
+            error=each.error,
+            message=_ended(each.because),
+            again_at=asked_again_at(each),
+            way_out=_WAYS_OUT[each.error],
+            cluster=snapshot.cluster.name,
+        )
 
 
 def in_the_way(snapshot: Snapshot, wanted: Wanted) -> list[RefusedWrite]:
@@ -88,7 +87,7 @@ def _ended(said: str) -> str:
     return said if said.endswith((".", "!", "?")) else f"{said}."
 
 
-_REMEDIES: Final[Mapping[RefusalError, str]] = {
+_WAYS_OUT: Final[Mapping[RefusalError, str]] = {
     RefusalError.LIMIT_REACHED: (
         "raise the limit of the account for compute quotas per cluster, or whichever limit the message names: "
         "Service Quotas, AWS services, Amazon SageMaker (AWS Support, where it is not listed)"
@@ -109,17 +108,13 @@ def without_row(allocations: Iterable[Allocation]) -> Iterable[Finding]:
     for allocation in allocations:
         if allocation.lost:
             team, types = allocation.promise.team, ", ".join(allocation.lost)
-            because = f"{team} has more than {MAX_ROWS} instance types; its quota has nothing of {types}."
-            remedy = "promise these types to other teams, or split the team"
-            yield Finding("too-many-types", Severity.WARNING, team, because, remedy, {"instanceTypes": types})
+            yield TOO_MANY_TYPES.about(team, {"instanceTypes": types}, team=team, most=MAX_ROWS, types=types)
 
 
 def failed_and_kept(failed: LeftAlone) -> Finding:
     """Report a failed quota that limits keep from being deleted and created again."""
-    quota = failed.quota
-    because = f"The quota {quota.name} with status {quota.status} is left as it is: {failed.because}."
-    remedy = "raise the limit, or delete the quota by hand"
-    return Finding("held-back", Severity.WARNING, failed.team, because, remedy, {"quota": quota.name})
+    name, status = failed.quota.name, failed.quota.status
+    return HELD_BACK.about(failed.team, {"quota": name}, quota=name, status=status, because=failed.because)
 
 
 def left_out_found(changes: Iterable[Change], capacities: Mapping[str, TypeCapacity]) -> Iterable[Finding]:
@@ -130,9 +125,8 @@ def left_out_found(changes: Iterable[Change], capacities: Mapping[str, TypeCapac
             for row in getattr(change.after, "compute_quota_resources", ())
             if capacities[row.instance_type].resources is None and change.before is not None
         )
-        code, why, remedy = "no-room", "there is no room for what it would take", "lower the quotas that hold it"
+        evidence = {"quota": change.name}
         if unknown:
-            code, remedy = "unknown-instance-type", f"add {unknown[0]} to instanceTypes in the policy document"
-            why = f"it gives and takes, and parts of {unknown[0]} cannot be split: its numbers are not known"
-        because = f"The quota {change.name} is left as it is: {why}."
-        yield Finding(code, Severity.WARNING, change.team, because, remedy, {"quota": change.name})
+            yield CANNOT_BE_SPLIT.about(change.team, evidence, quota=change.name, instance_type=unknown[0])
+        else:
+            yield NO_ROOM.about(change.team, evidence, quota=change.name)

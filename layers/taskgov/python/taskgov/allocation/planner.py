@@ -15,9 +15,8 @@ from taskgov.allocation.budgets import borrowing_resumes_at
 from taskgov.allocation.capacity import TypeCapacity, count_capacity
 from taskgov.allocation.codec import changes_sha256, plan_id_of
 from taskgov.allocation.deciding import as_written, decide, to_write
-from taskgov.allocation.doubts import OTHER_STACK, as_onlooker
+from taskgov.allocation.doubts import as_onlooker
 from taskgov.allocation.goals import goals_of
-from taskgov.allocation.governed import IN_FLIGHT
 from taskgov.allocation.guardrails import Judged, Unconfirmed, judge
 from taskgov.allocation.leases import next_moment
 from taskgov.allocation.mass_loss import loss_findings, mass_losses
@@ -41,6 +40,8 @@ from taskgov.allocation.refusals import asked_again_at
 from taskgov.allocation.sources import Trail
 from taskgov.allocation.writes import in_order
 from taskgov.findings import Finding
+from taskgov.findings.of_plan import QUOTA_IN_FLIGHT
+from taskgov.findings.of_state import NO_PROGRESS, OTHER_STACK, POLICY_VIOLATION
 from taskgov.hyperpod.instance_types import InstanceTypeTable, is_instance_type_name
 from taskgov.policy.document import Backend, CapacityRules, Guardrails, PolicyDocument
 from taskgov.snapshot.codec import snapshot_sha256
@@ -192,14 +193,14 @@ def _plan(snapshot: Snapshot, mode: Mode, capacities: Mapping[str, TypeCapacity]
 
 
 def _outcome(plan: Plan, judged: Judged, approved_changes: str | None) -> Outcome:
-    blocking = {"policy-violation", *({OTHER_STACK} if plan.mode == "apply" else ())}
-    if any(finding.code in blocking for finding in plan.findings):
+    blocking = (POLICY_VIOLATION, *((OTHER_STACK,) if plan.mode == "apply" else ()))
+    if any(kind.is_of(finding) for kind in blocking for finding in plan.findings):
         return Outcome.BLOCKED
     if not plan.changes:
         return Outcome.NOTHING_TO_DO
     if plan.mode == "plan":
         return Outcome.PLANNED
-    if any(finding.code == "no-progress" for finding in plan.findings):
+    if any(map(NO_PROGRESS.is_of, plan.findings)):
         return Outcome.NO_PROGRESS
     if judged.is_blocked:
         return Outcome.BLOCKED
@@ -251,6 +252,6 @@ def _recheck_at(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity], work
         moments.append(borrowing_resumes_at(snapshot.policy.budgets, snapshot.budget_use))
     moments.append(work.judged.opens_at.next_at)
     moments.append(work.recheck_at)
-    if any(finding.code == IN_FLIGHT for finding in work.findings):
+    if any(map(QUOTA_IN_FLIGHT.is_of, work.findings)):
         moments.append(snapshot.taken_at + NEXT_STEP)
     return min((moment for moment in moments if moment is not None), default=None)

@@ -7,7 +7,8 @@ was sent would be written to for ever.
 from collections.abc import Iterable
 
 from taskgov.allocation.plan import Change
-from taskgov.findings import Finding, Severity
+from taskgov.findings import Finding
+from taskgov.findings.of_state import NO_PROGRESS
 from taskgov.hyperpod.equality import is_same_config, is_same_scheduler_config, is_same_target
 from taskgov.hyperpod.model import ComputeQuotaConfig, SchedulerConfig
 from taskgov.snapshot.model import AppliedQuota, Snapshot
@@ -24,14 +25,8 @@ def no_progress(snapshot: Snapshot, changes: Iterable[Change]) -> Finding | None
     if not last or not all(_was_written(snapshot, change) for change in last.values()):
         return None
     names = ", ".join(sorted(change.name for change in last.values()))
-    return Finding(
-        code="no-progress",
-        severity=Severity.ERROR,
-        subject=names if len(last) == 1 else snapshot.cluster.name,
-        because=f"The run before wrote the same to {names}; it has settled, and the service holds something else.",
-        remedy="compare the quota with what was written (taskgov history), and change the promise to what is kept",
-        evidence={"changes": len(last)},
-    )
+    subject = names if len(last) == 1 else snapshot.cluster.name
+    return NO_PROGRESS.about(subject, {"changes": len(last)}, quotas=names)
 
 
 def _was_written(snapshot: Snapshot, change: Change) -> bool:

@@ -12,7 +12,8 @@ from taskgov.audit.plan_effect import NotSupposedError, PlanEffect, plan_effects
 from taskgov.audit.report import MutedBy, PlanRemedy, ReportedFinding
 from taskgov.audit.severity import ended_mutes, mute_of, rated
 from taskgov.audit.trend import Earlier, Seen
-from taskgov.findings import Finding, Severity
+from taskgov.findings import Finding
+from taskgov.findings.of_audit import NOTICE_TOPIC_REFUSED, REMEDIES_UNKNOWN
 from taskgov.policy.document import AuditRules, Mute
 from taskgov.snapshot.model import Snapshot
 
@@ -86,12 +87,13 @@ def seen_of(finding: ReportedFinding) -> tuple[Finding, Seen]:
 
 def _unknown_remedies(snapshot: Snapshot, plan: Plan, error: NotSupposedError) -> Finding:
     """Say why no finding names the plan that would remedy it: it is not because the plan remedies nothing."""
-    because = (
-        f"Which findings the {len(plan.changes)} changes of plan {plan.plan_id} would remedy is not known: the cluster "
-        f"as they leave it cannot be put together ({error})."
+    return REMEDIES_UNKNOWN.about(
+        snapshot.cluster.name,
+        {"error": str(error)},
+        changes=len(plan.changes),
+        plan_id=plan.plan_id,
+        error=error,
     )
-    remedy = "compare the plan's changes with the findings yourself, and tell those who keep taskgov"
-    return Finding("remedies-unknown", Severity.INFO, snapshot.cluster.name, because, remedy, {"error": str(error)})
 
 
 def _unreachable(snapshot: Snapshot, topics: str | None) -> Iterable[Finding]:
@@ -102,11 +104,7 @@ def _unreachable(snapshot: Snapshot, topics: str | None) -> Iterable[Finding]:
     for team in sorted(known_teams(snapshot)):
         for topic in filter(None, (notices.topic_of(team), notices.chat.topic_of(team))):
             if not topic.startswith(topics):
-                because = (
-                    f"The topic of {team} is {topic}, and the stack may only write to those that begin with {topics}."
-                )
-                remedy = "name another topic in notices, or deploy the stack with its prefix as TeamTopicPrefix"
-                yield Finding("notice-topic-refused", Severity.WARNING, team, because, remedy, {"topic": topic})
+                yield NOTICE_TOPIC_REFUSED.about(team, {"topic": topic}, team=team, topic=topic, prefix=topics)
 
 
 def _muted_by(mute: Mute | None) -> MutedBy | None:

@@ -4,7 +4,18 @@ from collections.abc import Iterable, Mapping
 
 from taskgov.allocation.governed import NO_UPDATE_MENDS
 from taskgov.allocation.plan import POLICY_KINDS, Plan
-from taskgov.findings import Finding, Severity
+from taskgov.findings import Evidence, Finding
+from taskgov.findings.of_audit import (
+    BORROW_LIMIT_UNUSABLE,
+    NOMINAL_ABOVE_ALLOCATABLE,
+    POLICY_DRIFT,
+    POLICY_STATUS_STUCK,
+    QUEUE_DRIFT,
+    QUOTA_DRIFT,
+    QUOTA_HELD_WITHOUT_NODES,
+    WEIGHT_ZERO,
+)
+from taskgov.findings.of_plan import QUOTA_STATUS_STUCK
 from taskgov.hyperpod.borrowing import borrow_limit_findings, borrow_percent, flavor_quotas, sharing_of
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ComputeQuota, SharingStrategy, Switch
@@ -45,17 +56,15 @@ def _is_known(quota: ComputeQuota, table: InstanceTypeTable) -> bool:
 def _drift(plan: Plan) -> Iterable[Finding]:
     """Report what the plan would change: SageMaker holds something else than the document and the capacity ask for."""
     for change in plan.changes:
-        policy = change.kind in POLICY_KINDS
-        code, what = (
-            ("policy-drift", "The cluster policy") if policy else ("quota-drift", f"The quota of {change.team}")
-        )
-        because = f"{what} is not as it is to be: {change.because}."
         evidence: dict[str, str | float] = {
             "reason": change.reason.value,
             "gpusNow": change.gpus_before,
             "gpusPlanned": change.gpus_after,
         }
-        yield Finding(code, Severity.WARNING, change.team or change.name, because, "apply the plan", evidence)
+        if change.kind in POLICY_KINDS:
+            yield POLICY_DRIFT.about(change.team or change.name, evidence, because=change.because)
+        else:
+            yield QUOTA_DRIFT.about(change.team or change.name, evidence, team=change.team, because=change.because)
 
 
 def _queue_drift(snapshot: Snapshot, quotas: Iterable[ComputeQuota], table: InstanceTypeTable) -> Iterable[Finding]:
@@ -85,30 +94,39 @@ def _nominal(quota: ComputeQuota, table: InstanceTypeTable) -> dict[str, int]:
 
 def _queue_finding(quota: ComputeQuota, key: str, wanted: int, held: int) -> Finding:
     team, (instance_type, resource) = _team(quota), split(key)
-    because = (
-        f"The ClusterQueue of {team} has a nominal quota of {_amount(resource, held)} {resource} on {instance_type}, "
-        f"its compute quota says {_amount(resource, wanted)}."
-    )
-    remedy = "wait for the add-on to apply the compute quota, or see who else writes the queue"
-    evidence: dict[str, str | int] = {"instanceType": instance_type, "resource": resource}
-    return Finding(
-        "queue-drift", Severity.WARNING, team, because, remedy, evidence | {"wanted": wanted, "actual": held}
+    return QUEUE_DRIFT.about(
+        team,
+        {"instanceType": instance_type, "resource": resource, "wanted": wanted, "actual": held},
+        team=team,
+        instance_type=instance_type,
+        resource=resource,
+        held=_amount(resource, held),
+        wanted=_amount(resource, wanted),
     )
 
 
 def _stuck(snapshot: Snapshot, quotas: Iterable[ComputeQuota]) -> Iterable[Finding]:
     for quota in quotas:
         if quota.status in RECOVERY and quota.status != "Deleting":
-            because = f"the quota {quota.name} has status {quota.status}: {quota.failure_reason or 'no reason given'}"
-            stuck: dict[str, str | int] = {"quota": quota.name, "status": quota.status}
-            yield Finding("quota-status-stuck", Severity.ERROR, _team(quota), because, RECOVERY[quota.status], stuck)
+            yield QUOTA_STATUS_STUCK.about(
+                _team(quota),
+                {"quota": quota.name, "status": quota.status},
+                quota=quota.name,
+                status=quota.status,
+                reason=quota.failure_reason or "no reason given",
+                recovery=RECOVERY[quota.status],
+            )
     config = snapshot.scheduler_config
     if config is not None and config.status in RECOVERY and config.status != "Deleting":
         failed = [part for part, status in sorted((config.status_details or {}).items()) if status in RECOVERY]
-        because = f"The cluster policy has status {config.status}: {config.failure_reason or 'no reason given'}"
-        because += f" ({', '.join(failed)})." if failed else "."
-        parts = {"status": config.status, "parts": ", ".join(failed) or "none named"}
-        yield Finding("policy-status-stuck", Severity.ERROR, config.name, because, RECOVERY[config.status], parts)
+        yield POLICY_STATUS_STUCK.about(
+            config.name,
+            {"status": config.status, "parts": ", ".join(failed) or "none named"},
+            status=config.status,
+            reason=config.failure_reason or "no reason given",
+            parts=f" ({', '.join(failed)})" if failed else "",
+            recovery=RECOVERY[config.status],
+        )
 
 
 def _without_nodes(plan: Plan, quotas: Iterable[ComputeQuota]) -> Iterable[Finding]:
@@ -120,10 +138,9 @@ def _without_nodes(plan: Plan, quotas: Iterable[ComputeQuota]) -> Iterable[Findi
             if row.instance_type in missing and not empty:
                 holders.setdefault(row.instance_type, []).append(_team(quota))
     for instance_type, teams in sorted(holders.items()):
-        because = f"{', '.join(teams)} have quota on {instance_type}, of which the cluster has no nodes."
-        remedy = "add nodes, or take the type out of the quotas: jobs on it are admitted and wait for nodes"
-        evidence = {"instanceType": instance_type, "teams": ", ".join(teams)}
-        yield Finding("quota-without-nodes", Severity.WARNING, instance_type, because, remedy, evidence)
+        named = ", ".join(teams)
+        evidence = {"instanceType": instance_type, "teams": named}
+        yield QUOTA_HELD_WITHOUT_NODES.about(instance_type, evidence, teams=named, instance_type=instance_type)
 
 
 def _nothing_to_borrow(quotas: Iterable[ComputeQuota], table: InstanceTypeTable) -> Iterable[Finding]:
@@ -140,11 +157,9 @@ def _nothing_to_borrow(quotas: Iterable[ComputeQuota], table: InstanceTypeTable)
         for flavor in held:
             others = lenders.get(flavor.instance_type, set()) - {team}
             if borrow_percent(sharing[team]) and not others:
-                because = f"{team} may borrow {flavor.instance_type}, and nobody else has any to lend."
-                remedy = "give the shared pool some of the type, or set its BorrowLimit to 0"
-                percent = borrow_percent(sharing[team])
-                evidence: dict[str, str | int] = {"instanceType": flavor.instance_type, "borrowLimit": percent}
-                yield Finding("borrow-limit-unusable", Severity.INFO, team, because, remedy, evidence)
+                name, percent = flavor.instance_type, borrow_percent(sharing[team])
+                evidence: Evidence = {"instanceType": name, "borrowLimit": percent}
+                yield BORROW_LIMIT_UNUSABLE.about(team, evidence, team=team, instance_type=name)
                 break
 
 
@@ -157,12 +172,7 @@ def _zero_weights(snapshot: Snapshot, quotas: Iterable[ComputeQuota]) -> Iterabl
     weights = {_team(quota): quota.compute_quota_target.fair_share_weight or 0 for quota in borrowers}
     if any(weights.values()):
         for team in (team for team, weight in weights.items() if not weight):
-            because = (
-                f"{team} has fair-share weight 0 beside teams with a weight: it borrows last and is reclaimed first."
-            )
-            heaviest = {"weight": 0, "highestWeight": max(weights.values())}
-            remedy = "give it a weight if that is not meant"
-            yield Finding("weight-zero", Severity.INFO, team, because, remedy, heaviest)
+            yield WEIGHT_ZERO.about(team, {"weight": 0, "highestWeight": max(weights.values())}, team=team)
 
 
 def _above_allocatable(
@@ -194,13 +204,12 @@ def _above_allocatable(
 def _allocatable_finding(instance_type: str, over: list[str], wanted: Amounts, offered: Amounts) -> Finding:
     words = " and ".join(f"{_amount(r, wanted[r])} {_unit(r)} ({_amount(r, offered[r])} on offer)" for r in over)
     percent = max(round(wanted[r] * 100 / offered[r]) for r in over)
-    return Finding(
-        code="nominal-above-allocatable",
-        severity=Severity.WARNING,
-        subject=instance_type,
-        because=f"Quotas promise {words} of {instance_type}: {percent} % of what its nodes offer to pods.",
-        remedy="set capacity.basis: allocatable, or keep requests below what a node offers",
-        evidence={"instanceType": instance_type, "percent": percent},
+    return NOMINAL_ABOVE_ALLOCATABLE.about(
+        instance_type,
+        {"instanceType": instance_type, "percent": percent},
+        amounts=words,
+        instance_type=instance_type,
+        percent=percent,
     )
 
 

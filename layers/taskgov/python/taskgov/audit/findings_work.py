@@ -6,7 +6,15 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
-from taskgov.findings import Finding, Severity
+from taskgov.findings import Evidence, Finding
+from taskgov.findings.of_audit import (
+    EVICTION_LOOP,
+    HOARDING,
+    IDLE_QUOTA,
+    OVER_QUOTA,
+    REQUEST_NEVER_FITS,
+    STARVED,
+)
 from taskgov.hyperpod.borrowing import sharing_of
 from taskgov.hyperpod.model import SharingStrategy
 from taskgov.hyperpod.names import INSTANCE_TYPE_LABEL, team_of_namespace
@@ -41,13 +49,17 @@ def work_findings(snapshot: Snapshot, history: Sequence[Preemption]) -> Iterable
 def _starved(snapshot: Snapshot) -> Iterable[Finding]:
     """Report teams whose work waits, with guarantee unused, while others borrow what they could reclaim."""
     for each in starved_teams(snapshot):
-        because = (
-            f"{each.team} waits for {each.waiting} accelerators and uses {each.own_use} of its {each.guaranteed} "
-            f"{each.instance_type}, while others borrow {each.borrowed}: {each.reclaimable} are reclaimable."
+        yield STARVED.about(
+            each.team,
+            {"reclaimable": each.reclaimable, "instanceType": each.instance_type},
+            team=each.team,
+            waiting=each.waiting,
+            own_use=each.own_use,
+            guaranteed=each.guaranteed,
+            instance_type=each.instance_type,
+            borrowed=each.borrowed,
+            reclaimable=each.reclaimable,
         )
-        remedy = "see why its workloads are not admitted (taskgov explain)"
-        evidence: dict[str, str | int] = {"reclaimable": each.reclaimable, "instanceType": each.instance_type}
-        yield Finding("starved-while-another-borrows", Severity.ERROR, each.team, because, remedy, evidence)
 
 
 def _hoarded(snapshot: Snapshot, lines: Iterable[QuotaUsage], pending: Mapping[str, TeamPending]) -> Iterable[Finding]:
@@ -60,24 +72,29 @@ def _hoarded(snapshot: Snapshot, lines: Iterable[QuotaUsage], pending: Mapping[s
     for line in lines:
         waiting = sorted(team for team, each in pending.items() if team != line.team and each.accelerators)
         if line.team in closed and line.idle > 0 and waiting:
-            because = (
-                f"{line.team} leaves {line.idle} of {line.guaranteed} accelerators on {line.instance_type} unused "
-                f"and lends none (DontLend), while {', '.join(waiting)} wait."
+            yield HOARDING.about(
+                line.team,
+                {"idle": line.idle, "instanceType": line.instance_type},
+                team=line.team,
+                idle=line.idle,
+                guaranteed=line.guaranteed,
+                instance_type=line.instance_type,
+                waiting=", ".join(waiting),
             )
-            evidence: dict[str, str | int] = {"idle": line.idle, "instanceType": line.instance_type}
-            yield Finding("hoarding", Severity.WARNING, line.team, because, "set its Strategy to Lend", evidence)
 
 
 def _over_quota(lines: Iterable[QuotaUsage]) -> Iterable[Finding]:
     for line in lines:
         if line.over_quota > 0:
-            because = (
-                f"{line.team} holds {line.used} accelerators on {line.instance_type}, {line.over_quota} above its "
-                f"quota of {line.guaranteed} and not borrowed: its quota was lowered under running work."
+            yield OVER_QUOTA.about(
+                line.team,
+                {"overQuota": line.over_quota, "instanceType": line.instance_type},
+                team=line.team,
+                used=line.used,
+                instance_type=line.instance_type,
+                over_quota=line.over_quota,
+                guaranteed=line.guaranteed,
             )
-            remedy = "nothing is evicted for it; it ends with the work"
-            evidence: dict[str, str | int] = {"overQuota": line.over_quota, "instanceType": line.instance_type}
-            yield Finding("over-quota", Severity.INFO, line.team, because, remedy, evidence)
 
 
 def _idle(snapshot: Snapshot) -> Iterable[Finding]:
@@ -93,13 +110,16 @@ def _idle(snapshot: Snapshot) -> Iterable[Finding]:
         count = held.get((use.team, use.instance_type), 0)
         idle = int(count - use.peak_instances)
         if idle > 0 and use.hours >= IDLE_AFTER / timedelta(hours=1) and use.team != (pool and pool.team):
-            because = (
-                f"{use.team} used {use.peak_instances:g} of {count} {use.instance_type} at most in {use.hours:g} h: "
-                f"{idle} were never used."
+            yield IDLE_QUOTA.about(
+                use.team,
+                {"idle": idle, "instanceType": use.instance_type},
+                team=use.team,
+                peak=use.peak_instances,
+                count=count,
+                instance_type=use.instance_type,
+                hours=use.hours,
+                idle=idle,
             )
-            remedy = "lower the promise, or enable demand-aware rebalancing"
-            evidence: dict[str, str | int] = {"idle": idle, "instanceType": use.instance_type}
-            yield Finding("idle-quota", Severity.INFO, use.team, because, remedy, evidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,19 +166,14 @@ def _too_big(workload: Workload, pods: _Pods, offers: Iterable[Mapping[str, int]
     nearest = min(offers, key=lambda offer: sum(n > offer.get(r, 0) for r, n in pods.requests.items()))
     lacking = [r for r, n in sorted(pods.requests.items()) if n > nearest.get(r, 0)]
     words = ", ".join(f"{_amount(r, pods.requests[r])} {r} of {_amount(r, nearest.get(r, 0))}" for r in lacking)
-    return Finding(
-        code="request-never-fits",
-        severity=Severity.ERROR,
-        subject=f"{workload.namespace}/{workload.name}",
-        because=f"A pod of {workload.name} asks for more than any node offers: {words}.",
-        remedy="ask for what a node offers to pods (its allocatable), which is less than the instance type's numbers",
-        evidence={
-            "team": team_of_namespace(workload.namespace) or workload.namespace,
-            "asks": _amount(lacking[0], pods.requests[lacking[0]]),
-            "offered": _amount(lacking[0], nearest.get(lacking[0], 0)),
-            "resource": lacking[0],
-        },
-    )
+    evidence = {
+        "team": team_of_namespace(workload.namespace) or workload.namespace,
+        "asks": _amount(lacking[0], pods.requests[lacking[0]]),
+        "offered": _amount(lacking[0], nearest.get(lacking[0], 0)),
+        "resource": lacking[0],
+    }
+    subject = f"{workload.namespace}/{workload.name}"
+    return REQUEST_NEVER_FITS.about(subject, evidence, workload=workload.name, lacking=words)
 
 
 def _loops(snapshot: Snapshot, history: Sequence[Preemption]) -> Iterable[Finding]:
@@ -176,10 +191,9 @@ def _loops(snapshot: Snapshot, history: Sequence[Preemption]) -> Iterable[Findin
             reasons.setdefault(key, set()).add(str(eviction.get("reason", "")))
     for (namespace, name), times in sorted(seen.items()):
         if times >= LOOP:
-            because = f"{name} was evicted {times} times ({', '.join(sorted(reasons[namespace, name]))})."
-            remedy = "raise its priority, its team's quota or its checkpoint frequency, or end it"
-            evidence: dict[str, str | int] = {"times": times, "reasons": ", ".join(sorted(reasons[namespace, name]))}
-            yield Finding("eviction-loop", Severity.WARNING, f"{namespace}/{name}", because, remedy, evidence)
+            named = ", ".join(sorted(reasons[namespace, name]))
+            evidence: Evidence = {"times": times, "reasons": named}
+            yield EVICTION_LOOP.about(f"{namespace}/{name}", evidence, workload=name, times=times, reasons=named)
 
 
 def _amount(resource: str, amount: int) -> str:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from taskgov.findings import Finding, Severity
+from taskgov.findings.of_audit import MUTE_ENDED
 from taskgov.policy.document import Mute, SeverityRule
 
 
@@ -33,13 +34,14 @@ def ended_mutes(findings: Sequence[Finding], mutes: Iterable[Mute], now: datetim
         again = sum(_is_about(mute, finding) for finding in findings)
         ended = f"{mute.until.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
         what = f"{again} of its findings are told again" if again else "nothing that it was for is found any more"
-        yield Finding(
-            code="mute-ended",
-            severity=Severity.WARNING,
-            subject=f"{mute.finding} {mute.about}",
-            because=f"The mute of {mute.finding} about {mute.about} ({mute.reason}) ended {ended}: {what}.",
-            remedy="take it out of audit.mute, or give it a later `until` and a reason that still holds",
-            evidence={"until": ended, "reason": mute.reason, "toldAgain": again},
+        yield MUTE_ENDED.about(
+            f"{mute.finding} {mute.about}",
+            {"until": ended, "reason": mute.reason, "toldAgain": again},
+            finding=mute.finding,
+            about=mute.about,
+            reason=mute.reason,
+            ended=ended,
+            what=what,
         )
 
 

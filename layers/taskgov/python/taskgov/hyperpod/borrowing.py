@@ -14,7 +14,8 @@ Rendering, allocation and simulation ask here. How HyperPod turns a sharing stra
 
 from dataclasses import dataclass
 
-from taskgov.findings import Finding, Severity
+from taskgov.findings import Finding
+from taskgov.findings.of_document import BORROW_LIMIT_ROUNDS_TO_ZERO
 from taskgov.hyperpod.equality import DEFAULT_BORROW_LIMIT
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ComputeQuotaConfig, ResourceSharingConfig, SharingStrategy
@@ -104,13 +105,15 @@ def borrow_limit_findings(team: str, config: ComputeQuotaConfig, table: Instance
 
 
 def _rounds_to_zero(team: str, instance_type: str, resource: str, amount: int, percent: int) -> Finding:
-    return Finding(
-        code="borrow-limit-rounds-to-zero",
-        severity=Severity.WARNING,
-        subject=team,
-        because=f"{percent} % of {amount} {resource} on {instance_type} is less than one: {team} can borrow none.",
-        remedy=f"Set BorrowLimit to {-(-100 // amount)} or more to let {team} borrow one.",
-        evidence={"instanceType": instance_type, "resource": resource, "nominal": amount, "borrowLimit": percent},
+    return BORROW_LIMIT_ROUNDS_TO_ZERO.about(
+        team,
+        {"instanceType": instance_type, "resource": resource, "nominal": amount, "borrowLimit": percent},
+        team=team,
+        instance_type=instance_type,
+        resource=resource,
+        amount=amount,
+        percent=percent,
+        least=-(-100 // amount),
     )
 
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
-from taskgov.findings import Finding, Severity
+from taskgov.findings import Finding
+from taskgov.findings.of_document import UNKNOWN_INSTANCE_TYPE
 from taskgov.hyperpod.families import FAMILIES, Family
 from taskgov.quantities import CPU, EFA, GIBIBYTE, GPU, MEMORY, NEURON_DEVICE, ResourceName
 
@@ -113,7 +114,8 @@ class InstanceTypeTable:
         """Return what one instance offers; raise `UnknownInstanceTypeError` when nobody said."""
         found = self.resources_of(instance_type)
         if found is None:
-            raise UnknownInstanceTypeError(f"{instance_type}: its resources are not known; {_remedy(instance_type)}")
+            remedy = unknown_type_finding(instance_type).remedy
+            raise UnknownInstanceTypeError(f"{instance_type}: its resources are not known; {remedy}")
         return found
 
     def __contains__(self, instance_type: str) -> bool:
@@ -134,13 +136,11 @@ def is_instance_type_name(name: str) -> bool:
 
 def unknown_type_finding(instance_type: str, path: str = "") -> Finding:
     """Return the warning that the numbers of `instance_type` are missing, with the way to supply them."""
-    return Finding(
-        code="unknown-instance-type",
-        severity=Severity.WARNING,
-        subject=path or instance_type,
-        because=f"The resources of {instance_type} are not known, so promises on it cannot be completed or compared.",
-        remedy=_remedy(instance_type),
-        evidence={"instanceType": instance_type},
+    return UNKNOWN_INSTANCE_TYPE.about(
+        path or instance_type,
+        {"instanceType": instance_type},
+        instance_type=instance_type,
+        ec2_name=instance_type.removeprefix(PREFIX),
     )
 
 
@@ -158,14 +158,6 @@ def mig_slices(profile: str) -> int:
     if not profile.startswith("mig-") or not separator or not slices.isdigit():
         raise ValueError(f"{profile!r} is no MIG profile such as mig-1g.5gb")
     return int(slices)
-
-
-def _remedy(instance_type: str) -> str:
-    ec2_name = instance_type.removeprefix(PREFIX)
-    return (
-        f"add `instanceTypes: {{{instance_type}: {{vcpu: .., memoryGiB: .., gpu: .., neuronDevice: .., efa: ..}}}}` to "
-        f"the policy document (numbers: aws ec2 describe-instance-types --instance-types {ec2_name})"
-    )
 
 
 def _resources(family: Family, size: str) -> InstanceResources:

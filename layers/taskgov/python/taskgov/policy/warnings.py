@@ -1,11 +1,24 @@
 """What a policy document may say and probably does not mean, as findings with their remedy."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from math import ceil
 from typing import Final
 
-from taskgov.findings import Finding, Severity
+from taskgov.findings import Evidence, Finding
+from taskgov.findings.of_document import (
+    BORROW_LIMIT_ABOVE_500,
+    BORROW_LIMIT_IGNORED,
+    DEMAND_WILL_NEVER_MOVE,
+    NO_ACCELERATORS,
+    NO_ACCELERATORS_TO_COUNT,
+    NOBODY_KEEPS_REMAINDER,
+    PROMISE_BESIDE_THE_WHOLE,
+    SHARE_MAY_BE_NOTHING,
+    TEAM_WITHOUT_PROMISE,
+    UNKNOWN_FAMILY,
+    UNSUPPORTED_PARTITION,
+)
 from taskgov.hyperpod.borrowing import borrow_limit_findings, borrow_percent, sharing_of
 from taskgov.hyperpod.hardware import stands_for
 from taskgov.hyperpod.instance_types import InstanceTypeTable, unknown_type_finding
@@ -16,7 +29,6 @@ from taskgov.policy.measured import WHOLE_WITHIN, Unit
 from taskgov.policy.moves import most_moved, smallest_percent
 from taskgov.violations import Location, path_of
 
-Evidence = Mapping[str, str | int]
 Place = Callable[[Location], str]
 """How a location in what could be read is written as a path of the document."""
 
@@ -59,9 +71,8 @@ def _unknown_families(draft: Draft, place: Place) -> Iterator[Finding]:
     for index, team in enumerate(draft.document.teams):
         for entry, promise in enumerate(team.families):
             if not any(stands_for(promise.family, name) for name in types):
-                because = f"No known instance type is of {promise.words}: {team.name} has nothing until a node is."
                 where, evidence = place(("teams", index, "families", entry, "family")), {"family": promise.family}
-                yield _warning("unknown-family", where, because, "Correct it, unless the family is new.", evidence)
+                yield UNKNOWN_FAMILY.about(where, evidence, family=promise.words, team=team.name)
 
 
 def _named_types(draft: Draft) -> Iterator[tuple[Location, str]]:
@@ -81,17 +92,19 @@ def _promises_a_type_cannot_keep(draft: Draft, table: InstanceTypeTable, place: 
         if resources is None:
             continue
         if one.accelerators and not resources.accelerators:
-            because = f"{one.instance_type} has no accelerators, and {one.accelerators} are promised."
-            where, promised = place((*location, "Accelerators")), one.accelerators
-            evidence: Evidence = {"instanceType": one.instance_type, "promised": promised}
-            yield _warning("no-accelerators", where, because, "Promise VCpu or MemoryInGiB.", evidence)
+            where, name, promised = place((*location, "Accelerators")), one.instance_type, one.accelerators
+            evidence: Evidence = {"instanceType": name, "promised": promised}
+            yield NO_ACCELERATORS.about(where, evidence, instance_type=name, promised=promised)
         partition = one.accelerator_partition
         if partition and partition.type not in resources.mig_profiles:
             profiles = ", ".join(resources.mig_profiles) or "none"
-            because = f"{one.instance_type} has no partitions of {partition.type} (it has: {profiles})."
-            place_of_type = place((*location, "AcceleratorPartition", "Type"))
-            evidence = {"instanceType": one.instance_type, "profile": partition.type, "profiles": profiles}
-            yield _warning("unsupported-partition", place_of_type, because, "Choose a profile of the type.", evidence)
+            yield UNSUPPORTED_PARTITION.about(
+                place((*location, "AcceleratorPartition", "Type")),
+                {"instanceType": one.instance_type, "profile": partition.type, "profiles": profiles},
+                instance_type=one.instance_type,
+                profile=partition.type,
+                profiles=profiles,
+            )
 
 
 def _units_a_type_does_not_have(draft: Draft, table: InstanceTypeTable, place: Place) -> Iterator[Finding]:
@@ -103,12 +116,11 @@ def _units_a_type_does_not_have(draft: Draft, table: InstanceTypeTable, place: P
         name, profile = measured.instance_type, measured.accelerator_partition_type
         evidence: Evidence = {"instanceType": name, "unit": measured.unit.value}
         if measured.unit is Unit.ACCELERATORS and not resources.accelerators:
-            where, because = place((*location, "unit")), f"{name} has no accelerators to count in."
-            yield _warning("no-accelerators", where, because, "Count in vcpu, memoryInGiB or instances.", evidence)
+            yield NO_ACCELERATORS_TO_COUNT.about(place((*location, "unit")), evidence, instance_type=name)
         elif measured.unit is Unit.PARTITION and profile not in resources.mig_profiles:
             where = place((*location, "acceleratorPartitionType"))
-            because = f"{name} has no partitions of {profile} (it has: {', '.join(resources.mig_profiles) or 'none'})."
-            yield _warning("unsupported-partition", where, because, "Choose a profile of the type.", evidence)
+            profiles = ", ".join(resources.mig_profiles) or "none"
+            yield UNSUPPORTED_PARTITION.about(where, evidence, instance_type=name, profile=profile, profiles=profiles)
 
 
 def _shares_of_less_than_an_instance(draft: Draft, table: InstanceTypeTable, place: Place) -> Iterator[Finding]:
@@ -120,14 +132,14 @@ def _shares_of_less_than_an_instance(draft: Draft, table: InstanceTypeTable, pla
                 continue
             if resources is None or resources.accelerators < 2 or (least := ceil(100 / share.percent)) <= 2:
                 continue
-            where = place(("teams", index, "share", entry, "percent"))
-            because = (
-                f"{share.percent:g} % of {share.instance_type} is less than one instance while fewer than {least} are "
-                f"usable: {team.name} can be left with nothing."
+            yield SHARE_MAY_BE_NOTHING.about(
+                place(("teams", index, "share", entry, "percent")),
+                {"team": team.name, "instanceType": share.instance_type, "instances": least},
+                percent=share.percent,
+                instance_type=share.instance_type,
+                instances=least,
+                team=team.name,
             )
-            remedy = "Count it in parts (unit: accelerators), or give it a floor."
-            evidence: Evidence = {"team": team.name, "instanceType": share.instance_type, "instances": least}
-            yield _warning("share-may-be-nothing", where, because, remedy, evidence)
 
 
 def _promises_beside_the_whole(draft: Draft, place: Place) -> Iterator[Finding]:
@@ -144,11 +156,7 @@ def _promises_beside_the_whole(draft: Draft, place: Place) -> Iterator[Finding]:
         besides.setdefault(one.instance_type, []).append((location, "a fixed quota"))
     for name, whole in percents.items():
         for location, what in besides.get(name, ()) if abs(whole - 100) <= WHOLE_WITHIN else ():
-            because = f"Percentages divide all of {name}, and {what} stands beside them: together they never fit."
-            remedy = (
-                "Write weight instead of percent (weights divide what fixed quotas leave), or lower the percentages."
-            )
-            yield _warning("promise-beside-the-whole", place(location), because, remedy, {"instanceType": name})
+            yield PROMISE_BESIDE_THE_WHOLE.about(place(location), {"instanceType": name}, instance_type=name, what=what)
 
 
 def _limits_without_borrowing(document: PolicyDocument, place: Place) -> Iterator[Finding]:
@@ -158,11 +166,9 @@ def _limits_without_borrowing(document: PolicyDocument, place: Place) -> Iterato
         if sharing is None or sharing.strategy is SharingStrategy.LEND_AND_BORROW:
             continue
         if sharing.borrow_limit or sharing.absolute_borrow_limits:
-            because = f"{team.name} has a borrow limit, and with Strategy {sharing.strategy} it never borrows."
             where = place(("teams", index, "quota", "ResourceSharingConfig", "BorrowLimit"))
-            remedy = "Leave the limit out, or choose LendAndBorrow."
-            evidence: Evidence = {"team": team.name, "strategy": sharing.strategy.value}
-            yield _warning("borrow-limit-ignored", where, because, remedy, evidence)
+            evidence = {"team": team.name, "strategy": sharing.strategy.value}
+            yield BORROW_LIMIT_IGNORED.about(where, evidence, team=team.name, strategy=sharing.strategy)
 
 
 def _limits_above_the_guides(document: PolicyDocument, place: Place) -> Iterator[Finding]:
@@ -170,10 +176,9 @@ def _limits_above_the_guides(document: PolicyDocument, place: Place) -> Iterator
     for index, team in enumerate(document.teams):
         percent = borrow_percent(sharing_of(team.quota)) if team.quota else 0
         if percent > GUIDES_BORROW_LIMIT:
-            because = f"{team.name} may borrow {percent:,} %: the API's model takes up to 10,000, its guide up to 500."
-            remedy = "Set BorrowLimit to 500 or less unless the API of your Region is known to take more."
             where = place(("teams", index, "quota", "ResourceSharingConfig", "BorrowLimit"))
-            yield _warning("borrow-limit-above-500", where, because, remedy, {"team": team.name, "percent": percent})
+            evidence: Evidence = {"team": team.name, "percent": percent}
+            yield BORROW_LIMIT_ABOVE_500.about(where, evidence, team=team.name, percent=percent)
 
 
 def _limits_that_round_to_nothing(document: PolicyDocument, table: InstanceTypeTable) -> Iterator[Finding]:
@@ -186,19 +191,15 @@ def _teams_without_promise(document: PolicyDocument, place: Place) -> Iterator[F
     """Warn of a team with neither quota nor share: it lives on what it leases and borrows."""
     for index, team in enumerate(document.teams):
         if not team.share and not team.families and not (team.quota and team.quota.compute_quota_resources):
-            because = f"{team.name} has neither a quota nor a share, so it is guaranteed nothing."
-            where, evidence = place(("teams", index)), {"team": team.name}
-            yield _warning("team-without-promise", where, because, "Give it a quota or a share.", evidence)
+            yield TEAM_WITHOUT_PROMISE.about(place(("teams", index)), {"team": team.name}, team=team.name)
 
 
 def _nobody_keeps_the_remainder(document: PolicyDocument) -> Iterator[Finding]:
     """HyperPod keeps no pool while IdleResourceSharing is not Enabled."""
     pool, scheduler = document.shared_pool, document.scheduler_config
     if pool and pool.native and scheduler and scheduler.idle_resource_sharing is not Switch.ENABLED:
-        because = "sharedPool is native, and IdleResourceSharing is not Enabled: nobody can borrow what no team has."
-        remedy = "Set schedulerConfig.IdleResourceSharing to Enabled, or name a team of your own as the pool."
         evidence = {"IdleResourceSharing": str(scheduler.idle_resource_sharing or "not set")}
-        yield _warning("nobody-keeps-remainder", "sharedPool.native", because, remedy, evidence)
+        yield NOBODY_KEEPS_REMAINDER.about("sharedPool.native", evidence)
 
 
 def _promises_that_demand_never_moves(draft: Draft, place: Place) -> Iterator[Finding]:
@@ -211,11 +212,11 @@ def _promises_that_demand_never_moves(draft: Draft, place: Place) -> Iterator[Fi
     for location, _, promised in draft.promises() if rules.enabled and percent else ():
         count = promised.count or 0
         if count > 1 and not most_moved(count, percent):
-            because = f"Demand never moves any of {count} {promised.instance_type}: {percent:g} % is less than one."
-            evidence: Evidence = {"instanceType": promised.instance_type, "promised": count}
-            remedy = f"Set demand.maxMovePercent to {smallest_percent(count):g} or more."
-            yield _warning("demand-never-moves", place((*location, "Count")), because, remedy, evidence)
-
-
-def _warning(code: str, subject: str, because: str, remedy: str, evidence: Evidence) -> Finding:
-    return Finding(code, Severity.WARNING, subject, because, remedy, evidence)
+            yield DEMAND_WILL_NEVER_MOVE.about(
+                place((*location, "Count")),
+                {"instanceType": promised.instance_type, "promised": count},
+                promised=count,
+                instance_type=promised.instance_type,
+                percent=percent,
+                smallest_percent=smallest_percent(count),
+            )

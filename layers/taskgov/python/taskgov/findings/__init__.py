@@ -1,12 +1,17 @@
-"""What the automation found that a person should know.
+"""What the automation found that a person should know, and which kinds of findings there are.
 
-Every room that judges (policy, allocation, audit) returns findings; services publish them, reports show them.
+Every room that judges (policy, allocation, audit) returns findings; services publish them, reports show them. A finding
+is made from its kind. `of_document`, `of_plan`, `of_state` and `of_audit` have them all, and `docs/findings.md` is
+written from them.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
+
+Evidence = Mapping[str, str | int | float | bool]
+"""What a finding was found by, as data: `audit.severities` of a policy document may ask for its numbers."""
 
 _APART: Final = ("instanceType", "workload", "quota", "period", "start")
 """Evidence that tells findings of one code and subject apart: a team may hoard on two instance types."""
@@ -28,7 +33,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One observation with its evidence and, where one exists, its remedy.
+    """One observation with its evidence and, where one exists, its remedy. `FindingKind.about` makes it.
 
     `code` is a stable kebab-case token that programs may match on; `subject` names what it is about (a team, an
     instance type, a quota id, a path in the policy document); `because` is one sentence with the numbers in it.
@@ -39,7 +44,7 @@ class Finding:
     subject: str
     because: str
     remedy: str = ""
-    evidence: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+    evidence: Evidence = field(default_factory=dict)
 
     @property
     def identity(self) -> str:

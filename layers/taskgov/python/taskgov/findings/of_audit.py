@@ -1,0 +1,161 @@
+"""Findings of the audit beside those of the plan: what is wrong with quotas and with the work on them.
+
+`audit_cluster` looks for them each night, `taskgov audit` at any time.
+"""
+
+from typing import Final
+
+from taskgov.findings import Severity
+from taskgov.findings.kind import FindingKind
+
+QUOTA_DRIFT: Final = FindingKind(
+    code="quota-drift",
+    severity=Severity.WARNING,
+    means="SageMaker holds another quota than the document and the capacity ask for",
+    sentence="The quota of {team} is not as it is to be: {because}.",
+    remedy="apply the plan",
+    found_in=("audit/findings_quota.py",),
+)
+POLICY_DRIFT: Final = FindingKind(
+    code="policy-drift",
+    severity=Severity.WARNING,
+    means="SageMaker holds another cluster policy than the document asks for",
+    sentence="The cluster policy is not as it is to be: {because}.",
+    remedy="apply the plan",
+    found_in=("audit/findings_quota.py",),
+)
+QUEUE_DRIFT: Final = FindingKind(
+    code="queue-drift",
+    severity=Severity.WARNING,
+    means="a ClusterQueue holds another nominal quota than its compute quota says",
+    sentence=(
+        "The ClusterQueue of {team} has a nominal quota of {held} {resource} on {instance_type}, its compute quota "
+        "says {wanted}."
+    ),
+    remedy="wait for the add-on to apply the compute quota, or see who else writes the queue",
+    found_in=("audit/findings_quota.py",),
+)
+POLICY_STATUS_STUCK: Final = FindingKind(
+    code="policy-status-stuck",
+    severity=Severity.ERROR,
+    means="the cluster policy has a status that no update recovers, with the documented recovery",
+    sentence="The cluster policy has status {status}: {reason}{parts}.",
+    remedy="{recovery}",
+    found_in=("audit/findings_quota.py",),
+)
+QUOTA_HELD_WITHOUT_NODES: Final = FindingKind(
+    code="quota-without-nodes",
+    severity=Severity.WARNING,
+    means="quotas on a type of which there are no nodes",
+    sentence="{teams} have quota on {instance_type}, of which the cluster has no nodes.",
+    remedy="add nodes, or take the type out of the quotas: jobs on it are admitted and wait for nodes",
+    found_in=("audit/findings_quota.py",),
+)
+BORROW_LIMIT_UNUSABLE: Final = FindingKind(
+    code="borrow-limit-unusable",
+    severity=Severity.INFO,
+    means="a team may borrow a type that nobody else lends",
+    sentence="{team} may borrow {instance_type}, and nobody else has any to lend.",
+    remedy="give the shared pool some of the type, or set its BorrowLimit to 0",
+    found_in=("audit/findings_quota.py",),
+)
+WEIGHT_ZERO: Final = FindingKind(
+    code="weight-zero",
+    severity=Severity.INFO,
+    means="a borrower of weight 0 beside borrowers with a weight: it is served last, whatever it needs",
+    sentence="{team} has fair-share weight 0 beside teams with a weight: it borrows last and is reclaimed first.",
+    remedy="give it a weight if that is not meant",
+    found_in=("audit/findings_quota.py",),
+)
+NOMINAL_ABOVE_ALLOCATABLE: Final = FindingKind(
+    code="nominal-above-allocatable",
+    severity=Severity.WARNING,
+    means="quotas promise more vCPU or memory than nodes offer to pods",
+    sentence="Quotas promise {amounts} of {instance_type}: {percent} % of what its nodes offer to pods.",
+    remedy="set capacity.basis: allocatable, or keep requests below what a node offers",
+    found_in=("audit/findings_quota.py",),
+)
+STARVED: Final = FindingKind(
+    code="starved-while-another-borrows",
+    severity=Severity.ERROR,
+    means="work waits, its guarantee is unused, others borrow: so many GPUs are reclaimable",
+    sentence=(
+        "{team} waits for {waiting} accelerators and uses {own_use} of its {guaranteed} {instance_type}, while others "
+        "borrow {borrowed}: {reclaimable} are reclaimable."
+    ),
+    remedy="see why its workloads are not admitted (taskgov explain)",
+    found_in=("audit/findings_work.py",),
+)
+HOARDING: Final = FindingKind(
+    code="hoarding",
+    severity=Severity.WARNING,
+    means="a team that lends nothing leaves quota unused while others wait",
+    sentence=(
+        "{team} leaves {idle} of {guaranteed} accelerators on {instance_type} unused and lends none (DontLend), while "
+        "{waiting} wait."
+    ),
+    remedy="set its Strategy to Lend",
+    found_in=("audit/findings_work.py",),
+)
+OVER_QUOTA: Final = FindingKind(
+    code="over-quota",
+    severity=Severity.INFO,
+    means="work beyond a quota that was lowered under it",
+    sentence=(
+        "{team} holds {used} accelerators on {instance_type}, {over_quota} above its quota of {guaranteed} and not "
+        "borrowed: its quota was lowered under running work."
+    ),
+    remedy="nothing is evicted for it; it ends with the work",
+    found_in=("audit/findings_work.py",),
+)
+IDLE_QUOTA: Final = FindingKind(
+    code="idle-quota",
+    severity=Severity.INFO,
+    means="whole instances that were not used at any moment of a week",
+    sentence="{team} used {peak:g} of {count} {instance_type} at most in {hours:g} h: {idle} were never used.",
+    remedy="lower the promise, or enable demand-aware rebalancing",
+    found_in=("audit/findings_work.py",),
+)
+REQUEST_NEVER_FITS: Final = FindingKind(
+    code="request-never-fits",
+    severity=Severity.ERROR,
+    means="a pod asks for more than any node's allocatable",
+    sentence="A pod of {workload} asks for more than any node offers: {lacking}.",
+    remedy="ask for what a node offers to pods (its allocatable), which is less than the instance type's numbers",
+    found_in=("audit/findings_work.py",),
+)
+EVICTION_LOOP: Final = FindingKind(
+    code="eviction-loop",
+    severity=Severity.WARNING,
+    means="a workload was evicted three times or more",
+    sentence="{workload} was evicted {times} times ({reasons}).",
+    remedy="raise its priority, its team's quota or its checkpoint frequency, or end it",
+    found_in=("audit/findings_work.py",),
+)
+MUTE_ENDED: Final = FindingKind(
+    code="mute-ended",
+    severity=Severity.WARNING,
+    means="a mute of the document has ended; what it was for is told again",
+    sentence="The mute of {finding} about {about} ({reason}) ended {ended}: {what}.",
+    remedy="take it out of audit.mute, or give it a later `until` and a reason that still holds",
+    found_in=("audit/judged.py",),
+)
+REMEDIES_UNKNOWN: Final = FindingKind(
+    code="remedies-unknown",
+    severity=Severity.INFO,
+    means="it is not known which findings the plan would remedy, and why not",
+    sentence=(
+        "Which findings the {changes} changes of plan {plan_id} would remedy is not known: the cluster as they leave "
+        "it cannot be put together ({error})."
+    ),
+    remedy="compare the plan's changes with the findings yourself, and tell those who keep taskgov",
+    found_in=("audit/reported.py",),
+)
+NOTICE_TOPIC_REFUSED: Final = FindingKind(
+    code="notice-topic-refused",
+    severity=Severity.WARNING,
+    means="a team's topic to which the stack may not write",
+    sentence="The topic of {team} is {topic}, and the stack may only write to those that begin with {prefix}.",
+    remedy="name another topic in notices, or deploy the stack with its prefix as TeamTopicPrefix",
+    found_in=("audit/reported.py",),
+)

@@ -1,0 +1,120 @@
+"""Findings about the policy document alone: what it may say and probably does not mean.
+
+`taskgov validate` shows them before a document is in force; each plan carries those of the document that is.
+"""
+
+from typing import Final
+
+from taskgov.findings import Severity
+from taskgov.findings.kind import FindingKind
+
+UNKNOWN_INSTANCE_TYPE: Final = FindingKind(
+    code="unknown-instance-type",
+    severity=Severity.WARNING,
+    means="parts of a type are promised whose numbers nobody knows",
+    sentence="The resources of {instance_type} are not known, so promises on it cannot be completed or compared.",
+    remedy=(
+        "add `instanceTypes: {{{instance_type}: {{vcpu: .., memoryGiB: .., gpu: .., neuronDevice: .., efa: ..}}}}` to "
+        "the policy document (numbers: aws ec2 describe-instance-types --instance-types {ec2_name})"
+    ),
+    found_in=("hyperpod/instance_types.py",),
+)
+UNKNOWN_FAMILY: Final = FindingKind(
+    code="unknown-family",
+    severity=Severity.WARNING,
+    means="a family without known types: it may be new, or misspelt",
+    sentence="No known instance type is of {family}: {team} has nothing until a node is.",
+    remedy="Correct it, unless the family is new.",
+    found_in=("policy/warnings.py",),
+)
+NO_ACCELERATORS: Final = FindingKind(
+    code="no-accelerators",
+    severity=Severity.WARNING,
+    means="accelerators are promised of a type that has none",
+    sentence="{instance_type} has no accelerators, and {promised} are promised.",
+    remedy="Promise VCpu or MemoryInGiB.",
+    found_in=("policy/warnings.py",),
+)
+NO_ACCELERATORS_TO_COUNT: Final = FindingKind(
+    code="no-accelerators",
+    severity=Severity.WARNING,
+    means="a share or lease counts accelerators of a type that has none",
+    sentence="{instance_type} has no accelerators to count in.",
+    remedy="Count in vcpu, memoryInGiB or instances.",
+    found_in=("policy/warnings.py",),
+)
+UNSUPPORTED_PARTITION: Final = FindingKind(
+    code="unsupported-partition",
+    severity=Severity.WARNING,
+    means="a MIG profile that the GPUs of the type do not have",
+    sentence="{instance_type} has no partitions of {profile} (it has: {profiles}).",
+    remedy="Choose a profile of the type.",
+    found_in=("policy/warnings.py",),
+)
+SHARE_MAY_BE_NOTHING: Final = FindingKind(
+    code="share-may-be-nothing",
+    severity=Severity.WARNING,
+    means="a small share in whole instances of large machines: few machines leave it nothing",
+    sentence=(
+        "{percent:g} % of {instance_type} is less than one instance while fewer than {instances} are usable: {team} "
+        "can be left with nothing."
+    ),
+    remedy="Count it in parts (unit: accelerators), or give it a floor.",
+    found_in=("policy/warnings.py",),
+)
+PROMISE_BESIDE_THE_WHOLE: Final = FindingKind(
+    code="promise-beside-the-whole",
+    severity=Severity.WARNING,
+    means="percentages divide all of a type, and somebody is promised some of it besides",
+    sentence="Percentages divide all of {instance_type}, and {what} stands beside them: together they never fit.",
+    remedy="Write weight instead of percent (weights divide what fixed quotas leave), or lower the percentages.",
+    found_in=("policy/warnings.py",),
+)
+BORROW_LIMIT_IGNORED: Final = FindingKind(
+    code="borrow-limit-ignored",
+    severity=Severity.WARNING,
+    means="a borrow limit of a team that does not borrow",
+    sentence="{team} has a borrow limit, and with Strategy {strategy} it never borrows.",
+    remedy="Leave the limit out, or choose LendAndBorrow.",
+    found_in=("policy/warnings.py",),
+)
+BORROW_LIMIT_ABOVE_500: Final = FindingKind(
+    code="borrow-limit-above-500",
+    severity=Severity.WARNING,
+    means="a borrow limit that the API's model takes and the guide's text does not",
+    sentence="{team} may borrow {percent:,} %: the API's model takes up to 10,000, its guide up to 500.",
+    remedy="Set BorrowLimit to 500 or less unless the API of your Region is known to take more.",
+    found_in=("policy/warnings.py",),
+)
+BORROW_LIMIT_ROUNDS_TO_ZERO: Final = FindingKind(
+    code="borrow-limit-rounds-to-zero",
+    severity=Severity.WARNING,
+    means="a borrow limit that comes to less than one accelerator; the audit finds it in quotas too",
+    sentence="{percent} % of {amount} {resource} on {instance_type} is less than one: {team} can borrow none.",
+    remedy="Set BorrowLimit to {least} or more to let {team} borrow one.",
+    found_in=("hyperpod/borrowing.py",),
+)
+TEAM_WITHOUT_PROMISE: Final = FindingKind(
+    code="team-without-promise",
+    severity=Severity.WARNING,
+    means="a team with neither quota nor share lives on what it leases and borrows",
+    sentence="{team} has neither a quota nor a share, so it is guaranteed nothing.",
+    remedy="Give it a quota or a share.",
+    found_in=("policy/warnings.py",),
+)
+NOBODY_KEEPS_REMAINDER: Final = FindingKind(
+    code="nobody-keeps-remainder",
+    severity=Severity.WARNING,
+    means="HyperPod is to keep the shared pool, and keeps none while `IdleResourceSharing` is not `Enabled`",
+    sentence="sharedPool is native, and IdleResourceSharing is not Enabled: nobody can borrow what no team has.",
+    remedy="Set schedulerConfig.IdleResourceSharing to Enabled, or name a team of your own as the pool.",
+    found_in=("policy/warnings.py",),
+)
+DEMAND_WILL_NEVER_MOVE: Final = FindingKind(
+    code="demand-never-moves",
+    severity=Severity.WARNING,
+    means="a fixed promise of which `maxMovePercent` is less than one instance",
+    sentence="Demand never moves any of {promised} {instance_type}: {percent:g} % is less than one.",
+    remedy="Set demand.maxMovePercent to {smallest_percent:g} or more.",
+    found_in=("policy/warnings.py",),
+)

@@ -1,0 +1,110 @@
+"""Findings of a plan about what it is made from, and about what stands in the way of its writes."""
+
+from typing import Final
+
+from taskgov.findings import Severity
+from taskgov.findings.kind import ByCase, FindingKind
+
+POLICY_VIOLATION: Final = FindingKind(
+    code="policy-violation",
+    severity=Severity.ERROR,
+    means="the document breaks a rule; nothing is changed",
+    sentence="{value}: {rule}",
+    remedy="correct the document",
+    found_in=("allocation/plan_findings.py",),
+)
+NO_ROOM: Final = FindingKind(
+    code="no-room",
+    severity=Severity.WARNING,
+    means="a quota cannot be raised, because another one is left as it is",
+    sentence="The quota {quota} is left as it is: there is no room for what it would take.",
+    remedy="lower the quotas that hold it",
+    found_in=("allocation/plan_findings.py",),
+)
+CANNOT_BE_SPLIT: Final = FindingKind(
+    code="unknown-instance-type",
+    severity=Severity.WARNING,
+    means="a write of parts of a type whose numbers nobody knows cannot be split in two",
+    sentence=(
+        "The quota {quota} is left as it is: it gives and takes, and parts of {instance_type} cannot be split: its "
+        "numbers are not known."
+    ),
+    remedy="add {instance_type} to instanceTypes in the policy document",
+    found_in=("allocation/plan_findings.py",),
+)
+HELD_BACK: Final = FindingKind(
+    code="held-back",
+    severity=Severity.WARNING,
+    means="`onLimit: partial` keeps a failed quota from being deleted with what it holds",
+    sentence="The quota {quota} with status {status} is left as it is: {because}.",
+    remedy="raise the limit, or delete the quota by hand",
+    found_in=("allocation/plan_findings.py",),
+)
+WRITE_REFUSED: Final = FindingKind(
+    code="write-refused",
+    severity=Severity.ERROR,
+    means="a write was refused; until when it is not asked for again, and what would let it through",
+    sentence=(
+        "The service refused to {deed} {what} at {at:%Y-%m-%d %H:%M} UTC ({error}): {message} The plan does not ask "
+        "again before {again_at:%Y-%m-%d %H:%M} UTC."
+    ),
+    remedy="{way_out}; then ask again at once: taskgov reconcile {cluster} --retry-refused",
+    found_in=("allocation/plan_findings.py",),
+)
+NO_PROGRESS: Final = FindingKind(
+    code="no-progress",
+    severity=Severity.ERROR,
+    means="the run before wrote the same, it has settled, and the service holds something else",
+    sentence="The run before wrote the same to {quotas}; it has settled, and the service holds something else.",
+    remedy="compare the quota with what was written (taskgov history), and change the promise to what is kept",
+    found_in=("allocation/progress.py",),
+)
+STATE_RESTORED: Final = FindingKind(
+    code="state-restored",
+    severity=ByCase(
+        "warning for a new stack on a cluster that was governed before, else incident",
+        lambda is_new_stack: Severity.WARNING if is_new_stack else Severity.INCIDENT,
+    ),
+    means="table or bucket are older ones, empty, or another stack's: nothing is lowered because of the loss alone",
+    sentence="{loss}: {because}.{left}",
+    remedy="see docs/runbooks/restored-state.md",
+    found_in=("allocation/doubts.py",),
+)
+OTHER_STACK: Final = FindingKind(
+    code="other-stack",
+    severity=ByCase(
+        "incident for a stack that would apply, info for one that only plans",
+        lambda only_plans: Severity.INFO if only_plans else Severity.INCIDENT,
+    ),
+    means="another stack governs the cluster; this one stands down",
+    sentence="{claim} governs the cluster; this is stack {own}, which stands down",
+    remedy="if the other stack is gone, or is to stop: taskgov govern CLUSTER --yes",
+    found_in=("allocation/doubts.py",),
+)
+OTHER_STACK_YOUNGER: Final = FindingKind(
+    code="other-stack-younger",
+    severity=Severity.WARNING,
+    means="a younger stack has marked the cluster too",
+    sentence="{claim} has marked the cluster too; it stands down, because it began later",
+    remedy="delete the other stack, then take its mark away: taskgov govern CLUSTER --yes",
+    found_in=("allocation/doubts.py",),
+)
+UNREADABLE_ITEM: Final = FindingKind(
+    code="unreadable-item",
+    severity=Severity.ERROR,
+    means="a record of the table that a newer release wrote, or that is damaged; its quota stays as it stands",
+    sentence="{item}",
+    remedy="run the release that wrote it, or correct it, or delete it and see docs/runbooks/restored-state.md",
+    found_in=("allocation/doubts.py",),
+)
+UNREADABLE_OBJECT: Final = FindingKind(
+    code="unreadable-object",
+    severity=ByCase(
+        "error where nothing can be promised without it, else warning",
+        lambda is_of_promises: Severity.ERROR if is_of_promises else Severity.WARNING,
+    ),
+    means="objects of Kubernetes or SageMaker that cannot be read and are left out, kind by kind, and what follows",
+    sentence="left out, because it cannot be read: {objects}. {effect}",
+    remedy="correct or delete the object; a release that knows its form can read it",
+    found_in=("allocation/doubts.py",),
+)
