@@ -1,0 +1,165 @@
+"""Every command, option, finding, metric, alarm, parameter and output is documented, and every documented one exists.
+
+Commands, findings and metrics have pages that are written from the code (`tests/cli/test_cli_page.py`,
+`tests/findings`, `tests/services/test_metric_catalogue.py`). Here all pages are read for what they name.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import typer
+
+from taskgov.findings import of_audit, of_document, of_plan, of_state
+from taskgov.findings.kind import FindingKind
+from taskgov.services.metric_catalogue import METRICS
+from taskgov_cli.main import app
+from tests.support.golden import assert_section
+from tests.template.conftest import ROOT, load
+
+PAGES: Final = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / ".github").rglob("*.md")])
+DEPLOY: Final = ROOT / "docs" / "deploy.md"
+METRICS_PAGE: Final = ROOT / "docs" / "metrics.md"
+Command = Any
+"""A command of click, which typer keeps to itself."""
+ROOMS: Final = (of_document, of_plan, of_state, of_audit)
+CODES: Final = {kind.code for room in ROOMS for kind in vars(room).values() if isinstance(kind, FindingKind)}
+pages = pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+
+
+@cache
+def commands() -> Mapping[str, Command]:
+    """Return every command by its words, groups too; hidden ones are there and documented nowhere."""
+
+    def below(words: str, command: Command) -> Iterator[tuple[str, Command]]:
+        yield words, command
+        for name, inner in getattr(command, "commands", {}).items():
+            yield from below(f"{words} {name}", inner)
+
+    return dict(below("taskgov", typer.main.get_command(app)))
+
+
+def options(command: Command) -> set[str]:
+    return {"--help"} | {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
+
+
+def shown(page: Path) -> str:
+    """Return a page without what was: the changelog tells of commands that are gone."""
+    return "" if page.name == "CHANGELOG.md" else page.read_text()
+
+
+def commands_in(text: str) -> Iterator[str]:
+    """Return what is typed: `taskgov ...` in code of a line or of a block, each with what follows it."""
+    blocks = re.findall(r"```[a-z]*\n(.*?)```", text, re.DOTALL)
+    prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    spans = re.findall(r"`([^`\n]+)`", prose)
+    for code in [line for block in blocks for line in block.replace("\\\n", " ").splitlines()] + spans:
+        match = re.match(r"(?:\$ |\(?\.venv/bin/)?(taskgov [a-z-].*)", code.strip())
+        if match:
+            yield re.split(r"  +|[|;&#>)]", match[1])[0].strip()
+
+
+@pages
+def test_a_command_that_a_page_shows_exists_with_its_options(page: Path) -> None:
+    wrong = []
+    for typed in commands_in(shown(page)):
+        words = typed.split()
+        known = [count for count in (1, 2, 3) if " ".join(words[:count]) in commands()]
+        command = commands()[" ".join(words[: known[-1]])]
+        named = set(re.findall(r"(?<=\s)(--[a-z-]+|-[a-z])\b", typed))
+        if known[-1] == 1 and not words[1].startswith("-"):
+            wrong.append(f"no such command: {typed}")
+        elif named - options(command) - options(commands()["taskgov"]):
+            wrong.append(f"no such option: {typed}")
+    assert wrong == []
+
+
+def test_every_command_and_option_that_is_not_hidden_is_on_the_page_of_the_command_line() -> None:
+    page = (ROOT / "docs" / "cli.md").read_text()
+    visible = {words: command for words, command in commands().items() if not command.hidden}
+    sections = dict(re.findall(r"^#+ `(taskgov [^`]+)`\n(.*?)(?=^#+ `|\Z)", page, re.DOTALL | re.MULTILINE))
+    assert sections.keys() == visible.keys() - {"taskgov"}
+    for words, text in sections.items():
+        told = re.findall(r"(?<![\w-])--?[a-z][a-z-]*", "\n".join(re.findall(r"^\* `([^`]*)`", text, re.MULTILINE)))
+        shown_options = {
+            name
+            for option in visible[words].params
+            if option.param_type_name == "option" and not getattr(option, "hidden", False)
+            for name in (*option.opts, *option.secondary_opts)
+        }
+        assert set(told) == shown_options | {"--help"}, words
+
+
+def test_the_table_of_commands_of_people_names_each_that_orders_or_answers() -> None:
+    text = (ROOT / "docs" / "operations.md").read_text()
+    for words in ("approve", "reject", "rollback", "reconcile", "stop", "unlock", "history", "apply", "lease"):
+        assert f"taskgov {words}" in commands()
+        assert f"`taskgov {words}" in text
+
+
+@pages
+def test_a_finding_that_a_page_names_exists(page: Path) -> None:
+    text = shown(page)
+    told = re.findall(r"[Ff]indings? (`[a-z-]+`(?:(?:, | and )`[a-z-]+`)*)", text)
+    ruled = re.findall(r"\{finding: \"?([a-z-]+)\"?[,}]", text)
+    named = {*ruled, *re.findall(r"`([a-z-]+)`", " ".join(told))}
+    assert named - CODES == set()
+
+
+@pages
+def test_a_metric_that_a_page_names_exists(page: Path) -> None:
+    named = [
+        name
+        for said in re.findall(r"(?<!own )[Mm]etrics? (`[A-Z]\w+`(?:(?:, | and )`[A-Z]\w+`)*)", shown(page))
+        for name in re.findall(r"`(\w+)`", said)
+    ]
+    aws = set(re.findall(r'"?MetricName"?: "?(\w+)', (ROOT / "template.yaml").read_text()))
+    assert set(named) - {metric.name for metric in METRICS} - aws == set()
+
+
+def test_every_alarm_is_in_the_table_with_its_runbook() -> None:
+    rows = ["| alarm | rings when | runbook |", "| --- | --- | --- |"]
+    for name, alarm in sorted(alarms().items()):
+        means, _, path = alarm["AlarmDescription"].partition(" Runbook - docs/")
+        rows.append(f"| `{name}` | {means} | [{Path(path).name}]({path}) |")
+    assert_section(METRICS_PAGE, "alarms", "\n".join(rows))
+
+
+@pages
+def test_an_alarm_that_a_page_names_exists(page: Path) -> None:
+    assert set(re.findall(r"`(\w+Alarm)`", shown(page))) - alarms().keys() == set()
+
+
+def test_every_parameter_is_in_the_table_with_its_default() -> None:
+    table = DEPLOY.read_text().partition("\n## Parameters\n")[2].partition("\n## ")[0]
+    told: dict[str, str] = {}
+    for cells in (line.split(" | ") for line in table.splitlines() if line.startswith("| `")):
+        names = re.findall(r"`(\w+)`", cells[0])
+        defaults = [text.strip(" `") for text in re.split(r",\s*(?=`)|,\s+(?=[A-Z0-9])", cells[1])]
+        told |= dict(zip(names, defaults * len(names) if len(defaults) == 1 else defaults, strict=True))
+    want = {name: str(parameter["Default"]) or "none" for name, parameter in load().cfn["Parameters"].items()}
+    off = {"AlarmStarvation": "none"}  # `no` in the template, and nothing rings
+    assert told == want | off
+
+
+@pages
+def test_a_parameter_that_a_page_gives_exists(page: Path) -> None:
+    given = {
+        name
+        for line in re.findall(r"--parameter-overrides ([^\n`]*)", shown(page))
+        for name in re.findall(r"\b([A-Z]\w+)=", line)
+    }
+    beside = set(re.findall(r"^  (\w+):$", (ROOT / "examples" / "beside-hyperpod.yaml").read_text(), re.MULTILINE))
+    assert given - load().cfn["Parameters"].keys() - beside == set()
+
+
+@pages
+def test_an_output_that_a_page_reads_exists(page: Path) -> None:
+    assert set(re.findall(r"\$\(out (\w+)\)", shown(page))) - load().cfn["Outputs"].keys() == set()
+
+
+def alarms() -> Mapping[str, Any]:
+    return load().resources_of("AWS::CloudWatch::Alarm")
