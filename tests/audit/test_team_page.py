@@ -82,7 +82,9 @@ def test_no_page_has_a_job_or_a_person_of_another_team(work: list[tuple[str, int
         )
         for quota in snapshot.quotas
     )
-    for team, page in pages(replace(snapshot, edits=edits)).items():
+    by_team = pages(replace(snapshot, edits=edits))
+    assert by_team.keys() == {"team-a", "team-b", "team-c"}
+    for team, page in by_team.items():
         text = team_page_html(page).decode()
         assert "editor-" not in text
         for number, (of, _, _) in enumerate(work):

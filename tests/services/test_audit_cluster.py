@@ -289,7 +289,7 @@ def test_whatever_one_topic_does_the_others_and_the_cluster_are_told(error: Exce
     world.audit()
     assert [topic for topic, _, _ in world.topics.sent] == [TEAM_A.replace("team-a", "team-b")]
     [(_, text)] = world.notices.sent
-    assert f"Not told: {TEAM_A}, of team-a: {type(error).__name__}" in text
+    assert f"Not told: {TEAM_A}, of team-a: {type(error).__name__} at memory.py:" in text
     assert world.measured("NoticesFailed") == [1]
 
 

@@ -139,4 +139,4 @@ def test_the_share_of_a_team_without_weight_is_infinite_only_while_it_borrows() 
 @pytest.mark.parametrize("cluster", [GovernedCluster(), GovernedCluster().with_fair_share(Switch.DISABLED)])
 def test_there_is_no_entitlement_where_fair_sharing_is_off(cluster: GovernedCluster) -> None:
     usage = cluster_usage(cluster.with_team("team-a", used={GPU: "4"}).snapshot())
-    assert all(each.entitlement is None for each in usage.teams)
+    assert {team.entitlement for team in usage.teams} == {None}

@@ -13,9 +13,10 @@ from taskgov.audit.report_build import audit_report, count_findings, history_aft
 from taskgov.audit.report_html import report_html, worst_severity
 from taskgov.audit.trend import Earlier, history_from_json, history_to_json
 from taskgov.contracts.steps import AuditClusterRequest, AuditClusterResult, Pointer, ReportPointers
-from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError, UpstreamError
+from taskgov.errors import InvalidRequestError, NotFoundError, UpstreamError
 from taskgov.ports import DocumentStore, Meter, Notices, StateStore, TeamTopics
 from taskgov.services import metric_catalogue as metric
+from taskgov.services.failures import said_of
 from taskgov.services.take_snapshot import TakeSnapshot
 from taskgov.services.team_pages import TeamPages
 from taskgov.snapshot.model import Snapshot
@@ -97,8 +98,7 @@ class AuditCluster:
                     notice = team_notice(report, fresh, _place(page))
                     self.team_topics.send(topic, notice.subject, notice.text)
             except Exception as error:  # noqa: BLE001 - whatever one topic does, the others are told; it is named
-                said = str(error) if isinstance(error, GovernanceError) else type(error).__name__
-                untold.append(f"{topic}, of {_names(findings)}: {said}")
+                untold.append(f"{topic}, of {_names(findings)}: {said_of(error)}")
         return untold
 
     def _tell_cluster(self, snapshot: Snapshot, report: Report, page: Pointer, untold: list[str], run_id: str) -> None:

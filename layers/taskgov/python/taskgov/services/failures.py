@@ -1,9 +1,10 @@
 """One of many fails, and the others go on: where a loop over clusters or items leaves the error of one."""
 
+import traceback
 from collections.abc import Sequence
 from typing import Protocol
 
-from taskgov.errors import UpstreamError
+from taskgov.errors import GovernanceError, UpstreamError
 from taskgov.snapshot.unreadable import UnreadableItem
 
 
@@ -29,6 +30,20 @@ class Raised:
     def untold(self, cluster_name: str, topics: Sequence[str]) -> None:
         """Raise an UpstreamError that names them."""
         raise UpstreamError(f"{cluster_name}: {'; '.join(topics)}")
+
+
+def said_of(error: Exception) -> str:
+    """Return what a notice says of an error: the sentence of one of ours, else the class and where it was raised.
+
+    Other errors may quote what was being read, so their own sentence is left out.
+    """
+    return str(error) if isinstance(error, GovernanceError) else raised_at(error)
+
+
+def raised_at(error: Exception) -> str:
+    """Return an error's class and the place that raised it, such as `KeyError at sns.py:33`."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__} at {last.filename.rpartition('/')[2]}:{last.lineno}"
 
 
 def left_out(item: UnreadableItem) -> None:

@@ -1,10 +1,10 @@
 """Tell what fails because one cluster cannot be read from every other failure."""
 
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from taskgov.errors import GovernanceError, ThrottledError, UpstreamError
+from taskgov.services.failures import raised_at
 
 
 @contextmanager
@@ -24,8 +24,6 @@ def reading(what: str, *, throttled: bool = False) -> Iterator[None]:
         error.cluster_unreadable = True
         raise
     except Exception as error:
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"{last.filename.rpartition('/')[2]}:{last.lineno}"
-        problem = UpstreamError(f"{what}: the answer cannot be read ({type(error).__name__} at {where})")
+        problem = UpstreamError(f"{what}: the answer cannot be read ({raised_at(error)})")
         problem.cluster_unreadable = True
         raise problem from error

@@ -10,9 +10,10 @@ from datetime import date, datetime
 from typing import Final
 
 from taskgov.contracts.task_events import DETAIL_TYPE_OF, TaskEvent, TeamStarved
-from taskgov.errors import GovernanceError, InvalidRequestError, UpstreamError
+from taskgov.errors import InvalidRequestError, UpstreamError
 from taskgov.policy.notices import NoticeRules
 from taskgov.ports import Clock, DocumentStore, EventBus, StateStore, TeamTopics
+from taskgov.services.failures import said_of
 from taskgov.services.happenings import happenings, place_of, starved_id
 from taskgov.services.told_memory import Channel, Held, ToldMemory
 from taskgov.services.told_notices import chat, mail, subject
@@ -95,8 +96,7 @@ class TellTeams:
                 if channel.is_within(self.topics.begin_with, rules):  # else the document names it no more
                     self._notice(snapshot, channel, held, topic, rules.lines_per_notice)
             except Exception as error:  # noqa: BLE001 - whatever one topic does, the others are told; it is named
-                said = str(error) if isinstance(error, GovernanceError) else type(error).__name__
-                untold.append(f"{topic}, of {channel.team}: {said}")
+                untold.append(f"{topic}, of {channel.team}: {said_of(error)}")
             else:
                 memory = memory.after_notice(channel, now)
                 self._put(snapshot, memory)
