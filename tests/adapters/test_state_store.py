@@ -21,8 +21,9 @@ from taskgov.hyperpod.model import (
 )
 from taskgov.ports import TURN_SECONDS, Lock, RunRecord, StateStore
 from taskgov.snapshot.identity import Loss, RestoredState, StateStamp
-from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, PastQuota, QuotaEdit, RefusalError, RefusedWrite
+from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, PastQuota, QuotaEdit, RefusalError
 from tests.support.memory import CLUSTER_ARN, NOON, InMemoryState
+from tests.support.refusals import REFUSED
 
 if TYPE_CHECKING:
     from taskgov.snapshot.unreadable import UnreadableItem
@@ -43,19 +44,6 @@ APPLIED = AppliedQuota(
     sharing_within_budget=ResourceSharingConfig(),
 )
 EDIT = QuotaEdit("quota0000001", "arn:aws:iam::111122223333:user/ana", NOON, "UpdateComputeQuota")
-REFUSED = RefusedWrite(
-    subject="team-a/gpus",
-    name="gpus",
-    team="team-a",
-    kind="update-quota",
-    resource_id="quota0000001",
-    version=3,
-    wanted="a" * 64,
-    error=RefusalError.LIMIT_REACHED,
-    because="you have reached the limit",
-    plan_id="plan-1",
-    at=NOON,
-)
 
 
 class Lockable:

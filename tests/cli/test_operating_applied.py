@@ -8,7 +8,6 @@ import pytest
 from taskgov.adapters.dynamodb import Table
 from taskgov.allocation.refusals import wanted_digest
 from taskgov.hyperpod.model import ComputeQuotaTarget
-from taskgov.snapshot.model import RefusalError, RefusedWrite
 from taskgov_embedded.walkthrough.world import World
 from tests.support.forked import in_a_fork
 from tests.support.operating import (
@@ -26,6 +25,7 @@ from tests.support.operating import (
     taskgov,
 )
 from tests.support.plans import instances
+from tests.support.refusals import refused_for
 
 
 @pytest.fixture(scope="module")
@@ -118,19 +118,8 @@ def test_the_operators_request_names_who_asked(applied: World) -> None:
 @in_a_fork
 def test_a_refused_write_is_asked_for_again_when_an_operator_says_so(applied: World) -> None:
     summary = applied.quota_named("team-a")
-    refused = RefusedWrite(
-        subject=f"team-a/{summary['Name']}",
-        name=summary["Name"],
-        team="team-a",
-        kind="update-quota",
-        resource_id=summary["ComputeQuotaId"],
-        version=summary["ComputeQuotaVersion"],
-        wanted=wanted_digest(instances(2, G5), ComputeQuotaTarget(team_name="team-a")),
-        error=RefusalError.LIMIT_REACHED,
-        because="no more",
-        plan_id="plan-1",
-        at=applied.clock.now,
-    )
+    wanted = wanted_digest(instances(2, G5), ComputeQuotaTarget(team_name="team-a"))
+    refused = refused_for(summary, applied.clock.now, wanted)
     store = Table(boto3.resource("dynamodb").Table(applied.stack.outputs["TableName"]))
     store.record_refusal(applied.cluster_arn, refused)
     write_document(applied, "Count: 1", "Count: 2")

@@ -15,7 +15,6 @@ import boto3
 from taskgov.adapters.dynamodb import Table
 from taskgov.allocation.codec import plan_to_json
 from taskgov.allocation.plan import ChangeKind, Reason
-from taskgov.snapshot.model import RefusalError, RefusedWrite
 from taskgov_embedded.iam import actions, evaluation
 from taskgov_embedded.walkthrough.actions import Actor
 from taskgov_embedded.walkthrough.model import Action, all_files, load
@@ -25,6 +24,7 @@ from taskgov_embedded.walkthrough.world import World
 from tests.deployment.releases import older_release
 from tests.support.ec2_machines import launch_in_ec2, lose_nodes
 from tests.support.plans import creation, deletion, plan_of, policy, policy_change
+from tests.support.refusals import refused_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -208,19 +208,7 @@ def _give_orders(world: World, document: Mapping[str, Any]) -> None:
 
 def _refuse_a_write(world: World) -> None:
     quota = world.quota_named("team-a")
-    refused = RefusedWrite(
-        subject=f"team-a/{quota['Name']}",
-        name=quota["Name"],
-        team="team-a",
-        kind="update-quota",
-        resource_id=quota["ComputeQuotaId"],
-        version=quota["ComputeQuotaVersion"],
-        wanted="a" * 64,
-        error=RefusalError.LIMIT_REACHED,
-        because="no more",
-        plan_id="plan-1",
-        at=world.clock.now,
-    )
+    refused = refused_for(quota, world.clock.now)
     table = boto3.resource("dynamodb").Table(world.stack.physical("GovernanceTable"))
     Table(table).record_refusal(world.cluster_arn, refused)
 

@@ -11,7 +11,6 @@ from taskgov.ports import LOCK_SECONDS
 from taskgov.services.read_snapshot import ReadSnapshot
 from taskgov.services.take_snapshot import TakeSnapshot
 from taskgov.snapshot.codec import snapshot_from_json
-from taskgov.snapshot.model import RefusalError, RefusedWrite
 from taskgov.snapshot.unreadable import UnreadableItem
 from tests.support.memory import (
     CLUSTER_ARN,
@@ -26,6 +25,7 @@ from tests.support.memory import (
     cluster_description,
 )
 from tests.support.plans import instances, policy, target
+from tests.support.refusals import REFUSED
 
 CAUSE = Cause(event_id="e-1", source="taskgov.operator", detail_type="Reconcile Requested", at=NOON)
 POLICY = """
@@ -92,11 +92,8 @@ def test_a_snapshot_holds_what_every_side_says(world: World) -> None:
 
 
 def test_a_snapshot_holds_the_writes_that_were_refused(world: World) -> None:
-    refused = RefusedWrite(
-        "team-a/team-a", "team-a", "team-a", "update-quota", "q", 1, "", RefusalError.VALIDATION, "no", "plan-1", NOON
-    )
-    world.state.record_refusal(CLUSTER_ARN, refused)
-    assert snapshot_from_json(world.documents.get(world.read().snapshot)).refusals == (refused,)
+    world.state.record_refusal(CLUSTER_ARN, REFUSED)
+    assert snapshot_from_json(world.documents.get(world.read().snapshot)).refusals == (REFUSED,)
 
 
 def test_the_generation_is_the_one_before_anything_was_read(world: World) -> None:

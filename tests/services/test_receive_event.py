@@ -13,7 +13,6 @@ from taskgov.contracts.events import Ignored
 from taskgov.errors import InvalidRequestError, MalformedEventError, ThrottledError, UpstreamError
 from taskgov.ports import Execution, Lock
 from taskgov.services.receive_event import Hinted, Marked, ReceiveEvent
-from taskgov.snapshot.model import RefusalError, RefusedWrite
 from tests.support.memory import (
     CLUSTER_ARN,
     NOON,
@@ -25,22 +24,10 @@ from tests.support.memory import (
     cluster_description,
 )
 from tests.support.plans import instances, policy, target
+from tests.support.refusals import REFUSED
 
 OWN_ROLE = "arn:aws:iam::111122223333:role/taskgov-ApplyChangeRole"
 OTHER_ARN = CLUSTER_ARN[:-1] + "m"
-REFUSAL = RefusedWrite(
-    subject="team-a/team-a-quota",
-    name="team-a-quota",
-    team="team-a",
-    kind="update-quota",
-    resource_id="quota0000001",
-    version=1,
-    wanted="a" * 64,
-    error=RefusalError.LIMIT_REACHED,
-    because="no more",
-    plan_id="plan-1",
-    at=NOON,
-)
 EVENTS = Path(__file__).parents[2] / "events"
 
 
@@ -234,7 +221,7 @@ def ordered(**detail: Any) -> dict[str, Any]:
 def refused(world: World, team: str, *, minutes: int) -> None:
     """Let a write be refused so long after the order."""
     at = NOON + timedelta(minutes=minutes)
-    world.state.record_refusal(CLUSTER_ARN, replace(REFUSAL, subject=f"{team}/{team}-quota", at=at))
+    world.state.record_refusal(CLUSTER_ARN, replace(REFUSED, subject=f"{team}/{team}-quota", at=at))
 
 
 def test_an_order_to_retry_forgets_what_was_refused_before_it_also_when_it_comes_again(world: World) -> None:

@@ -16,27 +16,12 @@ from taskgov.snapshot.model import (
     ObservedUse,
     PastQuota,
     QuotaEdit,
-    RefusalError,
-    RefusedWrite,
     Snapshot,
     Taint,
 )
 from taskgov.violations import Violation
 from tests.allocation.world import NOW, document, fixed, nodes, quota, row, share, snapshot
-
-REFUSED = RefusedWrite(
-    subject="team-a/gpus",
-    name="gpus",
-    team="team-a",
-    kind="update-quota",
-    resource_id="id-team-a",
-    version=1,
-    wanted="digest",
-    error=RefusalError.LIMIT_REACHED,
-    because="the limit is reached",
-    plan_id="plan-1",
-    at=NOW,
-)
+from tests.support.refusals import REFUSED
 
 
 def full() -> Snapshot:
