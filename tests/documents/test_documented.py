@@ -161,5 +161,58 @@ def test_an_output_that_a_page_reads_exists(page: Path) -> None:
     assert set(re.findall(r"\$\(out (\w+)\)", shown(page))) - load().cfn["Outputs"].keys() == set()
 
 
+BASES: Final = [ROOT / base for base in (".", "docs", "tests", "workstation", "layers/taskgov/python/taskgov")]
+SOURCES: Final = ROOT / "layers/taskgov/python", ROOT / "workstation", ROOT
+OF_OTHERS: Final = {"walkthroughs.md": "its files are those of the published documents"}
+
+
+@pages
+def test_a_file_that_a_page_names_exists(page: Path) -> None:
+    named = [] if page.name in OF_OTHERS else in_prose(shown(page))
+    files = [
+        code.partition("::")[0] for code in named if re.fullmatch(r"[\w./-]+/[\w.-]+\.(py|ya?ml|md|json)(::\w+)?", code)
+    ]
+    assert [file for file in files if not any((base / file).exists() for base in BASES)] == []
+
+
+@pages
+def test_a_module_that_a_page_names_exists_with_what_it_names_in_it(page: Path) -> None:
+    dotted = [code for code in in_prose(shown(page)) if re.fullmatch(r"(taskgov(_[a-z]+)?|tests)(\.\w+)+", code)]
+    buses = {"taskgov.operator", "taskgov.orders", "taskgov.schedule"}  # sources of events
+    assert [
+        name for name in dotted if name not in buses and not any(_is_in(base, name.split(".")) for base in SOURCES)
+    ] == []
+
+
+@pages
+def test_a_target_of_make_that_a_page_names_exists(page: Path) -> None:
+    targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert set(re.findall(r"(?:`|^)make ([a-z][a-z-]+)", shown(page), re.MULTILINE)) - targets == set()
+
+
+def test_every_target_of_make_that_tests_something_is_on_the_page_of_the_tests() -> None:
+    targets = re.findall(
+        r"^((?:test|prove|weeks|mutants|demo|conformance|lint)[a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE
+    )
+    told = set(re.findall(r"^\| `make ([a-z-]+)", (ROOT / "docs" / "testing.md").read_text(), re.MULTILINE))
+    assert set(targets) - told == set()
+
+
+def in_prose(text: str) -> list[str]:
+    """Return what stands in backticks within lines."""
+    return re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+
+
+def _is_in(base: Path, parts: list[str]) -> bool:
+    """Say whether a dotted name is a package, a module, or something that stands in a module."""
+    if base.joinpath(*parts).is_dir():
+        return True
+    for count in range(len(parts), 0, -1):
+        file = base.joinpath(*parts[:count]).with_suffix(".py")
+        if file.is_file():
+            return all(re.search(rf"\b{name}\b", file.read_text()) for name in parts[count:])
+    return False
+
+
 def alarms() -> Mapping[str, Any]:
     return load().resources_of("AWS::CloudWatch::Alarm")
