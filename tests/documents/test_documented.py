@@ -198,6 +198,21 @@ def test_every_target_of_make_that_tests_something_is_on_the_page_of_the_tests()
     assert set(targets) - told == set()
 
 
+def test_every_page_is_in_the_index() -> None:
+    index = (ROOT / "docs" / "README.md").read_text()
+    assert [path.name for path in (ROOT / "docs").glob("*.md") if f"({path.name})" not in index] == ["README.md"]
+
+
+def test_what_a_contributor_is_told_to_copy_exists() -> None:
+    told = re.findall(r"Copy `([\w/.]+)`", (ROOT / "CONTRIBUTING.md").read_text())
+    code = {file: file.read_text() for base in SOURCES[:2] for file in base.rglob("*.py")}
+    assert len(told) >= 6
+    for name in told:
+        assert any(
+            file.match(name) or re.search(rf"^(def )?{name}\b", text, re.MULTILINE) for file, text in code.items()
+        ), name
+
+
 def in_prose(text: str) -> list[str]:
     """Return what stands in backticks within lines."""
     return re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
