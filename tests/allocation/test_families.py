@@ -175,6 +175,8 @@ def test_one_more_never_takes_from_a_type(counts: dict[str, int], family: str, c
         return {key[0]: int(next(iter(t.sources[0].amounts.values()))) for key, t in sources.items() if t.sources}
 
     before, after = parts(count), parts(count + 1)
+    there = any(number and stands_for(family, kind) for kind, number in counts.items())
+    assert (sum(before.values()), sum(after.values())) == ((count, count + 1) if there else (0, 0))
     assert all(after.get(kind, 0) >= amount for kind, amount in before.items())
 
 

@@ -230,18 +230,24 @@ def test_a_member_reads_the_page_of_the_own_team_and_no_other(
     assert taskgov("report", "ml-cluster", "--team", "team-a").exit_code == 1
 
 
-def test_nobody_who_looks_reads_documents_the_table_or_whole_reports(looking: Looking) -> None:
+def test_nobody_who_looks_reads_documents_the_table_or_whole_reports(
+    looking: Looking, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bucket = f"arn:aws:s3:::{looking.world.stack.physical('GovernanceBucket')}"
     tags = {"aws:PrincipalTag/team": "team-a"}
     for looker in (MEMBER, LEAD):
+        looking.be(looker, monkeypatch)
         policy = looking.policy(looker)
+        own = f"{bucket}/reports/ml-cluster/teams/team-a.html"
+        assert evaluation.evaluate(policy, "s3:GetObject", own, tags).allowed
         for key in ("policies/ml-cluster.yaml", "reports/ml-cluster/2026-11-20T090000Z.html", "memory/x/use.json"):
             assert not evaluation.evaluate(policy, "s3:GetObject", f"{bucket}/{key}", tags).allowed
         assert not evaluation.evaluate(policy, "dynamodb:GetItem", "*", tags).allowed
 
 
 @pytest.mark.parametrize("value", ["*", "team-?"])
-def test_a_tag_is_never_a_wildcard(looking: Looking, value: str) -> None:
+def test_a_tag_is_never_a_wildcard(looking: Looking, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    looking.be(MEMBER, monkeypatch)
     bucket = f"arn:aws:s3:::{looking.world.stack.physical('GovernanceBucket')}"
     page = f"{bucket}/reports/ml-cluster/teams/team-a.html"
     assert not evaluation.evaluate(
