@@ -1,39 +1,49 @@
-"""The JSON Schemas of the events that go out: file name -> schema of the whole event, as `events/schemas/` has them."""
+"""The JSON Schemas of the events that taskgov sends, made from the models: `events/schemas/` has them."""
 
 from typing import Any
 
-from taskgov.contracts import task_events
-from taskgov.services import run_events
+from taskgov.contracts.task_events import DETAIL_TYPES as TASK_EVENTS
+from taskgov.contracts.task_events import SOURCE
+from taskgov.services.run_events import DETAIL_TYPES as OUTCOMES
+from taskgov.services.run_events import RunEnded
+
+Schema = dict[str, Any]
+RUN_ENDED = "run-ended.json"
 
 
-def run_event_schemas() -> dict[str, dict[str, Any]]:
-    """Return the schemas of the ends of runs, one for each detail type."""
-    schemas = {}
-    for name, outcomes in run_events.DETAIL_TYPES.items():
-        detail = run_events.RunEnded.model_json_schema(by_alias=True)
-        definitions = detail.pop("$defs")
-        detail["properties"]["outcome"] = {"enum": list(outcomes)}
-        schemas[_file(name)] = {**_schema(name, task_events.SOURCE, detail), "$defs": definitions}
-    return schemas
+def event_schemas() -> dict[str, Schema]:
+    """Return file name -> schema of a whole event: one for all ends of a run, one for each event of tasks and teams."""
+    return {RUN_ENDED: run_ended()} | {task_file(name): of_task(name) for name in TASK_EVENTS}
 
 
-def task_event_schemas() -> dict[str, dict[str, Any]]:
-    """Return the schemas of what happens to tasks and teams, one for each detail type."""
-    return {
-        _file(name): _schema(name, task_events.SOURCE, model.model_json_schema(by_alias=True))
-        for name, model in task_events.DETAIL_TYPES.items()
-    }
-
-
-def _file(detail_type: str) -> str:
+def task_file(detail_type: str) -> str:
     return detail_type.lower().replace(" ", "-") + ".json"
 
 
-def _schema(detail_type: str, source: str, detail: dict[str, Any]) -> dict[str, Any]:
+def run_ended() -> Schema:
+    """Return the schema of the event that ends a run; its detail type says which outcomes it may have."""
+    detail = RunEnded.model_json_schema(by_alias=True)
+    definitions = detail.pop("$defs")
+    schema = _envelope("The end of a run", {}, {"$ref": "#/$defs/RunEnded"})
+    schema["oneOf"] = [
+        _one(name, {"properties": {"outcome": {"enum": list(allowed)}}}) for name, allowed in OUTCOMES.items()
+    ]
+    return schema | {"$defs": {"RunEnded": detail, **definitions}}
+
+
+def _one(detail_type: str, detail: Schema) -> Schema:
+    return {"properties": {"detail-type": {"const": detail_type}, "detail": detail}}
+
+
+def of_task(detail_type: str) -> Schema:
+    return _envelope(detail_type, {"const": detail_type}, TASK_EVENTS[detail_type].model_json_schema(by_alias=True))
+
+
+def _envelope(title: str, detail_type: Schema, detail: Schema) -> Schema:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": detail_type,
+        "title": title,
         "type": "object",
-        "properties": {"source": {"const": source}, "detail-type": {"const": detail_type}, "detail": detail},
+        "properties": {"source": {"const": SOURCE}, "detail-type": detail_type, "detail": detail},
         "required": ["source", "detail-type", "detail"],
     }

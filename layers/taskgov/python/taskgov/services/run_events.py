@@ -1,6 +1,6 @@
 """What does the bus hear of a run? One event at its end, whatever came of it.
 
-`publish_usage` sends it. `docs/events-out.md` and `events/schemas/` are made from what stands here.
+`publish_usage` sends it. `docs/events-out.md` and `events/schemas/run-ended.json` are made from what stands here.
 """
 
 from datetime import datetime
