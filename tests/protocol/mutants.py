@@ -18,6 +18,7 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from taskgov.adapters.dynamodb import Table
+from taskgov.adapters.lock import FREE_OR_EXPIRED
 from taskgov.ports import Lock
 from taskgov.services import receive_event
 from taskgov.services.apply_change import ApplyChange
@@ -137,13 +138,13 @@ def _rule(state: str, number: int, value: str, machine: Definition) -> None:
 
 
 CODE: Final[tuple[tuple[Any, str, str, str, str], ...]] = (
-    (Table, "hold_lock", "lockOwner = :me AND ", "", "does not compare the owner"),
-    (Table, "hold_lock", " AND fencingToken = :token", "", "does not compare the token"),
-    (Table, "hold_lock", "SET lockExpires = :expires", "SET lockExpires = lockExpires", "does not extend the lease"),
-    (Table, "hold_lock", " AND lockExpires <> :ended", "", "extends a lease that was ended"),
+    (Table, "hold_lock", r"\{HELD\}", "fencingToken = :token", "does not compare the owner"),
+    (Table, "hold_lock", r"\{HELD\}", "lockOwner = :me", "does not compare the token"),
+    (Table, "hold_lock", "= RENEW", '= "SET lockExpires = lockExpires"', "does not extend the lease"),
+    (Table, "hold_lock", r" AND \{UNLESS_ENDED\}", "", "extends a lease that was ended"),
     (Table, "mark_dirty", '":one": 1', '":one": 0', "leaves the generation as it is"),
-    (Table, "end_lease", " AND fencingToken = :token", "", "does not compare the token"),
-    (Table, "end_lease", "lockOwner = :owner AND ", "", "does not compare the owner"),
+    (Table, "end_lease", "HELD", '"lockOwner = :me"', "does not compare the token"),
+    (Table, "end_lease", "HELD", '"fencingToken = :token"', "does not compare the owner"),
     (Lock, "is_held", r"self\.expires > now\.timestamp\(\)", "True", "takes an expired lock for a lock"),
     (Lock, "is_held", r"self\.expires > now\.timestamp\(\)", "False", "sees no lock"),
     (ReceiveEvent, "_mark", r"if not self\._owners.*", "if True:", "never starts a run"),
@@ -168,8 +169,8 @@ CODE: Final[tuple[tuple[Any, str, str, str, str], ...]] = (
         r"\2\3\1",
         "reads the generation last",
     ),
-    (manual_lock, "_release", "lockOwner = :me", "attribute_exists(pk)", "does not compare the owner"),
-    (manual_lock, "_release", "fencingToken = :token", "attribute_exists(pk)", "does not compare the token"),
+    (manual_lock, "_release", "HELD", '"fencingToken = :token"', "does not compare the owner"),
+    (manual_lock, "_release", "HELD", '"lockOwner = :me"', "does not compare the token"),
     (manual_lock, "locked", r"request_run\(.*\)", "pass", "asks for no run"),
 )
 """Of whom the code is, which function, what of its text (a pattern) becomes what, and what that means."""
@@ -183,9 +184,9 @@ def _of_code() -> Iterator[Mutant]:
     named = receive_event.execution_name
     unnumbered = patch.object(receive_event, "execution_name", lambda cluster, _, cause: named(cluster, 0, cause))
     yield Mutant("execution_name: not of the generation", within=lambda: unnumbered)
-    for part in PART.findall(manual_lock.FREE_OR_EXPIRED):
+    for part in PART.findall(FREE_OR_EXPIRED):
         for said, value in (("is always met", MET), ("is never met", NEVER_MET)):
-            condition = manual_lock.FREE_OR_EXPIRED.replace(part, value)
+            condition = FREE_OR_EXPIRED.replace(part, value)
             changed = patch.object(manual_lock, "FREE_OR_EXPIRED", condition)
             yield Mutant(f"manual_lock: taking, {part} {said}", within=partial(_given, changed))
     yield Mutant("SageMaker: takes a write at any version", versions=False)

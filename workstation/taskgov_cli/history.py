@@ -12,6 +12,7 @@ import typer
 from boto3.dynamodb.conditions import Key
 from rich.text import Text
 
+from taskgov import keys
 from taskgov.adapters.errors import translated
 from taskgov.adapters.items import SCHEMA, read
 from taskgov_cli.deployed import DEFAULT_STACK, AsJson, Cluster, StackName, deployed, told
@@ -69,7 +70,7 @@ def history(
 
 def runs(place: Deployed, cluster_arn: str) -> Iterator[Run]:
     """Yield the records of a cluster's runs, newest first. Raises GovernanceError."""
-    condition = Key("pk").eq(f"CLUSTER#{cluster_arn}") & Key("sk").begins_with("RUN#")
+    condition = Key("pk").eq(keys.cluster(cluster_arn)) & Key("sk").begins_with(keys.RUN)
     start: dict[str, Any] = {}
     while True:
         with translated(f"list the runs of {cluster_arn}"):

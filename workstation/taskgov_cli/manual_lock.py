@@ -9,11 +9,13 @@ from __future__ import annotations
 import signal
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from taskgov import keys
 from taskgov.adapters.clock import SystemClock
 from taskgov.adapters.errors import translated
 from taskgov.adapters.items import NEWEST, SCHEMA
+from taskgov.adapters.lock import FREE_OR_EXPIRED, HELD, RELEASE, TAKE
 from taskgov.errors import ConflictError, GovernanceError
 from taskgov.ports import LOCK_SECONDS
 from taskgov.snapshot.identity import claims_of, said_claim
@@ -24,11 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from taskgov_cli.deployed import Deployed
-
-FREE_OR_EXPIRED: Final = (
-    "attribute_not_exists(lockOwner) OR lockOwner = :me OR lockExpires < :now OR attribute_not_exists(lockExpires)"
-)
-"""Or without an end, or its own already: an answer that was lost is asked for again."""
 
 
 class InterruptedByPersonError(GovernanceError):
@@ -110,8 +107,8 @@ def _take(place: Deployed, cluster_arn: str, owner: str, interruption: Interrupt
     try:
         with translated(f"take the lock of {cluster_arn}"):
             state = place.table.update_item(
-                Key=_state(cluster_arn),
-                UpdateExpression="SET #schema = :schema, lockOwner = :me, lockExpires = :expires ADD fencingToken :one",
+                Key=keys.state(cluster_arn),
+                UpdateExpression=TAKE,
                 ConditionExpression=FREE_OR_EXPIRED,
                 ExpressionAttributeNames={"#schema": SCHEMA},
                 ExpressionAttributeValues={
@@ -133,14 +130,10 @@ def _release(place: Deployed, cluster_arn: str, held: Held) -> None:
     try:
         with translated(f"release the lock of {cluster_arn}"):
             place.table.update_item(
-                Key=_state(cluster_arn),
-                UpdateExpression="REMOVE lockOwner, lockExpires",
-                ConditionExpression="lockOwner = :me AND fencingToken = :token",
+                Key=keys.state(cluster_arn),
+                UpdateExpression=RELEASE,
+                ConditionExpression=HELD,
                 ExpressionAttributeValues={":me": held.owner, ":token": held.token},
             )
     except ConflictError:
         return  # the lease ran out
-
-
-def _state(cluster_arn: str) -> dict[str, str]:
-    return {"pk": f"CLUSTER#{cluster_arn}", "sk": "STATE"}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from taskgov import keys
 from taskgov.adapters.errors import translated
 from taskgov.contracts.orders import RunOrder, StopOrder
 from taskgov_cli.deployed import DEFAULT_STACK, AsJson, Cluster, StackName, deployed, told
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from taskgov_cli.deployed import Deployed
-
-SWITCH = {"pk": "SWITCH", "sk": "STOP"}
 
 
 class Position(StrEnum):
@@ -94,8 +93,8 @@ def turn(place: Deployed, *, on: bool, reason: str) -> None:
 def switch_of(place: Deployed) -> Mapping[str, Any]:
     """Return the stop switch: `on`, and `by`, `at` and `reason` when somebody ever turned it."""
     with translated("read the stop switch"):
-        item = place.table.get_item(Key=SWITCH, ConsistentRead=True).get("Item", {})
-    return {"on": False} | {name: value for name, value in item.items() if name not in SWITCH}
+        item = place.table.get_item(Key=keys.STOP_SWITCH, ConsistentRead=True).get("Item", {})
+    return {"on": False} | {name: value for name, value in item.items() if name not in keys.STOP_SWITCH}
 
 
 def _sentence(switch: Mapping[str, Any]) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import boto3
 
+from taskgov import keys
 from taskgov.adapters.clock import SystemClock
 from taskgov.adapters.errors import translated
 from taskgov.adapters.s3 import POLICY_KEY
@@ -136,7 +137,7 @@ def _asked(place: Deployed, written: Written, unasked: Ended | None) -> Ended | 
     The cluster's state names it; the request itself, with its task token, is for approvers alone.
     """
     with translated(f"see what is asked for on {written.cluster_name}"):
-        key = {"pk": f"CLUSTER#{written.cluster_arn}", "sk": "STATE"}
+        key = keys.state(written.cluster_arn)
         state = place.table.get_item(Key=key, ConsistentRead=True).get("Item", {})
     asked = _plan(place, state.get("askedDocument"))
     if asked is None:

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from boto3.dynamodb.conditions import Key
 
+from taskgov import keys
 from taskgov.adapters.errors import translated
 from taskgov.adapters.items import NEWEST, SCHEMA, Item, in_form, read
+from taskgov.adapters.lock import HELD, LEASE_ENDED, RENEW, UNLESS_ENDED
 from taskgov.contracts.steps import Cause, Pointer
 from taskgov.errors import ConflictError, GovernanceError, LockLostError, UpstreamError
 from taskgov.json_form import KeptForm
@@ -32,8 +34,6 @@ RUN_DAYS = 400
 """Records of runs are kept a little longer than a year, for yearly reviews."""
 ONCE_DAYS = 30
 """Longer than what is counted once can come again: preemptions of the last day, notices of the day."""
-LEASE_ENDED = 0
-"""`lockExpires` of a lock whose owner is over."""
 REFUSED_DAYS = 2
 """Longer than a refusal stands in the way of its change (`taskgov.allocation.refusals.STANDS_FOR`)."""
 
@@ -48,7 +48,7 @@ class Table:
         """Add one to the generation and tell whether a live run holds the lock."""
         with translated(f"mark {cluster_name} dirty"):
             answer = self._table.update_item(
-                Key=_state(cluster_arn),
+                Key=keys.state(cluster_arn),
                 UpdateExpression="SET #schema = :schema, #name = :name, lastCause = :cause, expiresAt = :expiry "
                 "ADD generation :one",
                 ExpressionAttributeNames={"#schema": SCHEMA, "#name": "name"},
@@ -67,15 +67,15 @@ class Table:
 
     def lock_of(self, cluster_arn: str) -> Lock:
         """Return who holds the lock."""
-        return _lock(self._item(_state(cluster_arn)))
+        return _lock(self._item(keys.state(cluster_arn)))
 
     def end_lease(self, cluster_arn: str, lock: Lock) -> bool:
         """Let the lease run out, if it still is this owner's with this token."""
         return self._update_if(
             cluster_arn,
             "SET lockExpires = :ended",
-            "lockOwner = :owner AND fencingToken = :token",
-            {":ended": LEASE_ENDED, ":owner": lock.owner, ":token": lock.fencing_token},
+            HELD,
+            {":ended": LEASE_ENDED, ":me": lock.owner, ":token": lock.fencing_token},
         )
 
     def withdraw_request(self, cluster_arn: str, asked_by: str) -> bool:
@@ -89,7 +89,7 @@ class Table:
         try:
             with translated(f"change the lock of {cluster_arn}"):
                 self._table.update_item(
-                    Key=_state(cluster_arn),
+                    Key=keys.state(cluster_arn),
                     UpdateExpression=update,
                     ConditionExpression=condition,
                     ExpressionAttributeValues=values,
@@ -100,34 +100,29 @@ class Table:
 
     def generation(self, cluster_arn: str) -> int:
         """Return the generation, strongly consistent."""
-        return _integer(self._item(_state(cluster_arn)).get("generation", 0))
+        return _integer(self._item(keys.state(cluster_arn)).get("generation", 0))
 
     def hold_lock(
         self, cluster_arn: str, owner: str, fencing_token: int, now: datetime, plan: Pointer | None = None
     ) -> None:
-        """Check that the run still holds the lock with its token, and extend the lease, in one conditional write.
-
-        A lease that was ended stays so: a function may work on after its execution was stopped.
-        """
+        """Check that the run still holds the lock with its token, and extend the lease, in one conditional write."""
         values = {
             ":me": owner,
             ":token": fencing_token,
             ":expires": int(now.timestamp()) + LOCK_SECONDS,
             ":ended": LEASE_ENDED,
         }
-        update = "SET lockExpires = :expires"
+        update = RENEW
         if plan is not None:
             update += ", lockPlan = :plan, lockPlanToken = :token"
             values[":plan"] = plan.model_dump_json(by_alias=True)
-        held = self._update_if(
-            cluster_arn, update, "lockOwner = :me AND fencingToken = :token AND lockExpires <> :ended", values
-        )
+        held = self._update_if(cluster_arn, update, f"{HELD} AND {UNLESS_ENDED}", values)
         if not held:
             raise LockLostError(f"{owner} with token {fencing_token} no longer holds the lock of {cluster_arn}")
 
     def stamp(self, cluster_arn: str, on_unreadable: OnUnreadable | None = None) -> StateStamp | None:
         """Return the identity of the cluster's records, strongly consistent."""
-        item = self._item(_lineage(cluster_arn))
+        item = self._item(keys.lineage(cluster_arn))
         return read(item, _record(STAMP), on_unreadable) if item else None
 
     def record_stamp(self, cluster_arn: str, stamp: StateStamp) -> None:
@@ -135,7 +130,7 @@ class Table:
         record = STAMP.kept(stamp, without_none=True).decode()
         try:
             self._put(
-                {**_lineage(cluster_arn), "lineage": stamp.lineage, "serial": stamp.serial, "record": record},
+                {**keys.lineage(cluster_arn), "lineage": stamp.lineage, "serial": stamp.serial, "record": record},
                 ConditionExpression="attribute_not_exists(pk) OR lineage <> :lineage OR serial <= :serial",
                 ExpressionAttributeValues={":lineage": stamp.lineage, ":serial": stamp.serial},
             )
@@ -149,41 +144,40 @@ class Table:
     def stop_switch(self) -> bool | None:
         """Return whether the stop switch is on; None when it cannot be read: guardrails fail closed."""
         try:
-            return bool(self._item({"pk": "SWITCH", "sk": "STOP"}).get("on", False))
+            return bool(self._item(keys.STOP_SWITCH).get("on", False))
         except GovernanceError:
             return None
 
     def authorship(self, cluster_name: str, version: str) -> Authorship | None:
         """Return who put a version of a document into force, and who accepted it; None where neither is known."""
-        item = self._item(document_key(cluster_name, version))
+        item = self._item(keys.document(cluster_name, version))
         return Authorship(_text(item, "author"), _text(item, "acceptedBy")) if item else None
 
     def cluster_of(self, resource_id: str) -> str | None:
         """Return the cluster that a quota or scheduler config belongs to, if it is known."""
-        arn = self._item({"pk": f"QUOTA#{resource_id}", "sk": "CLUSTER"}).get("clusterArn")
+        arn = self._item(keys.owner(resource_id)).get("clusterArn")
         return str(arn) if arn else None
 
     def remember_resources(self, cluster_arn: str, resource_ids: Iterable[str]) -> None:
         """Keep which cluster these quotas and scheduler configs belong to; unchanged ones are not written again."""
         for resource_id in sorted(resource_ids):
             if self.cluster_of(resource_id) != cluster_arn:
-                self._put({"pk": f"QUOTA#{resource_id}", "sk": "CLUSTER", "clusterArn": cluster_arn})
+                self._put({**keys.owner(resource_id), "clusterArn": cluster_arn})
 
     def applied_quotas(self, cluster_arn: str, on_unreadable: OnUnreadable | None = None) -> tuple[AppliedQuota, ...]:
         """Return what was last applied to each quota, by id."""
-        return self._read(cluster_arn, "QUOTA#", _record(APPLIED), on_unreadable)
+        return self._read(cluster_arn, keys.QUOTA, _record(APPLIED), on_unreadable)
 
     def applied_quota(self, cluster_arn: str, quota_id: str) -> AppliedQuota | None:
         """Return what was last applied to one quota, or None."""
-        item = self._item({"pk": f"CLUSTER#{cluster_arn}", "sk": f"QUOTA#{quota_id}"})
+        item = self._item(keys.applied_quota(cluster_arn, quota_id))
         return read(item, _record(APPLIED)) if item else None
 
     def record_applied(self, cluster_arn: str, applied: AppliedQuota) -> None:
         """Keep what was applied to a quota."""
         self._put(
             {
-                "pk": f"CLUSTER#{cluster_arn}",
-                "sk": f"QUOTA#{applied.compute_quota_id}",
+                **keys.applied_quota(cluster_arn, applied.compute_quota_id),
                 "version": applied.version,
                 "planId": applied.plan_id,
                 "at": applied.at.isoformat(),
@@ -198,19 +192,18 @@ class Table:
     def record_policy(self, cluster_arn: str, applied: AppliedPolicy) -> None:
         """Keep what was written to the cluster policy."""
         record = POLICY.kept(applied, without_none=True).decode()
-        self._put({"pk": f"CLUSTER#{cluster_arn}", "sk": "POLICY", "version": applied.version, "record": record})
+        self._put({**keys.applied_policy(cluster_arn), "version": applied.version, "record": record})
 
     def edits(self, cluster_arn: str, on_unreadable: OnUnreadable | None = None) -> tuple[QuotaEdit, ...]:
         """Return who last changed each quota by hand, by id."""
-        return self._read(cluster_arn, "EDIT#", _edit, on_unreadable)
+        return self._read(cluster_arn, keys.EDIT, _edit, on_unreadable)
 
     def record_edit(self, cluster_arn: str, edit: QuotaEdit) -> None:
         """Keep who changed a quota by hand; an older event that arrives late changes nothing."""
         try:
             self._put(
                 {
-                    "pk": f"CLUSTER#{cluster_arn}",
-                    "sk": f"EDIT#{edit.compute_quota_id}",
+                    **keys.edit(cluster_arn, edit.compute_quota_id),
                     "by": edit.by,
                     "at": edit.at.isoformat(),
                     "eventName": edit.event_name,
@@ -225,26 +218,26 @@ class Table:
 
     def refusals(self, cluster_arn: str, on_unreadable: OnUnreadable | None = None) -> tuple[RefusedWrite, ...]:
         """Return the writes that were refused, by subject."""
-        return self._read(cluster_arn, "REFUSED#", _record(REFUSED), on_unreadable)
+        return self._read(cluster_arn, keys.REFUSED, _record(REFUSED), on_unreadable)
 
     def record_refusal(self, cluster_arn: str, refused: RefusedWrite) -> None:
         """Keep a write that was refused, in place of an earlier one of its subject."""
-        key, record = _refused(cluster_arn, refused.subject), REFUSED.kept(refused).decode()
+        key, record = keys.refused(cluster_arn, refused.subject), REFUSED.kept(refused).decode()
         self._put({**key, "record": record, "expiresAt": _expiry(refused.at, REFUSED_DAYS)})
 
     def forget_refusal(self, cluster_arn: str, subject: str) -> None:
         """Let the writes of a subject be asked for again."""
         with translated(f"forget the refused write of {subject}"):
-            self._table.delete_item(Key=_refused(cluster_arn, subject))
+            self._table.delete_item(Key=keys.refused(cluster_arn, subject))
 
     def last_look(self, cluster_arn: str) -> datetime | None:
         """Return when the cluster was last read without an error, or None."""
-        item = self._item(_look(cluster_arn))
+        item = self._item(keys.look(cluster_arn))
         return read(item, lambda found: _moment(found["at"])) if item else None
 
     def record_look(self, cluster_arn: str, at: datetime) -> None:
         """Keep when the cluster was read without an error."""
-        self._put({**_look(cluster_arn), "at": at.isoformat()})
+        self._put({**keys.look(cluster_arn), "at": at.isoformat()})
 
     def record_run(self, record: RunRecord) -> None:
         """Keep the record of a run."""
@@ -263,15 +256,14 @@ class Table:
         }
         self._put(
             {
-                "pk": f"CLUSTER#{record.cluster_arn}",
-                "sk": f"RUN#{record.started_at.isoformat()}#{record.run_id}",
+                **keys.run(record.cluster_arn, record.started_at, record.run_id),
                 **{name: value for name, value in fields.items() if value is not None},
             }
         )
 
     def last_run(self, cluster_arn: str, on_unreadable: OnUnreadable | None = None) -> tuple[str, datetime] | None:
         """Return the newest record's run and its end."""
-        condition = Key("pk").eq(f"CLUSTER#{cluster_arn}") & Key("sk").begins_with("RUN#")
+        condition = Key("pk").eq(keys.cluster(cluster_arn)) & Key("sk").begins_with(keys.RUN)
         with translated(f"read the last run of {cluster_arn}"):
             items = self._table.query(
                 KeyConditionExpression=condition, ScanIndexForward=False, Limit=1, ConsistentRead=True
@@ -297,19 +289,19 @@ class Table:
 
     def was_counted(self, cluster_arn: str, identity: str) -> bool:
         """Return whether an identity was counted, strongly consistent."""
-        return bool(self._item(_once(cluster_arn, identity)))
+        return bool(self._item(keys.once(cluster_arn, identity)))
 
     def forget_once(self, cluster_arn: str, identity: str) -> None:
         """Let an identity count again."""
         with translated(f"forget {identity}"):
-            self._table.delete_item(Key=_once(cluster_arn, identity))
+            self._table.delete_item(Key=keys.once(cluster_arn, identity))
 
     def take_turn(self, cluster_arn: str, now: datetime) -> str | None:
         """Return a new token unless another's turn has not ended."""
         turn, epoch = token_hex(8), int(now.timestamp())
         try:
             self._put(
-                {**_turn(cluster_arn), "turn": turn, "until": epoch + TURN_SECONDS},
+                {**keys.turn(cluster_arn), "turn": turn, "until": epoch + TURN_SECONDS},
                 ConditionExpression="attribute_not_exists(pk) OR #until <= :now",
                 ExpressionAttributeNames={"#until": "until"},
                 ExpressionAttributeValues={":now": epoch},
@@ -322,7 +314,7 @@ class Table:
         """End a turn, if it still is this one."""
         try:
             self._put(
-                {**_turn(cluster_arn), "turn": turn, "until": 0},
+                {**keys.turn(cluster_arn), "turn": turn, "until": 0},
                 ConditionExpression="turn = :turn",
                 ExpressionAttributeValues={":turn": turn},
             )
@@ -340,7 +332,7 @@ class Table:
         return tuple(each for each in found if each is not None)
 
     def _items(self, cluster_arn: str, prefix: str) -> list[Mapping[str, Any]]:
-        condition = Key("pk").eq(f"CLUSTER#{cluster_arn}") & Key("sk").begins_with(prefix)
+        condition = Key("pk").eq(keys.cluster(cluster_arn)) & Key("sk").begins_with(prefix)
         items: list[Mapping[str, Any]] = []
         start: dict[str, Any] = {}
         while True:
@@ -356,41 +348,12 @@ class Table:
             self._table.put_item(Item=in_form(item), **condition)
 
 
-def document_key(cluster_name: str, version: str) -> dict[str, str]:
-    """Return the key of who is behind a version of a policy document."""
-    return {"pk": f"DOCUMENT#{cluster_name}", "sk": f"VERSION#{version}"}
-
-
 def _text(item: Mapping[str, Any], name: str) -> str | None:
     return str(item[name]) if name in item else None
 
 
-def _once(cluster_arn: str, identity: str) -> dict[str, str]:
-    return {"pk": f"CLUSTER#{cluster_arn}", "sk": f"ONCE#{identity}"}
-
-
 def _counted(cluster_arn: str, identity: str, now: datetime, by: str) -> dict[str, Any]:
-    return {**_once(cluster_arn, identity), "by": by, "expiresAt": _expiry(now, ONCE_DAYS)}
-
-
-def _turn(cluster_arn: str) -> dict[str, str]:
-    return {"pk": f"CLUSTER#{cluster_arn}", "sk": "TELLING"}
-
-
-def _refused(cluster_arn: str, subject: str) -> dict[str, str]:
-    return {"pk": f"CLUSTER#{cluster_arn}", "sk": f"REFUSED#{subject}"}
-
-
-def _look(cluster_arn: str) -> dict[str, str]:
-    return {"pk": f"CLUSTER#{cluster_arn}", "sk": "LOOK"}
-
-
-def _state(cluster_arn: str) -> dict[str, str]:
-    return {"pk": f"CLUSTER#{cluster_arn}", "sk": "STATE"}
-
-
-def _lineage(cluster_arn: str) -> dict[str, str]:
-    return {"pk": f"CLUSTER#{cluster_arn}", "sk": "LINEAGE"}
+    return {**keys.once(cluster_arn, identity), "by": by, "expiresAt": _expiry(now, ONCE_DAYS)}
 
 
 def _lock(item: Mapping[str, Any]) -> Lock:
@@ -441,4 +404,4 @@ def _record(form: KeptForm[Record]) -> Callable[[Item], Record]:
 
 
 def _edit(item: Mapping[str, Any]) -> QuotaEdit:
-    return QuotaEdit(item["sk"].removeprefix("EDIT#"), str(item["by"]), _moment(item["at"]), str(item["eventName"]))
+    return QuotaEdit(item["sk"].removeprefix(keys.EDIT), str(item["by"]), _moment(item["at"]), str(item["eventName"]))

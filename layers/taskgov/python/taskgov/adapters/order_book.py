@@ -10,9 +10,11 @@ from uuid import uuid4
 
 from botocore.exceptions import ClientError
 
-from taskgov.adapters.dynamodb import RUN_DAYS, Table, document_key
+from taskgov import keys
+from taskgov.adapters.dynamodb import RUN_DAYS, Table
 from taskgov.adapters.errors import translated
 from taskgov.adapters.items import NEWEST, SCHEMA, in_form, read
+from taskgov.adapters.lock import RELEASE
 from taskgov.adapters.s3 import POLICY_KEY, Bucket
 from taskgov.contracts.events import ORDERS, RUN_ORDERED
 from taskgov.contracts.orders import DocumentOrder, ManualOrder, RunOrder, UnlockOrder
@@ -56,7 +58,7 @@ class DynamoOrderBook:
     def request(self, cluster_arn: str, plan_id: str) -> ApprovalRequest | None:
         """Return the request `APPROVAL#<plan id>` of a cluster, with the version of the plan's document."""
         with translated(f"look for the request of {plan_id}"):
-            item = self._table.get_item(Key=_request_key(cluster_arn, plan_id), ConsistentRead=True).get("Item")
+            item = self._table.get_item(Key=keys.request(cluster_arn, plan_id), ConsistentRead=True).get("Item")
         if item is None:
             return None
         asked = read(item, _request)
@@ -70,7 +72,7 @@ class DynamoOrderBook:
         """Keep the answer once, for the task that was read; the same person may repeat the same answer."""
         with translated(f"keep the answer to the request of {request.plan_id}"):
             self._table.update_item(
-                Key=_request_key(request.cluster_arn, request.plan_id),
+                Key=keys.request(request.cluster_arn, request.plan_id),
                 UpdateExpression="SET approved = :approved, answeredBy = :by, answeredPerson = :person, "
                 "answeredAt = if_not_exists(answeredAt, :at), author = :author",
                 ConditionExpression="taskToken = :token AND (attribute_not_exists(answeredBy) "
@@ -101,9 +103,7 @@ class DynamoOrderBook:
         """Set the stop switch, and keep who set it, when and why."""
         with translated("turn the stop switch"):
             self._table.put_item(
-                Item=in_form(
-                    {"pk": "SWITCH", "sk": "STOP", "on": on, "by": by.arn, "at": at.isoformat(), "reason": reason}
-                )
+                Item=in_form({**keys.STOP_SWITCH, "on": on, "by": by.arn, "at": at.isoformat(), "reason": reason})
             )
 
     def put_document(self, order: DocumentOrder) -> str:
@@ -140,8 +140,7 @@ class DynamoOrderBook:
             self._table.put_item(
                 Item=in_form(
                     {
-                        "pk": f"ORDER#{order.cluster_arn}",
-                        "sk": f"ORDER#{at.isoformat()}#{order_id}",
+                        **keys.order(order.cluster_arn, at, order_id),
                         "action": order.action,
                         **about,
                         "by": by.arn,
@@ -164,8 +163,8 @@ class DynamoOrderBook:
         with translated(f"free the lock of {order.cluster_arn}"):
             try:
                 self._table.update_item(
-                    Key={"pk": f"CLUSTER#{order.cluster_arn}", "sk": "STATE"},
-                    UpdateExpression="REMOVE lockOwner, lockExpires",
+                    Key=keys.state(order.cluster_arn),
+                    UpdateExpression=RELEASE,
                     ConditionExpression=f"lockOwner = :owner AND {of_token} AND {until}",
                     ExpressionAttributeValues={
                         ":owner": order.owner,
@@ -203,7 +202,7 @@ class DynamoOrderBook:
     def _record(self, cluster_name: str, version: str, values: Mapping[str, str]) -> None:
         with translated(f"keep who is behind the document of {cluster_name}"):
             self._table.update_item(
-                Key=document_key(cluster_name, version),
+                Key=keys.document(cluster_name, version),
                 UpdateExpression="SET #schema = :schema, " + ", ".join(f"{name} = :{name}" for name in values),
                 ExpressionAttributeNames={"#schema": SCHEMA},
                 ExpressionAttributeValues={":schema": NEWEST, **{f":{name}": value for name, value in values.items()}},
@@ -226,10 +225,6 @@ def _request(item: Mapping[str, Any]) -> ApprovalRequest:
         answered_at=_text(item, "answeredAt"),
         approved=bool(item["approved"]) if "approved" in item else None,
     )
-
-
-def _request_key(cluster_arn: str, plan_id: str) -> dict[str, str]:
-    return {"pk": f"APPROVAL#{cluster_arn}", "sk": f"APPROVAL#{plan_id}"}
 
 
 def _text(item: Mapping[str, Any], name: str) -> str | None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Self
 
+from taskgov import keys
 from taskgov.errors import UpstreamError
 from taskgov.hyperpod.names import team_of_cluster_queue
 
@@ -40,7 +41,7 @@ class UnreadableItem:
     @property
     def quota_id(self) -> str | None:
         """The quota whose record it is, if it is one."""
-        return self.sk.removeprefix("QUOTA#") if self.sk.startswith("QUOTA#") else None
+        return self.sk.removeprefix(keys.QUOTA) if self.sk.startswith(keys.QUOTA) else None
 
 
 @dataclass(frozen=True, slots=True)
