@@ -56,7 +56,8 @@ def release_without_execution_key(where: Path) -> Path:
         shutil.copytree(ROOT / folder, where / folder, ignore=shutil.ignore_patterns("__pycache__"))
     text = _without(TEMPLATE.read_text(), "ExecutionKey")
     for sid in ("EncryptExecutions", "EncryptLogsInDelivery"):
-        text, count = re.subn(rf"(?m)^ {{14}}- Sid: {sid}\n(?: {{16}}.*\n)+", "", text)
+        statement = rf"- (?:&{sid}\n {{16}})?Sid: {sid}\n(?: {{16}}.*\n)+|- \*{sid}\n"
+        text, count = re.subn(rf"(?m)^ {{14}}(?:{statement})", "", text)
         assert count == 2, f"{count} roles have {sid}"
     text, count = re.subn(r"(?m)^ {6}EncryptionConfiguration: .*ExecutionKey.*\n", "", text)
     assert (count, "ExecutionKey" in text) == (2, False)
