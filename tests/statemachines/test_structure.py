@@ -169,6 +169,18 @@ def test_only_passing_faults_are_retried(state: dict[str, Any]) -> None:
     assert named_errors(state, "Retry") & raised == raised & {"ThrottledError", "UpstreamError"}
 
 
+def test_every_call_of_one_kind_is_tried_again_in_the_same_way() -> None:
+    """A definition cannot say it once: CloudFormation knows no aliases there (`tests/template/test_aliases.py`)."""
+    ways: dict[str, list[Any]] = {"lambda:invoke": [], "dynamodb:updateItem": []}
+    for _, _, state in ALL_STATES:
+        call = str(state.get("Resource", "")).rpartition(":::")[2]
+        # Where a condition may fail, that is said before and not tried again.
+        passing = [retrier for retrier in state.get("Retry", ()) if retrier["MaxAttempts"]]
+        if call in ways and passing not in ways[call]:
+            ways[call].append(passing)
+    assert {call: len(different) for call, different in ways.items()} == dict.fromkeys(ways, 1)
+
+
 @pytest.mark.parametrize("machine", MACHINES)
 def test_every_error_of_the_domain_that_is_named_exists(machine: str) -> None:
     of_people = {"RejectedError"}  # sent with the task token, see "Ask for approval"
