@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self
 
+from taskgov import keys
 from taskgov.errors import InvalidRequestError
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ClusterSchedulerConfig, ComputeQuota
@@ -181,7 +182,7 @@ class LocalAccount:
         self._put(sample["plan"]["key"], DOCUMENTS / "plan.json")
         self.stack.client("dynamodb").update_item(
             TableName=self.stack.physical("GovernanceTable"),
-            Key={"pk": {"S": f"CLUSTER#{self.cluster_arn}"}, "sk": {"S": "STATE"}},
+            Key={name: {"S": value} for name, value in keys.state(self.cluster_arn).items()},
             UpdateExpression="SET lockOwner = :owner, fencingToken = :token, lockExpires = :now",
             ExpressionAttributeValues={
                 ":owner": {"S": sample["lockOwner"]},

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from botocore.exceptions import ClientError
 
+from taskgov import keys
 from taskgov.hyperpod.names import cluster_queue_of, namespace_of
 from taskgov_embedded.cluster.manifests import job_manifest
 from taskgov_embedded.sagemaker.cluster_port import GroupFact
@@ -155,8 +156,8 @@ class Actor:
             TableName=self._world.stack.physical("GovernanceTable"),
             KeyConditionExpression="pk = :pk AND begins_with(sk, :sk)",
             ExpressionAttributeValues={
-                ":pk": {"S": f"APPROVAL#{self._world.cluster_arn}"},
-                ":sk": {"S": "APPROVAL#"},
+                ":pk": {"S": f"{keys.APPROVAL}{self._world.cluster_arn}"},
+                ":sk": {"S": keys.APPROVAL},
             },
         )["Items"]
         if not found:

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
+from taskgov import keys
 from taskgov.adapters.dynamodb import APPLIED
 from taskgov.allocation.codec import plan_from_json
 from taskgov.allocation.lease_book import lease_book
@@ -236,7 +237,7 @@ class World:
         found = self.stack.client("dynamodb").query(
             TableName=self.stack.physical("GovernanceTable"),
             KeyConditionExpression="pk = :pk AND begins_with(sk, :sk)",
-            ExpressionAttributeValues={":pk": {"S": f"CLUSTER#{self.cluster_arn}"}, ":sk": {"S": "QUOTA#"}},
+            ExpressionAttributeValues={":pk": {"S": keys.cluster(self.cluster_arn)}, ":sk": {"S": keys.QUOTA}},
         )
         return tuple(APPLIED.read(item["record"]["S"]) for item in found["Items"])
 
@@ -274,7 +275,7 @@ class World:
         """Return the id of the plan that waits for a person. Raises LookupError when none does."""
         table, key = (
             self.stack.physical("GovernanceTable"),
-            {"pk": {"S": f"CLUSTER#{self.cluster_arn}"}, "sk": {"S": "STATE"}},
+            {name: {"S": value} for name, value in keys.state(self.cluster_arn).items()},
         )
         state = self.stack.client("dynamodb").get_item(TableName=table, Key=key).get("Item", {})
         if "askedPlan" not in state:
