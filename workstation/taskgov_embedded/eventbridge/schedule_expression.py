@@ -13,12 +13,14 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
+from taskgov.policy.cron import DAY_FIELD, DAYS, HOUR_FIELD, MINUTE_FIELD, MONTH_FIELD, CronField
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _UNITS = {"minute": 60, "hour": 3600, "day": 86400}
-_MONTHS = {name.upper(): number for number, name in enumerate(calendar.month_abbr) if name}
-_DAYS = {"SUN": 1, "MON": 2, "TUE": 3, "WED": 4, "THU": 5, "FRI": 6, "SAT": 7}
+_WEEKDAY_FIELD = CronField("day of week", 1, 7, {name: number for number, name in enumerate(DAYS, start=1)})
+_YEAR_FIELD = CronField("year", 1970, 2199)
 _HORIZON_DAYS = 366 * 8
 """Far enough for a 29th of February."""
 
@@ -118,21 +120,23 @@ def _cron(fields: list[str], zone: ZoneInfo, expression: str) -> Cron:
     minutes, hours, month_days, months, week_days, years = fields
     if (month_days == "?") == (week_days == "?"):
         raise ScheduleError(f"{expression}: exactly one of day of month and day of week must be ?")
-    in_month = _month_day_test(month_days) if week_days == "?" else _week_day_test(week_days)
-    return Cron(
-        minutes=_values(minutes, 0, 59),
-        hours=_values(hours, 0, 23),
-        is_day=in_month,
-        months=_values(months, 1, 12, _MONTHS),
-        years=_values(years, 1970, 2199),
-        zone=zone,
-    )
+    try:
+        return Cron(
+            minutes=MINUTE_FIELD.numbers(minutes),
+            hours=HOUR_FIELD.numbers(hours),
+            is_day=_month_day_test(month_days) if week_days == "?" else _week_day_test(week_days),
+            months=MONTH_FIELD.numbers(months),
+            years=_YEAR_FIELD.numbers(years),
+            zone=zone,
+        )
+    except ValueError as error:
+        raise ScheduleError(f"{expression}: {error}") from error
 
 
 def _month_day_test(field: str) -> Callable[[date], bool]:
     if field == "L":
         return lambda day: day.day == calendar.monthrange(day.year, day.month)[1]
-    allowed = _values(field, 1, 31)
+    allowed = DAY_FIELD.numbers(field)
     return lambda day: day.day in allowed
 
 
@@ -144,32 +148,9 @@ def _week_day_test(field: str) -> Callable[[date], bool]:
     last = re.fullmatch(r"([1-7])L", field)
     if last is not None:
         return lambda day: _week_day(day) == int(last[1]) and (day + timedelta(days=7)).month != day.month
-    allowed = _values(field, 1, 7, _DAYS)
+    allowed = _WEEKDAY_FIELD.numbers(field)
     return lambda day: _week_day(day) in allowed
 
 
 def _week_day(day: date) -> int:
     return day.isoweekday() % 7 + 1
-
-
-def _values(field: str, low: int, high: int, names: dict[str, int] | None = None) -> frozenset[int]:
-    """Read one field: `*`, numbers or names, ranges, steps, and lists of them.
-
-    >>> sorted(_values("0/20,5", 0, 59))
-    [0, 5, 20, 40]
-    """
-    found: set[int] = set()
-    for part in field.split(","):
-        span, _, step = part.partition("/")
-        first, _, last = span.partition("-")
-        start = low if first == "*" else _number(first, low, high, names or {})
-        end = _number(last, low, high, names or {}) if last else high if step or first == "*" else start
-        found.update(range(start, end + 1, int(step or 1)))
-    return frozenset(found)
-
-
-def _number(text: str, low: int, high: int, names: dict[str, int]) -> int:
-    value = names.get(text.upper()) or (int(text) if text.isdigit() else None)
-    if value is None or not low <= value <= high:
-        raise ScheduleError(f"{text!r} is not between {low} and {high}")
-    return value

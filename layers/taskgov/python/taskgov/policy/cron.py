@@ -3,10 +3,12 @@
 `parse_policy` checks the expressions of a document, guardrails ask when they match. Fields and their meaning are those
 of crontab(5): minute, hour, day of month, month, day of week (0 and 7 are Sunday); `*`, lists, ranges, steps and
 English names; when both days are restricted, either may match. Programs that run crontabs differ about clock changes;
-here the clock of the zone decides, minute by minute.
+here the clock of the zone decides, minute by minute. EventBridge Scheduler's expressions have the same fields in
+another grammar (`taskgov_embedded.eventbridge.schedule_expression`).
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -16,14 +18,52 @@ HORIZON: Final = timedelta(days=366 * 4 + 1)
 MINUTE: Final = timedelta(minutes=1)
 
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
-_FIELDS: Final[tuple[tuple[str, int, int, dict[str, int]], ...]] = (
-    ("minute", 0, 59, {}),
-    ("hour", 0, 23, {}),
-    ("day of month", 1, 31, {}),
-    ("month", 1, 12, {name: number for number, name in enumerate(_MONTHS, start=1)}),
-    ("day of week", 0, 7, {name: number for number, name in enumerate(_DAYS)}),
-)
+DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+
+
+@dataclass(frozen=True, slots=True)
+class CronField:
+    """One field of a cron expression: its name, its least and its greatest number, and names for numbers."""
+
+    name: str
+    low: int
+    high: int
+    names: Mapping[str, int] = field(default_factory=dict)
+
+    def numbers(self, text: str) -> frozenset[int]:
+        """Return the numbers that `*`, numbers or names, ranges, steps and lists of them match. Raises `ValueError`.
+
+        >>> sorted(MINUTE_FIELD.numbers("0/20,5"))
+        [0, 5, 20, 40]
+        """
+        return frozenset(number for part in text.lower().split(",") for number in self._part(part))
+
+    def _part(self, text: str) -> range:
+        span, slash, step = text.partition("/")
+        first, dash, last = span.partition("-")
+        if slash and (not step.isdecimal() or int(step) == 0):
+            raise ValueError(f"{self.name}: {text!r} has no step such as */5")
+        if span == "*":
+            return range(self.low, self.high + 1, int(step or 1))
+        start = self._number(first)
+        end = self._number(last) if dash else self.high if slash else start
+        if end < start:
+            raise ValueError(f"{self.name}: {text!r} runs backwards")
+        return range(start, end + 1, int(step or 1))
+
+    def _number(self, text: str) -> int:
+        number = self.names.get(text, int(text) if text.isascii() and text.isdecimal() else -1)
+        if not self.low <= number <= self.high:
+            raise ValueError(f"{self.name}: {text!r} is not from {self.low} to {self.high}")
+        return number
+
+
+MINUTE_FIELD: Final = CronField("minute", 0, 59)
+HOUR_FIELD: Final = CronField("hour", 0, 23)
+DAY_FIELD: Final = CronField("day of month", 1, 31)
+MONTH_FIELD: Final = CronField("month", 1, 12, {name: number for number, name in enumerate(_MONTHS, start=1)})
+_WEEKDAY_FIELD: Final = CronField("day of week", 0, 7, {name: number for number, name in enumerate(DAYS)})
+_FIELDS: Final = (MINUTE_FIELD, HOUR_FIELD, DAY_FIELD, MONTH_FIELD, _WEEKDAY_FIELD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +135,11 @@ def parse_cron(text: str) -> Cron:
         True
 
     """
-    parts = text.lower().split()
+    parts = text.split()
     if len(parts) != len(_FIELDS):
         raise ValueError(f"must have five fields (minute hour day month weekday); it has {len(parts)}")
     minutes, hours, days, months, weekdays = (
-        _field(part, name, low, high, names) for part, (name, low, high, names) in zip(parts, _FIELDS, strict=True)
+        cron_field.numbers(part) for part, cron_field in zip(parts, _FIELDS, strict=True)
     )
     either = not parts[2].startswith("*") and not parts[4].startswith("*")
     return Cron(minutes, hours, days, months, frozenset(day % 7 for day in weekdays), either)
@@ -112,31 +152,3 @@ def is_time_zone(name: str) -> bool:
     except (KeyError, ValueError, OSError):  # unknown, no name of a zone, the name of a folder of zones
         return False
     return True
-
-
-def _field(text: str, name: str, low: int, high: int, names: dict[str, int]) -> frozenset[int]:
-    numbers: set[int] = set()
-    for part in text.split(","):
-        numbers.update(_part(part, name, low, high, names))
-    return frozenset(numbers)
-
-
-def _part(text: str, name: str, low: int, high: int, names: dict[str, int]) -> range:
-    span, slash, step = text.partition("/")
-    first, dash, last = span.partition("-")
-    if slash and (not step.isdecimal() or int(step) == 0):
-        raise ValueError(f"{name}: {text!r} has no step such as */5")
-    if span == "*":
-        return range(low, high + 1, int(step or 1))
-    start = _number(first, name, low, high, names)
-    end = _number(last, name, low, high, names) if dash else high if slash else start
-    if end < start:
-        raise ValueError(f"{name}: {text!r} runs backwards")
-    return range(start, end + 1, int(step or 1))
-
-
-def _number(text: str, name: str, low: int, high: int, names: dict[str, int]) -> int:
-    number = names.get(text, int(text) if text.isascii() and text.isdecimal() else -1)
-    if not low <= number <= high:
-        raise ValueError(f"{name}: {text!r} is not from {low} to {high}")
-    return number
