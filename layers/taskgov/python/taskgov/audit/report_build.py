@@ -29,9 +29,9 @@ from taskgov.kueue.workloads import Preemption
 from taskgov.policy.document import AuditRules
 from taskgov.quantities import is_accelerator
 from taskgov.snapshot.model import Snapshot
-from taskgov.usage.amounts import readable, unit_of
 from taskgov.usage.cluster_usage import ClusterUsage, Loan, TeamUsage, cluster_usage
 from taskgov.usage.tasks import tasks_of
+from taskgov.usage.units import readable, unit_of
 
 NO_AUDIT_BEFORE: Final = Earlier()
 

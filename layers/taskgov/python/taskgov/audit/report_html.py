@@ -15,10 +15,11 @@ from taskgov.allocation.plan import Outcome
 from taskgov.audit import report_findings, report_text
 from taskgov.audit.report import Report
 from taskgov.audit.report_bars import bar_groups
-from taskgov.audit.report_tables import short_resource, tables
+from taskgov.audit.report_tables import tables
 from taskgov.audit.totals import Totals
 from taskgov.findings import Finding, Severity
 from taskgov.printable import printable
+from taskgov.usage.units import short_resource
 
 TEMPLATE = "report.html.j2"
 

@@ -24,7 +24,7 @@ from taskgov.audit.report_findings import muted_table, resolved_table, trend_tab
 from taskgov.audit.report_money import money_table
 from taskgov.audit.report_table import Cell, Column, Field, Sheet, Table, amount, name, number_cell, text, when
 from taskgov.audit.report_text import NOTHING, duration, number, percent, signed
-from taskgov.quantities import ResourceName
+from taskgov.usage.units import short_resource
 
 
 def tables(report: Report) -> tuple[Table, ...]:
@@ -46,19 +46,6 @@ def tables(report: Report) -> tuple[Table, ...]:
         CAPACITY.of(report.capacity),
         EDITS.of(report.edits),
     )
-
-
-def short_resource(resource: ResourceName) -> str:
-    """Return a resource's name as people say it.
-
-    >>> [short_resource(name) for name in ("nvidia.com/gpu", "vpc.amazonaws.com/efa", "nvidia.com/mig-1g.5gb", "cpu")]
-    ['GPU', 'EFA', 'MIG 1g.5gb', 'CPU']
-    """
-    last = resource.rsplit("/", 1)[-1]
-    spoken = {"gpu": "GPU", "efa": "EFA", "cpu": "CPU", "neurondevice": "Neuron device"}
-    if last.startswith("mig-"):
-        return f"MIG {last.removeprefix('mig-')}"
-    return spoken.get(last, last)
 
 
 def tasks_table(tasks: Iterable[TaskLine], left_out: int, now: datetime) -> Table:

@@ -7,18 +7,21 @@ the others travel with it as properties, which cost nothing.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from taskgov.allocation.lease_book import LeaseEntry, leased, leased_words
 from taskgov.kueue.usage import QuotaUsage
 from taskgov.kueue.workloads import Preemption
 from taskgov.ports import Measurement
-from taskgov.quantities import CPU, ResourceName
 from taskgov.services import metric_catalogue as metric
 from taskgov.services.metric_catalogue import Metric, Property
 from taskgov.usage.capacity import Capacity
 from taskgov.usage.cluster_usage import ClusterUsage, TeamUsage
 from taskgov.usage.lost_work import LostWork
+from taskgov.usage.units import in_metrics, metric_name
+
+if TYPE_CHECKING:
+    from taskgov.quantities import ResourceName
 
 UNKNOWN: Final = "unknown"
 """The preempting team where Kueue does not say: CloudWatch takes no empty dimension."""
@@ -63,17 +66,19 @@ def _quota(team: TeamUsage, others: list[QuotaUsage], moved: Mapping[str, int]) 
     line = team.usage
     place = (line.team, line.instance_type, line.resource)
     for each, amount in _amounts(line):
-        along = {f"{each.name}_{_short(other.resource)}": _metered(other, each) for other in others if _is_there(other)}
+        along = {
+            f"{each.name}_{metric_name(other.resource)}": _metered(other, each) for other in others if _is_there(other)
+        }
         if each is metric.QUOTA_GUARANTEED and "instances" in moved:
             along["leasedInstances"] = moved["instances"]
         if each is metric.QUOTA_GUARANTEED and moved.keys() - {"instances"}:
             along["leasedParts"] = leased_words({unit: n for unit, n in moved.items() if unit != "instances"})
-        yield each.of(_in_units(line.resource, amount), *place, **along)
+        yield each.of(in_metrics(line.resource, amount), *place, **along)
     if (utilization := line.borrow_limit_utilisation) is not None:
         yield metric.BORROW_LIMIT_UTILIZATION.of(float(100 * utilization), *place)
     if team.entitlement is not None:
-        yield metric.FAIR_SHARE_ENTITLEMENT.of(_in_units(line.resource, team.entitlement), *place)
-        deviation = _in_units(line.resource, line.used - team.entitlement)
+        yield metric.FAIR_SHARE_ENTITLEMENT.of(in_metrics(line.resource, team.entitlement), *place)
+        deviation = in_metrics(line.resource, line.used - team.entitlement)
         yield metric.FAIR_SHARE_DEVIATION.of(deviation, *place, infiniteShare=team.infinite_share)
 
 
@@ -89,7 +94,7 @@ def _amounts(line: QuotaUsage) -> tuple[tuple[Metric, int], ...]:
 
 
 def _metered(line: QuotaUsage, wanted: Metric) -> Property:
-    return _in_units(line.resource, next(amount for each, amount in _amounts(line) if each is wanted))
+    return in_metrics(line.resource, next(amount for each, amount in _amounts(line) if each is wanted))
 
 
 def _is_there(line: QuotaUsage) -> bool:
@@ -118,22 +123,8 @@ def _capacity(capacity: Capacity, unattributed: int) -> Iterator[Measurement]:
     place = (capacity.instance_type, capacity.resource)
     told: dict[str, Property] = {"instancesHealthy": capacity.healthy_nodes}
     if unattributed:
-        told["unattributed"] = _in_units(capacity.resource, unattributed)
-    yield metric.CAPACITY_HEALTHY.of(_in_units(capacity.resource, capacity.healthy), *place, **told)
-    unhealthy = _in_units(capacity.resource, capacity.unhealthy)
+        told["unattributed"] = in_metrics(capacity.resource, unattributed)
+    yield metric.CAPACITY_HEALTHY.of(in_metrics(capacity.resource, capacity.healthy), *place, **told)
+    unhealthy = in_metrics(capacity.resource, capacity.unhealthy)
     yield metric.CAPACITY_UNHEALTHY.of(unhealthy, *place, instancesUnhealthy=capacity.unhealthy_nodes)
-    yield metric.OVERCOMMIT.of(_in_units(capacity.resource, capacity.overcommit), *place)
-
-
-def _in_units(resource: ResourceName, amount: int) -> float | int:
-    """Return cores for cpu, and base units (bytes, devices) for everything else."""
-    return amount / 1000 if resource == CPU else amount
-
-
-def _short(resource: ResourceName) -> str:
-    """Return a name that CloudWatch Logs Insights can query without quoting.
-
-    >>> _short("vpc.amazonaws.com/efa"), _short("ephemeral-storage"), _short("nvidia.com/mig-1g.5gb")
-    ('efa', 'ephemeral_storage', 'mig_1g_5gb')
-    """
-    return resource.rsplit("/", 1)[-1].replace("-", "_").replace(".", "_")
+    yield metric.OVERCOMMIT.of(in_metrics(capacity.resource, capacity.overcommit), *place)

@@ -1,20 +1,9 @@
-"""Amounts as people read them, in words or in cores and GiB; base units (milli, bytes) stay inside."""
+"""Amounts as people read them, in words; `units` has the unit in which a number is shown."""
 
 from collections.abc import Mapping
 from typing import Final
 
-from taskgov.quantities import (
-    CPU,
-    EPHEMERAL_STORAGE,
-    GIBIBYTE,
-    GPU,
-    MEMORY,
-    NEURON_DEVICE,
-    ResourceName,
-    format_quantity,
-    is_accelerator,
-    is_mig,
-)
+from taskgov.quantities import GPU, NEURON_DEVICE, ResourceName, format_quantity, is_accelerator, is_mig
 
 _NOUNS: Final = {GPU: "GPU", NEURON_DEVICE: "Neuron device"}
 
@@ -48,21 +37,3 @@ def all_words(amounts: Mapping[ResourceName, int]) -> str:
 def accelerators(amounts: Mapping[ResourceName, int]) -> int:
     """Return how many accelerators these are; a partition of one counts as one."""
     return sum(amount for name, amount in amounts.items() if is_accelerator(name))
-
-
-def unit_of(resource: ResourceName) -> str:
-    """Return the unit of `readable`: `cores`, `GiB`, or nothing for what is counted.
-
-    >>> [unit_of(name) for name in ("cpu", "memory", "nvidia.com/gpu")]
-    ['cores', 'GiB', '']
-    """
-    return {CPU: "cores", MEMORY: "GiB", EPHEMERAL_STORAGE: "GiB"}.get(resource, "")
-
-
-def readable(resource: ResourceName, amount: int) -> float:
-    """Return an amount in the unit that people read.
-
-    >>> readable("cpu", 1500), readable("memory", 2**31), readable("nvidia.com/gpu", 8)
-    (1.5, 2.0, 8.0)
-    """
-    return amount / {CPU: 1000, MEMORY: GIBIBYTE, EPHEMERAL_STORAGE: GIBIBYTE}.get(resource, 1)
