@@ -31,11 +31,9 @@ from taskgov_cli.doctor.facts import (
     Trail,
     Unknown,
 )
-from taskgov_cli.doctor.permissions import NEEDED
 from taskgov_cli.doctor.reading_aws import _selects_writes, _selects_writes_by_fields
 from taskgov_cli.doctor.state import governor
 from taskgov_embedded.eks import TASK_GOVERNANCE_ADDON, AddOnState
-from taskgov_embedded.iam.evaluation import grants_of
 from taskgov_embedded.walkthrough.world import EKS_NAME, World, entries_of
 from tests.support.memory import NOON
 from tests.support.operating import DOCUMENT, be, data, opened, played, taskgov
@@ -367,16 +365,6 @@ def test_of_a_stack_that_is_not_there_it_says_how_to_deploy_it(world: World) -> 
 
 def test_the_only_cluster_is_found_by_itself(world: World) -> None:
     assert data("doctor", "--no-event")["cluster"] == world.cluster_arn
-
-
-def test_the_permissions_that_are_asked_are_those_of_the_template(world: World) -> None:
-    beside = ("logs:", "xray:", "kms:")
-    policies = world.stack._policies
-    for role, needed in NEEDED.items():
-        arn = f"arn:aws:iam::{world.stack.place.account}:role/{world.stack.physical(role)}"
-        granted = {grant.action for grant in grants_of(policies.of_role(arn))}
-        asked = {action for actions in needed.values() for action in actions}
-        assert asked == {action for action in granted if not action.startswith(beside)}, role
 
 
 def test_another_stack_that_governs_is_found_and_the_command_hands_the_cluster_over(world: World) -> None:

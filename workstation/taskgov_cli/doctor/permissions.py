@@ -1,7 +1,8 @@
 """What does each function's role have to be allowed? The questions that `taskgov doctor` puts to IAM.
 
-What every function needs to run at all (logs, traces, keys of the topic) is not asked; a test holds the rest to
-`template.yaml`. Resources are named by what they are, and resolved for one cluster and stack by `resources_of`.
+It is the one list of what functions may do: tests hold the roles in `template.yaml` to it, both ways. What every
+function needs to run at all (logs, traces, keys of the topic) is not asked. Resources are named by what they are, and
+resolved for one cluster and stack by `resources_of`.
 """
 
 from __future__ import annotations
@@ -124,9 +125,7 @@ def resources_of(cluster: HyperPodCluster, stack: DeployedStack) -> dict[str, st
         "eks": cluster.eks_arn or "*",
         "table": f"arn:{cluster.partition}:dynamodb:{place}:table/{outputs['TableName']}",
         "bucket": bucket,
-        **{
-            prefix: f"{bucket}/{prefix}/{cluster.name}.yaml" for prefix in ("policies", "snapshots", "plans", "reports")
-        },
+        **{prefix: f"{bucket}/{prefix}/{cluster.name}.yaml" for prefix in PREFIXES},
         "state": f"{bucket}/memory/{cluster.name}/state.json",
         "use": f"{bucket}/memory/{cluster.name}/use.json",
         "reconcile": outputs["ReconcileStateMachineArn"],
