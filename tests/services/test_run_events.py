@@ -9,7 +9,6 @@ from typing import get_args
 import jsonschema
 import pytest
 
-from taskgov.adapters import eventbridge
 from taskgov.allocation.plan import GuardrailVerdict, Outcome
 from taskgov.contracts.steps import Cause, Pointer
 from taskgov.contracts.task_events import SOURCE
@@ -67,10 +66,6 @@ def as_delivered(end: EndOfRun) -> dict[str, object]:
 
 def validate(event: dict[str, object]) -> None:
     jsonschema.validate(event, run_ended())
-
-
-def test_the_source_is_the_one_that_the_bus_adapter_writes() -> None:
-    assert SOURCE == eventbridge.SOURCE
 
 
 def test_every_outcome_of_a_run_has_exactly_one_detail_type() -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from taskgov import errors
 from taskgov.contracts.steps import Pointer
+from taskgov.contracts.task_events import SOURCE
 from taskgov_embedded.walkthrough.actions import Actor
 from taskgov_embedded.walkthrough.checks import check
 from taskgov_embedded.walkthrough.step_result import Check, StepResult
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
     from taskgov_embedded.walkthrough.model import Step, Walkthrough
 
-OWN_SOURCE = "taskgov"
 DENIED = ("AccessDenied", "AuthorizationError", "403")
 """How the codes of refused calls begin, by service."""
 GOVERNANCE_ERRORS = frozenset(
@@ -92,7 +92,7 @@ class Runner:
         result.published = [
             moment.detail["event"]
             for moment in result.moments
-            if moment.kind == "event" and moment.detail["event"]["source"] == OWN_SOURCE
+            if moment.kind == "event" and moment.detail["event"]["source"] == SOURCE
         ]
         told = [
             (call.params["TopicArn"], f"{call.params.get('Subject', '')}\n{call.params['Message']}")

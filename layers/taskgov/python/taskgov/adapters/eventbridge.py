@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from taskgov.adapters.errors import translated
+from taskgov.contracts.task_events import SOURCE
 from taskgov.errors import GovernanceError, UpstreamError
 
 if TYPE_CHECKING:
     from mypy_boto3_events import EventBridgeClient
     from mypy_boto3_events.type_defs import PutEventsRequestEntryTypeDef, PutEventsResultEntryTypeDef
 
-SOURCE = "taskgov"
 ENTRIES = 10
 """Events in one call of PutEvents, at most; ours are far below the 256 KiB that a call takes."""
 

@@ -68,4 +68,5 @@ DETAIL_TYPES: Final[dict[str, type[TaskEvent]]] = {
 }
 """Detail type of the event -> what its `detail` is."""
 SOURCE: Final = "taskgov"
+"""Source of every event that the automation sends, of runs too."""
 DETAIL_TYPE_OF: Final = {model: name for name, model in DETAIL_TYPES.items()}
