@@ -1,4 +1,4 @@
-"""JSONata as Step Functions has it, through moto's interpreter and jsonata-python."""
+"""JSONata as Step Functions has it, in a state machine."""
 
 from __future__ import annotations
 

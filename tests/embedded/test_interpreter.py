@@ -1,19 +1,12 @@
-"""Each mend of moto's Step Functions interpreter, and the versions that they are made for."""
+"""State machines on the stack's clock, as Step Functions runs them."""
 
 from __future__ import annotations
 
 import json
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
-
-from moto.stepfunctions import parser
-from moto.stepfunctions.parser.asl.parse.asl_parser import AmazonStateLanguageParser
-from moto.stepfunctions.parser.utils import TMP_THREADS
 
 from taskgov_embedded.sagemaker.cluster_port import StaticCluster
 from taskgov_embedded.stack import Stack
-from taskgov_embedded.stepfunctions.expressions import declare
-from taskgov_embedded.stepfunctions.interpreter import MODULES_WITH_CLIENTS, MODULES_WITH_THREADS, MODULES_WITH_TIME
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,41 +37,6 @@ def output(stack: Stack, states: dict[str, Any], data: object = None) -> Any:
     return json.loads(described["output"])
 
 
-def test_the_mends_are_made_for_these_versions() -> None:
-    assert version("moto") == "5.2.5"
-    assert version("aws-sam-translator") == "1.115.0"
-    assert version("jsonata-python") == "0.7.1"
-
-
-def test_every_module_that_waits_or_calls_is_mended() -> None:
-    """A module of moto's interpreter that starts threads, sleeps or makes clients, and that the mends do not know."""
-    from pathlib import Path
-
-    root = Path(parser.__file__).parent
-    unused = (
-        "map_run_record",
-        "activit",
-        "glue",
-        "batch",
-        "ecs",
-        "api_gateway",
-        "unsupported",
-        "test_state",
-        "resource_eval_s3",
-    )
-    for file in sorted((root / "asl").rglob("*.py")):
-        text = file.read_text()
-        name = "moto.stepfunctions.parser." + ".".join(file.relative_to(root).with_suffix("").parts)
-        if any(one in name for one in unused) or "antlr" in name:
-            continue
-        if "threading.Thread(" in text or "threading.Event(" in text:
-            assert name in MODULES_WITH_THREADS
-        if "time.sleep(" in text:
-            assert name in MODULES_WITH_TIME
-        if "import boto_client_for" in text:
-            assert name in MODULES_WITH_CLIENTS
-
-
 def test_an_assigned_string_keeps_its_quotes_and_line_ends(stack: Stack) -> None:
     states = {
         "A": {"Type": "Pass", "Assign": {"x": "{% $states.input.x %}", "y": 'a "b" \\ c'}, "Next": "B"},
@@ -90,10 +48,6 @@ def test_an_assigned_string_keeps_its_quotes_and_line_ends(stack: Stack) -> None
 def test_what_is_undefined_fails_the_state(stack: Stack) -> None:
     described = run(stack, {"A": {"Type": "Pass", "Output": "{% $states.input.no %}", "End": True}})
     assert (described["status"], described["error"]) == ("FAILED", "States.QueryEvaluationError")
-
-
-def test_declarations_are_json() -> None:
-    assert declare({"$a": 'x"y', "$b": [1, None]}) == '$a:="x\\"y";$b:=[1, null];'
 
 
 def test_a_choice_without_a_match_has_its_own_error(stack: Stack) -> None:
@@ -221,14 +175,6 @@ def test_the_timeline_tells_the_states_of_each_execution(stack: Stack) -> None:
         assert told == ["A", "B"]
 
 
-def test_a_definition_is_parsed_once(stack: Stack) -> None:
-    before = AmazonStateLanguageParser.parse.cache_info().misses
-    for name in "ab":
-        stack.start_execution("Machine", {"name": name, "parts": []})
-    stack.run_until_quiet()
-    assert AmazonStateLanguageParser.parse.cache_info().misses == before
-
-
 def test_a_heartbeat_keeps_a_task_alive_and_its_lack_ends_it(stack: Stack) -> None:
     states = {"A": waiting_task(stack, HeartbeatSeconds=60, TimeoutSeconds=3600)}
     client = stack.client("stepfunctions")
@@ -289,12 +235,3 @@ def test_jitter_is_drawn_alike_in_each_run(app: Path) -> None:
     first = taken()
     assert 0 < first < 30
     assert taken() == first
-
-
-def test_moto_keeps_no_thread_of_a_stack_that_is_closed(app: Path) -> None:
-    """Each thread keeps its stack: a process that opens many would grow by all of them."""
-    with Stack(app) as stack:
-        stack.start_execution("Machine", {"name": "one", "parts": ["a"]})
-        stack.run_until_quiet()
-        assert TMP_THREADS != []
-    assert TMP_THREADS == []

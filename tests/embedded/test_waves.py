@@ -107,7 +107,7 @@ class Rig:
         )
         return str(created["ComputeQuotaId"])
 
-    def _called(self, call: Call) -> Mapping[str, Any]:
+    def _called(self, call: Call) -> Mapping[str, Any] | None:
         payload = json.loads(call.params["Payload"])
         for hook in list(self._hooks):
             step, wanted, do = hook

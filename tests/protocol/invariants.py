@@ -9,7 +9,7 @@ from tests.protocol.functions import EPOCH
 from tests.protocol.machine import Standing
 from tests.protocol.state import Process, State
 from tests.protocol.table import number, plain
-from tests.statemachines.interpreter import SUBSTITUTIONS
+from tests.statemachines.machines import SUBSTITUTIONS
 
 QUESTION = int(SUBSTITUTIONS["ApprovalHours"]) * 1800
 """Seconds that a question stands: half of the hours, before the reminder and after it."""

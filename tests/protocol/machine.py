@@ -1,6 +1,6 @@
 """The state machine of `statemachines/reconcile.asl.yaml`, from one task to the next.
 
-The definition is the file's, read and evaluated by the interpreter of `tests/statemachines`. What is left out is worked
+The definition is the file's, read and evaluated by the interpreter of the embedded stack. What is left out is worked
 out from the file: a variable that no condition, no argument of the protocol and no outcome depends on is not kept.
 """
 
@@ -11,9 +11,11 @@ from datetime import timedelta
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from taskgov_embedded.stepfunctions.host import TaskFailedError
+from taskgov_embedded.stepfunctions.interpreter import Interpreter, Scope, matching
 from tests.protocol.functions import EPOCH
 from tests.protocol.table import SORT_KEY, text
-from tests.statemachines.interpreter import Execution, Scope, TaskFailedError
+from tests.statemachines.machines import Execution
 
 NAME = re.compile(r"\$([A-Za-z_]\w*)")
 PAYLOADS = {
@@ -81,9 +83,9 @@ class Machine:
         """Return the arguments of the task, evaluated: of a function its payload."""
         key = (arn, at)
         if key not in self._asked:
-            execution, scope, seen = self._at(arn, at)
+            interpreter, scope, seen = self._at(arn, at)
             wanted = _wanted(self.states[at.state], self.resource(at.state))
-            self._asked[key] = text(execution.value(wanted, scope, seen))
+            self._asked[key] = text(interpreter.value(wanted, scope, seen))
         return json.loads(self._asked[key])  # type: ignore[no-any-return]
 
     def go_on(self, arn: str, at: Standing, result: Any, now: int) -> Standing | Ended:
@@ -95,26 +97,27 @@ class Machine:
 
     def is_tried_again(self, state: str, error: str) -> bool:
         """Say whether the task is tried again after an error."""
-        found = next((one for one in self.states[state].get("Retry", ()) if _matches(one, error)), None)
-        return found is not None and found.get("MaxAttempts", 3) > 0
+        retriers = self.states[state].get("Retry", ())
+        found = matching(retriers, TaskFailedError(error))
+        return found is not None and retriers[found].get("MaxAttempts", 3) > 0
 
     def _after(self, arn: str, at: Standing, result: Any, now: int) -> Standing | Ended:
-        execution, scope, seen = self._at(arn, at)
+        interpreter, scope, seen = self._at(arn, at)
         state = self._cut[at.state]
         if isinstance(result, Failure):
-            following, given = execution.caught(state, scope, seen, TaskFailedError(result.error, ""))
+            following, given = interpreter.caught(state, scope, seen, TaskFailedError(result.error, ""))
         else:
-            following, given = execution.done(state, scope, seen, result)
+            following, given = interpreter.done(state, scope, seen, result)
         return self._walk(arn, following, given, scope, now)
 
-    def _at(self, arn: str, at: Standing) -> tuple[Execution, Scope, Scope]:
-        execution = _execution(arn, at.entered)
-        seen = {"input": json.loads(at.given), "context": execution.context(at.state)}
-        return execution, {**json.loads(at.variables), **self._constants}, seen
+    def _at(self, arn: str, at: Standing) -> tuple[Interpreter, Scope, Scope]:
+        interpreter = _interpreter(arn, at.entered)
+        seen = {"input": json.loads(at.given), "context": interpreter.context(at.state)}
+        return interpreter, {**json.loads(at.variables), **self._constants}, seen
 
     def _walk(self, arn: str, name: str | None, given: Any, scope: Scope, now: int) -> Standing | Ended:
         """Go on from a state to the next task; what lies between is local and takes no time."""
-        execution = _execution(arn, now)
+        interpreter = _interpreter(arn, now)
         scope.update(self._constants)
         while name is not None:
             state = self._cut[name]
@@ -126,11 +129,11 @@ class Machine:
                 case "Succeed" | "Fail":
                     return Ended(str(scope.get("outcome", "")), state["Type"] == "Fail", text(scope))
                 case "Wait":
-                    execution.assign(state, scope, {"input": given, "context": execution.context(name)})
+                    interpreter.assign(state, scope, {"input": given, "context": interpreter.context(name)})
                     name = state["Next"]
                 case _:
-                    seen = {"input": given, "context": execution.context(name)}
-                    name, given = execution.step(name, state, scope, seen)
+                    seen = {"input": given, "context": interpreter.context(name)}
+                    name, given = interpreter.step(name, state, scope, seen)
             scope.update(self._constants)
         return Ended(str(scope.get("outcome", "")), failed=False, variables=text(scope))
 
@@ -213,10 +216,5 @@ def _is_of_the_state(arguments: Any) -> bool:
     return isinstance(arguments, dict) and arguments.get("Key", {}).get("sk") in ({"S": SORT_KEY}, SORT_KEY)
 
 
-def _execution(arn: str, now: int) -> Execution:
-    return Execution(lambda *_: None, now=EPOCH + timedelta(seconds=now), arn=arn)
-
-
-def _matches(rule: Mapping[str, Any], error: str) -> bool:
-    names = rule["ErrorEquals"]
-    return error in names or "States.ALL" in names or ("States.TaskFailed" in names and not error.startswith("States."))
+def _interpreter(arn: str, now: int) -> Interpreter:
+    return Execution(lambda *_: None, EPOCH + timedelta(seconds=now), arn).interpreter

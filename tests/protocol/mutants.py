@@ -31,8 +31,8 @@ from tests.protocol.functions import forget
 from tests.protocol.state import Scenario
 from tests.protocol.table import SORT_KEY
 from tests.protocol.world import World
-from tests.statemachines import interpreter
-from tests.statemachines.interpreter import definition
+from tests.statemachines import machines
+from tests.statemachines.machines import definition
 
 PART: Final = re.compile(r"attribute_(?:not_)?exists\(\w+\)|[\w#]+\s*(?:<>|<=|>=|=|<|>)\s*:\w+")
 MET: Final = "(attribute_exists(pk) OR attribute_not_exists(pk))"
@@ -68,7 +68,7 @@ class Mutant:
         known = {name: definition(name) for name in ("reconcile", "audit")}
         self.changes(known["reconcile"])
         # Not the function: whoever has imported that has it as it was.
-        with patch.object(interpreter, "_definition", lambda name: json.dumps(known[name])), self.within():
+        with patch.object(machines, "_definition", lambda name: json.dumps(known[name])), self.within():
             yield
 
 

@@ -6,7 +6,7 @@ from tests.protocol.explore import Exploration, Explored
 from tests.protocol.functions import EPOCH
 from tests.protocol.state import Scenario
 from tests.protocol.world import World
-from tests.statemachines.interpreter import definition
+from tests.statemachines.machines import definition
 
 SPENT: Final = 9400
 """Events in a history after which one more run is possible, and no second one."""

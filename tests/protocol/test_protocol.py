@@ -11,7 +11,7 @@ from tests.protocol.mutants import every_mutant
 from tests.protocol.scenarios import EVERY, FULL, LONG, SMALL, explored
 from tests.protocol.state import Scenario
 from tests.protocol.world import World
-from tests.statemachines.interpreter import definition
+from tests.statemachines.machines import definition
 
 MISSED = {
     "Take the lock: 1. attribute_not_exists(lockOwner) is always met": "takes the lock of",

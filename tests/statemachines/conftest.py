@@ -19,7 +19,8 @@ from taskgov.contracts.steps import (
     StepModel,
     VerifyPlanRequest,
 )
-from tests.statemachines.interpreter import SUBSTITUTIONS, Ended, Execution, TaskFailedError, definition
+from taskgov_embedded.stepfunctions.host import Ended, TaskFailedError
+from tests.statemachines.machines import SUBSTITUTIONS, Execution, definition
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

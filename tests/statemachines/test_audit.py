@@ -7,7 +7,8 @@ import pytest
 
 from taskgov.contracts.steps import AuditClusterRequest
 from taskgov.services.metric_catalogue import ALL_CLUSTERS, AUDITS_MISSED
-from tests.statemachines.interpreter import SUBSTITUTIONS, Ended, Execution, TaskFailedError, definition
+from taskgov_embedded.stepfunctions.host import Ended, TaskFailedError
+from tests.statemachines.machines import SUBSTITUTIONS, Execution, definition
 
 ARN = "arn:aws:sagemaker:us-east-1:111122223333:cluster/"
 Page = dict[str, Any]

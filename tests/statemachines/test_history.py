@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from taskgov_embedded.stepfunctions.host import TaskFailedError
 from tests.statemachines.conftest import World, looked, planned
-from tests.statemachines.interpreter import TaskFailedError, definition
+from tests.statemachines.machines import definition
 
 TEAMS = 1_000
 MOST_EVENTS = 25_000

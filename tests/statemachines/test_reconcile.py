@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from taskgov.contracts.events import Hint, Subject, parse_event
+from taskgov_embedded.stepfunctions.host import TaskFailedError
 from tests.statemachines.conftest import (
     CLUSTER,
     DIGEST,
@@ -19,7 +20,6 @@ from tests.statemachines.conftest import (
     planned,
     pointer,
 )
-from tests.statemachines.interpreter import TaskFailedError
 
 ANOTHER = "arn:aws:states:us-east-1:111122223333:execution:reconcile:another"
 NOW = 1795165200
@@ -249,9 +249,9 @@ def test_functions_that_nobody_can_invoke_any_more_leave_the_count_on_record(wor
 def test_verifying_waits_until_the_statuses_have_settled(world: World) -> None:
     world.steps["PlanQuotas"] = in_turn(planned("apply", changes=1))
     world.steps["VerifyPlan"] = in_turn(PENDING, PENDING, looked())
-    start = world.execution.now
+    start = world.execution.moment
     assert world.run().output["outcome"] == "applied"
-    assert (world.execution.now - start).total_seconds() == 30
+    assert (world.execution.moment - start).total_seconds() == 30
 
 
 @pytest.mark.parametrize(
@@ -468,7 +468,7 @@ class TestApproval:
 
     def test_an_approval_waits_for_the_run_that_holds_the_lock_meanwhile(self, world: World) -> None:
         def approved_while_another_runs(_: dict[str, Any]) -> dict[str, Any]:
-            expires = str(int(world.execution.now.timestamp()) + 100)
+            expires = str(int(world.execution.moment.timestamp()) + 100)
             world.set_state(lockOwner={"S": ANOTHER}, lockExpires={"N": expires})
             return {"approved": True, "by": "ana"}
 
@@ -511,7 +511,7 @@ class TestApproval:
         def loses_its_answer(arguments: dict[str, Any]) -> None:
             del world.integrations["Set the lock aside"]
             world.table.update_item(**arguments)
-            expires = str(int(world.execution.now.timestamp()) + 100)
+            expires = str(int(world.execution.moment.timestamp()) + 100)
             world.set_state(**world.state() | {"lockOwner": {"S": ANOTHER}, "lockExpires": {"N": expires}})
             raise TaskFailedError("States.Timeout")
 

@@ -12,7 +12,7 @@ from cfnlint.config import ManualArgs
 from jsonata import jsonata
 
 from taskgov import errors
-from tests.statemachines.interpreter import STATEMACHINES, SUBSTITUTIONS, definition, every_state
+from tests.statemachines.machines import STATEMACHINES, SUBSTITUTIONS, definition, every_state
 
 MACHINES = sorted(path.name.removesuffix(".asl.yaml") for path in STATEMACHINES.glob("*.asl.yaml"))
 ARCHITECTURE = Path(__file__).parents[2] / "docs" / "architecture.md"

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from taskgov_embedded.stepfunctions.host import TaskFailedError
 from tests.statemachines.conftest import PENDING, World, in_turn, looked, one_change, one_refusal, planned
-from tests.statemachines.interpreter import TaskFailedError
 from tests.statemachines.test_reconcile import ANOTHER, NOW, approve
 
 WAVES = (2, 3, 5)
@@ -71,12 +71,12 @@ def test_a_wave_is_waited_for_as_often_as_it_takes(waves: World) -> None:
 
 def test_a_wave_that_is_slow_to_settle_is_progressing_and_looked_at_again_in_five_minutes(waves: World) -> None:
     waves.steps["VerifyPlan"] = in_turn(PENDING)
-    start = waves.execution.now
+    start = waves.execution.moment
     ended = waves.run()
     assert ended.error is None
     assert ended.output["outcome"] == "progressing"
     assert steps(waves) == [*written(0, 1), *[verified(2)] * 18]
-    minutes = (waves.execution.now - start).total_seconds() / 60
+    minutes = (waves.execution.moment - start).total_seconds() / 60
     assert 12 < minutes < 14
     assert waves.payloads("PublishUsage")[0]["error"] == "still settling: team-a has status Updating at version 2"
     assert waves.published() == [("progressing", 2)]

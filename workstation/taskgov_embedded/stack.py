@@ -46,7 +46,6 @@ from taskgov_embedded.place import Place
 from taskgov_embedded.sagemaker.service import SageMaker
 from taskgov_embedded.stepfunctions import machine_roles
 from taskgov_embedded.stepfunctions.executions import Executions
-from taskgov_embedded.stepfunctions.interpreter import Interpreter
 from taskgov_embedded.timeline import Timeline
 from taskgov_embedded.virtual_time.clock import VirtualClock
 from taskgov_embedded.virtual_time.cooperative import Turns
@@ -122,7 +121,7 @@ class Stack:
             Deployments(self.account, self._runtime).move,
         )
         self.bus = Bus(self.account, self._invocations.invoke_later)
-        self.executions = Executions(self.bus, self.clock, self.timeline, self._requests)
+        self.executions = Executions(self.account, self.bus)
         self._event_source_mappings = EventSourceMappings(self.account, self._runtime)
         self.schedules = Schedules(self.account, self.bus)
         self.sagemaker = SageMaker(self.account, self.bus)
@@ -160,17 +159,14 @@ class Stack:
     def _set_up(self, undo: ExitStack) -> None:
         mock_random.seed(20261120)
         undo.enter_context(process.variables(process.settings_of_person()))
-        undo.enter_context(mock_aws(config={"stepfunctions": {"execute_state_machine": True}}))
+        undo.enter_context(mock_aws())
         undo.enter_context(process.variables({"AWS_DEFAULT_REGION": self.place.region, "MOTO_ACCOUNT_ID": ACCOUNT}))
-        interpreter = Interpreter(self._turns, self._clients, self.timeline)
         objects = ObjectEvents(self.account, self.bus)
         parts = (
             self.clock,
             Caches(),
             process.Process(),
             self._requests,
-            interpreter,
-            self.executions,
             self._entry,
             self._event_source_mappings,
             objects,

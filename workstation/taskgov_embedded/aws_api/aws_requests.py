@@ -111,11 +111,14 @@ class AwsRequests:
         self._faults = faults
         self._policies = policies
         self._outside = outside
-        self._answers: dict[tuple[str, str], Callable[[Call], Mapping[str, Any]]] = {}
+        self._answers: dict[tuple[str, str], Callable[[Call], Mapping[str, Any] | None]] = {}
         self._original: Callable[..., Any] | None = None
 
-    def answer(self, service: str, operation: str, handler: Callable[[Call], Mapping[str, Any]]) -> None:
-        """Let `handler` answer an operation instead of moto; it raises `AwsError` for an error answer."""
+    def answer(self, service: str, operation: str, handler: Callable[[Call], Mapping[str, Any] | None]) -> None:
+        """Let `handler` answer an operation before moto does; it raises `AwsError` for an error answer.
+
+        Moto answers when it returns None: it has only checked the call.
+        """
         self._answers[service, operation] = handler
 
     def install(self) -> None:
@@ -190,8 +193,8 @@ class AwsRequests:
         try:
             self._authorize(call)
             handler = self._answers.get((call.service, call.operation))
-            if handler is not None:
-                result = handler(call)
+            result = handler(call) if handler is not None else None
+            if result is not None:
                 self._record(replace(call, result=result))
                 return wire.serialize(result)
         except AwsError as error:

@@ -1,1 +1,1 @@
-"""State machines: what moto's Step Functions lacks or gets wrong."""
+"""State machines: a strict interpreter, and what the API says of executions."""

@@ -1,7 +1,7 @@
-"""Refuse state machine definitions that Step Functions would refuse and moto takes.
+"""Refuse state machine definitions that Step Functions would refuse, and those that the interpreter does not know.
 
-moto checks the language's grammar; this checks what the grammar does not know: that each transition leads to a state,
-that each state is reached, that every Choice has a way out, and that an integration has the pattern asked of it.
+Every field has to be one that is known for its kind of state, and every expression JSONata. Each transition leads to a
+state and each state is reached, every Choice has a way out, and an integration has the pattern that is asked of it.
 """
 
 from __future__ import annotations
@@ -10,8 +10,37 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from taskgov_embedded.stepfunctions.expressions import ExpressionError, inside
+from taskgov_embedded.stepfunctions.expressions import check as check_expression
+from taskgov_embedded.stepfunctions.tasks import OPTIMIZED, SDK
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+_ANY_STATE = {"Type", "Comment", "Output", "QueryLanguage"}
+_GOES_ON = {"Next", "End", "Assign"}
+_HANDLES_ERRORS = {"Retry", "Catch"}
+STATES: Mapping[str, set[str]] = {
+    "Pass": _ANY_STATE | _GOES_ON,
+    "Task": _ANY_STATE | _GOES_ON | _HANDLES_ERRORS | {"Resource", "Arguments", "TimeoutSeconds", "HeartbeatSeconds"},
+    "Map": _ANY_STATE | _GOES_ON | _HANDLES_ERRORS | {"Items", "ItemProcessor", "MaxConcurrency"},
+    "Parallel": _ANY_STATE | _GOES_ON | _HANDLES_ERRORS | {"Branches", "Arguments"},
+    "Wait": _ANY_STATE | _GOES_ON | {"Seconds", "Timestamp"},
+    "Choice": _ANY_STATE | {"Assign", "Choices", "Default"},
+    "Succeed": _ANY_STATE,
+    "Fail": {"Type", "Comment", "QueryLanguage", "Error", "Cause"},
+}
+"""The fields of each kind of state that the interpreter knows."""
+_MACHINE = {"Comment", "QueryLanguage", "Version", "TimeoutSeconds", "StartAt", "States"}
+_PROCESSOR = {"Comment", "ProcessorConfig", "StartAt", "States"}
+_RULES: Mapping[str, set[str]] = {
+    "Choices": {"Comment", "Condition", "Next", "Assign", "Output"},
+    "Catch": {"Comment", "ErrorEquals", "Next", "Assign", "Output"},
+    "Retry": {
+        *("Comment", "ErrorEquals", "IntervalSeconds", "BackoffRate"),
+        *("MaxAttempts", "MaxDelaySeconds", "JitterStrategy"),
+    },
+}
 
 WAITS_FOR_TOKEN = frozenset(
     {"apigateway", "aws-sdk", "bedrock", "ecs", "eks", "events", "lambda", "sns", "sqs", "states"}
@@ -27,51 +56,107 @@ class InvalidDefinitionError(ValueError):
 
 def check(name: str, definition: Mapping[str, Any]) -> None:
     """Raise `InvalidDefinitionError` with everything that is wrong with a definition."""
-    found = sorted(_problems(definition))
+    found = sorted(_problems(definition, _MACHINE))
+    if definition.get("QueryLanguage") != "JSONata":
+        found.append("the QueryLanguage has to be JSONata")
     if found:
         raise InvalidDefinitionError(f"{name}: {'; '.join(found)}")
 
 
-def _problems(machine: Mapping[str, Any]) -> Iterator[str]:
+def _problems(machine: Mapping[str, Any], fields: set[str]) -> Iterator[str]:
+    yield from _unknown("the machine", machine, fields)
     states = machine["States"]
     targets = [machine["StartAt"]]
     for name, state in states.items():
         targets += _targets(state)
         yield from _problems_of_state(name, state)
         for inner in _inner_machines(state):
-            yield from _problems(inner)
-    yield from (f"no state {one!r}" for one in targets if one not in states)
-    yield from (f"state {one!r} is never reached" for one in states if one not in targets)
+            yield from _problems(inner, _PROCESSOR)
+    yield from (f"no state {target!r}" for target in targets if target not in states)
+    yield from (f"state {name!r} is never reached" for name in states if name not in targets)
+
+
+def _unknown(whose: str, found: Mapping[str, Any], fields: set[str]) -> Iterator[str]:
+    yield from (f"{whose}: the embedded stack does not know {field!r}" for field in found.keys() - fields)
 
 
 def _targets(state: Mapping[str, Any]) -> list[str]:
     followed = [state, *state.get("Choices", []), *state.get("Catch", [])]
-    named = [one["Next"] for one in followed if "Next" in one]
+    named = [rule["Next"] for rule in followed if "Next" in rule]
     return named + ([state["Default"]] if "Default" in state else [])
 
 
 def _inner_machines(state: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    processor = state.get("ItemProcessor") or state.get("Iterator")
-    return [*state.get("Branches", []), *([processor] if processor else [])]
+    return [*state.get("Branches", []), *([state["ItemProcessor"]] if "ItemProcessor" in state else [])]
 
 
 def _problems_of_state(name: str, state: Mapping[str, Any]) -> Iterator[str]:
-    kind = state["Type"]
-    if kind not in {"Choice", "Succeed", "Fail"} and ("Next" in state) == (state.get("End") is True):
-        yield f"state {name!r} needs either Next or End"
-    if kind == "Choice" and not state.get("Choices"):
-        yield f"state {name!r} has no Choices"
-    processor = state.get("ItemProcessor", {}).get("ProcessorConfig", {})
-    if processor.get("Mode") == "DISTRIBUTED":
-        yield f"state {name!r}: the embedded stack has no distributed Map"
-    integration = _INTEGRATION.match(str(state.get("Resource", "")))
-    if integration is None:
+    whose, kind = f"state {name!r}", state["Type"]
+    if kind not in STATES:
+        yield f"{whose}: the embedded stack has no states of type {kind!r}"
         return
-    if integration["pattern"] == ".waitForTaskToken" and integration["service"] not in WAITS_FOR_TOKEN:
+    yield from _unknown(whose, state, STATES[kind])
+    for field, fields in _RULES.items():
+        for rule in state.get(field, []):
+            yield from _unknown(f"{whose}, {field}", rule, fields)
+    if state.get("QueryLanguage", "JSONata") != "JSONata":
+        yield f"{whose}: the embedded stack knows JSONata only"
+    if kind not in {"Choice", "Succeed", "Fail"} and ("Next" in state) == (state.get("End") is True):
+        yield f"{whose} needs either Next or End"
+    if kind == "Choice" and not state.get("Choices"):
+        yield f"{whose} has no Choices"
+    if kind == "Wait" and ("Seconds" in state) == ("Timestamp" in state):
+        yield f"{whose} needs either Seconds or Timestamp"
+    if kind == "Map" and "ItemProcessor" not in state:
+        yield f"{whose} has no ItemProcessor"
+    if state.get("ItemProcessor", {}).get("ProcessorConfig", {}).get("Mode", "INLINE") != "INLINE":
+        yield f"{whose}: the embedded stack has no distributed Map"
+    if kind == "Task":
+        yield from _problems_of_integration(whose, str(state.get("Resource", "")))
+    for expression in _expressions(state):
+        yield from _problems_of_expression(whose, expression)
+
+
+def _problems_of_integration(whose: str, resource: str) -> Iterator[str]:
+    integration = _INTEGRATION.match(resource)
+    if integration is None:
+        yield f"{whose}: the embedded stack knows integrations of Step Functions only, not {resource!r}"
+        return
+    service, action, pattern = integration["service"], integration["action"], integration["pattern"]
+    if pattern == ".waitForTaskToken" and service not in WAITS_FOR_TOKEN:
         yield (
-            f"state {name!r}: {integration['service']} has no .waitForTaskToken of its own, "
-            f"use aws-sdk:{integration['service']}:{integration['action']}.waitForTaskToken"
+            f"{whose}: {service} has no .waitForTaskToken of its own, use aws-sdk:{service}:{action}.waitForTaskToken"
         )
+    elif pattern not in {None, ".waitForTaskToken"}:
+        yield f"{whose}: the embedded stack does not know {pattern}"
+    if service != SDK and action not in OPTIMIZED.get(service, ()):
+        yield f"{whose}: the embedded stack has no optimized {service}:{action}"
+
+
+def _expressions(value: Any) -> Iterator[str]:
+    """Yield the expressions of a state, without those of machines inside it."""
+    match value:
+        case str() if value.startswith("{%"):
+            yield value
+        case dict():
+            for field, inner in value.items():
+                if field not in {"States", "Branches"}:
+                    yield from _expressions(inner)
+        case list():
+            for inner in value:
+                yield from _expressions(inner)
+        case _:
+            return
+
+
+def _problems_of_expression(whose: str, expression: str) -> Iterator[str]:
+    if not expression.endswith("%}"):
+        yield f"{whose}: {expression!r} does not end with %}}"
+        return
+    try:
+        check_expression(inside(expression))
+    except ExpressionError as error:
+        yield f"{whose}: {error}"
 
 
 def text_of(name: str, properties: Mapping[str, Any]) -> str:
@@ -79,7 +164,7 @@ def text_of(name: str, properties: Mapping[str, Any]) -> str:
     definition = properties.get("DefinitionString") or json.dumps(properties["Definition"])
     text = substitute(definition, properties.get("DefinitionSubstitutions", {}))
     check(name, json.loads(text))
-    return _with_float_percentages(text)
+    return text
 
 
 def substitute(definition: str, values: Mapping[str, Any]) -> str:
@@ -94,8 +179,3 @@ def substitute(definition: str, values: Mapping[str, Any]) -> str:
     for key, value in values.items():
         definition = definition.replace("${" + key + "}", json.dumps(str(value))[1:-1])
     return definition
-
-
-def _with_float_percentages(definition: str) -> str:
-    """Write `ToleratedFailurePercentage` as moto's grammar wants it: it refuses `50` and takes `50.0`."""
-    return re.sub(r'("ToleratedFailurePercentage"\s*:\s*\d+)(?=\s*[,}])', r"\1.0", definition)

@@ -1,139 +1,244 @@
-"""End executions as Step Functions does: at once when stopped, with an event on the bus, their task tokens gone.
+"""Answer the calls of Step Functions that start, end, redrive and describe executions, and say on the bus how they end.
 
-moto lets a stopped execution run until its task is over, publishes no events, and forgets the tokens of what ended.
-What did not succeed can be redriven (`redrives`).
+State machines themselves are moto's; their definitions are checked when they are made or changed.
 """
 
 from __future__ import annotations
 
-import inspect
+import json
+import random
+import uuid
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from moto.core.responses import ActionResult
-from moto.core.utils import utcnow
-from moto.stepfunctions.parser.api import ExecutionStatus, ServiceException
-from moto.stepfunctions.parser.asl.utils.encoding import to_json_str
-from moto.stepfunctions.parser.backend.execution import BaseExecutionWorkerCommunication, Execution
-from moto.stepfunctions.parser.models import StepFunctionsParserBackend, stepfunctions_parser_backends
-from moto.stepfunctions.responses import StepFunctionResponse
+from moto.core.exceptions import ServiceException
+from moto.stepfunctions.models import stepfunctions_backends
 
-from taskgov_embedded.stepfunctions.machine_roles import starting_with_the_key
-from taskgov_embedded.stepfunctions.redrives import described, keep_position, redrive_execution, redrives_of
+from taskgov_embedded.aws_api.aws_requests import AwsError
+from taskgov_embedded.iam.actions import OF_MACHINE
+from taskgov_embedded.stepfunctions import definitions
+from taskgov_embedded.stepfunctions.execution import (
+    ABORTED,
+    FAILED,
+    RUNNING,
+    SUCCEEDED,
+    TIMED_OUT,
+    Execution,
+    Machine,
+    Run,
+    Shared,
+)
+from taskgov_embedded.stepfunctions.host import TaskFailedError
+from taskgov_embedded.stepfunctions.interpreter import TIMEOUT
+from taskgov_embedded.stepfunctions.machine_roles import ENCRYPTION
+from taskgov_embedded.stepfunctions.tokens import Tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Mapping
     from datetime import datetime
 
-    from taskgov_embedded.aws_api.aws_requests import AwsRequests
+    from taskgov_embedded.account import Account
+    from taskgov_embedded.aws_api.aws_requests import Call
     from taskgov_embedded.eventbridge.bus import Bus
-    from taskgov_embedded.timeline import Timeline
-    from taskgov_embedded.virtual_time.clock import VirtualClock
+    from taskgov_embedded.stepfunctions.host import Position
+    from taskgov_embedded.virtual_time.clock import Timer
 
 SOURCE = "aws.states"
 DETAIL_TYPE = "Step Functions Execution Status Change"
 WITHOUT_DATA = {"included": False}
+_JITTER_SEED = 20261120
 
 
 class Executions:
-    """How executions end. `install` after the interpreter, whose end of an execution it builds on."""
+    """All executions of one account."""
 
-    def __init__(self, bus: Bus, clock: VirtualClock, timeline: Timeline, requests: AwsRequests) -> None:
+    def __init__(self, account: Account, bus: Bus) -> None:
+        self._account = account
         self._bus = bus
-        self._requests = requests
-        self._clock = clock
-        self._timeline = timeline
         self.sends_events = True
         """Off: EventBridge delivers these events best effort, so a test may lose all of them."""
         self.includes_data = True
         """Off: as of data that is large. The events of a machine whose data has a key of the customer have none."""
-        self._stops_as = ExecutionStatus.ABORTED
-        self._undo: list[Callable[[], None]] = []
-
-    def install(self) -> None:
-        """Put the changes in."""
-        self._replace(Execution, "stop", self._stop_of(Execution.stop))
-        self._replace(StepFunctionResponse, "stop_execution", _with_error_and_cause)
-        self._replace(StepFunctionResponse, "redrive_execution", redrive_execution)
-        self._replace(
-            StepFunctionResponse, "describe_execution", _with_redrives(StepFunctionResponse.describe_execution)
-        )
-        self._replace(BaseExecutionWorkerCommunication, "terminated", self._terminated())
-        starts = starting_with_the_key(StepFunctionsParserBackend.start_execution, self._requests)
-        self._replace(StepFunctionsParserBackend, "start_execution", starts)
-        for call in ("send_task_success", "send_task_failure", "send_task_heartbeat"):
-            own = getattr(StepFunctionsParserBackend, call)
-            self._replace(StepFunctionsParserBackend, call, _refusing_the_ended(own))
-
-    def uninstall(self) -> None:
-        """Take them out, last first."""
-        while self._undo:
-            self._undo.pop()()
+        self._executions: dict[str, Execution] = {}
+        self._runs: dict[str, tuple[Run, Timer | None]] = {}
+        self._shared = Shared(account, Tokens(account.requests), random.Random(_JITTER_SEED))  # noqa: S311 no secret
+        self._names: dict[str, int] = {}
+        for operation, handler in {
+            "CreateStateMachine": _checked,
+            "UpdateStateMachine": _checked,
+            "StartExecution": self._start,
+            "StopExecution": self._stop,
+            "RedriveExecution": self._redrive,
+            "DescribeExecution": self._describe,
+            "ListExecutions": self._list,
+            "GetExecutionHistory": self._history,
+        }.items():
+            account.requests.answer("stepfunctions", operation, handler)
 
     def time_out(self, execution_arn: str) -> None:
         """End an execution as Step Functions does when its time (`TimeoutSeconds`) is over."""
-        _, _, _, region, account, *_ = execution_arn.split(":")
-        execution = stepfunctions_parser_backends[account][region].describe_execution(execution_arn)
-        self._stops_as = ExecutionStatus.TIMED_OUT
+        self._interrupt(self._execution(execution_arn), TIMED_OUT, TIMEOUT, None)
+
+    # The calls
+
+    def _start(self, call: Call) -> Mapping[str, Any]:
+        machine = self._machine(call.params["stateMachineArn"])
+        self._may_use_its_key(machine)
+        name, given = call.params.get("name") or self._next_name(machine), call.params.get("input") or "{}"
         try:
-            execution.stop(stop_date=utcnow(), error="States.Timeout", cause=None)
-        finally:
-            self._stops_as = ExecutionStatus.ABORTED
+            json.loads(given)
+        except json.JSONDecodeError as error:
+            raise AwsError("InvalidExecutionInput", f"Invalid State Machine Execution Input: '{error}'") from error
+        arn = f"{machine.arn.replace(':stateMachine:', ':execution:')}:{name}"
+        known = self._executions.get(arn)
+        if known is not None and (known.status, known.given) != (RUNNING, given):
+            raise AwsError("ExecutionAlreadyExists", f"Execution Already Exists: '{arn}'")
+        if known is None:
+            known = self._executions[arn] = Execution(arn, name, machine, given, self._now())
+            known.history.add(
+                known.started, "ExecutionStarted", {"input": json.loads(given), "roleArn": machine.role_arn}
+            )
+            self._account.timeline.add("execution", f"{machine.name} started", arn=arn)
+            self._run(known, None)
+        return {"executionArn": arn, "startDate": known.started}
 
-    def _replace(self, owner: Any, name: str, value: Any) -> None:
-        before = inspect.getattr_static(owner, name, None)
-        setattr(owner, name, value)
-        self._undo.append(lambda: delattr(owner, name) if before is None else setattr(owner, name, before))
+    def _stop(self, call: Call) -> Mapping[str, Any]:
+        execution = self._execution(call.params["executionArn"])
+        self._interrupt(execution, ABORTED, call.params.get("error"), call.params.get("cause"))
+        return {"stopDate": execution.stopped}
 
-    def _stop_of(self, own: Callable[..., None]) -> Callable[..., None]:
-        def stop(execution: Execution, stop_date: datetime, error: str | None, cause: str | None) -> None:
-            if execution.exec_status != ExecutionStatus.RUNNING:
-                return
-            keep_position(execution)
-            if execution.exec_worker is not None and execution.exec_worker.env is not None:
-                own(execution, stop_date, error, cause)
-            execution.exec_status, execution.stop_date = self._stops_as, stop_date
-            execution.error, execution.cause = error, cause
-            name = execution.state_machine.name
-            self._timeline.add("execution", f"{name} {self._stops_as.value}", arn=execution.exec_arn)
-            self._ended(execution)
+    def _redrive(self, call: Call) -> Mapping[str, Any]:
+        """Go on at the state that did not succeed, with its input and variables; retries begin anew.
 
-        return stop
+        Inside Map and Parallel nothing is redriven by itself: the whole state is entered again.
+        """
+        execution = self._execution(call.params["executionArn"])
+        reason = execution.not_redrivable(self._now())
+        if reason is not None:
+            raise AwsError("ExecutionNotRedrivable", f"Execution is not redrivable: {reason}")
+        execution.redrives, execution.redriven = execution.redrives + 1, self._now()
+        execution.status, execution.stopped = RUNNING, None
+        execution.error = execution.cause = None
+        execution.history.add(self._now(), "ExecutionRedriven", {"redriveCount": execution.redrives})
+        self._run(execution, execution.position)
+        return {"redriveDate": execution.redriven}
 
-    def _terminated(self) -> Callable[[Any], None]:
-        own = BaseExecutionWorkerCommunication.terminated
+    def _describe(self, call: Call) -> Mapping[str, Any]:
+        execution = self._execution(call.params["executionArn"])
+        reason = execution.not_redrivable(self._now())
+        more = {
+            "error": execution.error,
+            "cause": execution.cause,
+            "output": execution.output,
+            "redriveDate": execution.redriven,
+            "redriveStatusReason": reason,
+        }
+        return {
+            **_listed(execution),
+            "input": execution.given,
+            "redriveStatus": "NOT_REDRIVABLE" if reason else "REDRIVABLE",
+        } | {name: value for name, value in more.items() if value is not None}
 
-        def terminated(communication: Any) -> None:
-            execution = communication.execution
-            is_its_own = execution.exec_worker._execution_communication is communication  # noqa: SLF001 see the module's docstring
-            if execution.exec_status != ExecutionStatus.RUNNING or not is_its_own:
-                return  # it was stopped before its task was over, and perhaps redriven
-            own(communication)
-            if execution.exec_status != ExecutionStatus.SUCCEEDED:
-                keep_position(execution)
-            self._ended(execution)
+    def _list(self, call: Call) -> Mapping[str, Any]:
+        """List a machine's executions, newest first."""
+        machine = self._machine(call.params["stateMachineArn"])
+        wanted = call.params.get("statusFilter")
+        found = [
+            execution
+            for execution in self._executions.values()
+            if execution.machine.arn == machine.arn and wanted in {None, execution.status}
+        ]
+        found.sort(key=lambda execution: execution.started, reverse=True)
+        start, size = int(call.params.get("nextToken", 0)), int(call.params.get("maxResults", 0)) or 100
+        more = {"nextToken": str(start + size)} if start + size < len(found) else {}
+        return {"executions": [_listed(execution) for execution in found[start : start + size]]} | more
 
-        return terminated
+    def _history(self, call: Call) -> Mapping[str, Any]:
+        """Give the whole history at once."""
+        events = self._execution(call.params["executionArn"]).history.written()
+        return {"events": events[::-1] if call.params.get("reverseOrder") else events}
 
-    def _ended(self, execution: Execution) -> None:
-        """Wake whoever still waits for a token of the execution, and say on the bus how it ended."""
-        for endpoint in _endpoints(execution):
-            endpoint.interrupt_all()
+    # What they work on
+
+    def _now(self) -> datetime:
+        return self._account.clock.now
+
+    def _execution(self, arn: str) -> Execution:
+        if arn not in self._executions:
+            raise AwsError("ExecutionDoesNotExist", f"Execution Does Not Exist: '{arn}'")
+        return self._executions[arn]
+
+    def _machine(self, arn: str) -> Machine:
+        place = self._account.place
+        try:
+            found = stepfunctions_backends[place.account][place.region].describe_state_machine(arn)
+        except ServiceException as error:
+            raise AwsError(error.code, error.message) from error
+        return Machine(found.arn, found.name, found.roleArn, json.loads(found.definition))
+
+    def _next_name(self, machine: Machine) -> str:
+        """Name an execution that is started without a name, alike in each run of a stack."""
+        number = self._names[machine.arn] = self._names.get(machine.arn, 0) + 1
+        return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{machine.arn}/{number}"))
+
+    def _may_use_its_key(self, machine: Machine) -> None:
+        """Refuse an execution whose data has a key that the machine's role may not use. Raises AwsError."""
+        key = self._account.place.kms_keys.get(machine.arn)
+        for action in ENCRYPTION if key else ():
+            if not self._account.requests.allows(machine.role_arn, action, str(key), {OF_MACHINE: machine.arn}):
+                raise AwsError("KmsAccessDeniedException", f"{machine.role_arn} may not {action} on {key}")
+
+    # How they run and end
+
+    def _run(self, execution: Execution, start: Position | None) -> None:
+        run, timer = Run(execution, self._shared), None
+        seconds = execution.machine.definition.get("TimeoutSeconds")
+        if seconds is not None:
+            timer = self._account.clock.after(seconds, partial(self._interrupt, execution, TIMED_OUT, TIMEOUT, None))
+        self._runs[execution.arn] = (run, timer)
+
+        def go() -> None:
+            try:
+                output = json.dumps(run.interpret(start))
+            except TaskFailedError as failure:
+                self._end(execution, FAILED, failure.error, failure.cause)
+            else:
+                execution.output = output
+                self._end(execution, SUCCEEDED, None, None)
+
+        self._account.turns.spawn(go, execution.arn)
+
+    def _interrupt(self, execution: Execution, status: str, error: str | None, cause: str | None) -> None:
+        """End an execution at once, if it still runs: what it waits for is nobody's concern any more."""
+        if execution.status == RUNNING:
+            self._runs[execution.arn][0].end()
+            self._end(execution, status, error, cause)
+
+    def _end(self, execution: Execution, status: str, error: str | None, cause: str | None) -> None:
+        timer = self._runs.pop(execution.arn)[1]
+        if timer is not None:
+            timer.cancel()
+        execution.status, execution.stopped = status, self._now()
+        execution.error, execution.cause = error, cause
+        succeeded = {"output": json.loads(execution.output or "null")}
+        about = succeeded if status == SUCCEEDED else {"error": error, "cause": cause}
+        execution.history.add(self._now(), f"Execution{_EVENTS[status]}", about)
+        told = f"{execution.machine.name} {status}" + (f": {error}" if error and status == FAILED else "")
+        self._account.timeline.add("execution", told, arn=execution.arn, cause=cause)
         if self.sends_events:
-            arn = str(execution.exec_arn)
-            self._bus.publish_if_asked_for(SOURCE, DETAIL_TYPE, self._detail(execution), [arn])
+            self._bus.publish_if_asked_for(SOURCE, DETAIL_TYPE, self._detail(execution), [execution.arn])
 
     def _detail(self, execution: Execution) -> dict[str, Any]:
         """Return the detail as the developer guide has it: times in milliseconds, absent data as null."""
-        redrives = redrives_of(execution)
         detail = {
-            "executionArn": str(execution.exec_arn),
-            "stateMachineArn": str(execution.state_machine.arn),
+            "executionArn": execution.arn,
+            "stateMachineArn": execution.machine.arn,
             "name": execution.name,
-            "status": str(execution.status),
-            "startDate": _milliseconds(execution.start_date),
-            "stopDate": _milliseconds(execution.stop_date),
-            "redriveCount": redrives.count,
-            "redriveDate": _milliseconds(redrives.date) if redrives.date else None,
+            "status": execution.status,
+            "startDate": _milliseconds(execution.started),
+            "stopDate": _milliseconds(execution.stopped),
+            "redriveCount": execution.redrives,
+            "redriveDate": _milliseconds(execution.redriven),
             "input": None,
             "inputDetails": WITHOUT_DATA,
             "output": None,
@@ -141,56 +246,39 @@ class Executions:
             "error": None,
             "cause": None,
         }
-        if self.includes_data and str(execution.state_machine.arn) not in self._requests.place.kms_keys:
+        if self.includes_data and execution.machine.arn not in self._account.place.kms_keys:
             included = {"included": True}
-            data = {"input": execution.execution_input, "error": execution.error, "cause": execution.cause}
-            detail |= {**data, "inputDetails": included}
-            if execution.exec_status == ExecutionStatus.SUCCEEDED:
-                detail |= {"output": to_json_str(execution.output), "outputDetails": included}
+            detail |= {"input": execution.given, "error": execution.error, "cause": execution.cause}
+            detail |= {"inputDetails": included}
+            if execution.status == SUCCEEDED:
+                detail |= {"output": execution.output, "outputDetails": included}
         return detail
 
 
-def _with_error_and_cause(response: Any) -> Any:
-    """Stop an execution with the error and the cause that the caller gives; moto drops them."""
-    arn = response._get_param("executionArn")  # noqa: SLF001 see the module's docstring
-    execution = response.stepfunction_backend.describe_execution(arn)
-    error, cause = response._get_param("error"), response._get_param("cause")  # noqa: SLF001 as above
-    execution.stop(stop_date=utcnow(), error=error, cause=cause)
-    return ActionResult({"stopDate": execution.stop_date})
+_EVENTS = {SUCCEEDED: "Succeeded", FAILED: "Failed", ABORTED: "Aborted", TIMED_OUT: "TimedOut"}
 
 
-def _with_redrives(own: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Describe an execution with its redrives, of which moto knows nothing."""
-
-    def describe_execution(response: Any) -> Any:
-        answer = own(response)
-        execution = response.stepfunction_backend.describe_execution(answer.result["executionArn"])
-        answer.result.update(described(execution))
-        return answer
-
-    return describe_execution
+def _checked(call: Call) -> None:
+    """Refuse a definition that Step Functions would refuse, or that is not run here; all else of the call is moto's."""
+    if "definition" not in call.params:
+        return
+    try:
+        definitions.check(call.params.get("name", "the definition"), json.loads(call.params["definition"]))
+    except ValueError as error:
+        raise AwsError("InvalidDefinition", f"Invalid State Machine Definition: '{error}'") from error
 
 
-def _refusing_the_ended(own: Callable[..., Any]) -> Callable[..., Any]:
-    """Refuse the token of an execution that has ended, as AWS does: the task does not exist any more."""
-
-    def send(backend: Any, task_token: str, *args: Any, **kwargs: Any) -> Any:
-        for execution in backend._get_executions():  # noqa: SLF001 see the module's docstring
-            if execution.exec_status != ExecutionStatus.RUNNING and task_token in _tokens(execution):
-                raise ServiceException("Task Timed Out: 'Provided task does not exist anymore'", "TaskTimedOut", 400)
-        return own(backend, task_token, *args, **kwargs)
-
-    return send
-
-
-def _tokens(execution: Any) -> Any:
-    env = execution.exec_worker.env if execution.exec_worker else None
-    return env.callback_pool_manager._pool if env is not None else {}  # noqa: SLF001 see the module's docstring
+def _listed(execution: Execution) -> dict[str, Any]:
+    ended = {} if execution.stopped is None else {"stopDate": execution.stopped}
+    return {
+        "executionArn": execution.arn,
+        "stateMachineArn": execution.machine.arn,
+        "name": execution.name,
+        "status": execution.status,
+        "startDate": execution.started,
+        "redriveCount": execution.redrives,
+    } | ended
 
 
-def _endpoints(execution: Any) -> list[Any]:
-    return list(_tokens(execution).values())
-
-
-def _milliseconds(moment: Any) -> int:
-    return int(moment.timestamp() * 1000)
+def _milliseconds(moment: datetime | None) -> int | None:
+    return None if moment is None else int(moment.timestamp() * 1000)

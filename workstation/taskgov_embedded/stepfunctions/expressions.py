@@ -1,119 +1,156 @@
-"""Evaluate JSONata as Step Functions does, and write times as it does; used by the mended interpreter."""
+"""Evaluate JSONata as Step Functions does, and write times as it does."""
 
 from __future__ import annotations
 
 import hashlib
-import itertools  # noqa: F401 the example below counts with it
 import json
+import re
 import uuid
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Self
+from itertools import count
+from typing import TYPE_CHECKING, Any
 
 from jsonata import jsonata as jsonata_python
-from jsonata import utils as jsonata_utils
-from moto.stepfunctions.parser.asl.utils.encoding import to_json_str
+from jsonata.jexception import JException
+from jsonata.utils import Utils
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
+
+_VARIABLE = re.compile(r"\$([A-Za-z_]\w*)(?:\s*\.\s*(\w+))?")
 
 
-def timestamp(moment: datetime | str) -> str:
+class ExpressionError(Exception):
+    """An expression that cannot be evaluated, or that gives nothing: States.QueryEvaluationError."""
+
+
+def evaluate(expression: str, variables: Mapping[str, Any], numbers: Iterator[int] | None = None) -> Any:
+    """Evaluate JSONata with named variables (`states` is one of them). Raises ExpressionError.
+
+    `numbers` make its `$uuid()`s, so that each run has the same ones.
+
+    >>> evaluate("$sum($team.gpus)", {"team": {"gpus": [1, 2]}})
+    3
+    >>> evaluate("$team.name", {"team": {"gpus": []}})
+    Traceback (most recent call last):
+        ...
+    taskgov_embedded.stepfunctions.expressions.ExpressionError: '$team.name' gives nothing
+    """
+    compiled = _compiled(expression)
+    jsonata_python.Jsonata.CURRENT.jsonata = compiled.program  # of this thread, for functions that ask for the time
+    bound = _bound(compiled, variables)
+    if "uuid" in compiled.names:
+        bound["uuid"] = _function(lambda: _uuid(numbers or count(1)))
+    try:
+        value = json.loads(json.dumps(compiled.program.evaluate(None, bound)))  # the library has its own lists
+    except JException as error:
+        raise ExpressionError(f"{expression!r}: {error}") from error
+    if "value" not in value:
+        raise ExpressionError(f"{expression!r} gives nothing")
+    return value["value"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    """A parsed expression, the variables that it names, and which fields of `$states`; None is all of them."""
+
+    program: Any
+    names: frozenset[str]
+    fields: frozenset[str] | None
+
+
+@lru_cache(maxsize=1024)
+def _compiled(expression: str) -> _Compiled:
+    """Parse an expression once: that takes many times as long as evaluating it."""
+    found = _VARIABLE.findall(expression)
+    fields = frozenset(field for name, field in found if name == "states")
+    try:
+        # In an object, what gives nothing is told from null.
+        program = jsonata_python.Jsonata(f'{{"value": ({expression})}}')
+    except JException as error:
+        raise ExpressionError(f"{expression!r}: {error}") from error
+    return _Compiled(program, frozenset(name for name, _ in found), None if "" in fields else fields)
+
+
+def inside(template: str) -> str:
+    """Return the JSONata of a field.
+
+    >>> inside("{% $count($teams) %}")
+    '$count($teams)'
+    """
+    return template.strip().removeprefix("{%").removesuffix("%}").strip()
+
+
+def check(expression: str) -> None:
+    """Raise ExpressionError for text that is no JSONata."""
+    _compiled(expression)
+
+
+def _bound(compiled: _Compiled, variables: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the variables that an expression names as the library wants them, and Step Functions' own functions."""
+    bound = {name: function for name, function in _FUNCTIONS.items() if name in compiled.names}
+    for name in compiled.names & variables.keys():
+        value = variables[name]
+        if name == "states" and compiled.fields is not None:
+            value = {field: value[field] for field in compiled.fields if field in value}
+        bound[name] = _with_nulls(value)
+    return bound
+
+
+def _with_nulls(value: Any) -> Any:
+    """Return JSON data as the library has it: its null is not Python's None, which it takes for nothing at all."""
+    if value is None:
+        return Utils.NULL_VALUE
+    if isinstance(value, dict):
+        return {key: _with_nulls(item) for key, item in value.items()}
+    return [_with_nulls(item) for item in value] if isinstance(value, list) else value
+
+
+def _function(implementation: Callable[..., Any]) -> Any:
+    return jsonata_python.Jsonata.JLambda(implementation)
+
+
+def _uuid(numbers: Iterator[int]) -> str:
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"jsonata/{next(numbers)}"))
+
+
+def _hash(value: str, algorithm: str) -> str:
+    """Hash text; the algorithms are MD5 and SHA-1 to SHA-512."""
+    return hashlib.new(algorithm.replace("-", "").lower(), value.encode(), usedforsecurity=False).hexdigest()
+
+
+def _partition(values: list[Any], size: int) -> list[list[Any]]:
+    return [values[start : start + size] for start in range(0, len(values), size)]
+
+
+def _range(first: int, last: int, step: int) -> list[int]:
+    return list(range(first, last + (1 if step > 0 else -1), step))
+
+
+_FUNCTIONS = {
+    "hash": _function(_hash),
+    "partition": _function(_partition),
+    "range": _function(_range),
+    "parse": _function(lambda text: _with_nulls(json.loads(text))),
+}
+"""What Step Functions adds to JSONata, beside `$uuid`; `$eval` it does not have, and `$random` is nobody's here."""
+
+
+def timestamp(moment: datetime) -> str:
     """Write a time as Step Functions does.
 
     >>> timestamp(datetime(2026, 11, 20, 9, 0, 0, 123456, tzinfo=UTC))
     '2026-11-20T09:00:00.123Z'
     """
-    if isinstance(moment, str):
-        return moment
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def with_times_as_text(value: Any) -> Any:
     """Return an API answer with its timestamps as text."""
     if isinstance(value, dict):
-        return {key: with_times_as_text(one) for key, one in value.items()}
+        return {key: with_times_as_text(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [with_times_as_text(one) for one in value]
+        return [with_times_as_text(item) for item in value]
     return timestamp(value) if isinstance(value, datetime) else value
-
-
-def evaluate_jsonata(expression: str, numbers: Iterator[int]) -> Any:
-    """Evaluate a JSONata expression; `numbers` make its `$uuid()`s, so that each run has the same ones.
-
-    >>> evaluate_jsonata('($team := {"gpus": [1, 2]}; $sum($team.gpus))', itertools.count())
-    3
-    >>> evaluate_jsonata(compose("$sum($team.gpus)", [declare({"$team": {"gpus": [1, 2]}})]), itertools.count())
-    3
-    """
-    bindings = expression.bindings if isinstance(expression, Bound) else {}
-    compiled = _compiled(expression.text if isinstance(expression, Bound) else str(expression))
-    compiled.register_lambda("uuid", lambda: str(uuid.uuid5(uuid.NAMESPACE_URL, f"jsonata/{next(numbers)}")))
-    compiled.register_lambda("hash", _hash)
-    jsonata_python.Jsonata.CURRENT.jsonata = compiled  # of this thread, for functions that ask for the time
-    named = {name.removeprefix("$"): _with_nulls(value) for name, value in bindings.items()}
-    return _plain(compiled.evaluate(None, named))
-
-
-@lru_cache(maxsize=1024)
-def _compiled(text: str) -> Any:
-    """Parse an expression once: reading it takes many times as long as evaluating it."""
-    return jsonata_python.Jsonata(text)
-
-
-def _with_nulls(value: Any) -> Any:
-    """Return JSON data as the library has it: its null is not Python's None, which it takes for nothing at all."""
-    if value is None:
-        return jsonata_utils.Utils.NULL_VALUE
-    if isinstance(value, dict):
-        return {key: _with_nulls(one) for key, one in value.items()}
-    return [_with_nulls(one) for one in value] if isinstance(value, list) else value
-
-
-def _hash(value: str, algorithm: str) -> str:
-    """Do what Step Functions adds to JSONata as `$hash`; the algorithms are MD5 and SHA-1 to SHA-512."""
-    return hashlib.new(algorithm.replace("-", "").lower(), value.encode(), usedforsecurity=False).hexdigest()
-
-
-def _plain(value: Any) -> Any:
-    """Return JSON data: the library answers with its own kinds of list and number."""
-    return json.loads(json.dumps(value))
-
-
-class Bound(str):
-    """An expression, or declarations, in whole; `text` is what it says, without the values that `bindings` has."""
-
-    __slots__ = ("bindings", "text")
-    bindings: Mapping[str, Any]
-    text: str
-
-    @classmethod
-    def of(cls, whole: str, text: str, bindings: Mapping[str, Any]) -> Self:
-        """Keep the values apart: an expression is evaluated often, each time with others."""
-        made = cls(whole)
-        made.text, made.bindings = text, bindings
-        return made
-
-    def inside(self, function: str) -> Self:
-        """Return the expression as the argument of a function."""
-        return self.of(f"{function}({self})", f"{function}({self.text})", self.bindings)
-
-
-def declare(bindings: dict[str, Any]) -> str:
-    """Declare variables in JSONata, strings quoted as JSON; moto leaves quotes in them as they are."""
-    whole = "".join(f"{name}:={to_json_str(value)};" for name, value in bindings.items())
-    return Bound.of(whole, "", dict(bindings))
-
-
-def compose(expression: str, declarations: Sequence[str]) -> str:
-    """Put declarations before an expression, later ones over earlier ones.
-
-    >>> compose("$a + $b", ["$a:=1;", declare({"$b": 2})])
-    '($a:=1;$b:=2;$a + $b)'
-    """
-    whole = f"({''.join(declarations)}{expression})"
-    bound = [one for one in declarations if isinstance(one, Bound)]
-    said = "".join(one for one in declarations if not isinstance(one, Bound))
-    return Bound.of(
-        whole, f"({said}{expression})", {name: value for one in bound for name, value in one.bindings.items()}
-    )

@@ -7,12 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from moto.stepfunctions.parser.api import ServiceException
-
-from taskgov_embedded.iam.actions import OF_MACHINE
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from taskgov_embedded.aws_api.aws_requests import AwsRequests
     from taskgov_embedded.cloudformation.resources import Resources
@@ -60,17 +56,3 @@ def check(resources: Resources, requests: AwsRequests) -> None:
     for machine in resources.of("AWS::StepFunctions::StateMachine"):
         for action, resource, context in needs_of_creation(machine.properties, requests.place):
             requests.allows(machine.properties["RoleArn"], action, resource, context)
-
-
-def starting_with_the_key(own: Callable[..., Any], requests: AwsRequests) -> Callable[..., Any]:
-    """Return `start_execution` of moto's backend as it is for a machine whose data has a key of its own."""
-
-    def start(backend: Any, state_machine_arn: str, *args: Any, **kwargs: Any) -> Any:
-        key = requests.place.kms_keys.get(state_machine_arn)
-        role = str(backend.describe_state_machine(state_machine_arn).roleArn) if key else ""
-        for action in ENCRYPTION if key else ():
-            if not requests.allows(role, action, str(key), {OF_MACHINE: state_machine_arn}):
-                raise ServiceException(f"{role} may not {action} on {key}", "KmsAccessDeniedException", 400)
-        return own(backend, state_machine_arn, *args, **kwargs)
-
-    return start
