@@ -1,62 +1,25 @@
 """What is kept while a stack is open is what would have been found out again, and is gone when it closes."""
 
-import inspect
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from botocore.hooks import EventAliaser, HierarchicalEmitter
 from botocore.useragent import UserAgentComponent, UserAgentComponentSizeConfig
-from moto.backends import get_backend
-from moto.core import responses, serialize
-from moto.core.base_backend import BaseBackend
+from moto.core import responses
 from moto.kms import models as kms
 from moto.s3.responses import S3Response
 
-from taskgov_embedded.aws_api.caches import Caches
-
-PATCHED = (
-    (UserAgentComponent, "to_string"),
-    (responses, "method_names_from_class"),
-    (serialize, "xform_name"),
-    (BaseBackend, "urls"),
-    (kms, "generate_private_key"),
-    (EventAliaser, "__init__"),
-    (serialize.BaseJSONSerializer, "_serialize_type_structure"),
-)
+from taskgov_embedded.aws_api import caches
+from taskgov_embedded.aws_api.patches import Patches
 
 
 @pytest.fixture
-def caches() -> Iterator[Caches]:
-    caches = Caches()
-    caches.install()
-    yield caches
-    caches.uninstall()
-
-
-def _patched() -> list[object]:
-    return [inspect.getattr_static(owner, name) for owner, name in PATCHED]
-
-
-def test_nothing_of_it_stays_behind() -> None:
-    before, caches = _patched(), Caches()
-    caches.install()
-    assert all(now is not then for now, then in zip(_patched(), before, strict=True))
-    caches.uninstall()
-    assert _patched() == before
-
-
-@pytest.mark.parametrize("service", ["s3", "dynamodb", "sqs", "sns", "cloudformation", "kms"])
-def test_a_services_addresses_are_moto_s_own_and_looked_up_once(service: str) -> None:
-    backend = get_backend(service)["111122223333"]["aws" if service == "s3" else "us-east-1"]
-    own = backend.urls
-    caches = Caches()
-    caches.install()
-    try:
-        assert list(backend.urls) == list(own)
-        assert backend.urls is backend.urls
-    finally:
-        caches.uninstall()
+def installed() -> Iterator[None]:
+    patches = Patches()
+    with patches.within():
+        caches.install(patches)
+        yield
 
 
 def _aliaser(aliases: dict[str, str] | None = None) -> Any:
@@ -66,19 +29,17 @@ def _aliaser(aliases: dict[str, str] | None = None) -> Any:
 def test_names_of_events_are_aliased_as_botocore_does() -> None:
     names = ("before-call.monitoring.PutMetricData", "request-created.states", "provide-client-params.s3.GetObject")
     own = [_aliaser()._alias_event_name(name) for name in names]
-    caches = Caches()
-    caches.install()
-    try:
+    patches = Patches()
+    with patches.within():
+        caches.install(patches)
         first, second = _aliaser(), _aliaser()
         assert [first._alias_event_name(name) for name in names] == own
         assert [second._alias_event_name(name) for name in names] == own
         other = _aliaser({"states": "elsewhere"})
         assert other._alias_event_name("request-created.states") == "request-created.elsewhere"
-    finally:
-        caches.uninstall()
 
 
-@pytest.mark.usefixtures("caches")
+@pytest.mark.usefixtures("installed")
 def test_parts_of_a_user_agent_are_cleaned_and_cut_each_by_its_own_size() -> None:
     short = UserAgentComponentSizeConfig(max_size_in_bytes=6, delimiter=",")
     assert UserAgentComponent("md", "a b", "c/d").to_string() == "md/a-b#c-d"
@@ -86,13 +47,13 @@ def test_parts_of_a_user_agent_are_cleaned_and_cut_each_by_its_own_size() -> Non
     assert UserAgentComponent("m", "a,b,c", size_config=short).to_string() == "m/a,b"
 
 
-@pytest.mark.usefixtures("caches")
+@pytest.mark.usefixtures("installed")
 def test_each_class_of_answers_has_its_own_names() -> None:
     assert "head_bucket" in responses.method_names_from_class(S3Response)
     assert "head_bucket" not in responses.method_names_from_class(responses.BaseResponse)
 
 
-@pytest.mark.usefixtures("caches")
+@pytest.mark.usefixtures("installed")
 def test_only_a_symmetric_key_is_without_a_pair() -> None:
     assert kms.generate_private_key("SYMMETRIC_DEFAULT") is None
     assert kms.generate_private_key("ECC_NIST_P256").public_key()

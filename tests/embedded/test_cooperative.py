@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from taskgov_embedded.virtual_time.clock import VirtualClock
-from taskgov_embedded.virtual_time.cooperative import LONGEST_WAIT, CooperativeEvent, CooperativeThread, Turns
+from taskgov_embedded.virtual_time.cooperative import LONGEST_WAIT, CooperativeEvent, Turns
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -47,22 +47,6 @@ def test_an_event_wakes_who_waits_and_a_time_out_is_told_apart(turns: Turns) -> 
     turns.run(60, recurring=False)
     assert seen == [False, True]
     assert turns.clock.now == START + timedelta(seconds=5)
-
-
-def test_a_join_ends_with_the_thread_or_with_its_time_out(turns: Turns) -> None:
-    seen: list[bool] = []
-
-    def parent() -> None:
-        child = CooperativeThread(turns, target=turns.sleep, args=(10,))
-        child.start()
-        child.join(timeout=4)
-        seen.append(child.is_alive())
-        child.join()
-        seen.append(child.is_alive())
-
-    turns.spawn(parent, "parent")
-    turns.run(60, recurring=False)
-    assert seen == [True, False]
 
 
 def test_a_wait_without_end_is_no_moment_to_jump_to(turns: Turns) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -18,15 +19,16 @@ from moto import mock_aws
 from moto.moto_api._internal import mock_random
 
 from taskgov_embedded.account import Account
+from taskgov_embedded.aws_api import caches
 from taskgov_embedded.aws_api.aws_requests import AwsRequests
-from taskgov_embedded.aws_api.caches import Caches
 from taskgov_embedded.aws_api.clients import Clients
 from taskgov_embedded.aws_api.faults import Faults
+from taskgov_embedded.aws_api.patches import Patches
 from taskgov_embedded.cloudformation.resources import Resources
 from taskgov_embedded.cloudformation.template import translate
 from taskgov_embedded.cloudformation.updates import DeploymentFailedError, Updates
 from taskgov_embedded.cloudtrail import CloudTrail
-from taskgov_embedded.cloudwatch.metric_data import MetricData
+from taskgov_embedded.cloudwatch import metric_data
 from taskgov_embedded.eks import Eks
 from taskgov_embedded.eventbridge.bus import Bus
 from taskgov_embedded.eventbridge.object_events import ObjectEvents
@@ -47,9 +49,9 @@ from taskgov_embedded.sagemaker.service import SageMaker
 from taskgov_embedded.stepfunctions import machine_roles
 from taskgov_embedded.stepfunctions.executions import Executions
 from taskgov_embedded.timeline import Timeline
+from taskgov_embedded.virtual_time import sleep
 from taskgov_embedded.virtual_time.clock import VirtualClock
 from taskgov_embedded.virtual_time.cooperative import Turns
-from taskgov_embedded.virtual_time.sleep import sleeping_on
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -84,11 +86,12 @@ class Stack:
         self.place = Place(ACCOUNT, region)
         self.timeline = Timeline(self.clock)
         self.faults = Faults()
+        self.patches = Patches()
         self._path = Path(template).resolve()
         self._turns = Turns(self.clock, process.suspended)
         self._identities = Identities(self.place.account)
         self._clients = Clients(self.place, self._identities)
-        self._resources = Resources(self.place, self._clients)
+        self._resources = Resources(self.place, self._clients, self.patches)
         self._policies = Policies(self._resources, self.place)
         self._requests = AwsRequests(
             self.place,
@@ -161,21 +164,20 @@ class Stack:
         undo.enter_context(process.variables(process.settings_of_person()))
         undo.enter_context(mock_aws())
         undo.enter_context(process.variables({"AWS_DEFAULT_REGION": self.place.region, "MOTO_ACCOUNT_ID": ACCOUNT}))
-        objects = ObjectEvents(self.account, self.bus)
-        parts = (
-            self.clock,
-            Caches(),
-            process.Process(),
-            self._requests,
-            self._entry,
-            self._event_source_mappings,
-            objects,
-            MetricData(),
-        )
-        for part in parts:
-            part.install()
-            undo.callback(part.uninstall)
-        undo.enter_context(sleeping_on(self._turns))
+        self.clock.install()
+        undo.callback(self.clock.uninstall)
+        undo.callback(self.patches.undo)
+        for install in (
+            caches.install,
+            process.install,
+            self._requests.install,
+            self._entry.install,
+            self._event_source_mappings.install,
+            ObjectEvents(self.account, self.bus).install,
+            metric_data.install,
+            partial(sleep.install, self._turns),
+        ):
+            install(self.patches)
         undo.callback(self._turns.close)
 
     def _build(self) -> None:

@@ -12,10 +12,10 @@ import re
 import uuid
 import warnings
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from botocore.model import OperationNotFoundError
-from moto.core import botocore_stubber
 from moto.core.botocore_stubber import BotocoreStubber
 from moto.core.exceptions import ServiceException
 from moto.core.parse import PROTOCOL_PARSERS
@@ -24,6 +24,7 @@ from moto.core.routing import NotFound, get_service_router
 from moto.core.serialize import get_serializer_class
 from moto.core.utils import get_service_model
 
+from taskgov_embedded.aws_api.moto_routes import answer_of_moto
 from taskgov_embedded.iam import actions, evaluation
 from taskgov_embedded.iam.identity import read_signature
 
@@ -33,13 +34,12 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from taskgov_embedded.aws_api.faults import Fault, Faults
+    from taskgov_embedded.aws_api.moto_routes import Answer
+    from taskgov_embedded.aws_api.patches import Patches
     from taskgov_embedded.iam.identity import Identities, Principal
     from taskgov_embedded.place import Place
     from taskgov_embedded.timeline import Timeline
     from taskgov_embedded.virtual_time.cooperative import Turns
-
-Answer = tuple[int, dict[str, str], Any]
-"""Status, headers and body of a response, as moto has it."""
 
 
 class AwsError(ServiceException):  # type: ignore[misc]  # moto has no types
@@ -112,7 +112,6 @@ class AwsRequests:
         self._policies = policies
         self._outside = outside
         self._answers: dict[tuple[str, str], Callable[[Call], Mapping[str, Any] | None]] = {}
-        self._original: Callable[..., Any] | None = None
 
     def answer(self, service: str, operation: str, handler: Callable[[Call], Mapping[str, Any] | None]) -> None:
         """Let `handler` answer an operation before moto does; it raises `AwsError` for an error answer.
@@ -121,42 +120,30 @@ class AwsRequests:
         """
         self._answers[service, operation] = handler
 
-    def install(self) -> None:
+    def install(self, patches: Patches) -> None:
         """Stand between botocore and moto."""
-        original = BotocoreStubber.process_request
-        self._original = original
-        botocore_stubber.normalize_request = self._normalized
+        own = BotocoreStubber.process_request
+        why = "every call is checked, recorded and perhaps answered here before moto sees it"
+        patches.replace(
+            BotocoreStubber,
+            "process_request",
+            lambda stubber, request: self._enter(request, partial(own, stubber)),
+            why,
+        )
 
-        def enter(stubber: Any, request: Any) -> Answer | None:
-            return self._enter(stubber, request)
-
-        BotocoreStubber.process_request = enter
-
-    def uninstall(self) -> None:
-        """Let requests go to moto directly again."""
-        BotocoreStubber.process_request = self._original
-        botocore_stubber.normalize_request = normalize_request
-        self._original = None
-
-    def _enter(self, stubber: Any, request: Any) -> Answer | None:
-        def to_moto() -> Any:
-            assert self._original is not None
-            _rewind(request.body)  # the call was read before, and may come twice
-            return self._original(stubber, request)
-
+    def _enter(self, request: Any, own: Callable[[Any], Answer | None]) -> Answer | None:
         # What the account does is not done in the environment of the function that asked for it.
         with self._outside():
             normalized = normalize_request(request)
             read = self._read(normalized)
-            if _stays_whole(normalized):
-                request.read_by_the_gateway = normalized
-            return to_moto() if read is None else self.take(*read, to_moto)
+            stays_whole = _stays_whole(normalized)
 
-    @staticmethod
-    def _normalized(request: Any) -> Any:
-        """Give moto what was read here already: reading a request takes it as long as much of what it does with one."""
-        read = getattr(request, "read_by_the_gateway", None)
-        return normalize_request(request) if read is None else read
+            def to_moto() -> Any:
+                _rewind(request.body)  # the call was read before, and may come twice
+                again = normalized if stays_whole else normalize_request(request)
+                return answer_of_moto(request.url, again) or own(request)
+
+            return own(request) if read is None else self.take(*read, to_moto)
 
     def take(self, call: Call, wire: _Wire, to_moto: Callable[[], Answer]) -> Answer:
         """Handle one call from fault to record."""

@@ -1,12 +1,11 @@
 """Let botocore and moto keep what they find out again with each call, though it never changes while a stack is open.
 
 Each is a function of its arguments alone, so what a call gets is the same; a walkthrough makes a thousand calls.
-`Caches.install` is called when a stack opens and `uninstall` when it closes.
+`install` is called when a stack opens.
 """
 
 from __future__ import annotations
 
-import inspect
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,6 @@ import moto.kms.models
 from botocore.hooks import EVENT_ALIASES, EventAliaser
 from botocore.useragent import UserAgentComponent
 from moto.core import responses, serialize
-from moto.core.base_backend import BaseBackend
 from moto.kms.utils import KeySpec
 
 from taskgov_embedded.aws_api.sessions import shared_loader
@@ -23,49 +21,61 @@ from taskgov_embedded.aws_api.sessions import shared_loader
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-_own_urls: Any = inspect.getattr_static(BaseBackend, "urls")
+    from taskgov_embedded.aws_api.patches import Patches
+
 _own_generate_private_key = moto.kms.models.generate_private_key
 
 
-class Caches:
-    """What is kept for one stack."""
+def install(patches: Patches) -> None:
+    """Begin to keep it."""
+    patches.replace(
+        UserAgentComponent,
+        "to_string",
+        lru_cache(maxsize=512)(UserAgentComponent.to_string),
+        "speed: botocore writes the same words again with each call",
+    )
+    patches.replace(
+        responses,
+        "method_names_from_class",
+        lru_cache(responses.method_names_from_class),
+        "speed: moto looks through all methods of a service with each call",
+    )
+    patches.replace(
+        moto.kms.models,
+        "generate_private_key",
+        _generate_private_key,
+        "speed: moto makes a pair of keys for a symmetric key, a tenth of a second each",
+    )
+    patches.replace(
+        botocore.session,
+        "create_loader",
+        shared_loader,
+        "speed: a command makes sessions of its own, and each reads the service models",
+    )
+    patches.replace(
+        EventAliaser,
+        "__init__",
+        _init_sharing_names(EventAliaser.__init__),
+        "speed: each client looks the same names of events up anew",
+    )
+    patches.replace(
+        serialize.BaseJSONSerializer,
+        "_serialize_type_structure",
+        _serialize_structure,
+        "speed: moto looks for each of the ten members in each value of DynamoDB",
+    )
 
-    def __init__(self) -> None:
-        self._undo: list[Callable[[], None]] = []
 
-    def install(self) -> None:
-        """Begin to keep it."""
-        self._replace(UserAgentComponent, "to_string", lru_cache(maxsize=512)(UserAgentComponent.to_string))
-        self._replace(responses, "method_names_from_class", lru_cache(responses.method_names_from_class))
-        self._replace(serialize, "xform_name", lru_cache(maxsize=4096)(serialize.xform_name))
-        # moto's S3 reads its module of patterns again for each request, in case a variable has changed.
-        self._replace(BaseBackend, "urls", property(lambda backend: _urls(type(backend), backend)))
-        self._replace(moto.kms.models, "generate_private_key", _generate_private_key)
-        # A command makes sessions of its own; tests run many commands in one process.
-        self._replace(botocore.session, "create_loader", shared_loader)
-        self._share_the_names_of_events()
-        self._replace(serialize.BaseJSONSerializer, "_serialize_type_structure", _serialize_structure)
+def _init_sharing_names(own: Callable[..., None]) -> Callable[..., None]:
+    """Look an event's name up among the aliases once for all clients: each has the same aliases."""
+    names: dict[str, str] = {}
 
-    def uninstall(self) -> None:
-        """Leave botocore and moto as they were, last first."""
-        while self._undo:
-            self._undo.pop()()
+    def init(aliaser: Any, emitter: Any, event_aliases: Mapping[str, str] | None = None) -> None:
+        own(aliaser, emitter, event_aliases)
+        if aliaser._event_aliases == EVENT_ALIASES:  # noqa: SLF001 botocore keeps both to itself
+            aliaser._alias_name_cache = names  # noqa: SLF001
 
-    def _share_the_names_of_events(self) -> None:
-        """Look an event's name up among the aliases once for all clients: each has the same aliases."""
-        own_init, names = EventAliaser.__init__, dict[str, str]()
-
-        def init(aliaser: Any, emitter: Any, event_aliases: Mapping[str, str] | None = None) -> None:
-            own_init(aliaser, emitter, event_aliases)
-            if aliaser._event_aliases == EVENT_ALIASES:  # noqa: SLF001 botocore keeps both to itself
-                aliaser._alias_name_cache = names  # noqa: SLF001
-
-        self._replace(EventAliaser, "__init__", init)
-
-    def _replace(self, owner: Any, name: str, value: Any) -> None:
-        before = inspect.getattr_static(owner, name)
-        setattr(owner, name, value)
-        self._undo.append(lambda: setattr(owner, name, before))
+    return init
 
 
 _own_serialize_structure = serialize.BaseJSONSerializer._serialize_type_structure  # noqa: SLF001 a private name
@@ -93,15 +103,6 @@ def _is_as_sent(value: Any) -> bool:
     if kind == "L":
         return type(content) is list and all(map(_is_as_sent, content))
     return kind in {"S", "N", "BOOL", "NULL"} and type(content) in {str, bool}
-
-
-_KEPT_URLS: dict[type, Any] = {}
-
-
-def _urls(kind: type, backend: Any) -> Any:
-    if kind not in _KEPT_URLS:
-        _KEPT_URLS[kind] = _own_urls.fget(backend)
-    return _KEPT_URLS[kind]
 
 
 def _generate_private_key(key_spec: str) -> Any:

@@ -9,7 +9,6 @@ API. Any other unknown type is an error. `resolved` holds the properties of ever
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from taskgov_embedded.aws_api.clients import Clients
+    from taskgov_embedded.aws_api.patches import Patches
     from taskgov_embedded.cloudformation.template import Translated
     from taskgov_embedded.place import Place
 
@@ -131,12 +131,12 @@ def _without_no_value(value: Any) -> Any:
 class Resources:
     """The resources of one stack."""
 
-    def __init__(self, place: Place, clients: Clients) -> None:
+    def __init__(self, place: Place, clients: Clients, patches: Patches) -> None:
         self.resolved: dict[str, Resolved] = {}
         self.outputs: dict[str, str] = {}
         self._place = place
         self._clients = clients
-        self._undo: list[Callable[[], None]] = []
+        self._patches = patches
         self._published: dict[str, int] = {}
         self._by_api = ChangedByApi(clients)
         self._made_by_api: dict[str, tuple[str | None, Callable[[str, dict[str, Any]], MadeResource]]] = {
@@ -187,42 +187,39 @@ class Resources:
     @contextmanager
     def in_moto(self) -> Iterator[None]:
         """Let moto's CloudFormation ask here first: for a type's maker, for names, and for resolved properties."""
-        self._patch_moto()
-        try:
+        with self._patches.within():
+            self._patch_moto()
             yield
-        finally:
-            while self._undo:
-                self._undo.pop()()
 
     def _patch_moto(self) -> None:
-        own_class, own_parse = parsing.resource_class_from_type, parsing.parse_resource_and_generate_name
-        own_name_property = parsing.resource_name_property_from_type
+        own_class = parsing.resource_class_from_type
 
         def class_from_type(kind: str) -> Any:
             return _Maker(kind, self._make, self._by_api) if self._is_ours(kind) else own_class(kind)
 
-        def name_property(kind: str) -> str | None:
-            if kind in _RECORDED:
-                return _RECORDED[kind][0]
-            return self._made_by_api[kind][0] if kind in self._made_by_api else own_name_property(kind)
-
         def parse(logical_id: str, resource: dict[str, Any], known: Any) -> Any:
-            maker, resolved, name = own_parse(logical_id, resource, known)
+            maker, resolved, kind = parsing.parse_resource(resource, known)
+            named = resolved["Properties"].get(self._name_property(kind))
+            name = named or physical_name(kind, known["AWS::StackName"], logical_id)
             properties = _without_no_value(json.loads(json.dumps(resolved["Properties"])))
-            self.resolved[logical_id] = Resolved(logical_id, resource["Type"], properties, name)
+            self.resolved[logical_id] = Resolved(logical_id, kind, properties, name)
             return maker, resolved, name
 
-        self._replace(parsing, "resource_class_from_type", class_from_type)
-        self._replace(parsing, "resource_name_property_from_type", name_property)
-        self._replace(parsing, "parse_resource_and_generate_name", parse)
-        self._replace(parsing, "generate_resource_name", physical_name)
-        # The template is JSON; moto reads it as YAML, which takes a second for a large one.
-        self._replace(models.Stack, "parse_template", staticmethod(json.loads))
+        why = "moto's CloudFormation does not know all types, and has no way to add one"
+        self._patches.replace(parsing, "resource_class_from_type", class_from_type, why)
+        why = "resolved properties are needed here, and names that are the same in each run"
+        self._patches.replace(parsing, "parse_resource_and_generate_name", parse, why)
+        why = "speed: the template is JSON; moto reads it as YAML, which takes a second for a large one"
+        self._patches.replace(models.Stack, "parse_template", staticmethod(json.loads), why)
 
-    def _replace(self, owner: Any, name: str, value: Any) -> None:
-        before = inspect.getattr_static(owner, name)
-        setattr(owner, name, value)
-        self._undo.append(lambda: setattr(owner, name, before))
+    def _name_property(self, kind: str) -> str | None:
+        """Return the property that names a resource of a type."""
+        if kind in _RECORDED:
+            return _RECORDED[kind][0]
+        if kind in self._made_by_api:
+            return self._made_by_api[kind][0]
+        named: str | None = parsing.resource_name_property_from_type(kind)
+        return named
 
     def _is_ours(self, kind: str) -> bool:
         return kind in _RECORDED or kind in self._made_by_api

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from moto.cloudwatch.models import Dimension
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from taskgov_embedded.aws_api.patches import Patches
 
 
-class MetricData:
-    """Orders dimensions by name while the stack is open (a metric has each name once)."""
-
-    def __init__(self) -> None:
-        self._own: Callable[..., Any] | None = None
-
-    def install(self) -> None:
-        """Put the order in place."""
-        self._own = Dimension.__lt__
-        Dimension.__lt__ = lambda one, other: one.name < other.name
-
-    def uninstall(self) -> None:
-        """Give moto its own back."""
-        Dimension.__lt__ = self._own
-        self._own = None
+def install(patches: Patches) -> None:
+    """Order dimensions by name (a metric has each name once)."""
+    patches.replace(
+        Dimension,
+        "__lt__",
+        lambda one, other: one.name < other.name,
+        "moto's order of dimensions is none, so it misses series of three dimensions",
+    )

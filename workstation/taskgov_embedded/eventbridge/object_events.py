@@ -10,6 +10,7 @@ from moto.s3.models import S3Backend
 
 if TYPE_CHECKING:
     from taskgov_embedded.account import Account
+    from taskgov_embedded.aws_api.patches import Patches
     from taskgov_embedded.eventbridge.bus import Bus
 
 _REASONS = {"Put": "PutObject", "Post": "POST Object", "Copy": "CopyObject"}
@@ -23,18 +24,16 @@ class ObjectEvents:
         self._account = account
         self._bus = bus
         self._number = itertools.count(1)
-        self._own: Any = None
-        self._own_mark: Any = None
 
-    def install(self) -> None:
+    def install(self, patches: Patches) -> None:
         """Take moto's place in sending."""
-        self._own = notifications._send_event_bridge_message  # noqa: SLF001 the one place where all changes come by
 
         def send(_account_id: str, bucket: Any, event_name: str, key: Any) -> None:
             self._send(bucket, str(getattr(event_name, "value", event_name)), key)
 
-        notifications._send_event_bridge_message = send  # noqa: SLF001
-        own_mark = self._own_mark = S3Backend._set_delete_marker  # noqa: SLF001 moto tells nobody of delete markers
+        why = "moto sends events of S3 past the bus and in another form"
+        patches.replace(notifications, "_send_event_bridge_message", send, why)
+        own_mark = S3Backend._set_delete_marker  # noqa: SLF001 the one place where all delete markers come by
 
         def set_delete_marker(backend: Any, bucket_name: str, key_name: str) -> Any:
             marker = own_mark(backend, bucket_name, key_name)
@@ -44,12 +43,7 @@ class ObjectEvents:
                 self._send(bucket, "s3:ObjectRemoved:DeleteMarkerCreated", marker)
             return marker
 
-        S3Backend._set_delete_marker = set_delete_marker  # noqa: SLF001
-
-    def uninstall(self) -> None:
-        """Give it back."""
-        notifications._send_event_bridge_message = self._own  # noqa: SLF001
-        S3Backend._set_delete_marker = self._own_mark  # noqa: SLF001
+        patches.replace(S3Backend, "_set_delete_marker", set_delete_marker, "moto tells nobody of delete markers")
 
     def _send(self, bucket: Any, event_name: str, key: Any) -> None:
         _, what, how = event_name.split(":")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from taskgov_embedded.account import Account
+    from taskgov_embedded.aws_api.patches import Patches
     from taskgov_embedded.cloudformation.resources import Resources
     from taskgov_embedded.functions.runtime import Result, Runtime
 
@@ -52,36 +53,30 @@ class EventSourceMappings:
         self._account = account
         self._runtime = runtime
         self._mappings: list[SourceMapping] = []
-        self._own: tuple[Any, Any, Any, Any] = (None, None, None, None)
         self._due: set[tuple[str, datetime]] = set()
 
-    def install(self) -> None:
+    def install(self, patches: Patches) -> None:
         """Hear of each message that any queue takes in."""
-        own_add, own_kept = Queue.add_message, SQSBackend.is_message_valid_based_on_retention_period
-        self._own = (own_add, Message.visible, Message.delayed, own_kept)
+        own_add, clock = Queue.add_message, self._account.clock
 
         def add_message(queue: Any, message: Any) -> None:
             own_add(queue, message)
             self._on_message(queue, message)
 
-        Queue.add_message = add_message
-        clock = self._account.clock
-        # moto hides a message until after its moment; on a clock that stands still at that moment, it never shows.
-        # And it asks for the time anew for each message: with thousands in a queue, nothing else is done.
-        Message.visible = property(lambda message: message.visible_at <= clock.millis)
-        Message.delayed = property(lambda message: clock.millis < message.delayed_until)
-
         def is_kept(backend: Any, queue_name: str, message: Any) -> bool:
-            # moto's own asks for all attributes of the queue, and so counts all that lies in it, for each message.
             kept_for = backend.get_queue(queue_name).message_retention_period
             return bool(message.sent_timestamp + kept_for * 1000 > clock.millis)
 
-        SQSBackend.is_message_valid_based_on_retention_period = is_kept
-
-    def uninstall(self) -> None:
-        """Stop hearing."""
-        Queue.add_message, Message.visible, Message.delayed, kept = self._own
-        SQSBackend.is_message_valid_based_on_retention_period = kept
+        patches.replace(Queue, "add_message", add_message, "mappings wait for messages, and moto tells nobody of one")
+        why = "moto hides a message until after its moment, and so for ever on a clock that stands still at that moment"
+        patches.replace(Message, "visible", property(lambda message: message.visible_at <= clock.millis), why)
+        patches.replace(Message, "delayed", property(lambda message: clock.millis < message.delayed_until), why)
+        patches.replace(
+            SQSBackend,
+            "is_message_valid_based_on_retention_period",
+            is_kept,
+            "speed: moto counts all that lies in a queue for each message in it",
+        )
 
     def add_mappings(self, resources: Resources) -> None:
         """Take the template's mappings in, and let go of those that it no longer has."""

@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from taskgov_embedded.account import Account
+    from taskgov_embedded.aws_api.patches import Patches
     from taskgov_embedded.functions.runtime import Runtime
     from taskgov_embedded.iam.identity import Principal, Signature
 
 SIGNATURE_MINUTES = 5
 """How old a signature may be."""
-_SEND = "send"
 DATE = "%Y%m%dT%H%M%SZ"
 
 
@@ -65,21 +65,19 @@ class HttpEntry:
         self._account = account
         self._runtime = runtime
         self._outside = outside
-        self._original: Any = None
 
-    def install(self) -> None:
+    def install(self, patches: Patches) -> None:
         """Stand between botocore and the network."""
-        original = URLLib3Session.send
-        self._original = original
+        own = URLLib3Session.send
 
         def send(session: Any, request: Any) -> Any:
             answer = self.answer(request)
             if answer is None:
-                return original(session, request)
+                return own(session, request)
             status, headers, body = answer
             return AWSResponse(request.url, status, HTTPHeaders.from_dict(headers), MockRawResponse(body))
 
-        setattr(URLLib3Session, _SEND, send)
+        patches.replace(URLLib3Session, "send", send, "signed orders go to a function's address, which moto has not")
 
     def answer(self, request: Any) -> tuple[int, dict[str, str], bytes] | None:
         """Return status, headers and body for a request to one of the addresses; None when its URL is another one."""
@@ -88,10 +86,6 @@ class HttpEntry:
             return None
         with self._outside():
             return self._answer(door, request)
-
-    def uninstall(self) -> None:
-        """Let requests go to the network again."""
-        setattr(URLLib3Session, _SEND, self._original)
 
     def signed(
         self,

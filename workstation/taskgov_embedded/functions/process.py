@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
+    from taskgov_embedded.aws_api.patches import Patches
+
 
 @dataclass(slots=True)
 class Sandbox:
@@ -119,29 +121,23 @@ class OutputOfCaller(io.TextIOBase):
 _OUTPUT = OutputOfCaller()
 
 
-class Process:
-    """The replacements of process-wide names, put in and taken out together."""
-
-    def __init__(self) -> None:
-        self._undo: list[Callable[[], None]] = []
-
-    def install(self) -> None:
-        """Put the replacements in."""
-        self._replace(os, "environ", EnvironmentOfCaller(os.environ))
-        own_session = boto3._get_default_session  # noqa: SLF001 boto3 has no other way to a session per function
-        self._replace(boto3, "_get_default_session", lambda: _session_of_caller(own_session))
-        own_start = threading.Thread.start
-        self._replace(threading.Thread, "start", lambda thread: _start_in_context(thread, own_start))
-
-    def uninstall(self) -> None:
-        """Take them out again, last first."""
-        while self._undo:
-            self._undo.pop()()
-
-    def _replace(self, owner: Any, name: str, value: Any) -> None:
-        before = getattr(owner, name)
-        setattr(owner, name, value)
-        self._undo.append(lambda: setattr(owner, name, before))
+def install(patches: Patches) -> None:
+    """Let the code of a function see a process of its own."""
+    patches.replace(os, "environ", EnvironmentOfCaller(os.environ), "each function has variables of its own")
+    own_session = boto3._get_default_session  # noqa: SLF001 boto3 has no other way to a session per function
+    patches.replace(
+        boto3,
+        "_get_default_session",
+        lambda: _session_of_caller(own_session),
+        "each function has credentials, and so a default session, of its own",
+    )
+    own_start = threading.Thread.start
+    patches.replace(
+        threading.Thread,
+        "start",
+        lambda thread: _start_in_context(thread, own_start),
+        "a thread that a handler starts belongs to its invocation",
+    )
 
 
 def _session_of_caller(own: Callable[[], boto3.Session]) -> boto3.Session:

@@ -1,11 +1,11 @@
 """Decide whose turn it is: many threads, one at a time, in the order in which they became ready.
 
-moto's Step Functions interpreter gives each execution, branch, iteration and task a thread of its own and lets them
-wait on events with time-outs. Here these are cooperative: a thread runs until it waits, ends or sleeps; the driver (the
+Each execution of a state machine, branch, iteration, call of a task and delivery has a thread of its own, and they wait
+on events with time-outs. They are cooperative: a thread runs until it waits, ends or sleeps; the driver (the
 thread that opened the stack) then gives the turn to the next one that is ready, and when none is, jumps the clock to
 the next moment that is due. The same input therefore gives the same order and the same timeline, without a real wait.
 
-`CooperativeThread` and `CooperativeEvent` look like `threading.Thread` and `threading.Event`, as far as moto uses them.
+`CooperativeEvent` looks like `threading.Event`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ LONGEST_WAIT = 99_999_999
 
 
 class TaskCancelledError(BaseException):
-    """The stack was closed while this thread waited; not an `Exception`, so that no handler of errors swallows it."""
+    """What the thread worked on was ended while it waited, or the stack was closed.
+
+    Not an `Exception`, so that no handler of errors swallows it.
+    """
 
 
 class Task:
@@ -240,37 +243,3 @@ class CooperativeEvent:
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for it; False when `timeout` seconds have passed without it."""
         return True if self._flag else self._turns.wait(self._waiters, timeout)
-
-
-class CooperativeThread:
-    """`threading.Thread`, run in turns."""
-
-    def __init__(
-        self,
-        turns: Turns,
-        *,
-        target: Callable[..., object],
-        name: str | None = None,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-        daemon: bool | None = None,
-    ) -> None:
-        self.name = name or str(getattr(target, "__qualname__", "thread"))
-        self.daemon = daemon
-        self.native_id = 0
-        self._turns = turns
-        self._call = lambda: target(*args, **(kwargs or {}))
-        self._task: Task | None = None
-
-    def start(self) -> None:
-        """Make it ready."""
-        self._task = self._turns.spawn(self._call, self.name)
-
-    def is_alive(self) -> bool:
-        """Say whether it has been started and has not ended."""
-        return self._task is not None and not self._task.done.is_set()
-
-    def join(self, timeout: float | None = None) -> None:
-        """Wait until it has ended, or `timeout` seconds."""
-        if self._task is not None:
-            self._task.done.wait(timeout)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
+    from taskgov_embedded.aws_api.patches import Patches
     from taskgov_embedded.virtual_time.cooperative import Turns
 
 
-@contextmanager
-def sleeping_on(turns: Turns) -> Iterator[None]:
+def install(turns: Turns, patches: Patches) -> None:
     """Let `time.sleep` of the stack's threads pass time on its clock; a thread of anyone else sleeps as before."""
     own = time.sleep
 
@@ -23,8 +20,4 @@ def sleeping_on(turns: Turns) -> Iterator[None]:
         else:
             own(seconds)
 
-    time.sleep = sleep
-    try:
-        yield
-    finally:
-        time.sleep = own
+    patches.replace(time, "sleep", sleep, "whoever sleeps lets time of the stack pass")
