@@ -20,7 +20,7 @@ from typing import Any
 import yaml
 from kubernetes import config
 
-from taskgov_embedded.cluster.views import table
+from tests.support.kubectl_tables import table
 
 JSON_FORM = "application/json"
 TABLE_FORM = "application/json;as=Table;v=v1;g=meta.k8s.io"

@@ -20,6 +20,7 @@ from taskgov_embedded.cluster.manifests import JobKind, job_manifest
 from taskgov_embedded.cluster.simulated import Pace, SimulatedCluster
 from taskgov_embedded.cluster.states import job_state
 from taskgov_embedded.sagemaker.cluster_port import GroupFact
+from tests.support.kubectl_tables import Views
 
 GPU = "nvidia.com/gpu"
 RANKS = {"inference": 90, "experimentation": 80, "training": 70, "fine-tuning": 50}
@@ -66,6 +67,7 @@ class Lab:
 
     def __post_init__(self) -> None:
         self.cluster = SimulatedCluster("ml-cluster", lambda: self.moment, pace=self.pace)
+        self.views = Views(self.cluster.store, lambda: self.moment)
 
     def nodes(self, instance_type: str, count: int, group: str = "workers") -> Lab:
         self.cluster.set_target(GroupFact(group, instance_type, count))
@@ -130,6 +132,11 @@ class Lab:
         spec = self.cluster.store.get("clusterqueues", cluster_queue_of(team))["spec"]
         resources = spec["resourceGroups"][0]["flavors"][flavor]["resources"]
         return {one["name"]: {name: value for name, value in one.items() if name != "name"} for one in resources}
+
+    def not_governed(self) -> list[str]:
+        """The jobs (`namespace/name`) whose queue is named where Kueue does not look."""
+        warnings = [event for event in self.cluster.store.list("events") if event["reason"] == "NotGoverned"]
+        return [f"{event['metadata']['namespace']}/{event['involvedObject']['name']}" for event in warnings]
 
     def pods(self, team: str) -> dict[str, str]:
         """Pod name to phase."""

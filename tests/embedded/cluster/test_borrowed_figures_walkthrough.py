@@ -64,13 +64,13 @@ def test_each_node_takes_one_of_the_pods(lab: Lab) -> None:
 def test_the_lender_reclaims_its_node(lab: Lab) -> None:
     borrow(lab)
     reclaim(lab)
-    assert lab.cluster.views.jobs("hyperpod-ns-team-a").splitlines()[1].split() == [
+    assert lab.views.jobs("hyperpod-ns-team-a").splitlines()[1].split() == [
         A_JOB,
         "hyperpod-ns-team-a",
         "Suspended",
         "N/A",
     ]
-    assert lab.cluster.views.jobs("hyperpod-ns-team-b").splitlines()[1].split()[2:] == ["Running", "10s"]
+    assert lab.views.jobs("hyperpod-ns-team-b").splitlines()[1].split()[2:] == ["Running", "10s"]
     assert lab.preemptions() == [(f"hyperpodpytorchjob-{A_JOB}", "InCohortReclamation")]
 
 

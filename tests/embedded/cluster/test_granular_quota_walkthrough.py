@@ -125,14 +125,14 @@ def printed_job(**metadata: Any) -> dict[str, Any]:
 def test_the_printed_job_is_governed_because_the_api_server_copies_its_labels() -> None:
     lab = govern(Lab().nodes(G6, 1), {"InstanceType": G6, "Count": 1})
     lab.cluster.submit(printed_job())
-    assert lab.cluster.not_governed() == []
+    assert lab.not_governed() == []
     assert lab.states() == {"gpu-training-job": "Running"}
 
 
 def test_with_a_label_of_its_own_the_same_job_is_not_governed_and_that_is_reported() -> None:
     lab = govern(Lab().nodes(G6, 1), {"InstanceType": G6, "Count": 1})
     lab.cluster.submit(printed_job(labels={"app": "training"}))
-    assert lab.cluster.not_governed() == ["hyperpod-ns-onlygputeam/gpu-training-job"]
+    assert lab.not_governed() == ["hyperpod-ns-onlygputeam/gpu-training-job"]
     assert lab.cluster.store.list("workloads") == []
     assert lab.states() == {"gpu-training-job": "Suspended"}
 
@@ -141,7 +141,7 @@ def test_the_same_labels_on_the_job_govern_it() -> None:
     lab = govern(Lab().nodes(G6, 1), {"InstanceType": G6, "Count": 1})
     job = printed_job()
     lab.cluster.submit(printed_job(labels=job["spec"]["template"]["metadata"]["labels"]))
-    assert lab.cluster.not_governed() == []
+    assert lab.not_governed() == []
     assert lab.states() == {"gpu-training-job": "Running"}
     assert lab.workload("onlygputeam", "gpu-training-job")["spec"]["priority"] == 90
     assert lab.used("onlygputeam") == ("1", "0")

@@ -50,13 +50,13 @@ def test_an_evicted_job_holds_its_quota_until_it_has_stopped() -> None:
     assert lab.condition("a", "wide", "Evicted")["status"] == "True"
     assert lab.condition("a", "wide", "QuotaReserved")["status"] == "True"
     assert "Pending the preemption of 1 workload(s)" in lab.condition("b", "own", "QuotaReserved")["message"]
-    assert [line.split()[2] for line in lab.cluster.views.pods(NS_A).splitlines()[1:]] == ["Terminating"] * 2
+    assert [line.split()[2] for line in lab.views.pods(NS_A).splitlines()[1:]] == ["Terminating"] * 2
     assert lab.cluster.next_due() == lab.moment + timedelta(seconds=30)
     lab.advance(29)
     assert lab.states() == {"wide": "Running", "own": "Suspended"}
     lab.advance(1)
     assert lab.states() == {"wide": "Suspended", "own": "Running"}
-    assert lab.cluster.views.pods(NS_A) == "NAME   READY   STATUS   RESTARTS   AGE"
+    assert lab.views.pods(NS_A) == "NAME   READY   STATUS   RESTARTS   AGE"
 
 
 def test_an_eviction_may_take_no_time_at_all() -> None:
@@ -76,9 +76,7 @@ def test_an_evicted_replica_of_a_deployment_is_made_anew_and_queues_again() -> N
     assert len(after) == 2
     assert len(before & set(after)) == 1
     assert sorted(after.values()) == ["Pending", "Running"]
-    assert [line.split()[1:3] for line in lab.cluster.views.pods(NS_A).splitlines()[1:]].count(
-        ["0/1", "SchedulingGated"]
-    ) == 1
+    assert [line.split()[1:3] for line in lab.views.pods(NS_A).splitlines()[1:]].count(["0/1", "SchedulingGated"]) == 1
     assert len(lab.cluster.store.list("workloads", NS_A)) == 2
 
 

@@ -66,7 +66,7 @@ def test_a_higher_priority_preempts_within_the_queue(lab: Lab) -> None:
 def test_the_table_of_workloads_is_kubectls(lab: Lab) -> None:
     for step in (borrow, reclaim, preempt):
         step(lab)
-    header, *rows = lab.cluster.views.workloads("hyperpod-ns-team-b").splitlines()
+    header, *rows = lab.views.workloads("hyperpod-ns-team-b").splitlines()
     queue, reserved = "hyperpod-ns-team-b-localqueue", "hyperpod-ns-team-b-clusterqueue"
     assert header == (
         "NAME                                         QUEUE                           "

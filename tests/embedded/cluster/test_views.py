@@ -6,8 +6,8 @@ import pytest
 
 from taskgov_embedded.cluster.ages import human_duration
 from taskgov_embedded.cluster.tables import headers, row
-from taskgov_embedded.cluster.views import table
 from tests.embedded.cluster.support import RANKS, Lab, policy, quota
+from tests.support.kubectl_tables import table
 
 
 def lab_with_a_job() -> Lab:
@@ -19,7 +19,7 @@ def lab_with_a_job() -> Lab:
 
 
 def test_pods_are_listed_as_kubectl_does() -> None:
-    assert lab_with_a_job().cluster.views.pods("hyperpod-ns-team-a") == (
+    assert lab_with_a_job().views.pods("hyperpod-ns-team-a") == (
         "NAME             READY   STATUS    RESTARTS   AGE\n"
         "train-worker-0   1/1     Running   0          3m47s\n"
         "train-worker-1   0/1     Pending   0          3m47s"
@@ -29,18 +29,18 @@ def test_pods_are_listed_as_kubectl_does() -> None:
 def test_jobs_are_listed_with_what_they_do() -> None:
     lab = lab_with_a_job()
     lab.submit("team-a", "later", pods=2, gpu=1)
-    assert lab.cluster.views.jobs() == (
+    assert lab.views.jobs() == (
         "NAME    NAMESPACE            STATUS                        AGE\n"
         "later   hyperpod-ns-team-a   Suspended                     N/A\n"
         "train   hyperpod-ns-team-a   Admitted, waiting for nodes   3m57s"
     )
-    assert lab.cluster.views.jobs("default") == "NAME   NAMESPACE   STATUS   AGE"
+    assert lab.views.jobs("default") == "NAME   NAMESPACE   STATUS   AGE"
 
 
 def test_conditions_are_described_as_kubectl_does() -> None:
     lab = lab_with_a_job()
     name = lab.workload("team-a", "train")["metadata"]["name"]
-    assert lab.cluster.views.conditions("hyperpod-ns-team-a", name) == (
+    assert lab.views.conditions("hyperpod-ns-team-a", name) == (
         "Status:\n"
         "  Conditions:\n"
         "    Last Transition Time:  2026-11-20T09:00:00Z\n"

@@ -1,4 +1,4 @@
-"""Would the cluster's admission policy let a job in? It demands that a job in a governed namespace names its queue.
+"""Does a job name its queue where Kueue looks? The cluster's admission policy demands it in a governed namespace.
 
 The policy is the one that `taskgov.kueue.foundation` renders; its CEL is played here by the same three questions.
 """
@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Final
 
 from taskgov.hyperpod.names import ADMISSION_POLICY, MANAGED_QUEUE_LABEL, QUEUE_NAME_LABEL
 from taskgov.kueue.foundation import GOVERNED_JOBS
+from taskgov_embedded.cluster.objects import timestamp
 from taskgov_manifests.queue_name import labels_as_stored, queue_on_pods_only
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from taskgov_embedded.cluster.objects import KubeObject, Objects, ResourceType
 
 _GOVERNED: Final = {(group, plural) for group, plurals in GOVERNED_JOBS for plural in plurals}
@@ -40,3 +43,18 @@ def denial_of(objects: Objects, kind: ResourceType, job: KubeObject) -> str | No
     )
     where = f"ValidatingAdmissionPolicy '{ADMISSION_POLICY}' with binding '{ADMISSION_POLICY}' denied request"
     return f'{kind.plural}.{kind.group} "{metadata["name"]}" is forbidden: {where}: {because}'
+
+
+def not_governed(job: KubeObject, now: datetime) -> KubeObject:
+    """Return the event that warns of a job whose queue is named on its pod template only."""
+    metadata = job["metadata"]
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"{metadata['name']}.not-governed", "namespace": metadata["namespace"]},
+        "involvedObject": {"kind": job["kind"], "name": metadata["name"], "namespace": metadata["namespace"]},
+        "type": "Warning",
+        "reason": "NotGoverned",
+        "message": "The pod template names a queue but the job's own metadata does not: Kueue leaves it alone.",
+        "firstTimestamp": timestamp(now),
+    }

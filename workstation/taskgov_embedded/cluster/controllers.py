@@ -9,7 +9,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from taskgov_embedded.cluster.admission import not_governed
 from taskgov_embedded.cluster.jobs import (
+    asks,
     is_suspended,
     pod_sets_of,
     queue_of,
@@ -19,9 +21,10 @@ from taskgov_embedded.cluster.jobs import (
 from taskgov_embedded.cluster.jobs import priority_class_of as class_of
 from taskgov_embedded.cluster.objects import TYPE_OF_KIND, KubeObject, ObjectStore, key_of, timestamp
 from taskgov_embedded.cluster.placement import place_all
-from taskgov_embedded.cluster.pods import leaving, made_anew, placed, pods_of, replica_pod
+from taskgov_embedded.cluster.pods import leaving, made_anew, placed, pods_of
+from taskgov_embedded.cluster.replicas import Replicas
 from taskgov_embedded.cluster.runs import TimedRuns
-from taskgov_embedded.cluster.states import condition_status, jobs_in, pods_belonging_to
+from taskgov_embedded.cluster.states import condition_status, jobs_in, pods_belonging_to, workloads_of
 from taskgov_manifests.queue_name import labels_as_stored, queue_on_pods_only
 
 if TYPE_CHECKING:
@@ -43,7 +46,7 @@ class JobControllers:
         self._stops_within = timedelta(seconds=eviction_seconds)
         self._runs = TimedRuns(store, now)
         self._stopping: dict[str, datetime] = {}
-        self._replicas: dict[str, int] = {}
+        self._replicas = Replicas(store, self.submit, lambda pod: self.delete("Pod", *key_of(pod)))
 
     # What people do
 
@@ -56,7 +59,7 @@ class JobControllers:
         if self._store.find(TYPE_OF_KIND[manifest["kind"]].plural, name, namespace) is not None:
             raise ValueError(f"{manifest['kind']} {namespace}/{name} already exists")
         if manifest["kind"] == "Deployment":
-            return self._deploy(manifest, run_seconds)
+            return self._replicas.deploy(manifest, run_seconds)
         labels = dict(labels_as_stored(manifest))
         manifest = {**manifest, "metadata": {**manifest["metadata"], **({"labels": labels} if labels else {})}}
         job = dict(manifest) if queue_of(manifest) is None else with_suspend(manifest, suspended=True)
@@ -66,7 +69,7 @@ class JobControllers:
         if queue_of(stored) is not None:
             self._manager.apply(workload_of(stored, self._priority_of(stored)))
         elif queue_on_pods_only(stored):
-            self._warn(stored)
+            self._store.apply(not_governed(stored, self._now()))
         return stored
 
     def delete(self, kind: str, namespace: str, name: str) -> None:
@@ -86,7 +89,7 @@ class JobControllers:
         owners = {one["uid"] for one in pod["metadata"].get("ownerReferences", ())}
         job = next((one for one in jobs_in(self._store, namespace) if one["metadata"]["uid"] in owners), None)
         if job is None:
-            self._replace(pod)
+            self._replicas.replace(pod)
         elif not is_suspended(job) and not _is_done(job):
             self._runs.begin_again(owners)
             self._store.apply(made_anew(pod))
@@ -106,16 +109,16 @@ class JobControllers:
         others set).
         """
         if after["kind"] == "Deployment":
-            return self._change_deployment(before, after)
+            return self._replicas.change(before, after)
         if queue_of(after) is not None:
             after = with_suspend(after, suspended=is_suspended(before))
         stored = self._store.apply(after)
         if after["kind"] == "Pod" or _is_done(stored):
             return stored
         if queue_of(stored) is not None:
-            if _asks(before) != _asks(stored):
+            if asks(before) != asks(stored):
                 self._queue_anew(stored)
-        elif is_suspended(stored) or _asks(before) != _asks(stored):
+        elif is_suspended(stored) or asks(before) != asks(stored):
             self._forget(before)
             self._delete_pods(stored)
         return stored
@@ -167,9 +170,9 @@ class JobControllers:
         for pod in lost:
             self._store.delete("pods", pod["metadata"]["name"], pod["metadata"]["namespace"])
             self._runs.begin_again(owner["uid"] for owner in pod["metadata"].get("ownerReferences", ()))
-            if self._workloads_of(pod):
+            if workloads_of(self._store, pod):
                 self._forget(pod)
-                self._replace(pod)
+                self._replicas.replace(pod)
             else:
                 self._store.apply(made_anew(pod))
         return bool(lost)
@@ -198,50 +201,11 @@ class JobControllers:
         for pod in pods_belonging_to(self._store, job):
             self._store.delete("pods", pod["metadata"]["name"], pod["metadata"]["namespace"])
 
-    def _change_deployment(self, before: KubeObject, after: KubeObject) -> KubeObject:
-        """Scale a Deployment, the newest pods first; another template or queue means other pods."""
-        stored = self._store.apply(after)
-        pods = sorted(pods_belonging_to(self._store, stored), key=lambda pod: str(pod["metadata"]["uid"]))
-        same = _asks(before)[1:] == _asks(stored)[1:]
-        wanted = stored["spec"].get("replicas", 1)
-        kept = wanted if same else 0
-        for pod in pods[kept:]:
-            self.delete("Pod", pod["metadata"]["namespace"], pod["metadata"]["name"])
-        for _ in range(wanted - min(kept, len(pods))):
-            self._add_replica(stored)
-        return stored
-
-    def _deploy(self, manifest: Mapping[str, Any], run_seconds: int | None) -> KubeObject:
-        deployment = self._store.apply(manifest)
-        for _ in range(manifest["spec"].get("replicas", 1)):
-            self._add_replica(deployment, run_seconds)
-        return deployment
-
-    def _add_replica(self, deployment: KubeObject, run_seconds: int | None = None) -> None:
-        uid = deployment["metadata"]["uid"]
-        self._replicas[uid] = self._replicas.get(uid, 0) + 1
-        self.submit(replica_pod(deployment, self._replicas[uid]), run_seconds)
-
     def _priority_of(self, job: KubeObject) -> int:
         """Return the value of the job's class; 0, below every class, without one (or without such a class)."""
         name = class_of(job)
         found = self._store.find("workloadpriorityclasses", name) if name else None
         return int(found["value"]) if found is not None else 0
-
-    def _warn(self, job: KubeObject) -> None:
-        metadata = job["metadata"]
-        self._store.apply(
-            {
-                "apiVersion": "v1",
-                "kind": "Event",
-                "metadata": {"name": f"{metadata['name']}.not-governed", "namespace": metadata["namespace"]},
-                "involvedObject": {"kind": job["kind"], "name": metadata["name"], "namespace": metadata["namespace"]},
-                "type": "Warning",
-                "reason": "NotGoverned",
-                "message": "The pod template names a queue but the job's own metadata does not: Kueue leaves it alone.",
-                "firstTimestamp": timestamp(self._now()),
-            }
-        )
 
     def _start(self, workload: KubeObject) -> bool:
         job = self._job_of(workload)
@@ -280,18 +244,11 @@ class JobControllers:
         self._delete_pods(job)
         if job["kind"] == "Pod":
             self._forget(job)
-            self._replace(job)
+            self._replicas.replace(job)
             return
         self._store.apply(with_suspend(job, suspended=True))
         self._runs.begin_again([job["metadata"]["uid"]])
         self._manager.finish_eviction(key)
-
-    def _replace(self, pod: KubeObject) -> None:
-        """Let a Deployment make up for a pod that was taken from it; a pod of its own is gone for good."""
-        for owner in pod["metadata"].get("ownerReferences", ()):
-            deployment = self._store.find("deployments", owner["name"], pod["metadata"]["namespace"])
-            if deployment is not None and deployment["metadata"]["uid"] == owner["uid"]:
-                self._add_replica(deployment)
 
     def _succeed(self, job: KubeObject) -> None:
         self._delete_pods(job)
@@ -300,13 +257,13 @@ class JobControllers:
             status = job.get("status") or {}
             conditions = [*status.get("conditions", ()), {**done, "lastTransitionTime": timestamp(self._now())}]
             self._store.apply({**job, "status": {**status, "conditions": conditions}})
-        for workload in self._workloads_of(job):
+        for workload in workloads_of(self._store, job):
             self._manager.finish("/".join(key_of(workload)))
 
     def _forget(self, job: KubeObject) -> None:
         """Delete what stands for a job that is gone."""
         self._runs.forget(job)
-        for workload in self._workloads_of(job):
+        for workload in workloads_of(self._store, job):
             namespace, name = key_of(workload)
             self._stopping.pop(f"{namespace}/{name}", None)
             self._manager.delete("workloads", name, namespace)
@@ -323,21 +280,6 @@ class JobControllers:
     def _job_of(self, workload: KubeObject) -> KubeObject | None:
         [owner] = workload["metadata"]["ownerReferences"]
         return self._store.find(TYPE_OF_KIND[owner["kind"]].plural, owner["name"], workload["metadata"]["namespace"])
-
-    def _workloads_of(self, job: KubeObject) -> list[KubeObject]:
-        uid = job["metadata"]["uid"]
-        return [
-            workload
-            for workload in self._store.list("workloads", job["metadata"]["namespace"])
-            if any(owner["uid"] == uid for owner in workload["metadata"].get("ownerReferences", ()))
-        ]
-
-
-def _asks(job: KubeObject) -> tuple[Any, ...]:
-    """Return what makes two versions of a job different for a queue: pods, queue and priority class."""
-    if job["kind"] == "Deployment":
-        return (job["spec"].get("replicas", 1), job["spec"]["template"], queue_of(job), class_of(job))
-    return (pod_sets_of(job), queue_of(job), class_of(job))
 
 
 def _is_done(job: KubeObject) -> bool:

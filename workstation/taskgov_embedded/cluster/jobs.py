@@ -114,6 +114,13 @@ def owner_reference(job: KubeObject) -> dict[str, Any]:
     return {"apiVersion": job["apiVersion"], "kind": job["kind"], "name": name, "uid": uid, "controller": True}
 
 
+def asks(job: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what makes two versions of a job different for a queue: pods, queue and priority class."""
+    if job["kind"] == "Deployment":
+        return (job["spec"].get("replicas", 1), job["spec"]["template"], queue_of(job), priority_class_of(job))
+    return (pod_sets_of(job), queue_of(job), priority_class_of(job))
+
+
 def _type_of(job: Mapping[str, Any]) -> JobType:
     found = JOB_TYPES.get(job["kind"])
     if found is None:

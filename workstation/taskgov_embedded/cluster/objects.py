@@ -1,6 +1,6 @@
 """Which Kubernetes objects does the simulated cluster hold? Kept by type, namespace and name.
 
-The API server's memory: every part of the simulated cluster puts its objects here; views and the server read them.
+The API server's memory: every part of the simulated cluster puts its objects here; the API server reads them.
 Objects are dicts in the form of the Kubernetes API (Kueue's in `v1beta2`). An object that has been stored is never
 changed in place, so that a reader on another thread always sees a whole one.
 """
@@ -11,6 +11,8 @@ import hashlib
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from taskgov.hyperpod.names import NAMESPACE_NAME_LABEL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -103,6 +105,17 @@ def key_of(item: Mapping[str, Any]) -> Key:
     """Return an object's namespace and name."""
     metadata = item["metadata"]
     return metadata.get("namespace", ""), metadata["name"]
+
+
+def defaulted(item: KubeObject) -> KubeObject:
+    """Label a namespace with its name, by which queues select it, and give a new pod its phase: as the API server."""
+    if item["kind"] == "Pod":
+        return {"status": {"phase": "Pending"}, **item}
+    if item["kind"] != "Namespace":
+        return item
+    metadata = item["metadata"]
+    labels = {**metadata.get("labels", {}), NAMESPACE_NAME_LABEL: metadata["name"]}
+    return {**item, "metadata": {**metadata, "labels": labels}}
 
 
 class Listable(Protocol):

@@ -14,7 +14,6 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
 
 from taskgov.hyperpod.instance_types import InstanceTypeTable
-from taskgov.hyperpod.names import NAMESPACE_NAME_LABEL
 from taskgov_embedded.cluster.addon import AddOn
 from taskgov_embedded.cluster.controllers import JobControllers
 from taskgov_embedded.cluster.fleet import Fleet
@@ -27,10 +26,10 @@ from taskgov_embedded.cluster.objects import (
     KubeObject,
     ObjectStore,
     ResourceType,
+    defaulted,
 )
 from taskgov_embedded.cluster.server_side_apply import applied, created, updated
 from taskgov_embedded.cluster.statuses import write_statuses
-from taskgov_embedded.cluster.views import Views
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -95,7 +94,6 @@ class SimulatedCluster:
         self.turn = threading.RLock()
         self.store = ObjectStore(now)
         self.fleet = Fleet(self.store, name, now, types, join_seconds=pace.join, allocatable=allocatable)
-        self.views = Views(self.store, now)
         self.cycles: list[CycleResult] = []
         self._manager = KueueManager(self.store, now, requeue_seconds=pace.requeue)
         self._add_on = AddOn(self.store, self._manager, types)
@@ -138,7 +136,7 @@ class SimulatedCluster:
     ) -> tuple[KubeObject, bool]:
         """Apply an object server-side; return it as stored, and whether it is new. Raises ApplyConflictError."""
         existing = self.store.find(*_place(body))
-        after = _defaulted(applied(existing, body, manager, force=force))
+        after = defaulted(applied(existing, body, manager, force=force))
         if dry_run:
             return self.store.tried(after), existing is None
         return self._write(after), existing is None
@@ -146,7 +144,7 @@ class SimulatedCluster:
     @_in_turn
     def create_object(self, body: KubeObject, manager: str, *, dry_run: bool = False) -> KubeObject:
         """Create an object that is not there yet; return it as stored."""
-        after = _defaulted(created(body, manager))
+        after = defaulted(created(body, manager))
         return self.store.tried(after) if dry_run else self._write(after)
 
     @_in_turn
@@ -206,11 +204,6 @@ class SimulatedCluster:
         """Delete a job with its pods and its workload. Raises KeyError when there is none."""
         self._jobs.delete(kind, namespace, name)
         self.settle()
-
-    def not_governed(self) -> list[str]:
-        """Return the jobs (`namespace/name`) whose queue is named where Kueue does not look."""
-        events = [one for one in self.store.list("events") if one["reason"] == "NotGoverned"]
-        return [f"{one['metadata']['namespace']}/{one['involvedObject']['name']}" for one in events]
 
     # Nodes
 
@@ -299,14 +292,3 @@ class SimulatedCluster:
 def _place(item: KubeObject) -> tuple[str, str, str]:
     metadata = item["metadata"]
     return TYPE_OF_KIND[item["kind"]].plural, metadata["name"], metadata.get("namespace", "")
-
-
-def _defaulted(item: KubeObject) -> KubeObject:
-    """Label a namespace with its name, by which queues select it, and give a new pod its phase: as the API server."""
-    if item["kind"] == "Pod":
-        return {"status": {"phase": "Pending"}, **item}
-    if item["kind"] != "Namespace":
-        return item
-    metadata = item["metadata"]
-    labels = {**metadata.get("labels", {}), NAMESPACE_NAME_LABEL: metadata["name"]}
-    return {**item, "metadata": {**metadata, "labels": labels}}

@@ -40,6 +40,16 @@ def pods_belonging_to(store: Listable, job: KubeObject) -> list[KubeObject]:
     ]
 
 
+def workloads_of(store: Listable, job: KubeObject) -> list[KubeObject]:
+    """Return the Workloads whose owner is this job."""
+    uid = job["metadata"]["uid"]
+    return [
+        workload
+        for workload in store.list("workloads", job["metadata"]["namespace"])
+        if any(owner["uid"] == uid for owner in workload["metadata"].get("ownerReferences", ()))
+    ]
+
+
 def condition_status(item: KubeObject, kind: str) -> str:
     """Return a condition's status, or nothing when the object has no such condition."""
     for condition in item.get("status", {}).get("conditions", ()):
