@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from taskgov_embedded.walkthrough.checks import CHECKS
-from taskgov_embedded.walkthrough.model import Expectations, all_files, load
+from taskgov_embedded.walkthrough.expectations import Expectations
+from taskgov_embedded.walkthrough.model import all_files, load
 from taskgov_embedded.walkthrough.runner import Runner
 from taskgov_embedded.walkthrough.step_result import StepResult
 from taskgov_embedded.walkthrough.world import World

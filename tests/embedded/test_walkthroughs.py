@@ -10,7 +10,8 @@ import yaml
 from pydantic import ValidationError
 
 from taskgov_embedded.walkthrough.checks import CHECKS
-from taskgov_embedded.walkthrough.model import Expectations, Walkthrough, all_files, load
+from taskgov_embedded.walkthrough.expectations import Expectations
+from taskgov_embedded.walkthrough.model import Walkthrough, all_files, load
 from tests.support.played import REPRESENTATIVE, played_once
 
 FILES = all_files()

@@ -14,6 +14,7 @@ from taskgov.hyperpod.names import cluster_queue_of, namespace_of
 from taskgov_embedded.cluster.manifests import job_manifest
 from taskgov_embedded.sagemaker.cluster_port import GroupFact
 from taskgov_embedded.walkthrough.model import SETTLE
+from taskgov_embedded.walkthrough.team_jobs import find_job
 
 if TYPE_CHECKING:
     from taskgov_embedded.walkthrough.model import Action, Call, Edit, Job, JobRef, NodeEvent
@@ -62,7 +63,7 @@ class Actor:
         self._world.cluster.submit(manifest, run_seconds=seconds)
 
     def _delete(self, ref: JobRef) -> None:
-        job = self._world.find_job(ref.team, ref.name)
+        job = find_job(self._world.cluster.store, ref.team, ref.name)
         if job is None:
             raise LookupError(f"team {ref.team} has no job {ref.name}")
         self._world.cluster.delete_job(job["kind"], namespace_of(ref.team), ref.name)

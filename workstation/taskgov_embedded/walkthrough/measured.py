@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from taskgov_embedded.walkthrough.model import MetricCheck
+    from taskgov_embedded.walkthrough.expectations import MetricCheck
     from taskgov_embedded.walkthrough.world import World
 
 NAMESPACE = "TaskGovernance"

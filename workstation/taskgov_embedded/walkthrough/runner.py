@@ -12,6 +12,7 @@ from taskgov.contracts.task_events import SOURCE
 from taskgov_embedded.walkthrough.actions import Actor
 from taskgov_embedded.walkthrough.checks import check
 from taskgov_embedded.walkthrough.step_result import Check, StepResult
+from taskgov_embedded.walkthrough.team_jobs import states_of_jobs, usage_of
 from taskgov_embedded.walkthrough.world import MACHINES, World
 
 if TYPE_CHECKING:
@@ -72,8 +73,12 @@ class Runner:
         )
 
     def _record(self, result: StepResult, marks: Marks) -> None:
-        stack, world = self.world.stack, self.world
-        result.quotas_after, result.usage_after, result.jobs_after = world.quotas(), world.usage(), world.jobs()
+        stack, world, store = self.world.stack, self.world, self.world.cluster.store
+        result.quotas_after, result.usage_after, result.jobs_after = (
+            world.quotas(),
+            usage_of(store),
+            states_of_jobs(store),
+        )
         result.leases = world.leases()
         result.moments = stack.timeline.since(marks.moments)
         result.cycles = world.cluster.cycles[marks.cycles :]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,20 @@ class Check:
     passed: bool
     wanted: str
     got: str
+
+
+def equal(what: str, wanted: object, got: object) -> Check:
+    """Return the check that two values are the same."""
+    return Check(what, wanted == got, _shown(wanted), _shown(got))
+
+
+def _shown(value: object) -> str:
+    return value if isinstance(value, str) else as_json(value)
+
+
+def as_json(value: Any) -> str:
+    """Write a value for comparison and display, the same each time."""
+    return json.dumps(value, sort_keys=True, default=str)
 
 
 @dataclass(slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
@@ -14,7 +13,6 @@ from taskgov.allocation.lease_book import lease_book
 from taskgov.contracts.steps import Pointer
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ClusterSchedulerConfig, ComputeQuota
-from taskgov.hyperpod.names import namespace_of, team_of_cluster_queue
 from taskgov.kueue.policy_record import POLICY
 from taskgov.kueue.record import Reading, quotas_of
 from taskgov.quantities import parse
@@ -22,7 +20,6 @@ from taskgov.snapshot.codec import snapshot_from_json
 from taskgov_embedded.cluster.access import READERS, VIEWERS, WRITERS, TokenVerifier, read_rules
 from taskgov_embedded.cluster.api_server import ClusterApiServer
 from taskgov_embedded.cluster.simulated import Pace, SimulatedCluster
-from taskgov_embedded.cluster.states import job_state
 from taskgov_embedded.deployable import RBAC, TEMPLATE
 from taskgov_embedded.sagemaker.cluster_port import GroupFact
 from taskgov_embedded.stack import Stack
@@ -36,14 +33,12 @@ if TYPE_CHECKING:
     from taskgov.allocation.plan import Plan
     from taskgov.snapshot.model import AppliedQuota
     from taskgov_embedded.cluster.access import PolicyRule
-    from taskgov_embedded.cluster.objects import KubeObject
     from taskgov_embedded.walkthrough.model import Group, Walkthrough
     from taskgov_embedded.walkthrough.step_result import QuotaRows
 
 EKS_NAME = "ml-eks"
 MACHINES = {"reconcile": "ReconcileStateMachine", "audit": "AuditStateMachine"}
 """What walkthroughs call the state machines, and their logical ids."""
-JOB_KINDS = ("pytorchjobs", "hyperpodpytorchjobs", "jobs", "pods")
 
 
 class World:
@@ -210,18 +205,6 @@ class World:
             raise LookupError("the cluster has no cluster policy")
         return dict(found["ClusterSchedulerConfigSummaries"][0])
 
-    def usage(self) -> dict[str, dict[str, dict[str, tuple[str, str]]]]:
-        """Return what each team uses: flavor -> resource -> total and borrowed, as the ClusterQueue's status says."""
-        found: dict[str, dict[str, dict[str, tuple[str, str]]]] = {}
-        for queue in self.cluster.store.list("clusterqueues"):
-            team = team_of_cluster_queue(queue["metadata"]["name"])
-            if team is not None:
-                found[team] = {
-                    flavor["name"]: {one["name"]: (one["total"], one["borrowed"]) for one in flavor["resources"]}
-                    for flavor in queue.get("status", {}).get("flavorsUsage", ())
-                }
-        return found
-
     def leases(self) -> tuple[LeaseEntry, ...]:
         """Return the leases as they stand: what the last run saw of the cluster, with the quotas and records of now."""
         s3, bucket = self.stack.client("s3"), self.stack.physical("GovernanceBucket")
@@ -240,36 +223,6 @@ class World:
             ExpressionAttributeValues={":pk": {"S": keys.cluster(self.cluster_arn)}, ":sk": {"S": keys.QUOTA}},
         )
         return tuple(APPLIED.read(item["record"]["S"]) for item in found["Items"])
-
-    def jobs(self) -> dict[str, str]:
-        """Return the state of every job that somebody submitted, as `team/name`."""
-        return {self.name_of(job): job_state(self.cluster.store, job) for job in self._submitted()}
-
-    def find_job(self, team: str, name: str) -> KubeObject | None:
-        """Return a job, or None when there is none such."""
-        for job in self._submitted():
-            if job["metadata"]["name"] == name and job["metadata"]["namespace"] == namespace_of(team):
-                return job
-        return None
-
-    def workload_of(self, job: KubeObject) -> KubeObject | None:
-        """Return a job's Workload."""
-        uid = job["metadata"]["uid"]
-        for workload in self.cluster.store.list("workloads", job["metadata"]["namespace"]):
-            if any(owner["uid"] == uid for owner in workload["metadata"].get("ownerReferences", ())):
-                return workload
-        return None
-
-    def job_of(self, workload: str) -> str:
-        """Return the job (`team/name`) whose workload this is (`namespace/name`), or the workload's own name."""
-        namespace, _, name = workload.partition("/")
-        found = self.cluster.store.find("workloads", name, namespace)
-        owner = found["metadata"]["ownerReferences"][0]["name"] if found else name
-        return f"{namespace.removeprefix('hyperpod-ns-')}/{owner}"
-
-    def name_of(self, job: KubeObject) -> str:
-        """Return a job as `team/name`."""
-        return f"{job['metadata']['namespace'].removeprefix('hyperpod-ns-')}/{job['metadata']['name']}"
 
     def waiting_plan(self) -> str:
         """Return the id of the plan that waits for a person. Raises LookupError when none does."""
@@ -299,11 +252,6 @@ class World:
         )
         return int(answer["Attributes"]["ApproximateNumberOfMessages"])
 
-    def _submitted(self) -> list[KubeObject]:
-        """Return jobs, and pods that belong to none."""
-        found = [job for plural in JOB_KINDS for job in self.cluster.store.list(plural)]
-        return [job for job in found if not job["metadata"].get("ownerReferences")]
-
 
 def entries_of(stack: Stack, *, is_plain_eks: bool = False) -> dict[str, tuple[str, ...]]:
     """Return the access entries (role -> groups) that `docs/deploy.md` and `docs/kueue.md` have one make."""
@@ -321,8 +269,3 @@ def _allocatable(groups: tuple[Group, ...]) -> dict[str, dict[str, int]]:
         for group in groups
         if group.allocatable
     }
-
-
-def as_json(value: Any) -> str:
-    """Write a value for comparison and display, the same each time."""
-    return json.dumps(value, sort_keys=True, default=str)
