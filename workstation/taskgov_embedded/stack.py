@@ -38,7 +38,8 @@ from taskgov_embedded.functions.deployments import Deployments
 from taskgov_embedded.functions.event_source_mappings import EventSourceMappings
 from taskgov_embedded.functions.http_entry import HttpEntry
 from taskgov_embedded.functions.invocations import Invocations
-from taskgov_embedded.functions.runtime import PURE_PACKAGES, Runtime
+from taskgov_embedded.functions.runtime import Runtime
+from taskgov_embedded.functions.warm import PURE_PACKAGES
 from taskgov_embedded.iam.evaluation import grants_of
 from taskgov_embedded.iam.identity import Identities
 from taskgov_embedded.iam.policies import Policies
@@ -121,7 +122,7 @@ class Stack:
             self.place,
             self._resources,
             lambda one: self._invocations.take(one, self._path.parent),
-            Deployments(self.account, self._runtime).move,
+            Deployments(self.account, self._runtime.versions).move,
         )
         self.bus = Bus(self.account, self._invocations.invoke_later)
         self.executions = Executions(self.account, self.bus)
@@ -219,7 +220,7 @@ class Stack:
     def uninstall(self) -> list[str]:
         """Delete the stack as `sam delete` does; return the logical ids of what is retained."""
         retained = self._updates.delete()
-        self._runtime.remove_all()
+        self._runtime.versions.remove_all()
         self._event_source_mappings.add_mappings(self._resources)
         self._policies.forget()
         self.schedules.arm()
@@ -285,7 +286,7 @@ class Stack:
 
     def modules(self, logical_id: str, name: str) -> list[ModuleType]:
         """Return a module as each warm version of a function has imported it: a test puts a mistake in there."""
-        return self._runtime.modules(logical_id, name)
+        return self._runtime.versions.modules(logical_id, name)
 
     def fire(self, schedule_logical_id: str) -> None:
         """Do what a schedule of the template does at its moment, now, with its role."""

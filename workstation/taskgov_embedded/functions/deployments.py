@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from taskgov_embedded.account import Account
     from taskgov_embedded.aws_api.aws_requests import Call
     from taskgov_embedded.cloudformation.resources import Resolved
-    from taskgov_embedded.functions.runtime import Runtime
+    from taskgov_embedded.functions.versions import Versions
 
 WATCH_SECONDS = 60
 """How often alarms are looked at between two steps (CodeDeploy says that it polls, not how often)."""
@@ -47,9 +47,9 @@ def steps(configuration: str) -> Iterator[tuple[float, int]]:
 class Deployments:
     """CodeDeploy and Lambda's aliases."""
 
-    def __init__(self, account: Account, runtime: Runtime) -> None:
+    def __init__(self, account: Account, versions: Versions) -> None:
         self._account = account
-        self._runtime = runtime
+        self._versions = versions
         account.requests.answer("lambda", "GetAlias", self._get_alias)
         account.requests.answer("lambda", "UpdateAlias", self._update_alias)
         account.requests.answer("lambda", "GetProvisionedConcurrencyConfig", _no_provisioned_concurrency)
@@ -110,7 +110,7 @@ class Deployments:
 
     def _get_alias(self, call: Call) -> Mapping[str, Any]:
         name, alias = name_of(call.params["FunctionName"]), call.params["Name"]
-        known = self._runtime.alias(name, alias)
+        known = self._versions.alias(name, alias)
         if known is None:
             raise AwsError("ResourceNotFoundException", f"Cannot find alias arn: {name}:{alias}")
         arn = self._account.place.arn("lambda", f"function:{name}:{alias}")
@@ -120,7 +120,7 @@ class Deployments:
     def _update_alias(self, call: Call) -> Mapping[str, Any]:
         weights = call.params.get("RoutingConfig", {}).get("AdditionalVersionWeights", {})
         name, alias = name_of(call.params["FunctionName"]), call.params["Name"]
-        self._runtime.point(name, alias, call.params["FunctionVersion"], weights)
+        self._versions.point(name, alias, call.params["FunctionVersion"], weights)
         return self._get_alias(call)
 
 

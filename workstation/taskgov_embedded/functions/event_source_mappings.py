@@ -118,7 +118,7 @@ class EventSourceMappings:
 
     def _poll(self, mapping: SourceMapping) -> None:
         """Deliver batches until nothing can be received; what fails is tried again when it is visible again."""
-        spec = self._runtime.spec(mapping.function)
+        spec = self._runtime.versions.spec(mapping.function)
         assert spec is not None, f"{mapping.logical_id} names the function {mapping.function}, which is not there"
         sqs = self._account.clients.of_role("sqs", spec.role_arn, "event-source-mapping")
         person = self._account.clients.of_person("sqs")

@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from taskgov_embedded.aws_api.aws_requests import AwsError
-from taskgov_embedded.functions.runtime import FunctionSpec
-from taskgov_embedded.functions.versions import LATEST, name_of, qualifier_of
+from taskgov_embedded.functions.versions import name_of, qualifier_of
+from taskgov_embedded.functions.warm import LATEST, FunctionSpec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,6 +29,7 @@ class Invocations:
     def __init__(self, account: Account, runtime: Runtime) -> None:
         self._account = account
         self._runtime = runtime
+        self._versions = runtime.versions
         account.requests.answer("lambda", "Invoke", self._invoke)
 
     def add_all(self, root: Path) -> None:
@@ -41,12 +42,12 @@ class Invocations:
         """Take in one function, version or alias; any other resource is none of these."""
         match one.kind:
             case "AWS::Lambda::Function":
-                self._runtime.add(self._spec(one, root))
+                self._versions.add(self._spec(one, root))
             case "AWS::Lambda::Version":
-                self._runtime.publish(name_of(one.properties["FunctionName"]), qualifier_of(one.physical_id))
+                self._versions.publish(name_of(one.properties["FunctionName"]), qualifier_of(one.physical_id))
             case "AWS::Lambda::Alias":
                 name, version = name_of(one.properties["FunctionName"]), one.properties["FunctionVersion"]
-                self._runtime.point(name, one.properties["Name"], version)
+                self._versions.point(name, one.properties["Name"], version)
             case _:
                 return
 
@@ -81,7 +82,7 @@ class Invocations:
 
     def _invoke(self, call: Call) -> Mapping[str, Any]:
         name = _qualified(call.params)
-        if self._runtime.spec(name) is None:
+        if self._versions.spec(name) is None:
             raise AwsError("ResourceNotFoundException", f"Function not found: {name}")
         payload = call.params.get("Payload") or b"{}"
         event = json.loads(payload)
@@ -128,7 +129,7 @@ class Invocations:
 
     def _send(self, name: str, target: str, body: str) -> None:
         """Send with the function's role, as Lambda does for destinations and dead letters."""
-        spec = self._runtime.spec(name)
+        spec = self._versions.spec(name)
         assert spec is not None
         service = target.split(":")[2]
         client = partial(self._account.clients.of_role, role_arn=spec.role_arn, session=spec.name)
@@ -147,17 +148,17 @@ class Invocations:
             raise NotImplementedError(f"the embedded stack has no destination {target}")
 
     def _arn(self, name: str) -> str:
-        spec = self._runtime.spec(name)
+        spec = self._versions.spec(name)
         assert spec is not None
         return spec.arn
 
     def _properties(self, name_or_arn: str) -> Mapping[str, Any]:
-        spec = self._runtime.spec(name_or_arn)
+        spec = self._versions.spec(name_or_arn)
         assert spec is not None
         return self._account.resources.resolved[spec.logical_id].properties
 
     def _event_invoke_config(self, name_or_arn: str) -> Mapping[str, Any]:
-        spec = self._runtime.spec(name_or_arn)
+        spec = self._versions.spec(name_or_arn)
         for one in self._account.resources.of("AWS::Lambda::EventInvokeConfig"):
             holder = (one.properties["FunctionName"], one.properties.get("Qualifier", LATEST))
             if spec is not None and holder == (spec.name, qualifier_of(name_or_arn)):
