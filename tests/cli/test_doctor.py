@@ -76,8 +76,8 @@ def world(one_world: World) -> World:
     stack.bus.delivery_seconds = 0
     stack.eks.register_cluster(EKS_NAME, one_world.api_server.url, "", entries=entries_of(stack))
     one_world.apply_rbac()
-    stack._policies._inline.clear()
-    stack._policies._by_role.clear()
+    stack.account.policies._inline.clear()
+    stack.account.policies._by_role.clear()
     put_the_add_on_in_place(one_world)
     make_trail()
     nobody_is_told(one_world)

@@ -45,7 +45,7 @@ class Deployed:
         return self.stack.update(template, GRADUAL | parameters)
 
     def names(self, kind: str) -> set[str]:
-        return {one.logical_id for one in self.stack._resources.of(kind)}
+        return {one.logical_id for one in self.stack.account.resources.of(kind)}
 
     def versions(self) -> dict[str, str]:
         client = self.stack.client("lambda")
@@ -103,7 +103,7 @@ def test_without_alarms_a_deployment_stands(deployed: Deployed) -> None:
 
 def test_code_deploy_moves_aliases_with_its_own_role_and_needs_all_that_it_has(deployed: Deployed) -> None:
     role = deployed.stack.resolved("DeploymentRole").physical_id
-    used = {grant.action for grant in deployed.stack.grants_used() if grant.role.endswith(role)}
+    used = {grant.action for grant in deployed.stack.requests.grants_used if grant.role.endswith(role)}
     assert used == {
         "lambda:GetAlias",
         "lambda:UpdateAlias",

@@ -103,7 +103,7 @@ def rings(real: Stack) -> bool:
 
 def test_no_call_of_a_role_is_denied_and_every_condition_is_evaluated(real: Stack) -> None:
     assert [one.what for one in real.timeline.of("denied")] == []
-    assert real.unknown_condition_keys == frozenset()
+    assert real.requests.unknown_condition_keys == set()
 
 
 def test_an_event_that_nobody_can_read_ends_in_the_dead_letter_queue(real: Stack) -> None:

@@ -129,7 +129,7 @@ class Injector:
                 self._let_a_person_edit()
                 return None
             case Kind.NEVER_ANSWERS:
-                self._stack.hold_up_next_invocation()
+                self._stack.runtime.hold_up_next()
                 return None
             case Kind.SETTLES_FAILED:
                 self._stack.sagemaker.governance.fail_next(call.operation, "the add-on in the cluster did not answer")

@@ -162,7 +162,7 @@ def test_a_mistake_in_the_product_fails_the_cell(
     said: str,
 ) -> None:
     owner, name = method.split(".")
-    loaded = world.stack.modules(f"{function}Function", module)
+    loaded = world.stack.runtime.versions.modules(f"{function}Function", module)
     assert loaded
     for one in loaded:
         adapter = getattr(one, owner)

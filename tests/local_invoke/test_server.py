@@ -224,7 +224,9 @@ def test_the_clusters_api_answers_over_tls_with_the_certificate_that_eks_names(
 
 def order(account: LocalAccount, server: StackServer, person: str = "ana", **overrides: Any) -> tuple[int, Any]:
     """Send a signed order through the socket, as a process that `AWS_ENDPOINT_URL` turns to the server does."""
-    prepared = account.stack.signed_order({"action": "stop", "reason": "maintenance"}, person, **overrides).prepare()
+    prepared = account.stack.entry.signed_order(
+        {"action": "stop", "reason": "maintenance"}, person, **overrides
+    ).prepare()
     host = urlsplit(prepared.url).netloc
     sent = urllib3.request(
         "POST", server.url, body=prepared.body, headers=dict(prepared.headers.items()) | {"Host": host}, retries=False

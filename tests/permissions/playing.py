@@ -93,10 +93,10 @@ class Recorded:
     def take(self, stack: Stack, where: str, asked: list[Need]) -> None:
         """Add what one stack has seen."""
         self.denied += [f"{where}: {moment.what}" for moment in stack.timeline.of("denied")]
-        self.unknown_condition_keys |= stack.unknown_condition_keys
+        self.unknown_condition_keys |= stack.requests.unknown_condition_keys
         for need in (*asked, *_needs(stack)):
             self.needs.setdefault(need, where)
-        for grant in stack.grants_used():
+        for grant in stack.requests.grants_used:
             self.used.setdefault(grant, where)
 
 
@@ -201,7 +201,7 @@ def _give_orders(world: World, document: Mapping[str, Any]) -> None:
     _set_lock(world, expires=0)  # which the last order frees
     _refuse_a_write(world)  # which the order before it forgets
     for order in orders:
-        status, answer = world.stack.order(order, "ana")
+        status, answer = world.stack.entry.order(order, "ana")
         assert status == 200, answer
     world.stack.run_until_quiet()
 
@@ -326,7 +326,7 @@ def _deploy_another_release(world: World) -> None:
 
 
 def _know(recorded: Recorded, stack: Stack) -> None:
-    policies = stack._policies
+    policies = stack.account.policies
     recorded.know({arn: policies.of_role(arn) for arn in policies.role_arns()})
     logical = {stack.physical(name): name for name in stack.translated.cfn["Resources"] if _is_named(stack, name)}
     logical = recorded.names | logical
@@ -335,7 +335,7 @@ def _know(recorded: Recorded, stack: Stack) -> None:
 
 def _is_named(stack: Stack, logical_id: str) -> bool:
     """Say whether the physical id is a name that cannot be mistaken: the bus is called like the stack."""
-    known = stack._resources.resolved.get(logical_id)
+    known = stack.account.resources.resolved.get(logical_id)
     return known is not None and known.kind != "AWS::Events::EventBus" and len(known.physical_id) > 12
 
 

@@ -74,7 +74,7 @@ class Looking:
 
     def run(self, command: str) -> Used:
         """Run a command, and return what of the caller's rights it used."""
-        requests, server = self.world.stack._requests, self.world.api_server
+        requests, server = self.world.stack.account.requests, self.world.api_server
         requests.grants_used.clear()
         server.allowed.clear()
         result = taskgov(*COMMANDS[command])
@@ -85,7 +85,7 @@ class Looking:
         )
 
     def policy(self, looker: Looker) -> tuple[evaluation.Statement, ...]:
-        return self.world.stack._policies._by_role[self.arn(looker)]
+        return self.world.stack.account.policies._by_role[self.arn(looker)]
 
     def arn(self, looker: Looker) -> str:
         return f"arn:aws:iam::{self.world.stack.place.account}:role/{looker.role}"
@@ -173,7 +173,7 @@ def test_without_any_one_action_a_command_says_or_shows_that_it_is_missing(
     looking: Looking, used: dict[tuple[str, str], Used], looker: Looker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looking.be(looker, monkeypatch)
-    policies, arn = looking.world.stack._policies._by_role, looking.arn(looker)
+    policies, arn = looking.world.stack.account.policies._by_role, looking.arn(looker)
     whole = policies[arn]
     try:
         for grant in (one for one in evaluation.grants_of(whole) if one.action != OPTIONAL):

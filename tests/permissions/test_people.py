@@ -158,7 +158,7 @@ def test_nobody_invokes_the_function_with_an_event_of_his_own(people: People, po
 
 def holders(people: People, action: str, resource: str, context: dict[str, Any]) -> set[str]:
     """Return the roles of the stack that may do this."""
-    policies = people.stack._policies
+    policies = people.stack.account.policies
     return {
         role.rpartition("taskgov-")[2].partition("-")[0]
         for role in policies.role_arns()

@@ -53,7 +53,7 @@ def role_of(world: World, role: str, policy: str) -> str:
     """Return the ARN of a role that has one policy of the stack for people, and no other right."""
     arn = f"arn:aws:iam::{world.stack.place.account}:role/{role}"
     document = world.stack.resolved(policy).properties["PolicyDocument"]
-    world.stack._policies._by_role[arn] = evaluation.statements(arn, policy, document)
+    world.stack.account.policies._by_role[arn] = evaluation.statements(arn, policy, document)
     return arn
 
 

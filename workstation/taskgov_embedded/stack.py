@@ -14,17 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import boto3
-from botocore.httpsession import URLLib3Session
 from moto import mock_aws
 from moto.moto_api._internal import mock_random
 
 from taskgov_embedded.account import Account
 from taskgov_embedded.aws_api import caches
-from taskgov_embedded.aws_api.aws_requests import AwsRequests
-from taskgov_embedded.aws_api.clients import Clients
-from taskgov_embedded.aws_api.faults import Faults
-from taskgov_embedded.aws_api.patches import Patches
-from taskgov_embedded.cloudformation.resources import Resources
 from taskgov_embedded.cloudformation.template import translate
 from taskgov_embedded.cloudformation.updates import DeploymentFailedError, Updates
 from taskgov_embedded.cloudtrail import CloudTrail
@@ -40,29 +34,22 @@ from taskgov_embedded.functions.http_entry import HttpEntry
 from taskgov_embedded.functions.invocations import Invocations
 from taskgov_embedded.functions.runtime import Runtime
 from taskgov_embedded.functions.warm import PURE_PACKAGES
-from taskgov_embedded.iam.evaluation import grants_of
-from taskgov_embedded.iam.identity import Identities
-from taskgov_embedded.iam.policies import Policies
 from taskgov_embedded.iam.service import IamService
 from taskgov_embedded.iam.sts import Sts
 from taskgov_embedded.place import Place
 from taskgov_embedded.sagemaker.service import SageMaker
 from taskgov_embedded.stepfunctions import machine_roles
 from taskgov_embedded.stepfunctions.executions import Executions
-from taskgov_embedded.timeline import Timeline
 from taskgov_embedded.virtual_time import sleep
 from taskgov_embedded.virtual_time.clock import VirtualClock
-from taskgov_embedded.virtual_time.cooperative import Turns
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
-    from types import ModuleType, TracebackType
 
     from taskgov_embedded.aws_api.aws_requests import Call
     from taskgov_embedded.cloudformation.resources import Resolved
     from taskgov_embedded.cloudformation.template import Translated
     from taskgov_embedded.functions.runtime import Result
-    from taskgov_embedded.iam.evaluation import Grant
 
 ACCOUNT = "111122223333"
 """The account of AWS's documentation."""
@@ -85,53 +72,31 @@ class Stack:
         self.parameters = dict(parameters or {})
         self.clock = clock or VirtualClock()
         self.place = Place(ACCOUNT, region)
-        self.timeline = Timeline(self.clock)
-        self.faults = Faults()
-        self.patches = Patches()
+        self.account = Account(self.place, self.clock)
+        self.timeline = self.account.timeline
+        self.faults = self.account.faults
+        self.patches = self.account.patches
         self._path = Path(template).resolve()
-        self._turns = Turns(self.clock, process.suspended)
-        self._identities = Identities(self.place.account)
-        self._clients = Clients(self.place, self._identities)
-        self._resources = Resources(self.place, self._clients, self.patches)
-        self._policies = Policies(self._resources, self.place)
-        self._requests = AwsRequests(
-            self.place,
-            self._identities,
-            self._turns,
-            self.timeline,
-            self.faults,
-            self._policies.of_role,
-            lambda: process.running(None),
-        )
-        self.account = Account(
-            self.place,
-            self._turns,
-            self._identities,
-            self._clients,
-            self._requests,
-            self.timeline,
-            self.faults,
-            self._resources,
-        )
-        self._runtime = Runtime(
-            self.place, self.clock, self._identities, self._requests, self.timeline, shared_packages
-        )
-        self._invocations = Invocations(self.account, self._runtime)
-        self._entry = HttpEntry(self.account, self._runtime, lambda: process.running(None))
+        self._resources = self.account.resources
+        self.requests = self.account.requests
+        self._turns = self.account.turns
+        self.runtime = Runtime(self.account, shared_packages)
+        self._invocations = Invocations(self.account, self.runtime)
+        self.entry = HttpEntry(self.account, self.runtime)
         self._updates = Updates(
             self.place,
             self._resources,
             lambda one: self._invocations.take(one, self._path.parent),
-            Deployments(self.account, self._runtime.versions).move,
+            Deployments(self.account, self.runtime.versions).move,
         )
         self.bus = Bus(self.account, self._invocations.invoke_later)
         self.executions = Executions(self.account, self.bus)
-        self._event_source_mappings = EventSourceMappings(self.account, self._runtime)
+        self._event_source_mappings = EventSourceMappings(self.account, self.runtime)
         self.schedules = Schedules(self.account, self.bus)
         self.sagemaker = SageMaker(self.account, self.bus)
         self.eks = Eks(self.account)
         Sts(self.account)
-        IamService(self.account, self._policies)
+        IamService(self.account)
         CloudTrail(self.account)
         self._closing = ExitStack()
         self.translated: Translated
@@ -139,9 +104,7 @@ class Stack:
     def __enter__(self) -> Self:
         return self.open()
 
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_about: object) -> None:
         self.close()
 
     def open(self) -> Self:
@@ -171,8 +134,8 @@ class Stack:
         for install in (
             caches.install,
             process.install,
-            self._requests.install,
-            self._entry.install,
+            self.requests.install,
+            self.entry.install,
             self._event_source_mappings.install,
             ObjectEvents(self.account, self.bus).install,
             metric_data.install,
@@ -188,8 +151,8 @@ class Stack:
         self._event_source_mappings.add_mappings(self._resources)
         self.schedules.arm()
         self.schedules.arm_rules()
-        self._requests.calls.clear()
-        machine_roles.check(self._resources, self._requests)
+        self.requests.calls.clear()
+        machine_roles.check(self._resources, self.requests)
 
     def update(self, template: str | Path, parameters: Mapping[str, str] | None = None) -> str | None:
         """Deploy another template, or the same one with other parameters, while everything else goes on.
@@ -204,27 +167,29 @@ class Stack:
             self._path, self.parameters, self.translated = before
             self._updates.update(self.translated, self.parameters, gradually=False)
             why = str(failed)
-        self._policies.forget()
-        self._resources.note_what_permissions_depend_on()
-        machine_roles.check(self._resources, self._requests)
-        self._event_source_mappings.add_mappings(self._resources)
-        self.schedules.arm()
+        self._follow_resources()
+        machine_roles.check(self._resources, self.requests)
         return why
 
     def _bring_to(self, path: Path, parameters: dict[str, str]) -> None:
         self._path, self.parameters = path, parameters
         self.translated = translate(path, parameters)
-        self._policies.forget()
+        self.account.policies.forget()
         self._updates.update(self.translated, parameters)
 
     def uninstall(self) -> list[str]:
         """Delete the stack as `sam delete` does; return the logical ids of what is retained."""
         retained = self._updates.delete()
-        self._runtime.versions.remove_all()
-        self._event_source_mappings.add_mappings(self._resources)
-        self._policies.forget()
-        self.schedules.arm()
+        self.runtime.versions.remove_all()
+        self._follow_resources()
         return retained
+
+    def _follow_resources(self) -> None:
+        """Let permissions, event source mappings and schedules be what the resources say now."""
+        self.account.policies.forget()
+        self._resources.note_what_permissions_depend_on()
+        self._event_source_mappings.add_mappings(self._resources)
+        self.schedules.arm()
 
     # Time
 
@@ -258,15 +223,11 @@ class Stack:
         """Put an event of any source on a bus (PutEvents refuses `aws.*`); returns its id."""
         return self.bus.publish(source, detail_type, detail, resources, bus)
 
-    def emit_event(self, event: Mapping[str, Any], bus: str = "default") -> None:
-        """Put a complete event on a bus, e.g. a sample file's."""
-        self.bus.publish_event(event, bus)
-
     def invoke(self, logical_id: str, event: Any) -> Result:
         """Invoke a function of the template by its logical id, and run until it has answered."""
         answered: list[Result] = []
         task = self._turns.spawn(
-            lambda: answered.append(self._runtime.invoke(self.physical(logical_id), event)), logical_id
+            lambda: answered.append(self.runtime.invoke(self.physical(logical_id), event)), logical_id
         )
         self._turns.run_until(task.done, max_seconds=900)
         return answered[0]
@@ -280,14 +241,6 @@ class Stack:
         arn: str = started["executionArn"]
         return arn
 
-    def hold_up_next_invocation(self) -> None:
-        """Let the time of the next invocation of any function run out when its work is done: its answer is lost."""
-        self._runtime.hold_up_next()
-
-    def modules(self, logical_id: str, name: str) -> list[ModuleType]:
-        """Return a module as each warm version of a function has imported it: a test puts a mistake in there."""
-        return self._runtime.versions.modules(logical_id, name)
-
     def fire(self, schedule_logical_id: str) -> None:
         """Do what a schedule of the template does at its moment, now, with its role."""
         self.schedules.fire(self.schedules.named(self.physical(schedule_logical_id)))
@@ -299,29 +252,12 @@ class Stack:
 
         `person` is the name of the user that CloudTrail shows; the operator when it is not given.
         """
-        return self._clients.of_person(service, person)
-
-    def signed_order(self, order: Mapping[str, Any], person: str | None = None, **overrides: Any) -> Any:
-        """Return an order to the stack's entry, signed as a person's command does it.
-
-        `person` is a user, `Approvers/ana` a session of a role. `overrides` are `credentials` to sign with and further
-        `headers`: what a forger would change.
-        """
-        return self._entry.signed(self.outputs["OrderEntryUrl"], order, person, **overrides)
-
-    def order(self, order: Mapping[str, Any], person: str | None = None, **overrides: Any) -> tuple[int, Any]:
-        """Send a signed order (see `signed_order`); return status and body of the answer."""
-        response = URLLib3Session().send(self.signed_order(order, person, **overrides).prepare())
-        return response.status_code, json.loads(response.content)
-
-    def answer_order(self, request: Any) -> tuple[int, dict[str, str], bytes] | None:
-        """Answer a request that came over a socket to the entry's address; None when it is for another one."""
-        return self._entry.answer(request)
+        return self.account.clients.of_person(service, person)
 
     @contextmanager
     def as_person(self, person: str | None) -> Iterator[None]:
         """Let code that finds its credentials as a person's does be this user's; the operator's for None."""
-        with process.variables({"AWS_ACCESS_KEY_ID": self._identities.key_of(person or "")}):
+        with process.variables({"AWS_ACCESS_KEY_ID": self.account.identities.key_of(person or "")}):
             boto3.setup_default_session()  # a command is a process of its own: it reads its credentials anew
             try:
                 yield
@@ -331,7 +267,7 @@ class Stack:
     def client_of(self, role_logical_id: str, service: str) -> Any:
         """Return a boto3 client of a role of the template, checked against its policies."""
         arn = f"arn:aws:iam::{self.place.account}:role/{self.physical(role_logical_id)}"
-        return self._clients.of_role(service, arn, "person")
+        return self.account.clients.of_role(service, arn, "person")
 
     def physical(self, logical_id: str) -> str:
         """Return what `Ref` gives for a resource: name, URL or ARN, by type."""
@@ -349,27 +285,13 @@ class Stack:
     @property
     def calls(self) -> list[Call]:
         """Every AWS call since the stack was built: who, what, on which resource, when, and its error."""
-        return self._requests.calls
+        return self.requests.calls
 
     @property
     def results(self) -> list[Result]:
         """Every invocation: event, answer, printed lines, metrics."""
-        return self._runtime.results
+        return self.runtime.results
 
     def logs(self, logical_id: str) -> list[str]:
         """Return the lines that a function printed, over all invocations."""
         return [line for one in self.results if one.function == logical_id for line in one.log]
-
-    def grants_used(self) -> Mapping[Grant, int]:
-        """Return the permissions that were used, and how often."""
-        return self._requests.grants_used
-
-    def unused_grants(self) -> tuple[Grant, ...]:
-        """Return the permissions of the template's roles that nothing has used yet."""
-        given = [grant for role in self._policies.role_arns() for grant in grants_of(self._policies.of_role(role))]
-        return tuple(grant for grant in given if grant not in self._requests.grants_used)
-
-    @property
-    def unknown_condition_keys(self) -> frozenset[str]:
-        """Condition keys of policies that the stack cannot supply: what its permission checks do not cover."""
-        return frozenset(self._requests.unknown_condition_keys)

@@ -16,7 +16,7 @@ from botocore.useragent import UserAgentComponent
 from moto.core import responses, serialize
 from moto.kms.utils import KeySpec
 
-from taskgov_embedded.aws_api.sessions import shared_loader
+from taskgov_embedded.aws_api.clients import shared_loader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

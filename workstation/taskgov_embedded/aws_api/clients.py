@@ -1,12 +1,14 @@
-"""Make boto3 clients for the stack's own use: a person's, or a role's."""
+"""Make boto3 sessions and clients; sessions share what they read of botocore's service models."""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import boto3
+import botocore.session
 from botocore.config import Config
-
-from taskgov_embedded.aws_api.sessions import new_session
+from botocore.loaders import create_loader
 
 if TYPE_CHECKING:
     from taskgov_embedded.iam.identity import Identities
@@ -47,3 +49,24 @@ class Clients:
             config = Config(parameter_validation=validate, retries={"total_max_attempts": 1})
             self._made[key] = self._session.client(service, region_name=self._place.region, config=config, **signed)
         return self._made[key]
+
+
+@cache
+def _shared_loader() -> Any:
+    return create_loader()
+
+
+def shared_loader(search_path: str | None = None) -> Any:
+    """Return the process's loader of service models, where botocore makes one; one of its own for another path."""
+    if search_path is not None:
+        return create_loader(search_path)
+    loader = _shared_loader()
+    loader.search_paths[:] = dict.fromkeys(loader.search_paths)  # boto3 adds its own path each time
+    return loader
+
+
+def new_session() -> boto3.Session:
+    """Return a session of its own (credentials, Region, clients) with the process's service models."""
+    session = botocore.session.Session()
+    session.register_component("data_loader", shared_loader())
+    return boto3.Session(botocore_session=session)

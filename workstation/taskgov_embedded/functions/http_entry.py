@@ -23,12 +23,12 @@ from botocore.httpsession import URLLib3Session
 from moto.core.botocore_stubber import MockRawResponse
 
 from taskgov_embedded.aws_api.aws_requests import AwsError, Call
+from taskgov_embedded.functions import process
 from taskgov_embedded.iam import actions
 from taskgov_embedded.iam.identity import read_signature
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from contextlib import AbstractContextManager
+    from collections.abc import Mapping
 
     from taskgov_embedded.account import Account
     from taskgov_embedded.aws_api.patches import Patches
@@ -45,7 +45,7 @@ class _RefusedError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Door:
+class _Address:
     """One address: what is invoked there, and what IAM is asked. `api_arn` is None for a function URL."""
 
     function: str
@@ -61,10 +61,9 @@ class _Door:
 class HttpEntry:
     """The addresses of one account."""
 
-    def __init__(self, account: Account, runtime: Runtime, outside: Callable[[], AbstractContextManager[None]]) -> None:
+    def __init__(self, account: Account, runtime: Runtime) -> None:
         self._account = account
         self._runtime = runtime
-        self._outside = outside
 
     def install(self, patches: Patches) -> None:
         """Stand between botocore and the network."""
@@ -81,22 +80,31 @@ class HttpEntry:
 
     def answer(self, request: Any) -> tuple[int, dict[str, str], bytes] | None:
         """Return status, headers and body for a request to one of the addresses; None when its URL is another one."""
-        door = self._door(request.url)
-        if door is None:
+        address = self._address_of(request.url)
+        if address is None:
             return None
-        with self._outside():
-            return self._answer(door, request)
+        with process.running(None):
+            return self._answer(address, request)
 
-    def signed(
+    def order(self, order: Mapping[str, Any], person: str | None = None, **overrides: Any) -> tuple[int, Any]:
+        """Send a signed order (see `signed_order`); return status and body of the answer."""
+        response = URLLib3Session().send(self.signed_order(order, person, **overrides).prepare())
+        return response.status_code, json.loads(response.content)
+
+    def signed_order(
         self,
-        url: str,
         order: Mapping[str, Any],
         person: str | None = None,
         *,
         credentials: Credentials | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> AWSRequest:
-        """Sign a request as a person, or with other credentials."""
+    ) -> Any:
+        """Return an order to the stack's entry, signed as a person's command does it.
+
+        `person` is a user, `Approvers/ana` a session of a role; the operator when it is not given. `credentials` to
+        sign with and further `headers` are what a forger would change.
+        """
+        url = self._account.resources.outputs["OrderEntryUrl"]
         service = "execute-api" if ".execute-api." in url else "lambda"
         key = self._account.identities.key_of(person or "")
         signer = credentials or Credentials(key, self._account.identities.secret_of(key))
@@ -104,7 +112,7 @@ class HttpEntry:
         SigV4Auth(signer, service, self._account.place.region).add_auth(request)
         return request
 
-    def _door(self, url: str) -> _Door | None:
+    def _address_of(self, url: str) -> _Address | None:
         host = urlsplit(url).hostname or ""
         prefix = host.partition(".")[0]
         if host == f"{prefix}.lambda-url.{self._account.place.region}.on.aws":
@@ -113,39 +121,39 @@ class HttpEntry:
             return self._api(prefix)
         return None
 
-    def _function_url(self, prefix: str) -> _Door | None:
+    def _function_url(self, prefix: str) -> _Address | None:
         for one in self._account.resources.of("AWS::Lambda::Url"):
             if actions.url_id(one.physical_id) == prefix:
                 arn = f"{one.properties['TargetFunctionArn']}:{one.properties['Qualifier']}"
-                return _Door(arn.rpartition("function:")[2], arn, prefix, None)
+                return _Address(arn.rpartition("function:")[2], arn, prefix, None)
         return None
 
-    def _api(self, prefix: str) -> _Door | None:
+    def _api(self, prefix: str) -> _Address | None:
         for one in self._account.resources.of("AWS::ApiGatewayV2::Integration"):
             if one.properties["ApiId"] == prefix:
                 arn = one.properties["IntegrationUri"]
                 api = self._account.place.arn("execute-api", f"{prefix}/$default/POST/")
-                return _Door(arn.rpartition("function:")[2], arn, prefix, api)
+                return _Address(arn.rpartition("function:")[2], arn, prefix, api)
         return None
 
-    def _answer(self, door: _Door, request: Any) -> tuple[int, dict[str, str], bytes]:
+    def _answer(self, address: _Address, request: Any) -> tuple[int, dict[str, str], bytes]:
         try:
-            principal, signature = self._signed_by(door, request)
-            self._authorized(door, principal)
+            principal, signature = self._signed_by(address, request)
+            self._authorized(address, principal)
         except (_RefusedError, AwsError) as refused:
             return 403, {"content-type": "application/json"}, json.dumps({"Message": str(refused)}).encode()
-        result = self._runtime.invoke(door.function, self._event(door, request, principal, signature))
+        result = self._runtime.invoke(address.function, self._event(address, request, principal, signature))
         if result.is_error:
             return 502, {"content-type": "application/json"}, b"Internal Server Error"
         answer = result.value
         headers = {name: str(value) for name, value in answer.get("headers", {}).items()}
         return int(answer["statusCode"]), headers, answer.get("body", "").encode()
 
-    def _signed_by(self, door: _Door, request: Any) -> tuple[Principal, Signature]:
+    def _signed_by(self, address: _Address, request: Any) -> tuple[Principal, Signature]:
         headers = {name.lower(): _text(value) for name, value in request.headers.items()}
         authorization = headers.get("authorization", "")
         signature = read_signature(authorization)
-        if signature is None or signature.signing_name != door.signing_name:
+        if signature is None or signature.signing_name != address.signing_name:
             raise _RefusedError("Forbidden")
         signed_at = datetime.strptime(headers["x-amz-date"], DATE).replace(tzinfo=UTC)
         if abs(self._account.clock.now - signed_at) > timedelta(minutes=SIGNATURE_MINUTES):
@@ -159,38 +167,38 @@ class HttpEntry:
             )
         return self._account.identities.principal(signature.access_key), signature
 
-    def _authorized(self, door: _Door, principal: Principal) -> None:
-        service, operation = ("execute-api", "Invoke") if door.api_arn else ("lambda", "InvokeFunctionUrl")
-        resource = door.api_arn or door.function_arn
+    def _authorized(self, address: _Address, principal: Principal) -> None:
+        service, operation = ("execute-api", "Invoke") if address.api_arn else ("lambda", "InvokeFunctionUrl")
+        resource = address.api_arn or address.function_arn
         params = {"Arn": resource}
         action = actions.needs(service, operation, params, self._account.place)[0].action
         now = self._account.clock.now
         self._account.requests.admit(Call(now, principal, service, operation, action, (resource,), params))
-        if door.api_arn and not self._may_invoke(door):
+        if address.api_arn and not self._may_invoke(address):
             raise _RefusedError("Internal Server Error")
 
-    def _may_invoke(self, door: _Door) -> bool:
+    def _may_invoke(self, address: _Address) -> bool:
         """Say whether the function's policy lets API Gateway invoke it."""
         return any(
-            one.properties["FunctionName"] == door.function_arn
+            one.properties["FunctionName"] == address.function_arn
             and one.properties["Principal"] == "apigateway.amazonaws.com"
-            and f":{door.prefix}/" in one.properties["SourceArn"]
+            and f":{address.prefix}/" in one.properties["SourceArn"]
             for one in self._account.resources.of("AWS::Lambda::Permission")
         )
 
-    def _event(self, door: _Door, request: Any, principal: Principal, signature: Signature) -> dict[str, Any]:
+    def _event(self, address: _Address, request: Any, principal: Principal, signature: Signature) -> dict[str, Any]:
         url = urlsplit(request.url)
         user_id = self._account.identities.user_id(principal)
         body = request.body
         return {
             "version": "2.0",
-            "routeKey": "$default" if door.api_arn is None else "POST /",
+            "routeKey": "$default" if address.api_arn is None else "POST /",
             "rawPath": url.path or "/",
             "rawQueryString": url.query,
             "headers": {name.lower(): _text(value) for name, value in request.headers.items()},
             "requestContext": {
                 "accountId": self._account.place.account,
-                "apiId": door.prefix,
+                "apiId": address.prefix,
                 "authentication": None,
                 "authorizer": {
                     "iam": {
@@ -204,7 +212,7 @@ class HttpEntry:
                     }
                 },
                 "domainName": url.hostname,
-                "domainPrefix": door.prefix,
+                "domainPrefix": address.prefix,
                 "http": {
                     "method": request.method,
                     "path": url.path or "/",
@@ -212,8 +220,8 @@ class HttpEntry:
                     "sourceIp": "192.0.2.1",
                     "userAgent": _text(request.headers.get("User-Agent", "")),
                 },
-                "requestId": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{door.prefix}/{self._account.clock.iso}")),
-                "routeKey": "$default" if door.api_arn is None else "POST /",
+                "requestId": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{address.prefix}/{self._account.clock.iso}")),
+                "routeKey": "$default" if address.api_arn is None else "POST /",
                 "stage": "$default",
                 "time": self._account.clock.now.strftime("%d/%b/%Y:%H:%M:%S +0000"),
                 "timeEpoch": int(self._account.clock.now.timestamp() * 1000),

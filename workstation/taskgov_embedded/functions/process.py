@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import boto3
 
-from taskgov_embedded.aws_api.sessions import new_session
+from taskgov_embedded.aws_api.clients import new_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

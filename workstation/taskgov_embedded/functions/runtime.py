@@ -29,12 +29,8 @@ from taskgov_embedded.functions.warm import LATEST, LambdaContext, Warm, started
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from taskgov_embedded.aws_api.aws_requests import AwsRequests
+    from taskgov_embedded.account import Account
     from taskgov_embedded.functions.warm import FunctionSpec
-    from taskgov_embedded.iam.identity import Identities
-    from taskgov_embedded.place import Place
-    from taskgov_embedded.timeline import Timeline
-    from taskgov_embedded.virtual_time.clock import VirtualClock
 
 MAX_PAYLOAD = 6 * 1024 * 1024
 """Bytes of a synchronous request or response."""
@@ -62,28 +58,19 @@ class Result:
 class Runtime:
     """All functions of a stack."""
 
-    def __init__(
-        self,
-        place: Place,
-        clock: VirtualClock,
-        identities: Identities,
-        requests: AwsRequests,
-        timeline: Timeline,
-        shared_packages: tuple[str, ...],
-    ) -> None:
+    def __init__(self, account: Account, shared_packages: tuple[str, ...]) -> None:
         self.results: list[Result] = []
-        self._place = place
-        self._clock = clock
-        self._identities = identities
-        self._requests = requests
-        self._timeline = timeline
+        self._account = account
+        self._clock = account.clock
+        self._place = account.place
+        self._requests = account.requests
         self._shared = shared_packages
         self.versions = Versions(self._start)
         self._invoked: dict[str, int] = {}
         self._holds_up = False
 
     def _start(self, spec: FunctionSpec, version: str) -> Warm:
-        credentials = self._identities.assume(spec.role_arn, spec.name)
+        credentials = self._account.identities.assume(spec.role_arn, spec.name)
         return started(spec, version, credentials, self._clock.now, self._place.region, self._shared)
 
     def hold_up_next(self) -> None:
@@ -111,7 +98,7 @@ class Runtime:
         result = Result(warm.spec.logical_id, request_id, event, payload, is_error, lines, kept, warm.version)
         self.results.append(result)
         outcome = f"failed: {result.value['errorType']}" if is_error else "ok"
-        self._timeline.add("invocation", f"{warm.spec.logical_id} {outcome}", result=result)
+        self._account.timeline.add("invocation", f"{warm.spec.logical_id} {outcome}", result=result)
         return result
 
     def _run(self, warm: Warm, event: Any, request_id: str) -> tuple[str, bool]:

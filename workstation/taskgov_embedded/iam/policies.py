@@ -56,6 +56,10 @@ class Policies:
         """Return every role of the template."""
         return tuple(self._arn(role) for role in self._resources.of("AWS::IAM::Role"))
 
+    def granted(self) -> tuple[evaluation.Grant, ...]:
+        """Return everything that the template's roles are allowed."""
+        return tuple(grant for role in self.role_arns() for grant in evaluation.grants_of(self.of_role(role)))
+
     def _arn(self, role: Resolved) -> str:
         path = role.properties.get("Path", "/")
         return f"arn:{self._place.partition}:iam::{self._place.account}:role{path}{role.physical_id}"

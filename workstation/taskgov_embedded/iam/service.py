@@ -17,14 +17,13 @@ if TYPE_CHECKING:
 
     from taskgov_embedded.account import Account
     from taskgov_embedded.aws_api.aws_requests import Call
-    from taskgov_embedded.iam.policies import Policies
 
 
 class IamService:
     """The calls of IAM that concern the template's roles."""
 
-    def __init__(self, account: Account, policies: Policies) -> None:
-        self._policies = policies
+    def __init__(self, account: Account) -> None:
+        self._policies = account.policies
         account.requests.answer("iam", "SimulatePrincipalPolicy", self._simulate)
         account.requests.answer("iam", "PutRolePolicy", self._put)
         account.requests.answer("iam", "DeleteRolePolicy", self._delete)

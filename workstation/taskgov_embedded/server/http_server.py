@@ -90,7 +90,7 @@ class StackServer:
         if signature is None:
             return Response("only signed requests are answered", status=403)(environ, start_response)
         with self._lock:
-            answer = self._stack.answer_order(_as_sent_to(f"https://{request.host}", request))
+            answer = self._stack.entry.answer(_as_sent_to(f"https://{request.host}", request))
             if answer is None:
                 answer = BotocoreStubber().process_request(_as_sent_to(_aws(signature), request))
         status, headers, body = answer if answer is not None else (501, {}, "the embedded stack has no such service")

@@ -168,7 +168,7 @@ class Actor:
             "clusterArn": self._world.cluster_arn,
             "planId": found[-1]["planId"]["S"],
         }
-        self._world.stack.order(order, APPROVER)
+        self._world.stack.entry.order(order, APPROVER)
 
     def _resolved(self, value: Any) -> Any:
         """Replace references by what they stand for now."""

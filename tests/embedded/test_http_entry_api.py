@@ -11,7 +11,7 @@ STOP = {"action": "stop", "reason": "a test"}
 def test_an_api_gives_the_function_the_same_caller() -> None:
     with Stack(TEMPLATE, {"OrdersThrough": "api-gateway"}) as stack:
         assert ".execute-api.us-east-1." in stack.outputs["OrderEntryUrl"]
-        status, answer = stack.order(STOP, "Ops/ana")
+        status, answer = stack.entry.order(STOP, "Ops/ana")
         assert (status, answer["by"]) == (200, "arn:aws:sts::111122223333:assumed-role/Ops/ana")
         forged = Credentials(stack.account.identities.key_of("ana"), "guessed")
-        assert stack.order(STOP, credentials=forged)[0] == 403
+        assert stack.entry.order(STOP, credentials=forged)[0] == 403
