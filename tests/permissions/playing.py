@@ -16,6 +16,7 @@ from taskgov.adapters.dynamodb import Table
 from taskgov.allocation.codec import plan_to_json
 from taskgov.allocation.plan import ChangeKind, Reason
 from taskgov_embedded.iam import actions, evaluation
+from taskgov_embedded.iam.conditions import conditions
 from taskgov_embedded.walkthrough.actions import Actor
 from taskgov_embedded.walkthrough.model import Action, all_files, load
 from taskgov_embedded.walkthrough.runner import Runner
@@ -353,7 +354,7 @@ def _needs(stack: Stack) -> Iterator[Need]:
         role = call.principal.role_arn
         if role is None or (call.service, call.operation) == ("sts", "GetCallerIdentity"):
             continue
-        context = actions.conditions(call.service, call.operation, call.params, stack.place)
+        context = conditions(call.service, call.operation, call.params, stack.place)
         context |= {"aws:PrincipalArn": role, "aws:PrincipalAccount": stack.place.account}
         known = json.dumps(context, sort_keys=True)
         for need in actions.needs(call.service, call.operation, call.params, stack.place):

@@ -9,6 +9,7 @@ import boto3
 import pytest
 
 from taskgov_embedded.iam import actions, evaluation
+from taskgov_embedded.iam.conditions import conditions
 from tests.support.operating import ASKS, DOCUMENT, file_of, opened, pending_plan, played, taskgov
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class People:
         return []
 
     def needs(self, call: Call) -> Iterator[Asked]:
-        context = actions.conditions(call.service, call.operation, call.params, self.stack.place)
+        context = conditions(call.service, call.operation, call.params, self.stack.place)
         for need in actions.needs(call.service, call.operation, call.params, self.stack.place):
             if need.action not in NO_PERMISSION_NEEDED:
                 yield need.action, need.resources, context

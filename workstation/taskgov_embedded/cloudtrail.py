@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from moto.cloudtrail.exceptions import TrailNotFoundException
 from moto.cloudtrail.models import cloudtrail_backends
 
-from taskgov_embedded.aws_api.aws_requests import AwsError
+from taskgov_embedded.aws_api.wire import AwsError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from moto.core.utils import get_service_model
 
 from taskgov_embedded.aws_api import model_checks
-from taskgov_embedded.aws_api.aws_requests import AwsError
+from taskgov_embedded.aws_api.wire import AwsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -7,25 +7,20 @@ parameters, applies faults, checks the caller's policies, answers the operations
 
 from __future__ import annotations
 
-import json
 import re
-import uuid
-import warnings
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from botocore.model import OperationNotFoundError
 from moto.core.botocore_stubber import BotocoreStubber
-from moto.core.exceptions import ServiceException
-from moto.core.parse import PROTOCOL_PARSERS
-from moto.core.request import determine_request_protocol, normalize_request
-from moto.core.routing import NotFound, get_service_router
-from moto.core.serialize import get_serializer_class
-from moto.core.utils import get_service_model
+from moto.core.request import normalize_request
+from moto.core.routing import NotFound
 
 from taskgov_embedded.aws_api.moto_routes import answer_of_moto
+from taskgov_embedded.aws_api.wire import Answer, AwsError, Wire, error_code, parse, rewind, stays_whole
 from taskgov_embedded.iam import actions, evaluation
+from taskgov_embedded.iam.conditions import conditions
 from taskgov_embedded.iam.identity import read_signature
 
 if TYPE_CHECKING:
@@ -40,10 +35,6 @@ if TYPE_CHECKING:
     from taskgov_embedded.place import Place
     from taskgov_embedded.timeline import Timeline
     from taskgov_embedded.virtual_time.cooperative import Turns
-
-
-class AwsError(ServiceException):  # type: ignore[misc]  # moto has no types
-    """An error answer: `AwsError("ConflictException", "...")` is what a client catches under that name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,28 +54,6 @@ class Call:
     def __str__(self) -> str:
         outcome = f" -> {self.error}" if self.error else ""
         return f"{self.principal.name} {self.action} {', '.join(self.resources)}{outcome}"
-
-
-@dataclass(frozen=True, slots=True)
-class _Wire:
-    """What a request looks like to the serializers: needed again for the answer."""
-
-    service: str
-    operation: str
-    content_type: str
-    model: Any
-
-    def serialize(self, result: object) -> Answer:
-        service_model = get_service_model(self.service)
-        protocol = determine_request_protocol(service_model, self.content_type)
-        serializer = get_serializer_class(self.service, protocol)(operation_model=self.model)
-        with warnings.catch_warnings():
-            # AccessDenied and throttling errors are in no service model; moto warns of that and writes them all right.
-            warnings.filterwarnings("ignore", message="Exception.AwsError. with code")
-            written = serializer.serialize(result)
-        # Step Functions tells the request's id in the cause of an error, and moto's version needs one.
-        headers = {"x-amzn-RequestId": str(uuid.uuid5(uuid.NAMESPACE_URL, str(written["body"])))}
-        return written["status_code"], dict(written["headers"]) | headers, written["body"]
 
 
 class AwsRequests:
@@ -136,16 +105,16 @@ class AwsRequests:
         with self._outside():
             normalized = normalize_request(request)
             read = self._read(normalized)
-            stays_whole = _stays_whole(normalized)
+            whole = stays_whole(normalized)
 
             def to_moto() -> Any:
-                _rewind(request.body)  # the call was read before, and may come twice
-                again = normalized if stays_whole else normalize_request(request)
+                rewind(request.body)  # the call was read before, and may come twice
+                again = normalized if whole else normalize_request(request)
                 return answer_of_moto(request.url, again) or own(request)
 
             return own(request) if read is None else self.take(*read, to_moto)
 
-    def take(self, call: Call, wire: _Wire, to_moto: Callable[[], Answer]) -> Answer:
+    def take(self, call: Call, wire: Wire, to_moto: Callable[[], Answer]) -> Answer:
         """Handle one call from fault to record."""
         fault = self._faults.take(call.service, call.operation, call.params, call.principal.name)
         if fault is not None:
@@ -162,7 +131,7 @@ class AwsRequests:
             raise
         self._record(call)
 
-    def _with_fault(self, fault: Fault, call: Call, wire: _Wire, to_moto: Callable[[], Answer]) -> Answer:
+    def _with_fault(self, fault: Fault, call: Call, wire: Wire, to_moto: Callable[[], Answer]) -> Answer:
         if fault.seconds:
             self._turns.sleep(fault.seconds)
             call = replace(call, time=self._turns.clock.now)
@@ -176,7 +145,7 @@ class AwsRequests:
             return fault.status, headers, body
         return self._handle(call, wire, to_moto)
 
-    def _handle(self, call: Call, wire: _Wire, to_moto: Callable[[], Answer]) -> Answer:
+    def _handle(self, call: Call, wire: Wire, to_moto: Callable[[], Answer]) -> Answer:
         try:
             self._authorize(call)
             handler = self._answers.get((call.service, call.operation))
@@ -188,7 +157,7 @@ class AwsRequests:
             self._record(replace(call, error=error.code))
             return wire.serialize(error)
         answer = to_moto()
-        self._record(replace(call, error=_error_code(answer)))
+        self._record(replace(call, error=error_code(answer)))
         return answer
 
     def _authorize(self, call: Call) -> None:
@@ -196,7 +165,7 @@ class AwsRequests:
         role = call.principal.role_arn
         if role is None or (call.service, call.operation) == ("sts", "GetCallerIdentity"):
             return
-        context = actions.conditions(call.service, call.operation, call.params, self.place)
+        context = conditions(call.service, call.operation, call.params, self.place)
         context |= {"aws:PrincipalArn": role, "aws:PrincipalAccount": self.place.account}
         context |= {f"aws:PrincipalTag/{key}": value for key, value in call.principal.tags}
         for need in actions.needs(call.service, call.operation, call.params, self.place):
@@ -243,14 +212,14 @@ class AwsRequests:
         for listener in self.listeners:
             listener(call)
 
-    def _read(self, request: Any) -> tuple[Call, _Wire] | None:
+    def _read(self, request: Any) -> tuple[Call, Wire] | None:
         """Read a signed request; None for what is not one (moto answers those as it likes)."""
         signature = read_signature(request.headers.get("Authorization", ""))
         if signature is None:
             return None
         service = actions.SIGNING_TO_SERVICE.get(signature.signing_name, signature.signing_name)
         try:
-            operation, params, model = _parse(service, request)
+            operation, params, model = parse(service, request)
         except (NotFound, OperationNotFoundError):
             return None
         needed = actions.needs(service, operation, params, self.place)
@@ -263,53 +232,12 @@ class AwsRequests:
             resources=tuple(one for need in needed if _same_service(need, needed[0]) for one in need.resources),
             params=params,
         )
-        return call, _Wire(service, operation, request.content_type or "", model)
+        return call, Wire(service, operation, request.content_type or "", model)
 
 
 def _same_service(need: actions.Need, first: actions.Need) -> bool:
     """Say whether a need is the call's own (a part of a transaction), not a key's or a role's on the side."""
     return need.action.partition(":")[0] == first.action.partition(":")[0]
-
-
-def _rewind(body: Any) -> None:
-    """Let moto read a streamed body (S3's chunks with a trailing checksum) that was read here already."""
-    if hasattr(body, "seek"):
-        body.seek(0)
-
-
-def _stays_whole(request: Any) -> bool:
-    """Say whether a request can be read again as if it were new: a form is used up, and what is packed is unpacked."""
-    form = str(request.content_type or "").startswith(("application/x-www-form-urlencoded", "multipart/"))
-    return not form and not request.content_encoding
-
-
-def _parse(service: str, request: Any) -> tuple[str, Mapping[str, Any], Any]:
-    """Return operation, parameters and operation model of a request, in botocore's words."""
-    service_model = get_service_model(service)
-    operation, url_params = _operation(service, request)
-    model = service_model.operation_model(operation)
-    protocol = determine_request_protocol(service_model, request.content_type)
-    parsed = PROTOCOL_PARSERS[protocol](model, map_type=dict).parse(
-        {
-            "method": request.method,
-            "values": request.values,
-            "headers": request.headers,
-            "body": request.data,
-            "url_path": request.path,
-            "url_params": url_params,
-        }
-    )
-    return operation, parsed, model
-
-
-def _operation(service: str, request: Any) -> tuple[str, Mapping[str, Any]]:
-    target = request.headers.get("X-Amz-Target")
-    if target:
-        return target.split(".")[-1], {}
-    if "Action" in request.values:
-        return request.values["Action"], {}
-    operation, url_params = get_service_router(service).match(request)
-    return operation.name, url_params
 
 
 _READS = re.compile(r"(Get|List|Describe|Head|Query|Scan|BatchGet|TransactGet|Receive)")
@@ -318,17 +246,3 @@ _PLUMBING = {("sqs", "DeleteMessage"), ("sqs", "DeleteMessageBatch"), ("logs", "
 
 def _writes(call: Call) -> bool:
     return not _READS.match(call.operation) and (call.service, call.operation) not in _PLUMBING
-
-
-def _error_code(answer: Answer | None) -> str | None:
-    if answer is None or int(answer[0]) < 300:
-        return None
-    _, headers, body = answer
-    text = body.decode(errors="replace") if isinstance(body, bytes) else str(body or "")
-    named = {key.lower(): value for key, value in headers.items()}.get("x-amzn-errortype")
-    if named:
-        return str(named).split("#")[-1].split(":")[0]
-    if text.startswith("{"):
-        return str(json.loads(text).get("__type", "Unknown")).split("#")[-1]
-    found = re.search(r"<Code>([^<]+)</Code>", text)
-    return found[1] if found else f"Http{answer[0]}"

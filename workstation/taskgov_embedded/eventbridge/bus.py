@@ -16,7 +16,7 @@ from moto.events.models import events_backends
 from moto.moto_api._internal import mock_random
 from moto.sqs.models import Message, sqs_backends
 
-from taskgov_embedded.aws_api.aws_requests import AwsError
+from taskgov_embedded.aws_api.wire import AwsError
 from taskgov_embedded.eventbridge.event_input import InputError, target_input
 from taskgov_embedded.iam import evaluation
 

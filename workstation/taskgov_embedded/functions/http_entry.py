@@ -22,7 +22,8 @@ from botocore.credentials import Credentials
 from botocore.httpsession import URLLib3Session
 from moto.core.botocore_stubber import MockRawResponse
 
-from taskgov_embedded.aws_api.aws_requests import AwsError, Call
+from taskgov_embedded.aws_api.aws_requests import Call
+from taskgov_embedded.aws_api.wire import AwsError
 from taskgov_embedded.functions import process
 from taskgov_embedded.iam import actions
 from taskgov_embedded.iam.identity import read_signature
@@ -123,7 +124,7 @@ class HttpEntry:
 
     def _function_url(self, prefix: str) -> _Address | None:
         for one in self._account.resources.of("AWS::Lambda::Url"):
-            if actions.url_id(one.physical_id) == prefix:
+            if one.physical_id.startswith(f"https://{prefix}."):
                 arn = f"{one.properties['TargetFunctionArn']}:{one.properties['Qualifier']}"
                 return _Address(arn.rpartition("function:")[2], arn, prefix, None)
         return None

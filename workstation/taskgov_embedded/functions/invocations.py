@@ -6,7 +6,7 @@ import json
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from taskgov_embedded.aws_api.aws_requests import AwsError
+from taskgov_embedded.aws_api.wire import AwsError
 from taskgov_embedded.functions.versions import name_of, qualifier_of
 from taskgov_embedded.functions.warm import LATEST, FunctionSpec
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from taskgov_embedded.aws_api.aws_requests import AwsError
+from taskgov_embedded.aws_api.wire import AwsError
 from taskgov_embedded.iam import evaluation
 
 if TYPE_CHECKING:

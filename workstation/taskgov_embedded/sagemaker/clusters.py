@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from taskgov_embedded.aws_api.aws_requests import AwsError
+from taskgov_embedded.aws_api.wire import AwsError
 from taskgov_embedded.sagemaker import listing
 from taskgov_embedded.sagemaker.cluster_port import GroupFact
 

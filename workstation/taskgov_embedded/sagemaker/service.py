@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from moto.core.utils import get_service_model
 
 from taskgov_embedded.aws_api import model_checks
-from taskgov_embedded.aws_api.aws_requests import AwsError
+from taskgov_embedded.aws_api.wire import AwsError
 from taskgov_embedded.sagemaker.clusters import Clusters, HyperPodCluster
 from taskgov_embedded.sagemaker.governance import Governance
 from taskgov_embedded.sagemaker.governed import COMPUTE_QUOTA, SCHEDULER_CONFIG

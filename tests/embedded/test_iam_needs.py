@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from taskgov_embedded.iam.actions import Need, conditions, needs
+from taskgov_embedded.iam.actions import Need, needs
+from taskgov_embedded.iam.conditions import conditions
 from taskgov_embedded.place import Place
 
 PLACE = Place("111122223333", "us-east-1", cluster_arns={"ml": "arn:aws:sagemaker:us-east-1:111122223333:cluster/abc"})
