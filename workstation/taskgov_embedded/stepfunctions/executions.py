@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from moto.core.exceptions import ServiceException
 from moto.stepfunctions.models import stepfunctions_backends
 
-from taskgov_embedded.aws_api.aws_requests import AwsError
-from taskgov_embedded.iam.actions import OF_MACHINE
+from taskgov_embedded.aws_api.wire import AwsError
+from taskgov_embedded.iam.conditions import OF_MACHINE
 from taskgov_embedded.stepfunctions import definitions
 from taskgov_embedded.stepfunctions.execution import (
     ABORTED,
