@@ -50,6 +50,7 @@ class Need:
 def needs(service: str, operation: str, params: Mapping[str, Any], place: Place) -> tuple[Need, ...]:
     """Return what the call needs, in the order in which AWS would complain.
 
+    >>> from taskgov_embedded.place import Place
     >>> needs("lambda", "Invoke", {"FunctionName": "plan"}, Place("111122223333", "us-east-1"))[0].resources
     ('arn:aws:lambda:us-east-1:111122223333:function:plan',)
     """
