@@ -103,10 +103,10 @@ class Rig:
         """Let the writes of one team's quota take so long."""
         own, governance, slow = self.governance._settle_later, self.governance, self.quota_id(team)
 
-        def settle_later(one: Any, operation: str) -> None:
+        def settle_later(governed: Any, operation: str) -> None:
             usual = governance.settle_seconds
-            governance.settle_seconds = seconds if one.id == slow else usual
-            own(one, operation)
+            governance.settle_seconds = seconds if governed.id == slow else usual
+            own(governed, operation)
             governance.settle_seconds = usual
 
         governance._settle_later = settle_later  # type: ignore[method-assign]

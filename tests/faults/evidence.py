@@ -164,9 +164,9 @@ class Witness:
     def _unsettled(self) -> Iterable[str]:
         sagemaker, arn = self._world.stack.sagemaker, self._world.cluster_arn
         policy = sagemaker.scheduler_config(arn)
-        for one in (*sagemaker.quotas(arn), *([policy] if policy else [])):
-            if one["Status"] not in {"Created", "Updated"}:
-                yield f"{one['Name']} is {one['Status']}"
+        for held in (*sagemaker.quotas(arn), *([policy] if policy else [])):
+            if held["Status"] not in {"Created", "Updated"}:
+                yield f"{held['Name']} is {held['Status']}"
 
     def _writes(self) -> Iterable[Write]:
         for place, call in enumerate(self._world.stack.calls[self._calls :]):
@@ -176,8 +176,8 @@ class Witness:
     def _write(self, place: int, call: Call) -> Write:
         params, result = call.params, call.result or {}
         identity = [{**params, **result}.get(name) for name in ("ComputeQuotaId", "ClusterSchedulerConfigId")]
-        one_id = next(each for each in identity if each)
-        name = self._names.setdefault(one_id, params.get("Name", one_id))
+        object_id = next(known for known in identity if known)
+        name = self._names.setdefault(object_id, params.get("Name", object_id))
         config = params.get("ComputeQuotaConfig") or params.get("SchedulerConfig")
         return Write(place, call.time, name, config, APPLIER in call.principal.name)
 
@@ -214,7 +214,7 @@ class Witness:
             applied=int(item["applied"]),
             error=item.get("error", ""),
             planned=self._planned(json.loads(item["plan"])) if item.get("plan") else None,
-            written=frozenset(one["S"] for one in item.get("written", ())) | self._told(item),
+            written=frozenset(resource["S"] for resource in item.get("written", ())) | self._told(item),
         )
 
     def _planned(self, place: Mapping[str, str]) -> tuple[tuple[str, Any], ...]:

@@ -67,9 +67,9 @@ def _in_children(works: Iterable[Callable[[], _T]], jobs: int) -> Iterator[_T]:
 def _collect(running: list[tuple[int, Child[_T]]], done: dict[int, _T]) -> None:
     """Wait for whoever answers first, so that a long work keeps nobody else from starting."""
     answered = wait([child.reader for _, child in running])
-    for each in [each for each in running if each[1].reader in answered]:
-        running.remove(each)
-        place, child = each
+    for answering in [answering for answering in running if answering[1].reader in answered]:
+        running.remove(answering)
+        place, child = answering
         done[place] = finish(child)
 
 

@@ -33,7 +33,8 @@ def while_it_lasts(evidence: Evidence, wanted: Mapping[str, Any]) -> list[str]:
     return [
         f"{name} holds {_short(config)}: neither the plan nor the state before it, and no record names the write"
         for name, config in held.items()
-        if config != evidence.before.get(name) and not any(_tells_of(one, name, config) for one in evidence.records)
+        if config != evidence.before.get(name)
+        and not any(_tells_of(record, name, config) for record in evidence.records)
     ]
 
 
@@ -90,7 +91,7 @@ def converged(evidence: Evidence, wanted: Mapping[str, Any]) -> list[str]:
 def refusal_stands(evidence: Evidence, later: Evidence) -> list[str]:
     """Check that while a refused write waits to be asked for again, a run says so and nothing else is written."""
     found = [f"{write.resource} was written while a refusal stood" for write in later.writes[len(evidence.writes) :]]
-    if not any(one.outcome == "unfinished" and "refused" in one.error for one in evidence.records):
+    if not any(record.outcome == "unfinished" and "refused" in record.error for record in evidence.records):
         found.append("no run says that a write was refused")
     return found + leftovers(evidence)
 
@@ -185,24 +186,26 @@ def _holds(evidence: Evidence, record: Record, planned: Mapping[str, Any]) -> It
 def _standing(evidence: Evidence, record: Record) -> list[str]:
     """Return what the automation changed during a run and did not change back."""
     within = _within(evidence, record)
-    before = evidence.state(min((one.place for one in within), default=record.place))
+    before = evidence.state(min((write.place for write in within), default=record.place))
     after = evidence.state(record.place)
-    written = {one.resource for one in within if one.by_automation} - {
-        one.resource for one in within if not one.by_automation
+    written = {write.resource for write in within if write.by_automation} - {
+        write.resource for write in within if not write.by_automation
     }
     return sorted(name for name in written if _normal(before.get(name)) != _normal(after.get(name)))
 
 
 def _written(evidence: Evidence, record: Record, *, distinct: bool) -> int:
-    mine = [one.resource for one in _within(evidence, record) if one.by_automation]
+    mine = [write.resource for write in _within(evidence, record) if write.by_automation]
     return len(set(mine)) if distinct else len(mine)
 
 
 def _within(evidence: Evidence, record: Record) -> list[Write]:
     """Return the writes during a run. Of two that overlap, one waited for the lock: the first to end is who wrote."""
-    others = [one for one in evidence.records if one.place < record.place]
+    others = [other for other in evidence.records if other.place < record.place]
     return [
-        write for write in evidence.writes if _during(write, record) and not any(_during(write, one) for one in others)
+        write
+        for write in evidence.writes
+        if _during(write, record) and not any(_during(write, other) for other in others)
     ]
 
 
@@ -212,7 +215,7 @@ def _during(write: Write, record: Record) -> bool:
 
 def _unrecorded(evidence: Evidence) -> Iterator[str]:
     for write in evidence.writes:
-        if write.by_automation and not any(_during(write, one) for one in evidence.records):
+        if write.by_automation and not any(_during(write, record) for record in evidence.records):
             yield f"no record tells of the write of {write.resource} at {write.at:%H:%M:%S}"
 
 
@@ -229,7 +232,7 @@ def _total(held: Mapping[str, Any]) -> int:
 
 def _count(config: Any) -> int:
     resources = (config or {}).get("ComputeQuotaResources", ())
-    return sum(int(each.get("Count", 0)) for each in resources if each["InstanceType"] == TYPE)
+    return sum(int(resource.get("Count", 0)) for resource in resources if resource["InstanceType"] == TYPE)
 
 
 def _short(config: Any) -> str:
@@ -238,4 +241,6 @@ def _short(config: Any) -> str:
         return "nothing"
     if "ComputeQuotaResources" in config:
         return f"{_count(config)} x {TYPE}"
-    return ", ".join(f"{one['Name']} {one['Weight']}" for one in config.get("PriorityClasses", ()))
+    return ", ".join(
+        f"{priority_class['Name']} {priority_class['Weight']}" for priority_class in config.get("PriorityClasses", ())
+    )

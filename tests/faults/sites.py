@@ -116,7 +116,7 @@ def pairs(where: Iterable[Site], count: int, seed: int) -> list[tuple[Cell, Cell
     Both faults are of one run. Raises ValueError where there are not so many pairs.
     """
     every = list(cells(where))
-    possible = [(one, other) for one, other in itertools.combinations(every, 2) if one.site != other.site]
+    possible = [(first, other) for first, other in itertools.combinations(every, 2) if first.site != other.site]
     return random.Random(seed).sample(possible, count)  # noqa: S311 a sample that can be drawn again
 
 

@@ -42,12 +42,12 @@ class LockSeen:
 
 def locks(seen: Iterable[LockSeen]) -> Iterator[str]:
     """Check that nothing is written without a lock that runs, and that no lease is longer than it may be."""
-    for one in seen:
-        runs = one.owner is not None and one.until is not None and one.until >= one.at
-        if one.writes is not None and not runs:
-            yield f"{one.writes} was written at {one.at:%H:%M:%S} without a lock"
-        if one.until is not None and (one.until - one.at).total_seconds() > LEASE_SECONDS:
-            yield f"at {one.at:%H:%M:%S} the lock was leased until {one.until:%H:%M:%S}"
+    for seen_lock in seen:
+        runs = seen_lock.owner is not None and seen_lock.until is not None and seen_lock.until >= seen_lock.at
+        if seen_lock.writes is not None and not runs:
+            yield f"{seen_lock.writes} was written at {seen_lock.at:%H:%M:%S} without a lock"
+        if seen_lock.until is not None and (seen_lock.until - seen_lock.at).total_seconds() > LEASE_SECONDS:
+            yield f"at {seen_lock.at:%H:%M:%S} the lock was leased until {seen_lock.until:%H:%M:%S}"
 
 
 def floors(name: str, before: int, after: int) -> Iterator[str]:

@@ -28,9 +28,9 @@ OUTAGE = ("ApplyChangeRole", "UpdateComputeQuota", 1, Kind.THROTTLE_EVER)
 def problems(world: World, clean: Clean, wanted: tuple[str, str, int, Kind]) -> str:
     """Play one cell, and return what the judge says of it."""
     (cell,) = [
-        one
-        for one in sites.cells(sites.sites(clean.calls))
-        if (one.site.call.caller, one.site.call.operation, one.site.number, one.kind) == wanted
+        case
+        for case in sites.cells(sites.sites(clean.calls))
+        if (case.site.call.caller, case.site.call.operation, case.site.number, case.kind) == wanted
     ]
     (outcome,) = fault_cases.play(world, clean, [(cell,)])
     return "; ".join(outcome.problems)
@@ -123,7 +123,7 @@ def test_the_judge_shares_nothing_with_the_product(module: Any) -> None:
         for name in (
             [node.module or ""]
             if isinstance(node, ast.ImportFrom)
-            else [each.name for each in node.names]
+            else [alias.name for alias in node.names]
             if isinstance(node, ast.Import)
             else []
         )
@@ -164,7 +164,7 @@ def test_a_mistake_in_the_product_fails_the_cell(
     owner, name = method.split(".")
     loaded = world.stack.runtime.versions.modules(f"{function}Function", module)
     assert loaded
-    for one in loaded:
-        adapter = getattr(one, owner)
+    for imported in loaded:
+        adapter = getattr(imported, owner)
         monkeypatch.setattr(adapter, name, mistake(getattr(adapter, name)))
     assert said in problems(world, clean, cell)

@@ -22,7 +22,7 @@ SAMPLE = (
 
 
 def failed(outcomes: list[Outcome]) -> list[str]:
-    return [str(each) for each in outcomes if each.mark == "FAIL"]
+    return [str(outcome) for outcome in outcomes if outcome.mark == "FAIL"]
 
 
 def test_a_clean_run_keeps_every_rule_that_cells_are_judged_by(clean: Clean) -> None:

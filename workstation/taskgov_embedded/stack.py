@@ -86,7 +86,7 @@ class Stack:
         self._updates = Updates(
             self.place,
             self._resources,
-            lambda one: self._invocations.take(one, self._path.parent),
+            lambda resource: self._invocations.take(resource, self._path.parent),
             Deployments(self.account, self.runtime.versions).move,
         )
         self.bus = Bus(self.account, self._invocations.invoke_later)
@@ -207,7 +207,7 @@ class Stack:
 
         `schedules` names the logical ids of those that fire (all by default): a night with a job every minute is long.
         """
-        only = None if schedules is None else {self.physical(one) for one in schedules}
+        only = None if schedules is None else {self.physical(schedule) for schedule in schedules}
         self._turns.run(seconds, recurring=True, only=only)
 
     # Causes
@@ -294,4 +294,4 @@ class Stack:
 
     def logs(self, logical_id: str) -> list[str]:
         """Return the lines that a function printed, over all invocations."""
-        return [line for one in self.results if one.function == logical_id for line in one.log]
+        return [line for result in self.results if result.function == logical_id for line in result.log]

@@ -169,7 +169,9 @@ class AwsRequests:
         context |= {"aws:PrincipalArn": role, "aws:PrincipalAccount": self.place.account}
         context |= {f"aws:PrincipalTag/{key}": value for key, value in call.principal.tags}
         for need in actions.needs(call.service, call.operation, call.params, self.place):
-            verdicts = [evaluation.evaluate(self._policies(role), need.action, one, context) for one in need.resources]
+            verdicts = [
+                evaluation.evaluate(self._policies(role), need.action, resource, context) for resource in need.resources
+            ]
             self.unknown_condition_keys.update(*(verdict.unknown_keys for verdict in verdicts))
             allowing = [verdict for verdict in verdicts if verdict.allowed]
             if not allowing:
@@ -191,7 +193,7 @@ class AwsRequests:
         return verdict.allowed
 
     def _denied(self, call: Call, need: actions.Need, verdicts: list[evaluation.Verdict]) -> AwsError:
-        explicit = next((one.denied_by for one in verdicts if one.denied_by), None)
+        explicit = next((verdict.denied_by for verdict in verdicts if verdict.denied_by), None)
         why = (
             f"with an explicit deny in statement {explicit}"
             if explicit
@@ -229,7 +231,9 @@ class AwsRequests:
             service=service,
             operation=operation,
             action=needed[0].action,
-            resources=tuple(one for need in needed if _same_service(need, needed[0]) for one in need.resources),
+            resources=tuple(
+                resource for need in needed if _same_service(need, needed[0]) for resource in need.resources
+            ),
             params=params,
         )
         return call, Wire(service, operation, request.content_type or "", model)

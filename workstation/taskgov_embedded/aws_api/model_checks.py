@@ -42,13 +42,13 @@ def _check(shape: Any, value: Any, path: str) -> Iterator[str]:
             yield from _check_structure(shape, value, path)
         case "list":
             yield from _check_size(shape, len(value), value, path)
-            for place, one in enumerate(value, start=1):
-                yield from _check(shape.member, one, f"{path}.{place}.member")
+            for place, item in enumerate(value, start=1):
+                yield from _check(shape.member, item, f"{path}.{place}.member")
         case "map":
             yield from _check_size(shape, len(value), value, path)
-            for key, one in value.items():
+            for key, item in value.items():
                 yield from _check(shape.key, key, f"{path}.key")
-                yield from _check(shape.value, one, f"{path}.{key}.member")
+                yield from _check(shape.value, item, f"{path}.{key}.member")
         case "string":
             yield from _check_string(shape, value, path)
         case "integer" | "long" | "float" | "double":
@@ -100,14 +100,14 @@ def _failed(value: Any, path: str, constraint: str) -> str:
 def _strangers(shape: Any, value: Any, path: str) -> Iterator[str]:
     """Find members that the shape does not have."""
     if shape.type_name == "structure":
-        for name, one in value.items():
+        for name, item in value.items():
             if name not in shape.members:
                 yield f"'{path}{name}' is no member"
-            elif one is not None:
-                yield from _strangers(shape.members[name], one, f"{path}{name}.")
+            elif item is not None:
+                yield from _strangers(shape.members[name], item, f"{path}{name}.")
     elif shape.type_name == "list":
-        for one in value:
-            yield from _strangers(shape.member, one, path)
+        for item in value:
+            yield from _strangers(shape.member, item, path)
 
 
 def matches_pattern(pattern: str, text: str) -> bool:
@@ -119,7 +119,7 @@ def matches_pattern(pattern: str, text: str) -> bool:
     if "\\p{" not in pattern:
         return re.fullmatch(pattern, text) is not None
     categories, extra = _classes(pattern)
-    return all(unicodedata.category(one)[0] in categories or one in extra for one in text)
+    return all(unicodedata.category(letter)[0] in categories or letter in extra for letter in text)
 
 
 @lru_cache(maxsize=64)

@@ -49,9 +49,9 @@ class Resolved:
 def _without_no_value(value: Any) -> Any:
     """Leave out what `AWS::NoValue` stands for in a list, where moto keeps a null."""
     if isinstance(value, list):
-        return [_without_no_value(one) for one in value if one is not None]
+        return [_without_no_value(item) for item in value if item is not None]
     if isinstance(value, dict):
-        return {key: _without_no_value(one) for key, one in value.items()}
+        return {key: _without_no_value(item) for key, item in value.items()}
     return value
 
 
@@ -82,13 +82,13 @@ class Resources:
 
     def refuse_unknown(self, translated: Translated) -> None:
         """Raise for a type that nothing here can make."""
-        unknown = sorted(one for one in translated.types() if not self._known(one))
+        unknown = sorted(kind for kind in translated.types() if not self._known(kind))
         if unknown:
             raise UnsupportedResourceError(f"the embedded stack cannot make {', '.join(unknown)}")
 
     def of(self, kind: str) -> list[Resolved]:
         """Return the resources of a type, in the order of their creation."""
-        return [one for one in self.resolved.values() if one.kind == kind]
+        return [resolved for resolved in self.resolved.values() if resolved.kind == kind]
 
     def physical(self, logical_id: str) -> str:
         """Return the physical id (what `Ref` gives) of a logical one."""
@@ -135,11 +135,11 @@ class Resources:
         """Take over the physical ids and the outputs that moto knows."""
         client = self._clients.of_person("cloudformation")
         for page in client.get_paginator("list_stack_resources").paginate(StackName=STACK_NAME):
-            for one in page["StackResourceSummaries"]:
-                if one.get("PhysicalResourceId"):
-                    self.resolved[one["LogicalResourceId"]].physical_id = one["PhysicalResourceId"]
+            for summary in page["StackResourceSummaries"]:
+                if summary.get("PhysicalResourceId"):
+                    self.resolved[summary["LogicalResourceId"]].physical_id = summary["PhysicalResourceId"]
         outputs = client.describe_stacks(StackName=STACK_NAME)["Stacks"][0].get("Outputs", [])
-        self.outputs = {one["OutputKey"]: one["OutputValue"] for one in outputs}
+        self.outputs = {output["OutputKey"]: output["OutputValue"] for output in outputs}
 
     def _complete_buckets(self) -> None:
         """Switch on what moto's CloudFormation drops of a bucket: versions, and events to EventBridge."""
@@ -158,18 +158,18 @@ class Resources:
         """Say which keys there are: of tables, and those that encrypt; again after each update."""
         self._place.kms_keys.clear()
         for table in self.of("AWS::DynamoDB::Table"):
-            schema = {one["KeyType"]: one["AttributeName"] for one in table.properties["KeySchema"]}
+            schema = {key["KeyType"]: key["AttributeName"] for key in table.properties["KeySchema"]}
             self._place.hash_keys[table.physical_id] = schema["HASH"]
-        for one in (*self.of("AWS::SNS::Topic"), *self.of("AWS::SQS::Queue")):
-            key = one.properties.get("KmsMasterKeyId", "alias/aws/")
+        for encrypted in (*self.of("AWS::SNS::Topic"), *self.of("AWS::SQS::Queue")):
+            key = encrypted.properties.get("KmsMasterKeyId", "alias/aws/")
             if "alias/aws/" not in key:
-                name = one.physical_id.rpartition("/")[2]
+                name = encrypted.physical_id.rpartition("/")[2]
                 arn = name if name.startswith("arn:") else self._place.arn("sqs", name)
                 self._place.kms_keys[arn] = self._key_arn(key)
-        for one in self.of("AWS::StepFunctions::StateMachine"):
-            encryption = one.properties.get("EncryptionConfiguration", {})
+        for machine in self.of("AWS::StepFunctions::StateMachine"):
+            encryption = machine.properties.get("EncryptionConfiguration", {})
             if "KmsKeyId" in encryption:
-                self._place.kms_keys[one.physical_id] = self._key_arn(encryption["KmsKeyId"])
+                self._place.kms_keys[machine.physical_id] = self._key_arn(encryption["KmsKeyId"])
 
     def _key_arn(self, key: str) -> str:
         return key if key.startswith("arn:") else self._place.arn("kms", f"key/{key}")

@@ -35,11 +35,15 @@ class Translated:
 
     def resources_of(self, kind: str) -> dict[str, dict[str, Any]]:
         """Return the properties of the resources of a type, by logical id."""
-        return {name: one.get("Properties", {}) for name, one in self.cfn["Resources"].items() if one["Type"] == kind}
+        return {
+            name: resource.get("Properties", {})
+            for name, resource in self.cfn["Resources"].items()
+            if resource["Type"] == kind
+        }
 
     def types(self) -> frozenset[str]:
         """Return every resource type in it."""
-        return frozenset(one["Type"] for one in self.cfn["Resources"].values())
+        return frozenset(resource["Type"] for resource in self.cfn["Resources"].values())
 
 
 class _NoManagedPolicies:

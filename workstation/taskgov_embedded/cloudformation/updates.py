@@ -39,7 +39,7 @@ def references(node: Any) -> Iterator[str]:
         case {"Ref": str(name)} | {"Fn::GetAtt": [str(name), *_]}:
             yield name
         case {"Fn::Sub": str(text)}:
-            yield from (one.partition(".")[0] for one in re.findall(r"\$\{([^}!]+)\}", text))
+            yield from (reference.partition(".")[0] for reference in re.findall(r"\$\{([^}!]+)\}", text))
         case {"Fn::Sub": [str(text), values]}:
             yield from references({"Fn::Sub": text})
             yield from references(values)
@@ -69,8 +69,8 @@ def in_order(resources: Mapping[str, Any]) -> list[str]:
                     visit(other)
             ordered[name] = None
 
-    for one in resources:
-        visit(one)
+    for logical_id in resources:
+        visit(logical_id)
     return list(ordered)
 
 
@@ -105,7 +105,7 @@ class Updates:
             wanted = [name for name in in_order(known._resource_json_map) if _is_wanted(known, name)]
             for name in wanted:
                 self._bring(known, name, gradually=gradually)
-            for name in reversed([one for one in in_order(before) if one not in wanted]):
+            for name in reversed([gone for gone in in_order(before) if gone not in wanted]):
                 self._remove(known, name, before[name])
             stack.output_map = stack._create_output_map()
             self._resources.read_back()
@@ -143,14 +143,14 @@ class Updates:
             raise
 
     def _change(self, known: Any, name: str, resource: Any, new_name: str, *, gradually: bool) -> None:
-        one = self._resources.resolved[name]
+        resolved = self._resources.resolved[name]
         policy = known._resource_json_map[name].get("UpdatePolicy", {}).get("CodeDeployLambdaAliasUpdate")
         if policy is not None and gradually:
-            why = self._move(one, self._resources.resolved[policy["DeploymentGroupName"]["Ref"]])
+            why = self._move(resolved, self._resources.resolved[policy["DeploymentGroupName"]["Ref"]])
             if why is not None:
                 raise DeploymentFailedError(f"{name}: {why}")
             return
-        maker = parsing.resource_class_from_type(one.kind)
+        maker = parsing.resource_class_from_type(resolved.kind)
         if not hasattr(maker.update_from_cloudformation_json, "__isabstractmethod__"):
             made = maker.update_from_cloudformation_json(
                 original_resource=known[name],
@@ -159,22 +159,22 @@ class Updates:
                 account_id=self._place.account,
                 region_name=self._place.region,
             )
-            made.cf_resource_type, made.logical_resource_id = one.kind, name
+            made.cf_resource_type, made.logical_resource_id = resolved.kind, name
             known._parsed_resources[name] = made
-        self._take(one)
+        self._take(resolved)
 
     def _remove(self, known: Any, name: str, resource: Mapping[str, Any]) -> None:
         """Delete a resource that is no longer wanted, or let it go where it says Retain."""
-        one = self._resources.resolved.pop(name, None)
+        resolved = self._resources.resolved.pop(name, None)
         made = known._parsed_resources.pop(name, None)
-        if one is None or resource.get("DeletionPolicy") == "Retain":
+        if resolved is None or resource.get("DeletionPolicy") == "Retain":
             return
-        described = {"Type": one.kind, "Properties": one.properties}
+        described = {"Type": resolved.kind, "Properties": resolved.properties}
         own_delete = getattr(made, "delete", None)
-        if own_delete is not None and one.kind != "AWS::DynamoDB::Table":
+        if own_delete is not None and resolved.kind != "AWS::DynamoDB::Table":
             own_delete(self._place.account, self._place.region)
         else:
-            parsing.parse_and_delete_resource(one.physical_id, described, self._place.account, self._place.region)
+            parsing.parse_and_delete_resource(resolved.physical_id, described, self._place.account, self._place.region)
 
 
 def _is_wanted(known: Any, name: str) -> bool:

@@ -69,7 +69,7 @@ def _datum(
     if len(names) > MAX_DIMENSIONS:
         raise EmfError(f"{metric['Name']} has {len(names)} dimensions, CloudWatch takes {MAX_DIMENSIONS}")
     value = document[metric["Name"]]
-    values = tuple(float(one) for one in (value if isinstance(value, list) else [value]))
+    values = tuple(float(number) for number in (value if isinstance(value, list) else [value]))
     dimensions = tuple((name, str(document[name])) for name in names)
     return Datum(namespace, metric["Name"], dimensions, values, metric.get("Unit"), time)
 
@@ -77,11 +77,11 @@ def _datum(
 def put(data: Iterable[Datum], place: Place) -> None:
     """Write metric data into CloudWatch."""
     backend = cloudwatch_backends[place.account][place.region]
-    for one in data:
+    for datum in data:
         member = {
-            "MetricName": one.name,
-            "Dimensions": [{"Name": name, "Value": value} for name, value in one.dimensions],
-            "Timestamp": one.time.replace(tzinfo=None),  # moto keeps UTC without saying so
-            "Values": list(one.values),
+            "MetricName": datum.name,
+            "Dimensions": [{"Name": name, "Value": value} for name, value in datum.dimensions],
+            "Timestamp": datum.time.replace(tzinfo=None),  # moto keeps UTC without saying so
+            "Values": list(datum.values),
         }
-        backend.put_metric_data(one.namespace, [member | ({"Unit": one.unit} if one.unit else {})])
+        backend.put_metric_data(datum.namespace, [member | ({"Unit": datum.unit} if datum.unit else {})])

@@ -15,6 +15,6 @@ def install(patches: Patches) -> None:
     patches.replace(
         Dimension,
         "__lt__",
-        lambda one, other: one.name < other.name,
+        lambda dimension, other: dimension.name < other.name,
         "moto's order of dimensions is none, so it misses series of three dimensions",
     )

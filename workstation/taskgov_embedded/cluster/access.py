@@ -141,8 +141,8 @@ class PolicyRule:
         if self.namespace not in {None, namespace} or (self.names and name not in self.names):
             return False
         return all(
-            one in given or "*" in given
-            for one, given in ((verb, self.verbs), (group, self.api_groups), (resource, self.resources))
+            asked in given or "*" in given
+            for asked, given in ((verb, self.verbs), (group, self.api_groups), (resource, self.resources))
         )
 
 
@@ -158,7 +158,10 @@ def read_rules(path: Path, group: str = "taskgov-readers") -> tuple[PolicyRule, 
 def rules_in(manifest: str, group: str) -> tuple[PolicyRule, ...]:
     """Return what a group may do by the ClusterRoles, Roles and their bindings in the text of a manifest."""
     documents: list[dict[str, Any]] = list(yaml.safe_load_all(manifest))
-    roles = {(one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"]): one for one in documents}
+    roles = {
+        (document["kind"], document["metadata"].get("namespace"), document["metadata"]["name"]): document
+        for document in documents
+    }
     return tuple(
         PolicyRule(
             frozenset(rule["apiGroups"]),

@@ -86,8 +86,8 @@ class JobControllers:
         """Delete a pod; its controller, if it has one, makes another. Raises KeyError when there is none."""
         pod = self._store.get("pods", name, namespace)
         self.delete("Pod", namespace, name)
-        owners = {one["uid"] for one in pod["metadata"].get("ownerReferences", ())}
-        job = next((one for one in jobs_in(self._store, namespace) if one["metadata"]["uid"] in owners), None)
+        owners = {reference["uid"] for reference in pod["metadata"].get("ownerReferences", ())}
+        job = next((found for found in jobs_in(self._store, namespace) if found["metadata"]["uid"] in owners), None)
         if job is None:
             self._replicas.replace(pod)
         elif not is_suspended(job) and not _is_done(job):

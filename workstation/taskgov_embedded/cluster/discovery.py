@@ -51,7 +51,7 @@ def answer(
 
 def _group(name: str, versions: frozenset[str], types: Sequence[ResourceType]) -> KubeObject:
     known = next(kind.versions for kind in types if kind.group == name)
-    served = [{"groupVersion": f"{name}/{one}", "version": one} for one in known if one in versions]
+    served = [{"groupVersion": f"{name}/{version}", "version": version} for version in known if version in versions]
     return {"name": name, "versions": served, "preferredVersion": served[0] if served else None}
 
 
@@ -66,7 +66,9 @@ def _resources(
         "kind": "APIResourceList",
         "apiVersion": "v1",
         "groupVersion": kinds[0].api_version(version),
-        "resources": [one for kind in kinds for one in (_resource(kind, verbs), *_parts(kind, writable=writable))],
+        "resources": [
+            resource for kind in kinds for resource in (_resource(kind, verbs), *_parts(kind, writable=writable))
+        ],
     }
 
 

@@ -87,21 +87,21 @@ def unknown_fields(item: Mapping[str, Any]) -> list[str]:
 def _unknown(value: Any, schema: Any, path: str) -> Iterator[str]:
     """Walk a value along its schema; where the value has another form, its own check says so."""
     if isinstance(schema, list):
-        for index, one in enumerate(value if isinstance(value, list) else ()):
-            yield from _unknown(one, schema[0], f"{path}[{index}]")
+        for index, item in enumerate(value if isinstance(value, list) else ()):
+            yield from _unknown(item, schema[0], f"{path}[{index}]")
     elif isinstance(schema, str) and (contained := _CONTAINED.fullmatch(schema)) is not None:
         if schema.startswith("List"):
             yield from _unknown(value, [contained["inner"]], path)
         else:
-            for name, one in value.items() if isinstance(value, dict) else ():
-                yield from _unknown(one, contained["inner"], f"{path}.{name}")
+            for name, item in value.items() if isinstance(value, dict) else ():
+                yield from _unknown(item, contained["inner"], f"{path}.{name}")
     elif isinstance(value, dict) and (fields := _fields(schema)) is not None:
-        for name, one in value.items():
+        for name, item in value.items():
             here = f"{path}.{name}" if path else str(name)
             if name not in fields and "*" not in fields:
                 yield here
             else:
-                yield from _unknown(one, fields.get(name, fields.get("*")), here)
+                yield from _unknown(item, fields.get(name, fields.get("*")), here)
 
 
 def _fields(schema: Any) -> Mapping[str, Any] | None:

@@ -71,30 +71,32 @@ class Fleet:
     def set_target(self, group: GroupFact) -> None:
         """Take a group's target: missing instances are launched and join later, surplus ones, latest first, go."""
         self._groups[group.name] = group
-        own = [one for one, instance in self._instances.items() if instance.fact.group == group.name]
-        for one in own[group.target_count :]:
-            self._terminate(one)
+        own = [node_id for node_id, instance in self._instances.items() if instance.fact.group == group.name]
+        for node_id in own[group.target_count :]:
+            self._terminate(node_id)
         for _ in range(group.target_count - len(own)):
             self._launch(group)
         self.join_due()
 
     def delete_nodes(self, instance_ids: Sequence[str]) -> None:
         """Remove these instances and lower their groups' targets."""
-        for one in instance_ids:
-            group = self._groups[self._terminate(one).fact.group]
+        for node_id in instance_ids:
+            group = self._groups[self._terminate(node_id).fact.group]
             self._groups[group.name] = replace(group, target_count=group.target_count - 1)
 
     def join_due(self) -> None:
         """Let every instance whose time has come become a node."""
-        for one, instance in list(self._instances.items()):
+        for node_id, instance in list(self._instances.items()):
             if instance.machine is None and instance.joins_at <= self._now():
                 fact = replace(instance.fact, status="Running")
-                self._instances[one] = replace(instance, fact=fact)
-                self._show(one, self._machine(fact))
+                self._instances[node_id] = replace(instance, fact=fact)
+                self._show(node_id, self._machine(fact))
 
     def next_due(self) -> datetime | None:
         """Return when the next instance joins."""
-        return min((one.joins_at for one in self._instances.values() if one.machine is None), default=None)
+        return min(
+            (instance.joins_at for instance in self._instances.values() if instance.machine is None), default=None
+        )
 
     def fail(
         self,
@@ -109,25 +111,25 @@ class Fleet:
 
         `status` is what ListClusterNodes says; HyperPod may well go on calling the instance Running.
         """
-        one = self._id_of(node)
-        fact = replace(self._instances[one].fact, status=status, message=fault)
-        self._instances[one] = replace(self._instances[one], fact=fact)
-        self._change(one, health=health, fault=fault, ready=ready)
+        node_id = self._id_of(node)
+        fact = replace(self._instances[node_id].fact, status=status, message=fault)
+        self._instances[node_id] = replace(self._instances[node_id], fact=fact)
+        self._change(node_id, health=health, fault=fault, ready=ready)
 
     def recover(self, node: str) -> None:
         """Let a failed node be well again (after a reboot, say)."""
-        one = self._id_of(node)
-        self._instances[one] = replace(
-            self._instances[one], fact=replace(self._instances[one].fact, status="Running", message=None)
+        node_id = self._id_of(node)
+        self._instances[node_id] = replace(
+            self._instances[node_id], fact=replace(self._instances[node_id].fact, status="Running", message=None)
         )
-        self._change(one, health=SCHEDULABLE, fault=None, ready=True)
+        self._change(node_id, health=SCHEDULABLE, fault=None, ready=True)
 
     def replace_node(self, node: str) -> str:
         """Terminate a node and launch another one in its group; return the new instance id."""
         group = self._groups[self._terminate(self._id_of(node)).fact.group]
-        one = self._launch(group)
+        node_id = self._launch(group)
         self.join_due()
-        return one
+        return node_id
 
     def cordon(self, node: str, *, cordoned: bool = True) -> None:
         """Cordon a node, or let pods onto it again."""
@@ -139,20 +141,20 @@ class Fleet:
 
     def label(self, node: str, labels: Mapping[str, str]) -> None:
         """Give a node further labels."""
-        one = self._id_of(node)
-        machine = self._instances[one].machine
-        self._change(one, labels={**(machine.labels if machine else {}), **labels})
+        node_id = self._id_of(node)
+        machine = self._instances[node_id].machine
+        self._change(node_id, labels={**(machine.labels if machine else {}), **labels})
 
     def _launch(self, group: GroupFact) -> str:
         ordinal = self._launched.get(group.name, 0)
         self._launched[group.name] = ordinal + 1
-        one = instance_id(group.name, ordinal)
-        fact = NodeFact(one, group.instance_type, group.name, "Pending", self._now())
-        self._instances[one] = _Instance(fact, self._now() + self._join_after)
-        return one
+        node_id = instance_id(group.name, ordinal)
+        fact = NodeFact(node_id, group.instance_type, group.name, "Pending", self._now())
+        self._instances[node_id] = _Instance(fact, self._now() + self._join_after)
+        return node_id
 
-    def _terminate(self, one: str) -> _Instance:
-        instance = self._instances.pop(one)
+    def _terminate(self, node_id: str) -> _Instance:
+        instance = self._instances.pop(node_id)
         if instance.machine is not None:
             self._store.delete("nodes", instance.machine.node_name)
         return instance
@@ -167,22 +169,22 @@ class Fleet:
         numbers = self._types.require(fact.instance_type).at_threads(self._groups[fact.group].threads_per_core)
         return {name: amount for name, amount in numbers.real_amounts().items() if amount}
 
-    def _change(self, one: str, **fields: object) -> None:
-        machine = self._instances[one].machine
+    def _change(self, node_id: str, **fields: object) -> None:
+        machine = self._instances[node_id].machine
         if machine is None:
-            raise ValueError(f"{one} has not joined the cluster yet")
+            raise ValueError(f"{node_id} has not joined the cluster yet")
         changed = replace(machine, **fields)  # type: ignore[arg-type]
         if changed.ready != machine.ready:
             changed = replace(changed, ready_since=self._now())
-        self._show(one, changed)
+        self._show(node_id, changed)
 
-    def _show(self, one: str, machine: Machine) -> None:
-        self._instances[one] = replace(self._instances[one], machine=machine)
+    def _show(self, node_id: str, machine: Machine) -> None:
+        self._instances[node_id] = replace(self._instances[node_id], machine=machine)
         self._store.apply(node_object(machine, self._cluster_name))
 
     def _id_of(self, node: str) -> str:
         """Take a node's name or an instance id. Raises KeyError when there is none such."""
-        one = node.removeprefix("hyperpod-")
-        if one not in self._instances:
+        node_id = node.removeprefix("hyperpod-")
+        if node_id not in self._instances:
             raise KeyError(f"no node {node}")
-        return one
+        return node_id

@@ -25,7 +25,7 @@ def with_blocker(workload: KubeObject, store: ObjectStore, moment: str) -> KubeO
     if because is None:
         return workload
     status = workload.get("status", {})
-    others = [one for one in status.get("conditions", ()) if one["type"] != QUOTA_RESERVED]
+    others = [other for other in status.get("conditions", ()) if other["type"] != QUOTA_RESERVED]
     condition = {"type": QUOTA_RESERVED, "status": "False", "reason": "Inadmissible", "message": because}
     since = _since(store.find("workloads", workload["metadata"]["name"], workload["metadata"]["namespace"]), moment)
     return {**workload, "status": {**status, "conditions": [{**condition, "lastTransitionTime": since}, *others]}}

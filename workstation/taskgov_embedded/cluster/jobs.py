@@ -91,7 +91,9 @@ def workload_of(job: KubeObject, priority: int) -> KubeObject:
         "active": True,
         "queueName": queue_of(job),
         "priority": priority,
-        "podSets": [{"name": one.name, "count": one.count, "template": one.template} for one in pod_sets_of(job)],
+        "podSets": [
+            {"name": pod_set.name, "count": pod_set.count, "template": pod_set.template} for pod_set in pod_sets_of(job)
+        ],
     }
     if name := priority_class_of(job):
         spec["priorityClassRef"] = {"group": KUEUE_GROUP, "kind": "WorkloadPriorityClass", "name": name}
@@ -139,8 +141,8 @@ def _with(item: Mapping[str, Any], path: tuple[str, ...], value: object) -> dict
 
 
 JOB_TYPES: Final[Mapping[str, JobType]] = {
-    one.kind: one
-    for one in (
+    job_type.kind: job_type
+    for job_type in (
         JobType("PyTorchJob", ("spec", "runPolicy", "suspend")),
         JobType("HyperPodPyTorchJob", ("spec", "runPolicy", "suspend")),
         JobType("RayJob", ("spec", "suspend")),

@@ -54,8 +54,8 @@ def page_of(
 
 def _is_selected(item: KubeObject, query: Mapping[str, str]) -> bool:
     labels = item["metadata"].get("labels", {})
-    chosen_by_labels = all(_label_term_holds(one, labels) for one in _terms(query.get("labelSelector", "")))
-    return chosen_by_labels and all(_field_term_holds(one, item) for one in _terms(query.get("fieldSelector", "")))
+    chosen_by_labels = all(_label_term_holds(term, labels) for term in _terms(query.get("labelSelector", "")))
+    return chosen_by_labels and all(_field_term_holds(term, item) for term in _terms(query.get("fieldSelector", "")))
 
 
 def _terms(selector: str) -> list[str]:

@@ -90,7 +90,7 @@ class KueueManager:
         results = list(self._cycles())
         for result in results:
             for decided in (result.admitted, result.preempted, result.waiting):
-                self._touched.update(one.workload for one in decided)
+                self._touched.update(decision.workload for decision in decided)
         if results or self._changed:
             self._write_statuses()
         return results
@@ -179,7 +179,7 @@ def _cluster_queue_status(status: dict[str, Any], *, fair: bool) -> dict[str, An
     shown = {name: value for name, value in status.items() if fair or name != "fairSharing"}
     for usage in ("flavorsReservation", "flavorsUsage"):
         shown[usage] = [
-            {**flavor, "resources": sorted(flavor["resources"], key=lambda one: one["name"])}
+            {**flavor, "resources": sorted(flavor["resources"], key=lambda resource: resource["name"])}
             for flavor in status[usage]
         ]
     return shown
@@ -187,7 +187,10 @@ def _cluster_queue_status(status: dict[str, Any], *, fair: bool) -> dict[str, An
 
 def _observed(status: dict[str, Any], generation: int) -> dict[str, Any]:
     """Say of which generation of the queue the conditions speak."""
-    return {**status, "conditions": [{**one, "observedGeneration": generation} for one in status["conditions"]]}
+    return {
+        **status,
+        "conditions": [{**condition, "observedGeneration": generation} for condition in status["conditions"]],
+    }
 
 
 def _local_queue_status(status: dict[str, Any]) -> dict[str, Any]:

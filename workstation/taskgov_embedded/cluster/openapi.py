@@ -29,7 +29,7 @@ def answer(path: str, versions: frozenset[str], types: Sequence[ResourceType]) -
 def _groups(versions: frozenset[str], types: Sequence[ResourceType]) -> dict[str, list[tuple[ResourceType, str]]]:
     found: dict[str, list[tuple[ResourceType, str]]] = {}
     for kind in types:
-        for version in (one for one in kind.versions if one in versions):
+        for version in (known for known in kind.versions if known in versions):
             place = f"apis/{kind.group}/{version}" if kind.group else f"api/{version}"
             found.setdefault(place, []).append((kind, version))
     return found

@@ -72,7 +72,7 @@ def strategic_patched(item: Mapping[str, Any], patch: Mapping[str, Any]) -> dict
     for name, value in patch.items():
         if name.startswith("$deleteFromPrimitiveList/"):
             field = name.partition("/")[2]
-            result[field] = [one for one in result.get(field, ()) if one not in value]
+            result[field] = [item for item in result.get(field, ()) if item not in value]
         elif name.startswith("$"):
             continue
         elif value is None:
@@ -89,25 +89,25 @@ def strategic_patched(item: Mapping[str, Any], patch: Mapping[str, Any]) -> dict
 
 def _merged_list(name: str, before: Sequence[Any], patch: Sequence[Any]) -> list[Any]:
     if name in _PRIMITIVE:
-        return [*before, *(one for one in patch if one not in before)]
+        return [*before, *(item for item in patch if item not in before)]
     key = _merge_key(name, patch)
-    if key is None or any(isinstance(one, dict) and one.get("$patch") == "replace" for one in patch):
-        return [one for one in patch if not (isinstance(one, dict) and "$patch" in one)]
-    result = [dict(one) for one in before]
-    for one in patch:
-        places = [place for place, present in enumerate(result) if present.get(key) == one.get(key)]
-        if one.get("$patch") == "delete":
-            result = [present for present in result if present.get(key) != one.get(key)]
+    if key is None or any(isinstance(item, dict) and item.get("$patch") == "replace" for item in patch):
+        return [item for item in patch if not (isinstance(item, dict) and "$patch" in item)]
+    result = [dict(item) for item in before]
+    for item in patch:
+        places = [place for place, present in enumerate(result) if present.get(key) == item.get(key)]
+        if item.get("$patch") == "delete":
+            result = [present for present in result if present.get(key) != item.get(key)]
         elif places:
-            result[places[0]] = strategic_patched(result[places[0]], one)
+            result[places[0]] = strategic_patched(result[places[0]], item)
         else:
-            result.append(strategic_patched({}, one))
+            result.append(strategic_patched({}, item))
     return result
 
 
 def _merge_key(name: str, patch: Sequence[Any]) -> str | None:
     if name == "ports":
-        return next((key for key in _PORTS if any(isinstance(one, dict) and key in one for one in patch)), None)
+        return next((key for key in _PORTS if any(isinstance(item, dict) and key in item for item in patch)), None)
     return MERGE_KEYS.get(name)
 
 
@@ -149,7 +149,7 @@ def _changed(item: Any, parts: list[str], kind: str, value: Any, path: str) -> A
     _require_equal(kind, item.get(first), value, path)
     if kind == "test":
         return item
-    others = {name: one for name, one in item.items() if name != first or kind != "remove"}
+    others = {name: inner for name, inner in item.items() if name != first or kind != "remove"}
     return others if kind == "remove" else {**others, first: value}
 
 

@@ -14,6 +14,7 @@ from taskgov.scheduling.demand import pod_requests
 from taskgov.scheduling.matching import meets, tolerates
 from taskgov.scheduling.objects import Requirement, Taint, Toleration
 from taskgov_embedded.cluster.objects import KubeObject, key_of
+from taskgov_embedded.cluster.states import condition_status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -87,17 +88,22 @@ def _unfit(spec: Mapping[str, Any], node: KubeObject) -> list[str]:
 
 
 def _is_ready(node: KubeObject) -> bool:
-    return any(one["type"] == "Ready" and one["status"] == "True" for one in node["status"]["conditions"])
+    return condition_status(node, "Ready") == "True"
 
 
 def _is_tolerated(taint: Mapping[str, str], spec: Mapping[str, Any]) -> bool:
     here = Taint(taint["key"], taint.get("value", ""), taint["effect"])
     return here.effect not in KEEPS_AWAY or any(
         tolerates(
-            Toleration(one.get("key", ""), one.get("operator", "Equal"), one.get("value", ""), one.get("effect", "")),
+            Toleration(
+                toleration.get("key", ""),
+                toleration.get("operator", "Equal"),
+                toleration.get("value", ""),
+                toleration.get("effect", ""),
+            ),
             here,
         )
-        for one in spec.get("tolerations", ())
+        for toleration in spec.get("tolerations", ())
     )
 
 
@@ -107,7 +113,9 @@ def _is_selected(spec: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
         return False
     affinity = spec.get("affinity", {}).get("nodeAffinity", {})
     terms = affinity.get("requiredDuringSchedulingIgnoredDuringExecution", {}).get("nodeSelectorTerms")
-    return not terms or any(all(_holds(one, labels) for one in term.get("matchExpressions", ())) for term in terms)
+    return not terms or any(
+        all(_holds(expression, labels) for expression in term.get("matchExpressions", ())) for term in terms
+    )
 
 
 def _holds(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:

@@ -122,7 +122,7 @@ def _condition(kind: str, status: str, now: datetime, **said: str) -> dict[str, 
 
 def _kept(pod: KubeObject, condition: dict[str, Any]) -> list[dict[str, Any]]:
     """Keep the moment at which the pod became unschedulable."""
-    before = [one for one in pod["status"].get("conditions", ()) if one["type"] == condition["type"]]
+    before = [earlier for earlier in pod["status"].get("conditions", ()) if earlier["type"] == condition["type"]]
     if before and before[0]["status"] == condition["status"]:
         condition["lastTransitionTime"] = before[0]["lastTransitionTime"]
     return [condition]

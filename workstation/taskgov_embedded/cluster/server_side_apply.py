@@ -100,7 +100,7 @@ def _require_version(existing: KubeObject, body: Mapping[str, Any]) -> None:
 
 def _owners(item: Mapping[str, Any]) -> dict[str, tuple[str, set[Path]]]:
     entries = item["metadata"].get("managedFields", ())
-    return {one["manager"]: (one["operation"], set(_read(one["fieldsV1"]))) for one in entries}
+    return {entry["manager"]: (entry["operation"], set(_read(entry["fieldsV1"]))) for entry in entries}
 
 
 def _with_owners(item: KubeObject, owners: Mapping[str, tuple[str, set[Path]]]) -> KubeObject:

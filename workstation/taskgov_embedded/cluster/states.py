@@ -36,7 +36,8 @@ def pods_belonging_to(store: Listable, job: KubeObject) -> list[KubeObject]:
     return [
         pod
         for pod in store.list("pods", job["metadata"]["namespace"])
-        if pod["metadata"]["uid"] == uid or any(one["uid"] == uid for one in pod["metadata"].get("ownerReferences", ()))
+        if pod["metadata"]["uid"] == uid
+        or any(reference["uid"] == uid for reference in pod["metadata"].get("ownerReferences", ()))
     ]
 
 

@@ -106,7 +106,7 @@ def _replica_statuses(job: KubeObject, pods: Sequence[KubeObject], *, done: bool
 
 def _ray(job: KubeObject, pods: Sequence[KubeObject], now: str) -> KubeObject:
     before = job.get("status") or {}
-    conditions = [one for one in before.get("conditions", ()) if one["type"] == "Succeeded"]
+    conditions = [condition for condition in before.get("conditions", ()) if condition["type"] == "Succeeded"]
     shown = {"conditions": conditions} if conditions else {}
     if is_suspended(job) and not conditions:
         return {"jobDeploymentStatus": "Suspended"}
@@ -176,27 +176,27 @@ class _Conditions:
         self._now = now
 
     def has(self, kind: str) -> bool:
-        return any(one["type"] == kind for one in self.all)
+        return any(condition["type"] == kind for condition in self.all)
 
     def since(self, kind: str) -> str:
-        return str(next(one["lastTransitionTime"] for one in self.all if one["type"] == kind))
+        return str(next(condition["lastTransitionTime"] for condition in self.all if condition["type"] == kind))
 
     def end(self, kind: str, reason: str, message: str) -> None:
         """Let a condition that holds hold no more; one that was never there is not made."""
-        if any(one["type"] == kind and one["status"] == "True" for one in self.all):
+        if any(condition["type"] == kind and condition["status"] == "True" for condition in self.all):
             self.hold(kind, "False", reason, message)
 
     def hold(self, kind: str, status: str, reason: str, message: str, *, in_place: bool = False) -> None:
-        old = next((one for one in self.all if one["type"] == kind), None)
+        old = next((known for known in self.all if known["type"] == kind), None)
         if old is not None and old["status"] == status and "reason" in old:
             return
         since = old["lastTransitionTime"] if old is not None and old["status"] == status else self._now
         told = {"reason": reason, "message": message, "lastUpdateTime": self._now, "lastTransitionTime": since}
         condition = {"type": kind, "status": status, **told}
         if old is not None and in_place:
-            self.all = [condition if one is old else one for one in self.all]
+            self.all = [condition if known is old else known for known in self.all]
         else:
-            self.all = [*(one for one in self.all if one is not old), condition]
+            self.all = [*(other for other in self.all if other is not old), condition]
 
 
 def _running(pods: Sequence[KubeObject]) -> int:

@@ -133,7 +133,10 @@ def problems_of(item: Mapping[str, Any]) -> list[str]:
         found.append(f"spec: Invalid value: {count} pods: must be at most {MOST_PODS}")
     if item["kind"] == "Pod":
         return [*found, *_misfits(_PodSpec, item["spec"], "spec")]
-    return [*found, *(one for pods in pod_sets for one in _misfits(_Template, pods.template, f"{pods.name} template"))]
+    return [
+        *found,
+        *(misfit for pods in pod_sets for misfit in _misfits(_Template, pods.template, f"{pods.name} template")),
+    ]
 
 
 def problems_of_metadata(metadata: Mapping[str, Any]) -> list[str]:

@@ -124,7 +124,7 @@ def _ready_replicas(item: KubeObject) -> str:
 
 def _last_condition(item: KubeObject) -> str:
     """Return what `.status.conditions[-1:].type` is, the column of the training operator."""
-    return next((str(one["type"]) for one in reversed(item.get("status", {}).get("conditions", ()))), "")
+    return next((str(condition["type"]) for condition in reversed(item.get("status", {}).get("conditions", ()))), "")
 
 
 def _node_status(item: KubeObject) -> str:
@@ -138,12 +138,12 @@ def _last_seen(item: KubeObject, now: datetime) -> str:
 
 def _ports(item: KubeObject) -> str:
     ports = item["spec"].get("ports") or ()
-    return ",".join(f"{one['port']}/{one.get('protocol', 'TCP')}" for one in ports) or "<none>"
+    return ",".join(f"{port['port']}/{port.get('protocol', 'TCP')}" for port in ports) or "<none>"
 
 
 def _containers(field: str) -> Callable[[KubeObject], str]:
     return lambda item: ",".join(
-        str(one.get(field, "")) for one in item["spec"]["template"]["spec"].get("containers", ())
+        str(container.get(field, "")) for container in item["spec"]["template"]["spec"].get("containers", ())
     )
 
 

@@ -113,7 +113,7 @@ class Bus:
 
     def _put_events(self, call: Call) -> Mapping[str, Any]:
         entries = [self._put_event(entry) for entry in call.params["Entries"]]
-        return {"FailedEntryCount": sum("ErrorCode" in one for one in entries), "Entries": entries}
+        return {"FailedEntryCount": sum("ErrorCode" in answer for answer in entries), "Entries": entries}
 
     def _put_event(self, entry: Mapping[str, Any]) -> dict[str, str]:
         source = entry.get("Source", "")
@@ -230,25 +230,23 @@ class Bus:
         context = {"aws:SourceArn": source_arn, "aws:SourceAccount": self._place.account, "aws:SecureTransport": "true"}
         key = {"AWS::SQS::QueuePolicy": "Queues", "AWS::SNS::TopicPolicy": "Topics"}[kind]
         name = arn.rsplit(":", 1)[-1]
-        policies = [
-            one
-            for one in self._account.resources.of(kind)
-            if any(t.endswith((f"/{name}", f":{name}")) for t in one.properties[key])
+        statements = [
+            statement
+            for policy in self._account.resources.of(kind)
+            if any(target.endswith((f"/{name}", f":{name}")) for target in policy.properties[key])
+            for statement in evaluation.statements(arn, policy.logical_id, policy.properties["PolicyDocument"])
         ]
-        policy = [
-            s for one in policies for s in evaluation.statements(arn, one.logical_id, one.properties["PolicyDocument"])
-        ]
-        verdict = evaluation.evaluate(policy, action, arn, context, principal=service)
+        verdict = evaluation.evaluate(statements, action, arn, context, principal=service)
         self._requests.unknown_condition_keys.update(verdict.unknown_keys)
         return verdict.allowed
 
     def _function_permits(self, arn: str, service: str, source_arn: str) -> bool:
         name = arn.rsplit("function:", 1)[-1].split(":", maxsplit=1)[0]
         return any(
-            one.properties["FunctionName"].rsplit("function:", 1)[-1] == name
-            and one.properties["Principal"] == service
-            and evaluation.matches(one.properties.get("SourceArn", "*"), source_arn)
-            for one in self._account.resources.of("AWS::Lambda::Permission")
+            permission.properties["FunctionName"].rsplit("function:", 1)[-1] == name
+            and permission.properties["Principal"] == service
+            and evaluation.matches(permission.properties.get("SourceArn", "*"), source_arn)
+            for permission in self._account.resources.of("AWS::Lambda::Permission")
         )
 
     def _dead_letter(self, rule: Any, target: Mapping[str, Any], event: Mapping[str, Any], error: Exception) -> None:

@@ -52,14 +52,14 @@ class Schedules:
 
     def arm(self) -> None:
         """Set timers for schedules that are new or changed, and take those away whose schedule is gone."""
-        found = {one.arn: one for one in self._schedules()}
+        found = {schedule.arn: schedule for schedule in self._schedules()}
         for arn in [arn for arn in self._armed if arn not in found]:
             self._disarm(arn)
-        for arn, one in found.items():
-            wanted = json.dumps(one.to_dict(), default=str, sort_keys=True)
+        for arn, schedule in found.items():
+            wanted = json.dumps(schedule.to_dict(), default=str, sort_keys=True)
             if arn not in self._armed or self._armed[arn][0] != wanted:
                 self._disarm(arn)
-                self._armed[arn] = (wanted, self._timer(one))
+                self._armed[arn] = (wanted, self._timer(schedule))
 
     def fire(self, schedule: Any) -> None:
         """Do what the schedule says, now."""
@@ -67,7 +67,7 @@ class Schedules:
 
     def named(self, name: str) -> Any:
         """Return the schedule of a name."""
-        return next(one for one in self._schedules() if one.name == name)
+        return next(schedule for schedule in self._schedules() if schedule.name == name)
 
     def _schedules(self) -> list[Any]:
         place = self._account.place

@@ -92,12 +92,12 @@ class Deployments:
 
     def _ringing(self, group: Mapping[str, Any]) -> str | None:
         """Return which alarm of the group rings, if any."""
-        alarms = [one["Name"] for one in group.get("AlarmConfiguration", {}).get("Alarms", [])]
+        alarms = [alarm["Name"] for alarm in group.get("AlarmConfiguration", {}).get("Alarms", [])]
         if not alarms:
             return None
         client = self._account.clients.of_role("cloudwatch", group["ServiceRoleArn"], "codedeploy")
         found = client.describe_alarms(AlarmNames=alarms)["MetricAlarms"]
-        return next((f"alarm {one['AlarmName']} rings" for one in found if one["StateValue"] == "ALARM"), None)
+        return next((f"alarm {alarm['AlarmName']} rings" for alarm in found if alarm["StateValue"] == "ALARM"), None)
 
     def _look_for_provisioned_concurrency(self, client: Any, named: Mapping[str, str]) -> None:
         try:

@@ -81,19 +81,19 @@ class EventSourceMappings:
     def add_mappings(self, resources: Resources) -> None:
         """Take the template's mappings in, and let go of those that it no longer has."""
         self._mappings.clear()
-        for one in resources.of("AWS::Lambda::EventSourceMapping"):
-            properties = one.properties
+        for mapping in resources.of("AWS::Lambda::EventSourceMapping"):
+            properties = mapping.properties
             if properties.get("Enabled", True) in {True, "true"}:
                 filters = properties.get("FilterCriteria", {}).get("Filters", [])
                 self._mappings.append(
                     SourceMapping(
-                        logical_id=one.logical_id,
+                        logical_id=mapping.logical_id,
                         queue_arn=properties["EventSourceArn"],
                         function=properties["FunctionName"],
                         batch_size=int(properties.get("BatchSize", 10)),
                         window_seconds=float(properties.get("MaximumBatchingWindowInSeconds", 0)),
                         reports_items="ReportBatchItemFailures" in properties.get("FunctionResponseTypes", []),
-                        patterns=tuple(json.loads(one["Pattern"]) for one in filters),
+                        patterns=tuple(json.loads(pattern["Pattern"]) for pattern in filters),
                     )
                 )
 
@@ -129,7 +129,7 @@ class EventSourceMappings:
             _delete(sqs, url, unwanted)
             if wanted:
                 failed = self._deliver(mapping, wanted)
-                _delete(sqs, url, [one for one in wanted if one["MessageId"] not in failed])
+                _delete(sqs, url, [message for message in wanted if message["MessageId"] not in failed])
                 if failed:
                     self._poll_in(mapping, float(attributes["VisibilityTimeout"]))
             if mapping.window_seconds and self._waiting(mapping) < mapping.batch_size:
@@ -162,7 +162,9 @@ class EventSourceMappings:
         self._account.timeline.add(
             "delivery", f"{mapping.queue_name} -> {mapping.function} ({len(batch)})", event=event
         )
-        return _failed(self._runtime.invoke(mapping.function, event), mapping, [one["MessageId"] for one in batch])
+        return _failed(
+            self._runtime.invoke(mapping.function, event), mapping, [message["MessageId"] for message in batch]
+        )
 
     def _record(self, mapping: SourceMapping, message: Mapping[str, Any]) -> dict[str, Any]:
         return {
@@ -187,7 +189,7 @@ def _failed(result: Result, mapping: SourceMapping, ids: list[str]) -> frozenset
         return frozenset(ids)
     if not mapping.reports_items or not isinstance(result.value, dict):
         return frozenset()
-    named = [one.get("itemIdentifier") for one in result.value.get("batchItemFailures") or []]
+    named = [failure.get("itemIdentifier") for failure in result.value.get("batchItemFailures") or []]
     return frozenset(named) if set(named) <= set(ids) else frozenset(ids)
 
 
@@ -213,7 +215,7 @@ def _matches(message: Mapping[str, Any], pattern: Mapping[str, Any]) -> bool:
 def _delete(sqs: Any, url: str, messages: list[dict[str, Any]]) -> None:
     for start in range(0, len(messages), MAX_RECEIVED_AT_ONCE):
         entries = [
-            {"Id": str(place), "ReceiptHandle": one["ReceiptHandle"]}
-            for place, one in enumerate(messages[start : start + MAX_RECEIVED_AT_ONCE])
+            {"Id": str(place), "ReceiptHandle": message["ReceiptHandle"]}
+            for place, message in enumerate(messages[start : start + MAX_RECEIVED_AT_ONCE])
         ]
         sqs.delete_message_batch(QueueUrl=url, Entries=entries)

@@ -123,16 +123,16 @@ class HttpEntry:
         return None
 
     def _function_url(self, prefix: str) -> _Address | None:
-        for one in self._account.resources.of("AWS::Lambda::Url"):
-            if one.physical_id.startswith(f"https://{prefix}."):
-                arn = f"{one.properties['TargetFunctionArn']}:{one.properties['Qualifier']}"
+        for url in self._account.resources.of("AWS::Lambda::Url"):
+            if url.physical_id.startswith(f"https://{prefix}."):
+                arn = f"{url.properties['TargetFunctionArn']}:{url.properties['Qualifier']}"
                 return _Address(arn.rpartition("function:")[2], arn, prefix, None)
         return None
 
     def _api(self, prefix: str) -> _Address | None:
-        for one in self._account.resources.of("AWS::ApiGatewayV2::Integration"):
-            if one.properties["ApiId"] == prefix:
-                arn = one.properties["IntegrationUri"]
+        for integration in self._account.resources.of("AWS::ApiGatewayV2::Integration"):
+            if integration.properties["ApiId"] == prefix:
+                arn = integration.properties["IntegrationUri"]
                 api = self._account.place.arn("execute-api", f"{prefix}/$default/POST/")
                 return _Address(arn.rpartition("function:")[2], arn, prefix, api)
         return None
@@ -181,10 +181,10 @@ class HttpEntry:
     def _may_invoke(self, address: _Address) -> bool:
         """Say whether the function's policy lets API Gateway invoke it."""
         return any(
-            one.properties["FunctionName"] == address.function_arn
-            and one.properties["Principal"] == "apigateway.amazonaws.com"
-            and f":{address.prefix}/" in one.properties["SourceArn"]
-            for one in self._account.resources.of("AWS::Lambda::Permission")
+            permission.properties["FunctionName"] == address.function_arn
+            and permission.properties["Principal"] == "apigateway.amazonaws.com"
+            and f":{address.prefix}/" in permission.properties["SourceArn"]
+            for permission in self._account.resources.of("AWS::Lambda::Permission")
         )
 
     def _event(self, address: _Address, request: Any, principal: Principal, signature: Signature) -> dict[str, Any]:

@@ -35,19 +35,19 @@ class Invocations:
     def add_all(self, root: Path) -> None:
         """Take the template's functions in, with their versions and aliases; their code is below `root`."""
         for kind in ("AWS::Lambda::Function", "AWS::Lambda::Version", "AWS::Lambda::Alias"):
-            for one in self._account.resources.of(kind):
-                self.take(one, root)
+            for resource in self._account.resources.of(kind):
+                self.take(resource, root)
 
-    def take(self, one: Resolved, root: Path) -> None:
+    def take(self, resource: Resolved, root: Path) -> None:
         """Take in one function, version or alias; any other resource is none of these."""
-        match one.kind:
+        match resource.kind:
             case "AWS::Lambda::Function":
-                self._versions.add(self._spec(one, root))
+                self._versions.add(self._spec(resource, root))
             case "AWS::Lambda::Version":
-                self._versions.publish(name_of(one.properties["FunctionName"]), qualifier_of(one.physical_id))
+                self._versions.publish(name_of(resource.properties["FunctionName"]), qualifier_of(resource.physical_id))
             case "AWS::Lambda::Alias":
-                name, version = name_of(one.properties["FunctionName"]), one.properties["FunctionVersion"]
-                self._versions.point(name, one.properties["Name"], version)
+                name, version = name_of(resource.properties["FunctionName"]), resource.properties["FunctionVersion"]
+                self._versions.point(name, resource.properties["Name"], version)
             case _:
                 return
 
@@ -159,10 +159,10 @@ class Invocations:
 
     def _event_invoke_config(self, name_or_arn: str) -> Mapping[str, Any]:
         spec = self._versions.spec(name_or_arn)
-        for one in self._account.resources.of("AWS::Lambda::EventInvokeConfig"):
-            holder = (one.properties["FunctionName"], one.properties.get("Qualifier", LATEST))
+        for config in self._account.resources.of("AWS::Lambda::EventInvokeConfig"):
+            holder = (config.properties["FunctionName"], config.properties.get("Qualifier", LATEST))
             if spec is not None and holder == (spec.name, qualifier_of(name_or_arn)):
-                return one.properties
+                return config.properties
         return {}
 
 

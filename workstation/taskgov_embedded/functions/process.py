@@ -190,7 +190,7 @@ def _swap_in(invocation: Invocation) -> None:
     invocation.path_before = list(sys.path)
     invocation.hidden = _take_out(_own_modules(sandbox))
     invocation.streams_before = (sys.stdout, sys.stderr)
-    sys.path[:0] = [str(one) for one in sandbox.import_path]
+    sys.path[:0] = [str(directory) for directory in sandbox.import_path]
     sys.stdout = sys.stderr = _OUTPUT
     _put_in(sandbox.modules)
     invocation.inside = True
@@ -224,7 +224,9 @@ def _is_shared(name: str, shared: Iterable[str]) -> bool:
     >>> [_is_shared(name, ["taskgov.hyperpod"]) for name in ("taskgov", "taskgov.hyperpod.names", "taskgov.config")]
     [True, True, False]
     """
-    return any(name == one or name.startswith(f"{one}.") or one.startswith(f"{name}.") for one in shared)
+    return any(
+        name == package or name.startswith(f"{package}.") or package.startswith(f"{name}.") for package in shared
+    )
 
 
 def _take_out(names: Iterable[str]) -> dict[str, ModuleType]:

@@ -66,8 +66,8 @@ class Versions:
 
     def point(self, name: str, alias: str, version: str, weights: Mapping[str, float] | None = None) -> None:
         """Let an alias point to a version, and a part of its calls to others."""
-        for one in (version, *(weights or {})):
-            assert (name, one) in self._published, f"{name} has no version {one}"
+        for known_version in (version, *(weights or {})):
+            assert (name, known_version) in self._published, f"{name} has no version {known_version}"
         self._aliases[name, alias] = Alias(version, dict(weights or {}))
 
     def remove_all(self) -> None:

@@ -101,7 +101,7 @@ _TRANSACTED = {
 def _dynamodb_many(operation: str, params: Mapping[str, Any], place: Place) -> tuple[Need, ...]:
     """Split a call on many items: a transaction needs its parts' actions, a batch its own action on each table."""
     if operation.startswith("Transact"):
-        parts = [(kind, one[kind]["TableName"]) for one in params["TransactItems"] for kind in one]
+        parts = [(kind, item[kind]["TableName"]) for item in params["TransactItems"] for kind in item]
         return tuple(dict.fromkeys(Need(_TRANSACTED[kind], _table(table, place)) for kind, table in parts))
     return tuple(Need(f"dynamodb:{operation}", _table(table, place)) for table in params["RequestItems"])
 

@@ -48,8 +48,8 @@ def conditions(service: str, operation: str, params: Mapping[str, Any], place: P
     if service == "s3" and operation.startswith("ListObject"):
         known["s3:prefix"] = params.get("Prefix", "")
     if operation == "PutEvents":
-        known["events:source"] = [one["Source"] for one in params["Entries"] if "Source" in one]
-        known["events:detail-type"] = [one["DetailType"] for one in params["Entries"] if "DetailType" in one]
+        known["events:source"] = [entry["Source"] for entry in params["Entries"] if "Source" in entry]
+        known["events:detail-type"] = [entry["DetailType"] for entry in params["Entries"] if "DetailType" in entry]
     if service == "dynamodb":
         known["dynamodb:LeadingKeys"] = _leading_keys(operation, params, place)
         known["dynamodb:Attributes"] = _attributes(params)
@@ -90,7 +90,7 @@ def _attributes(params: Mapping[str, Any]) -> list[str]:
 def _leading_keys(operation: str, params: Mapping[str, Any], place: Place) -> list[str]:
     """Return the partition keys that a call on a table names; a scan names none."""
     if operation.startswith("Transact"):
-        parts = [part for one in params["TransactItems"] for part in one.values()]
+        parts = [part for item in params["TransactItems"] for part in item.values()]
         return [key for part in parts for key in _leading_keys("", part, place)]
     name = place.hash_keys.get(params.get("TableName", "").rpartition("/")[2])
     attributes = params.get("Key") or params.get("Item") or {}
@@ -103,8 +103,8 @@ def _leading_keys_of_query(name: str | None, params: Mapping[str, Any]) -> list[
     """Find `pk = :value` in a key condition, also behind an alias of the key's name."""
     condition = params.get("KeyConditionExpression", "")
     aliases = [alias for alias, meant in params.get("ExpressionAttributeNames", {}).items() if meant == name]
-    for one in (name, *aliases):
-        found = re.search(rf"(?<![\w#]){re.escape(one or '')}\s*=\s*(:\w+)", condition)
-        if one and found:
+    for key_name in (name, *aliases):
+        found = re.search(rf"(?<![\w#]){re.escape(key_name or '')}\s*=\s*(:\w+)", condition)
+        if key_name and found:
             return [str(value) for value in params["ExpressionAttributeValues"][found[1]].values()]
     return []

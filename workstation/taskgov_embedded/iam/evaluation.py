@@ -60,16 +60,16 @@ def statements(owner: str, name: str, document: Mapping[str, Any]) -> tuple[Stat
     return tuple(
         Statement(
             owner=owner,
-            sid=one.get("Sid") or f"{name}[{place}]",
-            effect=one["Effect"],
-            actions=_strings(one.get("Action")),
-            not_actions=_strings(one.get("NotAction")),
-            resources=_strings(one.get("Resource")),
-            not_resources=_strings(one.get("NotResource")),
-            principals=_principals(one.get("Principal")),
-            conditions=one.get("Condition", {}),
+            sid=statement.get("Sid") or f"{name}[{place}]",
+            effect=statement["Effect"],
+            actions=_strings(statement.get("Action")),
+            not_actions=_strings(statement.get("NotAction")),
+            resources=_strings(statement.get("Resource")),
+            not_resources=_strings(statement.get("NotResource")),
+            principals=_principals(statement.get("Principal")),
+            conditions=statement.get("Condition", {}),
         )
-        for place, one in enumerate(listed)
+        for place, statement in enumerate(listed)
     )
 
 
@@ -91,22 +91,24 @@ def evaluate(
     """
     grants: list[Grant] = []
     unknown: set[str] = set()
-    for one in policy:
-        if not _applies(one, action, resource, context, principal) or not _met(one.conditions, context, unknown):
+    for statement in policy:
+        if not _applies(statement, action, resource, context, principal):
             continue
-        if one.effect == "Deny":
-            return Verdict(allowed=False, denied_by=one.sid, unknown_keys=frozenset(unknown))
-        grants.extend(_matching_grants(one, action))
+        if not _met(statement.conditions, context, unknown):
+            continue
+        if statement.effect == "Deny":
+            return Verdict(allowed=False, denied_by=statement.sid, unknown_keys=frozenset(unknown))
+        grants.extend(_matching_grants(statement, action))
     return Verdict(allowed=bool(grants), grants=tuple(grants), unknown_keys=frozenset(unknown))
 
 
 def grants_of(policy: Iterable[Statement]) -> tuple[Grant, ...]:
     """Return everything that the policy allows, as grants."""
     return tuple(
-        Grant(one.owner, one.sid, action, one.resources)
-        for one in policy
-        if one.effect == "Allow"
-        for action in (one.actions or ("*",))
+        Grant(statement.owner, statement.sid, action, statement.resources)
+        for statement in policy
+        if statement.effect == "Allow"
+        for action in (statement.actions or ("*",))
     )
 
 
@@ -124,31 +126,33 @@ def matches(pattern: str, text: str, *, ignore_case: bool = False) -> bool:
 def _strings(value: Any) -> tuple[str, ...]:
     if value is None:
         return ()
-    return (value,) if isinstance(value, str) else tuple(str(one) for one in value)
+    return (value,) if isinstance(value, str) else tuple(str(text) for text in value)
 
 
 def _principals(value: Any) -> tuple[str, ...]:
     if value is None or isinstance(value, str):
         return _strings(value)
-    return tuple(one for listed in value.values() for one in _strings(listed))
+    return tuple(principal for listed in value.values() for principal in _strings(listed))
 
 
 def _applies(
-    one: Statement,
+    statement: Statement,
     action: str,
     resource: str,
     context: Mapping[str, str | Sequence[str]],
     principal: str | None,
 ) -> bool:
-    if principal is not None and not any(matches(p, principal) for p in one.principals):
+    if principal is not None and not any(matches(p, principal) for p in statement.principals):
         return False
-    if one.not_actions:
-        acted = not any(matches(a, action, ignore_case=True) for a in one.not_actions)
+    if statement.not_actions:
+        acted = not any(matches(a, action, ignore_case=True) for a in statement.not_actions)
     else:
-        acted = any(matches(a, action, ignore_case=True) for a in one.actions)
-    if one.not_resources:
-        return acted and not any(matches(r, resource) for r in _filled_in(one.not_resources, context))
-    return acted and (principal is not None or any(matches(r, resource) for r in _filled_in(one.resources, context)))
+        acted = any(matches(a, action, ignore_case=True) for a in statement.actions)
+    if statement.not_resources:
+        return acted and not any(matches(r, resource) for r in _filled_in(statement.not_resources, context))
+    return acted and (
+        principal is not None or any(matches(r, resource) for r in _filled_in(statement.resources, context))
+    )
 
 
 _VARIABLE = re.compile(r"\$\{([^}]+)\}")
@@ -167,9 +171,9 @@ def _filled_in(patterns: Iterable[str], context: Mapping[str, str | Sequence[str
             yield _VARIABLE.sub(lambda found: values[found[1]], pattern)  # noqa: B023 - used at once
 
 
-def _matching_grants(one: Statement, action: str) -> list[Grant]:
-    patterns = [a for a in one.actions if matches(a, action, ignore_case=True)] or ["*"]
-    return [Grant(one.owner, one.sid, pattern, one.resources) for pattern in patterns]
+def _matching_grants(statement: Statement, action: str) -> list[Grant]:
+    patterns = [a for a in statement.actions if matches(a, action, ignore_case=True)] or ["*"]
+    return [Grant(statement.owner, statement.sid, pattern, statement.resources) for pattern in patterns]
 
 
 _TESTS: dict[str, Callable[[str, str], bool]] = {
@@ -228,5 +232,5 @@ def _holds(
     if test is None:
         unknown.add(f"{operator} {key}")
         return False
-    each = [any(test(one, want) for want in wanted) != negated for one in _strings(have)]
-    return all(each) if quantifier == "ForAllValues" else any(each)
+    results = [any(test(text, want) for want in wanted) != negated for text in _strings(have)]
+    return all(results) if quantifier == "ForAllValues" else any(results)

@@ -29,7 +29,7 @@ class Policies:
 
     def put(self, role_name: str, policy_name: str, document: Mapping[str, Any] | None) -> None:
         """Replace an inline policy of a role, or remove it (None). Raises LookupError for an unknown role."""
-        role = next((one for one in self._resources.of("AWS::IAM::Role") if one.physical_id == role_name), None)
+        role = next((known for known in self._resources.of("AWS::IAM::Role") if known.physical_id == role_name), None)
         if role is None:
             raise LookupError(f"The role with name {role_name} cannot be found.")
         inline = self._inline.setdefault(role_name, _inline_of(role))
@@ -91,7 +91,7 @@ class Policies:
 
 
 def _inline_of(role: Resolved) -> dict[str, Any]:
-    return {one["PolicyName"]: _document(one["PolicyDocument"]) for one in role.properties.get("Policies", [])}
+    return {policy["PolicyName"]: _document(policy["PolicyDocument"]) for policy in role.properties.get("Policies", [])}
 
 
 def _document(document: Any) -> dict[str, Any]:

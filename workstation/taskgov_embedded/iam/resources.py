@@ -76,7 +76,7 @@ def _states(operation: str, params: Mapping[str, Any], _place: Place) -> tuple[s
 
 def _events(operation: str, params: Mapping[str, Any], place: Place) -> tuple[str, ...]:
     if operation == "PutEvents":
-        buses = dict.fromkeys(one.get("EventBusName", "default") for one in params["Entries"])
+        buses = dict.fromkeys(entry.get("EventBusName", "default") for entry in params["Entries"])
         return tuple(_as_arn(bus, place.arn("events", f"event-bus/{bus}")) for bus in buses)
     return (place.arn("events", f"rule/{params['Name']}"),) if "Name" in params else ("*",)
 

@@ -34,7 +34,7 @@ class IamService:
             raise AwsError("NoSuchEntity", f"No such entity exists: {role}")
         policy = self._policies.of_role(role)
         context = {
-            one["ContextKeyName"]: list(one["ContextKeyValues"]) for one in call.params.get("ContextEntries", ())
+            entry["ContextKeyName"]: list(entry["ContextKeyValues"]) for entry in call.params.get("ContextEntries", ())
         }
         results = [
             _result(evaluation.evaluate(policy, action, resource, context), action, resource)

@@ -104,16 +104,16 @@ class StaticCluster:
 
     def delete_nodes(self, instance_ids: Sequence[str]) -> None:
         """Terminate these nodes and lower the targets of their groups by as many."""
-        for one in instance_ids:
-            group = self._groups[self._nodes.pop(one).group]
+        for node_id in instance_ids:
+            group = self._groups[self._nodes.pop(node_id).group]
             self._groups[group.name] = replace(group, target_count=group.target_count - 1)
 
-    def set_status(self, one: str, status: NodeStatus, message: str | None = None) -> None:
+    def set_status(self, node_id: str, status: NodeStatus, message: str | None = None) -> None:
         """Let a node fail or recover, as HyperPod would report it."""
-        self._nodes[one] = replace(self._nodes[one], status=status, message=message)
+        self._nodes[node_id] = replace(self._nodes[node_id], status=status, message=message)
 
     def _launch(self, group: GroupFact) -> None:
         ordinal = self._launched.get(group.name, 0)
         self._launched[group.name] = ordinal + 1
-        one = instance_id(group.name, ordinal)
-        self._nodes[one] = NodeFact(one, group.instance_type, group.name, "Running", self._launch_time)
+        node_id = instance_id(group.name, ordinal)
+        self._nodes[node_id] = NodeFact(node_id, group.instance_type, group.name, "Running", self._launch_time)

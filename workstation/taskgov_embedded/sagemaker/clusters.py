@@ -55,7 +55,7 @@ class HyperPodCluster:
             "ClusterName": self.name,
             "ClusterStatus": self.status,
             "CreationTime": self.created,
-            "InstanceGroups": [self._group(one) for one in self.port.groups()],
+            "InstanceGroups": [self._group(group) for group in self.port.groups()],
             "Orchestrator": {"Eks": {"ClusterArn": self.eks_cluster_arn}},
             "NodeRecovery": self.node_recovery,
         }
@@ -143,18 +143,18 @@ class Clusters:
         asked = call.params
         summaries = [
             {
-                "ClusterArn": one.arn,
-                "ClusterName": one.name,
-                "CreationTime": one.created,
-                "ClusterStatus": one.status,
+                "ClusterArn": cluster.arn,
+                "ClusterName": cluster.name,
+                "CreationTime": cluster.created,
+                "ClusterStatus": cluster.status,
             }
-            for one in self.by_arn.values()
-            if asked.get("NameContains", "") in one.name
+            for cluster in self.by_arn.values()
+            if asked.get("NameContains", "") in cluster.name
         ]
         span = asked.get("CreationTimeAfter"), asked.get("CreationTimeBefore")
-        within = [one for one in summaries if listing.created_between(one, "CreationTime", *span)]
+        within = [summary for summary in summaries if listing.created_between(summary, "CreationTime", *span)]
         key = "ClusterName" if asked.get("SortBy") == "NAME" else "CreationTime"
-        return listing.page(within, asked, "ClusterSummaries", lambda one: (one[key], one["ClusterName"]))
+        return listing.page(within, asked, "ClusterSummaries", lambda summary: (summary[key], summary["ClusterName"]))
 
     def _list_nodes(self, call: Call) -> Mapping[str, Any]:
         asked = call.params
@@ -165,9 +165,11 @@ class Clusters:
             if asked.get("InstanceGroupNameContains", "") in node.group
         ]
         span = asked.get("CreationTimeAfter"), asked.get("CreationTimeBefore")
-        within = [one for one in summaries if listing.created_between(one, "LaunchTime", *span)]
+        within = [summary for summary in summaries if listing.created_between(summary, "LaunchTime", *span)]
         key = "InstanceGroupName" if asked.get("SortBy") == "NAME" else "LaunchTime"
-        return listing.page(within, asked, "ClusterNodeSummaries", lambda one: (one[key], one["InstanceId"]))
+        return listing.page(
+            within, asked, "ClusterNodeSummaries", lambda summary: (summary[key], summary["InstanceId"])
+        )
 
     def _describe_node(self, call: Call) -> Mapping[str, Any]:
         cluster = self.find(call.params)
@@ -194,7 +196,7 @@ class Clusters:
         cluster = self.find(call.params)
         if cluster.provisioning_mode != "Continuous":
             raise AwsError("ValidationException", f"{cluster.name} is not in Continuous node provisioning mode.")
-        if sum(one["IncrementTargetCountBy"] for one in call.params["NodesToAdd"]) > 50:
+        if sum(added["IncrementTargetCountBy"] for added in call.params["NodesToAdd"]) > 50:
             raise AwsError("ValidationException", "A request can add 50 nodes in all.")
         known = {group.name: group for group in cluster.port.groups()}
         answer: dict[str, Any] = {"Successful": [], "Failed": []}
@@ -216,12 +218,12 @@ class Clusters:
         cluster = self.find(call.params)
         known = {node.instance_id for node in cluster.port.nodes()}
         asked = call.params.get("NodeIds", [])
-        there = [one for one in asked if one in known]
+        there = [node_id for node_id in asked if node_id in known]
         cluster.port.delete_nodes(there)
         failed = [
-            {"Code": "NodeIdNotFound", "Message": f"{one} is not in {cluster.name}", "NodeId": one}
-            for one in asked
-            if one not in known
+            {"Code": "NodeIdNotFound", "Message": f"{node_id} is not in {cluster.name}", "NodeId": node_id}
+            for node_id in asked
+            if node_id not in known
         ]
         return ({"Successful": there} if there else {}) | ({"Failed": failed} if failed else {})
 

@@ -89,24 +89,27 @@ class Governance:
 
     def present(self, kind: Kind, cluster_arn: str) -> list[dict[str, Any]]:
         """Return what there is of a kind in a cluster, as Describe shows it, by name."""
-        found = [one for one in self._objects.values() if one.kind is kind and one.cluster_arn == cluster_arn]
-        return [one.describe() for one in sorted(found, key=lambda one: one.name)]
+        found = sorted(self._in_cluster(kind, cluster_arn), key=lambda governed: governed.name)
+        return [governed.describe() for governed in found]
+
+    def _in_cluster(self, kind: Kind, arn: str) -> list[Governed]:
+        return [known for known in self._objects.values() if known.kind is kind and known.cluster_arn == arn]
 
     def _create(self, kind: Kind, call: Call) -> Mapping[str, Any]:
         params = call.params
         self._refuse_create(kind, params)
-        one_id = _new_id(f"{kind.name}/{params['Name']}/{next(self._number)}")
+        object_id = _new_id(f"{kind.name}/{params['Name']}/{next(self._number)}")
         made = Governed(
             kind=kind,
-            id=one_id,
-            arn=self._account.place.arn("sagemaker", f"{kind.arn_part}/{one_id}"),
+            id=object_id,
+            arn=self._account.place.arn("sagemaker", f"{kind.arn_part}/{object_id}"),
             name=params["Name"],
             cluster_arn=params["ClusterArn"],
             created=self._account.clock.now,
             created_by=_user_context(call),
             versions=[_spec(kind, {**_defaults(kind), **params})],
         )
-        self._objects[one_id] = made
+        self._objects[object_id] = made
         self._settle_later(made, "Create")
         return {f"{kind.name}Arn": made.arn, f"{kind.name}Id": made.id}
 
@@ -114,33 +117,33 @@ class Governance:
         arn = params["ClusterArn"]
         if arn not in self._clusters:
             raise AwsError("ValidationException", f"Cluster {arn} does not exist.")
-        others = [one for one in self._objects.values() if one.kind is kind and one.cluster_arn == arn]
+        others = self._in_cluster(kind, arn)
         if kind.one_per_cluster and others:
             raise AwsError("ConflictException", f"Cluster {arn} already has the {kind.name} {others[0].arn}.")
-        if any(one.name == params["Name"] for one in others):
+        if any(other.name == params["Name"] for other in others):
             raise AwsError("ConflictException", f"A {kind.name} with the name {params['Name']} already exists.")
         if len(others) >= self.limit_per_cluster:
             raise AwsError("ResourceLimitExceeded", f"A cluster can have {self.limit_per_cluster} of {kind.name}.")
 
     def _update(self, kind: Kind, call: Call) -> Mapping[str, Any]:
-        one = self._find(kind, call.params)
-        self._refuse_in_flight(one)
+        governed = self._find(kind, call.params)
+        self._refuse_in_flight(governed)
         target = call.params["TargetVersion"]
-        if target != one.version:
-            message = f"TargetVersion {target} is not the current version {one.version} of {one.arn}."
+        if target != governed.version:
+            message = f"TargetVersion {target} is not the current version {governed.version} of {governed.arn}."
             raise AwsError("ConflictException", message)
-        one.versions.append(one.versions[-1] | _spec(kind, call.params))
-        one.status, one.failure = "Updating", None
-        one.modified, one.modified_by = self._account.clock.now, _user_context(call)
-        self._settle_later(one, "Update")
-        return {f"{kind.name}Arn": one.arn, f"{kind.name}Version": one.version}
+        governed.versions.append(governed.versions[-1] | _spec(kind, call.params))
+        governed.status, governed.failure = "Updating", None
+        governed.modified, governed.modified_by = self._account.clock.now, _user_context(call)
+        self._settle_later(governed, "Update")
+        return {f"{kind.name}Arn": governed.arn, f"{kind.name}Version": governed.version}
 
     def _describe(self, kind: Kind, call: Call) -> Mapping[str, Any]:
-        one = self._find(kind, call.params)
+        governed = self._find(kind, call.params)
         version = call.params.get(f"{kind.name}Version")
-        if version is not None and not 1 <= version <= one.version:
-            raise AwsError("ResourceNotFound", f"{one.arn} has no version {version}.")
-        return one.describe(version)
+        if version is not None and not 1 <= version <= governed.version:
+            raise AwsError("ResourceNotFound", f"{governed.arn} has no version {version}.")
+        return governed.describe(version)
 
     def _list(self, kind: Kind, call: Call) -> Mapping[str, Any]:
         asked = call.params
@@ -152,52 +155,54 @@ class Governance:
             and asked.get("NameContains", "") in summary["Name"]
         ]
         after, before = asked.get("CreatedAfter"), asked.get("CreatedBefore")
-        within = [one for one in shown if listing.created_between(one, "CreationTime", after, before)]
+        within = [summary for summary in shown if listing.created_between(summary, "CreationTime", after, before)]
         key = asked.get("SortBy", "CreationTime")
-        return listing.page(within, asked, kind.summaries, lambda one: (one[key], one["Name"]))
+        return listing.page(within, asked, kind.summaries, lambda summary: (summary[key], summary["Name"]))
 
     def _summaries(self, kind: Kind) -> Iterator[Mapping[str, Any]]:
         """Return what List shows of a kind: what is there, or what was there so long ago."""
         if not self.late_seconds:
-            return (one.summary() for one in self._objects.values() if one.kind is kind)
+            return (governed.summary() for governed in self._objects.values() if governed.kind is kind)
         moment = self._account.clock.now - timedelta(seconds=self.late_seconds)
-        known = (one for one in (*self._objects.values(), *self._deleted) if one.kind is kind)
-        return (shown for one in known if (shown := one.summary_at(moment)) is not None)
+        known = (governed for governed in (*self._objects.values(), *self._deleted) if governed.kind is kind)
+        return (shown for governed in known if (shown := governed.summary_at(moment)) is not None)
 
     def _delete(self, kind: Kind, call: Call) -> Mapping[str, Any]:
-        one = self._find(kind, call.params)
-        self._refuse_in_flight(one)
-        one.status, one.failure = "Deleting", None
-        self._settle_later(one, "Delete")
+        governed = self._find(kind, call.params)
+        self._refuse_in_flight(governed)
+        governed.status, governed.failure = "Deleting", None
+        self._settle_later(governed, "Delete")
         return {}
 
     def _find(self, kind: Kind, params: Mapping[str, Any]) -> Governed:
-        one_id = params[f"{kind.name}Id"]
-        one = self._objects.get(one_id)
-        if one is None or one.kind is not kind:
-            raise AwsError("ResourceNotFound", f"{kind.name} {one_id} does not exist.")
-        return one
+        object_id = params[f"{kind.name}Id"]
+        governed = self._objects.get(object_id)
+        if governed is None or governed.kind is not kind:
+            raise AwsError("ResourceNotFound", f"{kind.name} {object_id} does not exist.")
+        return governed
 
-    def _refuse_in_flight(self, one: Governed) -> None:
-        if one.status in {"Creating", "Updating", "Deleting"}:
-            raise AwsError("ConflictException", f"{one.arn} is in status {one.status}.")
+    def _refuse_in_flight(self, governed: Governed) -> None:
+        if governed.status in {"Creating", "Updating", "Deleting"}:
+            raise AwsError("ConflictException", f"{governed.arn} is in status {governed.status}.")
 
-    def _settle_later(self, one: Governed, operation: str) -> None:
-        one.remember(self._account.clock.now)
-        planned = self._take_planned(f"{operation}{one.kind.name}")
+    def _settle_later(self, governed: Governed, operation: str) -> None:
+        governed.remember(self._account.clock.now)
+        planned = self._take_planned(f"{operation}{governed.kind.name}")
         seconds = self.settle_seconds if planned is None or planned.seconds is None else planned.seconds
         failure = None if planned is None else planned.reason
-        self._account.clock.after(seconds, partial(self._settle, one, operation, failure))
+        self._account.clock.after(seconds, partial(self._settle, governed, operation, failure))
 
-    def _settle(self, one: Governed, operation: str, failure: str | None) -> None:
-        one.failure = failure
-        one.status = f"{operation}Failed" if failure else f"{operation}d"
-        self._account.timeline.add("settled", f"{one.kind.name} {one.name} {one.status}", arn=one.arn, reason=failure)
-        one.remember(self._account.clock.now, gone=one.status == "Deleted")
-        if one.status == "Deleted":
-            self._deleted.append(self._objects.pop(one.id))
-        for hook in self._hooks[one.kind.name]:
-            hook(one.describe())
+    def _settle(self, governed: Governed, operation: str, failure: str | None) -> None:
+        governed.failure = failure
+        governed.status = f"{operation}Failed" if failure else f"{operation}d"
+        self._account.timeline.add(
+            "settled", f"{governed.kind.name} {governed.name} {governed.status}", arn=governed.arn, reason=failure
+        )
+        governed.remember(self._account.clock.now, gone=governed.status == "Deleted")
+        if governed.status == "Deleted":
+            self._deleted.append(self._objects.pop(governed.id))
+        for hook in self._hooks[governed.kind.name]:
+            hook(governed.describe())
 
     def _take_planned(self, operation: str) -> PlannedSettling | None:
         for planned in self._planned:

@@ -102,5 +102,5 @@ def _lowered(value: Any) -> Any:
     {'computeQuotaConfig': {'preemptTeamTasks': 'Never'}}
     """
     if isinstance(value, dict):
-        return {key[:1].lower() + key[1:]: _lowered(one) for key, one in value.items()}
-    return [_lowered(one) for one in value] if isinstance(value, list) else value
+        return {key[:1].lower() + key[1:]: _lowered(item) for key, item in value.items()}
+    return [_lowered(item) for item in value] if isinstance(value, list) else value

@@ -137,7 +137,7 @@ class LocalAccount:
         """Let the add-on in the cluster, if there is one, see what SageMaker holds now."""
         if TASK_GOVERNANCE_ADDON not in self.stack.eks.cluster(EKS_NAME).addons:
             return
-        quotas = [ComputeQuota.model_validate(each) for each in self.stack.sagemaker.quotas(self.cluster_arn)]
+        quotas = [ComputeQuota.model_validate(quota) for quota in self.stack.sagemaker.quotas(self.cluster_arn)]
         policy = self.stack.sagemaker.scheduler_config(self.cluster_arn)
         held = ClusterSchedulerConfig.model_validate(policy).scheduler_config if policy else None
         self.cluster.govern(quotas, held)

@@ -60,7 +60,7 @@ class StackServer:
         for host in self._hosts:
             server = make_server(host, self._port, self._respond, threaded=True, request_handler=_QuietHandler)
             self._servers.append(server)
-            self._start(lambda one=server: one.serve_forever(POLL_SECONDS))
+            self._start(lambda opened=server: opened.serve_forever(POLL_SECONDS))
         self._start(self._pump)
         return self
 

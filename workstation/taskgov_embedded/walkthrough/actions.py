@@ -173,9 +173,9 @@ class Actor:
     def _resolved(self, value: Any) -> Any:
         """Replace references by what they stand for now."""
         if isinstance(value, dict):
-            return {key: self._resolved(each) for key, each in value.items()}
+            return {key: self._resolved(item) for key, item in value.items()}
         if isinstance(value, list):
-            return [self._resolved(each) for each in value]
+            return [self._resolved(item) for item in value]
         found = REFERENCE.match(value) if isinstance(value, str) else None
         return self._referenced(found[1], found[2] or "") if found else value
 

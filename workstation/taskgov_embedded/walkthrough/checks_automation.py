@@ -37,9 +37,11 @@ GOVERNANCE_WRITES = frozenset(
 
 
 def _quotas(expected: tuple[Any, ...], result: StepResult, _world: World) -> Iterator[Check]:
-    for one in expected:
-        found = [_given(each) for each in result.quotas_after.get(one.team, ())]
-        yield equal(f"quota of {one.team}", as_json([_given(each) for each in one.resources]), as_json(found))
+    for quota in expected:
+        found = [_given(resource) for resource in result.quotas_after.get(quota.team, ())]
+        yield equal(
+            f"quota of {quota.team}", as_json([_given(resource) for resource in quota.resources]), as_json(found)
+        )
 
 
 def _given(resource: Mapping[str, Any]) -> dict[str, Any]:
@@ -58,10 +60,10 @@ def _plan(expected: PlanCheck | None, result: StepResult, _world: World) -> Iter
             yield from _change(wanted, change)
     yield from _plan_findings(expected, plan)
     if expected.preempts is not None:
-        effects = [f"{each.team}/{each.name}" for each in plan.prediction.effects if each.effect == "preempted"]
+        effects = [f"{effect.team}/{effect.name}" for effect in plan.prediction.effects if effect.effect == "preempted"]
         yield equal("predicted preemptions", sorted(expected.preempts), sorted(effects))
     if expected.stopped_by is not None:
-        stopped = {each.guardrail for each in plan.guardrails if not each.passed}
+        stopped = {verdict.guardrail for verdict in plan.guardrails if not verdict.passed}
         yield equal("stopped by", sorted(expected.stopped_by), sorted(stopped))
 
 
@@ -88,20 +90,20 @@ def _plan_findings(expected: PlanCheck, plan: Plan) -> Iterator[Check]:
 
 
 def _runs(expected: tuple[RunCheck, ...], result: StepResult, _world: World) -> Iterator[Check]:
-    for one in expected:
-        found = [status for machine, status in result.executions if machine == one.machine]
-        number = found.count(one.status)
-        passed = number > 0 if one.count == "some" else number == one.count
-        what = f"executions of {one.machine} that end {one.status}"
-        yield Check(what, passed, str(one.count), ", ".join(found) or "none")
+    for run in expected:
+        found = [status for machine, status in result.executions if machine == run.machine]
+        number = found.count(run.status)
+        passed = number > 0 if run.count == "some" else number == run.count
+        what = f"executions of {run.machine} that end {run.status}"
+        yield Check(what, passed, str(run.count), ", ".join(found) or "none")
 
 
 def _metrics(expected: tuple[Any, ...], _result: StepResult, world: World) -> Iterator[Check]:
-    for one in expected:
-        dimensions = measured.dimensions_of(one, world.cluster_name)
-        got = measured.read(world, one.name, dimensions, one.statistic)
+    for metric in expected:
+        dimensions = measured.dimensions_of(metric, world.cluster_name)
+        got = measured.read(world, metric.name, dimensions, metric.statistic)
         named = ", ".join(value for name, value in dimensions.items() if name != "Cluster")
-        yield equal(f"metric {one.name} ({named})", one.value, got)
+        yield equal(f"metric {metric.name} ({named})", metric.value, got)
 
 
 def _published(expected: tuple[str, ...], result: StepResult, _world: World) -> Iterator[Check]:
@@ -117,13 +119,13 @@ def _notices(expected: tuple[str, ...], result: StepResult, _world: World) -> It
 
 
 def _team_notices(expected: tuple[TeamNoticeCheck, ...], result: StepResult, _world: World) -> Iterator[Check]:
-    for one in expected:
-        said = [text for topic, text in result.team_notices if topic == one.topic]
-        if not one.says:
-            yield equal(f"messages on {one.topic}", "none", "; ".join(said) or "none")
-        for text in one.says:
+    for notice in expected:
+        said = [text for topic, text in result.team_notices if topic == notice.topic]
+        if not notice.says:
+            yield equal(f"messages on {notice.topic}", "none", "; ".join(said) or "none")
+        for text in notice.says:
             shown = "; ".join(said) or "nothing"
-            yield Check(f"{one.topic} is told {text!r}", any(text in each for each in said), text, shown)
+            yield Check(f"{notice.topic} is told {text!r}", any(text in message for message in said), text, shown)
 
 
 def _dead_letters(expected: int | None, _result: StepResult, world: World) -> Iterator[Check]:
@@ -131,8 +133,8 @@ def _dead_letters(expected: int | None, _result: StepResult, world: World) -> It
 
 
 def _ignored(expected: int | None, result: StepResult, _world: World) -> Iterator[Check]:
-    received = [each for each in result.invocations if each.function == "ReceiveEventFunction"]
-    lines = [json.loads(line) for each in received for line in each.log if line.startswith("{")]
+    received = [invocation for invocation in result.invocations if invocation.function == "ReceiveEventFunction"]
+    lines = [json.loads(line) for invocation in received for line in invocation.log if line.startswith("{")]
     yield equal("events ignored", expected, sum(line.get("message") == "event ignored" for line in lines))
 
 
@@ -147,8 +149,8 @@ def _writes(expected: int | None, result: StepResult, _world: World) -> Iterator
 
 
 def _leases(expected: tuple[LeaseCheck, ...] | None, result: StepResult, _world: World) -> Iterator[Check]:
-    wanted = [(each.to, each.donor, each.count, each.state) for each in expected or ()]
-    found = [(each.borrower, each.donor, each.count, each.state.value) for each in result.leases]
+    wanted = [(lease.to, lease.donor, lease.count, lease.state) for lease in expected or ()]
+    found = [(lease.borrower, lease.donor, lease.count, lease.state.value) for lease in result.leases]
     yield equal("leases", wanted, found)
 
 
@@ -163,13 +165,13 @@ def _report(expected: ReportCheck | None, result: StepResult, _world: World) -> 
         yield Check(f"the report has finding {code}", code in codes, code, ", ".join(sorted(codes)) or "none")
     apart = {
         "muted": (expected.muted, data["muted"]),
-        "new": (expected.new, [each for each in data["findings"] if each["isNew"]]),
+        "new": (expected.new, [finding for finding in data["findings"] if finding["isNew"]]),
         "gone": (expected.gone, data["trend"]["resolved"]),
     }
     for what, (wanted, found) in apart.items():
         if wanted is not None:
-            yield equal(f"findings that are {what}", sorted(wanted), sorted({each["code"] for each in found}))
-    remedied = sorted({each["code"] for each in data["findings"] if each["plan"]})
+            yield equal(f"findings that are {what}", sorted(wanted), sorted({finding["code"] for finding in found}))
+    remedied = sorted({finding["code"] for finding in data["findings"] if finding["plan"]})
     for code in expected.remedied:
         yield Check(f"a plan remedies {code}", code in remedied, code, ", ".join(remedied) or "none")
     page = report["html"].decode()

@@ -39,10 +39,10 @@ def _pods(expected: Mapping[str, Mapping[str, int]], _result: StepResult, world:
 
 
 def _usage(expected: tuple[UsageCheck, ...], result: StepResult, _world: World) -> Iterator[Check]:
-    for one in expected:
-        found = result.usage_after.get(one.team, {}).get(one.flavor, {})
-        for kind, place, amounts in (("total", 0, one.total), ("borrowed", 1, one.borrowed)):
-            yield from _amounts(f"{one.team} on {one.flavor}, {kind}", amounts, found, place)
+    for team_usage in expected:
+        found = result.usage_after.get(team_usage.team, {}).get(team_usage.flavor, {})
+        for kind, place, amounts in (("total", 0, team_usage.total), ("borrowed", 1, team_usage.borrowed)):
+            yield from _amounts(f"{team_usage.team} on {team_usage.flavor}, {kind}", amounts, found, place)
 
 
 def _amounts(what: str, wanted: Amounts, found: Mapping[str, tuple[str, str]], place: int) -> Iterator[Check]:
@@ -54,10 +54,10 @@ def _amounts(what: str, wanted: Amounts, found: Mapping[str, tuple[str, str]], p
 
 def _workloads(expected: tuple[WorkloadsTable, ...], _result: StepResult, world: World) -> Iterator[Check]:
     """Compare `kubectl get workloads`; names without the digits of their hash, which the documents' differ in."""
-    for one in expected:
-        wanted = sorted((row.name, row.reserved_in, row.admitted, row.finished) for row in one.rows)
-        found = sorted(_row(each) for each in world.cluster.store.list("workloads", namespace_of(one.team)))
-        yield equal(f"kubectl get workloads -n {namespace_of(one.team)}", wanted, found)
+    for table in expected:
+        wanted = sorted((row.name, row.reserved_in, row.admitted, row.finished) for row in table.rows)
+        found = sorted(_row(workload) for workload in world.cluster.store.list("workloads", namespace_of(table.team)))
+        yield equal(f"kubectl get workloads -n {namespace_of(table.team)}", wanted, found)
 
 
 def _row(workload: Mapping[str, Any]) -> tuple[str, str, str, str]:
@@ -71,12 +71,12 @@ def _row(workload: Mapping[str, Any]) -> tuple[str, str, str, str]:
 
 
 def _conditions(expected: tuple[ConditionsCheck, ...], _result: StepResult, world: World) -> Iterator[Check]:
-    for one in expected:
-        status = _workload_of(world, one.team, one.job).get("status", {})
+    for job_check in expected:
+        status = _workload_of(world, job_check.team, job_check.job).get("status", {})
         found = {condition["type"]: condition for condition in status.get("conditions", ())}
-        for wanted in one.conditions:
+        for wanted in job_check.conditions:
             got = found.get(wanted.type, {})
-            what = f"condition {wanted.type} of {one.team}/{one.job}"
+            what = f"condition {wanted.type} of {job_check.team}/{job_check.job}"
             yield equal(
                 f"{what}, status and reason", (wanted.status, wanted.reason), (got.get("status"), got.get("reason"))
             )
@@ -97,10 +97,10 @@ def _matches(pattern: str, text: str) -> bool:
 
 
 def _queues(expected: tuple[QueueCheck, ...], _result: StepResult, world: World) -> Iterator[Check]:
-    for one in expected:
-        queue = world.cluster.store.find("clusterqueues", cluster_queue_of(one.team))
-        for path, wanted in one.holds.items():
-            yield equal(f"ClusterQueue of {one.team}, {path}", as_json(wanted), as_json(_at(queue or {}, path)))
+    for queue_check in expected:
+        queue = world.cluster.store.find("clusterqueues", cluster_queue_of(queue_check.team))
+        for path, wanted in queue_check.holds.items():
+            yield equal(f"ClusterQueue of {queue_check.team}, {path}", as_json(wanted), as_json(_at(queue or {}, path)))
 
 
 def _at(value: Any, path: str) -> Any:
@@ -113,11 +113,15 @@ def _at(value: Any, path: str) -> Any:
 
 
 def _preemptions(expected: tuple[Any, ...] | None, result: StepResult, world: World) -> Iterator[Check]:
-    wanted = [(each.victim, each.by, each.reason) for each in expected or ()]
+    wanted = [(preemption.victim, preemption.by, preemption.reason) for preemption in expected or ()]
     found = [
-        (job_of(world.cluster.store, each.workload), team_of_cluster_queue(each.preemptor_queue), each.reason)
+        (
+            job_of(world.cluster.store, preemption.workload),
+            team_of_cluster_queue(preemption.preemptor_queue),
+            preemption.reason,
+        )
         for cycle in result.cycles
-        for each in cycle.preempted
+        for preemption in cycle.preempted
     ]
     yield equal("preemptions", wanted, found)
 
@@ -129,7 +133,7 @@ def _priorities(expected: Mapping[str, int], _result: StepResult, world: World) 
 
 
 def _admitted_in_order(expected: tuple[str, ...] | None, result: StepResult, world: World) -> Iterator[Check]:
-    found = [job_of(world.cluster.store, each.workload) for cycle in result.cycles for each in cycle.admitted]
+    found = [job_of(world.cluster.store, admitted.workload) for cycle in result.cycles for admitted in cycle.admitted]
     yield equal("admitted, in order", list(expected or ()), found)
 
 

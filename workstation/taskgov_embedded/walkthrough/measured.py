@@ -77,11 +77,14 @@ def newest(world: World, names: tuple[str, ...]) -> list[tuple[str, dict[str, st
     """Return every series of these metrics with its newest value, in a stable order."""
     paginator = world.stack.client("cloudwatch").get_paginator("list_metrics")
     series = {
-        (metric["MetricName"], tuple(sorted((each["Name"], each["Value"]) for each in metric["Dimensions"])))
+        (
+            metric["MetricName"],
+            tuple(sorted((dimension["Name"], dimension["Value"]) for dimension in metric["Dimensions"])),
+        )
         for page in paginator.paginate(Namespace=NAMESPACE)
         for metric in page["Metrics"]
         if metric["MetricName"] in names
     }
-    ordered = sorted(series, key=lambda each: (names.index(each[0]), each[1]))
+    ordered = sorted(series, key=lambda named: (names.index(named[0]), named[1]))
     found = [(name, dict(dimensions), read(world, name, dict(dimensions), "last")) for name, dimensions in ordered]
     return [(name, dimensions, value) for name, dimensions, value in found if value is not None]

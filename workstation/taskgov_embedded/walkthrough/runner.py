@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -88,7 +87,7 @@ class Runner:
         result.kueue_writes = [
             call.path.rpartition("/")[2]
             for call in world.api_server.calls[marks.requests :]
-            if call.method == "PATCH" and any(f"/{one}/" in call.path for one in carriers)
+            if call.method == "PATCH" and any(f"/{carrier}/" in call.path for carrier in carriers)
             if call.status < 400 and "dryRun" not in call.query
         ]
         result.executions = [
@@ -115,8 +114,8 @@ class Runner:
 
     @staticmethod
     def _answers(result: StepResult, function: str) -> list[dict[str, Any]]:
-        answered = [each for each in result.invocations if each.function == function and not each.is_error]
-        return [json.loads(each.payload) for each in answered]
+        named = [invocation for invocation in result.invocations if invocation.function == function]
+        return [invocation.value for invocation in named if not invocation.is_error]
 
     def _executions(self) -> list[tuple[str, str, str]]:
         """Return ARN, machine and status of all executions so far, oldest first."""
@@ -126,7 +125,11 @@ class Runner:
             pages = steps.get_paginator("list_executions").paginate(
                 stateMachineArn=self.world.stack.physical(logical_id)
             )
-            found += [(each["executionArn"], machine, each["status"]) for page in pages for each in page["executions"]]
+            found += [
+                (execution["executionArn"], machine, execution["status"])
+                for page in pages
+                for execution in page["executions"]
+            ]
         return found
 
     @staticmethod
@@ -134,6 +137,7 @@ class Runner:
         """Check what must hold after every step, whatever it expects."""
         denied = [str(call) for call in result.calls if call.error and call.error.startswith(DENIED)]
         yield Check("no permission was missing", not denied, "none", "; ".join(denied) or "none")
-        errors = [json.loads(each.payload).get("errorType", "") for each in result.invocations if each.is_error]
+        failed = [invocation.value for invocation in result.invocations if invocation.is_error]
+        errors = [value.get("errorType", "") for value in failed]
         unexpected = sorted({error for error in errors if error not in GOVERNANCE_ERRORS})
         yield Check("no function failed unexpectedly", not unexpected, "none", ", ".join(unexpected) or "none")

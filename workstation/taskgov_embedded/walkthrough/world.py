@@ -173,9 +173,9 @@ class World:
 
     def _kept_quotas(self) -> tuple[ComputeQuota, ...]:
         if not self.is_plain_eks:
-            return tuple(ComputeQuota.model_validate(each) for each in self.stack.sagemaker.quotas(self.cluster_arn))
+            return tuple(ComputeQuota.model_validate(quota) for quota in self.stack.sagemaker.quotas(self.cluster_arn))
         store = self.cluster.store
-        beside = [one for plural in ("namespaces", "resourceflavors", "localqueues") for one in store.list(plural)]
+        beside = [item for plural in ("namespaces", "resourceflavors", "localqueues") for item in store.list(plural)]
         reading = Reading(self.cluster_arn, InstanceTypeTable(), "v1beta2")
         return quotas_of(reading, store.list("clusterqueues"), beside)
 
@@ -184,7 +184,7 @@ class World:
 
         A cohort that carries no policy is only there for its queues.
         """
-        kept = any(POLICY in one["metadata"].get("annotations", {}) for one in self.cluster.store.list("cohorts"))
+        kept = any(POLICY in cohort["metadata"].get("annotations", {}) for cohort in self.cluster.store.list("cohorts"))
         return ("clusterqueues", "cohorts") if kept else ("clusterqueues",)
 
     def quota_named(self, name: str) -> dict[str, Any]:
@@ -211,7 +211,7 @@ class World:
         stored = s3.list_objects_v2(Bucket=bucket, Prefix=f"snapshots/{self.cluster_name}/").get("Contents", ())
         if not stored:
             return ()
-        newest = max(stored, key=lambda one: (one["LastModified"], one["Key"]))
+        newest = max(stored, key=lambda snapshot: (snapshot["LastModified"], snapshot["Key"]))
         seen = snapshot_from_json(s3.get_object(Bucket=bucket, Key=newest["Key"])["Body"].read())
         kept = self._kept_quotas()
         return lease_book(replace(seen, taken_at=self.clock.now, quotas=kept, applied=self._applied()))
