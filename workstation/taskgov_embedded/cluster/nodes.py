@@ -23,7 +23,6 @@ FAULT_REASONS_LABEL: Final = "sagemaker.amazonaws.com/fault-reasons"
 
 SCHEDULABLE: Final = "Schedulable"
 PENDING_REPLACEMENT: Final = "UnschedulablePendingReplacement"
-PENDING_REBOOT: Final = "UnschedulablePendingReboot"
 HEALTH_TAINT: Final = {"key": NODE_HEALTH, "value": "Unschedulable", "effect": "NoSchedule"}
 
 NODE_INFO: Final = {

@@ -151,10 +151,8 @@ class Clusters:
             for cluster in self.by_arn.values()
             if asked.get("NameContains", "") in cluster.name
         ]
-        span = asked.get("CreationTimeAfter"), asked.get("CreationTimeBefore")
-        within = [summary for summary in summaries if listing.created_between(summary, "CreationTime", *span)]
         key = "ClusterName" if asked.get("SortBy") == "NAME" else "CreationTime"
-        return listing.page(within, asked, "ClusterSummaries", lambda summary: (summary[key], summary["ClusterName"]))
+        return listing.page(summaries, asked, "ClusterSummaries", "CreationTime", (key, "ClusterName"))
 
     def _list_nodes(self, call: Call) -> Mapping[str, Any]:
         asked = call.params
@@ -164,12 +162,8 @@ class Clusters:
             for node in cluster.port.nodes()
             if asked.get("InstanceGroupNameContains", "") in node.group
         ]
-        span = asked.get("CreationTimeAfter"), asked.get("CreationTimeBefore")
-        within = [summary for summary in summaries if listing.created_between(summary, "LaunchTime", *span)]
         key = "InstanceGroupName" if asked.get("SortBy") == "NAME" else "LaunchTime"
-        return listing.page(
-            within, asked, "ClusterNodeSummaries", lambda summary: (summary[key], summary["InstanceId"])
-        )
+        return listing.page(summaries, asked, "ClusterNodeSummaries", "LaunchTime", (key, "InstanceId"))
 
     def _describe_node(self, call: Call) -> Mapping[str, Any]:
         cluster = self.find(call.params)

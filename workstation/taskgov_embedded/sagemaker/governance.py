@@ -154,10 +154,8 @@ class Governance:
             and asked.get("Status") in {None, summary["Status"]}
             and asked.get("NameContains", "") in summary["Name"]
         ]
-        after, before = asked.get("CreatedAfter"), asked.get("CreatedBefore")
-        within = [summary for summary in shown if listing.created_between(summary, "CreationTime", after, before)]
         key = asked.get("SortBy", "CreationTime")
-        return listing.page(within, asked, kind.summaries, lambda summary: (summary[key], summary["Name"]))
+        return listing.page(shown, asked, kind.summaries, "CreationTime", (key, "Name"))
 
     def _summaries(self, kind: Kind) -> Iterator[Mapping[str, Any]]:
         """Return what List shows of a kind: what is there, or what was there so long ago."""
