@@ -26,7 +26,7 @@ from taskgov_embedded.stack import Stack
 from taskgov_embedded.virtual_time.clock import VirtualClock
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from taskgov.allocation.lease_book import LeaseEntry
@@ -163,13 +163,15 @@ class World:
                 )
                 for quota in self._kept_quotas()
             }
-        sagemaker = self.stack.client("sagemaker")
-        pages = sagemaker.get_paginator("list_compute_quotas").paginate(ClusterArn=self.cluster_arn)
         return {
             summary["ComputeQuotaTarget"]["TeamName"]: tuple(summary["ComputeQuotaConfig"]["ComputeQuotaResources"])
-            for page in pages
-            for summary in page["ComputeQuotaSummaries"]
+            for summary in self._quota_summaries()
         }
+
+    def _quota_summaries(self) -> Iterator[dict[str, Any]]:
+        paginator = self.stack.client("sagemaker").get_paginator("list_compute_quotas")
+        for page in paginator.paginate(ClusterArn=self.cluster_arn):
+            yield from page["ComputeQuotaSummaries"]
 
     def _kept_quotas(self) -> tuple[ComputeQuota, ...]:
         if not self.is_plain_eks:
@@ -189,12 +191,9 @@ class World:
 
     def quota_named(self, name: str) -> dict[str, Any]:
         """Return the summary of a quota. Raises LookupError when there is none of this name."""
-        sagemaker = self.stack.client("sagemaker")
-        pages = sagemaker.get_paginator("list_compute_quotas").paginate(ClusterArn=self.cluster_arn)
-        for page in pages:
-            for summary in page["ComputeQuotaSummaries"]:
-                if name in {summary["Name"], summary["ComputeQuotaTarget"]["TeamName"]}:
-                    return dict(summary)
+        for summary in self._quota_summaries():
+            if name in {summary["Name"], summary["ComputeQuotaTarget"]["TeamName"]}:
+                return summary
         raise LookupError(f"no quota is named {name}")
 
     def scheduler_config(self) -> dict[str, Any]:
@@ -226,10 +225,8 @@ class World:
 
     def waiting_plan(self) -> str:
         """Return the id of the plan that waits for a person. Raises LookupError when none does."""
-        table, key = (
-            self.stack.physical("GovernanceTable"),
-            {name: {"S": value} for name, value in keys.state(self.cluster_arn).items()},
-        )
+        key = {name: {"S": value} for name, value in keys.state(self.cluster_arn).items()}
+        table = self.stack.physical("GovernanceTable")
         state = self.stack.client("dynamodb").get_item(TableName=table, Key=key).get("Item", {})
         if "askedPlan" not in state:
             raise LookupError("no plan waits for approval")
