@@ -49,7 +49,7 @@ class LosesAnswers:
 
 
 def place(table: Any) -> Any:
-    return SimpleNamespace(table=table, tags=SimpleNamespace(of=lambda _: {}))
+    return SimpleNamespace(table=table, backends=SimpleNamespace(tags=lambda _: {}))
 
 
 def test_a_command_whose_lock_was_taken_and_whose_answer_was_lost_has_the_lock(table: Any, requests: list[str]) -> None:

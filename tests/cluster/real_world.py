@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import yaml
 
-from taskgov.adapters.kueue_quotas import KueueQuotas
+from taskgov.backends.plain_eks.quotas import KueueQuotas
 from taskgov.errors import ConflictError, GovernanceError
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaTarget, SchedulerConfig

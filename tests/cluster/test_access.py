@@ -19,7 +19,7 @@ from botocore.stub import Stubber
 from kubernetes.client.exceptions import ApiException
 
 from taskgov.adapters.kubernetes import EksConnections, KubernetesReader
-from taskgov.adapters.kueue_quotas import KueueQuotas
+from taskgov.backends.plain_eks.quotas import KueueQuotas
 from taskgov.errors import UpstreamError
 from taskgov.hyperpod.model import ComputeQuotaTarget
 from taskgov.kueue.render import manager_configuration

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from taskgov.adapters.kueue_backend import KueueBackend
 from taskgov.errors import ConflictError, UpstreamError
 from taskgov.hyperpod.names import cluster_queue_of
 from taskgov.kueue.ownership import Standing
 from taskgov.kueue.render import RenderedObjects, manager_configuration, render
 from taskgov.ports import ClusterAccess
 from taskgov_cli.kubeconfig import KubeconfigContext
+from taskgov_cli.kueue_objects import KueueObjectWriter
 from tests.cluster.kube import KUEUE, Kube, is_true, wait_for
 from tests.cluster.workbench import TABLE, a_policy, a_quota, clear, submit
 
@@ -35,26 +35,26 @@ def kube(cluster: Cluster) -> Iterator[Kube]:
 
 
 @pytest.fixture
-def backend(kube: Kube) -> KueueBackend:
-    return KueueBackend(KubeconfigContext(kube.context, str(kube.kubeconfig)))
+def backend(kube: Kube) -> KueueObjectWriter:
+    return KueueObjectWriter(KubeconfigContext(kube.context, str(kube.kubeconfig)))
 
 
 def rendered(count: int = 2) -> RenderedObjects:
     return render([a_quota("team-a", [{"InstanceType": "ml.g5.8xlarge", "Count": count}])], POLICY, TABLE, "v1beta2")
 
 
-def standings(backend: KueueBackend, objects: RenderedObjects) -> dict[str, Standing]:
+def standings(backend: KueueObjectWriter, objects: RenderedObjects) -> dict[str, Standing]:
     return {one.name: one.standing for one in backend.inspect(ANY, objects.in_order()) if one.kind != "Namespace"}
 
 
-def test_what_is_applied_is_ours_and_applying_again_changes_nothing(backend: KueueBackend) -> None:
+def test_what_is_applied_is_ours_and_applying_again_changes_nothing(backend: KueueObjectWriter) -> None:
     assert set(standings(backend, rendered()).values()) == {Standing.ABSENT}
     backend.apply(ANY, rendered().in_order())
     assert set(standings(backend, rendered()).values()) == {Standing.MADE}
     assert [one.changes for one in backend.inspect(ANY, rendered().in_order()) if one.changes] == []
 
 
-def test_drift_is_told_and_put_right_by_adoption_only(backend: KueueBackend, kube: Kube) -> None:
+def test_drift_is_told_and_put_right_by_adoption_only(backend: KueueObjectWriter, kube: Kube) -> None:
     backend.apply(ANY, rendered(2).in_order())
     drifted = {**rendered(3).cluster_queues[0]}
     kube.apply(drifted, manager="somebody", force=True)
@@ -66,7 +66,9 @@ def test_drift_is_told_and_put_right_by_adoption_only(backend: KueueBackend, kub
     assert [one.changes for one in backend.inspect(ANY, rendered(2).cluster_queues)] == [()]
 
 
-def test_a_foreign_queue_is_left_alone_until_it_is_adopted_and_never_deleted(backend: KueueBackend, kube: Kube) -> None:
+def test_a_foreign_queue_is_left_alone_until_it_is_adopted_and_never_deleted(
+    backend: KueueObjectWriter, kube: Kube
+) -> None:
     kube.apply(*rendered(1).in_order(), manager="somebody")
     before = kube.get(KUEUE, "ClusterQueue", QUEUE)["spec"]
     with pytest.raises(ConflictError, match="adopt it"):
@@ -81,7 +83,7 @@ def test_a_foreign_queue_is_left_alone_until_it_is_adopted_and_never_deleted(bac
         backend.delete(ANY, rendered(2).cluster_queues)
 
 
-def test_a_queue_with_running_work_is_not_deleted(backend: KueueBackend, kube: Kube) -> None:
+def test_a_queue_with_running_work_is_not_deleted(backend: KueueObjectWriter, kube: Kube) -> None:
     backend.apply(ANY, rendered().in_order())
     wait_for("the queue is active", lambda: is_true(kube.get(KUEUE, "ClusterQueue", QUEUE), "Active"))
     submit(kube, "team-a", "job", {"nvidia.com/gpu": 1}, pods=1, priority="training")
@@ -90,14 +92,14 @@ def test_a_queue_with_running_work_is_not_deleted(backend: KueueBackend, kube: K
         backend.delete(ANY, rendered().cluster_queues)
 
 
-def test_what_was_made_is_deleted(backend: KueueBackend, kube: Kube) -> None:
+def test_what_was_made_is_deleted(backend: KueueObjectWriter, kube: Kube) -> None:
     backend.apply(ANY, rendered().in_order())
     backend.delete(ANY, (*rendered().local_queues, *rendered().cluster_queues))
     wait_for("the queue is gone", lambda: kube.list(KUEUE, "ClusterQueue") == [])
 
 
 def test_an_apply_that_a_restart_of_the_api_server_interrupts_is_finished_by_the_next(
-    backend: KueueBackend, cluster: Cluster
+    backend: KueueObjectWriter, cluster: Cluster
 ) -> None:
     objects = rendered().in_order()
     backend.apply(ANY, objects[:2])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kubernetes.dynamic.exceptions import NotFoundError
 
-from taskgov.adapters.kueue_quotas import KueueQuotas
+from taskgov.backends.plain_eks.quotas import KueueQuotas
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.kueue.render import ManagerConfiguration
 from taskgov_cli.kubeconfig import KubeconfigContext

@@ -13,6 +13,7 @@ from taskgov.adapters.kubernetes.trimming import kept, trimmed, trimmed_node, tr
 from taskgov.allocation.codec import plan_to_json
 from taskgov.allocation.lease_book import lease_book
 from taskgov.allocation.planner import plan_quotas
+from taskgov.backends.plain_eks.backend import PlainEks
 from taskgov.contracts.steps import (
     ApplyChangeRequest,
     AuditClusterRequest,
@@ -26,7 +27,6 @@ from taskgov.contracts.steps import (
 from taskgov.policy.parse import parse_policy
 from taskgov.services.audit_cluster import AuditCluster
 from taskgov.services.failures import Raised
-from taskgov.services.governance import Governance
 from taskgov.services.measure_usage import measure_usage
 from taskgov.services.plan_quotas import PlanQuotas
 from taskgov.services.read_snapshot import ReadSnapshot
@@ -44,13 +44,14 @@ from tests.support.memory import (
     FixedClock,
     InMemoryHyperPod,
     InMemoryState,
-    InMemoryTags,
     InMemoryWorkflow,
     RecordingMeter,
     RecordingNotices,
 )
 from tests.support.plans import instances, policy, target
 
+NOBODY: Final[Any] = None
+"""What listing clusters does not ask."""
 ROOT: Final = Path(__file__).parents[2]
 EVENTS: Final = {path.stem: json.loads(path.read_text()) for path in sorted((ROOT / "events").glob("*.json"))}
 STEPS: Final[Mapping[str, type[StepModel]]] = {
@@ -112,7 +113,7 @@ def read_a_document(draw: Random) -> None:
     body = written(mutated(RICH, draw), draw)
     cluster = governed()
     cluster.documents.stored["policies/ml-cluster.yaml"] = body
-    Governance(cluster.hyperpod, cluster.documents, InMemoryHyperPod, Raised()).clusters()
+    PlainEks(NOBODY, cluster.documents, Raised(), NOBODY, NOBODY, {"ml-cluster"}.__contains__).clusters()
     snapshot = cluster.take_snapshot()("ml-cluster")
     plan_to_json(plan_quotas(snapshot, mode="plan"))
     assert snapshot.policy is not None or snapshot.policy_violations
@@ -218,7 +219,7 @@ def take_a_step(draw: Random) -> None:
         request = request.model_copy(update={"plan": plan if request.plan else None})
         cluster.publish_usage()(request)
     elif isinstance(request, ReadSnapshotRequest):
-        ReadSnapshot(cluster.take_snapshot(), cluster.documents, cluster.state, InMemoryTags())(request)
+        ReadSnapshot(cluster.take_snapshot(), cluster.documents, cluster.state)(request)
 
 
 _SNAPSHOT: Final = snapshot_to_json(governed().snapshot())

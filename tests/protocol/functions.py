@@ -134,6 +134,9 @@ class _HyperPod:
     def scheduler_config(self, _: str) -> None:
         return None
 
+    def tags(self, _: str) -> dict[str, str]:
+        return {}
+
     def update_quota(self, quota_id: str, version: int, config: Any, _: Any) -> Written:
         (row,) = config.compute_quota_resources
         answer = self._world.ask("write", {"version": version, "content": row.count})
@@ -178,7 +181,7 @@ def _plan(key: str) -> Any:
 class _TakeSnapshot:
     def __init__(self, world: World) -> None:
         self._world, self.clock = world, world
-        self.identity = SimpleNamespace(keep=lambda *_: None)
+        self.identity, self.backends = SimpleNamespace(keep=lambda *_: None), _HyperPod(world)
 
     def __call__(self, *_: Any, **__: Any) -> Any:
         seen = self._world.ask("look", {})
@@ -219,13 +222,12 @@ class _Unlisted:
 def _made(service: Any, world: World, **others: Any) -> Any:
     """Make a service of the product with what it asks for by name."""
     known = {
-        "hyperpod": _HyperPod(world),
+        "backends": _HyperPod(world),
         "documents": _Documents(),
         "state": Table(_Resource(world)),  # type: ignore[arg-type]
         "clock": world,
         "take_snapshot": _TakeSnapshot(world),
         "workflow": _Workflow(world),
-        "tags": SimpleNamespace(of=lambda _: {}),
         "claim": lambda _: None,
         "own_role_arn": "arn:aws:iam::111122223333:role/own",
     } | others
@@ -247,7 +249,7 @@ def _verify(world: World, payload: dict[str, Any]) -> Any:
 
 
 def _receive(world: World, event: dict[str, Any]) -> Any:
-    receive = _made(ReceiveEvent, world, hyperpod=_Unlisted())
+    receive = _made(ReceiveEvent, world, backends=_Unlisted())
     hinted = receive(event)
     if not isinstance(hinted, Hinted):
         return {}
@@ -263,9 +265,8 @@ def _command(world: World, payload: dict[str, Any]) -> Any:
     place: Any = SimpleNamespace(
         table=table,
         state=Table(table),  # type: ignore[arg-type]
-        hyperpod=_HyperPod(world),
+        backends=_HyperPod(world),
         documents=_Documents(),
-        tags=SimpleNamespace(of=lambda _: {}),
     )
 
     with (

@@ -22,7 +22,7 @@ def test_the_first_stack_marks_the_cluster_once() -> None:
     mine(CLUSTER_ARN)
     mine(CLUSTER_ARN)
     assert tags.stored[CLUSTER_ARN] == {"taskgov:stack:a": "2026-11-20T12:00:00+00:00"}
-    assert tags.calls == ["of", "put", "of", "of"]
+    assert tags.calls == ["tags", "put_tag", "tags", "tags"]
 
 
 def test_a_stack_that_comes_later_neither_writes_nor_marks() -> None:

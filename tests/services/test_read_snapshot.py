@@ -19,9 +19,7 @@ from tests.support.memory import (
     FixedKubernetes,
     InMemoryDocuments,
     InMemoryHyperPod,
-    InMemoryMachines,
     InMemoryState,
-    InMemoryTags,
     cluster_description,
 )
 from tests.support.plans import instances, policy, target
@@ -58,16 +56,14 @@ class World:
         self.documents = InMemoryDocuments()
         self.kubernetes = FixedKubernetes([node("i-0aaaaaaaaaaaaaaaa"), node("i-0bbbbbbbbbbbbbbbb")])
         self.state = InMemoryState()
-        self.tags = InMemoryTags()
         self.clock = FixedClock()
-        self.machines = InMemoryMachines()
         self.hyperpod.create_quota(CLUSTER_ARN, "team-a", instances(1), target("team-a"))
         self.hyperpod.create_scheduler_config(CLUSTER_ARN, "policy", policy(training=70))
-        self.take = TakeSnapshot(self.hyperpod, self.kubernetes, self.documents, self.state, self.clock, self.machines)
+        self.take = TakeSnapshot(self.hyperpod, self.kubernetes, self.documents, self.state, self.clock)
 
     def read(self) -> Any:
         request = ReadSnapshotRequest(cluster_arn=CLUSTER_ARN, run_id="run-1", cause=CAUSE)
-        return ReadSnapshot(self.take, self.documents, self.state, self.tags)(request)
+        return ReadSnapshot(self.take, self.documents, self.state)(request)
 
     def write_policy(self, text: str = POLICY) -> None:
         self.documents.put("policies/ml-cluster.yaml", text.encode(), "application/yaml")
@@ -159,11 +155,11 @@ def test_reading_renews_the_lock_of_its_run_as_long_as_it_reads(world: World) ->
     world.write_policy()
     world.state.lock[CLUSTER_ARN] = ("run-1", 4, world.clock.now().timestamp() + 10)
     request = ReadSnapshotRequest(cluster_arn=CLUSTER_ARN, run_id="run-1", lock_owner="run-1", fencing_token=4)
-    ReadSnapshot(world.take, world.documents, world.state, world.tags)(request)
+    ReadSnapshot(world.take, world.documents, world.state)(request)
     assert world.state.lock[CLUSTER_ARN][2] == world.clock.now().timestamp() + LOCK_SECONDS
     world.state.lock[CLUSTER_ARN] = ("run-2", 5, world.clock.now().timestamp() + 10)
     with pytest.raises(LockLostError):
-        ReadSnapshot(world.take, world.documents, world.state, world.tags)(request)
+        ReadSnapshot(world.take, world.documents, world.state)(request)
 
 
 @pytest.mark.parametrize("half", [{"lockOwner": "run-1"}, {"fencingToken": 1}])
@@ -214,11 +210,11 @@ def test_a_node_that_is_unhealthy_when_the_memory_is_gone_has_just_turned(world:
 
 
 def test_one_call_reads_who_governs_the_cluster(world: World) -> None:
-    world.tags.put(CLUSTER_ARN, "taskgov:stack:elder", NOON.isoformat())
-    world.tags.calls.clear()
+    world.hyperpod.put_tag(CLUSTER_ARN, "taskgov:stack:elder", NOON.isoformat())
+    world.hyperpod.tagged.calls.clear()
     snapshot = snapshot_from_json(world.documents.get(world.read().snapshot))
     assert [claim.lineage for claim in snapshot.claims] == ["elder"]
-    assert world.tags.calls == ["of"]
+    assert world.hyperpod.tagged.calls == ["tags"]
 
 
 def test_an_item_that_cannot_be_read_is_in_the_snapshot_and_stops_nothing(world: World) -> None:
@@ -272,7 +268,7 @@ class TestAClusterThatCannotBeRead:
             ("hyperpod", "scheduler_config"),
             ("kubernetes", "nodes"),
             ("kubernetes", "kueue_objects"),
-            ("tags", "of"),
+            ("hyperpod", "tags"),
         ],
     )
     @pytest.mark.parametrize(

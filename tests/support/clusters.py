@@ -21,7 +21,6 @@ from tests.support.memory import (
     FixedKubernetes,
     InMemoryDocuments,
     InMemoryHyperPod,
-    InMemoryMachines,
     InMemoryState,
     RecordingBus,
     RecordingMeter,
@@ -42,7 +41,6 @@ class GovernedCluster:
     documents: InMemoryDocuments = field(default_factory=InMemoryDocuments)
     state: InMemoryState = field(default_factory=InMemoryState)
     clock: FixedClock = field(default_factory=FixedClock)
-    machines: InMemoryMachines = field(default_factory=InMemoryMachines)
     kubernetes: FixedKubernetes = field(default_factory=FixedKubernetes)
     used: dict[str, dict[str, dict[str, str]]] = field(default_factory=dict)
     workloads: list[dict[str, Any]] = field(default_factory=list)
@@ -140,7 +138,7 @@ class GovernedCluster:
     def take_snapshot(self) -> TakeSnapshot:
         """Return the use case over this world."""
         self.kubernetes.kueue = self._kueue()
-        return TakeSnapshot(self.hyperpod, self.kubernetes, self.documents, self.state, self.clock, self.machines)
+        return TakeSnapshot(self.hyperpod, self.kubernetes, self.documents, self.state, self.clock)
 
     def publish_usage(self, **recorders: Any) -> PublishUsage:
         """Return the use case over this world: it records what it tells, and raises what it reports as a failure."""
@@ -154,7 +152,7 @@ class GovernedCluster:
         topics = told.pop("topics", RecordingTopics())
         return PublishUsage(
             take_snapshot=self.take_snapshot(),
-            hyperpod=self.hyperpod,
+            backends=self.hyperpod,
             documents=self.documents,
             state=self.state,
             clock=self.clock,

@@ -105,6 +105,26 @@ class InMemoryHyperPod:
     policies_made: int = 0
     odd: list[UnreadableObject] = field(default_factory=list)
     """What is there and cannot be read."""
+    tagged: "InMemoryTags" = field(default_factory=lambda: InMemoryTags({}))
+    machines: "InMemoryMachines" = field(default_factory=lambda: InMemoryMachines({}))
+
+    def keeps_quotas_in_cluster(self, cluster_arn: str) -> bool:
+        return ":eks:" in cluster_arn
+
+    def asks_about_machines(self, cluster_arn: str) -> bool:
+        return self.machines.asks_about_machines(cluster_arn)
+
+    def machine_states(self, cluster_arn: str, instance_ids: Sequence[str]) -> Mapping[str, str]:
+        return self.machines.machine_states(cluster_arn, instance_ids)
+
+    def tags(self, cluster_arn: str) -> Mapping[str, str]:
+        return self.tagged.tags(cluster_arn)
+
+    def put_tag(self, cluster_arn: str, key: str, value: str) -> None:
+        self.tagged.put_tag(cluster_arn, key, value)
+
+    def remove_tag(self, cluster_arn: str, key: str) -> None:
+        self.tagged.remove_tag(cluster_arn, key)
 
     def _report(self, kind: str, on_unreadable: OnUnreadableObject | None) -> None:
         for each in self.odd:
@@ -468,7 +488,10 @@ class InMemoryMachines:
     error: GovernanceError | None = None
     asked: list[tuple[str, ...]] = field(default_factory=list)
 
-    def states(self, cluster_arn: str, instance_ids: Sequence[str]) -> Mapping[str, str]:
+    def asks_about_machines(self, cluster_arn: str) -> bool:
+        return ":eks:" in cluster_arn
+
+    def machine_states(self, cluster_arn: str, instance_ids: Sequence[str]) -> Mapping[str, str]:
         self.asked.append(tuple(instance_ids))
         if self.error is not None:
             raise self.error
@@ -483,17 +506,17 @@ class InMemoryTags:
     beside: Callable[[], None] = lambda: None
     calls: list[str] = field(default_factory=list)
 
-    def of(self, cluster_arn: str) -> Mapping[str, str]:
-        self.calls.append("of")
+    def tags(self, cluster_arn: str) -> Mapping[str, str]:
+        self.calls.append("tags")
         return dict(self.stored.get(cluster_arn, {}))
 
-    def put(self, cluster_arn: str, key: str, value: str) -> None:
-        self.calls.append("put")
+    def put_tag(self, cluster_arn: str, key: str, value: str) -> None:
+        self.calls.append("put_tag")
         self.stored.setdefault(cluster_arn, {})[key] = value
         self.beside()
 
-    def remove(self, cluster_arn: str, key: str) -> None:
-        self.calls.append("remove")
+    def remove_tag(self, cluster_arn: str, key: str) -> None:
+        self.calls.append("remove_tag")
         self.stored.get(cluster_arn, {}).pop(key, None)
 
 

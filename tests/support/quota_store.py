@@ -16,7 +16,7 @@ from taskgov.kueue.record import FOREIGN
 from taskgov_embedded.cluster.manifests import job_manifest
 
 if TYPE_CHECKING:
-    from taskgov.adapters.kueue_quotas import KueueQuotas
+    from taskgov.backends.plain_eks.quotas import KueueQuotas
 
 ARN = "arn:aws:eks:us-east-1:111122223333:cluster/ml"
 ID, POLICY_ID = f"{ARN}/quota/team-a", f"{ARN}/policy"

@@ -133,7 +133,8 @@ class Lambda:
 sys.meta_path.insert(0, Lambda())
 import app
 
-composing = [module for name, module in list(sys.modules.items()) if name.startswith("taskgov.bootstrap")]
+rooms = ("taskgov.backends", "taskgov.bootstrap")
+composing = [module for name, module in list(sys.modules.items()) if name.startswith(rooms)]
 for module in composing:  # what they import inside of functions comes with the first cluster that needs it
     for function in ast.walk(ast.parse(open(module.__file__).read())):
         if isinstance(function, ast.FunctionDef):

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 import boto3
 import typer
 
-from taskgov.adapters.cluster_tags import AwsClusterTags
 from taskgov.adapters.dynamodb import Table
 from taskgov.adapters.errors import translated
 from taskgov.adapters.s3 import Bucket
 from taskgov.bootstrap.aws import CONFIG
-from taskgov.bootstrap.governance import governance
+from taskgov.bootstrap.backends import backends
 from taskgov.hyperpod.cluster_arn import cluster_arn
 from taskgov_cli.output import NO, console
 from taskgov_cli.snapshots import reported
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
     from mypy_boto3_dynamodb.service_resource import Table as DynamoDBTable
 
-    from taskgov.ports import ClusterTags, HyperPodApi
+    from taskgov.ports import ClusterBackend
 
 StackName = Annotated[str, typer.Option("--stack", help="CloudFormation stack of taskgov.", envvar="TASKGOV_STACK")]
 Cluster = Annotated[str, typer.Argument(help="HyperPod cluster, by name or ARN.", metavar="CLUSTER")]
@@ -53,9 +52,7 @@ class Deployed:
     """Where signed orders go (`taskgov_cli.orders`)."""
     state: Table
     documents: Bucket
-    hyperpod: HyperPodApi
-    tags: ClusterTags
-    """Where stacks leave their marks."""
+    backends: ClusterBackend
     needs_approver: bool
     """Whether the stack names approvers (parameter `Approvers`)."""
 
@@ -66,11 +63,11 @@ class Deployed:
                 return cluster_arn(cluster)
             except ValueError as error:
                 raise RefusedError(str(error)) from error
-        return str(self.hyperpod.describe_cluster(cluster)["ClusterArn"])
+        return str(self.backends.describe_cluster(cluster)["ClusterArn"])
 
     def arns(self, cluster: str | None) -> list[str]:
         """Return the ARN of the cluster, or of all clusters of the account and Region. Raises GovernanceError."""
-        return self.hyperpod.clusters() if cluster is None else [self.arn_of(cluster)]
+        return self.backends.clusters() if cluster is None else [self.arn_of(cluster)]
 
 
 def deployed(stack: str) -> Deployed:
@@ -86,8 +83,7 @@ def deployed(stack: str) -> Deployed:
         entry_url=outputs["OrderEntryUrl"],
         state=Table(table),
         documents=documents,
-        hyperpod=governance(documents),
-        tags=AwsClusterTags(boto3.client("sagemaker", config=CONFIG), lambda: boto3.client("eks", config=CONFIG)),
+        backends=backends(documents),
         needs_approver=outputs["Approvers"] != "none",
     )
 

@@ -30,12 +30,12 @@ def govern(
     with told():
         place = deployed(stack)
         arn = place.arn_of(cluster)
-        stamp, claims = place.state.stamp(arn), claims_of(place.tags.of(arn))
+        stamp, claims = place.state.stamp(arn), claims_of(place.backends.tags(arn))
         if stamp is None:
             raise RefusedError(f"no run of this stack has looked at {cluster} yet: taskgov reconcile {cluster}")
         others = [claim for claim in claims if claim.lineage != stamp.lineage]
         for claim in others if yes else ():
-            place.tags.remove(arn, CLAIM + claim.lineage)
+            place.backends.remove_tag(arn, CLAIM + claim.lineage)
     if as_json:
         print_json(_data(arn, stamp, claims, others if yes else []))
         return

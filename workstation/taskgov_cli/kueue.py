@@ -15,8 +15,7 @@ import yaml
 
 from taskgov.adapters.clock import SystemClock
 from taskgov.adapters.kubernetes import EksConnections
-from taskgov.adapters.kueue_backend import KueueBackend
-from taskgov.adapters.kueue_quotas import KueueQuotas
+from taskgov.backends.plain_eks.quotas import KueueQuotas
 from taskgov.bootstrap.aws import CONFIG
 from taskgov.kueue.record import FOREIGN, Reading
 from taskgov.kueue.render import manager_configuration
@@ -25,14 +24,15 @@ from taskgov.policy.parse import parse_policy
 from taskgov.ports import ClusterAccess
 from taskgov_cli import documents
 from taskgov_cli.kubeconfig import KubeconfigContext
+from taskgov_cli.kueue_objects import KueueObjectWriter
 from taskgov_cli.output import NO, OK, console, print_json, table
 from taskgov_cli.snapshots import reported
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from taskgov.adapters.kueue_backend import FieldChange, Inspected
     from taskgov.hyperpod.model import ComputeQuota
+    from taskgov_cli.kueue_objects import FieldChange, Inspected
 
 PolicyDocumentFile = Annotated[
     Path, typer.Argument(exists=True, dir_okay=False, help="Policy document, YAML or JSON.", metavar="POLICY")
@@ -62,7 +62,7 @@ def adopt(
     eks = EksConnections(session.client("eks", config=CONFIG), session, SystemClock().now)
     connections = KubeconfigContext(context) if context else eks
     types = document.instance_type_table()
-    store, backend = KueueQuotas(connections, lambda _arn: types), KueueBackend(connections)
+    store, writer = KueueQuotas(connections, lambda _arn: types), KueueObjectWriter(connections)
     arn = document.cluster.arn
     with reported():
         named = {team.name for team in document.teams}
@@ -71,7 +71,7 @@ def adopt(
             for quota in store.quotas(arn)
             if quota.status == FOREIGN and quota.compute_quota_target.team_name in named.intersection(teams or named)
         ]
-        changes = {quota.name: backend.inspect(ClusterAccess(arn), _objects(arn, quota, document)) for quota in foreign}
+        changes = {quota.name: writer.inspect(ClusterAccess(arn), _objects(arn, quota, document)) for quota in foreign}
         if yes:
             for quota in foreign:
                 store.adopt(quota)

@@ -76,7 +76,7 @@ def locked(place: Deployed, cluster_arn: str, owner: str) -> Iterator[Held]:
 
 def _stand_down(place: Deployed, cluster_arn: str) -> None:
     """Refuse to write to a cluster that another stack has marked as its own, as runs do."""
-    claims = claims_of(place.tags.of(cluster_arn))
+    claims = claims_of(place.backends.tags(cluster_arn))
     stamp = place.state.stamp(cluster_arn) if claims else None
     if claims and (stamp is None or claims[0].lineage != stamp.lineage):
         mine = "this stack" if stamp is None else f"this stack, {stamp.lineage},"

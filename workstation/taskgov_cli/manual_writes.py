@@ -85,7 +85,7 @@ class ManualWrites:
         raise ConflictError(f"change {index + 1} was still settling after {SETTLE_TRIES * SETTLE_SECONDS} s")
 
     def _use_case(self) -> ApplyChange:
-        return ApplyChange(self.place.hyperpod, self.place.documents, self.place.state, SystemClock())
+        return ApplyChange(self.place.backends, self.place.documents, self.place.state, SystemClock())
 
     def _request(self, index: int) -> ApplyChangeRequest:
         return ApplyChangeRequest(
@@ -101,7 +101,7 @@ class ManualWrites:
 
         `following` is the change that is due next. Raises GovernanceError.
         """
-        verify = VerifyPlan(self.place.hyperpod, self.place.documents, self.place.state, SystemClock())
+        verify = VerifyPlan(self.place.backends, self.place.documents, self.place.state, SystemClock())
         request = VerifyPlanRequest(
             cluster_arn=self.cluster_arn,
             plan=self.pointer,

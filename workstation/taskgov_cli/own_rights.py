@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 from taskgov.adapters.kubernetes.reader import GROUP, read_all, served_by
 from taskgov.adapters.kubernetes.request import Requests
 from taskgov.adapters.kubernetes.trimming import kept, trimmed, trimmed_node, trimmed_workload
+from taskgov.backends.backends import Backends
 from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError
 from taskgov.hyperpod.names import namespace_of, team_of_namespace
-from taskgov.services.governance import Governance
 from taskgov.snapshot.model import KueueObjects
 from taskgov.snapshot.unseen import Part, Unseen
 
@@ -156,22 +156,22 @@ class OwnKubernetes:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnGovernance(Governance):
-    """The `HyperPodApi` port, as far as a person's rights go: what may not be read of it is left out."""
+class OwnBackends(Backends):
+    """The `ClusterBackend` port, as far as a person's rights go: what may not be read of it is left out."""
 
     rights: OwnRights = field(default_factory=OwnRights)
 
     def cluster_nodes(self, cluster: str) -> list[Mapping[str, Any]]:
         """Return SageMaker's summaries of the instances; none where they may not be listed."""
         found: list[Mapping[str, Any]] = self.rights.try_(
-            Part.INSTANCES, lambda: Governance.cluster_nodes(self, cluster), []
+            Part.INSTANCES, lambda: Backends.cluster_nodes(self, cluster), []
         )
         return found
 
     def quotas(self, cluster_arn: str, on_unreadable: OnUnreadableObject | None = None) -> tuple[ComputeQuota, ...]:
         """Return the compute quotas; none where they may not be listed."""
         found: tuple[ComputeQuota, ...] = self.rights.try_(
-            Part.QUOTAS, lambda: Governance.quotas(self, cluster_arn, on_unreadable), ()
+            Part.QUOTAS, lambda: Backends.quotas(self, cluster_arn, on_unreadable), ()
         )
         return found
 
@@ -180,7 +180,7 @@ class OwnGovernance(Governance):
     ) -> ClusterSchedulerConfig | None:
         """Return the cluster policy; None where it may not be read."""
         found: ClusterSchedulerConfig | None = self.rights.try_(
-            Part.CLUSTER_POLICY, lambda: Governance.scheduler_config(self, cluster_arn, on_unreadable), None
+            Part.CLUSTER_POLICY, lambda: Backends.scheduler_config(self, cluster_arn, on_unreadable), None
         )
         return found
 

@@ -67,7 +67,7 @@ class Rollback:
 
     def changes(self) -> list[StandingChange]:
         """Return the plan's changes with what they are now, last first. Raises GovernanceError."""
-        return standing_changes(self.place.hyperpod, self.plan)
+        return standing_changes(self.place.backends, self.plan)
 
     def run(self) -> tuple[int, str | None]:
         """Restore what stands and record it: how many quotas were written, and what went wrong. Raises RefusedError."""

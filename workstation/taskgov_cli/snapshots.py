@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import boto3
 import typer
@@ -20,28 +19,25 @@ from rich.text import Text
 
 from taskgov.adapters.clock import SystemClock
 from taskgov.adapters.dynamodb import Table
-from taskgov.adapters.ec2 import Ec2Machines
 from taskgov.adapters.kubernetes import EksConnections, KubernetesReader
-from taskgov.adapters.kueue_quotas import KueueQuotas
 from taskgov.adapters.s3 import Bucket
-from taskgov.adapters.sagemaker import SageMaker
+from taskgov.backends import registry
 from taskgov.bootstrap.aws import CONFIG
 from taskgov.errors import GovernanceError
-from taskgov.services.governance import Governance
-from taskgov.services.instance_tables import table_of
 from taskgov.services.take_snapshot import TakeSnapshot
 from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_json
 from taskgov.snapshot.readable import readable_kueue
 from taskgov_cli import documents
 from taskgov_cli.kubeconfig import KubeconfigContext
 from taskgov_cli.output import console
-from taskgov_cli.own_rights import OwnGovernance, OwnKubernetes
+from taskgov_cli.own_rights import OwnBackends, OwnKubernetes
 from taskgov_cli.stack_outputs import stack_outputs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from taskgov.adapters.kubernetes import ApiConnections
+    from taskgov.backends.backends import Backends
     from taskgov.ports import DocumentStore, StateStore
     from taskgov.snapshot.model import Snapshot
     from taskgov_cli.own_rights import OwnRights
@@ -155,17 +151,24 @@ def live(
     clock, session = SystemClock(), boto3.Session()
     connections = connections_of(session, context)
     documents_of, state = _stores(session, stack)
-    sagemaker = SageMaker(session.client("sagemaker", config=CONFIG))
-    kueue = KueueQuotas(connections, partial(table_of, documents_of))
-    hyperpod = Governance(sagemaker, documents_of, lambda: kueue)
-    machines = Ec2Machines(lambda: session.client("ec2", config=CONFIG))
+    reached = backends_of(session, documents_of, connections)
     if rights is None:
-        return TakeSnapshot(hyperpod, KubernetesReader(connections), documents_of, state, clock, machines)(cluster)
+        return TakeSnapshot(reached, KubernetesReader(connections), documents_of, state, clock)(cluster)
     if context is not None and not rights.namespaces:
         rights.namespaces = KubeconfigContext(context).namespaces()
-    own = OwnGovernance(sagemaker, documents_of, lambda: kueue, rights=rights)
-    take = TakeSnapshot(own, OwnKubernetes(connections, rights), documents_of, state, clock, machines)
+    own = OwnBackends(reached.rows, reached.failures, rights)
+    take = TakeSnapshot(own, OwnKubernetes(connections, rights), documents_of, state, clock)
     return rights.marked(take(cluster))
+
+
+def backends_of(session: boto3.Session, documents_of: DocumentStore, connections: ApiConnections) -> Backends:
+    """Return the port over all backends, with the credentials of a session."""
+
+    def client_of(service: str) -> Callable[[], Any]:
+        return lambda: session.client(service, config=CONFIG)  # type: ignore[call-overload]
+
+    sagemaker, eks, ec2 = (client_of(service) for service in ("sagemaker", "eks", "ec2"))
+    return registry.backends(registry.Reach(documents_of, connections, sagemaker, eks, ec2))
 
 
 def connections_of(session: boto3.Session, context: str | None) -> ApiConnections:

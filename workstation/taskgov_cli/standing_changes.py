@@ -23,7 +23,7 @@ from taskgov.services.plan_path import QuotaPath, paths
 
 if TYPE_CHECKING:
     from taskgov.allocation.plan import Plan
-    from taskgov.ports import HyperPodApi
+    from taskgov.ports import ClusterBackend
 
 Actual = ComputeQuota | ClusterSchedulerConfig
 CREATIONS = frozenset({ChangeKind.CREATE_QUOTA, ChangeKind.CREATE_SCHEDULER_CONFIG})
@@ -48,14 +48,14 @@ class StandingChange:
     standing: Standing
 
 
-def standing_changes(hyperpod: HyperPodApi, plan: Plan) -> list[StandingChange]:
+def standing_changes(backends: ClusterBackend, plan: Plan) -> list[StandingChange]:
     """Return each change of the plan with what it is now, in the order in which changes are restored: last first.
 
     Raises GovernanceError when the cluster cannot be read.
     """
-    quotas: list[Actual] = [*hyperpod.quotas(plan.cluster_arn)]
+    quotas: list[Actual] = [*backends.quotas(plan.cluster_arn)]
     touches_policy = any(change.kind in POLICY_KINDS for change in plan.changes)
-    policy = hyperpod.scheduler_config(plan.cluster_arn) if touches_policy else None
+    policy = backends.scheduler_config(plan.cluster_arn) if touches_policy else None
     found: list[StandingChange] = []
     for path in paths(plan.changes):
         made = _made(path, quotas if not path.is_policy else [policy] if policy else [])

@@ -11,8 +11,8 @@ import typer
 from taskgov.allocation.plan import Outcome
 from taskgov.allocation.planner import plan_quotas
 from taskgov.errors import NotFoundError
+from taskgov.policy.document import Backend
 from taskgov.policy.parse import parse_policy
-from taskgov.services.governance import is_eks
 from taskgov_cli import documents, plans, snapshots
 from taskgov_cli.applying import document, plan
 from taskgov_cli.deployed import (
@@ -129,7 +129,7 @@ def _arn_of(place: Deployed, cluster: ClusterRef) -> str:
     try:
         return place.arn_of(cluster.name)
     except NotFoundError:
-        if not is_eks(cluster.arn):
+        if cluster.backend is not Backend.KUEUE:
             raise
         return cluster.arn
 

@@ -86,7 +86,7 @@ class OnePlan:
             pointer = keep_plan(self.place.documents, fresh)
             tried: list[int] = []
             ended = _write(ManualWrites(self.place, fresh.cluster_arn, pointer, held), fresh, tried)
-            in_run = WrittenInRun(self.place.hyperpod, self.place.state)
+            in_run = WrittenInRun(self.place.backends, self.place.state)
             written = in_run([fresh], started, SystemClock().now())
             # What was tried counts when it cannot be read now whether it was written.
             count = len(first_writes(fresh.changes) & set(tried)) if written.unknown else len(written.subjects)

@@ -94,7 +94,11 @@ def read_facts(request: Request, say: Say) -> Facts:
         policy=then(
             stack, lambda found: reading_aws.policy_file(_output(found, "BucketName"), _name(cluster, request))
         ),
-        governor=both(cluster, stack, lambda one, two: state.read_governor(one.arn, _output(two, "TableName"))),
+        governor=both(
+            cluster,
+            stack,
+            lambda one, two: state.read_governor(one.arn, _output(two, "TableName"), _output(two, "BucketName")),
+        ),
         sessions=both(cluster, stack, lambda one, two: sessions.read_session_roles(two, one.account)),
         trace=None if request.wait_seconds is None else then(stack, lambda found: _trace(request, found, say)),
     )

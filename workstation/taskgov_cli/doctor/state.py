@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import boto3
 
-from taskgov.adapters.cluster_tags import AwsClusterTags
 from taskgov.adapters.dynamodb import Table
+from taskgov.adapters.s3 import Bucket
 from taskgov.bootstrap.aws import CONFIG
+from taskgov.bootstrap.backends import backends
 from taskgov.snapshot.identity import claims_of, said_claim
 from taskgov_cli.doctor.diagnosis import Diagnosis, failed, ok, unknown, warning
 from taskgov_cli.doctor.facts import Governor, Unknown
@@ -17,12 +18,11 @@ if TYPE_CHECKING:
     from taskgov_cli.doctor.facts import Names, Read
 
 
-def read_governor(cluster_arn: str, table_name: str) -> Governor:
+def read_governor(cluster_arn: str, table_name: str, bucket_name: str) -> Governor:
     """Read the table and the cluster's tags. Raises GovernanceError."""
     table = Table(boto3.resource("dynamodb", config=CONFIG).Table(table_name))
-    sagemaker = boto3.client("sagemaker", config=CONFIG)
-    tags = AwsClusterTags(sagemaker, lambda: boto3.client("eks", config=CONFIG))
-    return Governor(table.stamp(cluster_arn), claims_of(tags.of(cluster_arn)))
+    documents = Bucket(boto3.client("s3", config=CONFIG), bucket_name)
+    return Governor(table.stamp(cluster_arn), claims_of(backends(documents).tags(cluster_arn)))
 
 
 def governor(found: Read[Governor], names: Names) -> Diagnosis:

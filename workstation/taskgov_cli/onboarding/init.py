@@ -11,9 +11,9 @@ import boto3
 import typer
 from rich.text import Text
 
-from taskgov.adapters.sagemaker import SageMaker
 from taskgov.allocation.wording import said
 from taskgov.audit.report_text import counted
+from taskgov.backends.hyperpod_eks.sagemaker import HyperPodEks
 from taskgov.bootstrap.aws import CONFIG
 from taskgov.errors import InvalidRequestError
 from taskgov.hyperpod.model import ComputeQuotaConfig
@@ -88,7 +88,7 @@ def at_a_terminal() -> bool:
 
 def detected() -> str:
     """Return the ARN of the account's only EKS-orchestrated cluster in the Region. Raises RefusedError."""
-    hyperpod = SageMaker(boto3.client("sagemaker", config=CONFIG))
+    hyperpod = HyperPodEks(boto3.client("sagemaker", config=CONFIG))
     found = [hyperpod.describe_cluster(arn) for arn in hyperpod.clusters()]
     names = {
         cluster["ClusterArn"]: cluster["ClusterName"] for cluster in found if "Eks" in cluster.get("Orchestrator", {})

@@ -3,11 +3,10 @@
 from functools import cache
 
 from taskgov.adapters.clock import SystemClock
-from taskgov.adapters.cluster_tags import AwsClusterTags
 from taskgov.adapters.dynamodb import Table
 from taskgov.adapters.s3 import Bucket
 from taskgov.bootstrap import aws
-from taskgov.bootstrap.governance import governance
+from taskgov.bootstrap.backends import backends
 from taskgov.config import Settings
 from taskgov.services.apply_change import ApplyChange
 from taskgov.services.apply_changes import ApplyChanges
@@ -25,7 +24,8 @@ def apply_changes() -> ApplyChanges:
     settings = ApplyChangeSettings.from_env()
     documents = Bucket(aws.s3(), settings.bucket_name)
     state, clock = Table(aws.table(settings.table_name)), SystemClock()
+    reached = backends(documents)
     return ApplyChanges(
-        ApplyChange(hyperpod=governance(documents), documents=documents, state=state, clock=clock),
-        ClaimCluster(AwsClusterTags(aws.sagemaker(), aws.eks), state, clock),
+        ApplyChange(backends=reached, documents=documents, state=state, clock=clock),
+        ClaimCluster(reached, state, clock),
     )

@@ -10,7 +10,7 @@ from taskgov.adapters.metrics import EmbeddedMetrics
 from taskgov.adapters.s3 import Bucket
 from taskgov.adapters.sns import Topic, TopicsOfTeams
 from taskgov.bootstrap import aws
-from taskgov.bootstrap.governance import governance
+from taskgov.bootstrap.backends import backends
 from taskgov.bootstrap.take_snapshot import take_snapshot
 from taskgov.config import Settings
 from taskgov.observability import logger
@@ -43,7 +43,7 @@ def publish_usage() -> PublishUsage:
     topics = TopicsOfTeams(aws.sns(), settings.team_topics)
     return PublishUsage(
         take_snapshot=take_snapshot(state, documents),
-        hyperpod=governance(documents),
+        backends=backends(documents),
         documents=documents,
         state=state,
         bus=bus,

@@ -2,7 +2,6 @@
 
 from functools import cache
 
-from taskgov.adapters.cluster_tags import AwsClusterTags
 from taskgov.adapters.dynamodb import Table
 from taskgov.adapters.s3 import Bucket
 from taskgov.bootstrap import aws
@@ -26,5 +25,4 @@ def read_snapshot() -> ReadSnapshot:
         take_snapshot=take_snapshot(state, documents),
         documents=documents,
         state=state,
-        tags=AwsClusterTags(aws.sagemaker(), aws.eks),
     )

@@ -7,7 +7,7 @@ from taskgov.adapters.dynamodb import Table
 from taskgov.adapters.s3 import Bucket
 from taskgov.adapters.stepfunctions import StateMachine
 from taskgov.bootstrap import aws
-from taskgov.bootstrap.governance import governance
+from taskgov.bootstrap.backends import backends
 from taskgov.config import Settings
 from taskgov.services.receive_event import ReceiveEvent
 
@@ -24,7 +24,7 @@ def receive_event() -> ReceiveEvent:
     """Return the use case over AWS."""
     settings = ReceiveEventSettings.from_env()
     return ReceiveEvent(
-        hyperpod=governance(Bucket(aws.s3(), settings.bucket_name)),
+        backends=backends(Bucket(aws.s3(), settings.bucket_name)),
         state=Table(aws.table(settings.table_name)),
         workflow=StateMachine(aws.stepfunctions(), settings.reconcile_arn),
         clock=SystemClock(),

@@ -4,11 +4,10 @@ import boto3
 
 from taskgov.adapters.clock import SystemClock
 from taskgov.adapters.dynamodb import Table
-from taskgov.adapters.ec2 import Ec2Machines
 from taskgov.adapters.kubernetes import EksConnections, KubernetesReader
 from taskgov.adapters.s3 import Bucket
 from taskgov.bootstrap import aws
-from taskgov.bootstrap.governance import governance
+from taskgov.bootstrap.backends import backends
 from taskgov.services.take_snapshot import TakeSnapshot
 
 
@@ -16,10 +15,9 @@ def take_snapshot(state: Table, documents: Bucket) -> TakeSnapshot:
     """Return the use case over AWS and the cluster's Kubernetes API."""
     clock = SystemClock()
     return TakeSnapshot(
-        hyperpod=governance(documents),
+        backends=backends(documents),
         kubernetes=KubernetesReader(EksConnections(aws.eks(), boto3.Session(), clock.now)),
         documents=documents,
         state=state,
         clock=clock,
-        machines=Ec2Machines(aws.ec2),
     )

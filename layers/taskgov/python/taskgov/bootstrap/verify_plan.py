@@ -6,7 +6,7 @@ from taskgov.adapters.clock import SystemClock
 from taskgov.adapters.dynamodb import Table
 from taskgov.adapters.s3 import Bucket
 from taskgov.bootstrap import aws
-from taskgov.bootstrap.governance import governance
+from taskgov.bootstrap.backends import backends
 from taskgov.config import Settings
 from taskgov.services.verify_plan import VerifyPlan
 
@@ -22,7 +22,7 @@ def verify_plan() -> VerifyPlan:
     settings = VerifyPlanSettings.from_env()
     documents = Bucket(aws.s3(), settings.bucket_name)
     return VerifyPlan(
-        hyperpod=governance(documents),
+        backends=backends(documents),
         documents=documents,
         state=Table(aws.table(settings.table_name)),
         clock=SystemClock(),

@@ -16,7 +16,7 @@ from taskgov.allocation.refusals import refused_write, wanted_of
 from taskgov.contracts.steps import ApplyChangeRequest, ApplyChangeResult
 from taskgov.errors import ConflictError, GovernanceError, InvalidRequestError, NotFoundError
 from taskgov.hyperpod.model import ComputeQuotaConfig, SchedulerConfig
-from taskgov.ports import Clock, DocumentStore, HyperPodApi, StateStore, Written
+from taskgov.ports import Clock, ClusterBackend, DocumentStore, StateStore, Written
 from taskgov.services.failures import left_out
 from taskgov.services.plan_path import QuotaPath, path_of
 from taskgov.services.restore_change import RestoreChange
@@ -39,7 +39,7 @@ class _RefusedForGoodError(Exception):
 class ApplyChange:
     """The use case with what it needs from the world."""
 
-    hyperpod: HyperPodApi
+    backends: ClusterBackend
     documents: DocumentStore
     state: StateStore
     clock: Clock
@@ -65,7 +65,7 @@ class ApplyChange:
         require_cluster_of_plan(plan, request.cluster_arn)
         self._hold(request)
         change = _change(plan, index)
-        require_cluster_of_target(self.hyperpod, self.state, plan, change)
+        require_cluster_of_target(self.backends, self.state, plan, change)
         path = path_of(plan.changes, change)
         if change.kind is ChangeKind.UPDATE_QUOTA and change.target_version is None:
             change = self._records.at_its_version(plan, change)
@@ -89,8 +89,8 @@ class ApplyChange:
         plan = self.plan(request)
         require_cluster_of_plan(plan, request.cluster_arn)
         change = _change(plan, request.index)
-        require_cluster_of_target(self.hyperpod, self.state, plan, change)
-        return RestoreChange(self.hyperpod, self.state, self._records)(plan, change, path_of(plan.changes, change))
+        require_cluster_of_target(self.backends, self.state, plan, change)
+        return RestoreChange(self.backends, self.state, self._records)(plan, change, path_of(plan.changes, change))
 
     def _hold(self, request: ApplyChangeRequest) -> None:
         now = self.clock.now()
@@ -133,7 +133,7 @@ class ApplyChange:
             with _refusing():
                 return self._send(plan, change)
         except ConflictError:
-            done = WrittenAlready(self.hyperpod).of(plan, change, path)
+            done = WrittenAlready(self.backends).of(plan, change, path)
             if done is None:
                 raise
             return done
@@ -141,13 +141,13 @@ class ApplyChange:
     def _send(self, plan: Plan, change: Change) -> Written:
         match change:
             case Change(kind=ChangeKind.CREATE_QUOTA, after=ComputeQuotaConfig() as config):
-                return self.hyperpod.create_quota(plan.cluster_arn, change.name, config, target_of(change))
+                return self.backends.create_quota(plan.cluster_arn, change.name, config, target_of(change))
             case Change(kind=ChangeKind.UPDATE_QUOTA, after=ComputeQuotaConfig() as config):
-                return self.hyperpod.update_quota(*known(change), config, target_of(change))
+                return self.backends.update_quota(*known(change), config, target_of(change))
             case Change(kind=ChangeKind.CREATE_SCHEDULER_CONFIG, after=SchedulerConfig() as config):
-                return self.hyperpod.create_scheduler_config(plan.cluster_arn, change.name, config)
+                return self.backends.create_scheduler_config(plan.cluster_arn, change.name, config)
             case Change(kind=ChangeKind.UPDATE_SCHEDULER_CONFIG, after=SchedulerConfig() as config):
-                return self.hyperpod.update_scheduler_config(*known(change), config)
+                return self.backends.update_scheduler_config(*known(change), config)
             case _:
                 raise InvalidRequestError(f"change {change.index} of plan {plan.plan_id} is not a {change.kind}")
 
@@ -161,18 +161,18 @@ class ApplyChange:
         if now == version and status in TO_DELETE:
             with _refusing():
                 if change.kind is ChangeKind.DELETE_QUOTA:
-                    self.hyperpod.delete_quota(resource_id)
+                    self.backends.delete_quota(resource_id)
                 else:
-                    self.hyperpod.delete_scheduler_config(resource_id)
+                    self.backends.delete_scheduler_config(resource_id)
         elif status != "Deleting":
             raise ConflictError(f"{change.name} has status {status} and version {now} by now; it is not deleted")
         return Written(resource_id, version)
 
     def _status(self, plan: Plan, change: Change, resource_id: str) -> tuple[str, int]:
         if change.kind is ChangeKind.DELETE_QUOTA:
-            quota = self.hyperpod.quota(resource_id)
+            quota = self.backends.quota(resource_id)
             return quota.status, quota.compute_quota_version
-        config = self.hyperpod.scheduler_config(plan.cluster_arn)
+        config = self.backends.scheduler_config(plan.cluster_arn)
         if config is None or config.cluster_scheduler_config_id != resource_id:
             raise NotFoundError(f"the cluster policy {change.name} is gone")
         return config.status, config.cluster_scheduler_config_version

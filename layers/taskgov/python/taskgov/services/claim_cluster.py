@@ -16,7 +16,7 @@ from taskgov.snapshot.identity import CLAIM, claims_of, said_claim
 class ClaimCluster:
     """The use case with what it needs from the world."""
 
-    tags: ClusterTags
+    clusters: ClusterTags
     state: StateStore
     clock: Clock
 
@@ -25,10 +25,10 @@ class ClaimCluster:
         stamp = self.state.stamp(cluster_arn)
         if stamp is None:
             raise ConflictError(f"the table has no lineage for {cluster_arn}: a run has to look at it first")
-        claims = claims_of(self.tags.of(cluster_arn))
+        claims = claims_of(self.clusters.tags(cluster_arn))
         if not claims:
-            self.tags.put(cluster_arn, CLAIM + stamp.lineage, self.clock.now().isoformat(timespec="seconds"))
-            claims = claims_of(self.tags.of(cluster_arn))
+            self.clusters.put_tag(cluster_arn, CLAIM + stamp.lineage, self.clock.now().isoformat(timespec="seconds"))
+            claims = claims_of(self.clusters.tags(cluster_arn))
         if not claims or claims[0].lineage != stamp.lineage:
             other = said_claim(claims[0]) if claims else "nobody: the mark that was made is not seen yet"
             raise ConflictError(f"{cluster_arn} is governed by {other}, not by stack {stamp.lineage}")

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from taskgov.contracts.steps import Cause
 from taskgov.errors import GovernanceError
 from taskgov.hyperpod.equality import is_same_config
-from taskgov.ports import Clock, Execution, HyperPodApi, Lock, RunRecord, StateStore, Workflow
+from taskgov.ports import Clock, ClusterBackend, Execution, Lock, RunRecord, StateStore, Workflow
 from taskgov.services.failures import left_out
 from taskgov.services.wording import MOST_NAMED, listed
 from taskgov.snapshot.model import AppliedQuota
@@ -20,7 +20,7 @@ from taskgov.snapshot.model import AppliedQuota
 class EndedOwner:
     """The use case with what it needs from the world."""
 
-    hyperpod: HyperPodApi
+    backends: ClusterBackend
     state: StateStore
     workflow: Workflow
     clock: Clock
@@ -106,7 +106,7 @@ class EndedOwner:
             if announced is None or announced.version <= record.version:
                 continue
             try:
-                quota = self.hyperpod.quota(record.compute_quota_id)
+                quota = self.backends.quota(record.compute_quota_id)
             except GovernanceError:
                 unknown.append(record)
                 continue

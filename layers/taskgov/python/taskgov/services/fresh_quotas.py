@@ -31,7 +31,7 @@ class FreshQuotas:
 
 
 def fresh_quotas(
-    hyperpod: QuotaStore,
+    backends: QuotaStore,
     listed: Iterable[ComputeQuota],
     records: Iterable[AppliedQuota],
     now: datetime,
@@ -42,7 +42,7 @@ def fresh_quotas(
     behind = [record for record in records if _is_behind(found.get(record.compute_quota_id), record, now)]
     behind.sort(key=lambda record: record.at, reverse=True)
     for record in behind[:MOST_ASKED]:
-        quota = _described(hyperpod, record.compute_quota_id, on_unreadable)
+        quota = _described(backends, record.compute_quota_id, on_unreadable)
         if quota is None:
             found.pop(record.compute_quota_id, None)
         else:
@@ -58,10 +58,10 @@ def _is_behind(listed: ComputeQuota | None, record: AppliedQuota, now: datetime)
 
 
 def _described(
-    hyperpod: QuotaStore, quota_id: str, on_unreadable: OnUnreadableObject | None = None
+    backends: QuotaStore, quota_id: str, on_unreadable: OnUnreadableObject | None = None
 ) -> ComputeQuota | None:
     try:
-        quota = hyperpod.quota(quota_id)
+        quota = backends.quota(quota_id)
     except NotFoundError:
         return None
     except UnreadableObjectError as error:

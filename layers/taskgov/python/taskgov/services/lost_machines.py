@@ -12,7 +12,6 @@ from taskgov.allocation.confirmed_losses import NOT_FOUND
 from taskgov.allocation.mass_loss import mass_losses
 from taskgov.errors import GovernanceError
 from taskgov.ports import Machines
-from taskgov.services.governance import is_eks
 from taskgov.snapshot.model import Node, Snapshot
 
 ASKED_AT_MOST: Final = 2000
@@ -24,19 +23,19 @@ SAID_AT_MOST: Final = 300
 
 def with_lost_machines(snapshot: Snapshot, machines: Machines) -> Snapshot:
     """Return the snapshot with what EC2 says of the lost nodes of a plain EKS cluster."""
-    if not is_eks(snapshot.cluster.arn):
+    if not machines.asks_about_machines(snapshot.cluster.arn):
         return snapshot
     lost = {name for loss in mass_losses(snapshot) for name in loss.nodes}
     known = {node.instance_id for node in chain(snapshot.nodes, snapshot.gone) if node.name in lost}
-    asked = sorted(each for each in known if each)[:ASKED_AT_MOST]
+    asked = sorted(instance for instance in known if instance)[:ASKED_AT_MOST]
     if not asked:
         silence = "no lost node has the providerID of an EC2 instance" if lost else ""
         return replace(snapshot, ec2_silence=silence)
     try:
-        states = machines.states(snapshot.cluster.arn, asked)
+        states = machines.machine_states(snapshot.cluster.arn, asked)
     except GovernanceError as error:  # it is said in the finding; the loss stays unconfirmed
         return replace(snapshot, ec2_silence=str(error)[:SAID_AT_MOST])
-    found = {each: states.get(each, NOT_FOUND) for each in asked}
+    found = {instance: states.get(instance, NOT_FOUND) for instance in asked}
 
     def told(node: Node) -> Node:
         return replace(node, ec2_state=found.get(node.instance_id or "")) if node.name in lost else node

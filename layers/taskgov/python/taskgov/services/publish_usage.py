@@ -16,7 +16,7 @@ from taskgov.allocation.plan import Plan
 from taskgov.contracts.steps import PublishUsageRequest, PublishUsageResult
 from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError, UpstreamError
 from taskgov.kueue.workloads import Preemption
-from taskgov.ports import Clock, DocumentStore, EventBus, HyperPodApi, Meter, Notices, StateStore
+from taskgov.ports import Clock, ClusterBackend, DocumentStore, EventBus, Meter, Notices, StateStore
 from taskgov.services import metric_catalogue as metric
 from taskgov.services.end_of_run import EndOfRun, RunOutcome, record_of
 from taskgov.services.failures import Failures
@@ -53,7 +53,7 @@ class PublishUsage:
     """The use case with what it needs from the world."""
 
     take_snapshot: TakeSnapshot
-    hyperpod: HyperPodApi
+    backends: ClusterBackend
     documents: DocumentStore
     state: StateStore
     bus: EventBus
@@ -125,7 +125,7 @@ class PublishUsage:
 
     def _every_cluster(self) -> PublishUsageResult:
         """Measure all clusters, each minute another one first: if the time runs out, no cluster is always the last."""
-        arns = self.hyperpod.clusters()
+        arns = self.backends.clusters()
         first = int(self.clock.now().timestamp() // 60) % len(arns) if arns else 0
         described, undescribed = self._describe((*arns[first:], *arns[:first]))
         LookAges(self.documents, self.state, self.meter, self.clock, self.failures).publish(described, undescribed)
@@ -142,7 +142,7 @@ class PublishUsage:
         undescribed: list[str] = []
         for arn in arns:
             try:
-                described.append(cluster_facts(self.hyperpod.describe_cluster(arn)))
+                described.append(cluster_facts(self.backends.describe_cluster(arn)))
             except NotFoundError:
                 continue
             except Exception as error:  # noqa: BLE001 - whatever one cluster does, the others count; it is reported
@@ -246,12 +246,12 @@ class PublishUsage:
             return None
         plans = [stored_plan(self.documents, pointer) for pointer in request.begun]
         answered = _answered(request, plans)
-        return WrittenInRun(self.hyperpod, self.state)(plans, started_at, now, answered)
+        return WrittenInRun(self.backends, self.state)(plans, started_at, now, answered)
 
     def _name(self, cluster_arn: str) -> str:
         """Return the cluster's name, or the end of its ARN: a run that found SageMaker down must be told of too."""
         try:
-            return str(self.hyperpod.describe_cluster(cluster_arn)["ClusterName"])
+            return str(self.backends.describe_cluster(cluster_arn)["ClusterName"])
         except (GovernanceError, LookupError, TypeError):  # the last two: an answer of another form
             return cluster_arn.rsplit("/", 1)[-1]
 

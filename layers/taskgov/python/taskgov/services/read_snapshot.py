@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from taskgov.contracts.steps import ClusterUnreadable, ReadSnapshotRequest, ReadSnapshotResult
 from taskgov.errors import GovernanceError
-from taskgov.ports import ClusterTags, DocumentStore, StateStore
+from taskgov.ports import DocumentStore, StateStore
 from taskgov.services.reading import reading
 from taskgov.services.renew_lock import renew_lock
 from taskgov.services.take_snapshot import TakeSnapshot
@@ -22,7 +22,6 @@ class ReadSnapshot:
     take_snapshot: TakeSnapshot
     documents: DocumentStore
     state: StateStore
-    tags: ClusterTags
 
     def __call__(self, request: ReadSnapshotRequest) -> ReadSnapshotResult | ClusterUnreadable:
         """Return where the snapshot is, or why the cluster cannot be read.
@@ -41,7 +40,7 @@ class ReadSnapshot:
         self._renew(request)
         generation = self.state.generation(request.cluster_arn)
         with reading("read the cluster's tags"):
-            claims = claims_of(self.tags.of(request.cluster_arn))
+            claims = claims_of(self.take_snapshot.backends.tags(request.cluster_arn))
         snapshot = self.take_snapshot(request.cluster_arn, remember=True, claims=claims)
         if snapshot.policy_version is not None:
             known = self.state.authorship(snapshot.cluster.name, snapshot.policy_version)

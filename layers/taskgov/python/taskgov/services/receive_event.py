@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from taskgov.contracts.events import Hint, Ignored, Subject, parse_event
 from taskgov.contracts.steps import Cause
 from taskgov.errors import InvalidRequestError, NotFoundError
-from taskgov.ports import Clock, Execution, HyperPodApi, RunRecord, StateStore, Workflow
+from taskgov.ports import Clock, ClusterBackend, Execution, RunRecord, StateStore, Workflow
 from taskgov.printable import printable
 from taskgov.services.ended_owner import EndedOwner
 from taskgov.snapshot.model import QuotaEdit
@@ -48,7 +48,7 @@ class Marked:
 class ReceiveEvent:
     """The use case with what it needs from the world."""
 
-    hyperpod: HyperPodApi
+    backends: ClusterBackend
     state: StateStore
     workflow: Workflow
     clock: Clock
@@ -83,7 +83,7 @@ class ReceiveEvent:
             return Ignored(f"{execution_arn} is no execution of a run, or runs again")
         named = hint.subject.cluster_arn
         failed: list[Exception] = []
-        for cluster_arn in (named,) if named else self.hyperpod.clusters():
+        for cluster_arn in (named,) if named else self.backends.clusters():
             try:
                 if self._owners.of_execution(cluster_arn, execution, hint.cause):
                     return Hinted(hint, (cluster_arn,))
@@ -103,7 +103,7 @@ class ReceiveEvent:
     def _started_for(self, execution: str) -> tuple[str, ...]:
         """Return the cluster that the name of an execution is of (see `execution_name`), if there is such a cluster."""
         name = cluster_part(execution)
-        listed = tuple(arn for arn in self.hyperpod.clusters() if arn.rpartition("/")[2] == name)
+        listed = tuple(arn for arn in self.backends.clusters() if arn.rpartition("/")[2] == name)
         try:
             return listed or self._clusters(Subject(cluster_name=name))
         except InvalidRequestError:  # a name that somebody gave by hand, and that no cluster can have
@@ -111,7 +111,7 @@ class ReceiveEvent:
 
     @property
     def _owners(self) -> EndedOwner:
-        return EndedOwner(self.hyperpod, self.state, self.workflow, self.clock)
+        return EndedOwner(self.backends, self.state, self.workflow, self.clock)
 
     def _clusters(self, subject: Subject) -> tuple[str, ...]:
         """Return the ARNs of the clusters that an event concerns; none when it names one that is not there."""
@@ -122,11 +122,11 @@ class ReceiveEvent:
 
     def _resolve(self, subject: Subject) -> tuple[str, ...]:
         if subject.everything:
-            return tuple(self.hyperpod.clusters())
+            return tuple(self.backends.clusters())
         if subject.cluster_arn:
             return (subject.cluster_arn,)
         if subject.cluster_name:
-            return (str(self.hyperpod.describe_cluster(subject.cluster_name)["ClusterArn"]),)
+            return (str(self.backends.describe_cluster(subject.cluster_name)["ClusterArn"]),)
         return self._owner(subject)
 
     def _owner(self, subject: Subject) -> tuple[str, ...]:
@@ -134,9 +134,9 @@ class ReceiveEvent:
         resource_id = subject.compute_quota_id or subject.scheduler_config_id or ""
         arn = self.state.cluster_of(resource_id)
         if arn is None and subject.compute_quota_id:
-            arn = self.hyperpod.quota(subject.compute_quota_id).cluster_arn
+            arn = self.backends.quota(subject.compute_quota_id).cluster_arn
         elif arn is None and subject.scheduler_config_id:
-            arn = self.hyperpod.scheduler_config_by_id(subject.scheduler_config_id).cluster_arn
+            arn = self.backends.scheduler_config_by_id(subject.scheduler_config_id).cluster_arn
         return (arn,) if arn else ()
 
     def _remember_edit(self, hint: Hint, clusters: tuple[str, ...]) -> None:
@@ -195,7 +195,7 @@ class ReceiveEvent:
         Whoever may put an event on the bus can name anything. One question for each new name of a batch, and nothing
         is written before its answer.
         """
-        return hint.subject.everything or self.state.generation(cluster_arn) > 0 or self.hyperpod.knows(cluster_arn)
+        return hint.subject.everything or self.state.generation(cluster_arn) > 0 or self.backends.knows(cluster_arn)
 
     def _mark(self, cluster_arn: str, hint: Hint) -> int:
         name = hint.subject.cluster_name or cluster_arn.rsplit("/", 1)[-1]

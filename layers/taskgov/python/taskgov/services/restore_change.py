@@ -10,7 +10,7 @@ from taskgov.contracts.steps import ApplyChangeResult
 from taskgov.errors import ConflictError, InvalidRequestError, NotFoundError
 from taskgov.hyperpod.equality import is_same_scheduler_config
 from taskgov.hyperpod.model import ComputeQuotaConfig, SchedulerConfig
-from taskgov.ports import HyperPodApi, StateStore, Written
+from taskgov.ports import ClusterBackend, StateStore, Written
 from taskgov.services.plan_path import QuotaPath, undone
 from taskgov.services.write_records import WriteRecords
 from taskgov.services.written_already import IN_FLIGHT, WrittenAlready, holds, id_of, is_same, target_of
@@ -20,7 +20,7 @@ from taskgov.services.written_already import IN_FLIGHT, WrittenAlready, holds, i
 class RestoreChange:
     """The use case with what it needs from the world."""
 
-    hyperpod: HyperPodApi
+    backends: ClusterBackend
     state: StateStore
     records: WriteRecords
 
@@ -43,7 +43,7 @@ class RestoreChange:
 
     def _restore_quota(self, plan: Plan, change: Change, path: QuotaPath) -> ApplyChangeResult:
         quota_id = id_of(change)
-        quota = self.hyperpod.quota(quota_id)
+        quota = self.backends.quota(quota_id)
         version = quota.compute_quota_version
         if not isinstance(change.before, ComputeQuotaConfig) or change.target_before is None:
             raise InvalidRequestError(f"change {change.index} does not say what stood before it")
@@ -58,13 +58,13 @@ class RestoreChange:
         if quota.status in IN_FLIGHT:
             return _in_flight(change, quota_id, version)
         self.records.announce(plan, back, path, version + 1)
-        written = self.hyperpod.update_quota(quota_id, version, change.before, change.target_before)
+        written = self.backends.update_quota(quota_id, version, change.before, change.target_before)
         self.records.remember(plan, back, path, written)
         return _restored(change, version, written)
 
     def _restore_scheduler_config(self, change: Change) -> ApplyChangeResult:
         config_id = id_of(change)
-        config = self.hyperpod.scheduler_config_by_id(config_id)
+        config = self.backends.scheduler_config_by_id(config_id)
         version = config.cluster_scheduler_config_version
         if not isinstance(change.before, SchedulerConfig):
             raise InvalidRequestError(f"change {change.index} does not say what stood before it")
@@ -76,10 +76,10 @@ class RestoreChange:
             )
         if config.status in IN_FLIGHT:
             return _in_flight(change, config_id, version)
-        return _restored(change, version, self.hyperpod.update_scheduler_config(config_id, version, change.before))
+        return _restored(change, version, self.backends.update_scheduler_config(config_id, version, change.before))
 
     def _take_back_creation(self, plan: Plan, change: Change, path: QuotaPath) -> ApplyChangeResult:
-        created = WrittenAlready(self.hyperpod).of(plan, change, path)
+        created = WrittenAlready(self.backends).of(plan, change, path)
         if created is None:
             return _untouched(change, "", None)
         resource_id, version = created.resource_id, created.version
@@ -89,15 +89,15 @@ class RestoreChange:
         if status in IN_FLIGHT:
             return _in_flight(change, resource_id, version)
         if change.kind is ChangeKind.CREATE_QUOTA:
-            self.hyperpod.delete_quota(resource_id)
+            self.backends.delete_quota(resource_id)
         else:
-            self.hyperpod.delete_scheduler_config(resource_id)
+            self.backends.delete_scheduler_config(resource_id)
         return ApplyChangeResult(index=change.index, resource_id=resource_id, version_before=version, written=True)
 
     def _status(self, change: Change, resource_id: str) -> str:
         if change.kind is ChangeKind.CREATE_QUOTA:
-            return self.hyperpod.quota(resource_id).status
-        return self.hyperpod.scheduler_config_by_id(resource_id).status
+            return self.backends.quota(resource_id).status
+        return self.backends.scheduler_config_by_id(resource_id).status
 
     def _make_quota_again(self, plan: Plan, change: Change, path: QuotaPath) -> ApplyChangeResult:
         """Create what was deleted with what it held, once; what never was in force stays away."""
@@ -107,15 +107,15 @@ class RestoreChange:
         if target is None:
             raise InvalidRequestError(f"change {change.index} of team {change.team} does not say whose quota it was")
         try:
-            quota = self.hyperpod.quota(quota_id)
+            quota = self.backends.quota(quota_id)
         except NotFoundError:
-            there = WrittenAlready(self.hyperpod).named(plan, change.name, path)
+            there = WrittenAlready(self.backends).named(plan, change.name, path)
         else:
             if quota.status == "Deleting":
                 return _in_flight(change, quota_id, quota.compute_quota_version)
             return _untouched(change, quota_id, quota.compute_quota_version)  # it was not deleted
         if there is None:
-            written = self.hyperpod.create_quota(plan.cluster_arn, change.name, config, target)
+            written = self.backends.create_quota(plan.cluster_arn, change.name, config, target)
         elif there.status == "Deleting":
             return _in_flight(change, there.compute_quota_id, there.compute_quota_version)
         elif not holds(there, config, target):
@@ -141,9 +141,9 @@ class RestoreChange:
         config_id = id_of(change)
         if not isinstance(change.before, SchedulerConfig):
             return _untouched(change, config_id, change.target_version)
-        there = self.hyperpod.scheduler_config(plan.cluster_arn)
+        there = self.backends.scheduler_config(plan.cluster_arn)
         if there is None:
-            written = self.hyperpod.create_scheduler_config(plan.cluster_arn, change.name, change.before)
+            written = self.backends.create_scheduler_config(plan.cluster_arn, change.name, change.before)
             self.state.remember_resources(plan.cluster_arn, [written.resource_id])
             return _restored(change, None, written)
         there_id, version = there.cluster_scheduler_config_id, there.cluster_scheduler_config_version

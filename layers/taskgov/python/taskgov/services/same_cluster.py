@@ -2,7 +2,7 @@
 
 from taskgov.allocation.plan import POLICY_KINDS, Change, Plan
 from taskgov.errors import InvalidRequestError, NotFoundError
-from taskgov.ports import HyperPodApi, StateStore
+from taskgov.ports import ClusterBackend, StateStore
 
 
 def require_cluster_of_plan(plan: Plan, cluster_arn: str) -> None:
@@ -11,7 +11,7 @@ def require_cluster_of_plan(plan: Plan, cluster_arn: str) -> None:
         raise InvalidRequestError(f"plan {plan.plan_id} is of {plan.cluster_arn}, the lock is of {cluster_arn}")
 
 
-def require_cluster_of_target(hyperpod: HyperPodApi, state: StateStore, plan: Plan, change: Change) -> None:
+def require_cluster_of_target(backends: ClusterBackend, state: StateStore, plan: Plan, change: Change) -> None:
     """Return if what the change writes belongs to the plan's cluster; a quota that is created belongs to none yet.
 
     The table knows it since the snapshot; what it does not know is asked of the API. Raises InvalidRequestError.
@@ -19,7 +19,7 @@ def require_cluster_of_target(hyperpod: HyperPodApi, state: StateStore, plan: Pl
     if change.resource_id is None:
         return
     owner = state.cluster_of(change.resource_id) or _asked(
-        hyperpod, change.resource_id, is_policy=change.kind in POLICY_KINDS
+        backends, change.resource_id, is_policy=change.kind in POLICY_KINDS
     )
     if owner not in {None, plan.cluster_arn}:
         raise InvalidRequestError(
@@ -28,9 +28,9 @@ def require_cluster_of_target(hyperpod: HyperPodApi, state: StateStore, plan: Pl
         )
 
 
-def _asked(hyperpod: HyperPodApi, resource_id: str, *, is_policy: bool) -> str | None:
+def _asked(backends: ClusterBackend, resource_id: str, *, is_policy: bool) -> str | None:
     try:
-        found = hyperpod.scheduler_config_by_id(resource_id) if is_policy else hyperpod.quota(resource_id)
+        found = backends.scheduler_config_by_id(resource_id) if is_policy else backends.quota(resource_id)
     except NotFoundError:
         return None  # the write itself meets that, and knows whether it was to be deleted
     return found.cluster_arn

@@ -14,15 +14,13 @@ from taskgov.policy.parse import ParsedPolicy, parse_policy
 from taskgov.ports import (
     Clock,
     ClusterAccess,
+    ClusterBackend,
     DocumentStore,
-    HyperPodApi,
     KubernetesApi,
-    Machines,
     OnUnreadableObject,
     StateStore,
 )
 from taskgov.services.fresh_quotas import fresh_quotas
-from taskgov.services.governance import is_eks
 from taskgov.services.lost_machines import with_lost_machines
 from taskgov.services.reading import reading
 from taskgov.services.state_identity import StateIdentity
@@ -42,12 +40,11 @@ MEMORY_KEY = "memory/{}/nodes.json"
 class TakeSnapshot:
     """The use case with what it needs from the world."""
 
-    hyperpod: HyperPodApi
+    backends: ClusterBackend
     kubernetes: KubernetesApi
     documents: DocumentStore
     state: StateStore
     clock: Clock
-    machines: Machines
 
     def __call__(self, cluster: str, *, remember: bool = False, claims: tuple[Claim, ...] = ()) -> Snapshot:
         """Return the snapshot of a cluster, given by name or ARN.
@@ -60,7 +57,7 @@ class TakeSnapshot:
         """
         odd: list[UnreadableObject] = []
         with reading(f"describe cluster {cluster}"):
-            facts = cluster_facts(self.hyperpod.describe_cluster(cluster), odd.append)
+            facts = cluster_facts(self.backends.describe_cluster(cluster), odd.append)
             access = ClusterAccess(_eks_arn(facts))
         parsed, version = self._policy(facts.name)
         unreadable: list[UnreadableItem] = []
@@ -71,7 +68,7 @@ class TakeSnapshot:
         with reading("list nodes", throttled=True):
             items, odd_nodes = readable_nodes(self.kubernetes.nodes(access))
         with reading("list cluster nodes"):
-            summaries, odd_machines = readable_summaries(self.hyperpod.cluster_nodes(facts.arn))
+            summaries, odd_machines = readable_summaries(self.backends.cluster_nodes(facts.arn))
         seen = nodes_from_kubernetes(items, summaries, odd_nodes)
         key = MEMORY_KEY.format(facts.name)
         stored = self.documents.find(key)
@@ -83,10 +80,10 @@ class TakeSnapshot:
         memory, nodes = remember_nodes(known, seen, self.clock.now(), is_partial=is_partial, unread=unread)
         with reading("list Kueue's objects", throttled=True):
             kueue, odd_objects = readable_kueue(self.kubernetes.kueue_objects(access))
-        with reading("list compute quotas", throttled=is_eks(facts.arn)):
-            listed = self.hyperpod.quotas(facts.arn, odd.append)
-            quotas = fresh_quotas(self.hyperpod, listed, applied, self.clock.now(), odd.append).quotas
-            scheduler_config = self.hyperpod.scheduler_config(facts.arn, odd.append)
+        with reading("list compute quotas", throttled=self.backends.keeps_quotas_in_cluster(facts.arn)):
+            listed = self.backends.quotas(facts.arn, odd.append)
+            quotas = fresh_quotas(self.backends, listed, applied, self.clock.now(), odd.append).quotas
+            scheduler_config = self.backends.scheduler_config(facts.arn, odd.append)
         snapshot = Snapshot(
             cluster=facts,
             taken_at=taken_at,
@@ -108,7 +105,7 @@ class TakeSnapshot:
         )
         state = self.state.stamp(facts.arn, unreadable.append) if looked is None else None
         snapshot = replace(snapshot, claims=claims, state=state, unreadable=tuple(unreadable))
-        snapshot = with_lost_machines(snapshot, self.machines)
+        snapshot = with_lost_machines(snapshot, self.backends)
         memory = memory.without(settled(snapshot))
         kept = {node.name for node in memory.gone}
         snapshot = replace(snapshot, gone=tuple(node for node in snapshot.gone if node.name in kept))

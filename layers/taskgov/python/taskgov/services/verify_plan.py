@@ -29,7 +29,7 @@ from taskgov.hyperpod.model import (
     ComputeQuotaTarget,
     SchedulerConfig,
 )
-from taskgov.ports import Clock, DocumentStore, HyperPodApi, StateStore
+from taskgov.ports import Clock, ClusterBackend, DocumentStore, StateStore
 from taskgov.services.failures import left_out
 from taskgov.services.fresh_quotas import fresh_quotas
 from taskgov.services.plan_path import Direction, QuotaPath, paths
@@ -69,7 +69,7 @@ class Judged:
 class VerifyPlan:
     """The use case with what it needs from the world."""
 
-    hyperpod: HyperPodApi
+    backends: ClusterBackend
     documents: DocumentStore
     state: StateStore
     clock: Clock
@@ -100,12 +100,12 @@ class VerifyPlan:
         """Read what stands now, in a few calls whatever the number of changes."""
         changes_policy = any(change.kind in POLICY_KINDS for change in plan.changes)
         records = self.state.applied_quotas(plan.cluster_arn, left_out)
-        fresh = fresh_quotas(self.hyperpod, self.hyperpod.quotas(plan.cluster_arn), records, self.clock.now())
+        fresh = fresh_quotas(self.backends, self.backends.quotas(plan.cluster_arn), records, self.clock.now())
         return _World(
             plan_id=plan.plan_id,
             quotas=fresh.quotas,
             unasked=fresh.unasked,
-            policy=self.hyperpod.scheduler_config(plan.cluster_arn) if changes_policy else None,
+            policy=self.backends.scheduler_config(plan.cluster_arn) if changes_policy else None,
             records={record.compute_quota_id: record for record in records},
             applied_policy=self.state.applied_policy(plan.cluster_arn, left_out) if changes_policy else None,
         )
@@ -168,7 +168,7 @@ class VerifyPlan:
 
     def _now(self, listed: Actual | None) -> Actual | None:
         try:
-            return self.hyperpod.quota(listed.compute_quota_id) if isinstance(listed, ComputeQuota) else listed
+            return self.backends.quota(listed.compute_quota_id) if isinstance(listed, ComputeQuota) else listed
         except NotFoundError:
             return None
 

@@ -6,7 +6,7 @@ from taskgov.allocation.plan import Change, ChangeKind, Plan
 from taskgov.errors import InvalidRequestError
 from taskgov.hyperpod.equality import is_same_config, is_same_scheduler_config, is_same_target
 from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig, ComputeQuotaTarget, SchedulerConfig
-from taskgov.ports import HyperPodApi, Written
+from taskgov.ports import ClusterBackend, Written
 from taskgov.services.plan_path import QuotaPath
 
 IN_FLIGHT = frozenset({"Creating", "Updating", "Deleting"})
@@ -17,19 +17,19 @@ IN_FLIGHT = frozenset({"Creating", "Updating", "Deleting"})
 class WrittenAlready:
     """Looks for what an earlier try of a change left."""
 
-    hyperpod: HyperPodApi
+    backends: ClusterBackend
 
     def of(self, plan: Plan, change: Change, path: QuotaPath) -> Written | None:
         """Return what an earlier try of this very change left, or None: what is there then is somebody else's."""
         match change.kind:
             case ChangeKind.UPDATE_QUOTA:
                 quota_id, version = known(change)
-                return _same_quota(self.hyperpod.quota(quota_id), change, after_version=version)
+                return _same_quota(self.backends.quota(quota_id), change, after_version=version)
             case ChangeKind.CREATE_QUOTA:
                 quota = self.named(plan, change.name, path)
                 return _same_quota(quota, change, after_version=0) if quota else None
             case ChangeKind.UPDATE_SCHEDULER_CONFIG | ChangeKind.CREATE_SCHEDULER_CONFIG:
-                config = self.hyperpod.scheduler_config(plan.cluster_arn)
+                config = self.backends.scheduler_config(plan.cluster_arn)
                 if config is None or config.cluster_scheduler_config_id in path.deleted_ids:
                     return None
                 if not is_same(config.scheduler_config, change.after):
@@ -40,7 +40,7 @@ class WrittenAlready:
 
     def named(self, plan: Plan, name: str, path: QuotaPath) -> ComputeQuota | None:
         """Return the team's quota of this name, unless it is the one that the path deletes."""
-        quotas = self.hyperpod.quotas(plan.cluster_arn)
+        quotas = self.backends.quotas(plan.cluster_arn)
         found = [quota for quota in quotas if quota.name == name and quota.compute_quota_id not in path.deleted_ids]
         return next((quota for quota in found if quota.compute_quota_target.team_name == path.first.team), None)
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from taskgov.allocation.plan import DELETIONS, Change, ChangeKind, Plan
 from taskgov.errors import GovernanceError, NotFoundError
 from taskgov.hyperpod.model import ClusterSchedulerConfig, ComputeQuota, SchedulerConfig
-from taskgov.ports import HyperPodApi, StateStore
+from taskgov.ports import ClusterBackend, StateStore
 from taskgov.services.fresh_quotas import fresh_quotas
 from taskgov.services.plan_path import QuotaPath, paths
 from taskgov.services.wording import listed
@@ -31,7 +31,7 @@ class WhatWasWritten:
 class WrittenInRun:
     """The question with what it needs from the world."""
 
-    hyperpod: HyperPodApi
+    backends: ClusterBackend
     state: StateStore
 
     def __call__(
@@ -63,8 +63,8 @@ class WrittenInRun:
         """Return the subjects of paths that are not on record and whose write the service holds."""
         if not open_paths:
             return set()
-        quotas = fresh_quotas(self.hyperpod, self.hyperpod.quotas(cluster_arn), records, now).quotas
-        policy = self.hyperpod.scheduler_config(cluster_arn) if any(path.is_policy for path in open_paths) else None
+        quotas = fresh_quotas(self.backends, self.backends.quotas(cluster_arn), records, now).quotas
+        policy = self.backends.scheduler_config(cluster_arn) if any(path.is_policy for path in open_paths) else None
         announced = {
             record.compute_quota_id: record.announced.version for record in records if record.announced is not None
         }
@@ -90,12 +90,12 @@ class WrittenInRun:
             return False
         version = first.target_version + 1
         if quota.compute_quota_version < version and announced.get(quota_id) == version:
-            quota = self.hyperpod.quota(quota_id)  # the list may be behind a write whose record was lost
+            quota = self.backends.quota(quota_id)  # the list may be behind a write whose record was lost
         return quota.compute_quota_version == version and holds(quota, first.after, first.target_after)
 
     def _is_gone(self, quota_id: str) -> bool:
         try:
-            return self.hyperpod.quota(quota_id).status in {"Deleting", "Deleted"}
+            return self.backends.quota(quota_id).status in {"Deleting", "Deleted"}
         except NotFoundError:
             return True
 

@@ -6,7 +6,7 @@ import boto3
 import pytest
 from botocore.stub import Stubber
 
-from taskgov.adapters.cluster_tags import AwsClusterTags
+from taskgov.backends.registry import Reach, backends
 from taskgov.errors import NotFoundError
 from tests.support.memory import CLUSTER_ARN
 
@@ -17,7 +17,8 @@ KEY, VALUE = "taskgov:stack:a", "2026-11-20T12:00:00+00:00"
 class Stubbed:
     def __init__(self) -> None:
         self.sagemaker, self.eks = boto3.client("sagemaker"), boto3.client("eks")
-        self.tags = AwsClusterTags(self.sagemaker, lambda: self.eks)
+        nobody: Any = None
+        self.backends = backends(Reach(nobody, nobody, lambda: self.sagemaker, lambda: self.eks, nobody))
 
     def expect(self, client: Any, operation: str, asked: dict[str, Any], answer: dict[str, Any]) -> Stubber:
         stubber = Stubber(client)
@@ -34,17 +35,17 @@ def stubbed() -> Stubbed:
 def test_the_tags_of_a_hyperpod_cluster_are_sagemaker_s(stubbed: Stubbed) -> None:
     answer = {"Tags": [{"Key": KEY, "Value": VALUE}]}
     stubbed.expect(stubbed.sagemaker, "list_tags", {"ResourceArn": CLUSTER_ARN, "MaxResults": 100}, answer)
-    assert stubbed.tags.of(CLUSTER_ARN) == {KEY: VALUE}
+    assert stubbed.backends.tags(CLUSTER_ARN) == {KEY: VALUE}
 
 
 def test_the_tags_of_an_eks_cluster_are_in_its_description(stubbed: Stubbed) -> None:
     stubbed.expect(stubbed.eks, "describe_cluster", {"name": "ml"}, {"cluster": {"tags": {KEY: VALUE}}})
-    assert stubbed.tags.of(EKS) == {KEY: VALUE}
+    assert stubbed.backends.tags(EKS) == {KEY: VALUE}
 
 
 def test_an_eks_cluster_without_tags_has_none(stubbed: Stubbed) -> None:
     stubbed.expect(stubbed.eks, "describe_cluster", {"name": "ml"}, {"cluster": {}})
-    assert stubbed.tags.of(EKS) == {}
+    assert stubbed.backends.tags(EKS) == {}
 
 
 @pytest.mark.parametrize(
@@ -56,7 +57,7 @@ def test_an_eks_cluster_without_tags_has_none(stubbed: Stubbed) -> None:
 )
 def test_one_tag_is_set(stubbed: Stubbed, service: str, operation: str, asked: dict[str, Any]) -> None:
     stubber = stubbed.expect(getattr(stubbed, service), operation, asked, {})
-    stubbed.tags.put(EKS if service == "eks" else CLUSTER_ARN, KEY, VALUE)
+    stubbed.backends.put_tag(EKS if service == "eks" else CLUSTER_ARN, KEY, VALUE)
     stubber.assert_no_pending_responses()
 
 
@@ -69,7 +70,7 @@ def test_one_tag_is_set(stubbed: Stubbed, service: str, operation: str, asked: d
 )
 def test_one_tag_is_taken_away(stubbed: Stubbed, service: str, operation: str, asked: dict[str, Any]) -> None:
     stubber = stubbed.expect(getattr(stubbed, service), operation, asked, {})
-    stubbed.tags.remove(EKS if service == "eks" else CLUSTER_ARN, KEY)
+    stubbed.backends.remove_tag(EKS if service == "eks" else CLUSTER_ARN, KEY)
     stubber.assert_no_pending_responses()
 
 
@@ -78,4 +79,4 @@ def test_a_cluster_that_is_gone_is_not_found(stubbed: Stubbed) -> None:
     stubber.add_client_error("list_tags", "ResourceNotFound")
     stubber.activate()
     with pytest.raises(NotFoundError):
-        stubbed.tags.of(CLUSTER_ARN)
+        stubbed.backends.tags(CLUSTER_ARN)

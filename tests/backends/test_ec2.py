@@ -7,7 +7,7 @@ import boto3
 import pytest
 from botocore.stub import ANY, Stubber
 
-from taskgov.adapters.ec2 import BATCH, MAX_PAGES, Ec2Machines
+from taskgov.backends.plain_eks.machines import BATCH, MAX_PAGES, states_of
 from taskgov.errors import ThrottledError, UpstreamError
 
 ARN = "arn:aws:eks:us-east-1:111122223333:cluster/plain"
@@ -35,7 +35,7 @@ def test_all_pages_of_all_batches_are_read(ec2: Any) -> None:
         more = page({wanted[1]: "terminated"})
         stub.add_response("describe_instances", more, {"Filters": filters[0], "NextToken": "next"})
         stub.add_response("describe_instances", page({}), {"Filters": filters[1]})
-        found = Ec2Machines(lambda: ec2).states(ARN, wanted)
+        found = states_of(ec2, ARN, wanted)
         stub.assert_no_pending_responses()
     assert found == {wanted[0]: "running", wanted[1]: "terminated"}
 
@@ -47,7 +47,7 @@ def test_an_error_is_no_answer(ec2: Any, code: str, error: type[Exception]) -> N
     with Stubber(ec2) as stub:
         stub.add_client_error("describe_instances", code, "no")
         with pytest.raises(error, match=f"describe instances: {code}"):
-            Ec2Machines(lambda: ec2).states(ARN, ids(1))
+            states_of(ec2, ARN, ids(1))
 
 
 @pytest.mark.parametrize("tokens", [["a", "b", "a"], [str(n) for n in range(MAX_PAGES + 1)]], ids=["again", "no end"])
@@ -57,9 +57,9 @@ def test_a_list_without_an_end_is_an_error(ec2: Any, tokens: list[str]) -> None:
             asked = {"Filters": ANY, **({"NextToken": tokens[number - 1]} if number else {})}
             stub.add_response("describe_instances", page({}, token), asked)
         with pytest.raises(UpstreamError, match="does not end"):
-            Ec2Machines(lambda: ec2).states(ARN, ids(1))
+            states_of(ec2, ARN, ids(1))
 
 
 def test_machines_of_another_region_are_not_asked_about(ec2: Any) -> None:
     with pytest.raises(UpstreamError, match="the cluster is in eu-west-1, and EC2 is asked in us-east-1"):
-        Ec2Machines(lambda: ec2).states(ARN.replace("us-east-1", "eu-west-1"), ids(1))
+        states_of(ec2, ARN.replace("us-east-1", "eu-west-1"), ids(1))

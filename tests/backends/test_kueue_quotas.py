@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from kubernetes import client
 
-from taskgov.adapters.kueue_backend import TRIES, delete_judged
-from taskgov.adapters.kueue_quotas import KueueQuotas, _Cluster
+from taskgov.backends.plain_eks.objects import TRIES, delete_judged
+from taskgov.backends.plain_eks.quotas import KueueQuotas, _Cluster
 from taskgov.errors import ConflictError, UpstreamError
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ActivationState, ComputeQuotaConfig

@@ -1,25 +1,25 @@
-"""How do rendered Kueue objects get into a cluster that no add-on governs? Server-side apply, only of our own fields.
+"""Rendered Kueue objects in a cluster that no add-on governs: how each stands, and what writing it would change.
 
-Every object is in one of four standings. *Absent*: applying creates it, and marks it as made by taskgov. *Made* and
-*adopted* (a field of it is taskgov's, but not the mark): applying writes our fields. *Foreign* (nothing of it is
-taskgov's): it is left alone until somebody adopts it. A field that another writer owns with another value is a
-`ConflictError` that names writer and field; only adoption takes it over. Only what was made is deleted, and only
-without running work. `inspect` asks the server for all this without writing anything (dry run).
+Used by `taskgov adopt`, which shows both before it writes.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from __future__ import annotations
+
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from taskgov.adapters.kubernetes.connection import ApiConnections
 from taskgov.adapters.kubernetes.objects import ObjectApi
-from taskgov.errors import ConflictError, UpstreamError
+from taskgov.backends.plain_eks.objects import applied, deletable, delete_judged
 from taskgov.kueue.ownership import Standing, marked, standing_of
-from taskgov.kueue.render import Manifest
-from taskgov.ports import ClusterAccess
 
-TRIES: Final = 8
-"""Kueue writes a queue's status whenever work comes or goes; a write that met with one is tried again."""
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from taskgov.adapters.kubernetes import ApiConnections
+    from taskgov.kueue.render import Manifest
+    from taskgov.ports import ClusterAccess
+
 _SERVER_OWNED: Final = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp")
 
 
@@ -42,7 +42,7 @@ class Inspected:
     changes: tuple[FieldChange, ...]
 
 
-class KueueBackend:
+class KueueObjectWriter:
     """Writes rendered objects to a cluster's API. All methods raise ThrottledError and UpstreamError too."""
 
     def __init__(self, connections: ApiConnections) -> None:
@@ -84,55 +84,6 @@ def _inspected(api: ObjectApi, wanted: Manifest) -> Inspected:
     after = api.patch(marked(wanted, standing), dryRun="All", force="true") if found else wanted
     changes = _changes("", _content(found or {}), _content(after))
     return Inspected(wanted["kind"], wanted["metadata"]["name"], standing, tuple(changes))
-
-
-def applied(api: ObjectApi, wanted: Manifest, *, force: bool = False, **annotations: str) -> Manifest:
-    """Apply one object and return it as stored.
-
-    Raises ConflictError when it is foreign, and, unless forced, when another writer owns one of the fields.
-    """
-    standing = standing_of(api.find(wanted))
-    if standing is Standing.FOREIGN:
-        name = f"{wanted['kind']} {wanted['metadata']['name']}"
-        raise ConflictError(f"{name} exists, and taskgov wrote nothing of it: adopt it, or give the team another name")
-    return api.patch(marked(wanted, standing, **annotations), **({"force": "true"} if force else {}))
-
-
-def deletable(api: ObjectApi, one: Manifest) -> Manifest | None:
-    """Return an object as read if it may be deleted, or None when it is gone; ConflictError when it has to stay."""
-    found = api.find(one)
-    if found is None:
-        return None
-    name = f"{one['kind']} {one['metadata']['name']}"
-    if standing_of(found) is not Standing.MADE:
-        raise ConflictError(f"{name} was not made by taskgov: it stays")
-    if holding := _holding(api, found):
-        raise ConflictError(f"{name} has {holding} workloads that hold quota: it stays")
-    return found
-
-
-def delete_judged(api: ObjectApi, found: Manifest) -> None:
-    """Delete what `deletable` returned. Kueue may write its status meanwhile: then it is read and judged once more.
-
-    Raises ConflictError when it has to stay now, UpstreamError when it changes faster than it can be deleted.
-    """
-    judged: Manifest | None = found
-    for _ in range(TRIES):
-        if judged is None:
-            return None
-        try:
-            return api.delete(judged)
-        except ConflictError:
-            judged = deletable(api, found)
-    raise UpstreamError(f"{found['kind']} {found['metadata']['name']} changes faster than it can be deleted")
-
-
-def _holding(api: ObjectApi, found: Manifest) -> int:
-    """Count the workloads that hold quota of a queue: by themselves, because a queue's own count follows later."""
-    if found["kind"] != "ClusterQueue":
-        return 0
-    admissions = (one.get("status", {}).get("admission") for one in api.list(found["apiVersion"], "Workload"))
-    return sum(one is not None and one["clusterQueue"] == found["metadata"]["name"] for one in admissions)
 
 
 def _content(one: Manifest) -> Manifest:

@@ -8,7 +8,7 @@ import boto3
 import pytest
 from botocore.stub import Stubber
 
-from taskgov.adapters.sagemaker import SageMaker
+from taskgov.backends.hyperpod_eks.sagemaker import HyperPodEks
 from taskgov.errors import ConflictError, InvalidRequestError, NotFoundError, ThrottledError, UpstreamError
 from taskgov.hyperpod.model import (
     ComputeQuotaConfig,
@@ -42,15 +42,15 @@ def stub() -> Iterator[Stubber]:
 
 
 @pytest.fixture
-def sagemaker(stub: Stubber) -> SageMaker:
-    return SageMaker(cast("SageMakerClient", stub.client))
+def sagemaker(stub: Stubber) -> HyperPodEks:
+    return HyperPodEks(cast("SageMakerClient", stub.client))
 
 
 def group(name: str, **more: Any) -> dict[str, Any]:
     return {"InstanceGroupName": name, "CurrentCount": 2, "TargetCount": 2, **more}
 
 
-def test_threads_per_core_come_from_every_kind_of_instance_group(stub: Stubber, sagemaker: SageMaker) -> None:
+def test_threads_per_core_come_from_every_kind_of_instance_group(stub: Stubber, sagemaker: HyperPodEks) -> None:
     """The stub holds the answer to the service model: a member that the API does not have is refused."""
     flexible = [
         {"InstanceType": "ml.m5.xlarge", "CurrentCount": 1, "ThreadsPerCore": 1},
@@ -96,7 +96,7 @@ def summary(name: str, quota_id: str = "quota0000001", **more: Any) -> dict[str,
     }
 
 
-def test_quotas_come_by_name_from_all_pages_without_deleted_ones(stub: Stubber, sagemaker: SageMaker) -> None:
+def test_quotas_come_by_name_from_all_pages_without_deleted_ones(stub: Stubber, sagemaker: HyperPodEks) -> None:
     asked = {"ClusterArn": CLUSTER_ARN, "MaxResults": 100}
     first = [summary("b"), summary("gone", "quota0000009", Status="Deleted")]
     stub.add_response("list_compute_quotas", {"ComputeQuotaSummaries": first, "NextToken": "more"}, asked)
@@ -107,7 +107,7 @@ def test_quotas_come_by_name_from_all_pages_without_deleted_ones(stub: Stubber, 
     assert quotas[0].compute_quota_config == CONFIG
 
 
-def test_a_summary_without_its_configuration_is_described(stub: Stubber, sagemaker: SageMaker) -> None:
+def test_a_summary_without_its_configuration_is_described(stub: Stubber, sagemaker: HyperPodEks) -> None:
     bare = summary("a")
     del bare["ComputeQuotaConfig"]
     stub.add_response("list_compute_quotas", {"ComputeQuotaSummaries": [bare]})
@@ -117,7 +117,7 @@ def test_a_summary_without_its_configuration_is_described(stub: Stubber, sagemak
 
 
 def test_an_update_sends_the_whole_configuration_at_the_version_that_was_seen(
-    stub: Stubber, sagemaker: SageMaker
+    stub: Stubber, sagemaker: HyperPodEks
 ) -> None:
     stub.add_response(
         "update_compute_quota",
@@ -132,7 +132,7 @@ def test_an_update_sends_the_whole_configuration_at_the_version_that_was_seen(
     assert sagemaker.update_quota("quota0000001", 4, CONFIG, TARGET) == Written("quota0000001", 5)
 
 
-def test_a_created_quota_is_at_version_one(stub: Stubber, sagemaker: SageMaker) -> None:
+def test_a_created_quota_is_at_version_one(stub: Stubber, sagemaker: HyperPodEks) -> None:
     stub.add_response(
         "create_compute_quota",
         {"ComputeQuotaArn": QUOTA_ARN, "ComputeQuotaId": "quota0000001"},
@@ -147,12 +147,12 @@ def test_a_created_quota_is_at_version_one(stub: Stubber, sagemaker: SageMaker) 
     assert sagemaker.create_quota(CLUSTER_ARN, "team-a", CONFIG, TARGET) == Written("quota0000001", 1)
 
 
-def test_a_cluster_without_a_cluster_policy_has_none(stub: Stubber, sagemaker: SageMaker) -> None:
+def test_a_cluster_without_a_cluster_policy_has_none(stub: Stubber, sagemaker: HyperPodEks) -> None:
     stub.add_response("list_cluster_scheduler_configs", {"ClusterSchedulerConfigSummaries": []})
     assert sagemaker.scheduler_config(CLUSTER_ARN) is None
 
 
-def test_a_cluster_policy_that_is_listed_and_gone_by_then_is_none(stub: Stubber, sagemaker: SageMaker) -> None:
+def test_a_cluster_policy_that_is_listed_and_gone_by_then_is_none(stub: Stubber, sagemaker: HyperPodEks) -> None:
     summary = {
         "ClusterSchedulerConfigArn": "arn:aws:sagemaker:us-east-1:111122223333:cluster-scheduler-config/config000001",
         "ClusterSchedulerConfigId": "config000001",
@@ -165,7 +165,7 @@ def test_a_cluster_policy_that_is_listed_and_gone_by_then_is_none(stub: Stubber,
     assert sagemaker.scheduler_config(CLUSTER_ARN) is None
 
 
-def test_the_cluster_policy_is_updated_at_its_version(stub: Stubber, sagemaker: SageMaker) -> None:
+def test_the_cluster_policy_is_updated_at_its_version(stub: Stubber, sagemaker: HyperPodEks) -> None:
     arn = "arn:aws:sagemaker:us-east-1:111122223333:cluster-scheduler-config/config000001"
     stub.add_response(
         "update_cluster_scheduler_config",
@@ -193,7 +193,7 @@ def test_the_cluster_policy_is_updated_at_its_version(stub: Stubber, sagemaker: 
     ],
 )
 def test_a_service_error_becomes_the_error_that_the_state_machine_knows(
-    code: str, want: type[Exception], stub: Stubber, sagemaker: SageMaker
+    code: str, want: type[Exception], stub: Stubber, sagemaker: HyperPodEks
 ) -> None:
     stub.add_client_error("update_compute_quota", code, "the service's own words")
     with pytest.raises(want, match="the service's own words"):
@@ -202,10 +202,10 @@ def test_a_service_error_becomes_the_error_that_the_state_machine_knows(
 
 def test_a_request_that_botocore_refuses_is_an_invalid_request() -> None:
     with pytest.raises(InvalidRequestError, match="TargetVersion"):
-        SageMaker(boto3.client("sagemaker")).update_quota("quota0000001", "four", CONFIG, TARGET)  # type: ignore[arg-type]
+        HyperPodEks(boto3.client("sagemaker")).update_quota("quota0000001", "four", CONFIG, TARGET)  # type: ignore[arg-type]
 
 
-class Listing(SageMaker):
+class Listing(HyperPodEks):
     """Lists what no service would list: the stub, which knows the service's model, refuses it."""
 
     def __init__(self, stub: Stubber, *rows: Any) -> None:

@@ -7,10 +7,10 @@ import boto3
 import pytest
 from botocore.stub import Stubber
 
-from taskgov.adapters import sagemaker as adapter
 from taskgov.adapters.kubernetes import paging, reader
 from taskgov.adapters.kubernetes.request import ExpiredError
-from taskgov.adapters.sagemaker import SageMaker
+from taskgov.backends.hyperpod_eks import sagemaker as adapter
+from taskgov.backends.hyperpod_eks.sagemaker import HyperPodEks
 from taskgov.errors import UpstreamError
 
 
@@ -80,7 +80,7 @@ def test_a_next_token_of_sagemaker_that_comes_again_is_an_error(tokens: Iterable
         for token in tokens:
             stub.add_response("list_clusters", {"ClusterSummaries": [], "NextToken": token})
         with pytest.raises(UpstreamError, match=r"list.clusters: .*token|list_clusters: the list does not end"):
-            SageMaker(client).clusters()
+            HyperPodEks(client).clusters()
 
 
 def test_the_pages_of_sagemaker_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,7 +90,7 @@ def test_the_pages_of_sagemaker_are_bounded(monkeypatch: pytest.MonkeyPatch) -> 
         for token in ("a", "b", "c"):
             stub.add_response("list_clusters", {"ClusterSummaries": [], "NextToken": token})
         with pytest.raises(UpstreamError, match=r"does not end \(2 pages"):
-            SageMaker(client).clusters()
+            HyperPodEks(client).clusters()
 
 
 @pytest.mark.parametrize("answer", [{}, {"items": None, "metadata": {}}, {"items": [], "metadata": None}], ids=str)

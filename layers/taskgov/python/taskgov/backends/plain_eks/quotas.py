@@ -8,11 +8,9 @@ read (`resourceVersion`); only then are fields taken that somebody edited meanwh
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from taskgov.adapters.kubernetes.connection import ApiConnections
-from taskgov.adapters.kubernetes.objects import ObjectApi
-from taskgov.adapters.kueue_backend import TRIES, applied, deletable, delete_judged
+from taskgov.backends.plain_eks.objects import TRIES, applied, deletable, delete_judged
 from taskgov.errors import ConflictError, InvalidRequestError, NotFoundError, UpstreamError
 from taskgov.hyperpod.instance_types import InstanceTypeTable, UnknownInstanceTypeError
 from taskgov.hyperpod.model import (
@@ -32,6 +30,10 @@ from taskgov.ports import ClusterAccess, OnUnreadableObject, Written
 from taskgov.snapshot.forms import fault_of
 from taskgov.snapshot.unreadable import COMPUTE_QUOTA, UnreadableObject, UnreadableObjectError
 
+if TYPE_CHECKING:
+    from taskgov.adapters.kubernetes import ApiConnections
+    from taskgov.adapters.kubernetes.objects import ObjectApi
+
 GROUP: Final = "kueue.x-k8s.io"
 VERSIONS: Final[tuple[KueueVersion, ...]] = ("v1beta2", "v1beta1")
 
@@ -42,7 +44,7 @@ class KueueQuotas:
     `table_of` gives what the instance types of a cluster offer, as its policy document may say.
     """
 
-    def __init__(self, connections: ApiConnections, table_of: Callable[[str], InstanceTypeTable]) -> None:
+    def __init__(self, connections: "ApiConnections", table_of: Callable[[str], InstanceTypeTable]) -> None:
         self._connections = connections
         self._table_of = table_of
 
@@ -131,6 +133,8 @@ class KueueQuotas:
 
     @contextmanager
     def _open(self, cluster_arn: str) -> "Iterator[_Cluster]":
+        from taskgov.adapters.kubernetes.objects import ObjectApi  # noqa: PLC0415 - 0.1 s that HyperPod clusters never need
+
         try:
             with self._connections.open(ClusterAccess(cluster_arn)) as client:
                 api = ObjectApi(client)
@@ -142,7 +146,7 @@ class KueueQuotas:
 class _Cluster:
     """One open connection, and how its queues are read."""
 
-    def __init__(self, api: ObjectApi, reading: Reading) -> None:
+    def __init__(self, api: "ObjectApi", reading: Reading) -> None:
         self._api = api
         self.reading = reading
 
@@ -284,7 +288,7 @@ class _Cluster:
         return self.reading.rendered(target.team_name, config, target.fair_share_weight or 0, activation)
 
 
-def _served(api: ObjectApi) -> KueueVersion:
+def _served(api: "ObjectApi") -> KueueVersion:
     for version in VERSIONS:
         if api.serves(f"{GROUP}/{version}"):
             return version

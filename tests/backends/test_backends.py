@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from taskgov.backends.backends import Backends
+from taskgov.backends.registry import BACKENDS, Reach, backend_of, backends
 from taskgov.errors import NotFoundError
-from taskgov.services.governance import Governance
+from taskgov.policy.document import Backend
 from tests.support.memory import CLUSTER_ARN, InMemoryDocuments, InMemoryHyperPod, RecordingFailures
 from tests.support.plans import instances, target
 
@@ -24,14 +26,15 @@ def document(arn: str = EKS, backend: str = "kueue") -> bytes:
 
 class World:
     def __init__(self) -> None:
-        self.sagemaker, self.kueue, self.documents = InMemoryHyperPod(), InMemoryHyperPod(), InMemoryDocuments()
-        self.made = 0
-        self.failures = RecordingFailures()
-        self.governance = Governance(self.sagemaker, self.documents, self._make, self.failures)
+        self.sagemaker, self.documents, self.failures = InMemoryHyperPod(), InMemoryDocuments(), RecordingFailures()
+        self.backends = self.over(self.documents)
 
-    def _make(self) -> InMemoryHyperPod:
-        self.made += 1
-        return self.kueue
+    def over(self, documents: InMemoryDocuments) -> Backends:
+        """Return the registered backends, with a twin for SageMaker; Kubernetes and AWS are not asked."""
+        nobody: Any = None
+        hyperpod = replace(BACKENDS[0], build=lambda _reach, _above: self.sagemaker)
+        reach = Reach(documents, nobody, nobody, nobody, nobody, self.failures)
+        return backends(reach, (hyperpod, *BACKENDS[1:]))
 
 
 @pytest.fixture
@@ -43,7 +46,7 @@ def test_clusters_are_sagemakers_and_those_that_documents_name_even_broken_ones(
     world.documents.put("policies/plain.yaml", document(), "")
     world.documents.put("policies/ml-cluster.yaml", document(CLUSTER_ARN, "sagemaker"), "")
     world.documents.put("policies/odd.yaml", b"[", "")
-    assert world.governance.clusters() == [CLUSTER_ARN, EKS]
+    assert world.backends.clusters() == [CLUSTER_ARN, EKS]
 
 
 class BrokenDocuments(InMemoryDocuments):
@@ -57,7 +60,7 @@ class BrokenDocuments(InMemoryDocuments):
 
 def test_a_document_that_cannot_be_read_leaves_the_other_clusters_and_is_reported(world: World) -> None:
     documents = BrokenDocuments({"policies/broken.yaml": b"", "policies/plain.yaml": document()})
-    assert replace(world.governance, documents=documents).clusters() == [CLUSTER_ARN, EKS]
+    assert world.over(documents).clusters() == [CLUSTER_ARN, EKS]
     assert world.failures.reported == [("broken", "read the policy document", "RecursionError")]
 
 
@@ -66,45 +69,59 @@ def test_a_document_in_another_encoding_still_stands_for_its_cluster(encoding: s
     text = f"# \u00e9\ncluster: {{name: plain, arn: '{EKS}', backend: kueue}}\n"
     world.documents.put("policies/plain.yaml", text.encode(encoding), "")
     world.documents.put("policies/odd.yaml", "\u00e9".encode(encoding), "")
-    assert world.governance.clusters() == [CLUSTER_ARN, EKS]
+    assert world.backends.clusters() == [CLUSTER_ARN, EKS]
     assert world.failures.reported == []
 
 
 def test_a_cluster_is_known_if_sagemaker_has_it_or_a_document_governs_it(world: World) -> None:
     world.documents.put("policies/plain.yaml", document(), "")
     unknown = (CLUSTER_ARN[:-1] + "x", EKS.replace("plain", "other"), EKS.replace("us-east-1", "us-west-2"))
-    assert [world.governance.knows(arn) for arn in (CLUSTER_ARN, EKS)] == [True, True]
-    assert [world.governance.knows(arn) for arn in unknown] == [False, False, False]
+    assert [world.backends.knows(arn) for arn in (CLUSTER_ARN, EKS)] == [True, True]
+    assert [world.backends.knows(arn) for arn in unknown] == [False, False, False]
 
 
 def test_a_document_in_which_a_mistake_hides_the_backend_is_still_its_clusters(world: World) -> None:
     world.documents.put("policies/plain.yaml", f"cluster: {{name: plain, arn: '{EKS}', backend: ku".encode(), "")
-    assert world.governance.clusters() == [CLUSTER_ARN, EKS]
-    assert world.governance.describe_cluster("plain")["ClusterArn"] == EKS
+    assert world.backends.clusters() == [CLUSTER_ARN, EKS]
+    assert world.backends.describe_cluster("plain")["ClusterArn"] == EKS
 
 
 def test_a_hyperpod_clusters_document_with_the_eks_clusters_arn_stays_its_own(world: World) -> None:
     eks = "arn:aws:eks:us-east-1:111122223333:cluster/ml-cluster"
     world.documents.put("policies/ml-cluster.yaml", f"cluster: {{name: ml-cluster, arn: '{eks}'}}".encode(), "")
-    assert world.governance.clusters() == [CLUSTER_ARN]
-    assert world.governance.describe_cluster("ml-cluster")["ClusterArn"] == CLUSTER_ARN
+    assert world.backends.clusters() == [CLUSTER_ARN]
+    assert world.backends.describe_cluster("ml-cluster")["ClusterArn"] == CLUSTER_ARN
 
 
 def test_a_name_is_sagemakers_first_and_then_a_documents(world: World) -> None:
     world.documents.put("policies/plain.yaml", document(), "")
-    assert world.governance.describe_cluster("ml-cluster")["ClusterArn"] == CLUSTER_ARN
-    described = world.governance.describe_cluster("plain")
+    assert world.backends.describe_cluster("ml-cluster")["ClusterArn"] == CLUSTER_ARN
+    described = world.backends.describe_cluster("plain")
     assert described["ClusterArn"] == described["Orchestrator"]["Eks"]["ClusterArn"] == EKS
-    assert world.governance.describe_cluster(EKS)["ClusterName"] == "plain"
+    assert world.backends.describe_cluster(EKS)["ClusterName"] == "plain"
     with pytest.raises(NotFoundError):
-        world.governance.describe_cluster("nobody")
-    assert world.governance.cluster_nodes(EKS) == []
+        world.backends.describe_cluster("nobody")
+    assert world.backends.cluster_nodes(EKS) == []
 
 
 def test_the_arn_says_who_keeps_the_quotas(world: World) -> None:
-    world.governance.create_quota(CLUSTER_ARN, "a", instances(1), target("team-a"))
-    assert (world.sagemaker.writes, world.made) == (["create a"], 0)
-    world.governance.create_quota(EKS, "b", instances(1), target("team-b"))
-    assert world.kueue.writes == ["create b"]
-    assert [quota.name for quota in world.governance.quotas(EKS)] == ["b"]
-    assert [quota.name for quota in world.governance.quotas(CLUSTER_ARN)] == ["a"]
+    world.backends.create_quota(CLUSTER_ARN, "a", instances(1), target("team-a"))
+    assert world.sagemaker.writes == ["create a"]
+    third = InMemoryHyperPod()
+    rows = ((lambda arn: arn.startswith("arn:"), world.sagemaker), (lambda arn: arn.startswith("volcano:"), third))
+    volcano = Backends(rows, world.failures)
+    volcano.create_quota("volcano:ml", "b", instances(1), target("team-b"))
+    assert (world.sagemaker.writes, third.writes) == (["create a"], ["create b"])
+    assert [quota.name for quota in volcano.quotas("volcano:ml")] == ["b"]
+    assert [quota.name for quota in volcano.quotas(CLUSTER_ARN)] == ["a"]
+
+
+def test_each_name_that_a_document_may_give_has_one_row_and_each_arn_one_backend() -> None:
+    assert [row.name for row in BACKENDS] == list(Backend)
+    for arn_or_id, name in (
+        (CLUSTER_ARN, Backend.SAGEMAKER),
+        ("quota0000001", Backend.SAGEMAKER),
+        (f"{EKS}/policy", Backend.KUEUE),
+    ):
+        assert [row.name for row in BACKENDS if row.recognises(arn_or_id)] == [name]
+        assert backend_of(arn_or_id) is name

@@ -1,6 +1,6 @@
 """The HyperPod side of SageMaker: clusters, nodes, compute quotas and the cluster policy."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -29,12 +29,13 @@ LISTED_WHOLE: Final = frozenset({"ComputeQuotaConfig", "ComputeQuotaVersion", "C
 """Members with which a summary says all that describing says."""
 _POLICY_ID: Final = "ClusterSchedulerConfigId"
 PAGE = 100
+"""The most that a list call gives at once; a resource has at most 50 tags."""
 MAX_PAGES = 1000
 """100,000 items: more than a cluster has, so that a list without end is noticed."""
 
 
-class SageMaker:
-    """The `HyperPodApi` port over boto3. List calls are paged 100 at a time, the API's maximum."""
+class HyperPodEks:
+    """The `ClusterBackend` port over SageMaker's API. Lists are paged 100 at a time, the API's maximum."""
 
     def __init__(self, client: "SageMakerClient") -> None:
         self._client = client
@@ -173,6 +174,34 @@ class SageMaker:
         """Delete a cluster policy."""
         with translated(f"delete cluster scheduler config {config_id}"):
             self._client.delete_cluster_scheduler_config(ClusterSchedulerConfigId=config_id)
+
+    def keeps_quotas_in_cluster(self, cluster_arn: str) -> bool:  # noqa: ARG002 - the port's signature
+        """Say no: SageMaker keeps them."""
+        return False
+
+    def tags(self, cluster_arn: str) -> Mapping[str, str]:
+        """Return all tags."""
+        with translated(f"list the tags of {cluster_arn}"):
+            answer = self._client.list_tags(ResourceArn=cluster_arn, MaxResults=PAGE)
+        return {tag["Key"]: tag["Value"] for tag in answer["Tags"]}
+
+    def put_tag(self, cluster_arn: str, key: str, value: str) -> None:
+        """Set one tag."""
+        with translated(f"tag {cluster_arn} with {key}"):
+            self._client.add_tags(ResourceArn=cluster_arn, Tags=[{"Key": key, "Value": value}])
+
+    def remove_tag(self, cluster_arn: str, key: str) -> None:
+        """Take one tag away."""
+        with translated(f"take the tag {key} off {cluster_arn}"):
+            self._client.delete_tags(ResourceArn=cluster_arn, TagKeys=[key])
+
+    def asks_about_machines(self, cluster_arn: str) -> bool:  # noqa: ARG002 - the port's signature
+        """Say no: SageMaker lists the machines of a cluster, and replaces them itself."""
+        return False
+
+    def machine_states(self, cluster_arn: str, instance_ids: Sequence[str]) -> Mapping[str, str]:  # noqa: ARG002 - the port's signature
+        """Return nothing: nobody is asked beside `cluster_nodes`."""
+        return {}
 
     def _pages(self, operation: str, member: str, **arguments: str) -> list[Mapping[str, Any]]:
         client: Any = self._client  # the stubs type each paginator by itself; here one loop serves four

@@ -1,0 +1,1 @@
+"""Who keeps the quotas of a cluster: a folder for each backend, and the registry that says which is whose."""

@@ -1,0 +1,57 @@
+"""What the use cases need from the world, by what it is needed for. Adapters and backends implement it."""
+
+from taskgov.ports.clock import Clock
+from taskgov.ports.clusters import (
+    ClusterAccess,
+    ClusterBackend,
+    ClusterTags,
+    KubernetesApi,
+    Machines,
+    OnUnreadableObject,
+    QuotaStore,
+    Written,
+)
+from taskgov.ports.documents import DocumentStore, PolicyText
+from taskgov.ports.outlets import EventBus, Measurement, Meter, Notices, TeamTopics
+from taskgov.ports.runs import (
+    ENDED,
+    LOCK_SECONDS,
+    LOOKS_OLD_SECONDS,
+    TURN_SECONDS,
+    Dirty,
+    Execution,
+    Lock,
+    RunRecord,
+    Workflow,
+)
+from taskgov.ports.state import OnUnreadable, StateStore
+
+__all__ = [
+    "ENDED",
+    "LOCK_SECONDS",
+    "LOOKS_OLD_SECONDS",
+    "TURN_SECONDS",
+    "Clock",
+    "ClusterAccess",
+    "ClusterBackend",
+    "ClusterTags",
+    "Dirty",
+    "DocumentStore",
+    "EventBus",
+    "Execution",
+    "KubernetesApi",
+    "Lock",
+    "Machines",
+    "Measurement",
+    "Meter",
+    "Notices",
+    "OnUnreadable",
+    "OnUnreadableObject",
+    "PolicyText",
+    "QuotaStore",
+    "RunRecord",
+    "StateStore",
+    "TeamTopics",
+    "Workflow",
+    "Written",
+]
