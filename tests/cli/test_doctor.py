@@ -11,23 +11,21 @@ import pytest
 from botocore.exceptions import ClientError
 
 from taskgov.snapshot.identity import Loss, RestoredState, StateStamp
-from taskgov_cli.doctor.checks_account import cloud_trail, policy_document
-from taskgov_cli.doctor.checks_cluster import add_on, kubernetes_version, one_kueue
+from taskgov_cli.doctor.checks_account import cloud_trail
+from taskgov_cli.doctor.checks_hyperpod import add_on, kubernetes_version, one_kueue
 from taskgov_cli.doctor.command import exit_code
 from taskgov_cli.doctor.diagnosis import Diagnosis, Status
 from taskgov_cli.doctor.examination import diagnose
 from taskgov_cli.doctor.facts import (
     AddOn,
-    DeployedStack,
+    Cluster,
     EksCluster,
     Facts,
     Governor,
-    HyperPodCluster,
     KueueDefinition,
     KueueDeployment,
     Kueues,
     Names,
-    PolicyFile,
     Trail,
     Unknown,
 )
@@ -281,23 +279,11 @@ teams: []
 """
 
 
-@pytest.mark.parametrize(("resources", "status"), [({}, Status.WARNING), ({"InstanceStateRule": "r"}, Status.OK)])
-def test_a_plain_eks_cluster_is_watched_or_the_doctor_warns(resources: dict[str, str], status: Status) -> None:
-    stack = DeployedStack("taskgov", "CREATE_COMPLETE", {}, resources)
-    found = policy_document(
-        PolicyFile("policies/plain.yaml", PLAIN), Unknown("not there"), stack, Names("plain", "gov")
-    )
-    assert found.status is status
-    assert found.mend == (
-        ("sam build", "sam deploy --stack-name gov --parameter-overrides WatchPlainEks=yes") if not resources else ()
-    )
-
-
 def test_the_document_of_a_cluster_that_sagemaker_does_not_know_is_read(world: World) -> None:
     boto3.client("s3").put_object(Bucket=bucket(world), Key="policies/plain.yaml", Body=PLAIN)
     result = taskgov("doctor", "plain", "--no-event", "--json")
     found = {each["check"]: each for each in json.loads(result.stdout)["checks"]}["policy-document"]
-    assert (found["status"], "hears of no EC2 event" in found["because"]) == ("warning", True)
+    assert (found["status"], "is valid: 0 teams" in found["because"]) == ("ok", True)
     boto3.client("s3").delete_object(Bucket=bucket(world), Key="policies/plain.yaml")
 
 
@@ -385,9 +371,7 @@ def test_a_state_that_was_restored_is_shown_until_it_is_settled() -> None:
 # The decisions alone, on what an account may show and the embedded one does not.
 
 NAMES = Names("ml-cluster", "taskgov", "ml-eks", "us-east-1", "111122223333")
-CLUSTER = HyperPodCluster(
-    "ml-cluster", "arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghijkl", "InService", "x"
-)
+CLUSTER = Cluster("ml-cluster", "arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghijkl", "InService", "x")
 NOTHING = Unknown("nobody looked")
 UNREAD = Facts(*([NOTHING] * 13))
 

@@ -21,9 +21,9 @@ from tests.allocation.test_golden_plans import SCENARIOS
 from tests.allocation.work import SCHEDULER
 from tests.allocation.world import NOW
 from tests.audit.test_trend import DRIFT, IDLE, after_nights
-from tests.snapshot.test_codec import REFUSED as REFUSAL
 from tests.snapshot.test_codec import full
 from tests.support.json_names import member_names
+from tests.support.refusals import REFUSED as REFUSAL
 
 BEFORE = Path(__file__).parent / "before"
 PLANS = {

@@ -8,7 +8,7 @@ from taskgov import keys
 from taskgov.adapters import lock
 from taskgov.adapters.items import NEWEST
 from taskgov.ports import LOCK_SECONDS
-from tests.statemachines.interpreter import definition
+from tests.statemachines.machines import definition
 
 STATES: dict[str, dict[str, Any]] = definition("reconcile")["States"]
 TAKE = STATES["Take the lock"]["Arguments"]

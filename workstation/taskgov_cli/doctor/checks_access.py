@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections import Counter
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from taskgov_cli.doctor.facts import Access, AccessEntry, EksCluster, Names, Permission, Read
 
 READERS: Final = "taskgov-readers"
-"""The group of `docs/rbac.yaml`."""
+WRITERS: Final = "taskgov-writers"
+"""The groups of `docs/rbac.yaml`."""
 
 
 def authentication_mode(eks: Read[EksCluster], names: Names) -> Diagnosis:
@@ -36,7 +38,7 @@ def authentication_mode(eks: Read[EksCluster], names: Names) -> Diagnosis:
 
 
 def access_entries(entries: Read[tuple[AccessEntry, ...]], names: Names) -> Diagnosis:
-    """Check that each role that reads Kubernetes has an access entry in the group that may."""
+    """Check that each role that reads or writes Kubernetes has an access entry in the group that may."""
     check = "access-entries"
     if isinstance(entries, Unknown):
         return unknown(check, entries.reason)
@@ -49,26 +51,34 @@ def access_entries(entries: Read[tuple[AccessEntry, ...]], names: Names) -> Diag
             return unknown(check, f"{role}: {entry.groups.reason}")
         if entry.groups is None:
             said.append(f"{role} has none")
-            mend.append(f"aws eks create-access-entry {at} --kubernetes-groups {READERS}")
-        elif READERS not in entry.groups:
-            said.append(f"{role} is not in group {READERS}")
-            groups = " ".join((*entry.groups, READERS))
+            mend.append(f"aws eks create-access-entry {at} --kubernetes-groups {entry.wanted}")
+        elif entry.wanted not in entry.groups:
+            said.append(f"{role} is not in group {entry.wanted}")
+            groups = " ".join((*entry.groups, entry.wanted))
             mend.append(f"aws eks update-access-entry {at} --kubernetes-groups {groups}")
+    counted = Counter(entry.wanted for entry in entries)
     if said:
-        return failed(check, f"the functions cannot read Kubernetes: {'; '.join(said)}", *mend)
-    return ok(check, f"{len(entries)} roles are in group {READERS}")
+        use = "read and write Kubernetes" if WRITERS in counted else "read Kubernetes"
+        return failed(check, f"the functions cannot {use}: {'; '.join(said)}", *mend)
+    roles = (f"{count} {'roles are' if count > 1 else 'role is'} in group {group}" for group, count in counted.items())
+    return ok(check, ", ".join(roles))
 
 
 def kubernetes_rights(rbac: Read[tuple[Access, ...]]) -> Diagnosis:
-    """Check that the group may read what the functions read."""
+    """Check that the groups may do what the functions do."""
     check = "kubernetes-rights"
     if isinstance(rbac, Unknown):
         return unknown(check, rbac.reason)
-    missing = [f"{permission.verb} {permission.resource}" for permission in rbac if not permission.allowed]
+    missing: dict[str, list[str]] = {}
+    for access in rbac:
+        if not access.allowed:
+            missing.setdefault(access.kubernetes_group, []).append(f"{access.verb} {access.resource}")
     if missing:
-        because = f"group {READERS} may not {', '.join(missing)}"
+        because = "; ".join(f"group {group} may not {', '.join(rights)}" for group, rights in missing.items())
         return failed(check, because, "kubectl apply -f docs/rbac.yaml")
-    return ok(check, f"group {READERS} may read nodes and Kueue's objects")
+    writes = any(access.kubernetes_group == WRITERS for access in rbac)
+    also = f", and group {WRITERS} write what quotas are kept on" if writes else ""
+    return ok(check, f"group {READERS} may read nodes and Kueue's objects{also}")
 
 
 def iam_permissions(found: Read[tuple[Permission, ...]], names: Names) -> Diagnosis:

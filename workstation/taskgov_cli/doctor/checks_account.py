@@ -6,16 +6,15 @@ import json
 import shlex
 from typing import TYPE_CHECKING, Any, Final
 
-from taskgov.policy.document import Backend, PolicyDocument
 from taskgov.policy.parse import parse_policy
 from taskgov_cli.doctor.diagnosis import Diagnosis, failed, ok, unknown, warning
 from taskgov_cli.doctor.facts import Unknown
 
 if TYPE_CHECKING:
     from taskgov_cli.doctor.facts import (
+        Cluster,
         DeployedStack,
         EventTrace,
-        HyperPodCluster,
         Names,
         PolicyFile,
         Read,
@@ -39,8 +38,6 @@ OUTPUTS: Final = (
 )
 """Outputs of the stack that commands and people use."""
 SETTLED: Final = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE")
-EC2_RULE: Final = "InstanceStateRule"
-"""What the template has with `WatchPlainEks=yes` only."""
 DEPLOY: Final = ("sam build", "sam deploy --guided")
 
 
@@ -75,7 +72,7 @@ def approvers(stack: Read[DeployedStack], names: Names) -> Diagnosis:
     return ok(check, f"{named} may approve; nobody approves what follows from a document of his own")
 
 
-def cloud_trail(trails: Read[tuple[Trail, ...]], cluster: Read[HyperPodCluster], names: Names) -> Diagnosis:
+def cloud_trail(trails: Read[tuple[Trail, ...]], cluster: Read[Cluster], names: Names) -> Diagnosis:
     """Check that some trail logs management events that write: without it EventBridge hears of no API call."""
     check = "trail"
     if isinstance(trails, Unknown):
@@ -129,10 +126,8 @@ def subscriptions(found: Read[tuple[Subscription, ...]], names: Names) -> Diagno
     return failed(check, because, mend, note="Put in your own address; or deploy with the parameter AlarmEmail.")
 
 
-def policy_document(
-    found: Read[PolicyFile], cluster: Read[HyperPodCluster], stack: Read[DeployedStack], names: Names
-) -> Diagnosis:
-    """Check that the cluster has a document, that it is valid, means this cluster, and that its nodes are watched."""
+def policy_document(found: Read[PolicyFile], cluster: Read[Cluster], names: Names) -> Diagnosis:
+    """Check that the cluster has a document, that it is valid, and means this cluster."""
     check = "policy-document"
     if isinstance(found, Unknown):
         return unknown(check, found.reason)
@@ -154,20 +149,7 @@ def policy_document(
     if not isinstance(cluster, Unknown) and parsed.document.cluster.arn != cluster.arn:
         because = f"{at} is of another cluster ({parsed.document.cluster.arn})"
         return failed(check, because, f"taskgov init {names.cluster} --output {file}", put)
-    deaf = _hears_of_no_lost_node(parsed.document, stack, names, at)
-    return deaf or ok(check, f"{at} is valid: {len(parsed.document.teams)} teams")
-
-
-def _hears_of_no_lost_node(
-    document: PolicyDocument, stack: Read[DeployedStack], names: Names, at: str
-) -> Diagnosis | None:
-    """Warn of the document of a plain EKS cluster in a stack without the rules for EC2's events."""
-    if document.cluster.backend is not Backend.KUEUE or isinstance(stack, Unknown) or EC2_RULE in stack.resources:
-        return None
-    because = f"{at} is of a plain EKS cluster, and the stack hears of no EC2 event: lost nodes wait for the resync"
-    note = "Without it nobody asks EC2 about lost nodes either: a mass loss waits for a person (docs/kueue.md)."
-    deploy = f"sam deploy --stack-name {names.stack} --parameter-overrides WatchPlainEks=yes"
-    return warning("policy-document", because, "sam build", deploy, note=note)
+    return ok(check, f"{at} is valid: {len(parsed.document.teams)} teams")
 
 
 def test_event(trace: Read[EventTrace], names: Names) -> Diagnosis:
@@ -187,7 +169,7 @@ def test_event(trace: Read[EventTrace], names: Names) -> Diagnosis:
     return failed(check, because, *look, note=note)
 
 
-def _new_trail(cluster: Read[HyperPodCluster], names: Names) -> tuple[str, ...]:
+def _new_trail(cluster: Read[Cluster], names: Names) -> tuple[str, ...]:
     """Return how to make a bucket for a trail, and the trail: its default selectors are what is needed."""
     partition = "aws" if isinstance(cluster, Unknown) else cluster.partition
     bucket, region = f"taskgov-trail-{names.account}-{names.region}", names.region

@@ -30,7 +30,7 @@ STYLE: Final = {
 def doctor(
     cluster: Annotated[
         str | None,
-        typer.Argument(help="HyperPod cluster, by name or ARN; without it, the only one there is.", metavar="CLUSTER"),
+        typer.Argument(help="Cluster, by name or ARN; without it, the only HyperPod cluster.", metavar="CLUSTER"),
     ] = None,
     stack: StackName = DEFAULT_STACK,
     context: Context = None,

@@ -6,21 +6,32 @@ What hangs on something that could not be read is unknown for the same reason.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from taskgov.adapters.clock import SystemClock
+from taskgov.backends.registry import backend_of
 from taskgov.errors import InvalidRequestError, NotFoundError
-from taskgov_cli.doctor import checks_access, checks_account, checks_cluster, reading_aws, sessions, state
-from taskgov_cli.doctor.facts import EventTrace, Facts, Unknown, names_of
+from taskgov.policy.document import Backend
+from taskgov_cli.doctor import (
+    checks_access,
+    checks_account,
+    checks_hyperpod,
+    checks_plain_eks,
+    reading_aws,
+    sessions,
+    state,
+)
+from taskgov_cli.doctor.checks_access import READERS, WRITERS
+from taskgov_cli.doctor.diagnosis import Diagnosis
+from taskgov_cli.doctor.facts import EventTrace, Facts, Names, Unknown, names_of
 from taskgov_cli.doctor.permissions import NEEDED
 from taskgov_cli.doctor.reading_aws import read
 from taskgov_cli.doctor.reading_kubernetes import ClusterReader
 
 if TYPE_CHECKING:
-    from taskgov_cli.doctor.diagnosis import Diagnosis
-    from taskgov_cli.doctor.facts import DeployedStack, HyperPodCluster, Permission, Read
+    from taskgov_cli.doctor.facts import Cluster, DeployedStack, Permission, Read
 
 LOOK_EVERY: Final = 5
 """Seconds between two looks for the trace of the test event."""
@@ -51,11 +62,10 @@ def examine(request: Request, say: Say) -> tuple[Facts, list[Diagnosis]]:
 def diagnose(facts: Facts, *, cluster: str, stack: str) -> list[Diagnosis]:
     """Return every check's answer on what was read, in the order in which things are to be mended."""
     names = names_of(facts, cluster=cluster, stack=stack)
+    backend = backend_of(cluster) if isinstance(facts.cluster, Unknown) else facts.cluster.backend
+    before, after = CHECKS[backend]
     found = [
-        checks_cluster.hyperpod_cluster(facts.cluster, names),
-        checks_cluster.kubernetes_version(facts.eks, names),
-        checks_cluster.one_kueue(facts.kueues, facts.add_on, names),
-        checks_cluster.add_on(facts.add_on, names),
+        *before(facts, names),
         checks_account.stack_deployed(facts.stack, names),
         checks_account.approvers(facts.stack, names),
         sessions.session_names(facts.sessions, names),
@@ -63,18 +73,47 @@ def diagnose(facts: Facts, *, cluster: str, stack: str) -> list[Diagnosis]:
         checks_access.access_entries(facts.entries, names),
         checks_access.kubernetes_rights(facts.rbac),
         checks_access.iam_permissions(facts.permissions, names),
-        checks_account.cloud_trail(facts.trails, facts.cluster, names),
+        *after(facts, names),
         checks_account.subscriptions(facts.subscriptions, names),
-        checks_account.policy_document(facts.policy, facts.cluster, facts.stack, names),
+        checks_account.policy_document(facts.policy, facts.cluster, names),
         state.governor(facts.governor, names),
     ]
     return found if facts.trace is None else [*found, checks_account.test_event(facts.trace, names)]
 
 
+Checks = Callable[[Facts, Names], list[Diagnosis]]
+
+
+def _hyperpod(facts: Facts, names: Names) -> list[Diagnosis]:
+    return [
+        checks_hyperpod.hyperpod_cluster(facts.cluster, names),
+        checks_hyperpod.kubernetes_version(facts.eks, names),
+        checks_hyperpod.one_kueue(facts.kueues, facts.add_on, names),
+        checks_hyperpod.add_on(facts.add_on, names),
+    ]
+
+
+def _plain_eks(facts: Facts, names: Names) -> list[Diagnosis]:
+    return [checks_plain_eks.eks_cluster(facts.eks, names), checks_plain_eks.kueue(facts.kueues, facts.add_on)]
+
+
+CHECKS: Final[Mapping[Backend, tuple[Checks, Checks]]] = {
+    Backend.SAGEMAKER: (
+        _hyperpod,
+        lambda facts, names: [checks_account.cloud_trail(facts.trails, facts.cluster, names)],
+    ),
+    Backend.KUEUE: (_plain_eks, lambda facts, names: [checks_plain_eks.node_events(facts.stack, names)]),
+}
+"""What is checked of a backend only: the cluster itself, then how the stack hears of it.
+
+CloudTrail tells of calls to SageMaker, EC2's own events of the nodes of plain EKS clusters.
+"""
+
+
 def read_facts(request: Request, say: Say) -> Facts:
     """Read everything that the checks decide on."""
     say("reading the cluster")
-    cluster: Read[HyperPodCluster] = read(lambda: reading_aws.hyperpod_cluster(request.cluster))
+    cluster: Read[Cluster] = read(lambda: reading_aws.cluster(request.cluster))
     eks = then(cluster, lambda found: reading_aws.eks_cluster(_eks_name(found)))
     say("reading the cluster's Kubernetes API")
     kubernetes = then(cluster, lambda found: ClusterReader(_eks_arn(found), request.context))
@@ -87,8 +126,8 @@ def read_facts(request: Request, say: Say) -> Facts:
         kueues=then(kubernetes, lambda reader: reader.kueues()),
         trails=then(cluster, lambda found: reading_aws.trails(found.region)),
         stack=stack,
-        entries=both(eks, stack, lambda one, two: reading_aws.access_entries(one.name, _roles(two))),
-        rbac=then(kubernetes, lambda reader: reader.rights()),
+        entries=both(cluster, stack, lambda one, two: reading_aws.access_entries(_eks_name(one), _roles(one, two))),
+        rbac=both(cluster, kubernetes, lambda found, reader: reader.rights(found.backend)),
         permissions=both(cluster, stack, _permissions),
         subscriptions=then(stack, lambda found: reading_aws.subscriptions(_output(found, "NoticeTopicArn"))),
         policy=then(
@@ -132,18 +171,18 @@ def both(one: Read[T], other: Read[U], further: Callable[[T, U], V]) -> Read[V]:
     return then(other, lambda second: further(one, second))
 
 
-def _name(cluster: Read[HyperPodCluster], request: Request) -> str:
-    """Return the cluster's name. SageMaker does not know a plain EKS cluster: its document has the name asked for."""
+def _name(cluster: Read[Cluster], request: Request) -> str:
+    """Return the cluster's name: where it cannot be read, its document has the name asked for."""
     return request.cluster.rpartition("/")[2] if isinstance(cluster, Unknown) else cluster.name
 
 
-def _eks_arn(cluster: HyperPodCluster) -> str:
+def _eks_arn(cluster: Cluster) -> str:
     if cluster.eks_arn is None:
         raise InvalidRequestError(f"{cluster.name} is not orchestrated by EKS")
     return cluster.eks_arn
 
 
-def _eks_name(cluster: HyperPodCluster) -> str:
+def _eks_name(cluster: Cluster) -> str:
     return _eks_arn(cluster).rpartition("/")[2]
 
 
@@ -159,11 +198,16 @@ def _resource(stack: DeployedStack, logical_id: str) -> str:
     return stack.resources[logical_id]
 
 
-def _roles(stack: DeployedStack) -> list[str]:
-    return _output(stack, "KubernetesRoleArns").split(",")
+def _roles(cluster: Cluster, stack: DeployedStack) -> list[tuple[str, str]]:
+    """Return the roles that need an access entry, each with its group; on plain EKS also who writes and verifies."""
+    roles = [(arn, READERS) for arn in _output(stack, "KubernetesRoleArns").split(",")]
+    if cluster.backend is Backend.KUEUE:
+        for role, group in (("VerifyPlanRole", READERS), ("ApplyChangeRole", WRITERS)):
+            roles.append((reading_aws.role_arn(cluster, _resource(stack, role)), group))
+    return roles
 
 
-def _permissions(cluster: HyperPodCluster, stack: DeployedStack) -> tuple[Permission, ...]:
+def _permissions(cluster: Cluster, stack: DeployedStack) -> tuple[Permission, ...]:
     for output in checks_account.OUTPUTS:
         _output(stack, output)
     for resource in (*NEEDED, "OrderRights"):

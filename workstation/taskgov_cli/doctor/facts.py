@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from taskgov.policy.document import Backend
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -27,13 +29,14 @@ Read: TypeAlias = T | Unknown
 
 
 @dataclass(frozen=True, slots=True)
-class HyperPodCluster:
-    """DescribeCluster of SageMaker: what its state is, and which EKS cluster orchestrates it."""
+class Cluster:
+    """A cluster that is, or is to be, governed: its state, its EKS cluster, and which backend keeps its quotas."""
 
     name: str
     arn: str
     status: str
     eks_arn: str | None
+    backend: Backend = Backend.SAGEMAKER
 
     @property
     def partition(self) -> str:
@@ -58,6 +61,7 @@ class EksCluster:
     name: str
     version: str
     authentication_mode: str
+    status: str = "ACTIVE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +104,9 @@ class Kueues:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Whether somebody may do one thing to one resource type (SubjectAccessReview)."""
+    """Whether a group of Kubernetes may do one thing to one resource type (SubjectAccessReview)."""
 
+    kubernetes_group: str
     verb: str
     group: str
     resource: str
@@ -130,9 +135,10 @@ class DeployedStack:
 
 @dataclass(frozen=True, slots=True)
 class AccessEntry:
-    """The EKS access entry of a role; `groups` is None where there is none."""
+    """The EKS access entry of a role; `groups` is None where there is none, `wanted` is the group that it needs."""
 
     role_arn: str
+    wanted: str
     groups: Read[tuple[str, ...] | None]
 
 
@@ -209,7 +215,7 @@ class SessionRoles:
 class Facts:
     """All that was read. What was not asked for is absent from what is diagnosed (`trace` is None then)."""
 
-    cluster: Read[HyperPodCluster]
+    cluster: Read[Cluster]
     eks: Read[EksCluster]
     add_on: Read[AddOn | None]
     kueues: Read[Kueues]

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from taskgov.policy.document import Backend
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from taskgov_cli.doctor.facts import DeployedStack, HyperPodCluster
+    from taskgov_cli.doctor.facts import Cluster, DeployedStack
 
 PREFIXES: Final = ("policies", "snapshots", "plans", "reports")
 _LISTS: Final = {"*": ("sagemaker:ListComputeQuotas", "sagemaker:ListClusterSchedulerConfigs")}
@@ -108,7 +110,29 @@ NEEDED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
 """Role's logical id -> resource -> actions on it."""
 
 
-def resources_of(cluster: HyperPodCluster, stack: DeployedStack) -> dict[str, str]:
+KEPT_BY_SAGEMAKER: Final = frozenset({"cluster", "quota", "scheduler-config"})
+ASKS_EC2: Final = ("ReadSnapshotRole", "PublishUsageRole", "AuditClusterRole")
+"""Roles that ask about lost machines of plain EKS clusters, with `WatchPlainEks=yes`."""
+
+
+def needed(backend: Backend, *, watches_ec2: bool = False) -> dict[str, dict[str, tuple[str, ...]]]:
+    """Return what roles need for a cluster of a backend: role's logical id -> resource -> actions on it.
+
+    On plain EKS nothing of SageMaker is asked but which HyperPod clusters there are.
+    """
+    if backend is Backend.SAGEMAKER:
+        return {role: dict(resources) for role, resources in NEEDED.items()}
+    found: dict[str, dict[str, tuple[str, ...]]] = {}
+    for role, resources in NEEDED.items():
+        actions = {name: of for name, of in resources.items() if name not in KEPT_BY_SAGEMAKER}
+        asked = tuple(action for action in actions.pop("*", ()) if action not in _LISTS["*"])
+        if watches_ec2 and role in ASKS_EC2:
+            asked += ("ec2:DescribeInstances",)
+        found[role] = actions | ({"*": asked} if asked else {})
+    return found
+
+
+def resources_of(cluster: Cluster, stack: DeployedStack) -> dict[str, str]:
     """Return the ARN of each resource that `NEEDED` names. Raises KeyError for a stack that lacks one."""
     outputs, place = stack.outputs, f"{cluster.region}:{cluster.account}"
     sagemaker = f"arn:{cluster.partition}:sagemaker:{place}"

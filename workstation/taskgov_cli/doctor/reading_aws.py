@@ -12,20 +12,23 @@ from taskgov.adapters.errors import translated
 from taskgov.adapters.s3 import POLICY_KEY, Bucket
 from taskgov.bootstrap.aws import CONFIG
 from taskgov.errors import GovernanceError, NotFoundError
+from taskgov.hyperpod.cluster_arn import EKS_ARN
 from taskgov.hyperpod.names import ADD_ON
+from taskgov.policy.document import Backend
+from taskgov_cli.doctor.checks_plain_eks import EC2_RULE
 from taskgov_cli.doctor.facts import (
     AccessEntry,
     AddOn,
+    Cluster,
     DeployedStack,
     EksCluster,
-    HyperPodCluster,
     Permission,
     PolicyFile,
     Subscription,
     Trail,
     Unknown,
 )
-from taskgov_cli.doctor.permissions import NEEDED, resources_of
+from taskgov_cli.doctor.permissions import needed, resources_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -41,12 +44,37 @@ def client(service: str) -> Any:
     return boto3.client(service, config=CONFIG)  # type: ignore[call-overload]
 
 
-def hyperpod_cluster(name: str) -> HyperPodCluster:
-    """Return the HyperPod cluster of this name or ARN."""
+def cluster(name: str) -> Cluster:
+    """Return the cluster of this name or ARN: HyperPod's, else the EKS cluster. Raises NotFoundError, UpstreamError."""
+    if EKS_ARN.fullmatch(name):
+        return _plain_eks(name)
+    try:
+        return _hyperpod(name)
+    except NotFoundError:
+        arn = None if name.startswith("arn:") else eks_arn_of(name)
+        if arn is None:
+            raise
+        return _plain_eks(arn)
+
+
+def eks_arn_of(name: str) -> str | None:
+    """Return the ARN of the EKS cluster of this name, None where there is none."""
+    try:
+        with translated(f"describe EKS cluster {name}"):
+            return str(client("eks").describe_cluster(name=name)["cluster"]["arn"])
+    except NotFoundError:
+        return None
+
+
+def _plain_eks(arn: str) -> Cluster:
+    return Cluster(arn.rpartition("/")[2], arn, "InService", arn, Backend.KUEUE)
+
+
+def _hyperpod(name: str) -> Cluster:
     with translated(f"describe cluster {name}"):
         found = client("sagemaker").describe_cluster(ClusterName=name)
     eks_arn = found.get("Orchestrator", {}).get("Eks", {}).get("ClusterArn")
-    return HyperPodCluster(found["ClusterName"], found["ClusterArn"], found["ClusterStatus"], eks_arn)
+    return Cluster(found["ClusterName"], found["ClusterArn"], found["ClusterStatus"], eks_arn)
 
 
 def eks_cluster(name: str) -> EksCluster:
@@ -54,7 +82,7 @@ def eks_cluster(name: str) -> EksCluster:
     with translated(f"describe EKS cluster {name}"):
         found = client("eks").describe_cluster(name=name)["cluster"]
     mode = found.get("accessConfig", {}).get("authenticationMode", "CONFIG_MAP")
-    return EksCluster(found["name"], found["version"], mode)
+    return EksCluster(found["name"], found["version"], mode, found.get("status", "ACTIVE"))
 
 
 def add_on(eks: EksCluster) -> AddOn | None:
@@ -143,9 +171,9 @@ def deployed_stack(name: str) -> DeployedStack:
     )
 
 
-def access_entries(eks: str, roles: Iterable[str]) -> tuple[AccessEntry, ...]:
-    """Return what each role's access entry says."""
-    return tuple(AccessEntry(role, read(partial(_groups, eks, role))) for role in roles)
+def access_entries(eks: str, roles: Iterable[tuple[str, str]]) -> tuple[AccessEntry, ...]:
+    """Return what the access entry says of each role (its ARN, and the group that it needs)."""
+    return tuple(AccessEntry(role, wanted, read(partial(_groups, eks, role))) for role, wanted in roles)
 
 
 def _groups(eks: str, role: str) -> tuple[str, ...] | None:
@@ -157,26 +185,30 @@ def _groups(eks: str, role: str) -> tuple[str, ...] | None:
     return tuple(found.get("kubernetesGroups", ()))
 
 
-def permissions(cluster: HyperPodCluster, stack: DeployedStack) -> tuple[Permission, ...]:
+def permissions(cluster: Cluster, stack: DeployedStack) -> tuple[Permission, ...]:
     """Return what IAM says of everything that each function's role needs. Writes nothing: it is a simulation."""
     arns, iam = resources_of(cluster, stack), client("iam")
-    roles = {role: (stack.resources[role], needed) for role, needed in NEEDED.items()}
+    asked = needed(cluster.backend, watches_ec2=EC2_RULE in stack.resources)
+    roles = {role: (stack.resources[role], resources) for role, resources in asked.items()}
     return tuple(
         _permission(role, name, arns[resource], result)
-        for role, (name, needed) in roles.items()
-        for resource, actions in needed.items()
-        for result in _simulated(iam, role_arn(cluster, name), actions, arns[resource])
+        for role, (name, resources) in roles.items()
+        for resource, actions in resources.items()
+        for result in _simulated(iam, role_arn(cluster, name), actions, arns[resource], cluster.region)
     )
 
 
-def role_arn(cluster: HyperPodCluster, name: str) -> str:
+def role_arn(cluster: Cluster, name: str) -> str:
     """Return the ARN of a role of the stack: CloudFormation makes them without a path."""
     return f"arn:{cluster.partition}:iam::{cluster.account}:role/{name}"
 
 
-def _simulated(iam: Any, role: str, actions: tuple[str, ...], resource: str) -> list[Mapping[str, Any]]:
+def _simulated(iam: Any, role: str, actions: tuple[str, ...], resource: str, region: str) -> list[Mapping[str, Any]]:
+    asked_in = {"ContextKeyName": "aws:RequestedRegion", "ContextKeyValues": [region], "ContextKeyType": "string"}
     with translated(f"simulate the policies of {role}"):
-        answer = iam.simulate_principal_policy(PolicySourceArn=role, ActionNames=list(actions), ResourceArns=[resource])
+        answer = iam.simulate_principal_policy(
+            PolicySourceArn=role, ActionNames=list(actions), ResourceArns=[resource], ContextEntries=[asked_in]
+        )
     found: list[Mapping[str, Any]] = answer["EvaluationResults"]
     return found
 

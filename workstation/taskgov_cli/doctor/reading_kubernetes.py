@@ -17,8 +17,9 @@ from taskgov.adapters.kubernetes.reader import GROUP
 from taskgov.adapters.kubernetes.request import TIMEOUT_SECONDS
 from taskgov.bootstrap.aws import CONFIG
 from taskgov.errors import UpstreamError
+from taskgov.policy.document import Backend
 from taskgov.ports import ClusterAccess
-from taskgov_cli.doctor.checks_access import READERS
+from taskgov_cli.doctor.checks_access import READERS, WRITERS
 from taskgov_cli.doctor.facts import Access, KueueDefinition, KueueDeployment, Kueues
 from taskgov_cli.kubeconfig import KubeconfigContext
 
@@ -36,6 +37,26 @@ READ: Final = (
     (GROUP, "workloadpriorityclasses"),
 )
 """What the functions list (`docs/rbac.yaml`)."""
+_KEPT = {
+    ("", "namespaces"): "get list create patch",
+    (GROUP, "resourceflavors"): "get list create patch",
+    (GROUP, "cohorts"): "get create patch",
+    **{
+        (GROUP, name): "get list create patch delete"
+        for name in ("clusterqueues", "localqueues", "workloadpriorityclasses")
+    },
+    (GROUP, "workloads"): "list",
+    ("admissionregistration.k8s.io", "validatingadmissionpolicies"): "get create patch",
+    ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"): "get create patch",
+}
+RIGHTS: Final[Mapping[Backend, tuple[tuple[str, str, str, str], ...]]] = {
+    Backend.SAGEMAKER: tuple((READERS, "list", *of) for of in READ),
+    Backend.KUEUE: (
+        *((READERS, "list", *of) for of in (("", "namespaces"), *READ)),
+        *((WRITERS, verb, *of) for of, verbs in _KEPT.items() for verb in verbs.split()),
+    ),
+}
+"""What the functions do in a cluster of each backend (`docs/rbac.yaml`): group, verb, API group, resource."""
 ASKED_AS: Final = "taskgov-doctor"
 """Whom the review names; only the group decides."""
 
@@ -57,23 +78,23 @@ class ClusterReader:
             tuple(_definition(definition) for definition in definitions if definition["spec"]["group"] == GROUP),
         )
 
-    def rights(self) -> tuple[Access, ...]:
-        """Return what the functions' group may do (SubjectAccessReview). Raises GovernanceError."""
-        with self._connections.open(self._access) as api, _translated("ask what the functions' group may do"):
-            return tuple(self._asked(api, "list", group, resource) for group, resource in READ)
+    def rights(self, backend: Backend) -> tuple[Access, ...]:
+        """Return what the functions' groups may do (SubjectAccessReview). Raises GovernanceError."""
+        with self._connections.open(self._access) as api, _translated("ask what the functions' groups may do"):
+            return tuple(self._asked(api, *right) for right in RIGHTS[backend])
 
     @staticmethod
-    def _asked(api: client.ApiClient, verb: str, group: str, resource: str) -> Access:
+    def _asked(api: client.ApiClient, as_group: str, verb: str, group: str, resource: str) -> Access:
         attributes = {"verb": verb, "group": group, "resource": resource}
         review = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SubjectAccessReview",
-            "spec": {"user": ASKED_AS, "groups": [READERS], "resourceAttributes": attributes},
+            "spec": {"user": ASKED_AS, "groups": [as_group], "resourceAttributes": attributes},
         }
         answered = client.AuthorizationV1Api(api).create_subject_access_review(
             review, _preload_content=False, _request_timeout=TIMEOUT_SECONDS
         )
-        return Access(verb, group, resource, bool(json.loads(answered.read())["status"]["allowed"]))
+        return Access(as_group, verb, group, resource, bool(json.loads(answered.read())["status"]["allowed"]))
 
 
 def _connections() -> ApiConnections:

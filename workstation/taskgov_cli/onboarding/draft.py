@@ -16,10 +16,12 @@ from taskgov.allocation.capacity import count_capacity
 from taskgov.allocation.changes import quota_sums
 from taskgov.allocation.governed import NO_UPDATE_MENDS
 from taskgov.allocation.planner import plan_quotas
+from taskgov.backends.registry import backend_of
 from taskgov.errors import InvalidRequestError
 from taskgov.hyperpod.instance_types import InstanceTypeTable, is_instance_type_name
 from taskgov.hyperpod.model import ActivationState, Switch
-from taskgov.policy.document import CapacityRules
+from taskgov.kueue.record import FOREIGN
+from taskgov.policy.document import Backend, CapacityRules
 from taskgov.policy.parse import parse_policy
 from taskgov_cli.onboarding.first_teams import first_sections
 
@@ -145,7 +147,8 @@ def _cannot_be_promised(snapshot: Snapshot, quota: ComputeQuota) -> str | None:
     """Return why a quota has no place in a document; whether its words are allowed, the document's own rules say."""
     if quota.activation_state is ActivationState.DISABLED:
         return "it is switched off"
-    if quota.status in NO_UPDATE_MENDS:
+    # What somebody else made is in the document, or nobody could adopt it; until then no plan touches it.
+    if quota.status in NO_UPDATE_MENDS and quota.status != FOREIGN:
         return f"its status is {quota.status}: {NO_UPDATE_MENDS[quota.status]}"
     alone = {**_head(snapshot), "teams": [_team(quota)]}
     violations = parse_policy(json.dumps(alone)).violations
@@ -186,7 +189,11 @@ _ORDER: Final = ("apiVersion", "cluster", "schedulerConfig", "teams", "sharedPoo
 
 
 def _head(snapshot: Snapshot) -> dict[str, Any]:
-    return {"apiVersion": "taskgov/v1", "cluster": {"name": snapshot.cluster.name, "arn": snapshot.cluster.arn}}
+    cluster = {"name": snapshot.cluster.name, "arn": snapshot.cluster.arn}
+    backend = backend_of(snapshot.cluster.arn)
+    if backend is not Backend.SAGEMAKER:  # the default
+        cluster["backend"] = backend.value
+    return {"apiVersion": "taskgov/v1", "cluster": cluster}
 
 
 def _team(quota: ComputeQuota) -> dict[str, Any]:
@@ -216,8 +223,11 @@ def _capacities(snapshot: Snapshot) -> dict[str, TypeCapacity]:
     named = {
         row.instance_type for quota in snapshot.quotas for row in quota.compute_quota_config.compute_quota_resources
     }
+    # As the planner has it: other machines are no capacity of HyperPod, whose types begin with ml.
+    all_count = backend_of(snapshot.cluster.arn) is Backend.KUEUE
+    nodes = (node for node in snapshot.nodes if node.instance_type)
     return count_capacity(
-        (node for node in snapshot.nodes if is_instance_type_name(node.instance_type)),
+        (node for node in nodes if all_count or is_instance_type_name(node.instance_type)),
         CapacityRules(),
         snapshot.taken_at,
         InstanceTypeTable(),

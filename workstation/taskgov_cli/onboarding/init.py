@@ -20,6 +20,7 @@ from taskgov.hyperpod.model import ComputeQuotaConfig
 from taskgov.policy.parse import parse_policy
 from taskgov_cli import snapshots
 from taskgov_cli.deployed import AsJson, RefusedError, told
+from taskgov_cli.doctor import reading_aws
 from taskgov_cli.onboarding.asking import Typed, first_teams
 from taskgov_cli.onboarding.draft import draft_policy
 from taskgov_cli.onboarding.first_teams import Style  # noqa: TC001 -- typer reads the annotations
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 def init(  # noqa: PLR0913, PLR0917 -- options are named by whoever types them
     cluster: Annotated[
         str | None,
-        typer.Argument(help="HyperPod cluster, by name or ARN; without it, the only one there is.", metavar="CLUSTER"),
+        typer.Argument(help="Cluster, by name or ARN; without it, the only HyperPod cluster.", metavar="CLUSTER"),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", dir_okay=False, help="Where to write it; else CLUSTER.yaml.")
@@ -95,16 +96,28 @@ def detected() -> str:
     }
     if not names:
         others = ", ".join(cluster["ClusterName"] for cluster in found) or "none"
-        raise RefusedError(f"this account and Region have no HyperPod cluster on EKS (clusters: {others})")
+        raise RefusedError(
+            f"this account and Region have no HyperPod cluster on EKS (clusters: {others}); "
+            "an EKS cluster without HyperPod has to be named: taskgov init CLUSTER"
+        )
     if len(names) > 1:
         raise RefusedError(f"there are several clusters; say which: taskgov init {' | '.join(sorted(names.values()))}")
     return str(next(iter(names)))
 
 
 def _known(cluster: str | None, file: Path | None, stack: str | None, context: str | None) -> Snapshot:
-    if file is None and cluster is None:
-        cluster = detected()
+    if file is None:
+        with snapshots.reported():
+            cluster = detected() if cluster is None else known_arn(cluster)
     return snapshots.known(file, cluster, None, stack, context)
+
+
+def known_arn(cluster: str) -> str:
+    """Return the ARN of a cluster by name or ARN: a plain EKS cluster has no document yet, so EKS is asked for it.
+
+    Raises GovernanceError.
+    """
+    return reading_aws.cluster(cluster).arn
 
 
 def _draft(known: Snapshot, wanted: FirstTeams | None) -> Draft:

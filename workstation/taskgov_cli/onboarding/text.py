@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 from taskgov.hyperpod.model import Switch
+from taskgov.kueue.record import FOREIGN
 from taskgov_cli.onboarding.draft import GUARDRAILS
 
 if TYPE_CHECKING:
@@ -54,6 +55,10 @@ def undecided(draft: Draft, snapshot: Snapshot) -> list[str]:
             )
     found += [f"{team} is frozen, because a plan would change it ({why})." for team, why in draft.frozen.items()]
     found += [f"Quota {omitted.quota.name} is not in the document: {omitted.because}." for omitted in draft.left_out]
+    if foreign := [quota.name for quota in draft.quotas if quota.status == FOREIGN]:
+        found.append(
+            f"Somebody else made {', '.join(foreign)}: no plan touches them until `taskgov adopt` takes them over."
+        )
     if draft.scheduler_left_out:
         found.append(f"The cluster policy is not in the document: {draft.scheduler_left_out}.")
     if snapshot.scheduler_config is None and draft.wanted is None:

@@ -99,7 +99,8 @@ class World:
         server = ClusterApiServer(self.cluster.store, verifier=verifier, rules=self._rules_of, writes=self.cluster)
         self.api_server = undo.enter_context(server)
         entries = entries_of(self.stack, is_plain_eks=self.is_plain_eks)
-        eks.register_cluster(eks_name, server.url, certificate_authority="", entries=entries)
+        about: dict[str, Any] = {"entries": entries} | ({"addons": {}} if self.is_plain_eks else {})
+        eks.register_cluster(eks_name, server.url, certificate_authority="", **about)
         if self.is_plain_eks:
             self.cluster.configure_kueue(fair_sharing=True)
         else:

@@ -12,8 +12,8 @@ from taskgov_cli.doctor.facts import Unknown
 if TYPE_CHECKING:
     from taskgov_cli.doctor.facts import (
         AddOn,
+        Cluster,
         EksCluster,
-        HyperPodCluster,
         KueueDefinition,
         KueueDeployment,
         Kueues,
@@ -30,7 +30,7 @@ KUEUE_018: Final = (1, 5)
 """Add-on version since which Kueue is 0.18 or newer; upgrades from before fail on storedVersions of its CRDs."""
 
 
-def hyperpod_cluster(cluster: Read[HyperPodCluster], names: Names) -> Diagnosis:
+def hyperpod_cluster(cluster: Read[Cluster], names: Names) -> Diagnosis:
     """Check that the cluster is there, in service, and orchestrated by EKS."""
     check = "hyperpod-cluster"
     if isinstance(cluster, Unknown):
