@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from benchmarks.cost_counts import TEAMS, from_json, measure, to_json
-from taskgov.services.metric_catalogue import METRICS, PER_CAPACITY, PER_QUOTA, PER_TEAM
+from taskgov.services.metric_catalogue import METRICS
+from taskgov.services.metric_form import PER_CAPACITY, PER_QUOTA, PER_TEAM
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

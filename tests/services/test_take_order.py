@@ -11,7 +11,8 @@ import pytest
 from taskgov.contracts.orders import DocumentOrder, ManualOrder, RunOrder, UnlockOrder, caller_of, order_of
 from taskgov.errors import ConflictError, InvalidRequestError, NotAllowedError, NotFoundError, UpstreamError
 from taskgov.people import Person, person_of
-from taskgov.services.take_order import Answer, ApprovalRequest, Rights, TakeOrder
+from taskgov.ports import Answer, ApprovalRequest
+from taskgov.services.take_order import Rights, TakeOrder
 from taskgov.snapshot.model import Authorship
 from tests.support.memory import CLUSTER_ARN, NOON, FixedClock
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from taskgov.services import metric_catalogue
+from taskgov.services.metric_form import Metric
 from taskgov_embedded.cloudformation.template import Translated
 from tests.template.conftest import ROOT, Properties, load, references
 
@@ -179,7 +180,7 @@ def test_the_dashboard_is_json_and_shows_everything_that_is_measured(stack: Tran
     (dashboard,) = stack.resources_of("AWS::CloudWatch::Dashboard").values()
     widgets = json.loads(dashboard["DashboardBody"]["Fn::Sub"])["widgets"]
     shown = set(re.findall(r'MetricName=\\?"(\w+)', json.dumps(widgets).replace("\\\\", "\\")))
-    measured = {one.name for one in vars(metric_catalogue).values() if isinstance(one, metric_catalogue.Metric)}
+    measured = {one.name for one in vars(metric_catalogue).values() if isinstance(one, Metric)}
     assert shown <= measured
     assert shown == measured
     places = [(one["x"], one["y"]) for one in widgets]

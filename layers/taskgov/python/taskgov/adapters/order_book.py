@@ -21,8 +21,8 @@ from taskgov.contracts.orders import DocumentOrder, ManualOrder, RunOrder, Unloc
 from taskgov.contracts.steps import Pointer
 from taskgov.errors import ConflictError, UpstreamError
 from taskgov.people import Person
+from taskgov.ports import Answer, ApprovalRequest
 from taskgov.services.stored_plan import stored_plan
-from taskgov.services.take_order import Answer, ApprovalRequest
 from taskgov.snapshot.model import Authorship
 
 if TYPE_CHECKING:

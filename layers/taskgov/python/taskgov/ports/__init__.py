@@ -12,6 +12,7 @@ from taskgov.ports.clusters import (
     Written,
 )
 from taskgov.ports.documents import DocumentStore, PolicyText
+from taskgov.ports.orders import Answer, ApprovalRequest, OrderBook
 from taskgov.ports.outlets import EventBus, Measurement, Meter, Notices, TeamTopics
 from taskgov.ports.runs import (
     ENDED,
@@ -31,6 +32,8 @@ __all__ = [
     "LOCK_SECONDS",
     "LOOKS_OLD_SECONDS",
     "TURN_SECONDS",
+    "Answer",
+    "ApprovalRequest",
     "Clock",
     "ClusterAccess",
     "ClusterBackend",
@@ -47,6 +50,7 @@ __all__ = [
     "Notices",
     "OnUnreadable",
     "OnUnreadableObject",
+    "OrderBook",
     "PolicyText",
     "QuotaStore",
     "RunRecord",

@@ -14,7 +14,7 @@ from taskgov.kueue.usage import QuotaUsage
 from taskgov.kueue.workloads import Preemption
 from taskgov.ports import Measurement
 from taskgov.services import metric_catalogue as metric
-from taskgov.services.metric_catalogue import Metric, Property
+from taskgov.services.metric_form import Metric, Property
 from taskgov.usage.capacity import Capacity
 from taskgov.usage.cluster_usage import ClusterUsage, TeamUsage
 from taskgov.usage.lost_work import LostWork

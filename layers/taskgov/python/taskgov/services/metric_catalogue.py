@@ -3,48 +3,25 @@
 Every metric has the dimension `Cluster` besides those named here; the `Meter` adds it.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
-from taskgov.ports import Measurement
+from taskgov.services.metric_form import (
+    COUNT,
+    PER_CAPACITY,
+    PER_PREEMPTION,
+    PER_QUOTA,
+    PER_SEVERITY,
+    PER_TEAM,
+    PERCENT,
+    SECONDS,
+    WHOLE_CLUSTER,
+    Metric,
+)
 
 NAMESPACE: Final = "TaskGovernance"
-COUNT: Final = "Count"
-SECONDS: Final = "Seconds"
-PERCENT: Final = "Percent"
-
-PER_QUOTA: Final = ("Team", "InstanceType", "Resource")
-PER_CAPACITY: Final = ("InstanceType", "Resource")
-PER_TEAM: Final = ("Team",)
-PER_PREEMPTION: Final = ("Team", "Reason", "PreemptingTeam")
-PER_SEVERITY: Final = ("Severity",)
-WHOLE_CLUSTER: Final = ()
-
-Property = str | int | float | bool
-
 
 ALL_CLUSTERS: Final = "all clusters"
 """The `Cluster` of the values over all clusters, which alarms watch; no cluster has a name with a space."""
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """One metric as it is documented, and as its values are checked."""
-
-    name: str
-    unit: str
-    dimensions: tuple[str, ...]
-    meaning: str
-    source: str
-
-    def of(self, value: float, *dimensions: str, **properties: Property) -> Measurement:
-        """Return a value; `dimensions` are the values in the order in which the metric names them.
-
-        Raises `ValueError` when their number is not the metric's.
-        """
-        named = dict(zip(self.dimensions, dimensions, strict=True))
-        return Measurement(self.name, float(value), self.unit, named, properties)
-
 
 QUOTA_GUARANTEED: Final = Metric(
     "QuotaGuaranteed",
@@ -228,7 +205,6 @@ FINDINGS: Final = Metric(
     "Findings of an audit, muted ones left out; 0 is published too.",
     "audit",
 )
-
 FINDINGS_MUTED: Final = Metric(
     "FindingsMuted", COUNT, WHOLE_CLUSTER, "Findings of an audit that a mute keeps from being told.", "audit"
 )

@@ -1,0 +1,38 @@
+"""What a metric is: name, unit, dimensions, meaning, source; and a measurement of it."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from taskgov.ports import Measurement
+
+COUNT: Final = "Count"
+SECONDS: Final = "Seconds"
+PERCENT: Final = "Percent"
+
+PER_QUOTA: Final = ("Team", "InstanceType", "Resource")
+PER_CAPACITY: Final = ("InstanceType", "Resource")
+PER_TEAM: Final = ("Team",)
+PER_PREEMPTION: Final = ("Team", "Reason", "PreemptingTeam")
+PER_SEVERITY: Final = ("Severity",)
+WHOLE_CLUSTER: Final = ()
+
+Property = str | int | float | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric as it is documented, and as its values are checked."""
+
+    name: str
+    unit: str
+    dimensions: tuple[str, ...]
+    meaning: str
+    source: str
+
+    def of(self, value: float, *dimensions: str, **properties: Property) -> Measurement:
+        """Return a value; `dimensions` are the values in the order in which the metric names them.
+
+        Raises `ValueError` when their number is not the metric's.
+        """
+        named = dict(zip(self.dimensions, dimensions, strict=True))
+        return Measurement(self.name, float(value), self.unit, named, properties)
