@@ -19,7 +19,6 @@ from tests.support.clusters import G5, GPU, GovernedCluster
 from tests.support.golden import assert_section
 from tests.support.memory import NOON
 from tests.support.metric_page import metric_count
-from tests.support.metric_table import metric_count
 
 HELD = {"cpu": "88", "memory": "328Gi", GPU: "6"}
 

@@ -11,7 +11,6 @@ from taskgov.services.metric_catalogue import BORROWED, METRICS
 from taskgov.services.metric_form import Metric
 from tests.support.golden import assert_section
 from tests.support.metric_page import catalogue_markdown, metric_count
-from tests.support.metric_table import catalogue_markdown, metric_count
 
 DOCUMENT = Path("docs/metrics.md")
 

@@ -1,14 +1,7 @@
-"""What `docs/metrics.md` says of the catalogue: its table, and how many metrics a cluster has."""
+"""What documentation and tests say of the catalogue of metrics as a whole: its table, and how many a cluster has."""
 
-from taskgov.services.metric_catalogue import (
-    METRICS,
-    PER_CAPACITY,
-    PER_QUOTA,
-    PER_SEVERITY,
-    PER_TEAM,
-    WHOLE_CLUSTER,
-    Metric,
-)
+from taskgov.services.metric_catalogue import METRICS
+from taskgov.services.metric_form import PER_CAPACITY, PER_QUOTA, PER_SEVERITY, PER_TEAM, WHOLE_CLUSTER, Metric
 
 
 def catalogue_markdown() -> str:

@@ -1,124 +1,36 @@
-"""The table: generations, locks, what was applied, who edited, records of runs.
+"""The table: what was applied, who edited, records of runs; `taskgov.adapters.coordination` adds generations and locks.
 
-Keys and attributes are listed in `docs/architecture.md`, "Stores". The lock itself is taken and released by the state
-machine; here it is looked at and renewed.
+Keys and attributes are listed in `docs/architecture.md`, "Stores".
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 from boto3.dynamodb.conditions import Key
 
 from taskgov import keys
+from taskgov.adapters.coordination import KEPT_DAYS, Coordination
 from taskgov.adapters.errors import translated
-from taskgov.adapters.items import NEWEST, SCHEMA, Item, in_form, read
-from taskgov.adapters.lock import HELD, LEASE_ENDED, RENEW, UNLESS_ENDED
-from taskgov.contracts.steps import Cause, Pointer
-from taskgov.errors import ConflictError, GovernanceError, LockLostError, UpstreamError
+from taskgov.adapters.items import Item, read
+from taskgov.adapters.table_items import Record, expiry, moment
+from taskgov.errors import ConflictError, GovernanceError
 from taskgov.json_form import KeptForm
-from taskgov.ports import LOCK_SECONDS, TURN_SECONDS, Dirty, Lock, OnUnreadable, RunRecord
+from taskgov.ports import OnUnreadable, RunRecord
 from taskgov.snapshot.identity import StateStamp
 from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, Authorship, QuotaEdit, RefusedWrite
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.service_resource import Table as DynamoDBTable
 
 APPLIED = KeptForm(AppliedQuota)
 POLICY = KeptForm(AppliedPolicy)
 REFUSED = KeptForm(RefusedWrite)
 STAMP = KeptForm(StateStamp)
-Record = TypeVar("Record")
-RUN_DAYS = 400
-"""Records of runs are kept a little longer than a year, for yearly reviews."""
-ONCE_DAYS = 30
-"""Longer than what is counted once can come again: preemptions of the last day, notices of the day."""
 REFUSED_DAYS = 2
 """Longer than a refusal stands in the way of its change (`taskgov.allocation.refusals.STANDS_FOR`)."""
 
 
-class Table:
+class Table(Coordination):
     """The `StateStore` port over one DynamoDB table."""
-
-    def __init__(self, table: "DynamoDBTable") -> None:
-        self._table = table
-
-    def mark_dirty(self, cluster_arn: str, cluster_name: str, cause: Cause, now: datetime) -> Dirty:
-        """Add one to the generation and tell whether a live run holds the lock."""
-        with translated(f"mark {cluster_name} dirty"):
-            answer = self._table.update_item(
-                Key=keys.state(cluster_arn),
-                UpdateExpression="SET #schema = :schema, #name = :name, lastCause = :cause, expiresAt = :expiry "
-                "ADD generation :one",
-                ExpressionAttributeNames={"#schema": SCHEMA, "#name": "name"},
-                ExpressionAttributeValues={
-                    ":schema": NEWEST,
-                    ":name": cluster_name,
-                    ":cause": cause.model_dump_json(by_alias=True, exclude_none=True),
-                    ":one": 1,
-                    ":expiry": _expiry(now, RUN_DAYS),  # later with each resync, as long as there is the cluster
-                },
-                ReturnValues="ALL_NEW",
-            )
-        item = answer["Attributes"]
-        lock = _lock(item)
-        return Dirty(_integer(item["generation"]), locked=lock.is_held(now), lock=lock)
-
-    def lock_of(self, cluster_arn: str) -> Lock:
-        """Return who holds the lock."""
-        return _lock(self._item(keys.state(cluster_arn)))
-
-    def end_lease(self, cluster_arn: str, lock: Lock) -> bool:
-        """Let the lease run out, if it still is this owner's with this token."""
-        return self._update_if(
-            cluster_arn,
-            "SET lockExpires = :ended",
-            HELD,
-            {":ended": LEASE_ENDED, ":me": lock.owner, ":token": lock.fencing_token},
-        )
-
-    def withdraw_request(self, cluster_arn: str, asked_by: str) -> bool:
-        """Let the request end, if it still is this execution's."""
-        return self._update_if(
-            cluster_arn, "SET askedUntil = :zero", "askedBy = :execution", {":zero": 0, ":execution": asked_by}
-        )
-
-    def _update_if(self, cluster_arn: str, update: str, condition: str, values: Mapping[str, Any]) -> bool:
-        """Change the state item on a condition; say whether it held."""
-        try:
-            with translated(f"change the lock of {cluster_arn}"):
-                self._table.update_item(
-                    Key=keys.state(cluster_arn),
-                    UpdateExpression=update,
-                    ConditionExpression=condition,
-                    ExpressionAttributeValues=values,
-                )
-        except ConflictError:
-            return False
-        return True
-
-    def generation(self, cluster_arn: str) -> int:
-        """Return the generation, strongly consistent."""
-        return _integer(self._item(keys.state(cluster_arn)).get("generation", 0))
-
-    def hold_lock(
-        self, cluster_arn: str, owner: str, fencing_token: int, now: datetime, plan: Pointer | None = None
-    ) -> None:
-        """Check that the run still holds the lock with its token, and extend the lease, in one conditional write."""
-        values = {
-            ":me": owner,
-            ":token": fencing_token,
-            ":expires": int(now.timestamp()) + LOCK_SECONDS,
-            ":ended": LEASE_ENDED,
-        }
-        update = RENEW
-        if plan is not None:
-            update += ", lockPlan = :plan, lockPlanToken = :token"
-            values[":plan"] = plan.model_dump_json(by_alias=True)
-        held = self._update_if(cluster_arn, update, f"{HELD} AND {UNLESS_ENDED}", values)
-        if not held:
-            raise LockLostError(f"{owner} with token {fencing_token} no longer holds the lock of {cluster_arn}")
 
     def stamp(self, cluster_arn: str, on_unreadable: OnUnreadable | None = None) -> StateStamp | None:
         """Return the identity of the cluster's records, strongly consistent."""
@@ -207,7 +119,7 @@ class Table:
                     "by": edit.by,
                     "at": edit.at.isoformat(),
                     "eventName": edit.event_name,
-                    "expiresAt": _expiry(edit.at, RUN_DAYS),
+                    "expiresAt": expiry(edit.at, KEPT_DAYS),
                 },
                 ConditionExpression="attribute_not_exists(pk) OR #at <= :at",
                 ExpressionAttributeNames={"#at": "at"},
@@ -223,7 +135,7 @@ class Table:
     def record_refusal(self, cluster_arn: str, refused: RefusedWrite) -> None:
         """Keep a write that was refused, in place of an earlier one of its subject."""
         key, record = keys.refused(cluster_arn, refused.subject), REFUSED.kept(refused).decode()
-        self._put({**key, "record": record, "expiresAt": _expiry(refused.at, REFUSED_DAYS)})
+        self._put({**key, "record": record, "expiresAt": expiry(refused.at, REFUSED_DAYS)})
 
     def forget_refusal(self, cluster_arn: str, subject: str) -> None:
         """Let the writes of a subject be asked for again."""
@@ -233,7 +145,7 @@ class Table:
     def last_look(self, cluster_arn: str) -> datetime | None:
         """Return when the cluster was last read without an error, or None."""
         item = self._item(keys.look(cluster_arn))
-        return read(item, lambda found: _moment(found["at"])) if item else None
+        return read(item, lambda found: moment(found["at"])) if item else None
 
     def record_look(self, cluster_arn: str, at: datetime) -> None:
         """Keep when the cluster was read without an error."""
@@ -252,7 +164,7 @@ class Table:
             "applied": record.applied,
             "error": record.error,
             "written": list(record.written) or None,
-            "expiresAt": _expiry(record.ended_at, RUN_DAYS),
+            "expiresAt": expiry(record.ended_at, KEPT_DAYS),
         }
         self._put(
             {
@@ -270,132 +182,13 @@ class Table:
             )["Items"]
         return read(items[0], _end_of_run, on_unreadable) if items else None
 
-    def count_once(self, cluster_arn: str, identity: str, now: datetime, *, by: str | None = None) -> bool:
-        """Return True the first time an identity is seen, and whenever the same `by` asks again."""
-        try:
-            self._put(
-                _counted(cluster_arn, identity, now, by or ""),
-                ConditionExpression="attribute_not_exists(pk) OR (#by = :by AND #by <> :nobody)",
-                ExpressionAttributeNames={"#by": "by"},
-                ExpressionAttributeValues={":by": by or "", ":nobody": ""},
-            )
-        except ConflictError:
-            return False
-        return True
-
-    def confirm_once(self, cluster_arn: str, identity: str, now: datetime) -> None:
-        """Keep that it is done: nobody counts it again."""
-        self._put(_counted(cluster_arn, identity, now, by=""))
-
-    def was_counted(self, cluster_arn: str, identity: str) -> bool:
-        """Return whether an identity was counted, strongly consistent."""
-        return bool(self._item(keys.once(cluster_arn, identity)))
-
-    def forget_once(self, cluster_arn: str, identity: str) -> None:
-        """Let an identity count again."""
-        with translated(f"forget {identity}"):
-            self._table.delete_item(Key=keys.once(cluster_arn, identity))
-
-    def take_turn(self, cluster_arn: str, now: datetime) -> str | None:
-        """Return a new token unless another's turn has not ended."""
-        turn, epoch = token_hex(8), int(now.timestamp())
-        try:
-            self._put(
-                {**keys.turn(cluster_arn), "turn": turn, "until": epoch + TURN_SECONDS},
-                ConditionExpression="attribute_not_exists(pk) OR #until <= :now",
-                ExpressionAttributeNames={"#until": "until"},
-                ExpressionAttributeValues={":now": epoch},
-            )
-        except ConflictError:
-            return None
-        return turn
-
-    def end_turn(self, cluster_arn: str, turn: str) -> None:
-        """End a turn, if it still is this one."""
-        try:
-            self._put(
-                {**keys.turn(cluster_arn), "turn": turn, "until": 0},
-                ConditionExpression="turn = :turn",
-                ExpressionAttributeValues={":turn": turn},
-            )
-        except ConflictError:
-            return  # it took too long, and another has begun
-
-    def _item(self, key: dict[str, str]) -> Mapping[str, Any]:
-        with translated(f"read {key['pk']} {key['sk']}"):
-            return self._table.get_item(Key=key, ConsistentRead=True).get("Item", {})
-
-    def _read(
-        self, cluster_arn: str, prefix: str, form: Callable[[Item], Record], on_unreadable: OnUnreadable | None
-    ) -> tuple[Record, ...]:
-        found = (read(item, form, on_unreadable) for item in self._items(cluster_arn, prefix))
-        return tuple(each for each in found if each is not None)
-
-    def _items(self, cluster_arn: str, prefix: str) -> list[Mapping[str, Any]]:
-        condition = Key("pk").eq(keys.cluster(cluster_arn)) & Key("sk").begins_with(prefix)
-        items: list[Mapping[str, Any]] = []
-        start: dict[str, Any] = {}
-        while True:
-            with translated(f"list {prefix} of {cluster_arn}"):
-                page = self._table.query(KeyConditionExpression=condition, ConsistentRead=True, **start)
-            items += page["Items"]
-            if "LastEvaluatedKey" not in page:
-                return items
-            start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
-
-    def _put(self, item: dict[str, Any], **condition: Any) -> None:
-        with translated(f"write {item['pk']} {item['sk']}"):
-            self._table.put_item(Item=in_form(item), **condition)
-
 
 def _text(item: Mapping[str, Any], name: str) -> str | None:
     return str(item[name]) if name in item else None
 
 
-def _counted(cluster_arn: str, identity: str, now: datetime, by: str) -> dict[str, Any]:
-    return {**keys.once(cluster_arn, identity), "by": by, "expiresAt": _expiry(now, ONCE_DAYS)}
-
-
-def _lock(item: Mapping[str, Any]) -> Lock:
-    def number(name: str) -> int | None:
-        return _integer(item[name]) if name in item else None
-
-    begun = item.get("lockPlan") if number("lockPlanToken") == (number("fencingToken") or 0) else None
-    return Lock(
-        owner=item.get("lockOwner"),
-        fencing_token=number("fencingToken") or 0,
-        expires=number("lockExpires"),
-        asked_by=item.get("askedBy"),
-        asked_until=number("askedUntil"),
-        plan=None if begun is None else _pointer(begun),
-    )
-
-
-def _pointer(text: object) -> Pointer | None:
-    """Return the pointer that a text is; None for any other: a lock is freed whatever stands beside it."""
-    try:
-        return Pointer.model_validate_json(str(text))
-    except ValueError:
-        return None
-
-
-def _integer(value: object) -> int:
-    try:
-        return int(str(value))
-    except ValueError as error:
-        raise UpstreamError(f"the table holds {str(value)[:40]!r} in the place of a whole number") from error
-
-
-def _expiry(at: datetime, days: int) -> int:
-    return int(at.timestamp() + timedelta(days=days).total_seconds())  # also where the last year of the calendar ends
-
-
 def _end_of_run(item: Item) -> tuple[str, datetime]:
-    return str(item["sk"]).split("#", 2)[2], _moment(item["endedAt"])
-
-
-def _moment(text: object) -> datetime:
-    return datetime.fromisoformat(str(text)).astimezone(UTC)
+    return str(item["sk"]).split("#", 2)[2], moment(item["endedAt"])
 
 
 def _record(form: KeptForm[Record]) -> Callable[[Item], Record]:
@@ -404,4 +197,4 @@ def _record(form: KeptForm[Record]) -> Callable[[Item], Record]:
 
 
 def _edit(item: Mapping[str, Any]) -> QuotaEdit:
-    return QuotaEdit(item["sk"].removeprefix(keys.EDIT), str(item["by"]), _moment(item["at"]), str(item["eventName"]))
+    return QuotaEdit(item["sk"].removeprefix(keys.EDIT), str(item["by"]), moment(item["at"]), str(item["eventName"]))

@@ -11,7 +11,8 @@ from uuid import uuid4
 from botocore.exceptions import ClientError
 
 from taskgov import keys
-from taskgov.adapters.dynamodb import RUN_DAYS, Table
+from taskgov.adapters.coordination import KEPT_DAYS
+from taskgov.adapters.dynamodb import Table
 from taskgov.adapters.errors import translated
 from taskgov.adapters.items import NEWEST, SCHEMA, in_form, read
 from taskgov.adapters.lock import RELEASE
@@ -146,7 +147,7 @@ class DynamoOrderBook:
                         "by": by.arn,
                         "person": by.identity,
                         "at": at.isoformat(),
-                        "expiresAt": int((at + timedelta(days=RUN_DAYS)).timestamp()),
+                        "expiresAt": int((at + timedelta(days=KEPT_DAYS)).timestamp()),
                     }
                 )
             )
