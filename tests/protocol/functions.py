@@ -22,8 +22,7 @@ from taskgov.errors import ConflictError, GovernanceError
 from taskgov.hyperpod.model import ComputeQuota
 from taskgov.ports import Execution, Written
 from taskgov.services import read_snapshot
-from taskgov.services.apply_change import ApplyChange
-from taskgov.services.apply_changes import ApplyChanges
+from taskgov.services.apply_change import ApplyChange, ApplyChanges
 from taskgov.services.read_snapshot import ReadSnapshot
 from taskgov.services.receive_event import Hinted, ReceiveEvent
 from taskgov.services.verify_plan import VerifyPlan

@@ -8,8 +8,7 @@ import pytest
 from taskgov.allocation.codec import plan_to_json
 from taskgov.contracts.steps import ApplyChangeRequest, ApplyChangesResult
 from taskgov.errors import ConflictError, InvalidRequestError, LockLostError
-from taskgov.services.apply_change import ApplyChange
-from taskgov.services.apply_changes import ApplyChanges
+from taskgov.services.apply_change import ApplyChange, ApplyChanges
 from taskgov.services.claim_cluster import ClaimCluster
 from taskgov.snapshot.identity import StateStamp
 from tests.support.memory import (

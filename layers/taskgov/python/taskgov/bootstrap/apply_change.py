@@ -8,8 +8,7 @@ from taskgov.adapters.s3 import Bucket
 from taskgov.bootstrap import aws
 from taskgov.bootstrap.backends import backends
 from taskgov.config import Settings
-from taskgov.services.apply_change import ApplyChange
-from taskgov.services.apply_changes import ApplyChanges
+from taskgov.services.apply_change import ApplyChange, ApplyChanges
 from taskgov.services.claim_cluster import ClaimCluster
 
 

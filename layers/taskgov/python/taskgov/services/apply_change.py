@@ -1,27 +1,32 @@
-"""Write one change of a plan, or take it back.
+"""Write changes of a plan in its order, or take one back: as many in one call as time allows.
 
 A change is written at the version that the plan saw (the second of two writes of a quota: at the version that the
 first returned) and never forced. Step Functions may call twice for one change (a retry after a time-out); the second
 call finds the work done and says so. A write that the service refuses for good is recorded, and is no error: the rest
 of the plan goes on, and the next plan does without it.
+
+One call for each change would fill the history of a run of a thousand teams. A call never leaves its wave: what was
+written has to settle before the next wave begins. Every part of a wave is safe, so a refusal ends no wave.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from taskgov.allocation.governed import TO_DELETE
 from taskgov.allocation.plan import DELETIONS, Change, ChangeKind, Plan
 from taskgov.allocation.refusals import refused_write, wanted_of
-from taskgov.contracts.steps import ApplyChangeRequest, ApplyChangeResult
+from taskgov.contracts.steps import ApplyChangeRequest, ApplyChangeResult, ApplyChangesResult
 from taskgov.errors import ConflictError, GovernanceError, InvalidRequestError, NotFoundError
 from taskgov.hyperpod.model import ComputeQuotaConfig, SchedulerConfig
 from taskgov.ports import Clock, ClusterBackend, DocumentStore, StateStore, Written
+from taskgov.services.claim_cluster import ClaimCluster
 from taskgov.services.failures import left_out
-from taskgov.services.plan_path import QuotaPath, path_of
+from taskgov.services.plan_path import QuotaPath, first_writes, path_of
 from taskgov.services.restore_change import RestoreChange
 from taskgov.services.same_cluster import require_cluster_of_plan, require_cluster_of_target
 from taskgov.services.stored_plan import stored_plan
+from taskgov.services.wording import cut
 from taskgov.services.write_records import WriteRecords
 from taskgov.services.written_already import WrittenAlready, known, target_of
 from taskgov.snapshot.model import RefusalError, RefusedWrite
@@ -52,13 +57,13 @@ class ApplyChange:
         the plan.
         """
         plan = self.plan(request)
-        return self.one(plan, request, request.index, self.state.refusals(plan.cluster_arn, left_out))
+        return self.write(plan, request, request.index, self.state.refusals(plan.cluster_arn, left_out))
 
     def plan(self, request: ApplyChangeRequest) -> Plan:
         """Return the plan that the request points to; raises as `stored_plan` does."""
         return stored_plan(self.documents, request.plan)
 
-    def one(
+    def write(
         self, plan: Plan, request: ApplyChangeRequest, index: int, refused_before: Iterable[RefusedWrite]
     ) -> ApplyChangeResult:
         """Write one change of a plan that was read before; raises what a call for it alone raises."""
@@ -193,3 +198,60 @@ def _change(plan: Plan, index: int) -> Change:
     if index >= len(plan.changes):
         raise InvalidRequestError(f"plan {plan.plan_id} has {len(plan.changes)} changes; there is no number {index}")
     return plan.changes[index]
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyChanges:
+    """The use case over the one for a single change."""
+
+    apply_change: ApplyChange
+    claim: ClaimCluster
+
+    def __call__(self, request: ApplyChangeRequest, is_late: Callable[[], bool] = lambda: False) -> ApplyChangesResult:
+        """Go through at most `count` changes of one wave from `index` on; `is_late` ends the call before the next one.
+
+        Raises what the first change raises. An error of a later one ends the call, so that the next call begins there
+        and meets it alone.
+        """
+        plan = self.apply_change.plan(request)
+        self.claim(plan.cluster_arn)
+        refused_before = self.apply_change.state.refusals(plan.cluster_arn, left_out)
+        counted = first_writes(plan.changes)
+        done = 0
+        written: list[int] = []
+        refused: list[str] = []
+        for index in _indexes(request, plan):
+            if done and is_late():
+                break
+            try:
+                result = self.apply_change.write(plan, request, index, refused_before)
+            except GovernanceError:
+                if not done:
+                    raise
+                break
+            if result.refused is not None:
+                refused.append(result.refused)
+            if result.written and index in counted:
+                written.append(index)
+            done += 1
+        following = request.index + done
+        return ApplyChangesResult(
+            next=following,
+            written=len(written),
+            changes=tuple(written),
+            wave_ends=_wave(plan, following) != _wave(plan, request.index),
+            refused=cut(refused),
+        )
+
+
+def _indexes(request: ApplyChangeRequest, plan: Plan) -> Iterable[int]:
+    # The first one even beyond the plan: that is refused with its number.
+    for index in range(request.index, request.index + request.count):
+        if index != request.index and _wave(plan, index) != _wave(plan, request.index):
+            return
+        yield index
+
+
+def _wave(plan: Plan, index: int) -> int | None:
+    """Return the wave of a change; None beyond the plan."""
+    return plan.changes[index].wave if 0 <= index < len(plan.changes) else None
