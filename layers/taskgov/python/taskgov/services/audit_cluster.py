@@ -93,7 +93,9 @@ class AuditCluster:
         untold = []
         for topic, findings in by_topic(report, snapshot.policy.notice_rules, self.team_topics.begin_with).items():
             try:
-                fresh = [each for each in findings if self._claim(snapshot, f"{run_id} {topic} {each.identity}")]
+                fresh = [
+                    finding for finding in findings if self._claim(snapshot, f"{run_id} {topic} {finding.identity}")
+                ]
                 if fresh:
                     notice = team_notice(report, fresh, _place(page))
                     self.team_topics.send(topic, notice.subject, notice.text)

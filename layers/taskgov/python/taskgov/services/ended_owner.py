@@ -78,7 +78,7 @@ class EndedOwner:
         own_record = last_run.startswith(execution.name)
         if last_run == run_id or (own_record and execution.status in {"FAILED", "SUCCEEDED"} and not written):
             return
-        plans = [record.plan_id for record in sorted(written, key=lambda each: each.at)]
+        plans = [record.plan_id for record in sorted(written, key=lambda applied: applied.at)]
         if lock.plan is not None:
             plans.append(PurePosixPath(lock.plan.key).parent.name)  # plans are stored under their id
         if policy is not None and with_policy and lock.plan is None:

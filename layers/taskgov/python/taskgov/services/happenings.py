@@ -45,22 +45,24 @@ def happenings(
     `since` says from when each place in `starved` is, by `place_of`.
     """
     found = [*_preempted(snapshot), *_waiting(snapshot, rules), *_starved(snapshot, starved, since, rules)]
-    return tuple(sorted(found, key=lambda each: (each.at if isinstance(each, TaskPreempted) else each.since, each.id)))
+    return tuple(
+        sorted(found, key=lambda event: (event.at if isinstance(event, TaskPreempted) else event.since, event.id))
+    )
 
 
 def _preempted(snapshot: Snapshot) -> Iterator[TaskEvent]:
     items = _by_uid(snapshot)
-    recent = (each for each in preemptions_of(items.values()) if snapshot.taken_at - each.at < RECENT)
-    for each in recent:
-        preemptor = items.get(each.preemptor_uid or "")
+    recent = (preemption for preemption in preemptions_of(items.values()) if snapshot.taken_at - preemption.at < RECENT)
+    for preemption in recent:
+        preemptor = items.get(preemption.preemptor_uid or "")
         yield TaskPreempted(
-            id=f"preempted-{each.identity}",
-            **_task(snapshot, items[each.uid]),
-            at=each.at,
-            reason=each.reason,
-            preempting_team=each.preempting_team,
+            id=f"preempted-{preemption.identity}",
+            **_task(snapshot, items[preemption.uid]),
+            at=preemption.at,
+            reason=preemption.reason,
+            preempting_team=preemption.preempting_team,
             preempting_priority_class=read_workload(preemptor, {}).priority_class if preemptor else None,
-            ran_seconds=_ran(each),
+            ran_seconds=_ran(preemption),
         )
 
 
@@ -94,19 +96,19 @@ def _waiting(snapshot: Snapshot, rules: NoticeRules) -> Iterator[TaskEvent]:
 def _starved(
     snapshot: Snapshot, starved: tuple[Starved, ...], since: Mapping[str, datetime], rules: NoticeRules
 ) -> Iterator[TaskEvent]:
-    for each in starved:
-        began = since[place_of(each)]
+    for team_starved in starved:
+        began = since[place_of(team_starved)]
         if snapshot.taken_at - began >= timedelta(minutes=rules.starved_minutes):
             yield TeamStarved(
-                id=starved_id(place_of(each), began),
-                **_cluster(snapshot, each.team),
-                instance_type=each.instance_type,
-                resource=each.resource,
-                guaranteed=each.guaranteed,
-                used=each.own_use,
-                waiting=each.waiting,
-                borrowed=each.borrowed,
-                reclaimable=each.reclaimable,
+                id=starved_id(place_of(team_starved), began),
+                **_cluster(snapshot, team_starved.team),
+                instance_type=team_starved.instance_type,
+                resource=team_starved.resource,
+                guaranteed=team_starved.guaranteed,
+                used=team_starved.own_use,
+                waiting=team_starved.waiting,
+                borrowed=team_starved.borrowed,
+                reclaimable=team_starved.reclaimable,
                 since=began,
             )
 
@@ -122,7 +124,7 @@ def _task(snapshot: Snapshot, item: KubernetesObject) -> dict[str, Any]:
         **_cluster(snapshot, its.team),
         "namespace": workload.namespace,
         "task": its.job,
-        "kind": next((each.get("kind", "Workload") for each in owners if each.get("controller", True)), "Workload"),
+        "kind": next((owner.get("kind", "Workload") for owner in owners if owner.get("controller", True)), "Workload"),
         "workload": workload.name,
         "priority_class": workload.priority_class,
         "priority": workload.priority,

@@ -36,7 +36,7 @@ class LookAges:
         except Exception as error:  # noqa: BLE001 - usage is measured all the same; it is reported
             self.failures.report(ALL_CLUSTERS, "list the policy documents", error)
             return
-        ages = [self._age(each) for each in clusters if _exists(each) and each.name in governed]
+        ages = [self._age(cluster) for cluster in clusters if _exists(cluster) and cluster.name in governed]
         ages += [self._age_of_undescribed(arn) for arn in undescribed]
         known = [age for age in ages if age is not None]
         if len(known) == len(ages):

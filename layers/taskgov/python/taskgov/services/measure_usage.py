@@ -39,12 +39,12 @@ def measure_usage(usage: ClusterUsage, now: datetime, leases: Iterable[LeaseEntr
 def measure_preemptions(preemptions: Iterable[Preemption], lost: LostWork) -> list[Measurement]:
     """Return the values of preemptions that were not counted before, by team, reason and preempting team."""
     groups: dict[tuple[str, str, str], list[Preemption]] = defaultdict(list)
-    for each in preemptions:
-        groups[each.team, each.reason, each.preempting_team or UNKNOWN].append(each)
+    for preemption in preemptions:
+        groups[preemption.team, preemption.reason, preemption.preempting_team or UNKNOWN].append(preemption)
     measured: list[Measurement] = []
     for dimensions, some in sorted(groups.items()):
         measured.append(metric.PREEMPTIONS.of(len(some), *dimensions))
-        known = [lost[each.identity] for each in some if each.identity in lost]
+        known = [lost[preemption.identity] for preemption in some if preemption.identity in lost]
         if known:
             measured.append(metric.PREEMPTED_GPU_SECONDS.of(sum(known), *dimensions))
     return measured
@@ -65,15 +65,17 @@ def _quotas(usage: ClusterUsage, leases: tuple[LeaseEntry, ...]) -> Iterator[Mea
 def _quota(team: TeamUsage, others: list[QuotaUsage], moved: Mapping[str, int]) -> Iterator[Measurement]:
     line = team.usage
     place = (line.team, line.instance_type, line.resource)
-    for each, amount in _amounts(line):
+    for quota_metric, amount in _amounts(line):
         along = {
-            f"{each.name}_{metric_name(other.resource)}": _metered(other, each) for other in others if _is_there(other)
+            f"{quota_metric.name}_{metric_name(other.resource)}": _metered(other, quota_metric)
+            for other in others
+            if _is_there(other)
         }
-        if each is metric.QUOTA_GUARANTEED and "instances" in moved:
+        if quota_metric is metric.QUOTA_GUARANTEED and "instances" in moved:
             along["leasedInstances"] = moved["instances"]
-        if each is metric.QUOTA_GUARANTEED and moved.keys() - {"instances"}:
+        if quota_metric is metric.QUOTA_GUARANTEED and moved.keys() - {"instances"}:
             along["leasedParts"] = leased_words({unit: n for unit, n in moved.items() if unit != "instances"})
-        yield each.of(in_metrics(line.resource, amount), *place, **along)
+        yield quota_metric.of(in_metrics(line.resource, amount), *place, **along)
     if (utilization := line.borrow_limit_utilisation) is not None:
         yield metric.BORROW_LIMIT_UTILIZATION.of(float(100 * utilization), *place)
     if team.entitlement is not None:
@@ -94,7 +96,7 @@ def _amounts(line: QuotaUsage) -> tuple[tuple[Metric, int], ...]:
 
 
 def _metered(line: QuotaUsage, wanted: Metric) -> Property:
-    return in_metrics(line.resource, next(amount for each, amount in _amounts(line) if each is wanted))
+    return in_metrics(line.resource, next(amount for quota_metric, amount in _amounts(line) if quota_metric is wanted))
 
 
 def _is_there(line: QuotaUsage) -> bool:
@@ -102,12 +104,12 @@ def _is_there(line: QuotaUsage) -> bool:
 
 
 def _pending(usage: ClusterUsage, now: datetime) -> Iterator[Measurement]:
-    pending = {each.team: each for each in usage.pending}
+    pending = {waiting.team: waiting for waiting in usage.pending}
     for team in sorted({team.usage.team for team in usage.teams} | pending.keys()):
-        each = pending.get(team)
-        yield metric.PENDING_WORKLOADS.of(each.workloads if each else 0, team)
-        yield metric.PENDING_GPUS.of(each.accelerators if each else 0, team)
-        yield metric.OLDEST_PENDING_SECONDS.of(each.oldest_wait(now).total_seconds() if each else 0, team)
+        waiting = pending.get(team)
+        yield metric.PENDING_WORKLOADS.of(waiting.workloads if waiting else 0, team)
+        yield metric.PENDING_GPUS.of(waiting.accelerators if waiting else 0, team)
+        yield metric.OLDEST_PENDING_SECONDS.of(waiting.oldest_wait(now).total_seconds() if waiting else 0, team)
 
 
 def _capacities(usage: ClusterUsage) -> Iterator[Measurement]:

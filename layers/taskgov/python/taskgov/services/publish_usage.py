@@ -174,7 +174,7 @@ class PublishUsage:
         lost = metric.NODES_LOST.of(sum(len(loss.nodes) for loss in mass_losses(snapshot)))
         unread = metric.OBJECTS_UNREADABLE.of(len(snapshot.unreadable_objects) + len(snapshot.unreadable))
         starved = starved_teams(snapshot)
-        names = sorted({each.team for each in starved})
+        names = sorted({team_starved.team for team_starved in starved})
         waiting = metric.TEAMS_STARVED.of(len(names), teams=", ".join(names[:STARVED_NAMED]))
         measured = [*usage, lost, unread, waiting, *measure_preemptions(new, standing.lost)]
         self.meter.record(snapshot.cluster.name, measured)

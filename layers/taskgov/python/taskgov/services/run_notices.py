@@ -32,7 +32,7 @@ def notice_of(end: EndOfRun) -> Notice | None:
         identity = _identity(end, end.outcome, _what_happened(end))
     elif incidents:
         headline = "incident"
-        causes = [f"{each.code} {each.subject} {_when(each)}".strip() for each in incidents]
+        causes = [f"{incident.code} {incident.subject} {_when(incident)}".strip() for incident in incidents]
         identity = _identity(end, headline, *causes, daily=not all(map(_when, incidents)))
     else:
         return None

@@ -75,8 +75,8 @@ class TakeSnapshot:
         known = _memory(stored, key)
         if looked is not None and looked.table is not None and (stored is None or looked.node_memory_is_lost):
             known = NodeMemory(lost=True)
-        is_partial = any(not each.name for each in (*odd_nodes, *odd_machines))
-        unread = {name for each in odd_machines for name in (each.name, kubernetes_node_of(each.name))}
+        is_partial = any(not unreadable_object.name for unreadable_object in (*odd_nodes, *odd_machines))
+        unread = {name for machine in odd_machines for name in (machine.name, kubernetes_node_of(machine.name))}
         memory, nodes = remember_nodes(known, seen, self.clock.now(), is_partial=is_partial, unread=unread)
         with reading("list Kueue's objects", throttled=True):
             kueue, odd_objects = readable_kueue(self.kubernetes.kueue_objects(access))
@@ -154,18 +154,18 @@ def _instance_groups(description: Any, on_unreadable: OnUnreadableObject | None)
     """Return all groups by name. A flexible group says the threads of each of its types, any other those of its one."""
     every = (*description.get("InstanceGroups", ()), *description.get("RestrictedInstanceGroups", ()))
     groups, odd = readable_groups(every)
-    for each in odd:
+    for group in odd:
         if on_unreadable is not None:
-            on_unreadable(each)
+            on_unreadable(group)
     return tuple(sorted((_instance_group(group) for group in groups), key=attrgetter("name")))
 
 
 def _instance_group(group: Any) -> InstanceGroup:
     details = group.get("InstanceTypeDetails") or [group]
     types = (
-        GroupInstanceType(each["InstanceType"], each.get("ThreadsPerCore", group.get("ThreadsPerCore")))
-        for each in details
-        if each.get("InstanceType")
+        GroupInstanceType(detail["InstanceType"], detail.get("ThreadsPerCore", group.get("ThreadsPerCore")))
+        for detail in details
+        if detail.get("InstanceType")
     )
     return InstanceGroup(
         name=group["InstanceGroupName"],

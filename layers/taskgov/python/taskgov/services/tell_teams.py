@@ -77,8 +77,8 @@ class TellTeams:
             self._put(snapshot, memory)
         for mark in sorted({_mark(event) for event in memory.due if event.id in look.new}):
             self.state.count_once(snapshot.cluster.arn, mark, now)
-        refused = self.bus.publish_all([(DETAIL_TYPE_OF[type(each)], each.to_json()) for each in memory.due])
-        told = memory.after_bus([each for place, each in enumerate(memory.due) if place in refused])
+        refused = self.bus.publish_all([(DETAIL_TYPE_OF[type(event)], event.to_json()) for event in memory.due])
+        told = memory.after_bus([event for place, event in enumerate(memory.due) if place in refused])
         if told != memory:
             self._put(snapshot, told)
         untold = self._send(snapshot, told, rules, now)
@@ -116,10 +116,10 @@ class TellTeams:
         seen = happenings(snapshot, starved, memory.starved, rules)
         if stored is None:
             memory = replace(memory, told=self._marked(snapshot, memory, seen, now))
-        new = [each for each in seen if each.id not in memory.told][:MOST_AT_ONCE]
-        known = [each for each in seen if each.id in memory.told]
+        new = [event for event in seen if event.id not in memory.told][:MOST_AT_ONCE]
+        known = [event for event in seen if event.id in memory.told]
         after = memory.with_seen((*known, *new), rules, self.topics.begin_with, now)
-        return _Look(before, after, frozenset(each.id for each in new))
+        return _Look(before, after, frozenset(event.id for event in new))
 
     def _marked(
         self, snapshot: Snapshot, memory: ToldMemory, seen: Iterable[TaskEvent], now: datetime
@@ -129,7 +129,7 @@ class TellTeams:
         A team that is starved while the memory is lost, and was told of within the last thirty days, is not told again.
         """
         arn = snapshot.cluster.arn
-        told = [each.id for each in seen if self.state.was_counted(arn, _mark(each))]
+        told = [event.id for event in seen if self.state.was_counted(arn, _mark(event))]
         told += [
             starved_id(place, since)
             for place, since in memory.starved.items()

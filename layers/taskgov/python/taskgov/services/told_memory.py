@@ -106,7 +106,7 @@ class ToldMemory:
         """Return it when a notice was sent."""
         sent = {**self.sent, channel: (*self.sent.get(channel, ()), _second(now))}
         recent = {key: tuple(at for at in times if now - at < HOUR) for key, times in sent.items()}
-        held = {key: each for key, each in self.held.items() if key != channel}
+        held = {key: of_channel for key, of_channel in self.held.items() if key != channel}
         return replace(self, held=held, sent={key: times for key, times in recent.items() if times})
 
     def to_json(self) -> bytes:
@@ -137,10 +137,10 @@ class ToldMemory:
                 told={str(key): date.fromisoformat(day) for key, day in document["told"].items()},
                 starved={str(place): datetime.fromisoformat(at) for place, at in document["starved"].items()},
                 due=tuple(map(_event_from_json, document["due"])),
-                held={_channel_from_json(each): _held_from_json(each) for each in document["held"]},
+                held={_channel_from_json(channel): _held_from_json(channel) for channel in document["held"]},
                 sent={
-                    _channel_from_json(each): tuple(map(datetime.fromisoformat, each["at"]))
-                    for each in document["sent"]
+                    _channel_from_json(channel): tuple(map(datetime.fromisoformat, channel["at"]))
+                    for channel in document["sent"]
                 },
             )
         except (LookupError, TypeError, AttributeError) as error:
@@ -174,7 +174,7 @@ def _channel_from_json(data: Any) -> Channel:
 
 def _held_to_json(channel: Channel, held: Held) -> dict[str, Any]:
     counts = {kind.value: number for kind, number in held.counts.items()}
-    return {**_channel_to_json(channel), "events": [_event_to_json(each) for each in held.events], "counts": counts}
+    return {**_channel_to_json(channel), "events": [_event_to_json(event) for event in held.events], "counts": counts}
 
 
 def _held_from_json(data: Any) -> Held:

@@ -89,7 +89,7 @@ def _summary(held: Held) -> str:
 
 def _question(held: Held, cluster: str) -> str:
     """Return the command that says why: of the first task, else of the team."""
-    tasks = (f"{each.team}/{each.task}" for each in held.events if not isinstance(each, TeamStarved))
+    tasks = (f"{event.team}/{event.task}" for event in held.events if not isinstance(event, TeamStarved))
     return f"taskgov explain {next(tasks, f'--team {held.events[0].team}')} --cluster {cluster}"
 
 

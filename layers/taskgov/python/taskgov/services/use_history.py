@@ -48,5 +48,5 @@ def with_use(snapshot: Snapshot, memory: UseMemory) -> Snapshot:
     return replace(
         snapshot,
         observed_use=observed_use(memory, use, waiting_places(snapshot, use), now, rules.window_hours),
-        budget_use=tuple(each for each in spent if each is not None),
+        budget_use=tuple(use for use in spent if use is not None),
     )

@@ -52,7 +52,7 @@ class VerifyPlan:
         if direction is Direction.APPLY:
             self._record(plan, judged)
         return VerifyPlanResult(
-            settled=all(one.verdict is not Verdict.PENDING for one in judged),
+            settled=all(verdict_on.verdict is not Verdict.PENDING for verdict_on in judged),
             pending=_told(judged, Verdict.PENDING),
             refused=_told(judged, Verdict.REFUSED),
             edited=_told(judged, Verdict.EDITED),
@@ -82,21 +82,21 @@ class VerifyPlan:
         if direction is Direction.RESTORE:
             return found
         refused = {
-            one.subject
-            for one in self.state.refusals(plan.cluster_arn, left_out)
-            if one.plan_id == plan.plan_id and one.error is not RefusalError.FAILED_TO_SETTLE
+            refusal.subject
+            for refusal in self.state.refusals(plan.cluster_arn, left_out)
+            if refusal.plan_id == plan.plan_id and refusal.error is not RefusalError.FAILED_TO_SETTLE
         }
         return tuple(path for path in found if path.subject not in refused)
 
     def _record(self, plan: Plan, judged: Iterable[Judged]) -> None:
         """Keep what settled as failed; the same in each look, as an invocation may come twice."""
-        for one in judged:
-            if one.verdict is Verdict.REFUSED:
+        for judgement in judged:
+            if judgement.verdict is Verdict.REFUSED:
                 refused = refused_write(
                     plan,
-                    one.path.last,
+                    judgement.path.last,
                     error=RefusalError.FAILED_TO_SETTLE,
-                    because=one.text,
+                    because=judgement.text,
                     at=self.clock.now(),
                 )
                 self.state.record_refusal(plan.cluster_arn, refused)
@@ -149,4 +149,4 @@ def _wave(plan: Plan, following: int | None, direction: Direction) -> tuple[Quot
 
 
 def _told(judged: Iterable[Judged], verdict: Verdict) -> tuple[str, ...]:
-    return cut([one.text for one in judged if one.verdict is verdict])
+    return cut([judgement.text for judgement in judged if judgement.verdict is verdict])

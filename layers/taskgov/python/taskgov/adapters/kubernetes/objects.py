@@ -68,10 +68,10 @@ class ObjectApi:
             return False
         return True
 
-    def _call(self, method: str, one: Manifest, body: Manifest | None = None, **query: str) -> Manifest:
-        metadata = one["metadata"]
-        path = f"{_root(one['apiVersion'], one['kind'], metadata.get('namespace'))}/{metadata['name']}"
-        return self._requests.send(method, path, f"{method} {one['kind']} {metadata['name']}", body, query)
+    def _call(self, method: str, item: Manifest, body: Manifest | None = None, **query: str) -> Manifest:
+        metadata = item["metadata"]
+        path = f"{_root(item['apiVersion'], item['kind'], metadata.get('namespace'))}/{metadata['name']}"
+        return self._requests.send(method, path, f"{method} {item['kind']} {metadata['name']}", body, query)
 
 
 def _root(api_version: str, kind: str, namespace: str | None = None) -> str:

@@ -63,7 +63,9 @@ def _metadata(item: KubernetesObject) -> dict[str, Any]:
 
 def _pod_set(pod_set: Mapping[str, Any]) -> dict[str, Any]:
     pod = pod_set.get("template", {}).get("spec", {})
-    containers = {name: [_only(one, _CONTAINER) for one in pod[name]] for name in _CONTAINERS if pod.get(name)}
+    containers = {
+        name: [_only(container, _CONTAINER) for container in pod[name]] for name in _CONTAINERS if pod.get(name)
+    }
     return {**_only(pod_set, _POD_SET), "template": {"spec": {**_only(pod, _POD), **containers}}}
 
 

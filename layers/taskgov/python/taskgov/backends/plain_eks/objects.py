@@ -32,12 +32,12 @@ def applied(api: "ObjectApi", wanted: Manifest, *, force: bool = False, **annota
     return api.patch(marked(wanted, standing, **annotations), **({"force": "true"} if force else {}))
 
 
-def deletable(api: "ObjectApi", one: Manifest) -> Manifest | None:
+def deletable(api: "ObjectApi", manifest: Manifest) -> Manifest | None:
     """Return an object as read if it may be deleted, or None when it is gone; ConflictError when it has to stay."""
-    found = api.find(one)
+    found = api.find(manifest)
     if found is None:
         return None
-    name = f"{one['kind']} {one['metadata']['name']}"
+    name = f"{manifest['kind']} {manifest['metadata']['name']}"
     if standing_of(found) is not Standing.MADE:
         raise ConflictError(f"{name} was not made by taskgov: it stays")
     if holding := _holding(api, found):
@@ -65,5 +65,7 @@ def _holding(api: "ObjectApi", found: Manifest) -> int:
     """Count the workloads that hold quota of a queue: by themselves, because a queue's own count follows later."""
     if found["kind"] != "ClusterQueue":
         return 0
-    admissions = (one.get("status", {}).get("admission") for one in api.list(found["apiVersion"], "Workload"))
-    return sum(one is not None and one["clusterQueue"] == found["metadata"]["name"] for one in admissions)
+    admissions = (workload.get("status", {}).get("admission") for workload in api.list(found["apiVersion"], "Workload"))
+    return sum(
+        admission is not None and admission["clusterQueue"] == found["metadata"]["name"] for admission in admissions
+    )

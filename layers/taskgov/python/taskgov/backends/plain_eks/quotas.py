@@ -206,7 +206,7 @@ class _Cluster:
     def delete(self, team: str) -> None:
         """Look at all before any is deleted: a queue that has to stay keeps its local queue."""
         rendered = self._rendered(ComputeQuotaConfig(), ComputeQuotaTarget(team_name=team), ActivationState.ENABLED)
-        doomed = [deletable(self._api, one) for one in (*rendered.cluster_queues, *rendered.local_queues)]
+        doomed = [deletable(self._api, queue) for queue in (*rendered.cluster_queues, *rendered.local_queues)]
         for found in reversed(doomed):
             if found is not None:
                 delete_judged(self._api, found)
@@ -215,11 +215,11 @@ class _Cluster:
         """Write classes first and the record last: a policy that was cut off is written again."""
         config = record.config if record else SchedulerConfig()
         wanted = render((), config, self.reading.table, self.reading.version).priority_classes
-        kept = {one["metadata"]["name"] for one in wanted}
-        for one in wanted:
-            applied(self._api, one, force=True)
-        for one in classes_of(before, self.reading.version):
-            gone = one["metadata"]["name"] not in kept and self._api.find(one)
+        kept = {priority_class["metadata"]["name"] for priority_class in wanted}
+        for priority_class in wanted:
+            applied(self._api, priority_class, force=True)
+        for before_class in classes_of(before, self.reading.version):
+            gone = before_class["metadata"]["name"] not in kept and self._api.find(before_class)
             if gone and standing_of(gone) is Standing.MADE:
                 self._api.delete(gone)
         annotations = {POLICY: record.to_json()} if record else {}
@@ -229,8 +229,8 @@ class _Cluster:
     def adopt(self, quota: ComputeQuota) -> None:
         config, target = quota.compute_quota_config, quota.compute_quota_target
         rendered = self._rendered(config, target, quota.activation_state)
-        for one in (*rendered.namespaces, *rendered.resource_flavors, *rendered.local_queues):
-            self._api.patch(marked(one, standing_of(self._api.find(one))), force="true")
+        for manifest in (*rendered.namespaces, *rendered.resource_flavors, *rendered.local_queues):
+            self._api.patch(marked(manifest, standing_of(self._api.find(manifest))), force="true")
         [wanted] = rendered.cluster_queues
         found = self._api.get(wanted)
         self._replace(found, rendered, config, target, version=version_of(found))
@@ -269,8 +269,8 @@ class _Cluster:
         return after
 
     def _apply_beside(self, rendered: RenderedObjects, *, force: bool) -> None:
-        for one in (*rendered.namespaces, *rendered.resource_flavors, *rendered.local_queues):
-            applied(self._api, one, force=force)
+        for manifest in (*rendered.namespaces, *rendered.resource_flavors, *rendered.local_queues):
+            applied(self._api, manifest, force=force)
 
     def _lay_foundation(self) -> None:
         """Make cohort and admission policy where they are not; the cohort's record is not touched."""
@@ -279,8 +279,8 @@ class _Cluster:
         self._apply_admission()
 
     def _apply_admission(self) -> None:
-        for one in admission_policy():
-            applied(self._api, one, force=True)
+        for manifest in admission_policy():
+            applied(self._api, manifest, force=True)
 
     def _rendered(
         self, config: ComputeQuotaConfig, target: ComputeQuotaTarget, activation: ActivationState
