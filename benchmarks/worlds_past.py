@@ -12,7 +12,8 @@ from benchmarks.worlds_quotas import POOL, Standing
 from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig
 from taskgov.policy.document import PolicyDocument
 from taskgov.policy.measured import Lease
-from taskgov.snapshot.model import AppliedQuota, BudgetUse, ObservedUse, PastQuota, QuotaEdit
+from taskgov.snapshot.model import BudgetUse, ObservedUse
+from taskgov.snapshot.records import AppliedQuota, PastQuota, QuotaEdit
 
 FAILURES: Final = (
     "CreateFailed",

@@ -11,7 +11,8 @@ from taskgov.allocation.planner import plan_quotas
 from taskgov.allocation.refusals import refused_write
 from taskgov.allocation.written import WrittenCluster, quota_id_of
 from taskgov.hyperpod.model import ComputeQuotaConfig
-from taskgov.snapshot.model import AppliedQuota, RefusalError, RefusedWrite, Snapshot
+from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.records import AppliedQuota, RefusalError, RefusedWrite
 
 AGO: Final = timedelta(minutes=5)
 

@@ -21,7 +21,7 @@ from taskgov.hyperpod.model import (
 )
 from taskgov.ports import TURN_SECONDS, Lock, RunRecord, StateStore
 from taskgov.snapshot.identity import Loss, RestoredState, StateStamp
-from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, PastQuota, QuotaEdit, RefusalError
+from taskgov.snapshot.records import AppliedPolicy, AppliedQuota, PastQuota, QuotaEdit, RefusalError
 from tests.support.memory import CLUSTER_ARN, NOON, InMemoryState
 from tests.support.refusals import REFUSED
 

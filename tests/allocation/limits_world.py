@@ -7,7 +7,8 @@ from typing import Any
 from taskgov.allocation.plan import GuardrailVerdict, Outcome, Plan
 from taskgov.allocation.planner import plan_quotas
 from taskgov.hyperpod.model import ComputeQuota
-from taskgov.snapshot.model import AppliedQuota, Snapshot
+from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.records import AppliedQuota
 from tests.allocation.world import NOW, document, fixed, nodes, quota, row, snapshot
 
 HOUR = timedelta(hours=1)

@@ -11,7 +11,8 @@ from taskgov.allocation.refusals import refused_write
 from taskgov.hyperpod.model import ComputeQuotaConfig
 from taskgov.services.plan_path import path_of
 from taskgov.services.write_records import path_before
-from taskgov.snapshot.model import RefusalError, Snapshot
+from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.records import RefusalError
 from tests.allocation.world import applied
 
 

@@ -13,7 +13,8 @@ from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ComputeQuotaConfig
 from taskgov.policy.document import CapacityRules
 from taskgov.policy.measured import Lease
-from taskgov.snapshot.model import AppliedQuota, Snapshot
+from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.records import AppliedQuota
 from tests.allocation.world import NOW, config, document, fixed, nodes, quota, snapshot
 
 POOL: Final = "shared-pool"

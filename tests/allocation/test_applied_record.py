@@ -6,7 +6,7 @@ import pytest
 
 from taskgov.allocation.applied_record import remember
 from taskgov.hyperpod.model import SchedulerConfig
-from taskgov.snapshot.model import AppliedQuota, PastQuota
+from taskgov.snapshot.records import AppliedQuota, PastQuota
 from tests.allocation.world import NOW, minutes
 from tests.support.plans import instances, low_write, second_write, target, update
 

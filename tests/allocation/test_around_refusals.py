@@ -18,7 +18,8 @@ from taskgov.findings import Finding, Severity
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaResource
 from taskgov.policy.document import CapacityRules
-from taskgov.snapshot.model import RefusalError, Snapshot
+from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.records import RefusalError
 from tests.allocation.refusal_world import later, plan_of, played, settled, written
 from tests.allocation.world import G5, NOW, P5, config, counts, document, fixed, minutes, nodes, quota, row, snapshot
 from tests.prove.facts import facts_of

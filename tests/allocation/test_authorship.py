@@ -8,7 +8,8 @@ from taskgov.allocation.authorship import author_verdicts, may_approve
 from taskgov.contracts.steps import PlanQuotasRequest
 from taskgov.services.plan_quotas import PlanQuotas
 from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_json
-from taskgov.snapshot.model import Authorship, ClusterFacts, Snapshot
+from taskgov.snapshot.model import ClusterFacts, Snapshot
+from taskgov.snapshot.records import Authorship
 from tests.support.memory import CLUSTER_ARN, NOON, InMemoryDocuments
 
 ANA, BEN = "arn:aws:iam::111122223333:user/ana", "arn:aws:iam::111122223333:user/ben"

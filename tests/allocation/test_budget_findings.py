@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from taskgov.allocation.plan import Reason
-from taskgov.snapshot.model import AppliedQuota, BudgetUse, Snapshot
+from taskgov.snapshot.model import BudgetUse, Snapshot
+from taskgov.snapshot.records import AppliedQuota
 from tests.allocation.budget_world import (
     NOT_RESUMED,
     STOP,

@@ -10,7 +10,8 @@ from taskgov.allocation.plan import Reason
 from taskgov.hyperpod.borrowing import borrow_percent, sharing_of
 from taskgov.hyperpod.model import ComputeQuotaConfig, ResourceSharingConfig
 from taskgov.services.plan_path import path_of, undone
-from taskgov.snapshot.model import AnnouncedWrite, AppliedQuota, Snapshot
+from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.records import AnnouncedWrite, AppliedQuota
 from tests.allocation.budget_world import (
     NOT_RESUMED,
     STOP,

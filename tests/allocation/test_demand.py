@@ -9,7 +9,8 @@ from taskgov.allocation.plan import Reason
 from taskgov.allocation.planner import plan_quotas
 from taskgov.policy.document import Guardrails
 from taskgov.policy.measured import Lease
-from taskgov.snapshot.model import AppliedQuota, ObservedUse, PastQuota, Snapshot
+from taskgov.snapshot.model import ObservedUse, Snapshot
+from taskgov.snapshot.records import AppliedQuota, PastQuota
 from tests.allocation.world import G5, NOW, P5, applied, counts, document, fixed, nodes, quota, row, snapshot
 
 

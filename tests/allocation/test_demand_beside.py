@@ -12,7 +12,8 @@ from taskgov.allocation.planner import plan_quotas
 from taskgov.findings import Finding, Severity
 from taskgov.policy.document import EditPolicy, PolicyDocument
 from taskgov.services.plan_path import path_of, undone
-from taskgov.snapshot.model import AppliedQuota, Node, ObservedUse, PastQuota, Snapshot
+from taskgov.snapshot.model import Node, ObservedUse, Snapshot
+from taskgov.snapshot.records import AppliedQuota, PastQuota
 from tests.allocation.world import G5, NOW, P5, applied, counts, document, fixed, nodes, quota, row, snapshot
 
 DAY = timedelta(days=1)

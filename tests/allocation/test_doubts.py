@@ -11,7 +11,8 @@ from taskgov.allocation.planner import plan_quotas
 from taskgov.allocation.recovered import recovered
 from taskgov.findings import Severity
 from taskgov.snapshot.identity import Claim, Loss, RestoredState, StateStamp
-from taskgov.snapshot.model import AppliedQuota, QuotaEdit, Snapshot
+from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.records import AppliedQuota, QuotaEdit
 from taskgov.snapshot.unreadable import UnreadableItem, UnreadableObject
 from tests.allocation.world import NOW, document, fixed, minutes, nodes, quota, row, snapshot
 

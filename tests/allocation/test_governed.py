@@ -11,7 +11,8 @@ from taskgov.allocation.plan import Plan, Reason
 from taskgov.allocation.planner import plan_quotas
 from taskgov.findings import Finding
 from taskgov.hyperpod.model import ComputeQuotaTarget
-from taskgov.snapshot.model import AnnouncedWrite, AppliedQuota, QuotaEdit, Snapshot
+from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.records import AnnouncedWrite, AppliedQuota, QuotaEdit
 from tests.allocation.world import NOW, applied, broken, counts, document, fixed, nodes, quota, row, snapshot
 
 EDIT = QuotaEdit("id-team-a", by="alice", at=NOW - timedelta(minutes=5), event_name="UpdateComputeQuota")

@@ -15,7 +15,8 @@ from taskgov.allocation.plan import GuardrailVerdict, Outcome, Plan, Prediction
 from taskgov.allocation.planner import plan_quotas
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.policy.document import CapacityRules, Guardrails
-from taskgov.snapshot.model import AppliedQuota, InstanceGroup, PastQuota, Snapshot
+from taskgov.snapshot.model import InstanceGroup, Snapshot
+from taskgov.snapshot.records import AppliedQuota, PastQuota
 from tests.allocation.world import (
     G5,
     NOW,

@@ -17,7 +17,8 @@ from taskgov.allocation.wording import said
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaResource
 from taskgov.policy.document import CapacityRules
-from taskgov.snapshot.model import AppliedQuota, Snapshot
+from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.records import AppliedQuota
 from tests.allocation.world import C5, G5, NOW, P5, applied, document, fixed, nodes, quota, row, share, snapshot
 
 HOUR = timedelta(hours=1)

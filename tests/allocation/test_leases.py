@@ -7,7 +7,8 @@ import pytest
 
 from taskgov.allocation.plan import Plan, Reason
 from taskgov.allocation.planner import plan_quotas
-from taskgov.snapshot.model import AppliedQuota, Snapshot
+from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.records import AppliedQuota
 from tests.allocation.world import (
     G5,
     NOW,

@@ -7,7 +7,8 @@ from taskgov.allocation.codec import changes_sha256
 from taskgov.allocation.plan import Outcome
 from taskgov.allocation.planner import plan_quotas
 from taskgov.hyperpod.model import ComputeQuota
-from taskgov.snapshot.model import PastQuota, Snapshot
+from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.records import PastQuota
 from tests.allocation.limits_world import HOUR, failed, record, stopped_by
 from tests.allocation.world import NOW, document, fixed, nodes, quota, row, snapshot
 

@@ -7,7 +7,8 @@ from taskgov.allocation.leases import Given
 from taskgov.allocation.plan import GuardrailVerdict
 from taskgov.allocation.planner import plan_quotas
 from taskgov.allocation.set_aside import leased_net
-from taskgov.snapshot.model import PastQuota, Snapshot
+from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.records import PastQuota
 from tests.allocation.limits_world import HOUR, failed, record, stopped_by
 from tests.allocation.world import G5, NOW, document, fixed, nodes, quota, row, snapshot
 

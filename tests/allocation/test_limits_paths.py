@@ -12,7 +12,8 @@ from taskgov.allocation.goals import Goal
 from taskgov.allocation.plan import Outcome
 from taskgov.allocation.planner import plan_quotas
 from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig
-from taskgov.snapshot.model import PastQuota, Snapshot
+from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.records import PastQuota
 from tests.allocation.limits_world import A100, HOUR, UNKNOWN, failed, mig, record, stopped_by
 from tests.allocation.world import C5, G5, NOW, P5, config, document, fixed, nodes, quota, row, snapshot
 

@@ -17,7 +17,8 @@ from taskgov.findings import Severity
 from taskgov.hyperpod.model import ComputeQuota
 from taskgov.policy.document import PolicyDocument
 from taskgov.snapshot.memory import NodeMemory, remember_nodes
-from taskgov.snapshot.model import AppliedQuota, InstanceGroup, Node, Snapshot, Taint
+from taskgov.snapshot.model import InstanceGroup, Node, Snapshot, Taint
+from taskgov.snapshot.records import AppliedQuota
 from tests.allocation.world import G5, NOW, P5, applied, document, fixed, quota, row, share, snapshot
 
 HOLD = 10

@@ -13,7 +13,7 @@ from taskgov.allocation.leases import Given
 from taskgov.allocation.partial import hold_back
 from taskgov.hyperpod.model import ComputeQuotaTarget
 from taskgov.policy.measured import Lease
-from taskgov.snapshot.model import AppliedQuota, PastQuota
+from taskgov.snapshot.records import AppliedQuota, PastQuota
 from tests.allocation.steps import DECREASES, POOL, STEP, Rows, a_world, as_config, counts_of, rows_of
 from tests.allocation.world import G5, NOW, P5, document, fixed, nodes, quota, row, snapshot
 

@@ -14,7 +14,7 @@ from taskgov.allocation.partial import NEXT_STEP, HeldBack
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ComputeQuotaTarget
 from taskgov.policy.measured import Lease
-from taskgov.snapshot.model import AppliedQuota, PastQuota
+from taskgov.snapshot.records import AppliedQuota, PastQuota
 from tests.allocation.steps import POOL, Rows, World, as_config, rows_of
 from tests.allocation.world import G5, G6, NOW, P5, row
 

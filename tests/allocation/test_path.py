@@ -10,7 +10,8 @@ from taskgov.allocation.codec import changes_sha256
 from taskgov.allocation.plan import ChangeKind, Outcome, Plan
 from taskgov.allocation.planner import plan_quotas
 from taskgov.hyperpod.model import ComputeQuota, SchedulerConfig
-from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, Snapshot
+from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.records import AppliedPolicy, AppliedQuota
 from tests.allocation.work import SCHEDULER, job, queues
 from tests.allocation.world import C5, G6, NOW, P5, applied, document, fixed, nodes, quota, row, snapshot
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from taskgov.allocation.parts import need
 from taskgov.allocation.plan import Change, Plan
 from taskgov.hyperpod.model import ComputeQuotaConfig
-from taskgov.snapshot.model import RefusalError, Snapshot
+from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.records import RefusalError
 from tests.allocation.refusal_world import plan_of, played, written
 from tests.allocation.test_plan_properties import TABLE, limits_of, sums_of, worlds
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from taskgov.allocation.refusals import refused_write, wanted_digest, wanted_of
 from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaResource, ResourceSharingConfig
-from taskgov.snapshot.model import RefusalError
+from taskgov.snapshot.records import RefusalError
 from tests.allocation.world import NOW
 from tests.support.plans import (
     creation,

@@ -11,7 +11,8 @@ from taskgov.audit.findings import audit
 from taskgov.audit.plan_effect import PlanEffect, plan_effects
 from taskgov.audit.trend import Earlier
 from taskgov.policy.document import PolicyDocument
-from taskgov.snapshot.model import AppliedQuota, Snapshot
+from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.records import AppliedQuota
 from tests.allocation.world import NOW, document, fixed, nodes, quota, row
 from tests.allocation.world import snapshot as world_of
 from tests.support.lab import G5, Lab

@@ -14,7 +14,8 @@ from taskgov.audit.report_html import report_html
 from taskgov.audit.trend import Earlier
 from taskgov.findings import Finding, Severity
 from taskgov.hyperpod.model import Switch
-from taskgov.snapshot.model import QuotaEdit, Snapshot
+from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.records import QuotaEdit
 from taskgov.usage.cluster_usage import cluster_usage
 from tests.allocation.world import applied, document, fixed, row
 from tests.support.clusters import G5, GPU, GovernedCluster

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from taskgov.audit.team_page import TeamPage, team_pages
 from taskgov.audit.team_page_html import headline, team_page_html
-from taskgov.snapshot.model import QuotaEdit, Snapshot
+from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.records import QuotaEdit
 from tests.support.lab import Lab
 from tests.support.memory import NOON
 

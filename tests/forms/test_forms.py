@@ -15,7 +15,7 @@ from taskgov.audit.trend import AuditHistory, history_from_json, history_to_json
 from taskgov.json_form import JsonForm, KeptForm
 from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_json
 from taskgov.snapshot.identity import Loss, RestoredState, StateStamp
-from taskgov.snapshot.model import AppliedPolicy
+from taskgov.snapshot.records import AppliedPolicy
 from tests.adapters.test_state_store import APPLIED as WRITTEN
 from tests.allocation.test_golden_plans import SCENARIOS
 from tests.allocation.work import SCHEDULER

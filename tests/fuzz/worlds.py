@@ -33,8 +33,9 @@ from taskgov.services.read_snapshot import ReadSnapshot
 from taskgov.services.receive_event import Hinted, ReceiveEvent
 from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_json
 from taskgov.snapshot.health import node_fault
-from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, KueueObjects
+from taskgov.snapshot.model import KueueObjects
 from taskgov.snapshot.readable import KINDS as KINDS_OF_KUEUE
+from taskgov.snapshot.records import AppliedPolicy, AppliedQuota
 from taskgov.usage.cluster_usage import cluster_usage
 from tests.fuzz.mutation import ODD, mutated, written
 from tests.support.clusters import GPU, GovernedCluster

@@ -21,7 +21,8 @@ from taskgov.hyperpod.model import (
     ResourceSharingConfig,
     SchedulerConfig,
 )
-from taskgov.snapshot.model import AppliedQuota, PastQuota, Snapshot
+from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.records import AppliedQuota, PastQuota
 
 IN_FLIGHT = frozenset({"Creating", "Updating", "Deleting"})
 NEEDS_RECREATION = frozenset({"CreateFailed", "CreateRollbackFailed", "UpdateRollbackFailed"})

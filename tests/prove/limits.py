@@ -14,7 +14,7 @@ from itertools import product
 
 from taskgov.hyperpod.model import ComputeQuotaConfig
 from taskgov.policy.document import Guardrails
-from taskgov.snapshot.model import AppliedQuota
+from taskgov.snapshot.records import AppliedQuota
 from tests.prove.amounts import CPU, GIB, MEMORY, MIG, Key, Vector, exact, resources_of, slices_of
 from tests.prove.facts import Facts
 from tests.prove.lent import Leased, brings, is_in_parts, lent_now, net_at, net_of

@@ -21,7 +21,7 @@ from taskgov.errors import (
 )
 from taskgov.services.apply_change import ApplyChange
 from taskgov.services.plan_path import Direction
-from taskgov.snapshot.model import AppliedQuota, RefusalError
+from taskgov.snapshot.records import AppliedQuota, RefusalError
 from tests.support.memory import (
     CLUSTER_ARN,
     NOON,

@@ -15,7 +15,8 @@ from taskgov.findings import Finding, Severity
 from taskgov.ports import ClusterAccess, Measurement, OnUnreadable
 from taskgov.services.happenings import RECENT
 from taskgov.services.publish_usage import PublishUsage
-from taskgov.snapshot.model import AppliedQuota, KueueObjects
+from taskgov.snapshot.model import KueueObjects
+from taskgov.snapshot.records import AppliedQuota
 from tests.support.clusters import GPU, GovernedCluster
 from tests.support.memory import (
     CLUSTER_ARN,

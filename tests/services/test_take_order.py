@@ -13,7 +13,7 @@ from taskgov.errors import ConflictError, InvalidRequestError, NotAllowedError, 
 from taskgov.people import Person, person_of
 from taskgov.ports import Answer, ApprovalRequest
 from taskgov.services.take_order import Rights, TakeOrder
-from taskgov.snapshot.model import Authorship
+from taskgov.snapshot.records import Authorship
 from tests.support.memory import CLUSTER_ARN, NOON, FixedClock
 
 ACCOUNT = "arn:aws:iam::111122223333"

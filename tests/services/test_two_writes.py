@@ -12,7 +12,7 @@ from taskgov.errors import ConflictError, ThrottledError
 from taskgov.ports import Written
 from taskgov.services.plan_path import Direction, path_of
 from taskgov.services.write_records import WriteRecords
-from taskgov.snapshot.model import AppliedQuota, began_from
+from taskgov.snapshot.records import AppliedQuota, began_from
 from tests.services.test_apply_change import ForgetfulState, World
 from tests.support.memory import CLUSTER_ARN
 from tests.support.plans import instances, low_write, plan_of, second_write, target, update

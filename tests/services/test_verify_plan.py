@@ -10,7 +10,7 @@ from taskgov.errors import LockLostError
 from taskgov.ports import LOCK_SECONDS
 from taskgov.services.plan_path import Direction
 from taskgov.services.verify_plan import VerifyPlan
-from taskgov.snapshot.model import RefusalError
+from taskgov.snapshot.records import RefusalError
 from tests.support.memory import (
     CLUSTER_ARN,
     NOON,

@@ -12,7 +12,7 @@ from taskgov.hyperpod.model import ComputeQuota, SchedulerConfig
 from taskgov.ports import OnUnreadableObject
 from taskgov.services.plan_path import Direction
 from taskgov.services.verify_plan import VerifyPlan
-from taskgov.snapshot.model import AppliedPolicy, AppliedQuota
+from taskgov.snapshot.records import AppliedPolicy, AppliedQuota
 from tests.support.memory import CLUSTER_ARN, FixedClock, InMemoryDocuments, InMemoryHyperPod, InMemoryState
 from tests.support.plans import (
     creation,

@@ -7,18 +7,16 @@ from taskgov.findings import Finding, Severity
 from taskgov.hyperpod.model import ResourceSharingConfig
 from taskgov.snapshot.codec import snapshot_from_json, snapshot_sha256, snapshot_to_json
 from taskgov.snapshot.model import (
-    AppliedQuota,
     BudgetUse,
     ClusterFacts,
     GroupInstanceType,
     InstanceGroup,
     KueueObjects,
     ObservedUse,
-    PastQuota,
-    QuotaEdit,
     Snapshot,
     Taint,
 )
+from taskgov.snapshot.records import AppliedQuota, PastQuota, QuotaEdit
 from taskgov.violations import Violation
 from tests.allocation.world import NOW, document, fixed, nodes, quota, row, share, snapshot
 from tests.support.refusals import REFUSED

@@ -31,15 +31,8 @@ from taskgov.ports import (
     Written,
 )
 from taskgov.snapshot.identity import StateStamp
-from taskgov.snapshot.model import (
-    AppliedPolicy,
-    AppliedQuota,
-    Authorship,
-    KubernetesObject,
-    KueueObjects,
-    QuotaEdit,
-    RefusedWrite,
-)
+from taskgov.snapshot.model import KubernetesObject, KueueObjects
+from taskgov.snapshot.records import AppliedPolicy, AppliedQuota, Authorship, QuotaEdit, RefusedWrite
 from taskgov.snapshot.unreadable import (
     COMPUTE_QUOTA,
     SCHEDULER_CONFIG,

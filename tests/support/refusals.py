@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
-from taskgov.snapshot.model import RefusalError, RefusedWrite
+from taskgov.snapshot.records import RefusalError, RefusedWrite
 from tests.support.memory import NOON
 
 REFUSED: Final = RefusedWrite(

@@ -17,17 +17,8 @@ from taskgov.hyperpod.model import ClusterSchedulerConfig, ComputeQuota, Compute
 from taskgov.policy.parse import ParsedPolicy
 from taskgov.services.use_history import with_use
 from taskgov.snapshot.memory import NodeMemory, remember_nodes
-from taskgov.snapshot.model import (
-    AnnouncedWrite,
-    AppliedPolicy,
-    AppliedQuota,
-    ClusterFacts,
-    InstanceGroup,
-    KueueObjects,
-    Node,
-    QuotaEdit,
-    Snapshot,
-)
+from taskgov.snapshot.model import ClusterFacts, InstanceGroup, KueueObjects, Node, Snapshot
+from taskgov.snapshot.records import AnnouncedWrite, AppliedPolicy, AppliedQuota, QuotaEdit
 from taskgov.snapshot.use_memory import UseMemory, remember_use
 from tests.prove.account import Account, is_policy
 from tests.prove.amounts import Book, Numbers, numbers_of

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from taskgov.hyperpod.model import ActivationState, ComputeQuota, ComputeQuotaConfig, ComputeQuotaTarget
-from taskgov.snapshot.model import GroupInstanceType, InstanceGroup, QuotaEdit
+from taskgov.snapshot.model import GroupInstanceType, InstanceGroup
+from taskgov.snapshot.records import QuotaEdit
 from tests.weeks import draws
 from tests.weeks.cluster import LivingCluster
 from tests.weeks.kinds import EVENTS, BrokenOff, Resting, event

@@ -16,7 +16,8 @@ from taskgov.hyperpod.model import ActivationState, ComputeQuota, ComputeQuotaCo
 from taskgov.policy.document import PolicyDocument
 from taskgov.policy.measured import Unit
 from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_json
-from taskgov.snapshot.model import AnnouncedWrite, AppliedQuota, Snapshot
+from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.records import AnnouncedWrite, AppliedQuota
 from tests.prove.account import is_policy
 from tests.prove.amounts import EFA, Book, in_parts, resources_of
 from tests.prove.facts import NEVER_IN_FORCE, Facts, facts_of

@@ -22,7 +22,7 @@ from taskgov.services.plan_path import first_writes
 from taskgov.services.plan_quotas import keep_plan
 from taskgov.services.stored_plan import stored_plan
 from taskgov.services.written_in_run import WhatWasWritten, WrittenInRun
-from taskgov.snapshot.model import Authorship
+from taskgov.snapshot.records import Authorship
 from taskgov_cli import snapshots
 from taskgov_cli.applying.document import Ended
 from taskgov_cli.deployed import RefusedError

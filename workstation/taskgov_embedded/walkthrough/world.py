@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from taskgov.allocation.lease_book import LeaseEntry
     from taskgov.allocation.plan import Plan
-    from taskgov.snapshot.model import AppliedQuota
+    from taskgov.snapshot.records import AppliedQuota
     from taskgov_embedded.cluster.access import PolicyRule
     from taskgov_embedded.walkthrough.model import Group, Walkthrough
     from taskgov_embedded.walkthrough.step_result import QuotaRows

@@ -19,7 +19,7 @@ from taskgov.errors import ConflictError, GovernanceError
 from taskgov.json_form import KeptForm
 from taskgov.ports import OnUnreadable, RunRecord
 from taskgov.snapshot.identity import StateStamp
-from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, Authorship, QuotaEdit, RefusedWrite
+from taskgov.snapshot.records import AppliedPolicy, AppliedQuota, Authorship, QuotaEdit, RefusedWrite
 
 APPLIED = KeptForm(AppliedQuota)
 POLICY = KeptForm(AppliedPolicy)

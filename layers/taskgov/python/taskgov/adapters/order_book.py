@@ -24,7 +24,7 @@ from taskgov.errors import ConflictError, UpstreamError
 from taskgov.people import Person
 from taskgov.ports import Answer, ApprovalRequest
 from taskgov.services.stored_plan import stored_plan
-from taskgov.snapshot.model import Authorship
+from taskgov.snapshot.records import Authorship
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table as DynamoDBTable

@@ -12,7 +12,7 @@ from taskgov.allocation.plan import Change
 from taskgov.allocation.sharing import within_budget
 from taskgov.hyperpod.equality import is_same_config
 from taskgov.hyperpod.model import ComputeQuotaConfig
-from taskgov.snapshot.model import AppliedQuota, PastQuota
+from taskgov.snapshot.records import AppliedQuota, PastQuota
 
 KEPT_FOR: Final = timedelta(days=31)
 """How long earlier configs are kept: the longest period of `maxDecreasePerPeriod` and `maxIncreasePerPeriod`."""

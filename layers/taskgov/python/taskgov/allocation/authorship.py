@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from taskgov.allocation.guardrails import APPROVAL
 from taskgov.allocation.plan import GuardrailVerdict
 from taskgov.people import is_same_person
-from taskgov.snapshot.model import Authorship, Snapshot
+from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.records import Authorship
 
 
 def author_verdicts(snapshot: Snapshot) -> Iterator[GuardrailVerdict]:

@@ -16,7 +16,8 @@ from taskgov.findings.of_plan import BORROWING_LEFT_ALONE, BORROWING_UNKNOWN, BU
 from taskgov.hyperpod.borrowing import sharing_of
 from taskgov.hyperpod.model import ComputeQuotaConfig, ResourceSharingConfig, SharingStrategy
 from taskgov.policy.document import Budget
-from taskgov.snapshot.model import AppliedQuota, BudgetUse, Snapshot
+from taskgov.snapshot.model import BudgetUse, Snapshot
+from taskgov.snapshot.records import AppliedQuota
 
 
 def budget_findings(

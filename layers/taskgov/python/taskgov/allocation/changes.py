@@ -16,7 +16,7 @@ from taskgov.hyperpod.instance_types import InstanceResources
 from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig, ComputeQuotaResource
 from taskgov.hyperpod.ratio import complete
 from taskgov.quantities import CPU, GIBIBYTE, MEMORY
-from taskgov.snapshot.model import began_from
+from taskgov.snapshot.records import began_from
 
 MAX_SENTENCES = 3
 """Rows that a change's sentence tells; the allocations of the plan tell all."""

@@ -22,7 +22,8 @@ from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaResource
 from taskgov.policy.document import DemandRules
 from taskgov.policy.measured import Lease
 from taskgov.policy.moves import most_moved, smallest_percent
-from taskgov.snapshot.model import AppliedQuota, ObservedUse
+from taskgov.snapshot.model import ObservedUse
+from taskgov.snapshot.records import AppliedQuota
 
 RATE_PERIOD: Final = timedelta(days=1)
 """The period for which `maxMovePercent` is the most that may be moved."""

@@ -12,7 +12,8 @@ from taskgov.allocation.promises import Promise
 from taskgov.allocation.refusals import standing_refusals
 from taskgov.allocation.written import NEVER_IN_FORCE
 from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig
-from taskgov.snapshot.model import AppliedQuota, Snapshot, began_from
+from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.records import AppliedQuota, began_from
 
 NOTHING = ComputeQuotaConfig()
 

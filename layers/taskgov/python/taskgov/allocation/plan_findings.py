@@ -20,7 +20,8 @@ from taskgov.allocation.wanted import Wanted
 from taskgov.findings import Finding
 from taskgov.findings.of_plan import TOO_MANY_TYPES
 from taskgov.findings.of_state import CANNOT_BE_SPLIT, HELD_BACK, NO_ROOM, POLICY_VIOLATION, WRITE_REFUSED
-from taskgov.snapshot.model import RefusalError, RefusedWrite, Snapshot
+from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.records import RefusalError, RefusedWrite
 
 
 def findings_of(

@@ -11,7 +11,8 @@ from taskgov.findings import Finding
 from taskgov.findings.of_state import NO_PROGRESS
 from taskgov.hyperpod.equality import is_same_config, is_same_scheduler_config, is_same_target
 from taskgov.hyperpod.model import ComputeQuotaConfig, SchedulerConfig
-from taskgov.snapshot.model import AppliedQuota, Snapshot
+from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.records import AppliedQuota
 
 SETTLED = frozenset({"Created", "Updated"})
 

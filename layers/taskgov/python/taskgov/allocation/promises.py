@@ -26,7 +26,8 @@ from taskgov.hyperpod.model import (
 from taskgov.policy.document import EditPolicy, PolicyDocument, TeamPolicy
 from taskgov.policy.families import FamilyPromise
 from taskgov.policy.measured import Share
-from taskgov.snapshot.model import AnnouncedWrite, AppliedQuota, Snapshot
+from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.records import AnnouncedWrite, AppliedQuota
 
 
 @dataclass(frozen=True, slots=True)

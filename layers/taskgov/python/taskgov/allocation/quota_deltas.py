@@ -23,7 +23,8 @@ from taskgov.hyperpod.instance_types import MIG_SLICES_PER_GPU, InstanceResource
 from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaResource
 from taskgov.policy.document import Guardrails, PolicyDocument
 from taskgov.quantities import CPU, GIBIBYTE, GPU, MEMORY, NEURON_DEVICE, is_mig
-from taskgov.snapshot.model import AppliedQuota, Snapshot
+from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.records import AppliedQuota
 
 if TYPE_CHECKING:
     from taskgov.allocation.transfer import Net

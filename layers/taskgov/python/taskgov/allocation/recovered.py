@@ -14,7 +14,8 @@ from typing import Final
 from taskgov.allocation.promises import hand_edit
 from taskgov.hyperpod.equality import is_same_config, is_same_target
 from taskgov.hyperpod.model import ComputeQuota
-from taskgov.snapshot.model import AppliedPolicy, AppliedQuota, PastQuota, QuotaEdit, Snapshot
+from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.records import AppliedPolicy, AppliedQuota, PastQuota, QuotaEdit
 
 TAKEN_OVER: Final = "taken-over"
 """The plan id of a record that no plan made."""

@@ -12,7 +12,8 @@ from typing import Any, Final
 from taskgov.allocation.plan import Change, Plan
 from taskgov.hyperpod.equality import spelled_out
 from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaTarget, SchedulerConfig
-from taskgov.snapshot.model import RefusalError, RefusedWrite, Snapshot
+from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.records import RefusalError, RefusedWrite
 
 STANDS_FOR: Final = timedelta(hours=24)
 """How long a refused write is not asked for again, unless what is wanted changes or an operator asks."""

@@ -30,7 +30,8 @@ from taskgov.allocation.type_around_refusals import Quota
 from taskgov.allocation.wanted import Refused, Wanted
 from taskgov.allocation.written import NEVER_IN_FORCE
 from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig, ComputeQuotaResource
-from taskgov.snapshot.model import RefusedWrite, Snapshot, began_from
+from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.records import RefusedWrite, began_from
 
 Capacities = Mapping[str, TypeCapacity]
 

@@ -13,7 +13,8 @@ from taskgov.allocation.wording import said_setting
 from taskgov.allocation.written import NEVER_IN_FORCE
 from taskgov.hyperpod.equality import is_same_scheduler_config
 from taskgov.hyperpod.model import ClusterSchedulerConfig, SchedulerConfig
-from taskgov.snapshot.model import RefusedWrite, Snapshot
+from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.records import RefusedWrite
 
 NEEDS_RETRY: Final = "UpdateFailed"
 """The status that the documentation says to mend by updating again."""

@@ -16,7 +16,7 @@ from typing import Final, Literal
 from taskgov.hyperpod.borrowing import sharing_of
 from taskgov.hyperpod.equality import DEFAULT_BORROW_LIMIT
 from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig, ResourceSharingConfig, SharingStrategy
-from taskgov.snapshot.model import AppliedQuota
+from taskgov.snapshot.records import AppliedQuota
 
 STOP: Final = ResourceSharingConfig(strategy=SharingStrategy.LEND_AND_BORROW, borrow_limit=0)
 """What a used-up budget leaves of how a team shares: it lends on."""

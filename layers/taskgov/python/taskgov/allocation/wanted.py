@@ -7,7 +7,7 @@ from taskgov.allocation.allocations import Allocation
 from taskgov.allocation.governed import LeftAlone
 from taskgov.allocation.sources import Cause
 from taskgov.hyperpod.model import ComputeQuota
-from taskgov.snapshot.model import RefusedWrite
+from taskgov.snapshot.records import RefusedWrite
 
 
 @dataclass(frozen=True, slots=True)

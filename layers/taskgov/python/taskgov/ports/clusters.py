@@ -11,10 +11,7 @@ from taskgov.hyperpod.model import (
     ComputeQuotaTarget,
     SchedulerConfig,
 )
-from taskgov.snapshot.model import (
-    KubernetesObject,
-    KueueObjects,
-)
+from taskgov.snapshot.model import KubernetesObject, KueueObjects
 from taskgov.snapshot.unreadable import UnreadableObject
 
 OnUnreadableObject = Callable[[UnreadableObject], None]

@@ -11,7 +11,7 @@ from taskgov.contracts.orders import (
     UnlockOrder,
 )
 from taskgov.people import Person
-from taskgov.snapshot.model import Authorship
+from taskgov.snapshot.records import Authorship
 
 
 @dataclass(frozen=True, slots=True)

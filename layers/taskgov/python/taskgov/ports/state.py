@@ -7,13 +7,7 @@ from typing import Protocol
 from taskgov.contracts.steps import Cause, Pointer
 from taskgov.ports.runs import Dirty, Lock, RunRecord
 from taskgov.snapshot.identity import StateStamp
-from taskgov.snapshot.model import (
-    AppliedPolicy,
-    AppliedQuota,
-    Authorship,
-    QuotaEdit,
-    RefusedWrite,
-)
+from taskgov.snapshot.records import AppliedPolicy, AppliedQuota, Authorship, QuotaEdit, RefusedWrite
 from taskgov.snapshot.unreadable import UnreadableItem
 
 OnUnreadable = Callable[[UnreadableItem], None]

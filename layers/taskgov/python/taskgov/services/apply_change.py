@@ -29,7 +29,7 @@ from taskgov.services.stored_plan import stored_plan
 from taskgov.services.wording import cut
 from taskgov.services.write_records import WriteRecords
 from taskgov.services.written_already import WrittenAlready, known, target_of
-from taskgov.snapshot.model import RefusalError, RefusedWrite
+from taskgov.snapshot.records import RefusalError, RefusedWrite
 
 
 class _RefusedForGoodError(Exception):

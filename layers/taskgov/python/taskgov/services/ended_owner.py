@@ -13,7 +13,7 @@ from taskgov.hyperpod.equality import is_same_config
 from taskgov.ports import Clock, ClusterBackend, Execution, Lock, RunRecord, StateStore, Workflow
 from taskgov.services.failures import left_out
 from taskgov.services.wording import MOST_NAMED, listed
-from taskgov.snapshot.model import AppliedQuota
+from taskgov.snapshot.records import AppliedQuota
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Final
 from taskgov.errors import NotFoundError
 from taskgov.hyperpod.model import ComputeQuota
 from taskgov.ports import OnUnreadableObject, QuotaStore
-from taskgov.snapshot.model import AppliedQuota
+from taskgov.snapshot.records import AppliedQuota
 from taskgov.snapshot.unreadable import UnreadableObjectError
 
 GONE: Final = "Deleted"

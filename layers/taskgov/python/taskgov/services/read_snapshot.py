@@ -10,7 +10,7 @@ from taskgov.services.renew_lock import renew_lock
 from taskgov.services.take_snapshot import TakeSnapshot
 from taskgov.snapshot.codec import snapshot_to_json
 from taskgov.snapshot.identity import claims_of
-from taskgov.snapshot.model import Authorship
+from taskgov.snapshot.records import Authorship
 
 KEY = "snapshots/{cluster}/{run}-{generation}.json"
 

@@ -15,7 +15,7 @@ from taskgov.errors import InvalidRequestError, NotFoundError
 from taskgov.ports import Clock, ClusterBackend, Execution, RunRecord, StateStore, Workflow
 from taskgov.printable import printable
 from taskgov.services.ended_owner import EndedOwner
-from taskgov.snapshot.model import QuotaEdit
+from taskgov.snapshot.records import QuotaEdit
 
 if TYPE_CHECKING:
     from taskgov.snapshot.unreadable import UnreadableItem

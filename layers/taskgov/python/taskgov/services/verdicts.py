@@ -26,7 +26,7 @@ from taskgov.hyperpod.model import (
 )
 from taskgov.services.plan_path import QuotaPath
 from taskgov.services.written_already import IN_FLIGHT, is_same
-from taskgov.snapshot.model import AppliedPolicy, AppliedQuota
+from taskgov.snapshot.records import AppliedPolicy, AppliedQuota
 
 SETTLED = frozenset({"Created", "Updated"})
 

@@ -25,7 +25,7 @@ from taskgov.services.stored_plan import stored_plan
 from taskgov.services.verdicts import Actual, Judged, Listed, Verdict, judge_path
 from taskgov.services.wording import cut
 from taskgov.services.written_already import IN_FLIGHT
-from taskgov.snapshot.model import RefusalError
+from taskgov.snapshot.records import RefusalError
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaTarget, Sched
 from taskgov.ports import Clock, StateStore, Written
 from taskgov.services.plan_path import QuotaPath
 from taskgov.services.written_already import id_of, target_of
-from taskgov.snapshot.model import AnnouncedWrite, AppliedPolicy, AppliedQuota
+from taskgov.snapshot.records import AnnouncedWrite, AppliedPolicy, AppliedQuota
 
 
 @dataclass(frozen=True, slots=True)

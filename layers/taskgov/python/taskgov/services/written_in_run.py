@@ -16,7 +16,7 @@ from taskgov.services.fresh_quotas import fresh_quotas
 from taskgov.services.plan_path import QuotaPath, paths
 from taskgov.services.wording import listed
 from taskgov.services.written_already import holds, is_same
-from taskgov.snapshot.model import AppliedPolicy, AppliedQuota
+from taskgov.snapshot.records import AppliedPolicy, AppliedQuota
 
 
 @dataclass(frozen=True, slots=True)

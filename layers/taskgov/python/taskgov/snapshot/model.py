@@ -7,7 +7,6 @@ amounts are integers in the units of `taskgov.quantities` (cpu in milli, memory 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 
 from taskgov.findings import Finding
@@ -15,13 +14,17 @@ from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import (
     ClusterSchedulerConfig,
     ComputeQuota,
-    ComputeQuotaConfig,
-    ComputeQuotaTarget,
-    ResourceSharingConfig,
-    SchedulerConfig,
 )
 from taskgov.policy.document import PolicyDocument
 from taskgov.snapshot.identity import Claim, StateStamp
+from taskgov.snapshot.records import (
+    UNKNOWN_AUTHOR,
+    AppliedPolicy,
+    AppliedQuota,
+    Authorship,
+    QuotaEdit,
+    RefusedWrite,
+)
 from taskgov.snapshot.unreadable import UnreadableItem, UnreadableObject
 from taskgov.snapshot.unseen import Unseen
 from taskgov.violations import Violation
@@ -116,122 +119,6 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class PastQuota:
-    """What a quota was until the automation changed it at that moment."""
-
-    until: datetime
-    config: ComputeQuotaConfig
-    leased: Mapping[str, int] | None = None
-    """Whole instances by type that leases brought (below zero: took) in `config`; None when it was not recorded."""
-    demand: Mapping[str, int] | None = None
-    """As in `AppliedQuota`."""
-
-
-@dataclass(frozen=True, slots=True)
-class AnnouncedWrite:
-    """What this automation was about to write, and the version that the quota would get by it."""
-
-    version: int
-    config: ComputeQuotaConfig
-    target: ComputeQuotaTarget
-    began_from: ComputeQuotaConfig | None = None
-    """As in `AppliedQuota`, for a low write."""
-    sharing_within_budget: ResourceSharingConfig | None = None
-    """As in `AppliedQuota`."""
-
-
-@dataclass(frozen=True, slots=True)
-class AppliedQuota:
-    """What this automation last wrote to a quota, to tell its own writes from a person's."""
-
-    compute_quota_id: str
-    version: int
-    config: ComputeQuotaConfig
-    target: ComputeQuotaTarget
-    plan_id: str
-    at: datetime
-    history: tuple[PastQuota, ...] | None = ()
-    """Earlier configs, oldest first (`taskgov.allocation.applied_record`); None when they could not be read."""
-    adopted: ComputeQuotaConfig | None = None
-    """The edit by hand that was taken as the promise, if one was."""
-    promise: str = ""
-    """Digest of the document's promise at that time, to see that the document has changed since."""
-    announced: AnnouncedWrite | None = None
-    """A write that was about to be made; gone from the record once it is known to have taken effect."""
-    began_from: ComputeQuotaConfig | None = None
-    """What stood before the plan that wrote this, if this is the low one of its two writes; limits judge from there."""
-    leased: Mapping[str, int] | None = None
-    """Whole instances by type that leases bring (below zero: take) in `config`; None when it was not recorded."""
-    demand: Mapping[str, int] | None = None
-    """Whole instances by type that demand left of the promise, whatever was granted; None when it was not recorded."""
-    sharing_within_budget: ResourceSharingConfig | None = None
-    """How the team shares when no budget stops its borrowing; None when it was not recorded."""
-    taken_over: bool = False
-    """The record was lost, and this one was made of what stood: who wrote that, and why, is not known."""
-    accepted_losses: Mapping[str, datetime] | None = None
-    """By type: until when lost nodes are known to the person who approved this write; None when nobody was asked."""
-
-
-def began_from(applied: AppliedQuota | None, version: int | None) -> ComputeQuotaConfig | None:
-    """Return what stood before the path whose low write is the version that stands; None where that is no low write.
-
-    A low write whose record was lost is known by its announcement.
-    """
-    if applied is None or version is None:
-        return None
-    if applied.version == version:
-        return applied.began_from
-    announced = applied.announced
-    return announced.began_from if announced is not None and announced.version == version else None
-
-
-@dataclass(frozen=True, slots=True)
-class AppliedPolicy:
-    """What this automation last wrote to the cluster policy."""
-
-    config_id: str
-    version: int
-    config: SchedulerConfig
-    plan_id: str
-    at: datetime
-
-
-class RefusalError(StrEnum):
-    """Why a write was refused for good: stable tokens."""
-
-    LIMIT_REACHED = "limit-reached"
-    VALIDATION = "validation"
-    NOT_FOUND = "not-found"
-    ACCESS_DENIED = "access-denied"
-    FAILED_TO_SETTLE = "failed-to-settle"
-
-
-@dataclass(frozen=True, slots=True)
-class RefusedWrite:
-    """A write that the service refused for good, or that settled as failed: it is not asked for again for a while."""
-
-    subject: str
-    """What it was to write, as `taskgov.allocation.plan.Change.subject`."""
-    name: str
-    """The name of the quota or of the cluster policy."""
-    team: str
-    """The team of the quota; empty for the cluster policy."""
-    kind: str
-    """The value of its `taskgov.allocation.plan.ChangeKind`."""
-    resource_id: str | None
-    """None for a creation."""
-    version: int | None
-    """The version that it was made from; None for a creation."""
-    wanted: str
-    """Digest of what the plan wanted the subject to be in the end (`taskgov.allocation.refusals.wanted_of`)."""
-    error: RefusalError
-    because: str
-    """What the service said."""
-    plan_id: str
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class ObservedUse:
     """What one team used of one instance type at most while it was observed."""
 
@@ -257,16 +144,6 @@ class BudgetUse:
 
 
 @dataclass(frozen=True, slots=True)
-class QuotaEdit:
-    """Who last changed a quota by hand, from the CloudTrail event."""
-
-    compute_quota_id: str
-    by: str
-    at: datetime
-    event_name: str
-
-
-@dataclass(frozen=True, slots=True)
 class KueueObjects:
     """The scheduler's own objects, trimmed to the fields that decisions use, in the API's form."""
 
@@ -276,16 +153,6 @@ class KueueObjects:
     local_queues: tuple[KubernetesObject, ...] = ()
     priority_classes: tuple[KubernetesObject, ...] = ()
     workloads: tuple[KubernetesObject, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Authorship:
-    """Who is behind a version of a policy document, by `taskgov.people.Person.identity`."""
-
-    author: str | None = None
-    """Who put it into force through the signed entry; None where it was stored in any other way."""
-    accepted_by: str | None = None
-    """Who approved a plan that follows from it, when its author was not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +191,7 @@ class Snapshot:
     """Items of the table that cannot be read; what they say of a quota is not known."""
     unreadable_objects: tuple[UnreadableObject, ...] = ()
     """Objects of Kubernetes that cannot be read and are left out (`taskgov.snapshot.readable`)."""
-    authorship: Authorship = Authorship()
+    authorship: Authorship = UNKNOWN_AUTHOR
     """Who is behind the policy document that is in force."""
     ec2_silence: str = ""
     """Why EC2 says nothing of lost nodes of a plain EKS cluster; empty when it answered, or was not asked."""
