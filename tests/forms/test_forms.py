@@ -48,7 +48,9 @@ OF_OTHERS = frozenset(
 
 
 def test_a_snapshot_of_before_is_read() -> None:
-    assert snapshot_from_json((BEFORE / "snapshot.json").read_bytes()) == full()
+    refused = replace(REFUSAL, resource_id="id-team-a", version=1, wanted="digest")
+    refused = replace(refused, because="the limit is reached", plan_id="plan-1", at=NOW)
+    assert snapshot_from_json((BEFORE / "snapshot.json").read_bytes()) == replace(full(), refusals=(refused,))
 
 
 def test_a_snapshot_is_written_in_camel_case_and_what_others_name_is_left_alone() -> None:

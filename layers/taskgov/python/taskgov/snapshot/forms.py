@@ -7,116 +7,58 @@ any form.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Final
+from typing import Final
 
-from pydantic import AfterValidator, BaseModel, Field, ValidationError
+from pydantic import BaseModel, ValidationError
 
-from taskgov.quantities import CPU, parse
-from taskgov.scheduling.instants import instant, moment
+from taskgov.snapshot.field_forms import (
+    Amount,
+    Amounts,
+    ConditionForm,
+    Count,
+    FlavorTaintForm,
+    Labels,
+    MetadataForm,
+    Name,
+    NamespacedForm,
+    Number,
+    SelectorForm,
+    TaintForm,
+    Text,
+    TolerationForm,
+)
 from taskgov.snapshot.unreadable import CLUSTER_NODE, INSTANCE_GROUP
+from taskgov.snapshot.workload_forms import WorkloadForm
 
 UNTRIMMED: Final = "taskgov.untrimmed"
 """The field of an object that could not even be trimmed: why."""
 
 
-def _amount(quantity: str | float) -> str | float:
-    if parse(CPU, quantity) < 0:
-        raise ValueError("an amount is not below 0")
-    return quantity
-
-
-def _moment(text: str) -> str:
-    moment(instant(text))
-    return text
-
-
-Amount = Annotated[str | int | float, AfterValidator(_amount)]
-Amounts = dict[str, Amount] | None
-Labels = dict[str, str] | None
-Moment = Annotated[str, AfterValidator(_moment)]
-Name = Annotated[str, Field(min_length=1)]
-Text = str | None
-Count = Annotated[int, Field(ge=0, lt=2**31)]
-"""Not below 0, and as long as Kubernetes' int32."""
-Number = Annotated[int, Field(ge=-(2**31), lt=2**31)]
-
-
-class _Metadata(BaseModel):
-    name: Name
-    namespace: Text = None
-    uid: Text = None
-    labels: Labels = None
-    creationTimestamp: Moment | None = None
-    deletionTimestamp: Moment | None = None
-
-
-class _Namespaced(_Metadata):
-    namespace: Name
-
-
-class _Condition(BaseModel):
-    type: str
-    status: str
-    reason: Text = None
-    message: Text = None
-    lastTransitionTime: Moment | None = None
-
-
-class _Taint(BaseModel):
-    key: str
-    value: str = ""
-    effect: str
-
-
-class _FlavorTaint(BaseModel):
-    key: str
-    value: Text = None
-    effect: Text = None
-
-
-class _Toleration(BaseModel):
-    key: Text = None
-    operator: Text = None
-    value: Text = None
-    effect: Text = None
-
-
-class _Requirement(BaseModel):
-    key: str
-    operator: str
-    values: list[str] | None = None
-
-
-class _Selector(BaseModel):
-    matchLabels: Labels = None
-    matchExpressions: list[_Requirement] | None = None
-
-
 class _NodeSpec(BaseModel):
-    taints: list[_Taint] | None = None
+    taints: list[TaintForm] | None = None
     unschedulable: bool | None = None
 
 
 class _NodeStatus(BaseModel):
-    conditions: list[_Condition] | None = None
+    conditions: list[ConditionForm] | None = None
     capacity: Amounts = None
     allocatable: Amounts = None
 
 
 class _Node(BaseModel):
-    metadata: _Metadata
+    metadata: MetadataForm
     spec: _NodeSpec | None = None
     status: _NodeStatus | None = None
 
 
 class _FlavorSpec(BaseModel):
     nodeLabels: Labels = None
-    nodeTaints: list[_FlavorTaint] | None = None
-    tolerations: list[_Toleration] | None = None
+    nodeTaints: list[FlavorTaintForm] | None = None
+    tolerations: list[TolerationForm] | None = None
 
 
 class _Flavor(BaseModel):
-    metadata: _Metadata
+    metadata: MetadataForm
     spec: _FlavorSpec | None = None
 
 
@@ -149,7 +91,7 @@ class _CohortSpec(BaseModel):
 
 
 class _Cohort(BaseModel):
-    metadata: _Metadata
+    metadata: MetadataForm
     spec: _CohortSpec | None = None
 
 
@@ -174,7 +116,7 @@ class _QueueSpec(_CohortSpec):
     cohort: Text = None
     cohortName: Text = None
     queueingStrategy: Text = None
-    namespaceSelector: _Selector | None = None
+    namespaceSelector: SelectorForm | None = None
     preemption: _Preemption | None = None
     flavorFungibility: _Fungibility | None = None
     stopPolicy: Text = None
@@ -198,11 +140,11 @@ class _QueueStatus(BaseModel):
     flavorsReservation: list[_UsedFlavor] | None = None
     flavorsUsage: list[_UsedFlavor] | None = None
     fairSharing: _Share | None = None
-    conditions: list[_Condition] | None = None
+    conditions: list[ConditionForm] | None = None
 
 
 class _ClusterQueue(BaseModel):
-    metadata: _Metadata
+    metadata: MetadataForm
     spec: _QueueSpec | None = None
     status: _QueueStatus | None = None
 
@@ -213,116 +155,13 @@ class _DoorSpec(BaseModel):
 
 
 class _LocalQueue(BaseModel):
-    metadata: _Namespaced
+    metadata: NamespacedForm
     spec: _DoorSpec
 
 
 class _PriorityClass(BaseModel):
-    metadata: _Metadata
+    metadata: MetadataForm
     value: Number
-
-
-class _Resources(BaseModel):
-    limits: Amounts = None
-    requests: Amounts = None
-
-
-class _Container(BaseModel):
-    name: Text = None
-    resources: _Resources | None = None
-    restartPolicy: Text = None
-
-
-class _Term(BaseModel):
-    matchExpressions: list[_Requirement] | None = None
-
-
-class _Required(BaseModel):
-    nodeSelectorTerms: list[_Term] | None = None
-
-
-class _NodeAffinity(BaseModel):
-    requiredDuringSchedulingIgnoredDuringExecution: _Required | None = None
-
-
-class _Affinity(BaseModel):
-    nodeAffinity: _NodeAffinity | None = None
-
-
-class _Pod(BaseModel):
-    nodeSelector: Labels = None
-    tolerations: list[_Toleration] | None = None
-    affinity: _Affinity | None = None
-    overhead: Amounts = None
-    resources: _Resources | None = None
-    initContainers: list[_Container] | None = None
-    containers: list[_Container] | None = None
-
-
-class _Template(BaseModel):
-    spec: _Pod = _Pod()
-
-
-class _Topology(BaseModel):
-    podSetGroupName: Text = None
-
-
-class _PodSet(BaseModel):
-    name: Text = None
-    count: Count = 1
-    minCount: Count | None = None
-    template: _Template = _Template()
-    topologyRequest: _Topology | None = None
-
-
-class _ClassReference(BaseModel):
-    kind: Text = None
-    name: Text = None
-
-
-class _WorkloadSpec(BaseModel):
-    queueName: Text = None
-    priority: Number | None = None
-    priorityClassName: Text = None
-    priorityClassSource: Text = None
-    priorityClassRef: _ClassReference | None = None
-    active: bool | None = None
-    podSets: list[_PodSet] = []
-
-
-class _Assignment(BaseModel):
-    name: str
-    count: Count | None = None
-    flavors: Labels = None
-    resourceUsage: Amounts = None
-
-
-class _Admission(BaseModel):
-    clusterQueue: str
-    podSetAssignments: list[_Assignment] | None = None
-
-
-class _Requeue(BaseModel):
-    count: Count | None = None
-    requeueAt: Moment | None = None
-
-
-class _Reclaimable(BaseModel):
-    name: str
-    count: Count
-
-
-class _WorkloadStatus(BaseModel):
-    conditions: list[_Condition] | None = None
-    admission: _Admission | None = None
-    requeueState: _Requeue | None = None
-    reclaimablePods: list[_Reclaimable] | None = None
-
-
-class _Workload(BaseModel):
-    metadata: _Namespaced
-    spec: _WorkloadSpec
-    status: _WorkloadStatus | None = None
 
 
 DEEPEST: Final = 60
@@ -330,7 +169,7 @@ DEEPEST: Final = 60
 
 
 class _Namespace(BaseModel):
-    metadata: _Metadata
+    metadata: MetadataForm
 
 
 class _InstanceStatus(BaseModel):
@@ -371,7 +210,7 @@ _FORMS: Final[Mapping[str, type[BaseModel]]] = {
     "ClusterQueue": _ClusterQueue,
     "LocalQueue": _LocalQueue,
     "WorkloadPriorityClass": _PriorityClass,
-    "Workload": _Workload,
+    "Workload": WorkloadForm,
 }
 
 
