@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from taskgov.adapters.kubernetes.trimming import kept, trimmed, trimmed_node, trimmed_workload
+from taskgov.scheduling import KueueModel
 from taskgov.snapshot.forms import UNTRIMMED, fault_of
+from tests.scheduling.builders import a_job
 
 SECRET = "password"
 
@@ -35,3 +37,21 @@ def test_an_item_that_cannot_be_trimmed_is_kept_by_its_name_alone(kind: str, tri
         assert found["metadata"].keys() <= {"name", "namespace"}
         assert fault_of(kind, found) == found[UNTRIMMED]
         assert SECRET not in str(found)
+
+
+def test_what_the_scheduling_model_does_not_follow_is_kept_so_that_it_is_named() -> None:
+    """Also in a cluster that was read, not only in objects that are given whole."""
+    job = a_job("j", "q")
+    job["metadata"]["annotations"] = {"kueue.x-k8s.io/priority-boost": "1", "team/secret": SECRET}
+    pod = job["spec"]["podSets"][0]["template"]["spec"]
+    pod |= {"resourceClaims": [{"name": "gpu"}], "runtimeClassName": "nvidia", "volumes": [SECRET]}
+    whole, trim = KueueModel(), KueueModel()
+    whole.apply(job)
+    trim.apply(trimmed_workload(job))
+    assert {found.feature for found in whole.not_modelled} == {
+        "PriorityBoost",
+        "DynamicResourceAllocation",
+        "RuntimeClassOverhead",
+    }
+    assert trim.not_modelled == whole.not_modelled
+    assert SECRET not in str(trimmed_workload(job))

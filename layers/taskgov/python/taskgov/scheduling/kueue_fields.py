@@ -207,6 +207,11 @@ ROWS: Final[tuple[Row, ...]] = (
 )
 """One row for each field of Kueue's objects, as short as one statement holds for all fields below it."""
 
+ANNOTATIONS: Final = frozenset(
+    row.path.partition("{")[2].rstrip("}") for row in ROWS if row.followed is Followed.NOT_MODELLED and "{" in row.path
+)
+"""The annotations that stand for a feature that is not modelled: to leave them out would pass over it in silence."""
+
 KINDS: Final = frozenset(row.path.partition(".")[0] for row in ROWS) - {"*"}
 """The kinds of Kueue's API that the model accepts, whether or not they have an effect."""
 

@@ -7,6 +7,7 @@ stored. Objects keep the API's own form.
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from taskgov.scheduling.kueue_fields import ANNOTATIONS
 from taskgov.snapshot.forms import UNTRIMMED
 from taskgov.snapshot.model import KubernetesObject
 
@@ -17,9 +18,19 @@ _NODE_SPEC: Final = ("providerID", "taints", "unschedulable")
 _NODE_STATUS: Final = ("capacity", "allocatable")
 _READY: Final = "Ready"
 _POD_SET: Final = ("name", "count", "minCount", "topologyRequest")
-_POD: Final = ("nodeSelector", "tolerations", "affinity", "overhead", "resources", "runtimeClassName")
+_POD: Final = (
+    "nodeSelector",
+    "tolerations",
+    "affinity",
+    "overhead",
+    "resources",
+    "runtimeClassName",
+    "priority",
+    "topologySpreadConstraints",
+    "resourceClaims",
+)
 _CONTAINERS: Final = ("initContainers", "containers")
-_CONTAINER: Final = ("name", "resources", "restartPolicy")
+_CONTAINER: Final = ("name", "resources", "restartPolicy", "ports")
 
 
 def kept(item: Any, trim: Callable[[KubernetesObject], KubernetesObject]) -> KubernetesObject:
@@ -51,8 +62,15 @@ def trimmed_workload(workload: KubernetesObject) -> KubernetesObject:
 
 
 def trimmed(item: KubernetesObject) -> KubernetesObject:
-    """Keep spec, status, a priority class's value, and the metadata without annotations and managed fields."""
-    return {**_only(item, _TOP), "metadata": _metadata(item)}
+    """Keep spec, status, a priority class's value, and the metadata without managed fields.
+
+    Of annotations only those of Kueue's features that the scheduling model does not follow are kept, to be named.
+    """
+    annotations = _only(item["metadata"].get("annotations") or {}, tuple(ANNOTATIONS))
+    return {
+        **_only(item, _TOP),
+        "metadata": {**_metadata(item), **({"annotations": annotations} if annotations else {})},
+    }
 
 
 def _metadata(item: KubernetesObject) -> dict[str, Any]:
