@@ -1,4 +1,4 @@
-"""Which objects are there, and who waits where? Applying and deleting objects, routing workloads to queues.
+"""Which objects are there? Applying and deleting them; `workload_store` knows who runs and who waits.
 
 `kueue_model.KueueModel` stands on this. A change of quota or of flavors raises the generation of the queues it touches
 and marks their trees, so that inadmissible workloads get another look (`requeue_inadmissible`).
@@ -6,22 +6,18 @@ and marks their trees, so that inadmissible workloads get another look (`requeue
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from taskgov.scheduling import reading
-from taskgov.scheduling.activity import RUN, drained_because, inactive_because
-from taskgov.scheduling.eligibility import FlavorBook
-from taskgov.scheduling.forest import build_forest, in_circle
+from taskgov.scheduling.forest import in_circle
 from taskgov.scheduling.pending import PendingQueue
-from taskgov.scheduling.quota import QuotaNode, add_usage, remove_usage
-from taskgov.scheduling.state import QUOTA_RESERVED, QueueState, Record
+from taskgov.scheduling.state import QueueState, Record
+from taskgov.scheduling.workload_store import WorkloadStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from taskgov.scheduling.config import ManagerConfig
-    from taskgov.scheduling.instants import Instant
-    from taskgov.scheduling.objects import ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload
+    from taskgov.scheduling.objects import ClusterQueue, Cohort, LocalQueue, ResourceFlavor
 
 KINDS: Final = (
     "Namespace",
@@ -35,25 +31,8 @@ KINDS: Final = (
 """What can be applied, in the order in which a dump is loaded."""
 
 
-class Store:
+class Store(WorkloadStore):
     """Objects, records and queues, kept consistent with one another."""
-
-    def __init__(self, config: ManagerConfig) -> None:
-        self.config = config
-        self.namespaces: dict[str, dict[str, str]] = {}
-        self.flavors = FlavorBook()
-        self.priorities: dict[str, int] = {}
-        self.cohorts: dict[str, Cohort] = {}
-        self.local_queues: dict[tuple[str, str], LocalQueue] = {}
-        self.queues: dict[str, QueueState] = {}
-        self.records: dict[str, Record] = {}
-        self.unrouted: dict[str, Record] = {}
-        self.orphans: dict[str, Record] = {}
-        self.backing_off: dict[str, Record] = {}
-        self.notified: set[str] = set()
-        self.cohort_nodes: dict[str, QuotaNode] = {}
-        self.trees: dict[str, list[QueueState]] = {}
-        self._tree_changed = False
 
     def copy(self) -> Store:
         """Return a store of its own in the same state; frozen values are shared."""
@@ -74,8 +53,6 @@ class Store:
         twin.notified = set(self.notified)
         twin._tree_changed = True
         return twin
-
-    # Objects
 
     def put_namespace(self, name: str, labels: Mapping[str, str]) -> None:
         """Set a namespace's labels; queues may select it now."""
@@ -180,175 +157,7 @@ class Store:
             if record.workload.priority_class == name and record.workload.source is not None:
                 self.change_workload(record, reading.read_workload(record.workload.source, self.priorities))
 
-    # Workloads
-
-    def add_workload(self, workload: Workload, status: Mapping[str, Any]) -> Record:
-        """Take a new workload, running or pending as its status says."""
-        record = self._new_record(workload)
-        record.conditions = reading.read_conditions(status)
-        record.requeue_count, record.requeue_at = reading.read_requeue_state(status)
-        admission = reading.read_admission(status)
-        self.records[record.key] = record
-        reserved = record.conditions.get(QUOTA_RESERVED)
-        if record.finished:
-            return record
-        if admission is not None and (reserved is None or reserved.status):
-            record.hold(admission)
-            self.start(record, admission.cluster_queue)
-        else:
-            self.enqueue(record)
-        return record
-
-    def change_workload(self, record: Record, workload: Workload) -> None:
-        """Take a changed spec; a pending workload is queued anew, a running one keeps what is not reclaimable."""
-        if record.workload == workload:
-            record.workload = workload
-            return
-        fresh = self._new_record(workload)
-        if record.finished:
-            record.workload, record.demand = workload, fresh.demand
-        elif record.admission is not None:
-            self._change_running(record, fresh)
-        else:
-            self.dequeue(record, stays=workload.active and workload.queue == record.workload.queue)
-            record.workload, record.demand = workload, fresh.demand
-            self.enqueue(record)
-
-    def _change_running(self, record: Record, fresh: Record) -> None:
-        """Take a changed spec for a workload that runs; its tree gets another look only when it holds less now."""
-        if record.admission is None:
-            return
-        fresh.hold(record.admission)
-        queue, shrinks = record.queue, fresh.usage != record.usage
-        if shrinks:
-            self.stop(record)
-        elif queue is not None:
-            queue.remove(record)
-        record.workload, record.demand = fresh.workload, fresh.demand
-        record.hold(record.admission)
-        if shrinks:
-            self.start(record, record.admission.cluster_queue)
-        elif queue is not None:
-            queue.add(record)
-
-    def drop_workload(self, record: Record) -> None:
-        """Forget a workload; the quota it held is free. Even one that held none gives its tree another look."""
-        if record.admission is not None:
-            self.stop(record)
-        else:
-            self.dequeue(record)
-        self.notify_of(record)
-        del self.records[record.key]
-
-    def start(self, record: Record, queue: str) -> None:
-        """Count a workload that holds quota as running in `queue`."""
-        state = record.queue = self.queues.get(queue)
-        if state is None:
-            self.orphans[record.key] = record
-            return
-        self.orphans.pop(record.key, None)
-        state.add(record)
-        if not self._tree_changed:
-            add_usage(state.node, record.usage)
-
-    def stop(self, record: Record) -> None:
-        """Free the quota of a running workload: its queue's generation rises and its tree gets another look."""
-        state = record.queue
-        if state is None:
-            self.orphans.pop(record.key, None)
-            return
-        state.remove(record)
-        if not self._tree_changed:
-            remove_usage(state.node, record.usage)
-        state.generation += 1
-        self.notify_of(record)
-        record.queue = None
-
-    def enqueue(self, record: Record) -> None:
-        """Put a pending workload in line, where its local queue leads."""
-        state = self._destination(record)
-        if state is None:
-            self._unroute(record)
-            return
-        self.unrouted.pop(record.key, None)
-        record.queue = state
-        if record.requeue_at is not None:
-            self.backing_off[record.key] = record
-            state.pending.park(record)
-        else:
-            state.pending.push(record)
-
-    def dequeue(self, record: Record, *, stays: bool = False) -> None:
-        """Take a pending workload out of wherever it waits; one that `stays` comes back to the same queue at once."""
-        self.unrouted.pop(record.key, None)
-        self.backing_off.pop(record.key, None)
-        if record.queue is not None:
-            record.queue.pending.remove(record, keep_sticky=stays)
-            record.queue = None
-
-    # Reading
-
-    def settle_tree(self) -> None:
-        """Rebuild the quota trees if specs changed since."""
-        if self._tree_changed:
-            self._tree_changed = False
-            self.cohort_nodes = build_forest(self.queues.values(), self.cohorts)
-            self.trees = {}
-            for name in sorted(self.queues):
-                state = self.queues[name]
-                self.trees.setdefault(state.node.root.tree, []).append(state)
-
-    def inactive_because(self, state: QueueState) -> str | None:
-        """Say why a cluster queue takes no workloads, `None` when it is active."""
-        return inactive_because(state.spec, self.cohorts, self.flavors)
-
-    def is_active(self, state: QueueState) -> bool:
-        """Say whether a cluster queue takes workloads."""
-        return self.inactive_because(state) is None
-
-    def drained_because(self, record: Record) -> tuple[str, str] | None:
-        """Say for which reason, in which words, a running workload has to leave; `None` when it may stay."""
-        workload = record.workload
-        return drained_because(record, self.local_queues.get((workload.namespace, workload.queue)))
-
-    def _new_record(self, workload: Workload) -> Record:
-        return Record(workload, self.config)
-
-    # Routing
-
-    def _destination(self, record: Record) -> QueueState | None:
-        workload = record.workload
-        local = self.local_queues.get((workload.namespace, workload.queue))
-        if local is None or local.stop_policy != RUN or not workload.active:
-            return None
-        return self.queues.get(local.cluster_queue)
-
-    def _unroute(self, record: Record) -> None:
-        record.queue = None
-        self.unrouted[record.key] = record
-
-    def _route_waiting(self) -> None:
-        for record in list(self.unrouted.values()):
-            self.enqueue(record)
-
-    def _reroute(self, key: tuple[str, str]) -> None:
-        for record in list(self.records.values()):
-            pending = record.admission is None and not record.finished
-            if pending and (record.workload.namespace, record.workload.queue) == key:
-                self.dequeue(record)
-                self.enqueue(record)
-
     # Consequences of what changes
-
-    def notify_of(self, record: Record) -> None:
-        """Give the tree of a workload that is done or gone another look, whether it held quota or not.
-
-        Kueue: the workload controller calls `QueueAssociatedInadmissibleWorkloadsAfter` for either, which finds the
-        tree by the workload's local queue; one that is held is not known to it.
-        """
-        local = self.local_queues.get((record.workload.namespace, record.workload.queue))
-        if local is not None and local.stop_policy == RUN and local.cluster_queue in self.queues:
-            self.notified.add(local.cluster_queue)
 
     def _flavor_changed(self, name: str) -> None:
         self.notified.update(
@@ -369,7 +178,3 @@ class Store:
         while cohort in self.cohorts and (parent := self.cohorts[cohort].parent):
             cohort = parent
         return cohort
-
-    def now_in_line(self, now: Instant) -> list[Record]:
-        """Return the workloads whose time out of the queue is over."""
-        return [r for r in self.backing_off.values() if r.requeue_at is not None and r.requeue_at <= now]
