@@ -8,7 +8,7 @@ import pytest
 
 from taskgov.errors import ConflictError, UpstreamError
 from taskgov.hyperpod.names import cluster_queue_of
-from taskgov.kueue.ownership import Standing
+from taskgov.kueue.ownership import Ownership
 from taskgov.kueue.render import RenderedObjects, manager_configuration, render
 from taskgov.ports import ClusterAccess
 from taskgov_cli.kubeconfig import KubeconfigContext
@@ -43,14 +43,14 @@ def rendered(count: int = 2) -> RenderedObjects:
     return render([a_quota("team-a", [{"InstanceType": "ml.g5.8xlarge", "Count": count}])], POLICY, TABLE, "v1beta2")
 
 
-def standings(backend: KueueObjectWriter, objects: RenderedObjects) -> dict[str, Standing]:
-    return {one.name: one.standing for one in backend.inspect(ANY, objects.in_order()) if one.kind != "Namespace"}
+def standings(backend: KueueObjectWriter, objects: RenderedObjects) -> dict[str, Ownership]:
+    return {one.name: one.ownership for one in backend.inspect(ANY, objects.in_order()) if one.kind != "Namespace"}
 
 
 def test_what_is_applied_is_ours_and_applying_again_changes_nothing(backend: KueueObjectWriter) -> None:
-    assert set(standings(backend, rendered()).values()) == {Standing.ABSENT}
+    assert set(standings(backend, rendered()).values()) == {Ownership.ABSENT}
     backend.apply(ANY, rendered().in_order())
-    assert set(standings(backend, rendered()).values()) == {Standing.MADE}
+    assert set(standings(backend, rendered()).values()) == {Ownership.MADE}
     assert [one.changes for one in backend.inspect(ANY, rendered().in_order()) if one.changes] == []
 
 
@@ -74,11 +74,11 @@ def test_a_foreign_queue_is_left_alone_until_it_is_adopted_and_never_deleted(
     with pytest.raises(ConflictError, match="adopt it"):
         backend.apply(ANY, rendered(2).cluster_queues)
     [queue] = backend.inspect(ANY, rendered(2).cluster_queues)
-    assert (queue.standing, bool(queue.changes)) == (Standing.FOREIGN, True)
+    assert (queue.ownership, bool(queue.changes)) == (Ownership.FOREIGN, True)
     assert kube.get(KUEUE, "ClusterQueue", QUEUE)["spec"] == before
     backend.adopt(ANY, rendered(2).cluster_queues)
     [queue] = backend.inspect(ANY, rendered(2).cluster_queues)
-    assert (queue.standing, queue.changes) == (Standing.ADOPTED, ())
+    assert (queue.ownership, queue.changes) == (Ownership.ADOPTED, ())
     with pytest.raises(ConflictError, match="was not made by taskgov"):
         backend.delete(ANY, rendered(2).cluster_queues)
 
@@ -110,5 +110,5 @@ def test_an_apply_that_a_restart_of_the_api_server_interrupts_is_finished_by_the
     finally:
         cluster.start_api_server()
     backend.apply(ANY, objects)
-    assert set(standings(backend, rendered()).values()) == {Standing.MADE}
+    assert set(standings(backend, rendered()).values()) == {Ownership.MADE}
     assert [one.changes for one in backend.inspect(ANY, objects) if one.changes] == []

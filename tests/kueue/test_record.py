@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from taskgov.hyperpod.equality import is_same_config
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ActivationState, ComputeQuota, ComputeQuotaConfig
-from taskgov.kueue.ownership import MADE, Standing, marked, standing_of
+from taskgov.kueue.ownership import MADE, Ownership, marked, ownership_of
 from taskgov.kueue.queue_text import config_of
 from taskgov.kueue.record import FOREIGN, RECORD, Reading, Record, quotas_of, version_of
 
@@ -36,7 +36,7 @@ def stored(config: ComputeQuotaConfig, *, weight: int = 0, generation: int = 1, 
     rendered = READING.rendered("team-a", config, weight, ActivationState.ENABLED)
     [queue] = rendered.cluster_queues
     record = Record("team-a-quota", config, weight, version, generation)
-    queue = marked(queue, Standing.ABSENT, **{RECORD: record.to_json()})
+    queue = marked(queue, Ownership.ABSENT, **{RECORD: record.to_json()})
     queue["metadata"] = {**queue["metadata"], "generation": generation}
     seen = {"type": "Active", "status": "True", "reason": "Ready", "observedGeneration": generation}
     queue["status"] = {"conditions": [seen]}
@@ -198,9 +198,9 @@ def test_reading_and_rendering_are_each_others_inverse(count: int, percent: int,
 
 
 def test_whose_an_object_is() -> None:
-    assert standing_of(None) is Standing.ABSENT
+    assert ownership_of(None) is Ownership.ABSENT
     made = {"metadata": {"annotations": {MADE: "true"}}}
-    assert standing_of(made) is Standing.MADE
-    assert standing_of({"metadata": {"managedFields": [{"manager": "taskgov"}]}}) is Standing.ADOPTED
-    assert standing_of({"metadata": {"managedFields": [{"manager": "kubectl"}]}}) is Standing.FOREIGN
-    assert "annotations" not in marked({"metadata": {}}, Standing.ADOPTED)["metadata"]
+    assert ownership_of(made) is Ownership.MADE
+    assert ownership_of({"metadata": {"managedFields": [{"manager": "taskgov"}]}}) is Ownership.ADOPTED
+    assert ownership_of({"metadata": {"managedFields": [{"manager": "kubectl"}]}}) is Ownership.FOREIGN
+    assert "annotations" not in marked({"metadata": {}}, Ownership.ADOPTED)["metadata"]

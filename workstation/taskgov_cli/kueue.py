@@ -133,7 +133,7 @@ def _as_data(quota: ComputeQuota, objects: Sequence[Inspected]) -> dict[str, obj
             {
                 "kind": inspected.kind,
                 "name": inspected.name,
-                "standing": inspected.standing,
+                "standing": inspected.ownership,
                 "changes": [
                     {"field": change.path, "present": change.present, "wanted": change.wanted}
                     for change in inspected.changes
@@ -152,7 +152,7 @@ def _show(quotas: Sequence[ComputeQuota], changes: Mapping[str, Sequence[Inspect
         (
             quota.compute_quota_target.team_name,
             f"{inspected.kind} {inspected.name}",
-            inspected.standing,
+            inspected.ownership,
             *_field(change),
         )
         for quota in quotas

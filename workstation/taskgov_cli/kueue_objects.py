@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.adapters.kubernetes.objects import ObjectApi
 from taskgov.backends.plain_eks.objects import applied, deletable, delete_judged
-from taskgov.kueue.ownership import Standing, marked, standing_of
+from taskgov.kueue.ownership import Ownership, marked, ownership_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -38,7 +38,7 @@ class Inspected:
 
     kind: str
     name: str
-    standing: Standing
+    ownership: Ownership
     changes: tuple[FieldChange, ...]
 
 
@@ -79,11 +79,11 @@ class KueueObjectWriter:
 
 def _inspected(api: ObjectApi, wanted: Manifest) -> Inspected:
     found = api.find(wanted)
-    standing = standing_of(found)
+    ownership = ownership_of(found)
     # A dry run of what is absent may lack its namespace, so what is wanted stands for what would be.
-    after = api.patch(marked(wanted, standing), dryRun="All", force="true") if found else wanted
+    after = api.patch(marked(wanted, ownership), dryRun="All", force="true") if found else wanted
     changes = _changes("", _content(found or {}), _content(after))
-    return Inspected(wanted["kind"], wanted["metadata"]["name"], standing, tuple(changes))
+    return Inspected(wanted["kind"], wanted["metadata"]["name"], ownership, tuple(changes))
 
 
 def _content(one: Manifest) -> Manifest:

@@ -118,8 +118,8 @@ def play(
     for number, job in enumerate(trace.jobs):
         at = round(job.arrival * SECOND)
         pods = PodSet("main", 1, ((GPU, job.gpus),))
-        namespace, door = namespace_of(job.team), local_queue_of(job.team)
-        workload = Workload(namespace, f"j{number}", door, (pods,), created=at, uid=f"{number:07}")
+        namespace, local_queue = namespace_of(job.team), local_queue_of(job.team)
+        workload = Workload(namespace, f"j{number}", local_queue, (pods,), created=at, uid=f"{number:07}")
         simulation.arrive(workload, at, round(job.run_time * SECOND))
     end = trace.span
     for step in range(1, STEPS + 1):

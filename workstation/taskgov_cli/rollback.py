@@ -20,6 +20,7 @@ from taskgov.errors import GovernanceError
 from taskgov.ports import RunRecord
 from taskgov.services.plan_path import paths
 from taskgov.services.stored_plan import stored_plan
+from taskgov_cli.change_states import ChangeSince, ChangeState, change_states
 from taskgov_cli.deployed import (
     DEFAULT_STACK,
     AsJson,
@@ -37,7 +38,6 @@ from taskgov_cli.operate import switch_of, turn
 from taskgov_cli.orders import by_hand
 from taskgov_cli.output import NO, OK, console, print_json, table
 from taskgov_cli.plans import said_kind, said_wave
-from taskgov_cli.standing_changes import Standing, StandingChange, standing_changes
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -47,9 +47,9 @@ if TYPE_CHECKING:
     from taskgov_cli.manual_lock import Held
 
 WORDS: Final = {
-    Standing.STANDS: Text("will be restored", style="cyan"),
-    Standing.AS_BEFORE: Text("is as before the plan", style="green"),
-    Standing.CHANGED_SINCE: Text("was changed since", style="red"),
+    ChangeState.STANDS: Text("will be restored", style="cyan"),
+    ChangeState.AS_BEFORE: Text("is as before the plan", style="green"),
+    ChangeState.CHANGED_SINCE: Text("was changed since", style="red"),
 }
 RESTORED: Final = Text("restored", style="green")
 NOT_SURE: Final = Text("was to be restored", style="yellow")
@@ -65,9 +65,9 @@ class Rollback:
     by: str = ""
     """Who takes it back, as the stack's entry attests it; empty as long as it is only shown."""
 
-    def changes(self) -> list[StandingChange]:
+    def changes(self) -> list[ChangeSince]:
         """Return the plan's changes with what they are now, last first. Raises GovernanceError."""
-        return standing_changes(self.place.backends, self.plan)
+        return change_states(self.place.backends, self.plan)
 
     def run(self) -> tuple[int, str | None]:
         """Restore what stands and record it: how many quotas were written, and what went wrong. Raises RefusedError."""
@@ -79,7 +79,7 @@ class Rollback:
             self.place.state.record_run(self._record(held, started, written, error))
         return written, error
 
-    def _restore(self, held: Held, to_restore: list[StandingChange]) -> tuple[int, str | None]:
+    def _restore(self, held: Held, to_restore: list[ChangeSince]) -> tuple[int, str | None]:
         writes = ManualWrites(self.place, self.plan.cluster_arn, self.pointer, held)
         written: list[int] = []
         try:
@@ -142,19 +142,19 @@ def rollback(
         print_json(_as_data(job, changes, done=yes, written=written, error=error, stopped=stopped))
     else:
         _show(job, changes, done=yes, written=written, error=error, stopped=stopped)
-    blocked = any(each.standing is Standing.CHANGED_SINCE for each in changes)
+    blocked = any(each.state is ChangeState.CHANGED_SINCE for each in changes)
     raise typer.Exit(NO if error or blocked else OK)
 
 
-def restorable(plan: Plan, changes: list[StandingChange]) -> list[StandingChange]:
+def restorable(plan: Plan, changes: list[ChangeSince]) -> list[ChangeSince]:
     """Return what is to be restored. Raises RefusedError when a change is not what the plan wrote any more."""
-    foreign = list(dict.fromkeys(each.change.name for each in changes if each.standing is Standing.CHANGED_SINCE))
+    foreign = list(dict.fromkeys(each.change.name for each in changes if each.state is ChangeState.CHANGED_SINCE))
     if foreign:
         raise RefusedError(
             f"{', '.join(foreign)} of plan {plan.plan_id} changed since; restoring the rest could promise more than "
             "there is. Roll back the later plan first (taskgov history), or write the policy document as it should be"
         )
-    return [each for each in changes if each.standing is Standing.STANDS]
+    return [each for each in changes if each.state is ChangeState.STANDS]
 
 
 def _job(place: Deployed, plan_id: str, cluster: str | None) -> Rollback:
@@ -167,7 +167,7 @@ def _job(place: Deployed, plan_id: str, cluster: str | None) -> Rollback:
 
 
 def _as_data(
-    job: Rollback, changes: list[StandingChange], *, done: bool, written: int, error: str | None, stopped: bool
+    job: Rollback, changes: list[ChangeSince], *, done: bool, written: int, error: str | None, stopped: bool
 ) -> dict[str, Any]:
     return {
         "planId": job.plan.plan_id,
@@ -180,7 +180,7 @@ def _as_data(
                 "kind": each.change.kind,
                 "name": each.change.name,
                 "team": each.change.team,
-                "standing": each.standing,
+                "standing": each.state,
             }
             for each in changes
         ],
@@ -192,7 +192,7 @@ def _as_data(
 
 
 def _show(
-    job: Rollback, changes: list[StandingChange], *, done: bool, written: int, error: str | None, stopped: bool
+    job: Rollback, changes: list[ChangeSince], *, done: bool, written: int, error: str | None, stopped: bool
 ) -> None:
     out = console()
     rows = [
@@ -203,7 +203,7 @@ def _show(
             said_kind(each.change),
             said_number(each.change.gpus_after),
             said_number(each.change.gpus_before),
-            _words(each.standing, done=done, error=error),
+            _words(each.state, done=done, error=error),
         )
         for each in changes
     ]
@@ -213,16 +213,16 @@ def _show(
         out.print(line, markup=False)
 
 
-def _words(standing: Standing, *, done: bool, error: str | None) -> Text:
-    if done and standing is Standing.STANDS:
+def _words(standing: ChangeState, *, done: bool, error: str | None) -> Text:
+    if done and standing is ChangeState.STANDS:
         return NOT_SURE if error else RESTORED
     return WORDS[standing]
 
 
 def _closing_lines(
-    plan: Plan, changes: list[StandingChange], *, done: bool, written: int, error: str | None, stopped: bool
+    plan: Plan, changes: list[ChangeSince], *, done: bool, written: int, error: str | None, stopped: bool
 ) -> list[str]:
-    if not done and not any(each.standing is Standing.STANDS for each in changes):
+    if not done and not any(each.state is ChangeState.STANDS for each in changes):
         return ["There is nothing to restore."]
     if not done:
         return [f"Nothing was written. To do it: taskgov rollback {plan.plan_id} --yes --stop"]

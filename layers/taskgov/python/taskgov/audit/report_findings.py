@@ -46,12 +46,12 @@ def history(finding: ReportedFinding) -> str:
     return " ".join(parts)
 
 
-def remedied(remedy: PlanRemedy) -> str:
+def plan_words(remedy: PlanRemedy) -> str:
     """Return which changes of the plan would remedy a finding, and what stops them.
 
-    >>> remedied(PlanRemedy("plan-1", (1, 3)))
+    >>> plan_words(PlanRemedy("plan-1", (1, 3)))
     'Changes 1, 3 of the plan plan-1 would remedy it.'
-    >>> remedied(PlanRemedy("plan-1", (2,), ("approval",)))
+    >>> plan_words(PlanRemedy("plan-1", (2,), ("approval",)))
     'Change 2 of the plan plan-1 would remedy it (stopped by approval).'
     """
     numbers = ", ".join(map(str, remedy.changes))

@@ -111,7 +111,7 @@ def environment() -> Environment:
         "number": report_text.number,
         "signed": report_text.signed,
         "history": report_findings.history,
-        "remedied": report_findings.remedied,
+        "remedied": report_findings.plan_words,
         "moment": report_text.moment,
         "resource": short_resource,
     }

@@ -13,7 +13,7 @@ MADE: Final = "taskgov/made"
 """The annotation on what taskgov created itself."""
 
 
-class Standing(StrEnum):
+class Ownership(StrEnum):
     """Whose an object is."""
 
     ABSENT = "absent"
@@ -22,22 +22,22 @@ class Standing(StrEnum):
     FOREIGN = "foreign"
 
 
-def standing_of(found: Mapping[str, Any] | None) -> Standing:
+def ownership_of(found: Mapping[str, Any] | None) -> Ownership:
     """Return whose an object is, as it was read; None stands for one that is not there."""
     if found is None:
-        return Standing.ABSENT
+        return Ownership.ABSENT
     if MADE in (found["metadata"].get("annotations") or {}):
-        return Standing.MADE
+        return Ownership.MADE
     owners = {entry["manager"] for entry in found["metadata"].get("managedFields", ())}
-    return Standing.ADOPTED if FIELD_MANAGER in owners else Standing.FOREIGN
+    return Ownership.ADOPTED if FIELD_MANAGER in owners else Ownership.FOREIGN
 
 
-def marked(wanted: Mapping[str, Any], standing: Standing, **annotations: str) -> dict[str, Any]:
+def marked(wanted: Mapping[str, Any], ownership: Ownership, **annotations: str) -> dict[str, Any]:
     """Return what to apply: with the mark on what we make, and with these annotations.
 
     Both have to be in every later apply, or the server takes them away.
     """
-    if standing in {Standing.ABSENT, Standing.MADE}:
+    if ownership in {Ownership.ABSENT, Ownership.MADE}:
         annotations = {**annotations, MADE: "true"}
     metadata = wanted["metadata"]
     if annotations:

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from taskgov.hyperpod import names
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ActivationState, ComputeQuota, ComputeQuotaConfig, ComputeQuotaTarget
-from taskgov.kueue.ownership import Standing, standing_of
+from taskgov.kueue.ownership import Ownership, ownership_of
 from taskgov.kueue.queue_text import comparable, config_of, weight_of
 from taskgov.kueue.render import KueueVersion, Manifest, RenderedObjects, render
 
@@ -169,7 +169,7 @@ def _status(queue: Mapping[str, Any], wrong: list[str]) -> tuple[str, str | None
     metadata = queue["metadata"]
     if metadata.get("deletionTimestamp"):
         return "Deleting", None
-    if standing_of(queue) is Standing.FOREIGN:
+    if ownership_of(queue) is Ownership.FOREIGN:
         return FOREIGN, f"ClusterQueue {metadata['name']} was made by {_makers(queue)}, and taskgov wrote nothing of it"
     if wrong:
         return "UpdateFailed", "; ".join(wrong)

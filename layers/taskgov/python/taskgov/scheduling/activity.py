@@ -32,7 +32,7 @@ def inactive_because(queue: ClusterQueue, cohorts: Mapping[str, Cohort], flavors
     return None
 
 
-def drained_because(record: Record, door: LocalQueue | None) -> tuple[str, str] | None:
+def drained_because(record: Record, local_queue: LocalQueue | None) -> tuple[str, str] | None:
     """Say for which reason, in which words, a running workload has to leave; `None` when it may stay."""
     if record.admission is None or record.finished:
         return None
@@ -40,6 +40,6 @@ def drained_because(record: Record, door: LocalQueue | None) -> tuple[str, str] 
         return "Deactivated", "The workload is deactivated"
     if record.queue is not None and record.queue.spec.stop_policy == DRAIN:
         return "ClusterQueueStopped", "The ClusterQueue is stopped"
-    if door is not None and door.stop_policy == DRAIN:
+    if local_queue is not None and local_queue.stop_policy == DRAIN:
         return "LocalQueueStopped", "The LocalQueue is stopped"
     return None

@@ -19,11 +19,13 @@ Demand = Mapping[tuple[str, str, ResourceName], int]
 def waiting_demand(kueue: KueueObjects) -> Demand:
     """Return what waits for quota, by cluster queue, instance type and resource."""
     queues = {queue.name: queue for queue in map(read_cluster_queue, kueue.cluster_queues)}
-    doors = {(door.namespace, door.name): door.cluster_queue for door in map(read_local_queue, kueue.local_queues)}
+    cluster_queues = {
+        (local.namespace, local.name): local.cluster_queue for local in map(read_local_queue, kueue.local_queues)
+    }
     demand: dict[tuple[str, str, ResourceName], int] = {}
     for obj in filter(_is_waiting, kueue.workloads):
         workload = read_workload(obj, {})
-        queue = queues.get(doors.get((workload.namespace, workload.queue), ""))
+        queue = queues.get(cluster_queues.get((workload.namespace, workload.queue), ""))
         if queue is None:
             continue
         for pods in workload.pod_sets:

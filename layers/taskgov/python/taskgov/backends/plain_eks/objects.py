@@ -10,7 +10,7 @@ without running work.
 from typing import TYPE_CHECKING, Final
 
 from taskgov.errors import ConflictError, UpstreamError
-from taskgov.kueue.ownership import Standing, marked, standing_of
+from taskgov.kueue.ownership import Ownership, marked, ownership_of
 from taskgov.kueue.render import Manifest
 
 if TYPE_CHECKING:
@@ -25,11 +25,11 @@ def applied(api: "ObjectApi", wanted: Manifest, *, force: bool = False, **annota
 
     Raises ConflictError when it is foreign, and, unless forced, when another writer owns one of the fields.
     """
-    standing = standing_of(api.find(wanted))
-    if standing is Standing.FOREIGN:
+    ownership = ownership_of(api.find(wanted))
+    if ownership is Ownership.FOREIGN:
         name = f"{wanted['kind']} {wanted['metadata']['name']}"
         raise ConflictError(f"{name} exists, and taskgov wrote nothing of it: adopt it, or give the team another name")
-    return api.patch(marked(wanted, standing, **annotations), **({"force": "true"} if force else {}))
+    return api.patch(marked(wanted, ownership, **annotations), **({"force": "true"} if force else {}))
 
 
 def deletable(api: "ObjectApi", manifest: Manifest) -> Manifest | None:
@@ -38,7 +38,7 @@ def deletable(api: "ObjectApi", manifest: Manifest) -> Manifest | None:
     if found is None:
         return None
     name = f"{manifest['kind']} {manifest['metadata']['name']}"
-    if standing_of(found) is not Standing.MADE:
+    if ownership_of(found) is not Ownership.MADE:
         raise ConflictError(f"{name} was not made by taskgov: it stays")
     if holding := _holding(api, found):
         raise ConflictError(f"{name} has {holding} workloads that hold quota: it stays")

@@ -22,7 +22,7 @@ from taskgov.hyperpod.model import (
     SchedulerConfig,
 )
 from taskgov.kueue.foundation import admission_policy, cohort
-from taskgov.kueue.ownership import Standing, marked, standing_of
+from taskgov.kueue.ownership import Ownership, marked, ownership_of
 from taskgov.kueue.policy_record import POLICY, PolicyRecord, classes_of, policy_of
 from taskgov.kueue.record import RECORD, Reading, Record, activation_of, owner_of, quotas_of, version_of
 from taskgov.kueue.render import KueueVersion, Manifest, RenderedObjects, render
@@ -183,13 +183,13 @@ class _Cluster:
         rendered = self._rendered(config, target, ActivationState.ENABLED)
         [queue] = rendered.cluster_queues
         if found := self._api.find(queue):
-            standing = standing_of(found)
-            what = "taskgov wrote nothing of it: adopt it" if standing is Standing.FOREIGN else "the team has a quota"
+            ownership = ownership_of(found)
+            what = "taskgov wrote nothing of it: adopt it" if ownership is Ownership.FOREIGN else "the team has a quota"
             raise ConflictError(f"ClusterQueue {queue['metadata']['name']} exists: {what}")
         self._lay_foundation()
         self._apply_beside(rendered, force=False)
         record = Record(name, config, target.fair_share_weight or 0, version=1, generation=1)
-        self._api.patch(marked(queue, Standing.ABSENT, **{RECORD: record.to_json()}))
+        self._api.patch(marked(queue, Ownership.ABSENT, **{RECORD: record.to_json()}))
 
     def update(self, target_version: int, config: ComputeQuotaConfig, target: ComputeQuotaTarget) -> int:
         """Return the version after the write."""
@@ -220,7 +220,7 @@ class _Cluster:
             applied(self._api, priority_class, force=True)
         for before_class in classes_of(before, self.reading.version):
             gone = before_class["metadata"]["name"] not in kept and self._api.find(before_class)
-            if gone and standing_of(gone) is Standing.MADE:
+            if gone and ownership_of(gone) is Ownership.MADE:
                 self._api.delete(gone)
         annotations = {POLICY: record.to_json()} if record else {}
         applied(self._api, cohort(self.reading.version), force=True, **annotations)
@@ -230,7 +230,7 @@ class _Cluster:
         config, target = quota.compute_quota_config, quota.compute_quota_target
         rendered = self._rendered(config, target, quota.activation_state)
         for manifest in (*rendered.namespaces, *rendered.resource_flavors, *rendered.local_queues):
-            self._api.patch(marked(manifest, standing_of(self._api.find(manifest))), force="true")
+            self._api.patch(marked(manifest, ownership_of(self._api.find(manifest))), force="true")
         [wanted] = rendered.cluster_queues
         found = self._api.get(wanted)
         self._replace(found, rendered, config, target, version=version_of(found))
@@ -239,7 +239,7 @@ class _Cluster:
         [wanted] = self._rendered(ComputeQuotaConfig(), target, ActivationState.ENABLED).cluster_queues
         found = self._api.get(wanted)
         name = found["metadata"]["name"]
-        if standing_of(found) is Standing.FOREIGN:
+        if ownership_of(found) is Ownership.FOREIGN:
             raise ConflictError(f"ClusterQueue {name} exists, and taskgov wrote nothing of it: adopt it")
         if version_of(found) != version:
             raise ConflictError(f"ClusterQueue {name} is at version {version_of(found)}, not {version}")
@@ -262,7 +262,7 @@ class _Cluster:
 
         def manifest(generation: int) -> Manifest:
             written = Record(name, config, target.fair_share_weight or 0, after, generation)
-            return marked(read, standing_of(found), **{RECORD: written.to_json()})
+            return marked(read, ownership_of(found), **{RECORD: written.to_json()})
 
         trial = self._api.patch(manifest(0), force="true", dryRun="All")
         self._api.patch(manifest(trial["metadata"]["generation"]), force="true")

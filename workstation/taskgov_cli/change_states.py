@@ -29,7 +29,7 @@ Actual = ComputeQuota | ClusterSchedulerConfig
 CREATIONS = frozenset({ChangeKind.CREATE_QUOTA, ChangeKind.CREATE_SCHEDULER_CONFIG})
 
 
-class Standing(StrEnum):
+class ChangeState(StrEnum):
     """What a change is now."""
 
     STANDS = "stands"
@@ -41,14 +41,14 @@ class Standing(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class StandingChange:
+class ChangeSince:
     """A change and what it is now."""
 
     change: Change
-    standing: Standing
+    state: ChangeState
 
 
-def standing_changes(backends: ClusterBackend, plan: Plan) -> list[StandingChange]:
+def change_states(backends: ClusterBackend, plan: Plan) -> list[ChangeSince]:
     """Return each change of the plan with what it is now, in the order in which changes are restored: last first.
 
     Raises GovernanceError when the cluster cannot be read.
@@ -56,14 +56,14 @@ def standing_changes(backends: ClusterBackend, plan: Plan) -> list[StandingChang
     quotas: list[Actual] = [*backends.quotas(plan.cluster_arn)]
     touches_policy = any(change.kind in POLICY_KINDS for change in plan.changes)
     policy = backends.scheduler_config(plan.cluster_arn) if touches_policy else None
-    found: list[StandingChange] = []
+    found: list[ChangeSince] = []
     for path in paths(plan.changes):
         made = _made(path, quotas if not path.is_policy else [policy] if policy else [])
         for place, change in enumerate(path.changes):
             if made is None:
-                found.append(StandingChange(change, Standing.CHANGED_SINCE))
+                found.append(ChangeSince(change, ChangeState.CHANGED_SINCE))
             else:
-                found.append(StandingChange(change, Standing.STANDS if place < made else Standing.AS_BEFORE))
+                found.append(ChangeSince(change, ChangeState.STANDS if place < made else ChangeState.AS_BEFORE))
     return sorted(found, key=lambda each: -each.change.index)
 
 
