@@ -90,7 +90,7 @@ def test_only_a_kind_makes_a_finding() -> None:
     }
     assert {place.rpartition(":")[0] for place in made} == {
         str(LAYER / "findings/kind.py"),
-        str(LAYER / "audit/reported.py"),  # A finding as a report has it,
+        str(LAYER / "audit/finding_report.py"),  # A finding as a report has it,
         str(LAYER / "audit/trend.py"),  # as the history keeps it,
         str(LAYER / "services/run_events.py"),  # and as an event tells it: each copies the code of one that was found.
     }

@@ -161,7 +161,7 @@ CODE: Final[tuple[tuple[Any, str, str, str, str], ...]] = (
     (EndedOwner, "of_hint", r"lock\.asked_by is not None", "False", "leaves the request of a run that is over"),
     (EndedOwner, "of_execution", "lock.owner == execution.arn", "False", "leaves the lock of a run that is over"),
     (EndedOwner, "of_execution", "lock.asked_by == execution.arn", "False", "leaves the request of a run that is over"),
-    (ApplyChange, "one", r"self\._hold\(request\)", "pass", "does not ask for the lock"),
+    (ApplyChange, "write", r"self\._hold\(request\)", "pass", "does not ask for the lock"),
     (
         ReadSnapshot,
         "_read",
@@ -204,7 +204,7 @@ def _code(owner: Any, name: str, before: str, after: str) -> Iterator[None]:
     changed = re.sub(before, after, source, count=1)
     assert changed != source, f"{owner.__name__}.{name} has no {before!r} any more: say what is to be changed instead"
     made: dict[str, Any] = {}
-    module = owner if inspect.ismodule(owner) else inspect.getmodule(owner)
+    module = inspect.getmodule(own)
     # With the module's own names, so that what a test puts in their place is used.
     code = compile(changed, f"<{name}, changed>", "exec", flags=__future__.annotations.compiler_flag)
     exec(code, vars(module), made)  # noqa: S102 the product's own text

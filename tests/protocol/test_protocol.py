@@ -21,7 +21,7 @@ MISSED = {
     "Release the lock: 2. lockOwner = :me is never met": "has to keep its lock",
     "EndedOwner.of_hint takes a run that lives for one that is over": "the lease of",
     "Table.hold_lock does not compare the owner": "passes the check",
-    "ApplyChange.one does not ask for the lock": "two writers",
+    "ApplyChange.write does not ask for the lock": "two writers",
     "ReadSnapshot._read reads the generation last": "should hold",
     "manual_lock.locked asks for no run": "a lost hint",
     "SageMaker: takes a write at any version": "overwrites version",

@@ -138,7 +138,7 @@ MUTE_ENDED: Final = FindingKind(
     means="a mute of the document has ended; what it was for is told again",
     sentence="The mute of {finding} about {about} ({reason}) ended {ended}: {what}.",
     remedy="take it out of audit.mute, or give it a later `until` and a reason that still holds",
-    found_in=("audit/judged.py",),
+    found_in=("audit/severity.py",),
 )
 REMEDIES_UNKNOWN: Final = FindingKind(
     code="remedies-unknown",
@@ -149,7 +149,7 @@ REMEDIES_UNKNOWN: Final = FindingKind(
         "it cannot be put together ({error})."
     ),
     remedy="compare the plan's changes with the findings yourself, and tell those who keep taskgov",
-    found_in=("audit/reported.py",),
+    found_in=("audit/finding_report.py",),
 )
 NOTICE_TOPIC_REFUSED: Final = FindingKind(
     code="notice-topic-refused",
@@ -157,5 +157,5 @@ NOTICE_TOPIC_REFUSED: Final = FindingKind(
     means="a team's topic to which the stack may not write",
     sentence="The topic of {team} is {topic}, and the stack may only write to those that begin with {prefix}.",
     remedy="name another topic in notices, or deploy the stack with its prefix as TeamTopicPrefix",
-    found_in=("audit/reported.py",),
+    found_in=("audit/finding_report.py",),
 )

@@ -152,7 +152,7 @@ TEAM_NOT_IN_POLICY: Final = FindingKind(
     means="a team with a quota is not in the document",
     sentence="{team} is not in the policy document; left as it is",
     remedy="add the team to the policy document, or delete its quota",
-    found_in=("allocation/standing.py",),
+    found_in=("allocation/governed.py",),
 )
 TEAM_FROZEN: Final = FindingKind(
     code="team-frozen",
@@ -160,7 +160,7 @@ TEAM_FROZEN: Final = FindingKind(
     means="a frozen team is left as it is",
     sentence="{team} is frozen by guardrails.freeze; left as it is",
     remedy="take it out of guardrails.freeze when it may change",
-    found_in=("allocation/standing.py",),
+    found_in=("allocation/governed.py",),
 )
 SECOND_QUOTA: Final = FindingKind(
     code="second-quota",
@@ -168,7 +168,7 @@ SECOND_QUOTA: Final = FindingKind(
     means="a team has more than one quota",
     sentence="{team} has a second quota {quota}; only {governed} is governed",
     remedy="delete one of the two quotas",
-    found_in=("allocation/standing.py",),
+    found_in=("allocation/governed.py",),
 )
 QUOTA_DISABLED: Final = FindingKind(
     code="quota-disabled",
@@ -176,7 +176,7 @@ QUOTA_DISABLED: Final = FindingKind(
     means="a quota is switched off",
     sentence="the quota {quota} is switched off; left as it is",
     remedy="enable the quota, or delete it",
-    found_in=("allocation/standing.py",),
+    found_in=("allocation/governed.py",),
 )
 QUOTA_STATUS_STUCK: Final = FindingKind(
     code="quota-status-stuck",
@@ -187,7 +187,7 @@ QUOTA_STATUS_STUCK: Final = FindingKind(
     ),
     sentence="the quota {quota} has status {status}: {reason}",
     remedy="{recovery}",
-    found_in=("allocation/standing.py", "audit/findings_quota.py"),
+    found_in=("allocation/governed.py", "audit/findings_quota.py"),
 )
 QUOTA_IN_FLIGHT: Final = FindingKind(
     code="quota-in-flight",
@@ -195,7 +195,7 @@ QUOTA_IN_FLIGHT: Final = FindingKind(
     means="HyperPod is creating or updating a quota, which refuses a write; the plan looks again after 5 minutes",
     sentence="the quota {quota} has status {status}; left as it is until it has settled",
     remedy="wait until it has settled; the next run plans it",
-    found_in=("allocation/standing.py",),
+    found_in=("allocation/governed.py",),
 )
 BETWEEN_WRITES: Final = FindingKind(
     code="between-writes",
@@ -203,7 +203,7 @@ BETWEEN_WRITES: Final = FindingKind(
     means="a run was broken off after the first of a quota's two writes",
     sentence="a run was broken off after the first of the two writes of {quota}; it has less than before",
     remedy="let the plan be applied: it goes on from there",
-    found_in=("allocation/standing.py",),
+    found_in=("allocation/governed.py",),
 )
 _EDITED: Final = "{who} changed the quota {quota} by hand (version {before} -> {after}); "
 EDIT_LEFT: Final = FindingKind(
@@ -212,7 +212,7 @@ EDIT_LEFT: Final = FindingKind(
     means="who changed which quota, with `handEdits: keep`",
     sentence=_EDITED + "left as it is",
     remedy="write it into the policy document, or set handEdits: putRight",
-    found_in=("allocation/standing.py",),
+    found_in=("allocation/governed.py",),
 )
 EDIT_ADOPTED: Final = FindingKind(
     code="edited-by-hand",
@@ -220,7 +220,7 @@ EDIT_ADOPTED: Final = FindingKind(
     means="the same with `handEdits: adopt`",
     sentence=_EDITED + "taken as the new promise",
     remedy="write it into the policy document, so that the two say the same",
-    found_in=("allocation/standing.py",),
+    found_in=("allocation/governed.py",),
 )
 EDIT_PUT_RIGHT: Final = FindingKind(
     code="edited-by-hand",
@@ -228,5 +228,5 @@ EDIT_PUT_RIGHT: Final = FindingKind(
     means="the same with `handEdits: putRight`",
     sentence=_EDITED + "put right",
     remedy="change the policy document instead of the quota",
-    found_in=("allocation/standing.py",),
+    found_in=("allocation/governed.py",),
 )
