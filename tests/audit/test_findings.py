@@ -14,9 +14,9 @@ from taskgov.findings import Finding
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ComputeQuota, SchedulerConfig
 from taskgov.kueue.render import render
-from taskgov.kueue.workloads import Preemption
 from taskgov.quantities import GIBIBYTE
 from taskgov.snapshot.model import KueueObjects, ObservedUse, Snapshot
+from taskgov.usage.workloads import Preemption
 from tests.allocation.work import SCHEDULER, job, queues
 from tests.allocation.world import C5, G5, NOW, P5, document, fixed, nodes, quota, row, snapshot
 

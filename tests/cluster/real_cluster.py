@@ -18,7 +18,7 @@ from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import HTTPError
 
 from taskgov.hyperpod.instance_types import InstanceTypeTable
-from taskgov.kueue.workloads import preemptions_of
+from taskgov.usage.workloads import preemptions_of
 from taskgov_embedded.cluster.fleet import Fleet
 from taskgov_embedded.cluster.jobs import is_suspended, pod_sets_of
 from taskgov_embedded.cluster.objects import RESOURCE_TYPES, TYPE_OF_KIND, key_of

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from taskgov.kueue.workloads import preemptions_of
 from taskgov.usage.lost_work import lost_work
+from taskgov.usage.workloads import preemptions_of
 from tests.support.clusters import GovernedCluster
 
 

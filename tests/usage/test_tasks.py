@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from taskgov.kueue.usage import usage_of
 from taskgov.scheduling import settle
 from taskgov.snapshot.model import Snapshot
+from taskgov.usage.quota_usage import usage_of
 from taskgov.usage.tasks import Task, TaskState, tasks_of
 from tests.support.lab import G5, GPU, Lab, workload
 from tests.support.memory import NOON

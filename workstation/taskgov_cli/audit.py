@@ -14,8 +14,8 @@ from taskgov.audit.report import report_json
 from taskgov.audit.report_build import audit_report
 from taskgov.audit.report_findings import resolved_table, trend_note, trend_table
 from taskgov.audit.report_html import headline, report_html, worst_severity
-from taskgov.audit.report_text import counted, number
 from taskgov.findings import Severity
+from taskgov.number_text import counted, number
 from taskgov.services.audit_cluster import earlier_audits
 from taskgov_cli import snapshots
 from taskgov_cli.output import NO, OK, SEVERITY_STYLE, console, findings_table, print_json, table

@@ -16,7 +16,7 @@ import typer
 from taskgov.adapters.clock import SystemClock
 from taskgov.allocation.lease_book import LeaseEntry, entry_of, lease_book
 from taskgov.allocation.leases import LeaseState
-from taskgov.audit.report_text import counted
+from taskgov.number_text import counted
 from taskgov.policy.parse import parse_policy
 from taskgov_cli import documents
 from taskgov_cli.deployed import AsJson  # noqa: TC001 -- typer reads the annotations

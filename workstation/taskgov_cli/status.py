@@ -9,11 +9,11 @@ import typer
 from rich.text import Text
 
 from taskgov.allocation.lease_book import lease_book, leased, leased_words
-from taskgov.audit.report_text import counted
-from taskgov.kueue.workloads import pending_by_team
+from taskgov.number_text import counted
 from taskgov.quantities import format_quantity
 from taskgov.snapshot.health import node_fault
 from taskgov.usage.cluster_usage import cluster_usage
+from taskgov.usage.workloads import pending_by_team
 from taskgov_cli import snapshots
 from taskgov_cli.lease_table import leases_table
 from taskgov_cli.output import console, jsonable, print_json, table

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from taskgov.audit.report_text import counted
+from taskgov.number_text import counted
 from taskgov.quantities import format_quantity
 from taskgov.usage.amounts import words
 from taskgov_cli import documents, durations, snapshots, supposing

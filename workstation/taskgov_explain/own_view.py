@@ -10,12 +10,12 @@ from typing import Final
 
 from taskgov.hyperpod.names import team_of_namespace
 from taskgov.kueue.named import named
-from taskgov.kueue.usage import team_of, usage_of
 from taskgov.quantities import CPU, ResourceName, is_accelerator
 from taskgov.scheduling.reading import read_admission, read_conditions
 from taskgov.snapshot.model import KubernetesObject, Snapshot
 from taskgov.snapshot.unseen import Part
 from taskgov.usage.capacity import Offers, leading_resources
+from taskgov.usage.quota_usage import team_of, usage_of
 
 STANDING_NEEDS: Final = frozenset({Part.NODES, Part.COHORTS, Part.CLUSTER_QUEUES, Part.WORKLOADS})
 """Without any of these nobody can say who lends, what is idle, and what fair sharing gives."""

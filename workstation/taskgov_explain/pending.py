@@ -4,10 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from taskgov.audit.findings_work import work_findings
-from taskgov.findings.of_audit import REQUEST_NEVER_FITS
 from taskgov.kueue.named import named
-from taskgov.kueue.workloads import preemptions_of
 from taskgov.scheduling import moment
 from taskgov.scheduling.assignment import FIT
 from taskgov.scheduling.instants import NEVER_AGAIN
@@ -16,6 +13,8 @@ from taskgov.scheduling.reading import read_requeue_state
 from taskgov.scheduling.reasons import Blocker
 from taskgov.snapshot.model import KueueObjects
 from taskgov.usage.amounts import all_words, words
+from taskgov.usage.never_fits import never_fits
+from taskgov.usage.workloads import preemptions_of
 from taskgov_explain.case import Case
 from taskgov_explain.nodes import node_shortage
 from taskgov_explain.reasons import Reason
@@ -96,8 +95,7 @@ def _request_never_fits(case: Case) -> str | None:
         return None
     alone = KueueObjects(workloads=({**case.item, "status": {}},))
     looked_at = replace(case.snapshot, kueue=alone, quotas=(), observed_use=())
-    found = filter(REQUEST_NEVER_FITS.is_of, work_findings(looked_at, ()))
-    return next((finding.because for finding in found), None)
+    return next((finding.because for finding in never_fits(looked_at)), None)
 
 
 def _suspended(case: Case) -> str | None:

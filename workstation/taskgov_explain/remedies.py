@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from taskgov.kueue.usage import usage_of
 from taskgov.quantities import is_accelerator
 from taskgov.scheduling import Admission, KueueModel
 from taskgov.scheduling.objects import FlavorResource, flavor_resource, split
 from taskgov.scheduling.reasons import Blocker, InsufficientUnusedQuota
 from taskgov.usage.amounts import accelerators, words
 from taskgov.usage.node_shortage import offered_by_nodes
+from taskgov.usage.quota_usage import usage_of
 from taskgov_explain.case import Case
 from taskgov_explain.more_quota import least, least_more_quota
 from taskgov_explain.trial import Trial

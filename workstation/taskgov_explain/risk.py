@@ -10,12 +10,12 @@ from typing import Any
 
 from taskgov.hyperpod.names import INSTANCE_TYPE_LABEL
 from taskgov.kueue.named import named
-from taskgov.kueue.usage import QuotaUsage, usage_of
 from taskgov.quantities import format_quantity
 from taskgov.scheduling import KueueModel, timestamp
 from taskgov.scheduling.instants import instant
 from taskgov.snapshot.model import Snapshot
 from taskgov.usage.capacity import Offers, leading_resources
+from taskgov.usage.quota_usage import QuotaUsage, usage_of
 
 
 @dataclass(frozen=True, slots=True)

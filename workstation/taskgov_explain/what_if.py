@@ -14,12 +14,12 @@ from taskgov.allocation.plan import Plan
 from taskgov.allocation.planner import plan_quotas
 from taskgov.allocation.projection import model_of
 from taskgov.kueue.named import named
-from taskgov.kueue.usage import Usage, usage_of
-from taskgov.kueue.workloads import pending_by_team
 from taskgov.snapshot.model import Snapshot
 from taskgov.usage.amounts import accelerators
 from taskgov.usage.capacity import Offers, leading_resources
 from taskgov.usage.node_shortage import offered_by_nodes
+from taskgov.usage.quota_usage import Usage, usage_of
+from taskgov.usage.workloads import pending_by_team
 from taskgov_explain.case import Case
 from taskgov_explain.courses import Begin, Course, courses
 from taskgov_explain.quota_rows import QuotaRow, quota_rows

@@ -7,7 +7,6 @@ from types import MappingProxyType
 
 from taskgov.allocation.lease_book import LeaseEntry, lease_book
 from taskgov.allocation.projection import model_of
-from taskgov.kueue.workloads import Preemption, preemptions_of
 from taskgov.quantities import is_accelerator
 from taskgov.scheduling import instant, moment
 from taskgov.scheduling.objects import FlavorResource, flavor_resource
@@ -19,6 +18,7 @@ from taskgov.scheduling.reasons import (
 )
 from taskgov.snapshot.model import Snapshot
 from taskgov.usage.amounts import words
+from taskgov.usage.workloads import Preemption, preemptions_of
 from taskgov_explain.case import Case
 from taskgov_explain.find import find_workload
 from taskgov_explain.holders import Holder, holders_of

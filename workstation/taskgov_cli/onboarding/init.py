@@ -12,11 +12,11 @@ import typer
 from rich.text import Text
 
 from taskgov.allocation.wording import said
-from taskgov.audit.report_text import counted
 from taskgov.backends.hyperpod_eks.sagemaker import HyperPodEks
 from taskgov.bootstrap.aws import CONFIG
 from taskgov.errors import InvalidRequestError
 from taskgov.hyperpod.model import ComputeQuotaConfig
+from taskgov.number_text import counted
 from taskgov.policy.parse import parse_policy
 from taskgov_cli import snapshots
 from taskgov_cli.deployed import AsJson, RefusedError, told

@@ -22,6 +22,7 @@ PURE_PACKAGES = (
     "taskgov.division",
     "taskgov.json_form",
     "taskgov.keys",
+    "taskgov.number_text",
     "taskgov.violations",
     "taskgov.errors",
     "taskgov.people",

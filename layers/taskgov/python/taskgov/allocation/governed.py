@@ -42,10 +42,10 @@ from taskgov.findings.of_plan import (
 )
 from taskgov.hyperpod.model import ActivationState, ComputeQuota
 from taskgov.kueue.record import FOREIGN
-from taskgov.kueue.usage import team_of
 from taskgov.policy.document import EditPolicy, PolicyDocument, TeamPolicy
 from taskgov.snapshot.model import Snapshot
 from taskgov.snapshot.records import AppliedQuota, QuotaEdit, began_from
+from taskgov.usage.quota_usage import team_of
 
 NO_UPDATE_MENDS: Final = {
     "Deleting": "wait until it is gone",

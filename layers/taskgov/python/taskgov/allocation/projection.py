@@ -32,10 +32,10 @@ from taskgov.allocation.written import (
 )
 from taskgov.hyperpod.names import NAMESPACE_NAME_LABEL
 from taskgov.kueue.render import manager_configuration, render
-from taskgov.kueue.usage import team_of
 from taskgov.scheduling.reading import read_cluster_queue, read_conditions, read_flavor, read_local_queue
 from taskgov.snapshot.scheduler_objects import scheduler_objects
 from taskgov.snapshot.unreadable import MACHINES
+from taskgov.usage.quota_usage import team_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
 from taskgov.allocation.parts import ACCELERATOR, Vector, offered, whole_instance
-from taskgov.kueue.usage import usage_of
-from taskgov.kueue.workloads import waiting_for
 from taskgov.snapshot.model import Node, Snapshot
 from taskgov.snapshot.threads import Threads
 from taskgov.snapshot.use_memory import Place, UseNow
+from taskgov.usage.quota_usage import usage_of
+from taskgov.usage.workloads import waiting_for
 
 
 def use_now(snapshot: Snapshot) -> UseNow:

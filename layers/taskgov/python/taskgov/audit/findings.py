@@ -11,8 +11,8 @@ from taskgov.audit.findings_quota import quota_findings
 from taskgov.audit.findings_work import work_findings
 from taskgov.findings import Finding
 from taskgov.hyperpod.instance_types import InstanceTypeTable
-from taskgov.kueue.workloads import Preemption
 from taskgov.snapshot.model import Snapshot
+from taskgov.usage.workloads import Preemption
 
 
 def audit(

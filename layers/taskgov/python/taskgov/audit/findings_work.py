@@ -2,9 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
 from taskgov.findings import Evidence, Finding
 from taskgov.findings.of_audit import (
@@ -12,19 +11,16 @@ from taskgov.findings.of_audit import (
     HOARDING,
     IDLE_QUOTA,
     OVER_QUOTA,
-    REQUEST_NEVER_FITS,
     STARVED,
 )
 from taskgov.hyperpod.borrowing import sharing_of
 from taskgov.hyperpod.model import SharingStrategy
-from taskgov.hyperpod.names import INSTANCE_TYPE_LABEL, team_of_namespace
-from taskgov.kueue.usage import QuotaUsage, usage_of
-from taskgov.kueue.workloads import Preemption, TeamPending, pending_by_team
-from taskgov.quantities import CPU, GIBIBYTE, MEMORY, is_accelerator
-from taskgov.scheduling.objects import Workload
-from taskgov.scheduling.reading import read_conditions, read_workload
-from taskgov.snapshot.model import KubernetesObject, Snapshot
+from taskgov.quantities import is_accelerator
+from taskgov.snapshot.model import Snapshot
+from taskgov.usage.never_fits import never_fits
+from taskgov.usage.quota_usage import QuotaUsage, usage_of
 from taskgov.usage.starved import starved_teams
+from taskgov.usage.workloads import Preemption, TeamPending, pending_by_team
 
 IDLE_AFTER: Final = timedelta(hours=168)
 """How long quota must have been unused to be called idle."""
@@ -42,7 +38,7 @@ def work_findings(snapshot: Snapshot, history: Sequence[Preemption]) -> Iterable
     yield from _hoarded(snapshot, accelerators, pending)
     yield from _over_quota(accelerators)
     yield from _idle(snapshot)
-    yield from _never_fits(snapshot)
+    yield from never_fits(snapshot)
     yield from _loops(snapshot, history)
 
 
@@ -122,60 +118,6 @@ def _idle(snapshot: Snapshot) -> Iterable[Finding]:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class _Pods:
-    """One kind of pods of a waiting workload: what each asks for, and the types it may run on (empty: all)."""
-
-    requests: Mapping[str, int]
-    instance_types: frozenset[str]
-
-
-def _never_fits(snapshot: Snapshot) -> Iterable[Finding]:
-    """Report waiting workloads with a pod that asks for more than any node of the cluster offers."""
-    offers: dict[str, dict[str, int]] = {}
-    for node in snapshot.nodes:
-        most = offers.setdefault(node.instance_type, {})
-        for resource, amount in node.allocatable.items():
-            most[resource] = max(most.get(resource, 0), amount)
-    offers = {instance_type: most for instance_type, most in offers.items() if most}
-    for item in snapshot.kueue.workloads:
-        conditions = read_conditions(item.get("status") or {})
-        if any(name in conditions and conditions[name].status for name in ("Finished", "QuotaReserved")):
-            continue
-        workload = read_workload(item, {})
-        for pods in _pod_kinds(item, workload):
-            fitting = [most for name, most in offers.items() if not pods.instance_types or name in pods.instance_types]
-            if fitting and not any(_fits(pods.requests, most) for most in fitting):
-                yield _too_big(workload, pods, fitting)
-                break
-
-
-def _pod_kinds(item: KubernetesObject, workload: Workload) -> Iterable[_Pods]:
-    for pod_set, raw in zip(workload.pod_sets, item["spec"].get("podSets", ()), strict=True):
-        selector: Mapping[str, Any] = raw.get("template", {}).get("spec", {}).get("nodeSelector") or {}
-        chosen = selector.get(INSTANCE_TYPE_LABEL)
-        yield _Pods(dict(pod_set.requests), frozenset([chosen] if chosen else []))
-
-
-def _fits(requests: Mapping[str, int], offer: Mapping[str, int]) -> bool:
-    return all(amount <= offer.get(resource, 0) for resource, amount in requests.items() if amount)
-
-
-def _too_big(workload: Workload, pods: _Pods, offers: Iterable[Mapping[str, int]]) -> Finding:
-    """Say what is too much on the node that lacks the least kinds of resources."""
-    nearest = min(offers, key=lambda offer: sum(n > offer.get(r, 0) for r, n in pods.requests.items()))
-    lacking = [r for r, n in sorted(pods.requests.items()) if n > nearest.get(r, 0)]
-    words = ", ".join(f"{_amount(r, pods.requests[r])} {r} of {_amount(r, nearest.get(r, 0))}" for r in lacking)
-    evidence = {
-        "team": team_of_namespace(workload.namespace) or workload.namespace,
-        "asks": _amount(lacking[0], pods.requests[lacking[0]]),
-        "offered": _amount(lacking[0], nearest.get(lacking[0], 0)),
-        "resource": lacking[0],
-    }
-    subject = f"{workload.namespace}/{workload.name}"
-    return REQUEST_NEVER_FITS.about(subject, evidence, workload=workload.name, lacking=words)
-
-
 def _loops(snapshot: Snapshot, history: Sequence[Preemption]) -> Iterable[Finding]:
     """Report workloads that were evicted again and again: by Kueue's own count, or by the preemptions of a day."""
     recent = (each for each in history if each.at > snapshot.taken_at - LOOP_WINDOW)
@@ -194,8 +136,3 @@ def _loops(snapshot: Snapshot, history: Sequence[Preemption]) -> Iterable[Findin
             named = ", ".join(sorted(reasons[namespace, name]))
             evidence: Evidence = {"times": times, "reasons": named}
             yield EVICTION_LOOP.about(f"{namespace}/{name}", evidence, workload=name, times=times, reasons=named)
-
-
-def _amount(resource: str, amount: int) -> str:
-    scale = {CPU: 1000, MEMORY: GIBIBYTE}.get(resource, 1)
-    return f"{amount / scale:.6g}"

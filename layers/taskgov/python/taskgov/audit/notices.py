@@ -9,7 +9,7 @@ from typing import Final
 
 from taskgov.audit.report import Report, ReportedFinding
 from taskgov.audit.report_html import headline
-from taskgov.audit.report_text import counted
+from taskgov.number_text import counted
 from taskgov.policy.notices import TeamNotices
 
 TOLD: Final = 20

@@ -25,13 +25,13 @@ from taskgov.audit.report_tasks import task_lines
 from taskgov.audit.totals import Totals
 from taskgov.audit.trend import AuditHistory, AuditPoint, Earlier
 from taskgov.findings import Finding, Severity
-from taskgov.kueue.workloads import Preemption
 from taskgov.policy.document import AuditRules
 from taskgov.quantities import is_accelerator
 from taskgov.snapshot.model import Snapshot
 from taskgov.usage.cluster_usage import ClusterUsage, Loan, TeamUsage, cluster_usage
 from taskgov.usage.tasks import tasks_of
 from taskgov.usage.units import readable, unit_of
+from taskgov.usage.workloads import Preemption
 
 NO_AUDIT_BEFORE: Final = Earlier()
 

@@ -16,9 +16,9 @@ from taskgov.audit.report_table import (
     text_cell,
     when,
 )
-from taskgov.audit.report_text import NOTHING, counted, moment, number, signed
 from taskgov.audit.trend import AuditPoint, KnownFinding
 from taskgov.findings import Severity
+from taskgov.number_text import NOTHING, counted, moment, number, signed
 
 FIGURES = (
     ("Healthy", "healthy", "unit"),

@@ -11,8 +11,9 @@ from operator import attrgetter
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
+from taskgov import number_text
 from taskgov.allocation.plan import Outcome
-from taskgov.audit import report_findings, report_text
+from taskgov.audit import report_findings
 from taskgov.audit.report import Report
 from taskgov.audit.report_bars import bar_groups
 from taskgov.audit.report_tables import tables
@@ -49,10 +50,10 @@ def headline(report: Report) -> str:
     grave = [finding for finding in report.findings if finding.severity.gravity >= least]
     attention = "Nothing needs attention."
     if grave:
-        attention = f"{report_text.counted(len(grave), 'finding needs', 'findings need')} attention."
+        attention = f"{number_text.counted(len(grave), 'finding needs', 'findings need')} attention."
     if not report.changes:
         return f"{attention} The quotas are as they should be."
-    changes = report_text.counted(len(report.changes), "change is", "changes are")
+    changes = number_text.counted(len(report.changes), "change is", "changes are")
     return f"{attention} {changes} {_FATE[report.header.plan_outcome]}."
 
 
@@ -77,18 +78,18 @@ _FATE = {
 def _tiles(totals: Totals) -> tuple[tuple[str, str, str], ...]:
     """Return label, number and a note for each key figure."""
     unit = totals.unit
-    waiting = f"for {report_text.counted(totals.pending_gpus, 'GPU')}" if totals.pending_workloads else ""
+    waiting = f"for {number_text.counted(totals.pending_gpus, 'GPU')}" if totals.pending_workloads else ""
     tiles = [
-        ("Healthy", report_text.number(totals.healthy), unit),
-        ("Guaranteed", report_text.number(totals.guaranteed), unit),
-        ("Used", report_text.number(totals.used), unit),
-        ("Borrowed", report_text.number(totals.borrowed), unit),
-        ("Idle", report_text.number(totals.idle), unit),
-        ("Waiting", report_text.counted(totals.pending_workloads, "job"), waiting),
-        ("Preemptions", report_text.number(totals.preemptions), "remembered"),
+        ("Healthy", number_text.number(totals.healthy), unit),
+        ("Guaranteed", number_text.number(totals.guaranteed), unit),
+        ("Used", number_text.number(totals.used), unit),
+        ("Borrowed", number_text.number(totals.borrowed), unit),
+        ("Idle", number_text.number(totals.idle), unit),
+        ("Waiting", number_text.counted(totals.pending_workloads, "job"), waiting),
+        ("Preemptions", number_text.number(totals.preemptions), "remembered"),
     ]
     if totals.over_quota:
-        tiles.insert(5, ("Over quota", report_text.number(totals.over_quota), unit))
+        tiles.insert(5, ("Over quota", number_text.number(totals.over_quota), unit))
     return tuple(tiles)
 
 
@@ -108,11 +109,11 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     found.filters |= {
-        "number": report_text.number,
-        "signed": report_text.signed,
+        "number": number_text.number,
+        "signed": number_text.signed,
         "history": report_findings.history,
         "remedied": report_findings.plan_words,
-        "moment": report_text.moment,
+        "moment": number_text.moment,
         "resource": short_resource,
     }
     return found

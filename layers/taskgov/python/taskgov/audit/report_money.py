@@ -4,7 +4,7 @@ from typing import Final
 
 from taskgov.audit.money import Money, MoneyLine
 from taskgov.audit.report_table import Sheet, Table, amount, name
-from taskgov.audit.report_text import number
+from taskgov.number_text import number
 
 MONEY: Final[Sheet[MoneyLine]] = Sheet(
     "money",

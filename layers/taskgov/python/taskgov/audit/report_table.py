@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, TypeVar
 
-from taskgov.audit.report_text import moment, number
+from taskgov.number_text import moment, number
 
 Cell = tuple[str, str | float]
 """The text, and the value that the column is sorted by."""

@@ -23,7 +23,7 @@ from taskgov.audit.report import (
 from taskgov.audit.report_findings import muted_table, resolved_table, trend_table
 from taskgov.audit.report_money import money_table
 from taskgov.audit.report_table import Cell, Column, Field, Sheet, Table, amount, name, number_cell, text, when
-from taskgov.audit.report_text import NOTHING, duration, number, percent, signed
+from taskgov.number_text import NOTHING, duration, number, percent, signed
 from taskgov.usage.units import short_resource
 
 

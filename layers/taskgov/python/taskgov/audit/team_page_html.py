@@ -8,8 +8,8 @@ from jinja2 import Template
 from taskgov.audit.report_html import environment
 from taskgov.audit.report_table import Sheet, Table, name, text, when
 from taskgov.audit.report_tables import LEASES, LOANS, PREEMPTIONS, USAGE, tasks_table
-from taskgov.audit.report_text import counted
 from taskgov.audit.team_page import TeamPage, WaitLine
+from taskgov.number_text import counted
 from taskgov.printable import printable
 from taskgov.usage.tasks import TaskState
 

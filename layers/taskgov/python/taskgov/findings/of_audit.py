@@ -122,7 +122,7 @@ REQUEST_NEVER_FITS: Final = FindingKind(
     means="a pod asks for more than any node's allocatable",
     sentence="A pod of {workload} asks for more than any node offers: {lacking}.",
     remedy="ask for what a node offers to pods (its allocatable), which is less than the instance type's numbers",
-    found_in=("audit/findings_work.py",),
+    found_in=("usage/never_fits.py",),
 )
 EVICTION_LOOP: Final = FindingKind(
     code="eviction-loop",

@@ -10,13 +10,13 @@ from typing import Any, Final
 
 from taskgov.contracts.task_events import TaskEvent, TaskPreempted, TaskWaiting, TeamStarved
 from taskgov.kueue.named import named
-from taskgov.kueue.workloads import Preemption, preemptions_of, waiting_since
 from taskgov.policy.notices import NoticeRules, Occasion
 from taskgov.quantities import format_quantity
 from taskgov.scheduling.objects import Workload
 from taskgov.scheduling.reading import read_conditions, read_workload
 from taskgov.snapshot.model import KubernetesObject, Snapshot
 from taskgov.usage.starved import Starved
+from taskgov.usage.workloads import Preemption, preemptions_of, waiting_since
 
 RECENT: Final = timedelta(days=1)
 """Older preemptions are not counted and not told: far below the time for which the table remembers those that were."""

@@ -10,15 +10,15 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from taskgov.allocation.lease_book import LeaseEntry, leased, leased_words
-from taskgov.kueue.usage import QuotaUsage
-from taskgov.kueue.workloads import Preemption
 from taskgov.ports import Measurement
 from taskgov.services import metric_catalogue as metric
 from taskgov.services.metric_form import Metric, Property
 from taskgov.usage.capacity import Capacity
 from taskgov.usage.cluster_usage import ClusterUsage, TeamUsage
 from taskgov.usage.lost_work import LostWork
+from taskgov.usage.quota_usage import QuotaUsage
 from taskgov.usage.units import in_metrics, metric_name
+from taskgov.usage.workloads import Preemption
 
 if TYPE_CHECKING:
     from taskgov.quantities import ResourceName

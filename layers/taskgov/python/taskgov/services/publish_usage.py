@@ -15,7 +15,6 @@ from taskgov.allocation.mass_loss import mass_losses
 from taskgov.allocation.plan import Plan
 from taskgov.contracts.steps import PublishUsageRequest, PublishUsageResult
 from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError, UpstreamError
-from taskgov.kueue.workloads import Preemption
 from taskgov.ports import Clock, ClusterBackend, DocumentStore, EventBus, Meter, Notices, StateStore
 from taskgov.services import metric_catalogue as metric
 from taskgov.services.end_of_run import EndOfRun, RunOutcome, record_of
@@ -34,6 +33,7 @@ from taskgov.services.written_in_run import WhatWasWritten, WrittenInRun
 from taskgov.snapshot.model import ClusterFacts, Snapshot
 from taskgov.usage.cluster_usage import cluster_usage
 from taskgov.usage.starved import Starved, starved_teams
+from taskgov.usage.workloads import Preemption
 
 STARVED_NAMED: Final = 10
 """Starved teams that the metric's log line names."""

@@ -11,8 +11,8 @@ AWS Chatbot), schema version 1.0. The lengths are ours, far below what Slack and
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from taskgov.audit.report_text import counted
 from taskgov.contracts.task_events import TaskEvent, TaskPreempted, TaskWaiting, TeamStarved
+from taskgov.number_text import counted
 from taskgov.policy.notices import Occasion
 from taskgov.printable import printable
 from taskgov.quantities import parse

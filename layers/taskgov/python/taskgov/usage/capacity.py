@@ -6,11 +6,11 @@ are none. Capacity, entitlement and metrics are about the leading resource.
 
 from dataclasses import dataclass
 
-from taskgov.kueue.usage import Usage
 from taskgov.quantities import CPU, ResourceName, is_accelerator
 from taskgov.snapshot.health import node_fault
 from taskgov.snapshot.model import Node, Snapshot
 from taskgov.snapshot.threads import Threads
+from taskgov.usage.quota_usage import Usage
 
 Place = tuple[str, ResourceName]
 """An instance type and a resource."""

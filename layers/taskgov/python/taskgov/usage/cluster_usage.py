@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from taskgov.kueue.lending import apportion
-from taskgov.kueue.usage import QuotaUsage, usage_of
-from taskgov.kueue.workloads import Preemption, TeamPending, pending_by_team, preemptions_of
 from taskgov.quantities import ResourceName
 from taskgov.snapshot.model import Snapshot
 from taskgov.usage.capacity import Capacity, Offers, capacity_of, leading_resources
+from taskgov.usage.loans import apportion
 from taskgov.usage.lost_work import LostWork, lost_work
+from taskgov.usage.quota_usage import QuotaUsage, usage_of
 from taskgov.usage.shares import Roots, entitlements_of, pool_of, roots_of
+from taskgov.usage.workloads import Preemption, TeamPending, pending_by_team, preemptions_of
 
 
 @dataclass(frozen=True, slots=True)

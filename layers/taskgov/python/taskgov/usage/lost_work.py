@@ -7,8 +7,8 @@ is the time of this one as long as it was evicted once. Otherwise nobody can tel
 
 from collections.abc import Iterable, Mapping
 
-from taskgov.kueue.workloads import Preemption
 from taskgov.snapshot.model import KubernetesObject
+from taskgov.usage.workloads import Preemption
 
 LostWork = Mapping[str, float]
 """Identity of a preemption -> GPU-seconds, where they are known."""

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Mapping
 from itertools import groupby
 
-from taskgov.allocation.entitlement import Claimant, entitlements
 from taskgov.kueue.render import manager_configuration
-from taskgov.kueue.usage import QuotaUsage, Usage
 from taskgov.quantities import ResourceName
 from taskgov.scheduling.reading import read_cluster_queue, read_cohort
 from taskgov.snapshot.model import KueueObjects, Snapshot
 from taskgov.usage.capacity import Place
 from taskgov.usage.demand import waiting_demand
+from taskgov.usage.entitlement import Claimant, entitlements
+from taskgov.usage.quota_usage import QuotaUsage, Usage
 
 Roots = Mapping[str, str | None]
 """Holder of quota -> the cohort at the top of its tree; None outside any."""

@@ -7,10 +7,10 @@ pods that take long to end, a workload that asks for more than the guarantee.
 from collections import Counter
 from dataclasses import dataclass
 
-from taskgov.kueue.usage import usage_of
 from taskgov.quantities import ResourceName, is_accelerator
 from taskgov.snapshot.model import Snapshot
 from taskgov.usage.demand import waiting_demand
+from taskgov.usage.quota_usage import usage_of
 from taskgov.usage.shares import pool_of, roots_of
 
 

@@ -9,8 +9,6 @@ from datetime import datetime
 from enum import StrEnum
 
 from taskgov.kueue.named import named
-from taskgov.kueue.usage import usage_of
-from taskgov.kueue.workloads import wanted_types
 from taskgov.quantities import ResourceName, is_accelerator
 from taskgov.scheduling import moment
 from taskgov.scheduling.instants import Instant
@@ -18,6 +16,8 @@ from taskgov.scheduling.objects import Admission, Workload
 from taskgov.scheduling.reading import read_admission, read_conditions, read_workload
 from taskgov.snapshot.model import KubernetesObject, Snapshot
 from taskgov.usage.node_shortage import short_of_nodes
+from taskgov.usage.quota_usage import usage_of
+from taskgov.usage.workloads import wanted_types
 
 Place = tuple[str, str, ResourceName]
 """Cluster queue, instance type, resource."""

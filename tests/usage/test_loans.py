@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taskgov.kueue.lending import Account, LoanAttribution, apportion, attribute_alone, attribute_loans
+from taskgov.usage.loans import Account, LoanAttribution, apportion, attribute_alone, attribute_loans
 
 LIMIT = st.none() | st.integers(0, 20)
 ACCOUNTS = st.lists(

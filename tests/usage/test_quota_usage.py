@@ -6,8 +6,8 @@ import pytest
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ComputeQuota
 from taskgov.kueue.render import KueueVersion, Manifest, render
-from taskgov.kueue.usage import FairShare, QuotaUsage, Usage, team_of, usage_of
 from taskgov.quantities import format_quantity
+from taskgov.usage.quota_usage import FairShare, QuotaUsage, Usage, team_of, usage_of
 
 GPU = "nvidia.com/gpu"
 G5 = "ml.g5.12xlarge"

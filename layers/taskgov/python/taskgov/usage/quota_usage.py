@@ -4,7 +4,7 @@ Metrics, audit, explanations and the command line read it. For every team, insta
 
     guaranteed = own use + lent + idle        used = own use + borrowed + over quota
 
-and over each cohort borrowed = lent, exactly (`taskgov.kueue.lending` says how loans are attributed). Usage is what
+and over each cohort borrowed = lent, exactly (`taskgov.usage.loans` says how loans are attributed). Usage is what
 workloads have reserved (`status.flavorsReservation`): that is what Kueue's scheduler counts, and the same as
 `status.flavorsUsage` where there are no admission checks, as in HyperPod.
 """
@@ -15,10 +15,10 @@ from fractions import Fraction
 from typing import Any, Final
 
 from taskgov.hyperpod import names
-from taskgov.kueue.lending import Account, LoanAttribution, attribute_alone, attribute_loans
 from taskgov.quantities import ResourceName, parse
 from taskgov.scheduling.objects import ClusterQueue, FlavorResource, Quota, flavor_resource, split
 from taskgov.scheduling.reading import read_cluster_queue, read_cohort
+from taskgov.usage.loans import Account, LoanAttribution, attribute_alone, attribute_loans
 
 KubernetesObject = Mapping[str, Any]
 

@@ -3,7 +3,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taskgov.allocation.entitlement import Claimant, entitlements
+from taskgov.usage.entitlement import Claimant, entitlements
 
 CPU_MEM = {"cpu": 9, "memory": 18}
 

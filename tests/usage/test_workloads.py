@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from taskgov.kueue.workloads import TeamPending, pending_by_team, preemptions_of
 from taskgov.scheduling.reasons import preempted_message
+from taskgov.usage.workloads import TeamPending, pending_by_team, preemptions_of
 
 NINE = datetime(2026, 11, 20, 9, 0, tzinfo=UTC)
 PATHS = ("/shared-pool/hyperpod-ns-team-b-clusterqueue", "/shared-pool/hyperpod-ns-team-a-clusterqueue")
