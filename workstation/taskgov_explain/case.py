@@ -36,7 +36,10 @@ class Case:
     @cached_property
     def workload(self) -> Workload:
         """The workload, with the priority that its class gives it."""
-        classes = {each["metadata"]["name"]: int(each["value"]) for each in self.snapshot.kueue.priority_classes}
+        classes = {
+            priority_class["metadata"]["name"]: int(priority_class["value"])
+            for priority_class in self.snapshot.kueue.priority_classes
+        }
         return read_workload(self.item, classes)
 
     def holds(self, condition: str) -> bool:
@@ -55,10 +58,10 @@ class Case:
     @cached_property
     def local_queue(self) -> KubernetesObject | None:
         """The LocalQueue that it names, if there is one."""
-        for each in self.snapshot.kueue.local_queues:
-            metadata = each["metadata"]
+        for queue in self.snapshot.kueue.local_queues:
+            metadata = queue["metadata"]
             if (metadata["namespace"], metadata["name"]) == (self.workload.namespace, self.workload.queue):
-                return each
+                return queue
         return None
 
     @cached_property
@@ -77,7 +80,7 @@ class Case:
     def queue_object(self) -> KubernetesObject | None:
         """The ClusterQueue as the cluster has it, if there is one."""
         queues = self.snapshot.kueue.cluster_queues
-        return next((each for each in queues if each["metadata"]["name"] == self.queue_name), None)
+        return next((queue for queue in queues if queue["metadata"]["name"] == self.queue_name), None)
 
     @cached_property
     def asks(self) -> dict[str, int]:
@@ -107,7 +110,7 @@ class Case:
 
     @cached_property
     def _names(self) -> dict[str, str]:
-        return {one.key: one.shown for one in map(named, self.snapshot.kueue.workloads)}
+        return {workload.key: workload.shown for workload in map(named, self.snapshot.kueue.workloads)}
 
     def shown(self, key: str) -> str:
         """Return what people call the workload of this key."""
@@ -116,14 +119,14 @@ class Case:
     @cached_property
     def lacking(self) -> tuple[FlavorResource, ...]:
         """The flavors and resources of which there is too little for it, in the order in which they were tried."""
-        return tuple(f"{each.flavor}/{each.resource}" for each in self.shortfalls)
+        return tuple(f"{shortfall.flavor}/{shortfall.resource}" for shortfall in self.shortfalls)
 
     @cached_property
     def shortfalls(self) -> tuple[InsufficientQuota | InsufficientUnusedQuota, ...]:
         """What Kueue finds too little, flavor by flavor."""
         if self.assignment is None:
             return ()
-        attempts = (one for pods in self.assignment.pod_sets for group in pods.attempts for one in group)
+        attempts = (attempt for pods in self.assignment.pod_sets for group in pods.attempts for attempt in group)
         kinds = InsufficientQuota | InsufficientUnusedQuota
         found = (reason for attempt in attempts for reason in attempt.reasons if isinstance(reason, kinds))
         return tuple(dict.fromkeys(found))

@@ -43,12 +43,12 @@ def courses(supposed: Snapshot, before: Begin, after: Begin, told: RunTimes) -> 
         return
     old, new = (_history(begin, known) for begin in (before, after))
     nothing = _Life(None, None, 0)
-    for one in sorted(map(named, supposed.kueue.workloads), key=lambda one: one.shown):
-        was, becomes = old.get(one.key, nothing), new.get(one.key, nothing)
+    for workload in sorted(map(named, supposed.kueue.workloads), key=lambda named_workload: named_workload.shown):
+        was, becomes = old.get(workload.key, nothing), new.get(workload.key, nothing)
         if (was, becomes) != (nothing, nothing):
             yield Course(
-                workload=one.shown,
-                team=one.team,
+                workload=workload.shown,
+                team=workload.team,
                 starts_before=was.starts,
                 ends_before=was.ends,
                 starts_after=becomes.starts,
@@ -74,16 +74,16 @@ def _history(begin: Begin, known: RunTimes) -> Mapping[str, _Life]:
     timeline = simulation_of(world, snapshot, known).run(instant(until(snapshot)))
     starts: dict[str, datetime] = dict.fromkeys(running & known.keys(), snapshot.taken_at)
     preempted = dict(begin.preempted)
-    for each in timeline.happenings:
-        if each.kind == "admitted":
-            starts[each.workload] = moment(each.at)
-        elif each.kind == "preempted":
-            preempted[each.workload] = preempted.get(each.workload, 0) + 1
+    for happening in timeline.happenings:
+        if happening.kind == "admitted":
+            starts[happening.workload] = moment(happening.at)
+        elif happening.kind == "preempted":
+            preempted[happening.workload] = preempted.get(happening.workload, 0) + 1
     lives = {*starts, *preempted}
     return {key: _Life(starts.get(key), _end(world, key), preempted.get(key, 0)) for key in lives}
 
 
 def _end(world: KueueModel, key: str) -> datetime | None:
     conditions = world.workload(key)["status"]["conditions"]
-    ended = (each["lastTransitionTime"] for each in conditions if each["type"] == "Finished")
-    return next((datetime.fromisoformat(each) for each in ended), None)
+    ended = (condition["lastTransitionTime"] for condition in conditions if condition["type"] == "Finished")
+    return next((datetime.fromisoformat(time) for time in ended), None)

@@ -14,11 +14,11 @@ class UnknownNameError(LookupError):
 def find_workload(workloads: Iterable[KubernetesObject], name: str) -> Named:
     """Return the workload of this name. Raises `UnknownNameError` that names the nearest, or all that it may be."""
     everyone = [named(item) for item in workloads]
-    found = [each for each in everyone if name in each.names]
+    found = [workload for workload in everyone if name in workload.names]
     if len(found) == 1:
         return found[0]
     if found:
-        raise UnknownNameError(f"{name} may be {_listed(each.shown for each in found)}: say which")
+        raise UnknownNameError(f"{name} may be {_listed(workload.shown for workload in found)}: say which")
     raise UnknownNameError(f"no workload is called {name}; {_nearest(name, everyone)}")
 
 
@@ -39,11 +39,11 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def _nearest(name: str, everyone: list[Named]) -> str:
-    by_name = {each: one.shown for one in everyone for each in sorted(one.names)}
-    close = list(dict.fromkeys(by_name[each] for each in get_close_matches(name, by_name, n=8, cutoff=0.6)))
+    by_name = {alias: workload.shown for workload in everyone for alias in sorted(workload.names)}
+    close = list(dict.fromkeys(by_name[alias] for alias in get_close_matches(name, by_name, n=8, cutoff=0.6)))
     if close:
         return f"did you mean {' or '.join(close[:3])}?"
-    return nearest(name, (one.shown for one in everyone))
+    return nearest(name, (workload.shown for workload in everyone))
 
 
 def _listed(names: Iterable[str], most: int = 8) -> str:

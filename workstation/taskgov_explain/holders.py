@@ -55,7 +55,7 @@ def holders_of(snapshot: Snapshot, keys: Iterable[FlavorResource]) -> tuple[Hold
         for line in lines
         if flavor_resource(line.instance_type, line.resource) in wanted and (line.guaranteed or line.used)
     )
-    return tuple(sorted(found, key=lambda one: (one.instance_type, one.resource, -one.used, one.team)))
+    return tuple(sorted(found, key=lambda holder: (holder.instance_type, holder.resource, -holder.used, holder.team)))
 
 
 def _workloads(snapshot: Snapshot, queue: str, instance_type: str, resource: str) -> tuple[Held, ...]:
@@ -64,7 +64,7 @@ def _workloads(snapshot: Snapshot, queue: str, instance_type: str, resource: str
         for item in snapshot.kueue.workloads
         for amount in _amounts(item, queue, instance_type, resource)
     )
-    return tuple(sorted(held, key=lambda one: (-one.amount, one.workload)))
+    return tuple(sorted(held, key=lambda holding: (-holding.amount, holding.workload)))
 
 
 def _amounts(item: KubernetesObject, queue: str, instance_type: str, resource: str) -> Iterator[int]:

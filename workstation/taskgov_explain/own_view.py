@@ -57,12 +57,12 @@ class OwnLine:
 
 def sees_all(snapshot: Snapshot, needs: frozenset[Part]) -> bool:
     """Say whether everything that an answer needs was seen."""
-    return not needs & {each.part for each in snapshot.unseen}
+    return not needs & {gap.part for gap in snapshot.unseen}
 
 
 def not_visible(snapshot: Snapshot, needs: frozenset[Part]) -> tuple[str, ...]:
     """Return what the person's rights do not show of what an answer needs, as sentences."""
-    unseen = {each.part: each for each in snapshot.unseen if each.part in needs}
+    unseen = {gap.part: gap for gap in snapshot.unseen if gap.part in needs}
     said = []
     for part, sentence in _SENTENCES.items():
         if part in unseen:
@@ -90,7 +90,7 @@ def own_lines(snapshot: Snapshot) -> tuple[OwnLine, ...]:
         for line in usage.lines
         if (line.instance_type, line.resource) in leading
     ]
-    return tuple(sorted((*lines, *_without_queue(snapshot)), key=lambda each: (each.team, each.instance_type)))
+    return tuple(sorted((*lines, *_without_queue(snapshot)), key=lambda line: (line.team, line.instance_type)))
 
 
 def borrowing_unknown(snapshot: Snapshot) -> frozenset[tuple[str, str]]:
@@ -99,7 +99,7 @@ def borrowing_unknown(snapshot: Snapshot) -> frozenset[tuple[str, str]]:
     What a team has beyond its quota is attributed to tasks: its ClusterQueue and all tasks in it must be seen for that.
     """
     holding = [(named(item), queue) for item in snapshot.kueue.workloads if (queue := _holds_in(item))]
-    counts = {queue: sum(each == queue for _, each in holding) for _, queue in holding}
+    counts = {queue: sum(holder_queue == queue for _, holder_queue in holding) for _, queue in holding}
     unknown = {queue for queue in counts if queue not in _reserving(snapshot)} | {
         queue for queue, number in _reserving(snapshot).items() if number is not None and number > counts.get(queue, 0)
     }
@@ -111,8 +111,8 @@ def borrowing_unknown(snapshot: Snapshot) -> frozenset[tuple[str, str]]:
 def _reserving(snapshot: Snapshot) -> dict[str, int | None]:
     """Return how many workloads hold quota in each ClusterQueue that is visible, as Kueue counts them."""
     return {
-        str(each["metadata"]["name"]): (each.get("status") or {}).get("reservingWorkloads")
-        for each in snapshot.kueue.cluster_queues
+        str(cluster_queue["metadata"]["name"]): (cluster_queue.get("status") or {}).get("reservingWorkloads")
+        for cluster_queue in snapshot.kueue.cluster_queues
     }
 
 
@@ -126,7 +126,7 @@ def _holds_in(item: KubernetesObject) -> str | None:
 
 def _without_queue(snapshot: Snapshot) -> Iterable[OwnLine]:
     """Add up what the visible tasks hold in ClusterQueues that are not visible."""
-    seen = {each["metadata"]["name"] for each in snapshot.kueue.cluster_queues}
+    seen = {cluster_queue["metadata"]["name"] for cluster_queue in snapshot.kueue.cluster_queues}
     used: dict[tuple[str, str, ResourceName], int] = {}
     for item in snapshot.kueue.workloads:
         if (queue := _holds_in(item)) is None or queue in seen:
@@ -147,11 +147,11 @@ def _without_queue(snapshot: Snapshot) -> Iterable[OwnLine]:
 
 def visible_teams(snapshot: Snapshot) -> set[str]:
     """Return the teams of which something can be seen: a queue, a task, or a compute quota."""
-    quotas = (each.compute_quota_target.team_name for each in snapshot.quotas)
-    local = (each["metadata"].get("namespace") or "" for each in snapshot.kueue.local_queues)
+    quotas = (quota.compute_quota_target.team_name for quota in snapshot.quotas)
+    local = (local_queue["metadata"].get("namespace") or "" for local_queue in snapshot.kueue.local_queues)
     return {
         *quotas,
-        *(team_of(each) for each in snapshot.kueue.cluster_queues),
-        *(team_of_namespace(each) or each for each in local),
-        *(named(each).team for each in snapshot.kueue.workloads),
+        *(team_of(cluster_queue) for cluster_queue in snapshot.kueue.cluster_queues),
+        *(team_of_namespace(namespace) or namespace for namespace in local),
+        *(named(item).team for item in snapshot.kueue.workloads),
     }

@@ -84,16 +84,16 @@ def _misconfigured(case: Case) -> str | None:
         return None
     if case.local_queue is None:
         return f"There is no LocalQueue {case.workload.queue} in namespace {case.workload.namespace}."
-    for each in (case.local_queue, case.queue_object or {}):
-        for condition in (each.get("status") or {}).get("conditions", ()):
+    for queue in (case.local_queue, case.queue_object or {}):
+        for condition in (queue.get("status") or {}).get("conditions", ()):
             if condition.get("type") == "Active" and condition.get("status") == "False":
                 said = condition.get("message") or condition.get("reason")
-                return f"{each.get('kind', 'Queue')} {each['metadata']['name']} is not active: {said}."
+                return f"{queue.get('kind', 'Queue')} {queue['metadata']['name']} is not active: {said}."
     return None
 
 
 def _no_matching_flavor(case: Case) -> str | None:
-    sees_flavors = Part.RESOURCE_FLAVORS not in {each.part for each in case.snapshot.unseen}
+    sees_flavors = Part.RESOURCE_FLAVORS not in {gap.part for gap in case.snapshot.unseen}
     return RULES[Reason.NO_MATCHING_FLAVOR](case) if case.queue_object is not None and sees_flavors else None
 
 

@@ -59,10 +59,10 @@ def _deactivated(case: Case) -> str | None:
 def _on_hold(case: Case) -> str | None:
     if not case.is_pending:
         return None
-    for kind, each in (("LocalQueue", case.local_queue), ("ClusterQueue", case.queue_object)):
-        policy = (each or {}).get("spec", {}).get("stopPolicy") or "None"
-        if each is not None and policy != "None":
-            return f"{kind} {each['metadata']['name']} is stopped ({policy}): it admits nothing."
+    for kind, queue in (("LocalQueue", case.local_queue), ("ClusterQueue", case.queue_object)):
+        policy = (queue or {}).get("spec", {}).get("stopPolicy") or "None"
+        if queue is not None and policy != "None":
+            return f"{kind} {queue['metadata']['name']} is stopped ({policy}): it admits nothing."
     return None
 
 
@@ -111,7 +111,7 @@ def _suspended(case: Case) -> str | None:
 def _admission_gated(case: Case) -> str | None:
     if case.admission is not None and not case.holds("Admitted"):
         checks = (case.item.get("status") or {}).get("admissionChecks") or ()
-        waiting = [each["name"] for each in checks if each.get("state") != "Ready"]
+        waiting = [check["name"] for check in checks if check.get("state") != "Ready"]
         return (
             f"Its quota is reserved; it is not admitted before these agree: {', '.join(waiting) or 'admission checks'}."
         )
@@ -158,7 +158,7 @@ def _pending_evaluation(case: Case) -> str | None:
     ahead = _taking(case)
     before = f" after {len(ahead)} before it in line ({', '.join(ahead)})" if ahead else ""
     if case.victims and case.assignment is not None and case.assignment.mode != FIT:
-        others = ", ".join(case.shown(each.workload) for each in case.victims)
+        others = ", ".join(case.shown(victim.workload) for victim in case.victims)
         return f"The scheduler has yet to look at it{before}; it will preempt {others}."
     return f"There is quota for it; the scheduler has yet to look at it{before}."
 
@@ -222,7 +222,7 @@ def _evicted_by(case: Case) -> str:
 
 
 def _shortfall_words(case: Case) -> str:
-    return "; ".join(dict.fromkeys(_numbers(case, each) for each in case.lacking))
+    return "; ".join(dict.fromkeys(_numbers(case, key) for key in case.lacking))
 
 
 def _numbers(case: Case, key: str) -> str:
@@ -250,16 +250,16 @@ def _number(resource: str, amount: int) -> str:
 def _victims_on_the_way(case: Case) -> tuple[str, ...]:
     """Return who was told to leave for this workload and still holds quota."""
     for_it = {
-        each.name: each
-        for each in preemptions_of(case.snapshot.kueue.workloads)
-        if each.preemptor_uid == case.workload.uid
+        preemption.name: preemption
+        for preemption in preemptions_of(case.snapshot.kueue.workloads)
+        if preemption.preemptor_uid == case.workload.uid
     }
     held = (
         named(item)
         for item in case.snapshot.kueue.workloads
         if item["metadata"]["name"] in for_it and (item.get("status") or {}).get("admission")
     )
-    return tuple(sorted(each.shown for each in held)) if case.workload.uid else ()
+    return tuple(sorted(workload.shown for workload in held)) if case.workload.uid else ()
 
 
 def _taking(case: Case) -> list[str]:

@@ -53,4 +53,4 @@ def _on_the_way(writes: list[Change]) -> str:
             said.append(f"wave {change.wave} only lowers it, wave {writes[-1].wave} gives it the rest")
         elif change.kind in DELETIONS:
             said.append(f"wave {change.wave} deletes it, wave {writes[-1].wave} creates it again")
-    return "".join(f"; {each}" for each in said)
+    return "".join(f"; {clause}" for clause in said)

@@ -54,7 +54,7 @@ def part_named(text: str) -> str | None:
         ('VCpu', 'MemoryInGiB', 'mig-1g.10gb', None)
 
     """
-    known = {each.lower(): each for each in (*PARTS, *MIG_PROFILES.choices)}
+    known = {part.lower(): part for part in (*PARTS, *MIG_PROFILES.choices)}
     return known.get(text.lower())
 
 
@@ -62,12 +62,17 @@ def rows_of(settings: Iterable[QuotaSetting]) -> tuple[ComputeQuotaResource, ...
     """Return the rows that these settings of one team and type make."""
     some = tuple(settings)
     instance_type = some[0].instance_type
-    given = {each.part: each.amount for each in some if not each.is_partition}
-    partitions = [AcceleratorPartition(type=each.part, count=int(each.amount)) for each in some if each.is_partition]
+    given = {setting.part: setting.amount for setting in some if not setting.is_partition}
+    partitions = [
+        AcceleratorPartition(type=setting.part, count=int(setting.amount)) for setting in some if setting.is_partition
+    ]
     if len(partitions) == 1 and "Accelerators" not in given:
         return (_row(instance_type, given, partitions[0]),)
     rows = (_row(instance_type, given),) if given else ()
-    return (*rows, *(_row(instance_type, {}, one) for one in sorted(partitions, key=lambda each: each.type)))
+    return (
+        *rows,
+        *(_row(instance_type, {}, partition) for partition in sorted(partitions, key=lambda partition: partition.type)),
+    )
 
 
 def broken_rules(

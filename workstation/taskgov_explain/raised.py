@@ -44,7 +44,7 @@ def raised(
         instance_type, resource = split(key)
         by_type.setdefault(instance_type, {})[resource] = amount
     for instance_type, more in by_type.items():
-        rows = _with_more(rows, instance_type, {one: n for one, n in more.items() if n}, table.require(instance_type))
+        rows = _with_more(rows, instance_type, {name: n for name, n in more.items() if n}, table.require(instance_type))
     return config.model_copy(update={"compute_quota_resources": tuple(rows)})
 
 

@@ -75,8 +75,10 @@ def _may_suffice(case: Case, key: str) -> bool:
     """Say whether a workload holds as much of something as is missing: one that holds less cannot make the room."""
     admission = case.world.admission(key)
     usage = {} if admission is None else _usage(admission)
-    lacks = (each for each in case.shortfalls if isinstance(each, InsufficientUnusedQuota))
-    return any(usage.get(flavor_resource(each.flavor, each.resource), 0) >= each.missing for each in lacks)
+    lacks = (shortfall for shortfall in case.shortfalls if isinstance(shortfall, InsufficientUnusedQuota))
+    return any(
+        usage.get(flavor_resource(shortfall.flavor, shortfall.resource), 0) >= shortfall.missing for shortfall in lacks
+    )
 
 
 def _enough(trial: Trial, holders: list[str]) -> tuple[str, ...]:
@@ -91,7 +93,7 @@ def _enough(trial: Trial, holders: list[str]) -> tuple[str, ...]:
     else:
         return ()
     for key in gone[:MOST_TRIED]:
-        fewer = [each for each in gone if each != key]
+        fewer = [other for other in gone if other != key]
         if trial.runs_without(fewer):
             gone = fewer
     return tuple(gone)
@@ -144,14 +146,14 @@ def _enlarged(
 
 def _amounts(amounts: Mapping[FlavorResource, int]) -> str:
     """Say every amount, accelerators first."""
-    some = sorted(amounts.items(), key=lambda each: (not is_accelerator(split(each[0])[1]), each))
+    some = sorted(amounts.items(), key=lambda pair: (not is_accelerator(split(pair[0])[1]), pair))
     return ", ".join(f"{words(split(key)[1], amount)} of {split(key)[0]}" for key, amount in some)
 
 
 def _told(amounts: Mapping[FlavorResource, int]) -> str:
     """Say accelerators, or whatever there is where there are none."""
     some = sorted(amounts.items())
-    leading = [each for each in some if is_accelerator(split(each[0])[1])] or some
+    leading = [pair for pair in some if is_accelerator(split(pair[0])[1])] or some
     return ", ".join(f"{words(split(key)[1], amount)} of {split(key)[0]}" for key, amount in leading)
 
 
@@ -168,7 +170,7 @@ def _machines(case: Case, added: Mapping[FlavorResource, int]) -> str:
     for key, amount in added.items():
         instance_type, resource = split(key)
         offered = offered_by_nodes(case.snapshot, instance_type, resource)
-        promised = sum(one.guaranteed for one in lines if flavor_resource(one.instance_type, one.resource) == key)
+        promised = sum(line.guaranteed for line in lines if flavor_resource(line.instance_type, line.resource) == key)
         if is_accelerator(resource) and promised + amount > offered:
             return f"; somebody has to give them, {promised} of {offered} are promised already"
     return ""

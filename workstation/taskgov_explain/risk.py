@@ -47,14 +47,14 @@ def risks_of(snapshot: Snapshot, world: KueueModel) -> tuple[Risk, ...]:
 
 def _risks(snapshot: Snapshot, world: KueueModel, line: QuotaUsage) -> Iterator[Risk]:
     """Give victims of a lender's next workload, from the smallest size up to all that it has left."""
-    names = {one.key: one for one in map(named, snapshot.kueue.workloads)}
+    names = {workload.key: workload for workload in map(named, snapshot.kueue.workloads)}
     unused = line.guaranteed - line.used
     for size in _sizes(unused, 1000 if line.resource == "cpu" else 1):
         for victim in world.victims(_next_workload(snapshot, line, size), line.queue):
-            one = names.get(victim.workload)
+            named_victim = names.get(victim.workload)
             yield Risk(
-                workload=one.shown if one else victim.workload,
-                team=one.team if one else "",
+                workload=named_victim.shown if named_victim else victim.workload,
+                team=named_victim.team if named_victim else "",
                 lender=line.team,
                 instance_type=line.instance_type,
                 resource=line.resource,

@@ -96,7 +96,7 @@ def _supposed_side(supposed: Snapshot, changes: Sequence[Change], before: Side) 
         said = () if at_once.loop else (f"{error}; the plan was played as written at once",)
         new = {key: loss for key, loss in _losses(at_once).items() if key not in before.preempted}
         return _side(supposed, calm, at_once, lost | new, (*unsettled, *said))
-    preempted = Counter(each.workload for each in rest.preempted) + Counter(played.losses.keys())
+    preempted = Counter(victim.workload for victim in rest.preempted) + Counter(played.losses.keys())
     told = tuple(f"{what}: not settled within {player.steps:,} model steps" for what in played.not_played[:1])
     end = _side(supposed, played.states[0].cluster, rest, lost | _of_path(played.losses), (*unsettled, *told))
     return replace(end, preempted=preempted)
@@ -130,14 +130,14 @@ def _side(
         world=world,
         at_rest=replace(snapshot, kueue=kueue),
         losses=losses or {},
-        preempted=Counter(each.workload for each in rest.preempted),
+        preempted=Counter(victim.workload for victim in rest.preempted),
         loop=rest.loop,
         not_settled=not_settled,
     )
 
 
 def _losses(rest: FixedPoint) -> dict[str, Loss]:
-    return {each.workload: Loss(each.workload, each.preemptor, each.reason) for each in rest.preempted}
+    return {victim.workload: Loss(victim.workload, victim.preemptor, victim.reason) for victim in rest.preempted}
 
 
 def _of_path(losses: Mapping[str, LossOnPath]) -> dict[str, Loss]:

@@ -98,9 +98,11 @@ def _set_quotas(snapshot: Snapshot, settings: Iterable[QuotaSetting]) -> Snapsho
 def _set_quota(snapshot: Snapshot, team: str, rows: tuple[ComputeQuotaResource, ...]) -> Snapshot:
     instance_type = rows[0].instance_type
 
-    def promised(each: TeamPolicy) -> TeamPolicy:
-        share = tuple(one for one in each.share if one.instance_type != instance_type)
-        return each.model_copy(update={"share": share, "quota": _with_rows(each.quota or ComputeQuotaConfig(), rows)})
+    def promised(team_policy: TeamPolicy) -> TeamPolicy:
+        share = tuple(type_share for type_share in team_policy.share if type_share.instance_type != instance_type)
+        return team_policy.model_copy(
+            update={"share": share, "quota": _with_rows(team_policy.quota or ComputeQuotaConfig(), rows)}
+        )
 
     def written(quota: ComputeQuota) -> ComputeQuota:
         return quota.model_copy(update={"compute_quota_config": _with_rows(quota.compute_quota_config, rows)})
@@ -109,8 +111,8 @@ def _set_quota(snapshot: Snapshot, team: str, rows: tuple[ComputeQuotaResource, 
 
 
 def _set_weight(snapshot: Snapshot, team: str, weight: int) -> Snapshot:
-    def promised(each: TeamPolicy) -> TeamPolicy:
-        return each.model_copy(update={"fair_share_weight": weight})
+    def promised(team_policy: TeamPolicy) -> TeamPolicy:
+        return team_policy.model_copy(update={"fair_share_weight": weight})
 
     def written(quota: ComputeQuota) -> ComputeQuota:
         target = quota.compute_quota_target.model_copy(update={"fair_share_weight": weight})
@@ -127,29 +129,31 @@ def _change_team(
 ) -> Snapshot:
     """Change the document's promise where the team has one, else its quota."""
     policy, quotas = snapshot.policy, snapshot.quotas
-    if policy is not None and any(each.name == team for each in policy.teams):
-        teams = tuple(promised(each) if each.name == team else each for each in policy.teams)
+    if policy is not None and any(team_policy.name == team for team_policy in policy.teams):
+        teams = tuple(
+            promised(team_policy) if team_policy.name == team else team_policy for team_policy in policy.teams
+        )
         return replace(snapshot, policy=policy.model_copy(update={"teams": teams}))
     if team not in (known := teams_of(snapshot)):
         raise UnknownNameError(f"no team is called {team}; {nearest(team, known)}")
-    changed = (written(each) if each.compute_quota_target.team_name == team else each for each in quotas)
+    changed = (written(quota) if quota.compute_quota_target.team_name == team else quota for quota in quotas)
     return replace(snapshot, quotas=tuple(changed))
 
 
 def _families_of(snapshot: Snapshot, team: str) -> list[str]:
     teams = () if snapshot.policy is None else snapshot.policy.teams
-    return [promise.family for each in teams if each.name == team for promise in each.families]
+    return [promise.family for team_policy in teams if team_policy.name == team for promise in team_policy.families]
 
 
 def teams_of(snapshot: Snapshot) -> set[str]:
     """Return the teams that the policy document names or that have a quota."""
     named = () if snapshot.policy is None else snapshot.policy.teams
-    owners = {each.compute_quota_target.team_name for each in snapshot.quotas}
-    return owners | {each.name for each in named}
+    owners = {quota.compute_quota_target.team_name for quota in snapshot.quotas}
+    return owners | {team_policy.name for team_policy in named}
 
 
 def _with_rows(config: ComputeQuotaConfig, rows: tuple[ComputeQuotaResource, ...]) -> ComputeQuotaConfig:
     """Let these rows take the place of all rows of their type."""
-    others = (each for each in config.compute_quota_resources if each.instance_type != rows[0].instance_type)
-    in_order = tuple(sorted((*others, *rows), key=lambda each: each.instance_type))
+    others = (row for row in config.compute_quota_resources if row.instance_type != rows[0].instance_type)
+    in_order = tuple(sorted((*others, *rows), key=lambda row: row.instance_type))
     return config.model_copy(update={"compute_quota_resources": in_order})

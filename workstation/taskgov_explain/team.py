@@ -80,19 +80,25 @@ def explain_team(snapshot: Snapshot, team: str) -> TeamExplanation:
     """Explain one team's quota and share. Raises `UnknownNameError` for a team that nobody knows."""
     plan, standing = plan_quotas(snapshot, mode="plan"), cluster_usage(snapshot)
     lines = [line for line in plan.allocations if line.team == team]
-    stands = [each for each in standing.teams if each.usage.team == team]
-    quota = next((each for each in snapshot.quotas if each.compute_quota_target.team_name == team), None)
+    stands = [team_standing for team_standing in standing.teams if team_standing.usage.team == team]
+    quota = next(
+        (compute_quota for compute_quota in snapshot.quotas if compute_quota.compute_quota_target.team_name == team),
+        None,
+    )
     if not lines and not stands and quota is None:
-        known = {*(line.team for line in plan.allocations), *(each.usage.team for each in standing.teams)}
+        known = {
+            *(line.team for line in plan.allocations),
+            *(team_standing.usage.team for team_standing in standing.teams),
+        }
         raise UnknownNameError(f"no team is called {team}; {nearest(team, known)}")
     return TeamExplanation(
         team=team,
         governed=_governed(snapshot, team),
         sharing=_sharing(snapshot, quota),
         quotas=tuple(_quota_lines(snapshot, plan, team)),
-        shares=tuple(_share_line(each, standing.loans) for each in stands if each.leading),
+        shares=tuple(_share_line(team_standing, standing.loans) for team_standing in stands if team_standing.leading),
         pending=_pending(standing, team),
-        findings=tuple(each for each in plan.findings if team in each.subject.split("/")),
+        findings=tuple(finding for finding in plan.findings if team in finding.subject.split("/")),
     )
 
 
@@ -111,7 +117,7 @@ def _governed(snapshot: Snapshot, team: str) -> str:
     if promise is None:
         return "It is not in the policy document: its quota is left as it is, and counts as taken."
     fixed = promise.quota is not None and promise.quota.compute_quota_resources
-    families = ", ".join(each.family for each in promise.families)
+    families = ", ".join(family_promise.family for family_promise in promise.families)
     given = (("a fixed quota", fixed), ("a share", promise.share), (f"a part of families ({families})", families))
     kinds = [kind for kind, is_given in given if is_given]
     return f"The document promises it {' and '.join(kinds) or 'nothing'} (tier {promise.tier})."
@@ -124,7 +130,7 @@ def _quota_lines(snapshot: Snapshot, plan: Plan, team: str) -> Iterator[QuotaLin
     for (instance_type, profile), trail in sorted(trails.items()):
         lines = [line for line in told if line.instance_type == instance_type]
         for unit, after in trail.amounts.items():
-            line = next((each for each in lines if each.unit in {unit, profile}), lines[0])
+            line = next((allocation for allocation in lines if allocation.unit in {unit, profile}), lines[0])
             before = line.before if line.unit == unit else _today(snapshot, team, (instance_type, profile), unit)
             because = line.because if line.unit == unit else _in_unit(line, unit, before, _number(after))
             in_unit = replace(line, unit=unit, before=before, after=_number(after), because=because)
@@ -142,7 +148,7 @@ def _in_unit(line: TeamAllocation, unit: str, before: float, after: float) -> st
 
 
 def _quota_line(plan: Plan, line: TeamAllocation, sources: tuple[Source, ...]) -> QuotaLine:
-    capacity = next((each for each in plan.capacity if each.instance_type == line.instance_type), None)
+    capacity = next((supply for supply in plan.capacity if supply.instance_type == line.instance_type), None)
     return QuotaLine(
         instance_type=line.instance_type,
         unit=line.unit,
@@ -165,7 +171,10 @@ def _number(amount: Fraction) -> float:
 
 
 def _today(snapshot: Snapshot, team: str, key: RowKey, unit: str) -> float:
-    quota = next((each for each in snapshot.quotas if each.compute_quota_target.team_name == team), None)
+    quota = next(
+        (compute_quota for compute_quota in snapshot.quotas if compute_quota.compute_quota_target.team_name == team),
+        None,
+    )
     row = today_rows(quota).get(key)
     return 0 if row is None else value_in(row, unit)
 
@@ -196,7 +205,7 @@ def _share_line(standing: TeamUsage, loans: Iterable[Loan]) -> ShareLine:
         idle=usage.idle,
         entitlement=standing.entitlement,
         borrow_limit=usage.borrow_limit,
-        because=_share_words(standing, [each for each in loans if _is_about(each, standing)]),
+        because=_share_words(standing, [loan for loan in loans if _is_about(loan, standing)]),
     )
 
 
@@ -209,8 +218,8 @@ def _is_about(loan: Loan, standing: TeamUsage) -> bool:
 def _share_words(standing: TeamUsage, loans: list[Loan]) -> str:
     usage = standing.usage
     parts = [f"uses {words(usage.resource, usage.used)} of its {usage.guaranteed}"]
-    parts += [f"borrows {each.amount} from {each.lender}" for each in loans if each.borrower == usage.team]
-    parts += [f"lends {each.amount} to {each.borrower}" for each in loans if each.lender == usage.team]
+    parts += [f"borrows {loan.amount} from {loan.lender}" for loan in loans if loan.borrower == usage.team]
+    parts += [f"lends {loan.amount} to {loan.borrower}" for loan in loans if loan.lender == usage.team]
     if usage.over_quota:
         parts.append(f"holds {usage.over_quota} above its quota, which was lowered under running work")
     if standing.entitlement is not None:
@@ -221,7 +230,7 @@ def _share_words(standing: TeamUsage, loans: list[Loan]) -> str:
 
 
 def _pending(standing: ClusterUsage, team: str) -> str:
-    waiting = next((each for each in standing.pending if each.team == team), None)
+    waiting = next((pending for pending in standing.pending if pending.team == team), None)
     if waiting is None:
         return "Nothing of it waits."
     since = f"{waiting.oldest_since:%Y-%m-%d %H:%M}"
@@ -229,4 +238,4 @@ def _pending(standing: ClusterUsage, team: str) -> str:
 
 
 def _promise(policy: PolicyDocument, team: str) -> TeamPolicy | None:
-    return next((each for each in policy.teams if each.name == team), None)
+    return next((promise for promise in policy.teams if promise.name == team), None)

@@ -60,7 +60,7 @@ class Trial:
         """Say whether the workload, were it the next, would run in a world, and whom it would preempt for that."""
         if world.assign(self.case.item, self.queue.name).mode == FIT:
             return True, ()
-        victims = tuple(each.workload for each in world.victims(self.case.item, self.queue.name))
+        victims = tuple(victim.workload for victim in world.victims(self.case.item, self.queue.name))
         return bool(victims), victims
 
     def runs_without(self, gone: Iterable[str]) -> bool:
@@ -116,7 +116,7 @@ class Trial:
         instance_type, resource = split(key)
         config = raised(self.quota.compute_quota_config, added, self.table)
         flavors = flavor_quotas(config, self.table)
-        return sum(one.nominal.get(resource, 0) for one in flavors if one.instance_type == instance_type)
+        return sum(flavor.nominal.get(resource, 0) for flavor in flavors if flavor.instance_type == instance_type)
 
     def with_borrow_limit(self, added: Mapping[FlavorResource, int]) -> KueueModel:
         """Return the world in which the team may borrow so much more, where its borrowing is limited."""
@@ -132,11 +132,13 @@ class Trial:
     def _with(self, change: Callable[[FlavorResource, str, Entry], Entry]) -> KueueModel:
         def changed(flavor: Mapping[str, Any]) -> dict[str, Any]:
             name = flavor["name"]
-            entries = [change(f"{name}/{one['name']}", one["name"], one) for one in flavor["resources"]]
+            entries = [change(f"{name}/{entry['name']}", entry["name"], entry) for entry in flavor["resources"]]
             return {**flavor, "resources": entries}
 
         spec = self.queue_object["spec"]
-        groups = [{**group, "flavors": [changed(one) for one in group["flavors"]]} for group in spec["resourceGroups"]]
+        groups = [
+            {**group, "flavors": [changed(flavor) for flavor in group["flavors"]]} for group in spec["resourceGroups"]
+        ]
         world = self._copy
         world.apply({**self.queue_object, "kind": "ClusterQueue", "spec": {**spec, "resourceGroups": groups}})
         return world

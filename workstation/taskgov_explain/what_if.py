@@ -123,7 +123,7 @@ def what_if(snapshot: Snapshot, supposed: Snapshot, run_times: RunTimes = NO_RUN
         risks=risks_of(after.at_rest, after.world),
         shortfalls=tuple(_shortfalls(after)),
         loops=after.loop,
-        not_modelled=tuple(f"{each.feature} ({each.kind} {each.name})" for each in after.world.not_modelled),
+        not_modelled=tuple(f"{gap.feature} ({gap.kind} {gap.name})" for gap in after.world.not_modelled),
         not_settled=tuple(dict.fromkeys((*before.not_settled, *after.not_settled))),
     )
 
@@ -142,7 +142,7 @@ def _teams(before: Side, after: Side) -> Iterator[TeamDifference]:
 def _lines(side: Side) -> dict[tuple[str, str, str], TeamSide]:
     usage = _usage(side)
     leading = leading_resources(usage, Offers(side.snapshot))
-    waiting = {each.team: each.workloads for each in pending_by_team(side.kueue.workloads)}
+    waiting = {pending.team: pending.workloads for pending in pending_by_team(side.kueue.workloads)}
     return {
         (line.team, line.instance_type, line.resource): TeamSide(
             line.guaranteed, line.used, line.borrowed, line.lent, waiting.get(line.team, 0)
@@ -162,16 +162,16 @@ def _usage(side: Side) -> Usage:
 def _workloads(snapshot: Snapshot, supposed: Snapshot, before: Side, after: Side) -> Iterator[WorkloadDifference]:
     now = model_of(snapshot)
     known = set(now.workloads())
-    names = {one.key: one for one in map(named, supposed.kueue.workloads)}
-    for key, one in sorted(names.items(), key=lambda each: each[1].shown):
-        case = Case(supposed, after.world, one)
+    names = {named_workload.key: named_workload for named_workload in map(named, supposed.kueue.workloads)}
+    for key, workload in sorted(names.items(), key=lambda pair: pair[1].shown):
+        case = Case(supposed, after.world, workload)
         if case.holds("Finished"):
             continue
         loss = after.losses.get(key)
         runs = key in known and now.admission(key) is not None
         yield WorkloadDifference(
-            workload=one.shown,
-            team=one.team,
+            workload=workload.shown,
+            team=workload.team,
             gpus=accelerators(case.asks),
             now="runs" if runs else "waits" if key in known else "absent",
             before=before.state(key),

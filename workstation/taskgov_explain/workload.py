@@ -119,12 +119,12 @@ def explain_workload(snapshot: Snapshot, name: str, run_times: RunTimes = NOTHIN
         risks=tuple(risk for risk in risks_of(snapshot, world) if risk.key == case.named.key),
         earliest=earliest,
         earliest_because=told,
-        not_modelled=tuple(f"{each.feature} ({each.kind} {each.name})" for each in world.not_modelled),
+        not_modelled=tuple(f"{gap.feature} ({gap.kind} {gap.name})" for gap in world.not_modelled),
     )
 
 
 def _leases_among(snapshot: Snapshot, holders: tuple[Holder, ...]) -> tuple[LeaseEntry, ...]:
-    types = {each.instance_type for each in holders}
+    types = {holder.instance_type for holder in holders}
     return tuple(lease for lease in lease_book(snapshot) if lease.instance_type in types)
 
 
@@ -157,17 +157,24 @@ def _leading(keys: list[FlavorResource]) -> list[FlavorResource]:
 
 def preemptions_in_words(case: Case) -> tuple[str, ...]:
     """Return the preemptions of the workload, oldest first, as sentences."""
-    return tuple(_preemption_words(each) for each in _preemptions(case))
+    return tuple(_preemption_words(preemption) for preemption in _preemptions(case))
 
 
 def _preemptions(case: Case) -> list[Preemption]:
     own = (case.workload.namespace, case.workload.name)
-    return [each for each in preemptions_of(case.snapshot.kueue.workloads) if (each.namespace, each.name) == own]
+    return [
+        preemption
+        for preemption in preemptions_of(case.snapshot.kueue.workloads)
+        if (preemption.namespace, preemption.name) == own
+    ]
 
 
-def _preemption_words(each: Preemption) -> str:
-    by = f" by {each.preempting_team}" if each.preempting_team else ""
-    return f"preempted at {each.at:%Y-%m-%d %H:%M}{by}: {MEANINGS.get(each.reason, each.reason)} ({each.reason})"
+def _preemption_words(preemption: Preemption) -> str:
+    by = f" by {preemption.preempting_team}" if preemption.preempting_team else ""
+    return (
+        f"preempted at {preemption.at:%Y-%m-%d %H:%M}{by}: "
+        f"{MEANINGS.get(preemption.reason, preemption.reason)} ({preemption.reason})"
+    )
 
 
 def _borrowing(case: Case) -> Iterator[str]:
@@ -185,9 +192,9 @@ def _borrowing(case: Case) -> Iterator[str]:
 def _lenders(case: Case, borrower: Holder) -> str:
     place = (borrower.instance_type, borrower.resource)
     lenders = [
-        f"{each.team} ({each.lent} lent)"
-        for each in holders_of(case.snapshot, [flavor_resource(*place)])
-        if each.lent and each.team != borrower.team
+        f"{lender.team} ({lender.lent} lent)"
+        for lender in holders_of(case.snapshot, [flavor_resource(*place)])
+        if lender.lent and lender.team != borrower.team
     ]
     return ", ".join(lenders) or "the cohort"
 
@@ -201,7 +208,11 @@ def _earliest(case: Case, reason: Reason, told: RunTimes) -> tuple[datetime | No
     known = run_times_of(case.snapshot, told)
     simulation = simulation_of(case.world.copy(), case.snapshot, known)
     timeline = simulation.run(instant(until(case.snapshot)))
-    admitted = (each.at for each in timeline.happenings if each.kind == "admitted" and each.workload == case.named.key)
+    admitted = (
+        happening.at
+        for happening in timeline.happenings
+        if happening.kind == "admitted" and happening.workload == case.named.key
+    )
     first = next(admitted, None)
     if first is not None:
         when = moment(first)
