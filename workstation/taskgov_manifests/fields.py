@@ -43,13 +43,16 @@ class Field:
     def refuse(self, rule: str) -> None:
         """Keep that this value breaks a rule, once; what is within something that is refused is not told besides."""
         path = path_of(self.location)
-        if not any(path == one.path or path.startswith((f"{one.path}.", f"{one.path}[")) for one in self.problems):
+        if not any(
+            path == problem.path or path.startswith((f"{problem.path}.", f"{problem.path}["))
+            for problem in self.problems
+        ):
             self.problems.append(Violation(path, MISSING if self.value is None else value_of(self.value), rule))
 
     def entries(self, *, required: bool = True) -> list[Field]:
         """Return the entries of a list; a list that is required has one at least."""
         if isinstance(self.value, list) and (self.value or not required):
-            return [Field(one, (*self.location, index), self.problems) for index, one in enumerate(self.value)]
+            return [Field(entry, (*self.location, index), self.problems) for index, entry in enumerate(self.value)]
         if self.value is not None or required:
             self.refuse("must be a list with an entry or more" if required else "must be a list")
         return []

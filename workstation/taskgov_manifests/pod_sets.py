@@ -44,11 +44,11 @@ def pod_sets_of(job: Manifest, beside: Iterable[Manifest] = ()) -> tuple[PodSet,
 
     """
     whole = Field(job)
-    found = tuple(PodSet(*one) for one in _pods(whole, tuple(beside)))
+    found = tuple(PodSet(*parts) for parts in _pods(whole, tuple(beside)))
     if not whole.problems and not found:
         whole.at("spec").refuse("has no pods")
     if whole.problems:
-        raise ManifestError("\n".join(str(one) for one in whole.problems))
+        raise ManifestError("\n".join(str(problem) for problem in whole.problems))
     return found
 
 
@@ -57,7 +57,7 @@ def replicas_of(job: Manifest) -> int:
     whole = Field(job)
     replicas = whole.at("spec", "replicas").count() if job.get("kind") in QUEUED_BY_REPLICA else 1
     if whole.problems:
-        raise ManifestError("\n".join(str(one) for one in whole.problems))
+        raise ManifestError("\n".join(str(problem) for problem in whole.problems))
     return replicas
 
 
@@ -113,8 +113,8 @@ def _group_of_a_leader(job: Field) -> Pods:
 
 
 def _given(workload: Field) -> Pods:
-    for one in workload.at("spec", "podSets").entries():
-        yield one.at("name").text(), one.at("count").count(None), one.at("template").template()
+    for pod_set in workload.at("spec", "podSets").entries():
+        yield pod_set.at("name").text(), pod_set.at("count").count(None), pod_set.at("template").template()
 
 
 # Training
@@ -133,30 +133,38 @@ def _replica_types(field: str, *order: str) -> Callable[[Field], Pods]:
                 specs.at(name).refuse(f"is none of {', '.join(order)}")
         for name in order:
             if name in specs.value:
-                one = specs.at(name)
-                yield name.lower(), one.at("replicas").count(), one.at("template").template()
+                replica_spec = specs.at(name)
+                yield name.lower(), replica_spec.at("replicas").count(), replica_spec.at("template").template()
 
     return read
 
 
 def _hyperpod_pods(job: Field) -> Pods:
-    for one in job.at("spec", "replicaSpecs").entries():
-        yield one.at("name").text(), one.at("replicas").count(), one.at("template").template()
+    for replica_spec in job.at("spec", "replicaSpecs").entries():
+        yield (
+            replica_spec.at("name").text(),
+            replica_spec.at("replicas").count(),
+            replica_spec.at("template").template(),
+        )
 
 
 def _job_set_pods(job: Field) -> Pods:
-    for one in job.at("spec", "replicatedJobs").entries():
-        spec = one.at("template", "spec")
+    for replicated_job in job.at("spec", "replicatedJobs").entries():
+        spec = replicated_job.at("template", "spec")
         parallelism = spec.at("parallelism").count()
-        each = min(parallelism, spec.at("completions").count(parallelism))
-        yield one.at("name").text(), one.at("replicas").count() * each, spec.at("template").template()
+        pods = min(parallelism, spec.at("completions").count(parallelism))
+        yield (
+            replicated_job.at("name").text(),
+            replicated_job.at("replicas").count() * pods,
+            spec.at("template").template(),
+        )
 
 
 def _train_pods(job: Field, beside: tuple[Manifest, ...]) -> Pods:
     """Read the jobs of the runtime, with as many trainers, of such a size, as the TrainJob says."""
     reference = job.at("spec", "runtimeRef")
     kind, name = str(reference.mapping().get("kind") or "ClusterTrainingRuntime"), reference.at("name").text()
-    runtime = next((one for one in beside if (one.get("kind"), _name(one)) == (kind, name)), None)
+    runtime = next((manifest for manifest in beside if (manifest.get("kind"), _name(manifest)) == (kind, name)), None)
     if runtime is None:
         rule = f"names its pods: give its manifest beside the job (kubectl get {kind.lower()}s {name} -o yaml)"
         reference.at("name").refuse(rule)
@@ -180,8 +188,8 @@ _TRAINER: Final = "node"
 
 def _with_resources(template: Mapping[str, Any], resources: Mapping[str, Any]) -> Mapping[str, Any]:
     containers = [
-        {**one, "resources": resources} if one.get("name") == _TRAINER else one
-        for one in template["spec"]["containers"]
+        {**container, "resources": resources} if container.get("name") == _TRAINER else container
+        for container in template["spec"]["containers"]
     ]
     return {**template, "spec": {**template["spec"], "containers": containers}}
 
@@ -197,9 +205,9 @@ def _wrapped_pods(job: Field, beside: tuple[Manifest, ...]) -> Pods:
 
 def _component_pods(component: Field, beside: tuple[Manifest, ...]) -> Iterator[tuple[int, Mapping[str, Any]]]:
     declared = component.at("podSets").entries(required=False)
-    for one in declared:
-        path = one.at("path").text()
-        yield one.at("replicas").count(), _follow(component, path).template()
+    for pod_set in declared:
+        path = pod_set.at("path").text()
+        yield pod_set.at("replicas").count(), _follow(component, path).template()
     wrapped = component.at("template")
     if declared or not isinstance(wrapped.value, Mapping):
         if not declared:

@@ -50,8 +50,8 @@ def _templates(job: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield spec["template"]
     for key, replicas in spec.items():
         if key.lower().endswith(_REPLICA_SPECS.lower()):
-            for one in replicas.values() if isinstance(replicas, Mapping) else replicas:
-                yield one.get("template") or {}
+            for replica in replicas.values() if isinstance(replicas, Mapping) else replicas:
+                yield replica.get("template") or {}
 
 
 def _labels(item: Mapping[str, Any]) -> Mapping[str, str]:

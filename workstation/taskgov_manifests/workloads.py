@@ -49,10 +49,12 @@ def workloads_of(
     pods (a Service, the runtime of a TrainJob) is passed over. Raises `ManifestError`: everything that is wrong, for
     each manifest in which it is, a line each.
     """
-    given = [one for manifest in manifests for one in _unfolded(manifest)]
+    given = [item for manifest in manifests for item in _unfolded(manifest)]
     found: list[KubernetesObject] = []
     problems: list[str] = []
-    for job in (one for one in given if one.get("kind") not in _WITHOUT_PODS and _group_of(one) is None):
+    for job in (
+        manifest for manifest in given if manifest.get("kind") not in _WITHOUT_PODS and _group_of(manifest) is None
+    ):
         try:
             found += _workloads(job, given, snapshot, team)
         except ManifestError as error:
@@ -62,10 +64,10 @@ def workloads_of(
             found.append(_group_workload(pods, snapshot, team))
         except ManifestError as error:
             problems += [f"{_named(pods[0])}: {line}" for line in str(error).splitlines()]
-    twice = Counter(f"{one['metadata']['namespace']}/{one['metadata']['name']}" for one in found)
+    twice = Counter(f"{workload['metadata']['namespace']}/{workload['metadata']['name']}" for workload in found)
     problems += [f"{key} is submitted {count} times" for key, count in sorted(twice.items()) if count > 1]
     if not problems and not found:
-        kinds = ", ".join(sorted({str(one.get("kind")) for one in given}))
+        kinds = ", ".join(sorted({str(manifest.get("kind")) for manifest in given}))
         problems.append(f"{kinds or 'nothing'} has no pods: there is nothing to submit")
     if problems:
         raise ManifestError("\n".join(problems))
@@ -137,8 +139,8 @@ def _labels_on_pods(deployment: Manifest) -> Manifest:
 
 def _pod_sets(job: Manifest, beside: Iterable[Manifest] = ()) -> list[dict[str, Any]]:
     return [
-        {"name": one.name, "count": one.count, "template": {"spec": one.template["spec"]}}
-        for one in pod_sets_of(job, beside)
+        {"name": pod_set.name, "count": pod_set.count, "template": {"spec": pod_set.template["spec"]}}
+        for pod_set in pod_sets_of(job, beside)
     ]
 
 
@@ -181,14 +183,14 @@ def _group_of(manifest: Manifest) -> str | None:
         return None
     metadata = manifest.get("metadata") or {}
     places = (metadata.get(key) for key in ("labels", "annotations")) if isinstance(metadata, Mapping) else ()
-    return next((str(one[GROUP]) for one in places if isinstance(one, Mapping) and one.get(GROUP)), None)
+    return next((str(place[GROUP]) for place in places if isinstance(place, Mapping) and place.get(GROUP)), None)
 
 
 def _groups(given: Iterable[Manifest]) -> dict[tuple[str, str], list[Manifest]]:
     groups: dict[tuple[str, str], list[Manifest]] = {}
-    for one in given:
-        if (group := _group_of(one)) is not None:
-            groups.setdefault((str(one["metadata"].get("namespace")), group), []).append(one)
+    for manifest in given:
+        if (group := _group_of(manifest)) is not None:
+            groups.setdefault((str(manifest["metadata"].get("namespace")), group), []).append(manifest)
     return groups
 
 
@@ -202,11 +204,11 @@ def _group_workload(pods: Sequence[Manifest], snapshot: Snapshot, team: str | No
             f"the group {group} has {len(pods)} of its {total} pods here: give all of them, Kueue admits them together"
         )
         raise ManifestError(rule)
-    if len(queues := {str(labels_as_stored(one).get(QUEUE_NAME_LABEL)) for one in pods}) > 1:
+    if len(queues := {str(labels_as_stored(member).get(QUEUE_NAME_LABEL)) for member in pods}) > 1:
         raise ManifestError(f"pods of the group {group} name different queues: {', '.join(sorted(queues))}")
     roles: dict[str, dict[str, Any]] = {}
-    for one in pods[:1] if fast else pods:
-        (pod_set,) = _pod_sets(one)
+    for pod in pods[:1] if fast else pods:
+        (pod_set,) = _pod_sets(pod)
         shape = hashlib.sha256(json.dumps(pod_set["template"], sort_keys=True, default=str).encode()).hexdigest()[:8]
         role = roles.setdefault(shape, {**pod_set, "name": shape, "count": 0})
         role["count"] += total if fast else 1
@@ -215,7 +217,7 @@ def _group_workload(pods: Sequence[Manifest], snapshot: Snapshot, team: str | No
 
 
 def _total(pods: Sequence[Manifest]) -> int:
-    totals = {str((_metadata(one).get("annotations") or {}).get(GROUP_TOTAL)) for one in pods}
+    totals = {str((_metadata(pod).get("annotations") or {}).get(GROUP_TOTAL)) for pod in pods}
     total = min(totals)
     if len(totals) > 1 or not total.isdecimal() or not 1 <= int(total) <= MOST_REPLICAS:
         rule = f"must be the same whole number from 1 to {MOST_REPLICAS:,} on each pod of the group"
