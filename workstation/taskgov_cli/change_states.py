@@ -64,7 +64,7 @@ def change_states(backends: ClusterBackend, plan: Plan) -> list[ChangeSince]:
                 found.append(ChangeSince(change, ChangeState.CHANGED_SINCE))
             else:
                 found.append(ChangeSince(change, ChangeState.STANDS if place < made else ChangeState.AS_BEFORE))
-    return sorted(found, key=lambda each: -each.change.index)
+    return sorted(found, key=lambda entry: -entry.change.index)
 
 
 def _made(path: QuotaPath, there: list[Actual]) -> int | None:

@@ -72,8 +72,8 @@ class KueueObjectWriter:
         Raises ConflictError for what it did not make, and for a queue with workloads that hold quota.
         """
         with self._connections.open(cluster) as api:
-            for one in objects:
-                if found := deletable(ObjectApi(api), one):
+            for manifest in objects:
+                if found := deletable(ObjectApi(api), manifest):
                     delete_judged(ObjectApi(api), found)
 
 
@@ -86,10 +86,10 @@ def _inspected(api: ObjectApi, wanted: Manifest) -> Inspected:
     return Inspected(wanted["kind"], wanted["metadata"]["name"], ownership, tuple(changes))
 
 
-def _content(one: Manifest) -> Manifest:
+def _content(manifest: Manifest) -> Manifest:
     """Leave out what the server and the controllers write."""
-    metadata = {key: value for key, value in one.get("metadata", {}).items() if key not in _SERVER_OWNED}
-    rest = {key: value for key, value in one.items() if key not in {"apiVersion", "kind", "metadata", "status"}}
+    metadata = {key: value for key, value in manifest.get("metadata", {}).items() if key not in _SERVER_OWNED}
+    rest = {key: value for key, value in manifest.items() if key not in {"apiVersion", "kind", "metadata", "status"}}
     return {"metadata": metadata, **rest}
 
 

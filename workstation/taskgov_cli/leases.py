@@ -72,7 +72,7 @@ def checked_in(snapshot: Snapshot, lease: Lease, now: datetime) -> LeaseEntry:
     if entry.state is LeaseState.ENDED:
         return entry
     then = replace(snapshot, taken_at=max(now, lease.start))
-    planned = next((each for each in lease_book(then) if _same(each, entry)), entry)
+    planned = next((candidate for candidate in lease_book(then) if _same(candidate, entry)), entry)
     is_refused = entry.state is LeaseState.ACTIVE and planned.state is LeaseState.REFUSED
     state = LeaseState.REFUSED if is_refused else entry.state
     return replace(entry, state=state, because=planned.because, given=planned.given)

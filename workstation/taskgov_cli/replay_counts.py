@@ -166,7 +166,8 @@ def _by_hour(by_time: Mapping[str, Mapping[str, Minute]]) -> Iterator[Hour]:
     for hour, times in groupby(sorted(by_time), key=lambda time: time[:13]):
         minutes = [by_time[time].values() for time in times]
         sums = (
-            sum(getattr(one, name) for minute in minutes for one in minute) for name in ("running", "idle", "waiting")
+            sum(getattr(team_minute, name) for minute in minutes for team_minute in minute)
+            for name in ("running", "idle", "waiting")
         )
         yield Hour(hour, *(total / len(minutes) for total in sums))
 
@@ -187,27 +188,33 @@ def _minutes(file: Path) -> dict[str, Minute]:
 
 def _pool(minute: Mapping[str, Minute], rules: Mapping[str, Sharing]) -> int:
     """Return what is idle in lending teams that have nothing waiting: nobody disputes that it could have been lent."""
-    return sum(one.idle for team, one in minute.items() if not one.waiting and rules[team].lends)
+    return sum(
+        team_minute.idle for team, team_minute in minute.items() if not team_minute.waiting and rules[team].lends
+    )
 
 
 def _served(minute: Mapping[str, Minute], rules: Mapping[str, Sharing]) -> int:
-    wanted = sum(min(one.waiting, _limit(one, rules[team])) for team, one in minute.items())
+    wanted = sum(min(team_minute.waiting, _limit(team_minute, rules[team])) for team, team_minute in minute.items())
     return min(_pool(minute, rules), wanted)
 
 
 def _served_whole(minute: Mapping[str, Minute], rules: Mapping[str, Sharing]) -> float:
     """Serve whole jobs, the smallest first."""
     pool, served = float(_pool(minute, rules)), 0.0
-    waiting = [(one, rules[team]) for team, one in minute.items() if one.waiting_jobs and one.waiting]
-    for one, rule in sorted(waiting, key=lambda each: each[0].waiting / each[0].waiting_jobs):
-        size = one.waiting / one.waiting_jobs
-        jobs = min(one.waiting_jobs, int(min(pool, _limit(one, rule)) // size))
+    waiting = [
+        (team_minute, rules[team])
+        for team, team_minute in minute.items()
+        if team_minute.waiting_jobs and team_minute.waiting
+    ]
+    for demand, rule in sorted(waiting, key=lambda pair: pair[0].waiting / pair[0].waiting_jobs):
+        size = demand.waiting / demand.waiting_jobs
+        jobs = min(demand.waiting_jobs, int(min(pool, _limit(demand, rule)) // size))
         pool, served = pool - jobs * size, served + jobs * size
     return served
 
 
-def _limit(one: Minute, rule: Sharing) -> int:
-    return one.quota * rule.borrow_percent // 100
+def _limit(team_minute: Minute, rule: Sharing) -> int:
+    return team_minute.quota * rule.borrow_percent // 100
 
 
 def _hours(gpus: Iterable[float]) -> float:

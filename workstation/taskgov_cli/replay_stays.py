@@ -35,12 +35,12 @@ def stays_of(happenings: Iterable[Happening], trace: Trace) -> list[Stay]:
     """Return the times with quota of all jobs; a job that nobody preempts stays for its run time."""
     open_since: dict[int, float] = {}
     stays = []
-    for each in happenings:
-        number, at = int(each.uid), each.at / SECOND
+    for happening in happenings:
+        number, at = int(happening.uid), happening.at / SECOND
         job = trace.jobs[number]
-        if each.kind == "admitted":
+        if happening.kind == "admitted":
             open_since[number] = at
-        elif each.kind == "preempted":
+        elif happening.kind == "preempted":
             stays.append(Stay(job, number, open_since.pop(number), at, preempted=True))
     for number, start in open_since.items():
         job = trace.jobs[number]

@@ -83,7 +83,7 @@ class Rollback:
         writes = ManualWrites(self.place, self.plan.cluster_arn, self.pointer, held)
         written: list[int] = []
         try:
-            error = writes.restore(self.plan, {each.change.index for each in to_restore}, written)
+            error = writes.restore(self.plan, {entry.change.index for entry in to_restore}, written)
         except GovernanceError as problem:
             error = f"{type(problem).__name__}: {problem}"
         return len({self.plan.changes[index].subject for index in written}), error
@@ -142,19 +142,19 @@ def rollback(
         print_json(_as_data(job, changes, done=yes, written=written, error=error, stopped=stopped))
     else:
         _show(job, changes, done=yes, written=written, error=error, stopped=stopped)
-    blocked = any(each.state is ChangeState.CHANGED_SINCE for each in changes)
+    blocked = any(entry.state is ChangeState.CHANGED_SINCE for entry in changes)
     raise typer.Exit(NO if error or blocked else OK)
 
 
 def restorable(plan: Plan, changes: list[ChangeSince]) -> list[ChangeSince]:
     """Return what is to be restored. Raises RefusedError when a change is not what the plan wrote any more."""
-    foreign = list(dict.fromkeys(each.change.name for each in changes if each.state is ChangeState.CHANGED_SINCE))
+    foreign = list(dict.fromkeys(entry.change.name for entry in changes if entry.state is ChangeState.CHANGED_SINCE))
     if foreign:
         raise RefusedError(
             f"{', '.join(foreign)} of plan {plan.plan_id} changed since; restoring the rest could promise more than "
             "there is. Roll back the later plan first (taskgov history), or write the policy document as it should be"
         )
-    return [each for each in changes if each.state is ChangeState.STANDS]
+    return [entry for entry in changes if entry.state is ChangeState.STANDS]
 
 
 def _job(place: Deployed, plan_id: str, cluster: str | None) -> Rollback:
@@ -174,15 +174,15 @@ def _as_data(
         "clusterArn": job.plan.cluster_arn,
         "changes": [
             {
-                "index": each.change.index,
-                "wave": each.change.wave,
-                "isLow": each.change.is_low,
-                "kind": each.change.kind,
-                "name": each.change.name,
-                "team": each.change.team,
-                "standing": each.state,
+                "index": entry.change.index,
+                "wave": entry.change.wave,
+                "isLow": entry.change.is_low,
+                "kind": entry.change.kind,
+                "name": entry.change.name,
+                "team": entry.change.team,
+                "standing": entry.state,
             }
-            for each in changes
+            for entry in changes
         ],
         "done": done,
         "written": written,
@@ -197,15 +197,15 @@ def _show(
     out = console()
     rows = [
         (
-            str(each.change.index + 1),
-            said_wave(each.change),
-            each.change.team or each.change.name,
-            said_kind(each.change),
-            said_number(each.change.gpus_after),
-            said_number(each.change.gpus_before),
-            _words(each.state, done=done, error=error),
+            str(entry.change.index + 1),
+            said_wave(entry.change),
+            entry.change.team or entry.change.name,
+            said_kind(entry.change),
+            said_number(entry.change.gpus_after),
+            said_number(entry.change.gpus_before),
+            _words(entry.state, done=done, error=error),
         )
-        for each in changes
+        for entry in changes
     ]
     columns = ("change #", "wave #", "team", "what it was", "GPUs after it #", "GPUs before it #", "quota")
     out.print(table(f"Plan {job.plan.plan_id} on {job.plan.cluster_name}, last change first", columns, rows))
@@ -222,7 +222,7 @@ def _words(standing: ChangeState, *, done: bool, error: str | None) -> Text:
 def _closing_lines(
     plan: Plan, changes: list[ChangeSince], *, done: bool, written: int, error: str | None, stopped: bool
 ) -> list[str]:
-    if not done and not any(each.state is ChangeState.STANDS for each in changes):
+    if not done and not any(entry.state is ChangeState.STANDS for entry in changes):
         return ["There is nothing to restore."]
     if not done:
         return [f"Nothing was written. To do it: taskgov rollback {plan.plan_id} --yes --stop"]

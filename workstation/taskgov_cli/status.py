@@ -49,9 +49,9 @@ def status(
     """
     rights = OwnRights(namespaces_of(team or ()))
     known = snapshots.known(snapshot, cluster, None, stack, context, rights)
-    for each in team or ():
-        if each not in (teams := visible_teams(known)):
-            raise typer.BadParameter(f"no team is called {each}; {nearest(each, teams)}", param_hint="--team")
+    for name in team or ():
+        if name not in (teams := visible_teams(known)):
+            raise typer.BadParameter(f"no team is called {name}; {nearest(name, teams)}", param_hint="--team")
     if not sees_all(known, STANDING_NEEDS):
         _print_own(known, set(team or ()), STANDING_NEEDS, as_json=as_json)
         return
@@ -155,8 +155,8 @@ def _teams(standing: ClusterUsage, leases: tuple[LeaseEntry, ...]) -> Renderable
     rows = []
     for team in standing.teams:
         if team.leading:
-            one = waiting.get(team.usage.team)
-            pending = f"{one.workloads} ({one.accelerators})" if one else "0"
+            backlog = waiting.get(team.usage.team)
+            pending = f"{backlog.workloads} ({backlog.accelerators})" if backlog else "0"
             quota, *others = _amounts(team)
             rows.append((team.usage.team, team.usage.instance_type, quota, _leased(team, leases), *others, pending))
     numbers = ("quota #", "leased #", "used #", "borrowed #", "lent #", "idle #", "fair #", "waiting (GPUs) #")

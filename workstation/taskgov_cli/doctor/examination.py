@@ -126,7 +126,9 @@ def read_facts(request: Request, say: Say) -> Facts:
         kueues=then(kubernetes, lambda reader: reader.kueues()),
         trails=then(cluster, lambda found: reading_aws.trails(found.region)),
         stack=stack,
-        entries=both(cluster, stack, lambda one, two: reading_aws.access_entries(_eks_name(one), _roles(one, two))),
+        entries=both(
+            cluster, stack, lambda found, two: reading_aws.access_entries(_eks_name(found), _roles(found, two))
+        ),
         rbac=both(cluster, kubernetes, lambda found, reader: reader.rights(found.backend)),
         permissions=both(cluster, stack, _permissions),
         subscriptions=then(stack, lambda found: reading_aws.subscriptions(_output(found, "NoticeTopicArn"))),
@@ -136,9 +138,9 @@ def read_facts(request: Request, say: Say) -> Facts:
         governor=both(
             cluster,
             stack,
-            lambda one, two: state.read_governor(one.arn, _output(two, "TableName"), _output(two, "BucketName")),
+            lambda found, two: state.read_governor(found.arn, _output(two, "TableName"), _output(two, "BucketName")),
         ),
-        sessions=both(cluster, stack, lambda one, two: sessions.read_session_roles(two, one.account)),
+        sessions=both(cluster, stack, lambda found, two: sessions.read_session_roles(two, found.account)),
         trace=None if request.wait_seconds is None else then(stack, lambda found: _trace(request, found, say)),
     )
 
@@ -164,11 +166,11 @@ def then(reading: Read[T], further: Callable[[T], U]) -> Read[U]:
     return reading if isinstance(reading, Unknown) else read(lambda: further(reading))
 
 
-def both(one: Read[T], other: Read[U], further: Callable[[T, U], V]) -> Read[V]:
+def both(reading: Read[T], other: Read[U], further: Callable[[T, U], V]) -> Read[V]:
     """Read on from two things."""
-    if isinstance(one, Unknown):
-        return one
-    return then(other, lambda second: further(one, second))
+    if isinstance(reading, Unknown):
+        return reading
+    return then(other, lambda second: further(reading, second))
 
 
 def _name(cluster: Read[Cluster], request: Request) -> str:

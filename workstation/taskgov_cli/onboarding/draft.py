@@ -131,7 +131,9 @@ def _choose(snapshot: Snapshot) -> tuple[list[ComputeQuota], list[LeftOut]]:
     """Return one quota a team that a document can promise, and the others."""
     chosen: dict[str, ComputeQuota] = {}
     left_out: list[LeftOut] = []
-    for quota in sorted(snapshot.quotas, key=lambda each: (each.compute_quota_target.team_name, each.name)):
+    for quota in sorted(
+        snapshot.quotas, key=lambda compute_quota: (compute_quota.compute_quota_target.team_name, compute_quota.name)
+    ):
         team = quota.compute_quota_target.team_name
         because = _cannot_be_promised(snapshot, quota)
         if because is None and team in chosen:

@@ -128,9 +128,9 @@ def _teams(draft: Draft) -> Iterator[str]:
         for quota, team in zip(draft.quotas, draft.document["teams"], strict=True):
             yield f"  - name: {_flow(team['name'])} # {quota.name}, version {quota.compute_quota_version}"
             yield from _team(team)
-    for each in draft.left_out:
-        name = f"{each.quota.name} of {each.quota.compute_quota_target.team_name}"
-        yield from _comment(f"Left out: {name}: {each.because}. No plan touches it.", indent=2)
+    for left_out in draft.left_out:
+        name = f"{left_out.quota.name} of {left_out.quota.compute_quota_target.team_name}"
+        yield from _comment(f"Left out: {name}: {left_out.because}. No plan touches it.", indent=2)
 
 
 def _team(team: Mapping[str, Any]) -> Iterator[str]:
@@ -148,7 +148,7 @@ def _team(team: Mapping[str, Any]) -> Iterator[str]:
 
 def _example_teams(supply: Iterable[Supply]) -> Iterator[str]:
     """Show two teams that share what there is, as comments: what to write where nobody has a quota yet."""
-    counted = [each for each in supply if each.usable]
+    counted = [offer for offer in supply if offer.usable]
     if not counted:
         yield from _comment("No node counts now, so there is nothing to promise yet.")
         return
