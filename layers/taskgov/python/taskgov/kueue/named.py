@@ -34,6 +34,9 @@ def named(item: KubernetesObject) -> Named:
     """Return a workload with its names; the job is its owner, or itself when nobody owns it."""
     metadata = item["metadata"]
     namespace, name = metadata.get("namespace") or "", metadata["name"]
-    owner = next((each["name"] for each in metadata.get("ownerReferences") or () if each.get("controller", True)), name)
+    owner = next(
+        (reference["name"] for reference in metadata.get("ownerReferences") or () if reference.get("controller", True)),
+        name,
+    )
     key = f"{namespace}/{name}" if namespace else name
     return Named(key, team_of_namespace(namespace) or namespace, owner, item)

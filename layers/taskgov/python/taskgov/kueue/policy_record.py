@@ -49,12 +49,12 @@ def policy_of(
     record = PolicyRecord.of(cohort)
     if record is None:
         return None
-    values = {one["metadata"]["name"]: int(one["value"]) for one in classes}
+    values = {priority_class["metadata"]["name"]: int(priority_class["value"]) for priority_class in classes}
     asked = record.config.priority_classes
     standing = tuple(
-        PriorityClass(name=one.name, weight=values[priority_class_of(one.name)])
-        for one in asked or ()
-        if priority_class_of(one.name) in values
+        PriorityClass(name=priority_class.name, weight=values[priority_class_of(priority_class.name)])
+        for priority_class in asked or ()
+        if priority_class_of(priority_class.name) in values
     )
     return ClusterSchedulerConfig(
         cluster_scheduler_config_id=policy_id,

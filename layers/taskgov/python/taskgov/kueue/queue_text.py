@@ -59,7 +59,7 @@ def config_of(spec: Mapping[str, Any], table: InstanceTypeTable, known: ComputeQ
         for name, (nominal, limit) in flavors.items()
         if _present(nominal)
         or not _present(limit)
-        or name in {one.instance_type for one in known.compute_quota_resources}
+        or name in {promised.instance_type for promised in known.compute_quota_resources}
         for row in _rows(name, nominal, table, known)
     )
     sharing = _sharing(spec, flavors, table, known)
@@ -77,8 +77,10 @@ def _cohort(spec: Mapping[str, Any]) -> str | None:
 def _flavor(flavor: Mapping[str, Any]) -> tuple[str, dict[str, tuple[int | None, ...]]]:
     limits = ("nominalQuota", "borrowingLimit", "lendingLimit")
     return flavor["name"], {
-        one["name"]: tuple(parse(one["name"], str(one[key])) if key in one else None for key in limits)
-        for one in flavor["resources"]
+        resource["name"]: tuple(
+            parse(resource["name"], str(resource[key])) if key in resource else None for key in limits
+        )
+        for resource in flavor["resources"]
     }
 
 
@@ -88,10 +90,10 @@ def _flavors(spec: Mapping[str, Any]) -> Flavors:
     for group in spec.get("resourceGroups") or ():
         for flavor in group["flavors"]:
             nominal, borrowing = found.setdefault(flavor["name"], ({}, {}))
-            for one in flavor["resources"]:
-                nominal[one["name"]] = parse(one["name"], str(one["nominalQuota"]))
-                if "borrowingLimit" in one:
-                    borrowing[one["name"]] = parse(one["name"], str(one["borrowingLimit"]))
+            for resource in flavor["resources"]:
+                nominal[resource["name"]] = parse(resource["name"], str(resource["nominalQuota"]))
+                if "borrowingLimit" in resource:
+                    borrowing[resource["name"]] = parse(resource["name"], str(resource["borrowingLimit"]))
     return found
 
 
@@ -126,10 +128,10 @@ def _spelled(
             instance_type=name,
             vcpu=0,
             memory_in_gib=0,
-            accelerator_partition=AcceleratorPartition(type=f"mig-{one.removeprefix(MIG_PREFIX)}", count=amount),
+            accelerator_partition=AcceleratorPartition(type=f"mig-{resource.removeprefix(MIG_PREFIX)}", count=amount),
         )
-        for one, amount in nominal.items()
-        if is_mig(one) and amount
+        for resource, amount in nominal.items()
+        if is_mig(resource) and amount
     )
     return (parts, *slices)
 
@@ -172,9 +174,14 @@ def _borrows(flavors: Flavors, sharing: ResourceSharingConfig, table: InstanceTy
 def _percent(flavors: Flavors) -> int | None:
     """Return the percentage that gives all limits, rounded down, or None when there is none."""
     pairs = [
-        (nominal[one], limit.get(one, 0)) for nominal, limit in flavors.values() for one in nominal if nominal[one]
+        (nominal[resource], limit.get(resource, 0))
+        for nominal, limit in flavors.values()
+        for resource in nominal
+        if nominal[resource]
     ]
-    if any(limit.get(one) for nominal, limit in flavors.values() for one in limit if not nominal.get(one)):
+    if any(
+        limit.get(resource) for nominal, limit in flavors.values() for resource in limit if not nominal.get(resource)
+    ):
         return None
     percent = max((ceil(limit * 100 / nominal) for nominal, limit in pairs), default=0)
     return percent if all(nominal * percent // 100 == limit for nominal, limit in pairs) else None

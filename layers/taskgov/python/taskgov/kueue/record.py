@@ -133,7 +133,7 @@ def quotas_of(
     `beside` are the cluster's namespaces, flavors and local queues: a quota whose other objects are gone or bent has
     status `UpdateFailed`, which the next plan mends.
     """
-    others = {_key(one): one for one in beside}
+    others = {_key(item): item for item in beside}
     found = [quota_of(reading, queue, others) for queue in queues if _team(queue)]
     return tuple(sorted(found, key=lambda quota: quota.name))
 
@@ -182,7 +182,7 @@ def _status(queue: Mapping[str, Any], wrong: list[str]) -> tuple[str, str | None
 def _is_seen(queue: Mapping[str, Any]) -> bool:
     """Say whether Kueue has taken in the queue as it is now: it is active, or stopped on purpose."""
     conditions = (queue.get("status") or {}).get("conditions", ())
-    active = next((one for one in conditions if one["type"] == "Active"), None)
+    active = next((condition for condition in conditions if condition["type"] == "Active"), None)
     if active is None or active.get("observedGeneration", 0) < queue["metadata"]["generation"]:
         return False
     return bool(active["status"] == "True" or active["reason"] == _STOPPED)
@@ -199,13 +199,13 @@ def _bent(rendered: RenderedObjects, queue: Mapping[str, Any]) -> list[str]:
 
 def _missing(rendered: RenderedObjects, beside: Mapping[tuple[str, str, str], Mapping[str, Any]]) -> Iterator[str]:
     """Say what of a quota's other objects is gone, or is not what it was."""
-    for one in (*rendered.namespaces, *rendered.resource_flavors, *rendered.local_queues):
-        key = _key(one)
+    for item in (*rendered.namespaces, *rendered.resource_flavors, *rendered.local_queues):
+        key = _key(item)
         found = beside.get(key)
         if found is None or found["metadata"].get("deletionTimestamp"):
             yield f"{key[0]} {key[2]} is missing"
-        elif not _covers(found.get("spec") or {}, one.get("spec", {})) or not _covers(
-            found["metadata"].get("labels") or {}, one["metadata"].get("labels", {})
+        elif not _covers(found.get("spec") or {}, item.get("spec", {})) or not _covers(
+            found["metadata"].get("labels") or {}, item["metadata"].get("labels", {})
         ):
             yield f"{key[0]} {key[2]} was changed"
 

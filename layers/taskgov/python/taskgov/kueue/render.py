@@ -94,7 +94,8 @@ def render(
         namespaces=tuple(_namespace(quota) for quota in by_team),
         resource_flavors=tuple(_resource_flavor(name, version) for name in types),
         priority_classes=tuple(
-            _priority_class(one.name, one.weight, version) for one in sorted(classes, key=lambda one: one.name)
+            _priority_class(priority_class.name, priority_class.weight, version)
+            for priority_class in sorted(classes, key=lambda priority_class: priority_class.name)
         ),
         cluster_queues=tuple(
             _cluster_queue(quota, some, version) for quota, some in zip(by_team, flavors, strict=True)

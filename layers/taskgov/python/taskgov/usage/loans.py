@@ -67,11 +67,11 @@ def attribute_loans(accounts: Sequence[Account]) -> Mapping[str, LoanAttribution
         (3, 2, 1, 1)
 
     """
-    lendable = {one.name: one.lendable for one in accounts}
-    borrowable = {one.name: one.borrowable for one in accounts}
+    lendable = {account.name: account.lendable for account in accounts}
+    borrowable = {account.name: account.borrowable for account in accounts}
     lent_in_all = min(sum(lendable.values()), sum(borrowable.values()))
     borrowed, lent = apportion(lent_in_all, borrowable), apportion(lent_in_all, lendable)
-    return {one.name: _attribution(one, borrowed[one.name], lent[one.name]) for one in accounts}
+    return {account.name: _attribution(account, borrowed[account.name], lent[account.name]) for account in accounts}
 
 
 def attribute_alone(account: Account) -> LoanAttribution:

@@ -90,10 +90,10 @@ class _Holder:
 
 def usage_of(cluster_queues: Iterable[KubernetesObject], cohorts: Iterable[KubernetesObject] = ()) -> Usage:
     """Read usage from ClusterQueues (v1beta1 or v1beta2) with their status, and from Cohorts where there are any."""
-    queues = sorted(cluster_queues, key=lambda one: str(one["metadata"]["name"]))
+    queues = sorted(cluster_queues, key=lambda queue: str(queue["metadata"]["name"]))
     holders = _holders(queues, tuple(cohorts))
     lines = sorted(_lines(holders), key=lambda line: (line.team, line.instance_type, line.resource, line.queue))
-    return Usage(tuple(lines), tuple(_fair_share(one) for one in queues))
+    return Usage(tuple(lines), tuple(_fair_share(queue) for queue in queues))
 
 
 def team_of(cluster_queue: KubernetesObject) -> str:
@@ -104,10 +104,14 @@ def team_of(cluster_queue: KubernetesObject) -> str:
 
 
 def _holders(queues: Sequence[KubernetesObject], cohorts: Sequence[KubernetesObject]) -> tuple[_Holder, ...]:
-    read = [read_cohort(one) for one in cohorts]
-    parents = {one.name: one.parent for one in read}
-    own = [_Holder(f"cohort/{one.name}", one.name, _root(one.name, parents), one.quotas) for one in read if one.quotas]
-    return (*(_queue_holder(one, parents) for one in queues), *own)
+    read = [read_cohort(cohort) for cohort in cohorts]
+    parents = {cohort.name: cohort.parent for cohort in read}
+    own = [
+        _Holder(f"cohort/{cohort.name}", cohort.name, _root(cohort.name, parents), cohort.quotas)
+        for cohort in read
+        if cohort.quotas
+    ]
+    return (*(_queue_holder(queue, parents) for queue in queues), *own)
 
 
 def _queue_holder(queue: KubernetesObject, parents: Mapping[str, str | None]) -> _Holder:
@@ -129,9 +133,9 @@ def _reserved(queue: KubernetesObject) -> dict[FlavorResource, int]:
     status = queue.get("status") or {}
     flavors = status.get("flavorsReservation") or status.get("flavorsUsage") or ()
     return {
-        flavor_resource(flavor["name"], one["name"]): parse(one["name"], one.get("total") or 0)
+        flavor_resource(flavor["name"], resource["name"]): parse(resource["name"], resource.get("total") or 0)
         for flavor in flavors
-        for one in flavor.get("resources") or ()
+        for resource in flavor.get("resources") or ()
     }
 
 
@@ -171,7 +175,7 @@ def _attributions(holders: Sequence[_Holder]) -> dict[tuple[str, FlavorResource]
             else:
                 pools.setdefault((holder.root, key), []).append(holder)
     for (_, key), members in pools.items():
-        for name, attribution in attribute_loans([_account(one, key) for one in members]).items():
+        for name, attribution in attribute_loans([_account(member, key) for member in members]).items():
             attributions[name, key] = attribution
     return attributions
 

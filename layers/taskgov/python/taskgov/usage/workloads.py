@@ -110,7 +110,7 @@ def preemptions_of(workloads: Iterable[KubernetesObject]) -> tuple[Preemption, .
         for workload, conditions in _read(workloads)
         if _is_true(conditions, "Preempted")
     )
-    return tuple(sorted(found, key=lambda one: (one.at, one.identity)))
+    return tuple(sorted(found, key=lambda preemption: (preemption.at, preemption.identity)))
 
 
 def _preemption(workload: Workload, conditions: Mapping[str, Condition]) -> Preemption:
@@ -137,8 +137,8 @@ def _preemption(workload: Workload, conditions: Mapping[str, Condition]) -> Pree
 
 
 def _read(workloads: Iterable[KubernetesObject]) -> Iterator[tuple[Workload, dict[str, Condition]]]:
-    for one in workloads:
-        yield read_workload(one, {}), read_conditions(one.get("status") or {})
+    for workload in workloads:
+        yield read_workload(workload, {}), read_conditions(workload.get("status") or {})
 
 
 def _waits(workload: Workload, conditions: Mapping[str, Condition]) -> bool:
