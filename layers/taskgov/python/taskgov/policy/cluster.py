@@ -36,7 +36,7 @@ def mistaken_cluster_of(text: str | bytes, name: str) -> str | None:
     """
     # Also in a text that cannot be read: ARNs are ASCII, whatever the rest is.
     plain = text if isinstance(text, str) else text.replace(b"\0", b"").decode(errors="replace")
-    found = [one[0] for one in EKS_ARN.finditer(plain) if one["name"] == name]
+    found = [match[0] for match in EKS_ARN.finditer(plain) if match["name"] == name]
     if not found:  # The usual case, and reading a document costs.
         return None
     cluster = (read_text(text).data or {}).get("cluster")

@@ -43,7 +43,7 @@ class Draft:
     def instance_types(self) -> list[str]:
         """Return every type that is known or named, for which a family may stand."""
         exact = (promised.instance_type for _, _, promised in self.promises())
-        measured = (each.instance_type for _, each in self.measured())
+        measured = (measure.instance_type for _, measure in self.measured())
         return sorted({*KNOWN_TYPES, *self.document.instance_types, *exact, *measured})
 
     def promises(self) -> Iterator[tuple[Location, TeamPolicy, ComputeQuotaResource]]:

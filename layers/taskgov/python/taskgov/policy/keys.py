@@ -27,11 +27,11 @@ def _unknown(value: Any, annotation: Any, location: Location) -> Iterator[Violat
     if model is not None and isinstance(value, dict):
         yield from _unknown_in(value, model, location)
     elif isinstance(value, list):
-        for index, one in enumerate(value):
-            yield from _unknown(one, inner, (*location, index))
+        for index, entry in enumerate(value):
+            yield from _unknown(entry, inner, (*location, index))
     elif isinstance(value, dict):
-        for key, one in value.items():
-            yield from _unknown(one, inner, (*location, key))
+        for key, entry in value.items():
+            yield from _unknown(entry, inner, (*location, key))
 
 
 def _unknown_in(mapping: dict[str, Any], model: type[BaseModel], location: Location) -> Iterator[Violation]:
@@ -45,7 +45,7 @@ def _unknown_in(mapping: dict[str, Any], model: type[BaseModel], location: Locat
 
 
 def _hint(key: str, known: list[str]) -> str:
-    by_letters = {_letters(one): one for one in known}
+    by_letters = {_letters(candidate): candidate for candidate in known}
     close = difflib.get_close_matches(_letters(key), by_letters, n=1)
     if close:
         return f"is no key here; did you mean {by_letters[close[0]]}?"
@@ -61,10 +61,10 @@ def _read_as(annotation: Any) -> tuple[type[BaseModel] | None, Any]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation, None
     if get_origin(annotation) in (tuple, dict):
-        entries = [one for one in get_args(annotation) if one is not ...]
+        entries = [entry for entry in get_args(annotation) if entry is not ...]
         return None, entries[-1]
-    for one in get_args(annotation):
-        model, inner = _read_as(one)
+    for argument in get_args(annotation):
+        model, inner = _read_as(argument)
         if model is not None or inner is not None:
             return model, inner
     return None, None

@@ -150,9 +150,9 @@ def _two_weights(given: dict[str, Any]) -> list[Violation]:
 def _field_violations(error: ValidationError, weights: set[int]) -> list[Violation]:
     """Return what pydantic refused; unknown keys are named elsewhere, with what may have been meant."""
     return [
-        Violation(path_of(_as_written(location, weights)), one.value, one.rule)
-        for location, one in violations_from(error)
-        if one.rule != UNKNOWN_KEY
+        Violation(path_of(_as_written(location, weights)), violation.value, violation.rule)
+        for location, violation in violations_from(error)
+        if violation.rule != UNKNOWN_KEY
     ]
 
 

@@ -43,7 +43,7 @@ def priority_classes_are_named_once(draft: Draft) -> Iterator[Broken]:
     scheduler = draft.document.scheduler_config
     classes = (scheduler.priority_classes if scheduler else None) or ()
     place = ("schedulerConfig", "PriorityClasses")
-    yield from _repeated([((*place, index, "Name"), one.name) for index, one in enumerate(classes)])
+    yield from _repeated([((*place, index, "Name"), priority.name) for index, priority in enumerate(classes)])
 
 
 def instance_types_are_promised_once_a_team(draft: Draft) -> Iterator[Broken]:
@@ -52,13 +52,14 @@ def instance_types_are_promised_once_a_team(draft: Draft) -> Iterator[Broken]:
         given: list[tuple[Location, tuple[str, str]]] = [
             (
                 ("teams", index, "quota", "ComputeQuotaResources", entry, "InstanceType"),
-                (one.instance_type, _profile(one)),
+                (quota.instance_type, _profile(quota)),
             )
-            for entry, one in enumerate(team.quota.compute_quota_resources if team.quota else ())
+            for entry, quota in enumerate(team.quota.compute_quota_resources if team.quota else ())
         ]
         yield from _repeated(given, show=lambda key: " ".join(filter(None, key)))
         shares = [
-            (("teams", index, "share", n, "instanceType"), (one.instance_type, "")) for n, one in enumerate(team.share)
+            (("teams", index, "share", n, "instanceType"), (share.instance_type, ""))
+            for n, share in enumerate(team.share)
         ]
         yield from _repeated(shares, show=lambda key: key[0])
         fixed = {key[0] for _, key in given}
@@ -69,20 +70,20 @@ def instance_types_are_promised_once_a_team(draft: Draft) -> Iterator[Broken]:
 
 def promises_say_how_much(draft: Draft) -> Iterator[Broken]:
     """Refuse an entry that names only its instance type: it promises nothing."""
-    for place, _, one in draft.promises():
-        amounts = (one.count, one.accelerators, one.vcpu, one.memory_in_gib, one.accelerator_partition)
+    for place, _, quota in draft.promises():
+        amounts = (quota.count, quota.accelerators, quota.vcpu, quota.memory_in_gib, quota.accelerator_partition)
         if all(amount is None for amount in amounts):
             rule = "needs one of Count, Accelerators, VCpu, MemoryInGiB, AcceleratorPartition"
-            yield Broken(place, one.instance_type, rule)
+            yield Broken(place, quota.instance_type, rule)
 
 
 def whole_instances_need_the_instances_basis(draft: Draft) -> Iterator[Broken]:
     """Promises on the allocatable basis are written in parts: an instance's Count is its nominal size."""
     if draft.document.capacity.basis is CapacityBasis.ALLOCATABLE:
-        for place, _, one in draft.promises():
-            if one.count is not None:
+        for place, _, quota in draft.promises():
+            if quota.count is not None:
                 rule = "must be written as Accelerators, VCpu, MemoryInGiB where capacity.basis is allocatable"
-                yield Broken((*place, "Count"), one.count, rule)
+                yield Broken((*place, "Count"), quota.count, rule)
 
 
 def quotas_fit_the_api(draft: Draft) -> Iterator[Broken]:
@@ -128,9 +129,9 @@ def shares_add_up_to_the_whole_at_most(draft: Draft) -> Iterator[Broken]:
             for entry, share in enumerate(team.share)
         ]
         parts += [
-            (("families", entry, "percent"), each.percent, [one for one in types if stands_for(each.family, one)])
-            for entry, each in enumerate(team.families)
-            if each.percent is not None
+            (("families", entry, "percent"), share.percent, [kind for kind in types if stands_for(share.family, kind)])
+            for entry, share in enumerate(team.families)
+            if share.percent is not None
         ]
         for place, percent, named in parts:
             over: str | None = None
@@ -205,7 +206,7 @@ def named_teams_exist(draft: Draft) -> Iterator[Broken]:
 
 def budgets_are_given_once(draft: Draft) -> Iterator[Broken]:
     """One budget a team and period."""
-    given = [(("budgets", index), (one.team, one.period)) for index, one in enumerate(draft.document.budgets)]
+    given = [(("budgets", index), (budget.team, budget.period)) for index, budget in enumerate(draft.document.budgets)]
     yield from _repeated(given, show=lambda key: f"{key[0]} per {key[1]}")
 
 

@@ -12,7 +12,7 @@ from taskgov.violations import Location
 
 A_MONDAY: Final = datetime(2026, 1, 5, tzinfo=UTC)
 """The first of seven days on which quiet hours are tried."""
-WEEK: Final = tuple(A_MONDAY + timedelta(minutes=each) for each in range(0, 7 * 24 * 60, 5))
+WEEK: Final = tuple(A_MONDAY + timedelta(minutes=minute) for minute in range(0, 7 * 24 * 60, 5))
 
 
 def broken_notice_rules(draft: Draft) -> Iterator[Broken]:
@@ -57,10 +57,10 @@ def _shared_topics(draft: Draft, rules: NoticeRules) -> Iterator[Broken]:
 def _quiet_hours(rules: NoticeRules) -> Iterator[Broken]:
     """Refuse zones that are not in the IANA database, and hours that leave no time at which anybody is told."""
     hours = rules.quiet_hours
-    unknown = [index for index, each in enumerate(hours) if not is_time_zone(each.time_zone)]
+    unknown = [index for index, window in enumerate(hours) if not is_time_zone(window.time_zone)]
     for index in unknown:
         place: Location = ("notices", "quietHours", index, "timeZone")
         yield Broken(place, hours[index].time_zone, "must be a time zone such as Europe/Berlin or UTC")
     if hours and not unknown and all(rules.is_quiet(moment) for moment in WEEK):
-        stated = [each.model_dump(mode="json", by_alias=True, exclude_unset=True) for each in hours]
+        stated = [window.model_dump(mode="json", by_alias=True, exclude_unset=True) for window in hours]
         yield Broken(("notices", "quietHours"), stated, "leaves no time to tell anybody: name no topics instead")

@@ -76,8 +76,8 @@ def _unknown_families(draft: Draft, place: Place) -> Iterator[Finding]:
 
 
 def _named_types(draft: Draft) -> Iterator[tuple[Location, str]]:
-    for location, _, one in draft.promises():
-        yield (*location, "InstanceType"), one.instance_type
+    for location, _, promise in draft.promises():
+        yield (*location, "InstanceType"), promise.instance_type
     for index, team in enumerate(draft.document.teams):
         for entry, share in enumerate(team.share):
             yield ("teams", index, "share", entry, "instanceType"), share.instance_type
@@ -87,21 +87,21 @@ def _named_types(draft: Draft) -> Iterator[tuple[Location, str]]:
 
 def _promises_a_type_cannot_keep(draft: Draft, table: InstanceTypeTable, place: Place) -> Iterator[Finding]:
     """Accelerators of a type that has none; partitions that its GPUs do not have."""
-    for location, _, one in draft.promises():
-        resources = table.resources_of(one.instance_type)
+    for location, _, promise in draft.promises():
+        resources = table.resources_of(promise.instance_type)
         if resources is None:
             continue
-        if one.accelerators and not resources.accelerators:
-            where, name, promised = place((*location, "Accelerators")), one.instance_type, one.accelerators
+        if promise.accelerators and not resources.accelerators:
+            where, name, promised = place((*location, "Accelerators")), promise.instance_type, promise.accelerators
             evidence: Evidence = {"instanceType": name, "promised": promised}
             yield NO_ACCELERATORS.about(where, evidence, instance_type=name, promised=promised)
-        partition = one.accelerator_partition
+        partition = promise.accelerator_partition
         if partition and partition.type not in resources.mig_profiles:
             profiles = ", ".join(resources.mig_profiles) or "none"
             yield UNSUPPORTED_PARTITION.about(
                 place((*location, "AcceleratorPartition", "Type")),
-                {"instanceType": one.instance_type, "profile": partition.type, "profiles": profiles},
-                instance_type=one.instance_type,
+                {"instanceType": promise.instance_type, "profile": partition.type, "profiles": profiles},
+                instance_type=promise.instance_type,
                 profile=partition.type,
                 profiles=profiles,
             )
@@ -152,8 +152,8 @@ def _promises_beside_the_whole(draft: Draft, place: Place) -> Iterator[Finding]:
             if share.weight is not None:
                 where: Location = ("teams", index, "share", entry, "weight")
                 besides.setdefault(share.instance_type, []).append((where, f"a weight of {share.weight}"))
-    for location, _, one in draft.promises():
-        besides.setdefault(one.instance_type, []).append((location, "a fixed quota"))
+    for location, _, promise in draft.promises():
+        besides.setdefault(promise.instance_type, []).append((location, "a fixed quota"))
     for name, whole in percents.items():
         for location, what in besides.get(name, ()) if abs(whole - 100) <= WHOLE_WITHIN else ():
             yield PROMISE_BESIDE_THE_WHOLE.about(place(location), {"instanceType": name}, instance_type=name, what=what)
