@@ -67,10 +67,10 @@ def moment(at: datetime) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M}"
 
 
-def counted(count: int, one: str, many: str = "") -> str:
+def counted(count: int, noun: str, many: str = "") -> str:
     """Return a count with its noun.
 
     >>> counted(1, "change"), counted(3, "change"), counted(0, "capacity", "capacities")
     ('1 change', '3 changes', '0 capacities')
     """
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+    return f"{count:,} {noun if count == 1 else many or noun + 's'}"

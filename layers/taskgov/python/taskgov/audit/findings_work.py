@@ -33,7 +33,7 @@ def work_findings(snapshot: Snapshot, history: Sequence[Preemption]) -> Iterable
     """Return the findings about use, waiting work and evictions."""
     usage = usage_of(snapshot.kueue.cluster_queues, snapshot.kueue.cohorts).lines
     accelerators = [line for line in usage if is_accelerator(line.resource)]
-    pending = {each.team: each for each in pending_by_team(snapshot.kueue.workloads)}
+    pending = {work.team: work for work in pending_by_team(snapshot.kueue.workloads)}
     yield from _starved(snapshot)
     yield from _hoarded(snapshot, accelerators, pending)
     yield from _over_quota(accelerators)
@@ -44,17 +44,17 @@ def work_findings(snapshot: Snapshot, history: Sequence[Preemption]) -> Iterable
 
 def _starved(snapshot: Snapshot) -> Iterable[Finding]:
     """Report teams whose work waits, with guarantee unused, while others borrow what they could reclaim."""
-    for each in starved_teams(snapshot):
+    for starved in starved_teams(snapshot):
         yield STARVED.about(
-            each.team,
-            {"reclaimable": each.reclaimable, "instanceType": each.instance_type},
-            team=each.team,
-            waiting=each.waiting,
-            own_use=each.own_use,
-            guaranteed=each.guaranteed,
-            instance_type=each.instance_type,
-            borrowed=each.borrowed,
-            reclaimable=each.reclaimable,
+            starved.team,
+            {"reclaimable": starved.reclaimable, "instanceType": starved.instance_type},
+            team=starved.team,
+            waiting=starved.waiting,
+            own_use=starved.own_use,
+            guaranteed=starved.guaranteed,
+            instance_type=starved.instance_type,
+            borrowed=starved.borrowed,
+            reclaimable=starved.reclaimable,
         )
 
 
@@ -66,7 +66,7 @@ def _hoarded(snapshot: Snapshot, lines: Iterable[QuotaUsage], pending: Mapping[s
         if sharing_of(quota.compute_quota_config).strategy is SharingStrategy.DONT_LEND
     }
     for line in lines:
-        waiting = sorted(team for team, each in pending.items() if team != line.team and each.accelerators)
+        waiting = sorted(team for team, work in pending.items() if team != line.team and work.accelerators)
         if line.team in closed and line.idle > 0 and waiting:
             yield HOARDING.about(
                 line.team,
@@ -120,12 +120,12 @@ def _idle(snapshot: Snapshot) -> Iterable[Finding]:
 
 def _loops(snapshot: Snapshot, history: Sequence[Preemption]) -> Iterable[Finding]:
     """Report workloads that were evicted again and again: by Kueue's own count, or by the preemptions of a day."""
-    recent = (each for each in history if each.at > snapshot.taken_at - LOOP_WINDOW)
-    seen = Counter({(each.namespace, each.name): 0 for each in history})
+    recent = (event for event in history if event.at > snapshot.taken_at - LOOP_WINDOW)
+    seen = Counter({(event.namespace, event.name): 0 for event in history})
     reasons: dict[tuple[str, str], set[str]] = {}
-    for each in recent:
-        seen[each.namespace, each.name] += 1
-        reasons.setdefault((each.namespace, each.name), set()).add(each.reason)
+    for preemption in recent:
+        seen[preemption.namespace, preemption.name] += 1
+        reasons.setdefault((preemption.namespace, preemption.name), set()).add(preemption.reason)
     for item in snapshot.kueue.workloads:
         key = (item["metadata"]["namespace"], item["metadata"]["name"])
         for eviction in ((item.get("status") or {}).get("schedulingStats") or {}).get("evictions") or ():

@@ -199,14 +199,14 @@ CHANGES: Final[Sheet[tuple[int, ChangeLine]]] = Sheet(
     "In the order in which it would be written, in waves: what gives before what takes.",
     "Nothing: the quotas are as they should be.",
     (
-        amount("Change", lambda each: each[0]),
-        name("Team", lambda each: each[1].team),
-        name("Quota", lambda each: each[1].name),
-        amount("GPUs before", lambda each: each[1].gpus_before),
-        amount("GPUs after", lambda each: each[1].gpus_after),
-        name("Reason", lambda each: each[1].reason),
-        text("Because", lambda each: each[1].because, "long"),
-        text("Stopped by", lambda each: "; ".join(each[1].stopped_by) or NOTHING, "long"),
+        amount("Change", lambda row: row[0]),
+        name("Team", lambda row: row[1].team),
+        name("Quota", lambda row: row[1].name),
+        amount("GPUs before", lambda row: row[1].gpus_before),
+        amount("GPUs after", lambda row: row[1].gpus_after),
+        name("Reason", lambda row: row[1].reason),
+        text("Because", lambda row: row[1].because, "long"),
+        text("Stopped by", lambda row: "; ".join(row[1].stopped_by) or NOTHING, "long"),
     ),
 )
 EFFECTS: Final[Sheet[WorkloadEffect]] = Sheet(

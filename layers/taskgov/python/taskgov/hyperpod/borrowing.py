@@ -95,7 +95,7 @@ def borrow_limit_findings(team: str, config: ComputeQuotaConfig, table: Instance
     sharing = sharing_of(config)
     percent = borrow_percent(sharing)
     absolute = {limit.instance_type for limit in sharing.absolute_borrow_limits or ()}
-    known = tuple(one for one in config.compute_quota_resources if one.instance_type in table)
+    known = tuple(row for row in config.compute_quota_resources if row.instance_type in table)
     return tuple(
         _rounds_to_zero(team, instance_type, resource, amount, percent)
         for instance_type, amounts in complete_all(known, table).items()

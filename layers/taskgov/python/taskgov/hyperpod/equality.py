@@ -19,19 +19,19 @@ DEFAULT_BORROW_LIMIT = 50
 """Percent; API reference, ResourceSharingConfig."""
 
 
-def is_same_config(one: ComputeQuotaConfig, other: ComputeQuotaConfig) -> bool:
+def is_same_config(config: ComputeQuotaConfig, other: ComputeQuotaConfig) -> bool:
     """Tell whether two quota configurations mean the same: order of instance types and unwritten defaults aside."""
-    return spelled_out(one) == spelled_out(other)
+    return spelled_out(config) == spelled_out(other)
 
 
-def is_same_target(one: ComputeQuotaTarget, other: ComputeQuotaTarget) -> bool:
+def is_same_target(target: ComputeQuotaTarget, other: ComputeQuotaTarget) -> bool:
     """Tell whether two targets mean the same; a weight that is not given is 0."""
-    return (one.team_name, one.fair_share_weight or 0) == (other.team_name, other.fair_share_weight or 0)
+    return (target.team_name, target.fair_share_weight or 0) == (other.team_name, other.fair_share_weight or 0)
 
 
-def is_same_scheduler_config(one: SchedulerConfig, other: SchedulerConfig) -> bool:
+def is_same_scheduler_config(config: SchedulerConfig, other: SchedulerConfig) -> bool:
     """Tell whether two cluster policies mean the same; fair share is on and idle sharing off when not given."""
-    return _policy_spelled_out(one) == _policy_spelled_out(other)
+    return _policy_spelled_out(config) == _policy_spelled_out(other)
 
 
 def spelled_out(config: ComputeQuotaConfig) -> ComputeQuotaConfig:
@@ -55,7 +55,7 @@ def _sharing_spelled_out(sharing: ResourceSharingConfig) -> ResourceSharingConfi
 
 def _in_order(resources: tuple[ComputeQuotaResource, ...]) -> tuple[ComputeQuotaResource, ...]:
     """Sort by instance type, and entries on the same type by their MIG profile."""
-    return tuple(sorted(resources, key=lambda each: (each.instance_type, _profile(each))))
+    return tuple(sorted(resources, key=lambda resource: (resource.instance_type, _profile(resource))))
 
 
 def _profile(resource: ComputeQuotaResource) -> str:
@@ -64,7 +64,7 @@ def _profile(resource: ComputeQuotaResource) -> str:
 
 def _policy_spelled_out(config: SchedulerConfig) -> tuple[frozenset[tuple[str, int]], Switch, Switch]:
     return (
-        frozenset((each.name, each.weight) for each in config.priority_classes or ()),
+        frozenset((priority_class.name, priority_class.weight) for priority_class in config.priority_classes or ()),
         config.fair_share or Switch.ENABLED,
         config.idle_resource_sharing or Switch.DISABLED,
     )

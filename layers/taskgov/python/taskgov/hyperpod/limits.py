@@ -154,7 +154,9 @@ def _character_class(pattern: str) -> Callable[[str], bool]:
     r"""Read `[\p{L}\p{N}_.:]*`: any number of characters of these Unicode categories, or of those listed."""
     categories = frozenset(re.findall(r"\\p\{(\w)\}", pattern))
     literals = frozenset(re.sub(r"\\p\{\w\}|^\(?\[|\]\*\)?$", "", pattern).replace("\\", ""))
-    return lambda text: all(unicodedata.category(one)[0] in categories or one in literals for one in text)
+    return lambda text: all(
+        unicodedata.category(character)[0] in categories or character in literals for character in text
+    )
 
 
 TEAM_NAME: Final = Pattern(

@@ -245,7 +245,11 @@ def first_fault(error: ValidationError) -> str:
 def _is_deep(item: object) -> bool:
     level = [item]
     for _ in range(DEEPEST):
-        inner = (each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list))
+        inner = (
+            container.values() if isinstance(container, dict) else container
+            for container in level
+            if isinstance(container, dict | list)
+        )
         level = [value for values in inner for value in values if isinstance(value, dict | list)]
         if not level:
             return False

@@ -50,17 +50,19 @@ def nodes_from_kubernetes(
     seen_offers: dict[tuple[tuple[str, str], ...], dict[str, int]] = {}
     nodes = [_joined(item, summaries, hosts, seen_offers) for item in items]
     odd = tuple(unreadable)
-    nodes.extend(_unread(each.name, _summary(each.name, summaries, hosts)) for each in odd if each.name)
+    nodes.extend(_unread(entry.name, _summary(entry.name, summaries, hosts)) for entry in odd if entry.name)
     # What is left has no Kubernetes node that is known; the others were taken out.
-    is_unsure = any(not each.name for each in odd)
+    is_unsure = any(not entry.name for entry in odd)
     nodes.extend(replace(_missing(name, summary), unreadable=is_unsure) for name, summary in summaries.items())
     return tuple(sorted(nodes, key=_name))
 
 
 def _index(summaries: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Mapping[str, Any]], dict[str, str]]:
     """Return SageMaker's summaries by node name, and the node name by private host name."""
-    by_name = {kubernetes_node_of(each["InstanceId"]): each for each in summaries}
-    hosts = {each["PrivateDnsHostname"]: name for name, each in by_name.items() if each.get("PrivateDnsHostname")}
+    by_name = {kubernetes_node_of(summary["InstanceId"]): summary for summary in summaries}
+    hosts = {
+        summary["PrivateDnsHostname"]: name for name, summary in by_name.items() if summary.get("PrivateDnsHostname")
+    }
     return by_name, hosts
 
 

@@ -16,7 +16,9 @@ class Threads:
 
     def __init__(self, groups: Iterable[InstanceGroup]) -> None:
         self._per_core = {
-            (group.name, each.instance_type): each.threads_per_core for group in groups for each in group.instance_types
+            (group.name, member.instance_type): member.threads_per_core
+            for group in groups
+            for member in group.instance_types
         }
 
     def numbers_of(self, node: Node, nominal: InstanceResources) -> InstanceResources:
@@ -25,5 +27,5 @@ class Threads:
 
     def least(self, nodes: Iterable[Node], nominal: InstanceResources) -> InstanceResources:
         """Return what every one of the nodes has at least."""
-        each = (self.numbers_of(node, nominal) for node in nodes)
-        return min(each, key=attrgetter("real_vcpu"), default=nominal)
+        numbers = (self.numbers_of(node, nominal) for node in nodes)
+        return min(numbers, key=attrgetter("real_vcpu"), default=nominal)

@@ -68,8 +68,8 @@ class UseMemory:
     def to_json(self) -> bytes:
         """Return the memory as canonical JSON: the same memory gives the same bytes."""
         watched: dict[str, dict[str, Any]] = {}
-        for (team, instance_type), each in self.watched.items():
-            watched.setdefault(team, {})[instance_type] = {"since": each.since.isoformat(), "peaks": each.peaks}
+        for (team, instance_type), watch in self.watched.items():
+            watched.setdefault(team, {})[instance_type] = {"since": watch.since.isoformat(), "peaks": watch.peaks}
         document = {
             "version": 1,
             "at": self.at.isoformat() if self.at else None,
@@ -92,9 +92,11 @@ class UseMemory:
         return cls(
             at=datetime.fromisoformat(document["at"]) if document["at"] else None,
             watched={
-                (team, instance_type): Watched(datetime.fromisoformat(each["since"]), tuple(map(_peak, each["peaks"])))
+                (team, instance_type): Watched(
+                    datetime.fromisoformat(watch["since"]), tuple(map(_peak, watch["peaks"]))
+                )
                 for team, types in document["watched"].items()
-                for instance_type, each in types.items()
+                for instance_type, watch in types.items()
             },
             spent={
                 team: {date.fromisoformat(day): int(amount) for day, amount in days.items()}
@@ -128,11 +130,11 @@ def observed_use(
         ObservedUse(
             team=place[0],
             instance_type=place[1],
-            hours=min(window, max(now - each.since, timedelta())) / timedelta(hours=1),
-            peak_instances=max(_greatest(each.peaks, now - window), _thousandths(use.instances.get(place))) / 1000,
+            hours=min(window, max(now - watch.since, timedelta())) / timedelta(hours=1),
+            peak_instances=max(_greatest(watch.peaks, now - window), _thousandths(use.instances.get(place))) / 1000,
             pending=place in pending,
         )
-        for place, each in sorted(memory.watched.items())
+        for place, watch in sorted(memory.watched.items())
     )
 
 
@@ -198,8 +200,8 @@ def _by_day(start: datetime, end: datetime) -> Iterator[tuple[date, int]]:
 def _until(memory: UseMemory, now: datetime) -> UseMemory:
     """Forget what lies ahead of a clock that was set back, and that anybody looked."""
     watched = {
-        place: replace(each, peaks=tuple(peak for peak in each.peaks if peak[0] <= _hour(now)))
-        for place, each in memory.watched.items()
+        place: replace(watch, peaks=tuple(peak for peak in watch.peaks if peak[0] <= _hour(now)))
+        for place, watch in memory.watched.items()
     }
     spent = {team: {day: n for day, n in days.items() if day <= now.date()} for team, days in memory.spent.items()}
     return UseMemory(None, watched, spent)
