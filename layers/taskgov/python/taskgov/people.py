@@ -138,13 +138,13 @@ def require_patterns(name: str, patterns: Iterable[str]) -> tuple[str, ...]:
     Raises InvalidRequestError for more than 50, for one of more than 300 characters, and for what is no ARN of a user,
     a role or a role's session (`*` stands for any characters).
     """
-    given = tuple(stripped for each in patterns if (stripped := each.strip()))
+    given = tuple(stripped for text in patterns if (stripped := text.strip()))
     if len(given) > MAX_PATTERNS:
         raise InvalidRequestError(f"{name} has {len(given)} patterns; {MAX_PATTERNS} are the most")
-    for each in given:
-        if len(each) > MAX_PATTERN or not _PATTERN.fullmatch(each):
+    for pattern in given:
+        if len(pattern) > MAX_PATTERN or not _PATTERN.fullmatch(pattern):
             raise InvalidRequestError(
-                f"{name}: {each[:MAX_PATTERN]!r} is not an ARN of a user, a role or a role's session, such as "
+                f"{name}: {pattern[:MAX_PATTERN]!r} is not an ARN of a user, a role or a role's session, such as "
                 "arn:aws:iam::111122223333:role/Approvers or arn:aws:iam::111122223333:user/*"
             )
     return given

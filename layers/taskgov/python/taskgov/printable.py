@@ -19,7 +19,9 @@ def printable(text: str, *, keep: str = "", limit: int | None = None) -> str:
 
     """
     if not text.isprintable():
-        text = "".join(each if _is_seen(each) or each in keep else _escape(each) for each in text)
+        text = "".join(
+            character if _is_seen(character) or character in keep else _escape(character) for character in text
+        )
     return text if limit is None or len(text) <= limit else f"{text[: limit - 1]}…"
 
 

@@ -32,7 +32,7 @@ class TableItems:
         self, cluster_arn: str, prefix: str, form: Callable[[Item], Record], on_unreadable: OnUnreadable | None
     ) -> tuple[Record, ...]:
         found = (read(item, form, on_unreadable) for item in self._items(cluster_arn, prefix))
-        return tuple(each for each in found if each is not None)
+        return tuple(record for record in found if record is not None)
 
     def _items(self, cluster_arn: str, prefix: str) -> list[Mapping[str, Any]]:
         condition = Key("pk").eq(keys.cluster(cluster_arn)) & Key("sk").begins_with(prefix)

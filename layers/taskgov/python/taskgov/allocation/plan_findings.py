@@ -32,8 +32,13 @@ def findings_of(
 ) -> tuple[Finding, ...]:
     """Report what the document breaks, what stands in its way, and what was allocated otherwise than promised."""
     violations = [
-        POLICY_VIOLATION.about(each.path, {"value": each.value, "rule": each.rule}, value=each.value, rule=each.rule)
-        for each in snapshot.policy_violations
+        POLICY_VIOLATION.about(
+            violation.path,
+            {"value": violation.value, "rule": violation.rule},
+            value=violation.value,
+            rule=violation.rule,
+        )
+        for violation in snapshot.policy_violations
     ]
     told = [finding for claims in claims_by_type for finding in claims.findings]
     over = overcommitment(quota_sums(snapshot.quotas, capacities), capacities)
@@ -54,32 +59,32 @@ def budgets_found(
 
 def refused_found(snapshot: Snapshot, wanted: Wanted) -> Iterable[Finding]:
     """Report the writes that are not made because they were refused, each with what would let them through."""
-    for each in in_the_way(snapshot, wanted):
-        what = f"the quota {each.name}" if each.team else "the cluster policy"
-        deed = next(verb for verb in ("create", "update", "delete") if each.kind.startswith(verb))
-        evidence: dict[str, str | int] = {"quota": each.name, "kind": each.kind, "error": each.error.value}
+    for refusal in in_the_way(snapshot, wanted):
+        what = f"the quota {refusal.name}" if refusal.team else "the cluster policy"
+        deed = next(verb for verb in ("create", "update", "delete") if refusal.kind.startswith(verb))
+        evidence: dict[str, str | int] = {"quota": refusal.name, "kind": refusal.kind, "error": refusal.error.value}
         evidence |= {
-            "at": each.at.isoformat(),
-            "askedAgainAt": asked_again_at(each).isoformat(),
-            "planId": each.plan_id,
+            "at": refusal.at.isoformat(),
+            "askedAgainAt": asked_again_at(refusal).isoformat(),
+            "planId": refusal.plan_id,
         }
         yield WRITE_REFUSED.about(
-            each.team or each.subject,
+            refusal.team or refusal.subject,
             evidence,
             deed=deed,
             what=what,
-            at=each.at,
-            error=each.error,
-            message=_ended(each.because),
-            again_at=asked_again_at(each),
-            way_out=_WAYS_OUT[each.error],
+            at=refusal.at,
+            error=refusal.error,
+            message=_ended(refusal.because),
+            again_at=asked_again_at(refusal),
+            way_out=_WAYS_OUT[refusal.error],
             cluster=snapshot.cluster.name,
         )
 
 
 def in_the_way(snapshot: Snapshot, wanted: Wanted) -> list[RefusedWrite]:
     """Return the refusals without which something would be written, by subject."""
-    found = [each.refusal for each in wanted.refused if each.is_wanted]
+    found = [refused.refusal for refused in wanted.refused if refused.is_wanted]
     policy = refused_policy(snapshot)
     return sorted([*found, *([policy] if policy else [])], key=attrgetter("subject"))
 

@@ -246,7 +246,7 @@ def _cause(envelope: Envelope, *, what: str, by: str | None = None, at: datetime
 
 def _read_detail(model: type[Model], envelope: Envelope, detail: Mapping[str, Any]) -> Model:
     """Read the detail; where it does not name its cluster, the envelope's resources may."""
-    arn = next((one for one in envelope.resources if ":cluster/" in one), None)
+    arn = next((resource for resource in envelope.resources if ":cluster/" in resource), None)
     named = {"ClusterArn": arn, **detail} if arn and "cluster_arn" in model.model_fields else detail
     return _read(model, named, f"{envelope.detail_type} {envelope.id}")
 

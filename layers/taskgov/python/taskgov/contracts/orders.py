@@ -91,8 +91,8 @@ def order_of(event: object) -> Order:
         return _ORDER.validate_json(_body(event), strict=True)
     except ValidationError as error:
         violations = tuple(
-            Violation(".".join(map(str, each["loc"])) or "(the whole)", repr(each["input"])[:80], each["msg"])
-            for each in error.errors()
+            Violation(".".join(map(str, problem["loc"])) or "(the whole)", repr(problem["input"])[:80], problem["msg"])
+            for problem in error.errors()
         )
         raise InvalidRequestError("not an order", violations) from error
 

@@ -250,7 +250,7 @@ def _values(at: Any, steps: tuple[str, ...]) -> Iterator[Any]:
         for item in at if isinstance(at, list) else ():
             yield from _values(item, tuple(rest))
     elif name.startswith("type="):
-        yield any(each.get("type") == name[5:] and each.get("status") == "True" for each in at or ())
+        yield any(condition.get("type") == name[5:] and condition.get("status") == "True" for condition in at or ())
     elif isinstance(at, Mapping):
         yield from _values(at.get(name), tuple(rest))
 

@@ -111,7 +111,7 @@ def settle(model: KueueModel, now: Now, max_cycles: int = 1000, *, budget: Budge
             preemptions[victim.workload] += 1
             model.finish_eviction(victim.workload, now)
         # A head that left the line makes the state another one: to compare costs as much as there are workloads.
-        stays = result.idle and all(each.in_line for each in result.waiting)
+        stays = result.idle and all(head.in_line for head in result.waiting)
         state = model.signature() if stays else None
         # A flavor search that goes on where it stopped may come round to a state after several idle cycles.
         if state in idle_states and not model.requeue_inadmissible():
