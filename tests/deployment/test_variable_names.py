@@ -9,6 +9,7 @@ from tests.support.imports import LAYER, ROOT, WORKSTATION, modules_in
 
 NO_NOUNS = {"one", "each"}
 
+
 def _without_noun(tree: ast.Module) -> Iterator[int]:
     """Yield the line of every variable and argument that is named by no noun."""
     for node in ast.walk(tree):
@@ -34,8 +35,6 @@ def test_variables_and_arguments_are_looked_at(text: str) -> None:
 def test_a_variable_is_a_noun() -> None:
     modules = modules_in(LAYER, WORKSTATION, ROOT / "functions")
     found = [
-        f"{module.path.relative_to(ROOT)}:{line}"
-        for module in modules.values()
-        for line in _without_noun(module.tree)
+        f"{module.path.relative_to(ROOT)}:{line}" for module in modules.values() for line in _without_noun(module.tree)
     ]
     assert found == [], "name it for what it holds"
