@@ -12,7 +12,7 @@ from taskgov.allocation.planner import plan_quotas
 from taskgov.allocation.quota_deltas import quota_deltas
 from taskgov.hyperpod.model import ComputeQuotaConfig
 from tests.allocation.limits_world import UNKNOWN, failed, mig, moving, stopped_by
-from tests.allocation.world import C5, G6, P5, config, document, fixed, nodes, quota, row, snapshot
+from tests.allocation.world import C5, G5, G6, P5, config, document, fixed, nodes, quota, row, snapshot
 
 DOWN: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any], float]] = {
     "one number of a row within, another beyond": (
@@ -60,6 +60,13 @@ def test_every_number_is_limited_on_its_way_up(
     assert stopped_by(moving(before, after, maxIncreasePercent=percent)) == ["max-increase"]
     period = {"percent": percent, "hours": 24}
     assert stopped_by(moving(before, after, maxIncreasePerPeriod=period)) == ["max-increase-per-period"]
+
+
+def test_a_number_that_was_nothing_throughout_the_period_has_no_percentage_to_grow_by() -> None:
+    period = {"percent": 50, "hours": 24}
+    world = moving(row(G5, Count=2), row(P5, Count=2), maxIncreasePerPeriod=period)
+    assert stopped_by(world) == []
+    assert stopped_by(moving(row(P5, Count=1), row(P5, Count=2), maxIncreasePerPeriod=period)) != []
 
 
 WITHIN: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any], dict[str, Any]]] = {
