@@ -111,7 +111,8 @@ def releases_before_writing(own: Any) -> Any:
     return hold_lock
 
 
-TABLE, SAGEMAKER, METRICS = (f"taskgov.adapters.{name}" for name in ("dynamodb", "sagemaker", "metrics"))
+TABLE, METRICS = (f"taskgov.adapters.{name}" for name in ("dynamodb", "metrics"))
+SAGEMAKER = "taskgov.backends.hyperpod_eks.sagemaker"
 
 
 @pytest.mark.parametrize("module", [invariants, steps, evidence], ids=lambda module: module.__name__)
