@@ -137,8 +137,8 @@ def test_the_judge_shares_nothing_with_the_product(module: Any) -> None:
 @pytest.mark.parametrize(
     ("function", "module", "method", "mistake", "cell", "said"),
     [
-        ("ApplyChange", SAGEMAKER, "SageMaker.update_quota", writes(9), HARMLESS, "quotas add up to"),
-        ("ApplyChange", SAGEMAKER, "SageMaker.update_quota", writes(1), HARMLESS, "beta-quota was lowered to 1"),
+        ("ApplyChange", SAGEMAKER, "HyperPodEks.update_quota", writes(9), HARMLESS, "quotas add up to"),
+        ("ApplyChange", SAGEMAKER, "HyperPodEks.update_quota", writes(1), HARMLESS, "beta-quota was lowered to 1"),
         ("ApplyChange", TABLE, "Table.hold_lock", leases_for_an_hour, HARMLESS, "the lock was leased until"),
         ("ApplyChange", TABLE, "Table.hold_lock", releases_before_writing, HARMLESS, "without a lock"),
         ("PublishUsage", TABLE, "Table.record_run", counts_one_too_many, HARMLESS, "says 6 applied; 5 stand"),
