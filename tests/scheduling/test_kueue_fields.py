@@ -34,8 +34,8 @@ def module() -> Path:
 def _leaves(schema: dict[str, Any], path: str) -> Iterator[str]:
     """Give the paths of a schema; of a pod and its containers, which Kubernetes defines, the fields one level deep."""
     properties = schema.get("properties")
-    shallow = path.startswith(f"{POD_SPEC}.") and not path.endswith((".containers[]", ".resources"))
-    if shallow and not (path == f"{POD_SPEC}.containers" and schema.get("type") == "array"):
+    shallow = path.startswith(f"{POD_SPEC}.") and not path.endswith(("ontainers[]", ".resources"))
+    if shallow and path not in {f"{POD_SPEC}.containers", f"{POD_SPEC}.initContainers"}:
         yield path
     elif properties:
         for name, below in properties.items():

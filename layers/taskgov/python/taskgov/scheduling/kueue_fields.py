@@ -7,6 +7,7 @@ its Go source, and fails for a field, annotation or condition without a row (`te
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -115,6 +116,10 @@ safe-to-forcefully-delete workload workload-slice-name
 """
 
 _WITHOUT_INFLUENCE: Final[Mapping[str, tuple[str, ...]]] = {
+    "it numbers pods for a topology that another field asks for": (
+        "Workload.spec.podSets[].topologyRequest.podIndexLabel",
+        "Workload.spec.podSets[].topologyRequest.subGroupIndexLabel",
+    ),
     "it names the object": ("*.apiVersion", "*.kind", "*.metadata", "WorkloadPriorityClass.description"),
     "Kueue writes it and decides nothing by it": (
         "ClusterQueue.status",
@@ -156,7 +161,13 @@ _NOT_MODELLED: Final[Mapping[str, tuple[str, ...]]] = {
         "ResourceFlavor.spec.topologyName",
         "Topology",
         "Workload.metadata.annotations{kueue.x-k8s.io/topology}",
-        "Workload.spec.podSets[].topologyRequest",
+        "Workload.spec.podSets[].topologyRequest.podSetSliceRequiredTopology",
+        "Workload.spec.podSets[].topologyRequest.podSetSliceSize",
+        "Workload.spec.podSets[].topologyRequest.podsetSliceRequiredTopologyConstraints",
+        "Workload.spec.podSets[].topologyRequest.preferred",
+        "Workload.spec.podSets[].topologyRequest.required",
+        "Workload.spec.podSets[].topologyRequest.subGroupCount",
+        "Workload.spec.podSets[].topologyRequest.unconstrained",
         "Workload.status.admission.podSetAssignments[].delayedTopologyRequest",
         "Workload.status.admission.podSetAssignments[].topologyAssignment",
     ),
@@ -182,6 +193,7 @@ _NOT_MODELLED: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     CLAIMS: (
         "Workload.spec.podSets[].template.spec.containers[].resources.claims",
+        "Workload.spec.podSets[].template.spec.initContainers[].resources.claims",
         "Workload.spec.podSets[].template.spec.resourceClaims",
     ),
     ADMISSION_FAIR_SHARING: ("ClusterQueue.spec.admissionScope", "LocalQueue.spec.fairSharing"),
@@ -256,37 +268,23 @@ def _values(at: Any, steps: tuple[str, ...]) -> Iterator[Any]:
 
 
 def _steps(path: str) -> tuple[str, ...]:
-    """Split a path into names, `[]` for each item of a list and `type=X` for one of its items."""
-    path, _, annotation = path.rstrip("}").partition("{")
-    names = path.replace("[]", ".[]").replace("[type=", ".type=").replace("]", "") if "type=" in path else None
-    parts = (names or path.replace("[]", ".[]")).split(".")[1:]
-    return (*parts, *([annotation] if annotation else ()))
+    """Split a path behind its kind.
 
-
-def _looks() -> dict[str, tuple[tuple[str, tuple[str, ...]], ...]]:
-    """Return by kind which fields to look at, and of which feature each is.
-
-    A field below one that is not modelled may be modelled (`topologyRequest.podSetGroupName`): then its neighbours,
-    which the schema names, are looked at one by one.
+    >>> _steps("Workload.spec.podSets[].name"), _steps("Workload.metadata.annotations{kueue.x-k8s.io/a}")
+    (('spec', 'podSets', '[]', 'name'), ('metadata', 'annotations', 'kueue.x-k8s.io/a'))
+    >>> _steps("Workload.status.conditions[type=Evicted]")
+    ('status', 'conditions', 'type=Evicted')
     """
-    looks: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
-    for row in ROWS:
-        if row.followed is Followed.NOT_MODELLED:
-            kind = row.path.partition(".")[0]
-            fields = _BESIDE_MODELLED.get(row.path, ("",))
-            looks.setdefault(kind, []).extend((row.note, _steps(row.path + field)) for field in fields)
-    return {kind: tuple(fields) for kind, fields in looks.items()}
+    return tuple(_STEP.findall(path))[1:]
 
 
-_BESIDE_MODELLED: Final[Mapping[str, tuple[str, ...]]] = {
-    "Workload.spec.podSets[].topologyRequest": (
-        ".required",
-        ".preferred",
-        ".unconstrained",
-        ".podSetSliceRequiredTopology",
-        ".podSetSliceSize",
-        ".podsetSliceRequiredTopologyConstraints",
-        ".subGroupCount",
-    ),
+_STEP: Final = re.compile(r"(?<=\{)[^}]+|\[\]|type=\w+|[^.\[\]{}]+")
+_LOOKS: Final = {
+    kind: tuple(
+        (row.note, _steps(row.path))
+        for row in ROWS
+        if row.followed is Followed.NOT_MODELLED and row.path.partition(".")[0] == kind
+    )
+    for kind in KINDS
 }
-_LOOKS: Final = _looks()
+"""By kind the fields to look at, and of which feature each is."""
