@@ -7,6 +7,7 @@ from taskgov.allocation.applied_record import remember
 from taskgov.allocation.plan import Outcome, Plan
 from taskgov.allocation.planner import plan_quotas
 from taskgov.snapshot.model import Snapshot
+from tests.allocation.limits_world import UNKNOWN
 from tests.allocation.world import NOW, P5, applied, counts, document, fixed, nodes, quota, row, snapshot
 
 PARTIAL = {"onLimit": "partial", "maxDecreasePercent": 25}
@@ -52,6 +53,21 @@ def test_where_no_step_is_small_enough_the_plan_is_blocked() -> None:
     plan = plan_quotas(snapshot(policy, nodes(3, P5), [quota("a", row(P5, Count=3))]), mode="apply")
     assert plan.outcome is Outcome.BLOCKED
     assert {verdict.guardrail for verdict in plan.guardrails if not verdict.passed} == {"max-decrease"}
+
+
+def test_where_limits_leave_only_what_no_wave_can_write_the_plan_is_blocked() -> None:
+    """`cat` has no room until `dog`, of a type whose numbers nobody knows, can be written; `ant` may never fall."""
+    teams = (
+        fixed("ant", row(P5, Count=1)),
+        fixed("dog", row(UNKNOWN, Accelerators=1)),
+        fixed("cat", row(UNKNOWN, Count=1)),
+    )
+    policy = document(*teams, pool=False, guardrails=PARTIAL)
+    stands = [quota("ant", row(P5, Count=3)), quota("dog", row(UNKNOWN, Count=3))]
+    plan = plan_quotas(snapshot(policy, [*nodes(3, P5), *nodes(3, UNKNOWN)], stands), mode="apply")
+    assert plan.outcome is Outcome.BLOCKED
+    assert {verdict.guardrail for verdict in plan.guardrails if not verdict.passed} == {"max-decrease"}
+    assert [change.team for change in plan.changes] == ["ant"]
 
 
 def test_by_default_a_limit_blocks_the_whole_plan() -> None:

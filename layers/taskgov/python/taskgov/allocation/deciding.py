@@ -15,7 +15,6 @@ from taskgov.allocation.goals import deletion_goals, wanted_goals
 from taskgov.allocation.governed import GovernedQuotas, LeftAlone, select_governed
 from taskgov.allocation.leases import Given
 from taskgov.allocation.partial import hold_back
-from taskgov.allocation.plan import Change
 from taskgov.allocation.refused import beside_refusals
 from taskgov.allocation.sources import Cause
 from taskgov.allocation.wanted import Wanted
@@ -35,10 +34,16 @@ class Decided:
     desired_quotas: DesiredQuotas
     given: tuple[Given, ...]
     wanted: Wanted
+    writes: Writes
+    """What makes the quotas so."""
 
 
 def decide(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity]) -> Decided:
-    """Return what every quota is to become by the document, the limits and the writes that were refused."""
+    """Return what every quota is to become by the document, the limits and the writes that were refused.
+
+    Where limits leave nothing to write (`guardrails.onLimit: partial`), it is decided without them, so that the
+    guardrails block the plan and name the limit.
+    """
     governed, policy = select_governed(snapshot, capacities), snapshot.policy
     claims_by_type = [] if policy is None else allocate(snapshot, policy, governed, capacities)
     desired_quotas = _desired_quotas(snapshot, claims_by_type, capacities)
@@ -47,19 +52,24 @@ def decide(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity]) -> Decide
     wanted = Wanted(tuple(desired_quotas.of(promise) for promise in promises), governed.stuck)
     pool = governed.pool.team if governed.pool else None
     wanted = beside_refusals(snapshot, wanted, desired_quotas, pool, capacities)
+    step = wanted
     if policy is not None and policy.guardrails.on_limit is OnLimit.PARTIAL:
-        wanted = _held_back(snapshot, policy, wanted, desired_quotas, given, capacities)
-    return Decided(governed, tuple(claims_by_type), desired_quotas, given, wanted)
+        step = _held_back(snapshot, policy, wanted, desired_quotas, given, capacities)
+    planned = _to_write(snapshot, step, capacities)
+    if step is not wanted and not planned:
+        in_full = _to_write(snapshot, wanted, capacities)
+        step, planned = (wanted, in_full) if in_full else (step, planned)
+    return Decided(governed, tuple(claims_by_type), desired_quotas, given, step, planned)
 
 
-def to_write(snapshot: Snapshot, decided: Decided, capacities: Mapping[str, TypeCapacity]) -> Writes:
-    """Return the writes that make the quotas so."""
+def _to_write(snapshot: Snapshot, wanted: Wanted, capacities: Mapping[str, TypeCapacity]) -> Writes:
     overcommit = snapshot.policy is not None and snapshot.policy.capacity.overcommit_percent > 0
-    return writes(snapshot, decided.wanted.allocations, capacities, decided.wanted.stuck, overcommit=overcommit)
+    return writes(snapshot, wanted.allocations, capacities, wanted.stuck, overcommit=overcommit)
 
 
-def as_written(decided: Decided, left_out: Iterable[Change]) -> list[Allocation]:
+def as_written(decided: Decided) -> list[Allocation]:
     """Return what quotas are to be; those that no wave can write, and those that were refused, are as they stand."""
+    left_out = decided.writes.left_out
     teams, because = {change.team for change in left_out}, "left as it is: no wave of the plan can write it"
     written = (
         decided.desired_quotas.not_written(allocation, Cause.NOT_WRITTEN, because)
@@ -78,7 +88,7 @@ def _held_back(
     given: Iterable[Given],
     capacities: Mapping[str, TypeCapacity],
 ) -> Wanted:
-    """Return what the limits allow of what is wanted now; all of it, to be blocked, where they allow no step."""
+    """Return what the limits allow of what is wanted now; `wanted` itself where that is all of it, or none."""
     goals = wanted_goals(snapshot, [(allocation.promise, allocation.config) for allocation in wanted.allocations])
     created_again = {
         promise.failed.compute_quota_id
@@ -87,7 +97,7 @@ def _held_back(
     }
     seconds = [quota for quota in wanted.stuck if quota.compute_quota_id not in created_again]
     held = hold_back(snapshot, policy, (*goals, *deletion_goals(snapshot, seconds)), given, capacities)
-    if not held.moves:
+    if not held.moves or not (held.notes or held.recheck_at):
         return wanted
     allocations, kept = [], []
     for quota, goal in zip(seconds, held.goals[len(goals) :], strict=True):

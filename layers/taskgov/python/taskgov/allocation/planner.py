@@ -14,7 +14,7 @@ from taskgov.allocation.authorship import author_verdicts
 from taskgov.allocation.budgets import borrowing_resumes_at
 from taskgov.allocation.capacity import TypeCapacity, count_capacity
 from taskgov.allocation.codec import changes_sha256, plan_id_of
-from taskgov.allocation.deciding import as_written, decide, to_write
+from taskgov.allocation.deciding import as_written, decide
 from taskgov.allocation.doubts import as_onlooker
 from taskgov.allocation.goals import goals_of
 from taskgov.allocation.guardrails import Judged, Unconfirmed, judge
@@ -107,8 +107,7 @@ def row_sources(
     table = _table(snapshot, instance_types)
     capacities = _capacities(snapshot, table)
     decided = decide(snapshot, capacities)
-    left_out = to_write(snapshot, decided, capacities).left_out
-    found = {allocation.promise.team: _trails(allocation) for allocation in as_written(decided, left_out)}
+    found = {allocation.promise.team: _trails(allocation) for allocation in as_written(decided)}
     for left in (*decided.governed.left_alone, *decided.wanted.left_alone):
         rows, cause = today_rows(left.quota).items(), decided.wanted.cause_of(left)
         found.setdefault(
@@ -129,13 +128,13 @@ def _work(
 ) -> _Work:
     policy, decided = snapshot.policy, decide(snapshot, capacities)
     governed, desired_quotas, wanted = decided.governed, decided.desired_quotas, decided.wanted
-    planned = to_write(snapshot, decided, capacities)
+    planned = decided.writes
     waves, prediction = predicted_path(snapshot, planned, table)
     changes = in_order(waves, prediction)
     lines = tuple(
         sorted(
             (
-                *(line for allocation in as_written(decided, planned.left_out) for line in allocation.lines),
+                *(line for allocation in as_written(decided) for line in allocation.lines),
                 *(
                     line
                     for left in (*governed.left_alone, *wanted.left_alone)

@@ -113,6 +113,10 @@ class Writes:
     left_out: tuple[Change, ...] = field(default=())
     """What cannot be written now: parts of an unknown type that cannot be split, and what has no room without them."""
 
+    def __bool__(self) -> bool:
+        """Say whether anything is written."""
+        return any((*self.first, self.gives, self.takes))
+
     def in_waves(self) -> tuple[Wave, ...]:
         """Return the shortest path: everything is given at once, then taken in order, in as few waves as possible."""
         room = self.room.copy()
