@@ -345,7 +345,7 @@ def test_of_a_cluster_that_is_not_there_everything_that_hangs_on_it_is_unknown(w
 def test_of_a_stack_that_is_not_there_it_says_how_to_deploy_it(world: World) -> None:
     found = checks("--stack", "nowhere")
     assert found["stack"]["status"] == "unknown"
-    assert found["stack"]["mend"] == ["sam build", "sam deploy --guided"]
+    assert found["stack"]["mend"] == ["sam build", "sam deploy"]
     assert found["test-event"]["status"] == "unknown"
 
 

@@ -6,6 +6,7 @@ import tomllib
 from typing import Any
 
 import pytest
+from samcli.commands.deploy.deploy_context import DeployContext
 
 from taskgov.services import metric_catalogue
 from taskgov.services.metric_form import Metric
@@ -225,14 +226,11 @@ SAMCONFIG: dict[str, Any] = tomllib.loads((ROOT / "samconfig.toml").read_text())
 
 
 @pytest.mark.parametrize("environment", ["default", "dev", "prod"])
-def test_every_environment_gives_known_parameters_allowed_values_and_plans_only(environment: str) -> None:
-    given = dict(one.split("=", 1) for one in SAMCONFIG[environment]["deploy"]["parameters"]["parameter_overrides"])
-    assert given["ApplyMode"] == "plan"
-    for name, value in given.items():
-        assert name in PARAMETERS
-        allowed = PARAMETERS[name].get("AllowedValues")
-        assert allowed is None or value in map(str, allowed)
-    assert SAMCONFIG[environment]["deploy"]["parameters"]["capabilities"] == "CAPABILITY_IAM"
+def test_a_later_deployment_keeps_every_parameter_that_was_chosen(environment: str) -> None:
+    settings = SAMCONFIG[environment]["deploy"]["parameters"]
+    sent = DeployContext.merge_parameters({"Parameters": PARAMETERS}, settings.get("parameter_overrides", {}))
+    assert {one["ParameterKey"] for one in sent if one.get("UsePreviousValue")} == set(PARAMETERS)
+    assert settings["capabilities"] == "CAPABILITY_IAM"
 
 
 def test_the_environments_are_different_stacks() -> None:

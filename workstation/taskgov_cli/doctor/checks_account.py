@@ -38,7 +38,7 @@ OUTPUTS: Final = (
 )
 """Outputs of the stack that commands and people use."""
 SETTLED: Final = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE")
-DEPLOY: Final = ("sam build", "sam deploy --guided")
+DEPLOY: Final = ("sam build", "sam deploy")
 
 
 def stack_deployed(stack: Read[DeployedStack], names: Names) -> Diagnosis:
