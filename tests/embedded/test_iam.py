@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
-from taskgov_embedded.iam import evaluation
+from taskgov_embedded.iam import evaluation, reference
+from taskgov_embedded.iam.actions import needs
+from taskgov_embedded.place import Place
 
 TABLE = "arn:aws:dynamodb:us-east-1:111122223333:table/t"
 
@@ -95,6 +97,39 @@ def test_a_key_that_nobody_knows_leaves_the_condition_unmet_and_is_reported() ->
 def test_an_operator(condition: dict[str, Any], have: str, *, want: bool) -> None:
     statements = policy({"Action": "*", "Resource": "*", "Condition": condition})
     assert evaluation.evaluate(statements, "s3:GetObject", "*", {"k:v": have}).allowed is want
+
+
+@pytest.mark.parametrize(
+    ("operator", "want"),
+    [("ForAnyValue:StringLike", True), ("ForAllValues:StringLike", False), ("StringLike", False)],
+)
+def test_a_key_with_many_values_needs_a_set_operator(operator: str, *, want: bool) -> None:
+    statements = policy({"Action": "*", "Resource": "*", "Condition": {operator: {"events:source": "taskgov*"}}})
+    verdict = evaluation.evaluate(statements, "events:PutEvents", "*", {"events:source": ["taskgov", "another"]})
+    assert verdict.allowed is want
+    assert verdict.unknown_keys == (set() if ":" in operator else {"StringLike events:source"})
+
+
+CLUSTER = "arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghijkl"
+
+
+def test_a_create_needs_both_resources_and_what_it_depends_on() -> None:
+    place = Place("111122223333", "us-east-1", eks_names={CLUSTER: "eks"})
+    needed = needs("sagemaker", "CreateComputeQuota", {"ClusterArn": CLUSTER, "Name": "a"}, place)
+    quota = "arn:aws:sagemaker:us-east-1:111122223333:compute-quota/*"
+    assert [(need.action, need.resources) for need in needed[:2]] == [
+        ("sagemaker:CreateComputeQuota", (CLUSTER,)),
+        ("sagemaker:CreateComputeQuota", (quota,)),
+    ]
+    rest = {need.action: need for need in needed[2:]}
+    assert set(rest) == set(reference.dependents("sagemaker:CreateComputeQuota"))
+    assert rest["sagemaker:AddTags"].resources == (quota,)
+    assert "arn:aws:eks::aws:" in str(rest["eks:AssociateAccessPolicy"].known)
+
+
+def test_a_cluster_without_eks_needs_nothing_of_eks() -> None:
+    needed = needs("sagemaker", "CreateComputeQuota", {"ClusterArn": CLUSTER}, Place("111122223333", "us-east-1"))
+    assert [need.action for need in needed if need.action.startswith("eks:")] == []
 
 
 def test_a_resource_policy_is_for_its_principal() -> None:

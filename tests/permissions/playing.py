@@ -356,6 +356,6 @@ def _needs(stack: Stack) -> Iterator[Need]:
             continue
         context = conditions(call.service, call.operation, call.params, stack.place)
         context |= {"aws:PrincipalArn": role, "aws:PrincipalAccount": stack.place.account}
-        known = json.dumps(context, sort_keys=True)
         for need in actions.needs(call.service, call.operation, call.params, stack.place):
+            known = json.dumps(context | dict(need.known), sort_keys=True)
             yield Need(role, need.action, need.resources, known)

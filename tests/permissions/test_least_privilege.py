@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from taskgov_embedded.deployable import TEMPLATE
-from taskgov_embedded.iam import evaluation
+from taskgov_embedded.iam import evaluation, reference
 from taskgov_embedded.walkthrough.model import all_files, load
 from taskgov_embedded.walkthrough.runner import Runner
 from taskgov_embedded.walkthrough.world import World
@@ -103,9 +104,29 @@ def refused(recorded: Recorded, permission: Permission) -> Iterator[str]:
             yield f"{role} may not {need.action} on {need.resources[0]}"
 
 
+ASKED_OF_ALL = {"cloudwatch:DescribeAlarms": "CodeDeploy asks for all alarms of a deployment in one call"}
+"""Actions that can be granted on a resource and are asked for on `*`."""
+
+
+def test_every_action_was_asked_for_on_a_resource_that_the_reference_lists(recorded: Recorded) -> None:
+    """So what the emulated account names as the resource of a call is checked against AWS's own list."""
+    wrong = {
+        f"{need.action} on {resource}"
+        for need in recorded.needs
+        for resource in need.resources
+        if not _is_listed(need.action, resource)
+    }
+    assert wrong == set()
+
+
+def _is_listed(action: str, resource: str) -> bool:
+    forms = reference.resource_forms(action)
+    if not forms or action in ASKED_OF_ALL:
+        return forms is not None and resource == "*"
+    return any(evaluation.matches(re.sub(r"\$\{[^}]+\}", "*", form), resource) for form in forms)
+
+
 EITHER = {
-    "sagemaker:CreateComputeQuota": "the reference lists the cluster and the quota; which of them is asked is not said",
-    "sagemaker:CreateClusterSchedulerConfig": "as for quotas",
     "lambda:GetAlias": "the reference names the function, Lambda's guide the alias",
     "lambda:UpdateAlias": "the reference names the function, Lambda's guide the alias",
 }

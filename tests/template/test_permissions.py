@@ -12,6 +12,7 @@ from moto.iam.aws_managed_policies import aws_managed_policies_data
 from taskgov_cli.doctor.permissions import NEEDED
 from taskgov_embedded.cloudformation import updates
 from taskgov_embedded.cloudformation.template import Translated
+from taskgov_embedded.iam import reference
 from tests.template.conftest import ALIAS, Properties, definition_of, load, references, role_of, statements
 
 ROLES = load().resources_of("AWS::IAM::Role")
@@ -83,9 +84,18 @@ def test_any_resource_is_granted_only_where_the_service_names_none(role: str) ->
 
 
 @roles
+def test_every_action_is_granted_on_the_kinds_of_resources_that_the_reference_lists(role: str) -> None:
+    for statement in statements(ROLES[role]):
+        for action in statement["Action"]:
+            forms = reference.resource_forms(action)
+            assert forms is not None, f"make iam-reference: {action} is not in the reference"
+            assert forms or statement["Resource"] == ["*"]
+
+
+@roles
 def test_every_other_resource_is_this_stacks_or_of_one_kind_in_this_account_and_region(role: str) -> None:
     kinds = (
-        r"sagemaker:.*:(cluster|compute-quota|cluster-scheduler-config)/\*|eks:.*:cluster/\*"
+        r"sagemaker:.*:(cluster|compute-quota|cluster-scheduler-config)/\*|eks:.*:(cluster|access-entry)/\*"
         r"|states:.*:execution:\$\{ReconcileStateMachine\.Name\}:\*"
         r"|scheduler:.*:schedule/\$\{Schedules\}/recheck-\*|sns:.*:\$\{TeamTopicPrefix\}\*|ssm:.*:parameter/\$\{OrderRights\}"
     )

@@ -175,7 +175,7 @@ def test_the_bus_takes_no_events_under_foreign_names(stack: Translated) -> None:
     (bus,) = stack.resources_of("AWS::Events::EventBus").values()
     (statement,) = bus["Policy"]["Statement"]
     assert statement["Effect"] == "Deny"
-    assert statement["Condition"] == {"StringNotLike": {"events:source": ["taskgov", "taskgov.*"]}}
+    assert statement["Condition"] == {"ForAnyValue:StringNotLike": {"events:source": ["taskgov", "taskgov.*"]}}
 
 
 SAMPLES = {path.stem: json.loads(path.read_text()) for path in sorted((ROOT / "events").glob("*.json"))}

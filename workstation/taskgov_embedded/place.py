@@ -14,6 +14,8 @@ class Place:
     partition: str = "aws"
     cluster_arns: dict[str, str] = field(default_factory=dict)
     """HyperPod clusters by name: their ARNs end in an id, which the name does not tell."""
+    eks_names: dict[str, str] = field(default_factory=dict)
+    """The name of the EKS cluster of each HyperPod cluster that has one, by the HyperPod cluster's ARN."""
     hash_keys: dict[str, str] = field(default_factory=dict)
     """The partition key's name of each table."""
     stacks: dict[str, str] = field(default_factory=dict)

@@ -34,6 +34,7 @@ from taskgov_embedded.functions.http_entry import HttpEntry
 from taskgov_embedded.functions.invocations import Invocations
 from taskgov_embedded.functions.runtime import Runtime
 from taskgov_embedded.functions.warm import PURE_PACKAGES
+from taskgov_embedded.iam import trust
 from taskgov_embedded.iam.service import IamService
 from taskgov_embedded.iam.sts import Sts
 from taskgov_embedded.place import Place
@@ -152,6 +153,7 @@ class Stack:
         self.schedules.arm()
         self.schedules.arm_rules()
         self.requests.calls.clear()
+        trust.check(self._resources, self.account.policies, self.requests.place)
         machine_roles.check(self._resources, self.requests)
 
     def update(self, template: str | Path, parameters: Mapping[str, str] | None = None) -> str | None:
@@ -168,6 +170,7 @@ class Stack:
             self._updates.update(self.translated, self.parameters, gradually=False)
             why = str(failed)
         self._follow_resources()
+        trust.check(self._resources, self.account.policies, self.requests.place)
         machine_roles.check(self._resources, self.requests)
         return why
 

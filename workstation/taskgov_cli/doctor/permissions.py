@@ -59,13 +59,21 @@ NEEDED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "PlanQuotasRole": {"snapshots": ("s3:GetObject",), "plans": ("s3:PutObject",)},
     "ApplyChangeRole": {
         **_LISTS,
-        "quota": tuple(f"sagemaker:{verb}ComputeQuota" for verb in ("Create", "Update", "Delete", "Describe")),
-        "scheduler-config": tuple(
-            f"sagemaker:{verb}ClusterSchedulerConfig" for verb in ("Create", "Update", "Delete", "Describe")
+        "quota": (
+            *(f"sagemaker:{verb}ComputeQuota" for verb in ("Create", "Update", "Delete", "Describe")),
+            "sagemaker:AddTags",
         ),
+        "scheduler-config": (
+            *(f"sagemaker:{verb}ClusterSchedulerConfig" for verb in ("Create", "Update", "Delete", "Describe")),
+            "sagemaker:AddTags",
+        ),
+        "access-entry": ("eks:ListAssociatedAccessPolicies", "eks:AssociateAccessPolicy"),
         "plans": ("s3:GetObject",),
         "bucket": ("s3:ListBucket",),
-        "cluster": ("sagemaker:ListTags", "sagemaker:AddTags"),
+        "cluster": (
+            *("sagemaker:CreateComputeQuota", "sagemaker:CreateClusterSchedulerConfig", "sagemaker:DescribeCluster"),
+            *("sagemaker:ListTags", "sagemaker:AddTags"),
+        ),
         "eks": ("eks:DescribeCluster", "eks:TagResource"),
         "table": (
             "dynamodb:DeleteItem",
@@ -110,7 +118,9 @@ NEEDED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
 """Role's logical id -> resource -> actions on it."""
 
 
-KEPT_BY_SAGEMAKER: Final = frozenset({"cluster", "quota", "scheduler-config"})
+HYPERPOD_ACCESS: Final = "arn:{partition}:eks::aws:cluster-access-policy/AmazonSagemakerHyperpodControllerPolicy"
+"""An access policy that SageMaker may associate when it creates quotas: asked with `eks:AssociateAccessPolicy`."""
+KEPT_BY_SAGEMAKER: Final = frozenset({"cluster", "quota", "scheduler-config", "access-entry"})
 ASKS_EC2: Final = ("ReadSnapshotRole", "PublishUsageRole", "AuditClusterRole")
 """Roles that ask about lost machines of plain EKS clusters, with `WatchPlainEks=yes`."""
 
@@ -147,6 +157,7 @@ def resources_of(cluster: Cluster, stack: DeployedStack) -> dict[str, str]:
         "quota": f"{sagemaker}:compute-quota/000000000000",
         "scheduler-config": f"{sagemaker}:cluster-scheduler-config/000000000000",
         "eks": cluster.eks_arn or "*",
+        "access-entry": f"{(cluster.eks_arn or '*').replace(':cluster/', ':access-entry/')}/role/*",
         "table": f"arn:{cluster.partition}:dynamodb:{place}:table/{outputs['TableName']}",
         "bucket": bucket,
         **{prefix: f"{bucket}/{prefix}/{cluster.name}.yaml" for prefix in PREFIXES},

@@ -28,7 +28,7 @@ from taskgov_cli.doctor.facts import (
     Trail,
     Unknown,
 )
-from taskgov_cli.doctor.permissions import needed, resources_of
+from taskgov_cli.doctor.permissions import HYPERPOD_ACCESS, needed, resources_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -204,10 +204,14 @@ def role_arn(cluster: Cluster, name: str) -> str:
 
 
 def _simulated(iam: Any, role: str, actions: tuple[str, ...], resource: str, region: str) -> list[Mapping[str, Any]]:
-    asked_in = {"ContextKeyName": "aws:RequestedRegion", "ContextKeyValues": [region], "ContextKeyType": "string"}
+    partition = role.split(":")[1]
+    known = {"aws:RequestedRegion": region, "eks:policyArn": HYPERPOD_ACCESS.format(partition=partition)}
+    asked_in = [
+        {"ContextKeyName": key, "ContextKeyValues": [value], "ContextKeyType": "string"} for key, value in known.items()
+    ]
     with translated(f"simulate the policies of {role}"):
         answer = iam.simulate_principal_policy(
-            PolicySourceArn=role, ActionNames=list(actions), ResourceArns=[resource], ContextEntries=[asked_in]
+            PolicySourceArn=role, ActionNames=list(actions), ResourceArns=[resource], ContextEntries=asked_in
         )
     found: list[Mapping[str, Any]] = answer["EvaluationResults"]
     return found

@@ -19,7 +19,7 @@ from moto.core.routing import NotFound
 
 from taskgov_embedded.aws_api.moto_routes import answer_of_moto
 from taskgov_embedded.aws_api.wire import Answer, AwsError, Wire, error_code, parse, rewind, stays_whole
-from taskgov_embedded.iam import actions, evaluation
+from taskgov_embedded.iam import actions, evaluation, reference
 from taskgov_embedded.iam.conditions import conditions
 from taskgov_embedded.iam.identity import read_signature
 
@@ -169,8 +169,9 @@ class AwsRequests:
         context |= {"aws:PrincipalArn": role, "aws:PrincipalAccount": self.place.account}
         context |= {f"aws:PrincipalTag/{key}": value for key, value in call.principal.tags}
         for need in actions.needs(call.service, call.operation, call.params, self.place):
+            known: dict[str, Any] = context | dict(need.known)
             verdicts = [
-                evaluation.evaluate(self._policies(role), need.action, resource, context) for resource in need.resources
+                evaluation.evaluate(self._policies(role), need.action, resource, known) for resource in need.resources
             ]
             self.unknown_condition_keys.update(*(verdict.unknown_keys for verdict in verdicts))
             allowing = [verdict for verdict in verdicts if verdict.allowed]
@@ -231,17 +232,16 @@ class AwsRequests:
             service=service,
             operation=operation,
             action=needed[0].action,
-            resources=tuple(
-                resource for need in needed if _same_service(need, needed[0]) for resource in need.resources
-            ),
+            resources=tuple(resource for need in needed if _is_own(need, needed[0]) for resource in need.resources),
             params=params,
         )
         return call, Wire(service, operation, request.content_type or "", model)
 
 
-def _same_service(need: actions.Need, first: actions.Need) -> bool:
-    """Say whether a need is the call's own (a part of a transaction), not a key's or a role's on the side."""
-    return need.action.partition(":")[0] == first.action.partition(":")[0]
+def _is_own(need: actions.Need, first: actions.Need) -> bool:
+    """Say whether a need is the call's own (a part of a transaction), not a key's, a role's or a dependent action's."""
+    same_service = need.action.partition(":")[0] == first.action.partition(":")[0]
+    return same_service and need.action not in reference.dependents(first.action)
 
 
 _READS = re.compile(r"(Get|List|Describe|Head|Query|Scan|BatchGet|TransactGet|Receive)")

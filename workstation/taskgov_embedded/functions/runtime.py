@@ -161,8 +161,8 @@ class Runtime:
         return metrics
 
     def _may_log(self, warm: Warm) -> bool:
-        group, stream = self._place.arn("logs", f"log-group:{warm.spec.log_group}:*"), self._stream_arn(warm)
-        creates = warm.count > 1 or self._requests.allows(warm.spec.role_arn, "logs:CreateLogStream", group)
+        stream = self._stream_arn(warm)
+        creates = warm.count > 1 or self._requests.allows(warm.spec.role_arn, "logs:CreateLogStream", stream)
         return creates and self._requests.allows(warm.spec.role_arn, "logs:PutLogEvents", stream)
 
     def _stream_arn(self, warm: Warm) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from taskgov_embedded.iam import reference
 from taskgov_embedded.iam.conditions import RETURN_ENCRYPTED, machine_of
 from taskgov_embedded.iam.resources import resources_of
 
@@ -45,6 +46,8 @@ class Need:
 
     action: str
     resources: tuple[str, ...]
+    known: tuple[tuple[str, str | tuple[str, ...]], ...] = ()
+    """Condition keys that the service gives with this action, besides those of the call."""
 
 
 def needs(service: str, operation: str, params: Mapping[str, Any], place: Place) -> tuple[Need, ...]:
@@ -63,15 +66,15 @@ def needs(service: str, operation: str, params: Mapping[str, Any], place: Place)
         return _dynamodb_many(operation, params, place)
     action = _action(service, operation, params)
     resources = resources_of(service, operation, params, place)
-    wanted = [Need(action, resources)]
+    each = reference.needs_each_resource(action)
+    wanted = [Need(action, (resource,)) for resource in resources] if each else [Need(action, resources)]
+    wanted += [need for name in reference.dependents(action) for need in _dependent(name, resources, params, place)]
     if operation == "InvokeFunctionUrl":  # since October 2025
         wanted.append(Need("lambda:InvokeFunction", resources))
     if operation == "PutObject" and params.get("IfMatch"):  # it says whether the object is as it was
         wanted.append(Need("s3:GetObject", resources))
     if operation == "CopyObject":
         wanted.append(Need("s3:GetObject", (_copy_source(params["CopySource"]),)))
-    if service == "scheduler" and operation in {"CreateSchedule", "UpdateSchedule"}:
-        wanted.append(Need("iam:PassRole", (params["Target"]["RoleArn"],)))
     if operation in {"Publish", "PublishBatch", "SendMessage", "SendMessageBatch"} and resources[0] in place.kms_keys:
         key = place.kms_keys[resources[0]]
         wanted += [Need("kms:GenerateDataKey", (key,)), Need("kms:Decrypt", (key,))]
@@ -79,6 +82,38 @@ def needs(service: str, operation: str, params: Mapping[str, Any], place: Place)
         encrypting = place.kms_keys.get(machine_of(params))
         wanted += [Need("kms:Decrypt", (encrypting,))] if encrypting else []
     return tuple(wanted)
+
+
+HYPERPOD_ROLE = "aws-service-role/hyperpod.sagemaker.amazonaws.com/AWSServiceRoleForSageMakerHyperPod"
+HYPERPOD_ACCESS = "AmazonSagemakerHyperpodControllerPolicy"
+"""Inferred: whose access entry SageMaker changes for task governance, and which of HyperPod's policies it adds."""
+
+
+def _dependent(action: str, resources: tuple[str, ...], params: Mapping[str, Any], place: Place) -> tuple[Need, ...]:
+    """Return what a call on `resources` needs of an action that its own depends on.
+
+    Raises KeyError for one that is not known here.
+    """
+    if action == "iam:PassRole":
+        return (Need(action, (params["Target"]["RoleArn"],)),)
+    if action == "cloudformation:ListStacks":  # of a call that names no stack
+        return () if "StackName" in params else (Need(action, ("*",)),)
+    cluster = params["ClusterArn"]
+    if action == "sagemaker:AddTags":
+        tags = tuple(tag["Key"] for tag in params.get("Tags", ()))
+        return tuple(Need(action, (created,), (("aws:TagKeys", tags),)) for created in resources if created != cluster)
+    if action == "sagemaker:DescribeCluster":
+        return (Need(action, (cluster,)),)
+    eks = place.eks_names.get(cluster)
+    if eks is None:
+        return ()
+    entry = place.arn("eks", f"access-entry/{eks}/role/{place.account}/{HYPERPOD_ROLE}/00000000")
+    policy = f"arn:{place.partition}:eks::aws:cluster-access-policy/{HYPERPOD_ACCESS}"
+    return {
+        "eks:DescribeCluster": (Need(action, (place.arn("eks", f"cluster/{eks}"),)),),
+        "eks:ListAssociatedAccessPolicies": (Need(action, (entry,)),),
+        "eks:AssociateAccessPolicy": (Need(action, (entry,), (("eks:policyArn", policy),)),),
+    }[action]
 
 
 def _action(service: str, operation: str, params: Mapping[str, Any]) -> str:

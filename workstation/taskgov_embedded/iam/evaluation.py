@@ -3,7 +3,8 @@
 An explicit Deny wins, then an Allow; otherwise the answer is no. `aws_requests` asks for each call of a role; `bus` for
 resource policies. Actions and resources are matched with `*` and `?`; a policy variable in a resource, such as
 `${aws:PrincipalTag/team}`, stands for what the caller has. Conditions are evaluated with the keys that the caller
-knows, and a key that it does not know makes the condition unmet (and is reported, see `Verdict.unknown_keys`).
+knows, and a key that it does not know makes the condition unmet (and is reported, see `Verdict.unknown_keys`). So does
+a key with many values in a condition without `ForAnyValue` or `ForAllValues`: AWS does not say what it means.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+
+from taskgov_embedded.iam.reference import has_many_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -229,7 +232,7 @@ def _holds(
         unknown.add(key)
         return optional or negated or quantifier == "ForAllValues"
     test = _TESTS.get(plain.replace("Not", ""))
-    if test is None:
+    if test is None or (has_many_values(key) and not quantifier):
         unknown.add(f"{operator} {key}")
         return False
     results = [any(test(text, want) for want in wanted) != negated for text in _strings(have)]

@@ -48,6 +48,14 @@ class Policies:
             self._by_role[role_arn] = () if role is None else tuple(self._statements(role, role_arn))
         return self._by_role[role_arn]
 
+    def trusts(self, role_arn: str, service: str, context: Mapping[str, str]) -> bool:
+        """Say whether a service may assume a role of the template, with the condition keys that the service gives."""
+        role = self._role(role_arn)
+        if role is None:
+            return False
+        trust = evaluation.statements(role_arn, "trust", _document(role.properties["AssumeRolePolicyDocument"]))
+        return evaluation.evaluate(trust, "sts:AssumeRole", role_arn, context, principal=service).allowed
+
     def forget(self) -> None:
         """Read the policies anew: the template has changed."""
         self._by_role.clear()

@@ -91,6 +91,8 @@ class Clusters:
         """Take a cluster in."""
         self.by_arn[cluster.arn] = cluster
         self._account.place.cluster_arns[cluster.name] = cluster.arn
+        if cluster.eks_cluster_arn:
+            self._account.place.eks_names[cluster.arn] = cluster.eks_cluster_arn.rpartition("/")[2]
 
     def operations(self) -> dict[str, Callable[[Call], Mapping[str, Any]]]:
         """Return the handlers by operation."""
