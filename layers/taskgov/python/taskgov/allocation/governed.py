@@ -39,6 +39,7 @@ from taskgov.findings.of_plan import (
     SECOND_QUOTA,
     TEAM_FROZEN,
     TEAM_NOT_IN_POLICY,
+    UNKNOWN_SETTINGS,
 )
 from taskgov.hyperpod.model import ActivationState, ComputeQuota
 from taskgov.kueue.record import FOREIGN
@@ -164,12 +165,22 @@ class _Selection:
         if team in self._policy.guardrails.freeze:
             self._note(TEAM_FROZEN, quota)
             return "the team is frozen"
+        unread = self._not_known_in_full(quota)
+        if unread is not None:
+            return unread
+        self._note_between_writes(quota)
+        return self._unmendable(quota) or self._hand_edited(quota)
+
+    def _not_known_in_full(self, quota: ComputeQuota) -> str | None:
+        team = quota.compute_quota_target.team_name
+        if quota.unknown_members:
+            self._note(UNKNOWN_SETTINGS, quota, settings=", ".join(quota.unknown_members))
+            return "it has settings that this release does not know"
         if quota.compute_quota_id in self._unreadable:
             return "its record cannot be read"
         if team in self._unread_queues or (self._unnamed_queues and team not in self._queues):
             return "its ClusterQueue cannot be read"
-        self._note_between_writes(quota)
-        return self._unmendable(quota) or self._hand_edited(quota)
+        return None
 
     def _note_between_writes(self, quota: ComputeQuota) -> None:
         """Report a quota at its low write, whatever becomes of it in this plan."""

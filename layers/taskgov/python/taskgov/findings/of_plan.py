@@ -162,6 +162,14 @@ TEAM_FROZEN: Final = FindingKind(
     remedy="take it out of guardrails.freeze when it may change",
     found_in=("allocation/governed.py",),
 )
+UNKNOWN_SETTINGS: Final = FindingKind(
+    code="unknown-settings",
+    severity=Severity.WARNING,
+    means="a quota has settings that this release does not know; an update would delete them",
+    sentence="The quota {quota} has settings that this release does not know ({settings}); left as it is",
+    remedy="deploy a release that knows them, or remove them from the quota",
+    found_in=("allocation/governed.py",),
+)
 SECOND_QUOTA: Final = FindingKind(
     code="second-quota",
     severity=Severity.WARNING,

@@ -123,6 +123,8 @@ class ComputeQuota(ApiModel):
     activation_state: ActivationState = ActivationState.ENABLED
     creation_time: datetime | None = None
     last_modified_time: datetime | None = None
+    unknown_members: tuple[str, ...] = ()
+    """Settings that the API has sent and that are not modelled here, as paths: an update would delete them."""
 
 
 class PriorityClass(ApiModel):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from pydantic import ValidationError
 
 from taskgov.adapters.errors import translated
+from taskgov.backends.hyperpod_eks.sent import keep_what_was_sent, with_unknown_members
 from taskgov.errors import NotFoundError, UpstreamError
 from taskgov.hyperpod.model import (
     ClusterSchedulerConfig,
@@ -39,6 +40,7 @@ class HyperPodEks:
 
     def __init__(self, client: "SageMakerClient") -> None:
         self._client = client
+        keep_what_was_sent(client)
 
     def clusters(self, on_unreadable: OnUnreadableObject | None = None) -> list[str]:
         """Return the ARNs of all clusters, in the API's order."""
@@ -80,7 +82,7 @@ class HyperPodEks:
     def _listed(self, summary: object) -> list[ComputeQuota]:
         try:
             if isinstance(summary, Mapping) and summary.keys() >= LISTED_WHOLE:
-                return [_validated(COMPUTE_QUOTA, ComputeQuota, summary)]
+                return [_quota(summary)]
         except UnreadableObjectError as error:
             if not error.odd.name:
                 raise
@@ -93,7 +95,7 @@ class HyperPodEks:
         """Return one quota at its current version."""
         with translated(f"describe compute quota {compute_quota_id}"):
             answer = self._client.describe_compute_quota(ComputeQuotaId=compute_quota_id)
-        return _validated(COMPUTE_QUOTA, ComputeQuota, answer)
+        return _quota(answer)
 
     def scheduler_config(
         self, cluster_arn: str, on_unreadable: OnUnreadableObject | None = None
@@ -236,6 +238,10 @@ def _member(kind: str, structure: object, name: str) -> str:
     if not isinstance(found, str) or not found:
         raise UnreadableObjectError(UnreadableObject.of(kind, structure, f"{name}: there is no such text"))
     return found
+
+
+def _quota(answer: Mapping[str, Any]) -> ComputeQuota:
+    return with_unknown_members(_validated(COMPUTE_QUOTA, ComputeQuota, answer), answer)
 
 
 def _validated(kind: str, model: type[Model], answer: Mapping[str, Any]) -> Model:
