@@ -64,9 +64,12 @@ def main() -> int:
     with TemporaryDirectory() as scratch, tools.local_account() as account:
         variables = _variables(account, Path(scratch))
         failed = [trial for trial in TRIALS if not _passes(trial, account["functions"], variables)]
-        failed += [] if _start_lambda_answers(account["functions"], variables) else [TRIALS[0]]
-    print(f"local invoke: {len(TRIALS) + 1 - len(failed)} of {len(TRIALS) + 1} answers as expected")
-    return 1 if failed else 0
+        wrong = len(failed)
+        wrong += not _start_lambda_answers(account["functions"], variables)
+        wrong += not _finds_the_layers_boto3(Path(scratch))
+    asked = len(TRIALS) + 2
+    print(f"local invoke: {asked - wrong} of {asked} answers as expected")
+    return 1 if wrong else 0
 
 
 def _variables(account: Mapping[str, Any], scratch: Path) -> Path:
@@ -96,6 +99,14 @@ def _start_lambda_answers(functions: Mapping[str, Any], variables: Path) -> bool
     passed = bool(answer) and "errorType" not in answer and bool(trial.holds(answer))
     client = "boto3, since there is no AWS CLI" if aws is None else "the AWS CLI"
     _say(passed, f"start-lambda, asked by {client}: {trial.function} < {trial.sample}", answer, began)
+    return passed
+
+
+def _finds_the_layers_boto3(scratch: Path) -> bool:
+    began = time.monotonic()
+    found = tools.boto3_beside_an_older_one(scratch)
+    passed = found.split() == ["/opt/python/boto3/__init__.py", boto3.__version__, "/opt/python/botocore/__init__.py"]
+    _say(passed, f"boto3 with {tools.OLDER_BOTO3} in the runtime", found, began)
     return passed
 
 

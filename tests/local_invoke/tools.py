@@ -21,6 +21,8 @@ IMAGE = "public.ecr.aws/lambda/python:3.13-x86_64"
 SUBSTITUTE = ROOT.parent / "shared" / "lambda-image"
 """Scripts that start Docker and make a stand-in for the image, where it cannot be pulled; used when they are there."""
 START_SECONDS = 60
+OLDER_BOTO3 = "boto3==1.42.30"
+"""A release that does not know `AbsoluteBorrowLimits`, as a runtime may have it."""
 
 
 def what_is_missing() -> str | None:
@@ -73,6 +75,24 @@ def invoke(logical_id: str, sample: str, function: Mapping[str, str], variables:
         return json.loads(done.stdout)
     except json.JSONDecodeError:
         return {"errorType": "NoAnswer", "errorMessage": (done.stdout + done.stderr)[-2000:]}
+
+
+def boto3_beside_an_older_one(scratch: Path) -> str:
+    """Return where a function finds boto3, and which, when the runtime has an older one; what went wrong otherwise.
+
+    The search path is the one that AWS documents: the function, its layers (`/opt/python`), the runtime's own.
+    """
+    runtime = scratch / "runtime"
+    installed = _quiet([sys.executable, "-m", "pip", "install", "--quiet", "--target", str(runtime), OLDER_BOTO3])
+    if installed.returncode != 0:
+        return installed.stderr[-2000:]
+    layer = ROOT / ".aws-sam" / "build" / "CoreLayer"
+    mounts = [f"--volume={runtime}:/var/runtime:ro", f"--volume={layer}:/opt:ro"]
+    path = "--env=PYTHONPATH=/var/task:/opt/python:/var/runtime"
+    script = "import boto3, botocore; print(boto3.__file__, boto3.__version__, botocore.__file__)"
+    command = ["docker", "run", "--rm", *mounts, path, "--entrypoint", "python3", IMAGE, "-c", script]
+    done = _quiet(command)
+    return done.stdout.strip() or done.stderr[-2000:]
 
 
 @contextmanager

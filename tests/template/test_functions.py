@@ -217,6 +217,12 @@ def test_a_layer_pins_what_the_tests_run_with(layer: str) -> None:
     assert [one for one in hashes if one not in locked] == []
 
 
+def test_the_core_layer_keeps_the_models_of_the_services_that_the_functions_call() -> None:
+    sources = [path.read_text() for path in (ROOT / "layers" / "taskgov").rglob("*.py")]
+    called = {name for source in sources for name in re.findall(r'boto3\.(?:client|resource)\("([\w-]+)"', source)}
+    assert (ROOT / "layers" / "core" / "models.txt").read_text().split() == sorted(called)
+
+
 def test_every_layer_folder_is_a_layer_of_the_template(stack: Translated) -> None:
     layers = stack.resources_of("AWS::Lambda::LayerVersion").values()
     assert {Path(one["Content"]["S3Key"]).name for one in layers} == {

@@ -6,7 +6,7 @@ import tomllib
 from typing import Any
 
 import pytest
-from samcli.commands.deploy.deploy_context import DeployContext
+from samcli.commands.deploy.deploy_context import DeployContext  # type: ignore[import-untyped]
 
 from taskgov.services import metric_catalogue
 from taskgov.services.metric_form import Metric
