@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from taskgov.hyperpod.model import ComputeQuota
-    from taskgov.policy.document import Backend
+    from taskgov.policy.backends import Backend
     from taskgov.ports import ClusterBackend, Written
     from taskgov.snapshot.unreadable import UnreadableObject
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from taskgov.backends.backends import Backends
-from taskgov.backends.registry import BACKENDS, Reach, backend_of, backends
+from taskgov.backends.registry import BACKENDS, Reach, Row, backend_of, backends
 from taskgov.errors import NotFoundError
-from taskgov.policy.document import Backend
+from taskgov.policy.backends import Backend
 from tests.support.memory import CLUSTER_ARN, InMemoryDocuments, InMemoryHyperPod, RecordingFailures
 from tests.support.plans import instances, target
 
@@ -108,8 +109,8 @@ def test_the_arn_says_who_keeps_the_quotas(world: World) -> None:
     world.backends.create_quota(CLUSTER_ARN, "a", instances(1), target("team-a"))
     assert world.sagemaker.writes == ["create a"]
     third = InMemoryHyperPod()
-    rows = ((lambda arn: arn.startswith("arn:"), world.sagemaker), (lambda arn: arn.startswith("volcano:"), third))
-    volcano = Backends(rows, world.failures)
+    by_name = {"sagemaker": world.sagemaker, "volcano": third}
+    volcano = Backends(by_name, lambda arn: "volcano" if arn.startswith("volcano:") else "sagemaker", world.failures)
     volcano.create_quota("volcano:ml", "b", instances(1), target("team-b"))
     assert (world.sagemaker.writes, third.writes) == (["create a"], ["create b"])
     assert [quota.name for quota in volcano.quotas("volcano:ml")] == ["b"]
@@ -124,4 +125,35 @@ def test_each_name_that_a_document_may_give_has_one_row_and_each_arn_one_backend
         (f"{EKS}/policy", Backend.KUEUE),
     ):
         assert [row.name for row in BACKENDS if row.recognises(arn_or_id)] == [name]
-        assert backend_of(arn_or_id) is name
+        assert backend_of(arn_or_id, lambda _: None) is name
+
+
+@pytest.mark.parametrize(
+    ("text", "sees"),
+    [
+        (document(), "kueue"),
+        (document(backend="volcano"), "volcano"),
+        (document(backend="kueu"), "kueue"),
+        (document().replace(b"backend:", b"back:"), "kueue"),
+        (None, "kueue"),
+    ],
+    ids=["named", "the other one named", "spelled wrong", "not named", "no document"],
+)
+def test_of_two_backends_of_eks_clusters_the_document_names_the_one(
+    text: bytes | None, sees: str, world: World
+) -> None:
+    """A third backend whose clusters are EKS clusters too: nothing but a row is needed for it."""
+    asked: list[str] = []
+
+    def row(name: str) -> Row:
+        twin: Any = SimpleNamespace(put_tag=lambda *_: asked.append(name))
+        return replace(BACKENDS[1], name=cast("Backend", name), build=lambda _reach, _above: twin)
+
+    if text is not None:
+        world.documents.put("policies/plain.yaml", text, "")
+    nobody: Any = None
+    reach = Reach(world.documents, nobody, nobody, nobody, nobody, world.failures)
+    several = backends(reach, (row("kueue"), row("volcano")))
+    for arn_or_id in (EKS, f"{EKS}/quota/team-a"):
+        several.put_tag(arn_or_id, "key", "value")
+    assert asked == [sees, sees]

@@ -13,7 +13,7 @@ from botocore.config import Config
 from kubernetes import client
 
 from taskgov.backends.registry import BACKENDS, Reach, backends
-from taskgov.policy.document import Backend
+from taskgov.policy.backends import Backend
 from taskgov_embedded.cluster.api_server import ClusterApiServer
 from taskgov_embedded.cluster.simulated import SimulatedCluster
 from taskgov_embedded.sagemaker.cluster_port import GroupFact, StaticCluster
@@ -49,8 +49,7 @@ def built(name: Backend, **reach: Any) -> ClusterBackend:
     """Return the registered backend alone: its row, built as the registry builds it."""
     parts = {"documents": InMemoryDocuments(), "connections": None, "sagemaker": None, "eks": None, "ec2": None} | reach
     row = next(row for row in BACKENDS if row.name is name)
-    ((_, backend),) = backends(Reach(**parts), (row,)).rows
-    return backend
+    return backends(Reach(**parts), (row,)).by_name[name]
 
 
 def _settled(stack: Stack) -> None:

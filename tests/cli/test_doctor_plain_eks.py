@@ -9,11 +9,12 @@ import boto3
 import pytest
 import yaml
 
-from taskgov.policy.document import Backend
+from taskgov.policy.backends import Backend
 from taskgov.policy.parse import parse_policy
 from taskgov_cli.doctor.checks_access import READERS, WRITERS
-from taskgov_cli.doctor.checks_plain_eks import INSTALL, eks_cluster, kueue, node_events
+from taskgov_cli.doctor.checks_plain_eks import ASKS_EC2, INSTALL, eks_cluster, kueue, node_events, permissions
 from taskgov_cli.doctor.diagnosis import Status
+from taskgov_cli.doctor.examination import CHECKS as OF_BACKENDS
 from taskgov_cli.doctor.facts import (
     AddOn,
     DeployedStack,
@@ -24,8 +25,6 @@ from taskgov_cli.doctor.facts import (
     Names,
     Unknown,
 )
-from taskgov_cli.doctor.permissions import ASKS_EC2, NEEDED, needed
-from taskgov_cli.doctor.reading_kubernetes import RIGHTS
 from taskgov_embedded.iam.evaluation import grants_of
 from taskgov_embedded.walkthrough.world import World, entries_of
 from tests.support.operating import DOCUMENT, G5, data, opened, played, taskgov
@@ -124,20 +123,24 @@ def test_what_is_asked_of_kubernetes_is_what_the_rbac_file_gives() -> None:
             for resource in rule["resources"]
             for verb in rule["verbs"]
         }
-        asked = {right for right in RIGHTS[Backend.KUEUE] if right[0] == group}
+        asked = {right for right in OF_BACKENDS[Backend.KUEUE].rights if right[0] == group}
         # Members of the readers' group that are people may look a cohort up by name.
         assert asked == given - {(READERS, "get", "kueue.x-k8s.io", "cohorts")}
 
 
 def test_permissions_of_sagemaker_are_not_asked_and_those_of_ec2_are(world: World) -> None:
-    for role, resources in needed(Backend.KUEUE, watches_ec2=True).items():
+    watching = DeployedStack("gov", "CREATE_COMPLETE", {}, {"InstanceStateRule": "r"})
+    for role, resources in permissions(watching).items():
         arn = f"arn:aws:iam::{world.stack.place.account}:role/{world.stack.physical(role)}"
         granted = {grant.action for grant in grants_of(world.stack.account.policies.of_role(arn))}
         asked = {action for actions in resources.values() for action in actions}
         assert asked <= granted
         assert {action for action in asked if action.startswith("sagemaker:")} <= {"sagemaker:ListClusters"}
         assert ("ec2:DescribeInstances" in asked) == (role in ASKS_EC2)
-    assert needed(Backend.SAGEMAKER) == NEEDED
+
+
+def test_the_doctor_has_checks_of_each_backend() -> None:
+    assert list(OF_BACKENDS) == list(Backend)
 
 
 # The decisions alone.

@@ -49,7 +49,6 @@ def test_what_a_function_imports_late_is_reached(tmp_path: Path) -> None:
 USED_ELSEWHERE: Mapping[str, str] = {
     "taskgov.allocation.planner.row_sources": "the sources of a plan's numbers; `taskgov explain` shows them",
     "taskgov.allocation.projection.model_of": "the model as a plan's path begins with it; explanations ask it",
-    "taskgov.backends.registry.backend_of": "which backend a cluster has, of the one table; `doctor` and `init` ask it",
     "taskgov.hyperpod.names.namespace_of_local_queue": "the inverse of `local_queue_of`, beside it",
 }
 """Functions and classes that nothing in the layer names, each with why they stand there."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from taskgov.policy.cluster import kueue_cluster_of, mistaken_cluster_of
+from taskgov.policy.backends import Backend
+from taskgov.policy.cluster import backend_named_in, eks_cluster_of, mistaken_cluster_of
 
 EKS = "arn:aws:eks:us-east-1:111122223333:cluster/plain"
 HYPERPOD = "arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghijkl"
@@ -34,7 +35,7 @@ HYPERPOD = "arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghijkl"
     ],
 )
 def test_a_document_with_the_backend_governs_the_cluster_of_its_arn(text: str, found: str | None) -> None:
-    assert kueue_cluster_of(text) == found
+    assert eks_cluster_of(text, Backend.KUEUE) == found
 
 
 @pytest.mark.parametrize(
@@ -59,6 +60,7 @@ def test_a_document_with_mistakes_and_the_arn_of_its_cluster_may_stand_for_it(te
         f"cluster: {{arn: '{EKS}-2'}}",
         f"cluster: {{name: plain, arn: '{EKS}-2'",
         f"# runs on {EKS}\ncluster: {{arn: '{EKS}-2'}}",
+        f"cluster: {{name: other, arn: '{EKS}', backend: kueue}}",
         "cluster: {name: plain, backend: kueue}",
         "[",
         "",
@@ -69,6 +71,7 @@ def test_a_document_with_mistakes_and_the_arn_of_its_cluster_may_stand_for_it(te
         "another's",
         "another's, not readable",
         "another's, its own in a comment",
+        "with a backend that is right",
         "no ARN",
         "not readable",
         "empty",
@@ -76,3 +79,17 @@ def test_a_document_with_mistakes_and_the_arn_of_its_cluster_may_stand_for_it(te
 )
 def test_a_document_that_does_not_say_its_own_clusters_arn_stands_for_none(text: str) -> None:
     assert mistaken_cluster_of(text, "plain") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("cluster: {backend: volcano}", "volcano"),
+        ("cluster: {name: plain}", None),
+        ("cluster: {backend: [kueue]}", None),
+        ("cluster: kueue", None),
+        ("[", None),
+    ],
+)
+def test_the_backend_that_a_document_names_is_read_without_the_rest(text: str, name: str | None) -> None:
+    assert backend_named_in(text) == name

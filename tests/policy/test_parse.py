@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taskgov.hyperpod.model import SharingStrategy
-from taskgov.policy.document import Backend, PolicyDocument
+from taskgov.policy.backends import Backend
+from taskgov.policy.document import PolicyDocument
 from taskgov.policy.parse import ParsedPolicy, parse_policy
 
 DESIGN = Path(__file__).parents[3] / "shared" / "design.md"

@@ -19,7 +19,6 @@ from taskgov.backends.plain_eks.quotas import KueueQuotas
 from taskgov.bootstrap.aws import CONFIG
 from taskgov.kueue.record import FOREIGN, Reading
 from taskgov.kueue.render import manager_configuration
-from taskgov.policy.document import Backend, PolicyDocument
 from taskgov.policy.parse import parse_policy
 from taskgov.ports import ClusterAccess
 from taskgov_cli import documents
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from taskgov.hyperpod.model import ComputeQuota
+    from taskgov.policy.document import PolicyDocument
     from taskgov_cli.kueue_objects import FieldChange, Inspected
 
 PolicyDocumentFile = Annotated[
@@ -109,7 +109,7 @@ def _of_kueue(policy: Path) -> PolicyDocument:
         for part in documents.shown(policy, parsed):
             console(stderr=True).print(part)
         raise typer.Exit(NO)
-    if parsed.document.cluster.backend is not Backend.KUEUE:
+    if not parsed.document.cluster.backend.writes_kueue_objects:
         raise typer.BadParameter(
             f"{policy}: cluster.backend is not kueue; HyperPod's add-on governs this cluster's Kueue"
         )

@@ -156,7 +156,7 @@ def live(
         return TakeSnapshot(reached, KubernetesReader(connections), documents_of, state, clock)(cluster)
     if context is not None and not rights.namespaces:
         rights.namespaces = KubeconfigContext(context).namespaces()
-    own = OwnBackends(reached.rows, reached.failures, rights)
+    own = OwnBackends(reached.by_name, reached.name_of, reached.failures, rights)
     take = TakeSnapshot(own, OwnKubernetes(connections, rights), documents_of, state, clock)
     return rights.marked(take(cluster))
 

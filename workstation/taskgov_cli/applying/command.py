@@ -11,7 +11,6 @@ import typer
 from taskgov.allocation.plan import Outcome
 from taskgov.allocation.planner import plan_quotas
 from taskgov.errors import NotFoundError
-from taskgov.policy.document import Backend
 from taskgov.policy.parse import parse_policy
 from taskgov_cli import documents, plans, snapshots
 from taskgov_cli.applying import document, plan
@@ -129,7 +128,7 @@ def _arn_of(place: Deployed, cluster: ClusterRef) -> str:
     try:
         return place.arn_of(cluster.name)
     except NotFoundError:
-        if cluster.backend is not Backend.KUEUE:
+        if cluster.backend.is_of_hyperpod:
             raise
         return cluster.arn
 

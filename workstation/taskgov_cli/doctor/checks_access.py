@@ -9,6 +9,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
+from taskgov.adapters.kubernetes.reader import GROUP
 from taskgov_cli.doctor.diagnosis import Diagnosis, failed, ok, unknown
 from taskgov_cli.doctor.facts import Unknown
 
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
 READERS: Final = "taskgov-readers"
 WRITERS: Final = "taskgov-writers"
 """The groups of `docs/rbac.yaml`."""
+LISTED: Final = (
+    ("", "nodes"),
+    *((GROUP, name) for name in ("resourceflavors", "clusterqueues", "localqueues", "workloads", "cohorts")),
+    (GROUP, "workloadpriorityclasses"),
+)
+"""What the functions list in every cluster: API group and resource (`docs/rbac.yaml`)."""
 
 
 def authentication_mode(eks: Read[EksCluster], names: Names) -> Diagnosis:

@@ -6,8 +6,12 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from taskgov.hyperpod.names import ADD_ON, KUEUE_NAMESPACE
+from taskgov_cli.doctor.backend_checks import BackendChecks
+from taskgov_cli.doctor.checks_access import LISTED, READERS
+from taskgov_cli.doctor.checks_account import cloud_trail
 from taskgov_cli.doctor.diagnosis import Diagnosis, failed, ok, unknown, warning
 from taskgov_cli.doctor.facts import Unknown
+from taskgov_cli.doctor.permissions import NEEDED
 
 if TYPE_CHECKING:
     from taskgov_cli.doctor.facts import (
@@ -170,3 +174,16 @@ def _version(text: str) -> tuple[int, ...]:
     """
     found = re.match(r"v?(\d+)\.(\d+)", text)
     return (int(found[1]), int(found[2])) if found else ()
+
+
+CHECKS: Final = BackendChecks(
+    cluster=lambda facts, names: [
+        hyperpod_cluster(facts.cluster, names),
+        kubernetes_version(facts.eks, names),
+        one_kueue(facts.kueues, facts.add_on, names),
+        add_on(facts.add_on, names),
+    ],
+    events=lambda facts, names: [cloud_trail(facts.trails, facts.cluster, names)],
+    rights=tuple((READERS, "list", *listed) for listed in LISTED),
+    permissions=lambda _: NEEDED,
+)

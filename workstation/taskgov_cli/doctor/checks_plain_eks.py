@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from taskgov.adapters.kubernetes.reader import GROUP
+from taskgov_cli.doctor.backend_checks import BackendChecks
+from taskgov_cli.doctor.checks_access import LISTED, READERS, WRITERS
 from taskgov_cli.doctor.diagnosis import Diagnosis, failed, ok, unknown, warning
 from taskgov_cli.doctor.facts import Unknown
+from taskgov_cli.doctor.permissions import LISTS, NEEDED
 
 if TYPE_CHECKING:
     from taskgov_cli.doctor.facts import AddOn, DeployedStack, EksCluster, KueueDeployment, Kueues, Names, Read
@@ -19,6 +23,21 @@ INSTALL: Final = (
 """The version that is tested (`docs/test-cluster.md`)."""
 EC2_RULE: Final = "InstanceStateRule"
 """What the template has with `WatchPlainEks=yes` only."""
+KEPT_BY_SAGEMAKER: Final = frozenset({"cluster", "quota", "scheduler-config", "access-entry"})
+ASKS_EC2: Final = ("ReadSnapshotRole", "PublishUsageRole", "AuditClusterRole")
+"""Roles that ask about lost machines, with `WatchPlainEks=yes`."""
+_WRITTEN: Final = {
+    ("", "namespaces"): "get list create patch",
+    (GROUP, "resourceflavors"): "get list create patch",
+    (GROUP, "cohorts"): "get create patch",
+    **{
+        (GROUP, name): "get list create patch delete"
+        for name in ("clusterqueues", "localqueues", "workloadpriorityclasses")
+    },
+    (GROUP, "workloads"): "list",
+    ("admissionregistration.k8s.io", "validatingadmissionpolicies"): "get create patch",
+    ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"): "get create patch",
+}
 _RELEASE: Final = re.compile(r":v(\d+)\.(\d+)\.\d+")
 
 
@@ -83,3 +102,27 @@ def node_events(stack: Read[DeployedStack], names: Names) -> Diagnosis:
     note = "Without it nobody asks EC2 about lost nodes either: a mass loss waits for a person (docs/kueue.md)."
     deploy = f"sam deploy --stack-name {names.stack} --parameter-overrides WatchPlainEks=yes"
     return warning(check, because, "sam build", deploy, note=note)
+
+
+def permissions(stack: DeployedStack) -> dict[str, dict[str, tuple[str, ...]]]:
+    """Return what roles need: nothing of SageMaker but which HyperPod clusters there are."""
+    found: dict[str, dict[str, tuple[str, ...]]] = {}
+    for role, resources in NEEDED.items():
+        actions = {name: of for name, of in resources.items() if name not in KEPT_BY_SAGEMAKER}
+        asked = tuple(action for action in actions.pop("*", ()) if action not in LISTS["*"])
+        if EC2_RULE in stack.resources and role in ASKS_EC2:
+            asked += ("ec2:DescribeInstances",)
+        found[role] = actions | ({"*": asked} if asked else {})
+    return found
+
+
+CHECKS: Final = BackendChecks(
+    cluster=lambda facts, names: [eks_cluster(facts.eks, names), kueue(facts.kueues, facts.add_on)],
+    events=lambda facts, names: [node_events(facts.stack, names)],
+    rights=(
+        *((READERS, "list", *listed) for listed in (("", "namespaces"), *LISTED)),
+        *((WRITERS, verb, *of) for of, verbs in _WRITTEN.items() for verb in verbs.split()),
+    ),
+    permissions=permissions,
+    groups={"VerifyPlanRole": READERS, "ApplyChangeRole": WRITERS},
+)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from taskgov.adapters.clock import SystemClock
 from taskgov.backends.registry import backend_of
 from taskgov.errors import InvalidRequestError, NotFoundError
-from taskgov.policy.document import Backend
+from taskgov.policy.backends import Backend
+from taskgov.policy.cluster import backend_named_in
 from taskgov_cli.doctor import (
     checks_access,
     checks_account,
@@ -23,15 +24,16 @@ from taskgov_cli.doctor import (
     sessions,
     state,
 )
-from taskgov_cli.doctor.checks_access import READERS, WRITERS
-from taskgov_cli.doctor.diagnosis import Diagnosis
-from taskgov_cli.doctor.facts import EventTrace, Facts, Names, Unknown, names_of
+from taskgov_cli.doctor.checks_access import READERS
+from taskgov_cli.doctor.facts import EventTrace, Facts, Unknown, names_of
 from taskgov_cli.doctor.permissions import NEEDED
 from taskgov_cli.doctor.reading_aws import read
 from taskgov_cli.doctor.reading_kubernetes import ClusterReader
 
 if TYPE_CHECKING:
-    from taskgov_cli.doctor.facts import Cluster, DeployedStack, Permission, Read
+    from taskgov_cli.doctor.backend_checks import BackendChecks
+    from taskgov_cli.doctor.diagnosis import Diagnosis
+    from taskgov_cli.doctor.facts import Cluster, DeployedStack, Permission, PolicyFile, Read
 
 LOOK_EVERY: Final = 5
 """Seconds between two looks for the trace of the test event."""
@@ -62,10 +64,9 @@ def examine(request: Request, say: Say) -> tuple[Facts, list[Diagnosis]]:
 def diagnose(facts: Facts, *, cluster: str, stack: str) -> list[Diagnosis]:
     """Return every check's answer on what was read, in the order in which things are to be mended."""
     names = names_of(facts, cluster=cluster, stack=stack)
-    backend = backend_of(cluster) if isinstance(facts.cluster, Unknown) else facts.cluster.backend
-    before, after = CHECKS[backend]
+    own = checks_of(facts.cluster, facts.policy, cluster)
     found = [
-        *before(facts, names),
+        *own.cluster(facts, names),
         checks_account.stack_deployed(facts.stack, names),
         checks_account.approvers(facts.stack, names),
         sessions.session_names(facts.sessions, names),
@@ -73,7 +74,7 @@ def diagnose(facts: Facts, *, cluster: str, stack: str) -> list[Diagnosis]:
         checks_access.access_entries(facts.entries, names),
         checks_access.kubernetes_rights(facts.rbac),
         checks_access.iam_permissions(facts.permissions, names),
-        *after(facts, names),
+        *own.events(facts, names),
         checks_account.subscriptions(facts.subscriptions, names),
         checks_account.policy_document(facts.policy, facts.cluster, names),
         state.governor(facts.governor, names),
@@ -81,33 +82,20 @@ def diagnose(facts: Facts, *, cluster: str, stack: str) -> list[Diagnosis]:
     return found if facts.trace is None else [*found, checks_account.test_event(facts.trace, names)]
 
 
-Checks = Callable[[Facts, Names], list[Diagnosis]]
-
-
-def _hyperpod(facts: Facts, names: Names) -> list[Diagnosis]:
-    return [
-        checks_hyperpod.hyperpod_cluster(facts.cluster, names),
-        checks_hyperpod.kubernetes_version(facts.eks, names),
-        checks_hyperpod.one_kueue(facts.kueues, facts.add_on, names),
-        checks_hyperpod.add_on(facts.add_on, names),
-    ]
-
-
-def _plain_eks(facts: Facts, names: Names) -> list[Diagnosis]:
-    return [checks_plain_eks.eks_cluster(facts.eks, names), checks_plain_eks.kueue(facts.kueues, facts.add_on)]
-
-
-CHECKS: Final[Mapping[Backend, tuple[Checks, Checks]]] = {
-    Backend.SAGEMAKER: (
-        _hyperpod,
-        lambda facts, names: [checks_account.cloud_trail(facts.trails, facts.cluster, names)],
-    ),
-    Backend.KUEUE: (_plain_eks, lambda facts, names: [checks_plain_eks.node_events(facts.stack, names)]),
+CHECKS: Final[Mapping[Backend, BackendChecks]] = {
+    Backend.SAGEMAKER: checks_hyperpod.CHECKS,
+    Backend.KUEUE: checks_plain_eks.CHECKS,
 }
-"""What is checked of a backend only: the cluster itself, then how the stack hears of it.
+"""What the doctor asks of a backend's clusters only."""
 
-CloudTrail tells of calls to SageMaker, EC2's own events of the nodes of plain EKS clusters.
-"""
+
+def checks_of(cluster: Read[Cluster], policy: Read[PolicyFile], name: str) -> BackendChecks:
+    """Return the checks of the backend that keeps the cluster's quotas, or would: `name` is what was asked for."""
+
+    def named(_: str) -> str | None:
+        return None if isinstance(policy, Unknown) or policy.body is None else backend_named_in(policy.body)
+
+    return CHECKS[backend_of(name if isinstance(cluster, Unknown) else cluster.arn, named)]
 
 
 def read_facts(request: Request, say: Say) -> Facts:
@@ -115,10 +103,12 @@ def read_facts(request: Request, say: Say) -> Facts:
     say("reading the cluster")
     cluster: Read[Cluster] = read(lambda: reading_aws.cluster(request.cluster))
     eks = then(cluster, lambda found: reading_aws.eks_cluster(_eks_name(found)))
-    say("reading the cluster's Kubernetes API")
-    kubernetes = then(cluster, lambda found: ClusterReader(_eks_arn(found), request.context))
     say("reading the account")
     stack: Read[DeployedStack] = read(lambda: reading_aws.deployed_stack(request.stack))
+    policy = then(stack, lambda found: reading_aws.policy_file(_output(found, "BucketName"), _name(cluster, request)))
+    own = checks_of(cluster, policy, request.cluster)
+    say("reading the cluster's Kubernetes API")
+    kubernetes = then(cluster, lambda found: ClusterReader(_eks_arn(found), request.context))
     return Facts(
         cluster=cluster,
         eks=eks,
@@ -127,20 +117,22 @@ def read_facts(request: Request, say: Say) -> Facts:
         trails=then(cluster, lambda found: reading_aws.trails(found.region)),
         stack=stack,
         entries=both(
-            cluster, stack, lambda found, two: reading_aws.access_entries(_eks_name(found), _roles(found, two))
+            cluster,
+            stack,
+            lambda found, deployed: reading_aws.access_entries(_eks_name(found), _roles(found, deployed, own.groups)),
         ),
-        rbac=both(cluster, kubernetes, lambda found, reader: reader.rights(found.backend)),
-        permissions=both(cluster, stack, _permissions),
+        rbac=then(kubernetes, lambda reader: reader.rights(own.rights)),
+        permissions=both(cluster, stack, lambda found, deployed: _permissions(found, deployed, own)),
         subscriptions=then(stack, lambda found: reading_aws.subscriptions(_output(found, "NoticeTopicArn"))),
-        policy=then(
-            stack, lambda found: reading_aws.policy_file(_output(found, "BucketName"), _name(cluster, request))
-        ),
+        policy=policy,
         governor=both(
             cluster,
             stack,
-            lambda found, two: state.read_governor(found.arn, _output(two, "TableName"), _output(two, "BucketName")),
+            lambda found, deployed: state.read_governor(
+                found.arn, _output(deployed, "TableName"), _output(deployed, "BucketName")
+            ),
         ),
-        sessions=both(cluster, stack, lambda found, two: sessions.read_session_roles(two, found.account)),
+        sessions=both(cluster, stack, lambda found, deployed: sessions.read_session_roles(deployed, found.account)),
         trace=None if request.wait_seconds is None else then(stack, lambda found: _trace(request, found, say)),
     )
 
@@ -200,18 +192,15 @@ def _resource(stack: DeployedStack, logical_id: str) -> str:
     return stack.resources[logical_id]
 
 
-def _roles(cluster: Cluster, stack: DeployedStack) -> list[tuple[str, str]]:
-    """Return the roles that need an access entry, each with its group; on plain EKS also who writes and verifies."""
+def _roles(cluster: Cluster, stack: DeployedStack, groups: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return the roles that need an access entry, each with its group."""
     roles = [(arn, READERS) for arn in _output(stack, "KubernetesRoleArns").split(",")]
-    if cluster.backend is Backend.KUEUE:
-        for role, group in (("VerifyPlanRole", READERS), ("ApplyChangeRole", WRITERS)):
-            roles.append((reading_aws.role_arn(cluster, _resource(stack, role)), group))
-    return roles
+    return roles + [(reading_aws.role_arn(cluster, _resource(stack, role)), group) for role, group in groups.items()]
 
 
-def _permissions(cluster: Cluster, stack: DeployedStack) -> tuple[Permission, ...]:
+def _permissions(cluster: Cluster, stack: DeployedStack, own: BackendChecks) -> tuple[Permission, ...]:
     for output in checks_account.OUTPUTS:
         _output(stack, output)
     for resource in (*NEEDED, "OrderRights"):
         _resource(stack, resource)
-    return reading_aws.permissions(cluster, stack)
+    return reading_aws.permissions(cluster, stack, own.permissions(stack))

@@ -8,8 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from taskgov.policy.document import Backend
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -30,13 +28,12 @@ Read: TypeAlias = T | Unknown
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A cluster that is, or is to be, governed: its state, its EKS cluster, and which backend keeps its quotas."""
+    """A cluster that is, or is to be, governed: its state and its EKS cluster."""
 
     name: str
     arn: str
     status: str
     eks_arn: str | None
-    backend: Backend = Backend.SAGEMAKER
 
     @property
     def partition(self) -> str:

@@ -9,21 +9,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from taskgov.policy.document import Backend
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from taskgov_cli.doctor.facts import Cluster, DeployedStack
 
 PREFIXES: Final = ("policies", "snapshots", "plans", "reports")
-_LISTS: Final = {"*": ("sagemaker:ListComputeQuotas", "sagemaker:ListClusterSchedulerConfigs")}
+LISTS: Final = {"*": ("sagemaker:ListComputeQuotas", "sagemaker:ListClusterSchedulerConfigs")}
 _DESCRIBES: Final = {
     "quota": ("sagemaker:DescribeComputeQuota",),
     "scheduler-config": ("sagemaker:DescribeClusterSchedulerConfig",),
 }
 _SNAPSHOT: Final = {
-    **_LISTS,
+    **LISTS,
     **_DESCRIBES,
     "cluster": ("sagemaker:DescribeCluster", "sagemaker:ListClusterNodes"),
     "eks": ("eks:DescribeCluster",),
@@ -58,7 +56,7 @@ NEEDED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     },
     "PlanQuotasRole": {"snapshots": ("s3:GetObject",), "plans": ("s3:PutObject",)},
     "ApplyChangeRole": {
-        **_LISTS,
+        **LISTS,
         "quota": (
             *(f"sagemaker:{verb}ComputeQuota" for verb in ("Create", "Update", "Delete", "Describe")),
             "sagemaker:AddTags",
@@ -84,7 +82,7 @@ NEEDED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         ),
     },
     "VerifyPlanRole": {
-        **_LISTS,
+        **LISTS,
         **_DESCRIBES,
         "plans": ("s3:GetObject",),
         "bucket": ("s3:ListBucket",),
@@ -93,7 +91,7 @@ NEEDED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     },
     "PublishUsageRole": {
         **_SNAPSHOT,
-        "*": (*_LISTS["*"], "sagemaker:ListClusters"),
+        "*": (*LISTS["*"], "sagemaker:ListClusters"),
         "use": ("s3:PutObject",),
         "table": ("dynamodb:GetItem", "dynamodb:Query", "dynamodb:PutItem"),
         "topic": ("sns:Publish",),
@@ -120,26 +118,6 @@ NEEDED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
 
 HYPERPOD_ACCESS: Final = "arn:{partition}:eks::aws:cluster-access-policy/AmazonSagemakerHyperpodControllerPolicy"
 """An access policy that SageMaker may associate when it creates quotas: asked with `eks:AssociateAccessPolicy`."""
-KEPT_BY_SAGEMAKER: Final = frozenset({"cluster", "quota", "scheduler-config", "access-entry"})
-ASKS_EC2: Final = ("ReadSnapshotRole", "PublishUsageRole", "AuditClusterRole")
-"""Roles that ask about lost machines of plain EKS clusters, with `WatchPlainEks=yes`."""
-
-
-def needed(backend: Backend, *, watches_ec2: bool = False) -> dict[str, dict[str, tuple[str, ...]]]:
-    """Return what roles need for a cluster of a backend: role's logical id -> resource -> actions on it.
-
-    On plain EKS nothing of SageMaker is asked but which HyperPod clusters there are.
-    """
-    if backend is Backend.SAGEMAKER:
-        return {role: dict(resources) for role, resources in NEEDED.items()}
-    found: dict[str, dict[str, tuple[str, ...]]] = {}
-    for role, resources in NEEDED.items():
-        actions = {name: of for name, of in resources.items() if name not in KEPT_BY_SAGEMAKER}
-        asked = tuple(action for action in actions.pop("*", ()) if action not in _LISTS["*"])
-        if watches_ec2 and role in ASKS_EC2:
-            asked += ("ec2:DescribeInstances",)
-        found[role] = actions | ({"*": asked} if asked else {})
-    return found
 
 
 def resources_of(cluster: Cluster, stack: DeployedStack) -> dict[str, str]:

@@ -14,8 +14,6 @@ from taskgov.bootstrap.aws import CONFIG
 from taskgov.errors import GovernanceError, NotFoundError
 from taskgov.hyperpod.cluster_arn import EKS_ARN
 from taskgov.hyperpod.names import ADD_ON
-from taskgov.policy.document import Backend
-from taskgov_cli.doctor.checks_plain_eks import EC2_RULE
 from taskgov_cli.doctor.facts import (
     AccessEntry,
     AddOn,
@@ -28,7 +26,7 @@ from taskgov_cli.doctor.facts import (
     Trail,
     Unknown,
 )
-from taskgov_cli.doctor.permissions import HYPERPOD_ACCESS, needed, resources_of
+from taskgov_cli.doctor.permissions import HYPERPOD_ACCESS, resources_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -67,7 +65,7 @@ def eks_arn_of(name: str) -> str | None:
 
 
 def _plain_eks(arn: str) -> Cluster:
-    return Cluster(arn.rpartition("/")[2], arn, "InService", arn, Backend.KUEUE)
+    return Cluster(arn.rpartition("/")[2], arn, "InService", arn)
 
 
 def _hyperpod(name: str) -> Cluster:
@@ -185,11 +183,12 @@ def _groups(eks: str, role: str) -> tuple[str, ...] | None:
     return tuple(found.get("kubernetesGroups", ()))
 
 
-def permissions(cluster: Cluster, stack: DeployedStack) -> tuple[Permission, ...]:
+def permissions(
+    cluster: Cluster, stack: DeployedStack, needed: Mapping[str, Mapping[str, tuple[str, ...]]]
+) -> tuple[Permission, ...]:
     """Return what IAM says of everything that each function's role needs. Writes nothing: it is a simulation."""
     arns, iam = resources_of(cluster, stack), client("iam")
-    asked = needed(cluster.backend, watches_ec2=EC2_RULE in stack.resources)
-    roles = {role: (stack.resources[role], resources) for role, resources in asked.items()}
+    roles = {role: (stack.resources[role], resources) for role, resources in needed.items()}
     return tuple(
         _permission(role, name, arns[resource], result)
         for role, (name, resources) in roles.items()

@@ -17,9 +17,7 @@ from taskgov.adapters.kubernetes.reader import GROUP
 from taskgov.adapters.kubernetes.request import TIMEOUT_SECONDS
 from taskgov.bootstrap.aws import CONFIG
 from taskgov.errors import UpstreamError
-from taskgov.policy.document import Backend
 from taskgov.ports import ClusterAccess
-from taskgov_cli.doctor.checks_access import READERS, WRITERS
 from taskgov_cli.doctor.facts import Access, KueueDefinition, KueueDeployment, Kueues
 from taskgov_cli.kubeconfig import KubeconfigContext
 
@@ -31,32 +29,6 @@ if TYPE_CHECKING:
 PAGE: Final = 500
 HELM_RELEASE: Final = "meta.helm.sh/release-name"
 HELM_NAMESPACE: Final = "meta.helm.sh/release-namespace"
-READ: Final = (
-    ("", "nodes"),
-    *((GROUP, name) for name in ("resourceflavors", "clusterqueues", "localqueues", "workloads", "cohorts")),
-    (GROUP, "workloadpriorityclasses"),
-)
-"""What the functions list (`docs/rbac.yaml`)."""
-_KEPT = {
-    ("", "namespaces"): "get list create patch",
-    (GROUP, "resourceflavors"): "get list create patch",
-    (GROUP, "cohorts"): "get create patch",
-    **{
-        (GROUP, name): "get list create patch delete"
-        for name in ("clusterqueues", "localqueues", "workloadpriorityclasses")
-    },
-    (GROUP, "workloads"): "list",
-    ("admissionregistration.k8s.io", "validatingadmissionpolicies"): "get create patch",
-    ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"): "get create patch",
-}
-RIGHTS: Final[Mapping[Backend, tuple[tuple[str, str, str, str], ...]]] = {
-    Backend.SAGEMAKER: tuple((READERS, "list", *of) for of in READ),
-    Backend.KUEUE: (
-        *((READERS, "list", *of) for of in (("", "namespaces"), *READ)),
-        *((WRITERS, verb, *of) for of, verbs in _KEPT.items() for verb in verbs.split()),
-    ),
-}
-"""What the functions do in a cluster of each backend (`docs/rbac.yaml`): group, verb, API group, resource."""
 ASKED_AS: Final = "taskgov-doctor"
 """Whom the review names; only the group decides."""
 
@@ -78,10 +50,10 @@ class ClusterReader:
             tuple(_definition(definition) for definition in definitions if definition["spec"]["group"] == GROUP),
         )
 
-    def rights(self, backend: Backend) -> tuple[Access, ...]:
-        """Return what the functions' groups may do (SubjectAccessReview). Raises GovernanceError."""
+    def rights(self, asked: Iterable[tuple[str, str, str, str]]) -> tuple[Access, ...]:
+        """Return which of these the functions' groups may do (SubjectAccessReview). Raises GovernanceError."""
         with self._connections.open(self._access) as api, _translated("ask what the functions' groups may do"):
-            return tuple(self._asked(api, *right) for right in RIGHTS[backend])
+            return tuple(self._asked(api, *right) for right in asked)
 
     @staticmethod
     def _asked(api: client.ApiClient, as_group: str, verb: str, group: str, resource: str) -> Access:

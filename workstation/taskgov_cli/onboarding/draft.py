@@ -21,7 +21,8 @@ from taskgov.errors import InvalidRequestError
 from taskgov.hyperpod.instance_types import InstanceTypeTable, is_instance_type_name
 from taskgov.hyperpod.model import ActivationState, Switch
 from taskgov.kueue.record import FOREIGN
-from taskgov.policy.document import Backend, CapacityRules
+from taskgov.policy.backends import Backend
+from taskgov.policy.document import CapacityRules
 from taskgov.policy.parse import parse_policy
 from taskgov_cli.onboarding.first_teams import first_sections
 
@@ -192,10 +193,16 @@ _ORDER: Final = ("apiVersion", "cluster", "schedulerConfig", "teams", "sharedPoo
 
 def _head(snapshot: Snapshot) -> dict[str, Any]:
     cluster = {"name": snapshot.cluster.name, "arn": snapshot.cluster.arn}
-    backend = backend_of(snapshot.cluster.arn)
+    backend = _backend(snapshot)
     if backend is not Backend.SAGEMAKER:  # the default
         cluster["backend"] = backend.value
     return {"apiVersion": "taskgov/v1", "cluster": cluster}
+
+
+def _backend(snapshot: Snapshot) -> Backend:
+    return backend_of(
+        snapshot.cluster.arn, lambda _: None if snapshot.policy is None else snapshot.policy.cluster.backend
+    )
 
 
 def _team(quota: ComputeQuota) -> dict[str, Any]:
@@ -226,7 +233,7 @@ def _capacities(snapshot: Snapshot) -> dict[str, TypeCapacity]:
         row.instance_type for quota in snapshot.quotas for row in quota.compute_quota_config.compute_quota_resources
     }
     # As the planner has it: other machines are no capacity of HyperPod, whose types begin with ml.
-    all_count = backend_of(snapshot.cluster.arn) is Backend.KUEUE
+    all_count = not _backend(snapshot).is_of_hyperpod
     nodes = (node for node in snapshot.nodes if node.instance_type)
     return count_capacity(
         (node for node in nodes if all_count or is_instance_type_name(node.instance_type)),

@@ -24,7 +24,7 @@ from taskgov.allocation.plan import MassLoss
 from taskgov.findings import Finding
 from taskgov.findings.of_plan import MASS_LOSS
 from taskgov.hyperpod.instance_types import is_instance_type_name
-from taskgov.policy.document import Backend, CapacityRules, Guardrails
+from taskgov.policy.document import CapacityRules, Guardrails
 from taskgov.snapshot.health import node_fault
 from taskgov.snapshot.model import Node, Snapshot
 
@@ -160,7 +160,7 @@ def _rules(snapshot: Snapshot) -> tuple[Guardrails, CapacityRules]:
 
 
 def _is_governed(snapshot: Snapshot, node: Node) -> bool:
-    foreign_too = snapshot.policy is not None and snapshot.policy.cluster.backend is Backend.KUEUE
+    foreign_too = snapshot.policy is not None and not snapshot.policy.cluster.backend.is_of_hyperpod
     return bool(node.instance_type) and (foreign_too or is_instance_type_name(node.instance_type))
 
 

@@ -43,7 +43,7 @@ from taskgov.findings import Finding
 from taskgov.findings.of_plan import QUOTA_IN_FLIGHT
 from taskgov.findings.of_state import NO_PROGRESS, OTHER_STACK, POLICY_VIOLATION
 from taskgov.hyperpod.instance_types import InstanceTypeTable, is_instance_type_name
-from taskgov.policy.document import Backend, CapacityRules, Guardrails, PolicyDocument
+from taskgov.policy.document import CapacityRules, Guardrails, PolicyDocument
 from taskgov.snapshot.codec import snapshot_sha256
 from taskgov.snapshot.model import Snapshot
 
@@ -210,7 +210,7 @@ def _outcome(plan: Plan, judged: Judged, approved_changes: str | None) -> Outcom
 def _capacities(snapshot: Snapshot, table: InstanceTypeTable) -> dict[str, TypeCapacity]:
     policy = snapshot.policy
     # Other machines of the EKS cluster (for add-ons, Fargate) are no capacity of HyperPod, whose types begin with ml.
-    foreign_too = policy is not None and policy.cluster.backend is Backend.KUEUE
+    foreign_too = policy is not None and not policy.cluster.backend.is_of_hyperpod
     nodes = (node for node in snapshot.nodes if node.instance_type)
     return count_capacity(
         (node for node in nodes if foreign_too or is_instance_type_name(node.instance_type)),

@@ -19,7 +19,6 @@ from taskgov.hyperpod.model import (
     SchedulerConfig,
 )
 from taskgov.kueue.render import render
-from taskgov.policy.document import Backend
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -212,7 +211,7 @@ def policy_in_force(policy: ClusterSchedulerConfig | None) -> SchedulerConfig | 
 
 def writes_whole_objects(snapshot: Snapshot) -> bool:
     """Say whether the automation writes the Kueue objects themselves, whole: on a cluster without HyperPod."""
-    return snapshot.policy is not None and snapshot.policy.cluster.backend is Backend.KUEUE
+    return snapshot.policy is not None and snapshot.policy.cluster.backend.writes_kueue_objects
 
 
 def over(objects: Iterable[KubernetesObject], made: Mapping[str, Manifest]) -> tuple[KubernetesObject, ...]:

@@ -1,7 +1,4 @@
-"""Which backend keeps a cluster's quotas? The first whose row in the registry recognises its ARN.
-
-Everything above sees one `ClusterBackend`.
-"""
+"""All backends behind one port: each call goes to the one that keeps the cluster's quotas."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,15 +17,14 @@ from taskgov.services.failures import Failures
 from taskgov.services.metric_catalogue import ALL_CLUSTERS
 from taskgov.snapshot.unreadable import UnreadableObject, UnreadableObjectError
 
-Recognises = Callable[[str], bool]
-"""Says whether a cluster's ARN, or the id of a quota or cluster policy, is of a backend."""
-
 
 @dataclass(frozen=True, slots=True)
 class Backends:
-    """The `ClusterBackend` port over all backends in the registry's order, each with what recognises its clusters."""
+    """The `ClusterBackend` port over all backends, by their names in the registry's order."""
 
-    rows: tuple[tuple[Recognises, ClusterBackend], ...]
+    by_name: Mapping[str, ClusterBackend]
+    name_of: Callable[[str], str]
+    """Returns the backend of a cluster's ARN, or of the id of a quota or cluster policy."""
     failures: Failures
 
     def clusters(self, on_unreadable: OnUnreadableObject | None = None) -> list[str]:
@@ -36,7 +32,7 @@ class Backends:
 
         What cannot be read of one cluster is reported, and leaves the others in the list.
         """
-        return [arn for _, backend in self.rows for arn in backend.clusters(on_unreadable or self._report)]
+        return [arn for backend in self.by_name.values() for arn in backend.clusters(on_unreadable or self._report)]
 
     def knows(self, cluster_arn: str) -> bool:
         """Say whether there is such a cluster, and it is one that can be governed."""
@@ -47,7 +43,7 @@ class Backends:
         if cluster.startswith("arn:"):
             return self._of(cluster).describe_cluster(cluster)
         first: NotFoundError | None = None
-        for _, backend in self.rows:
+        for backend in self.by_name.values():
             try:
                 return backend.describe_cluster(cluster)
             except NotFoundError as error:
@@ -129,7 +125,7 @@ class Backends:
         return self._of(cluster_arn).machine_states(cluster_arn, instance_ids)
 
     def _of(self, arn_or_id: str) -> ClusterBackend:
-        return next(backend for recognises, backend in self.rows if recognises(arn_or_id))
+        return self.by_name[self.name_of(arn_or_id)]
 
     def _report(self, odd: UnreadableObject) -> None:
         self.failures.report(odd.name or ALL_CLUSTERS, "list the clusters", UnreadableObjectError(odd))

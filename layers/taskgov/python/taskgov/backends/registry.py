@@ -3,11 +3,12 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from taskgov.backends.backends import Backends, Recognises
+from taskgov.backends.backends import Backends
 from taskgov.backends.hyperpod_eks.sagemaker import HyperPodEks
 from taskgov.backends.plain_eks.backend import PlainEks
 from taskgov.errors import NotFoundError
-from taskgov.policy.document import Backend
+from taskgov.policy.backends import Backend
+from taskgov.policy.cluster import backend_named_in
 from taskgov.services.failures import Failures, Raised
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ class Row:
     """One backend: its name in a policy document, how it is recognised, how it is built."""
 
     name: Backend
-    recognises: Recognises
+    recognises: "Callable[[str], bool]"
+    """Says whether a cluster's ARN, or the id of a quota or cluster policy, is of a cluster that it can have."""
     build: "Callable[[Reach, Siblings], ClusterBackend]"
 
 
@@ -75,7 +77,7 @@ BACKENDS: Final = (
     Row(Backend.SAGEMAKER, lambda arn_or_id: not is_eks(arn_or_id), _hyperpod_eks),
     Row(Backend.KUEUE, is_eks, _plain_eks),
 )
-"""A cluster is the first row's that recognises its ARN; a name without ARN is the first's that has such a cluster."""
+"""A row for each name that a document may give. A name without ARN is the first row's that has such a cluster."""
 
 
 def backends(reach: Reach, rows: tuple[Row, ...] = BACKENDS) -> Backends:
@@ -83,12 +85,26 @@ def backends(reach: Reach, rows: tuple[Row, ...] = BACKENDS) -> Backends:
     built: Siblings = ()
     for row in rows:
         built += (row.build(reach, built),)
-    return Backends(tuple((row.recognises, backend) for row, backend in zip(rows, built, strict=True)), reach.failures)
+
+    def named(cluster_name: str) -> str | None:
+        stored = reach.documents.policy(cluster_name)
+        return None if stored is None else backend_named_in(stored.body)
+
+    by_name: dict[str, ClusterBackend] = {row.name: backend for row, backend in zip(rows, built, strict=True)}
+    return Backends(by_name, lambda arn_or_id: backend_of(arn_or_id, named, rows), reach.failures)
 
 
-def backend_of(arn_or_id: str, rows: tuple[Row, ...] = BACKENDS) -> Backend:
-    """Return which backend keeps the quotas of a cluster."""
-    return next(row.name for row in rows if row.recognises(arn_or_id))
+def backend_of(arn_or_id: str, named: "Callable[[str], str | None]", rows: tuple[Row, ...] = BACKENDS) -> Backend:
+    """Return which backend keeps the quotas of a cluster: the one whose row recognises its ARN.
+
+    Where several do (backends of EKS clusters), it is the one that the cluster's document names, else the first.
+    `named` returns that name for the cluster's; it is asked only where it decides.
+    """
+    found = [row.name for row in rows if row.recognises(arn_or_id)]
+    if len(found) == 1:
+        return found[0]
+    name = named(arn_or_id.split("/")[1])
+    return next((backend for backend in found if backend == name), found[0])
 
 
 def _has(backend: "ClusterBackend", cluster_name: str) -> bool:

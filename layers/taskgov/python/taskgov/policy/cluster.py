@@ -1,25 +1,28 @@
 """Which cluster does a document govern? Asked before any of it is used, and so without the rest of its grammar."""
 
-from typing import Any, Final
+from typing import Any
 
 from taskgov.hyperpod.cluster_arn import EKS_ARN
+from taskgov.policy.backends import EKS_BACKENDS, Backend
 from taskgov.policy.text import read_text
 
-KUEUE: Final = "kueue"
-"""The backend that writes Kueue's objects (`taskgov.policy.document.Backend`)."""
 
-
-def kueue_cluster_of(text: str | bytes) -> str | None:
-    """Return the ARN of the EKS cluster that a document governs with `backend: kueue`, or None.
+def eks_cluster_of(text: str | bytes, backend: Backend) -> str | None:
+    """Return the ARN of the EKS cluster that a document governs with this backend, or None.
 
     Example:
-        >>> kueue_cluster_of("cluster: {arn: 'arn:aws:eks:us-east-1:111122223333:cluster/ml', backend: kueue}")
+        >>> text = "cluster: {arn: 'arn:aws:eks:us-east-1:111122223333:cluster/ml', backend: kueue}"
+        >>> eks_cluster_of(text, Backend.KUEUE)
         'arn:aws:eks:us-east-1:111122223333:cluster/ml'
 
     """
     cluster = (read_text(text).data or {}).get("cluster")
-    meant = isinstance(cluster, dict) and cluster.get("backend") == KUEUE
-    return eks_arn_in(cluster) if meant else None
+    return eks_arn_in(cluster) if _backend_in(cluster) == backend else None
+
+
+def backend_named_in(text: str | bytes) -> str | None:
+    """Return the backend that a document names, whether or not there is one of this name; None if it names none."""
+    return _backend_in((read_text(text).data or {}).get("cluster"))
 
 
 def mistaken_cluster_of(text: str | bytes, name: str) -> str | None:
@@ -27,7 +30,8 @@ def mistaken_cluster_of(text: str | bytes, name: str) -> str | None:
 
     Its backend may be lost or misspelt, or nothing of the document may be readable: the cluster has to be looked at
     for the mistakes to be told. Only the ARN is needed then, with the document's own name in it. A HyperPod cluster's
-    document may hold it too, of the EKS cluster below: who asks rules that out.
+    document may hold it too, of the EKS cluster below: who asks rules that out. A document that names a backend of
+    EKS clusters is that backend's, and mistaken for no other's.
 
     Example:
         >>> mistaken_cluster_of("cluster: {arn: 'arn:aws:eks:us-east-1:111122223333:cluster/ml'", "ml")
@@ -41,6 +45,8 @@ def mistaken_cluster_of(text: str | bytes, name: str) -> str | None:
         return None
     cluster = (read_text(text).data or {}).get("cluster")
     if isinstance(cluster, dict):
+        if names_eks_backend(cluster):
+            return None
         arn = eks_arn_in(cluster)
         return arn if arn is not None and arn.endswith(f"/{name}") else None
     return found[0]
@@ -50,3 +56,14 @@ def eks_arn_in(cluster: Any) -> str | None:
     """Return the ARN that a document's `cluster` gives, if it is an EKS cluster's."""
     arn = cluster.get("arn") if isinstance(cluster, dict) else None
     return arn if isinstance(arn, str) and EKS_ARN.fullmatch(arn) else None
+
+
+def names_eks_backend(cluster: Any) -> bool:
+    """Say whether a document's `cluster` names a backend of EKS clusters."""
+    return _backend_in(cluster) in EKS_BACKENDS
+
+
+def _backend_in(cluster: Any) -> str | None:
+    """Return the name as a text; anything else is no name."""
+    name = cluster.get("backend") if isinstance(cluster, dict) else None
+    return name if isinstance(name, str) else None

@@ -13,6 +13,7 @@ from taskgov.findings import Severity
 from taskgov.hyperpod.instance_types import InstanceResources, InstanceTypeTable
 from taskgov.hyperpod.limits import ENTITY_NAME, WEIGHT, Length
 from taskgov.hyperpod.model import ComputeQuotaConfig, SchedulerConfig
+from taskgov.policy.backends import Backend
 from taskgov.policy.base import (
     Gibibytes,
     Growth,
@@ -33,13 +34,8 @@ from taskgov.policy.measured import Lease, Share
 from taskgov.policy.notices import NoticeRules, TeamNotices
 
 
-class Backend(StrEnum):
-    SAGEMAKER = "sagemaker"
-    KUEUE = "kueue"
-
-
 class ClusterRef(PolicyModel):
-    """Which cluster, and what writes its quotas: the SageMaker API, or Kueue objects directly."""
+    """Which cluster, and who keeps its quotas."""
 
     name: Annotated[str, ENTITY_NAME, Length(1, 63)]
     arn: Annotated[str, Field(max_length=256)]

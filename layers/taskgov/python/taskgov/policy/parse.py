@@ -14,8 +14,9 @@ from pydantic import ValidationError
 from taskgov.findings import Finding
 from taskgov.hyperpod.cluster_arn import EKS_ARN
 from taskgov.hyperpod.limits import CLUSTER_ARN, CheckLimits, matcher
-from taskgov.policy.cluster import eks_arn_in
-from taskgov.policy.document import Backend, PolicyDocument
+from taskgov.policy.backends import EKS_BACKENDS
+from taskgov.policy.cluster import eks_arn_in, names_eks_backend
+from taskgov.policy.document import PolicyDocument
 from taskgov.policy.draft import Broken, Draft
 from taskgov.policy.keys import WEIGHT, unknown_keys
 from taskgov.policy.rules import broken_rules
@@ -107,7 +108,7 @@ def _validated(data: dict[str, Any]) -> PolicyDocument:
     """Validate as JSON and strictly: a text is no number, and a time is a text."""
     cluster = data.get("cluster")
     # An EKS cluster's ARN without the backend is one mistake, and not one for each of its instance types.
-    plain = eks_arn_in(cluster) is not None or (isinstance(cluster, dict) and cluster.get("backend") == Backend.KUEUE)
+    plain = eks_arn_in(cluster) is not None or names_eks_backend(cluster)
     return PolicyDocument.model_validate_json(
         json.dumps(data),
         strict=True,
@@ -170,9 +171,9 @@ def _arn_rule(document: PolicyDocument, given: dict[str, Any]) -> list[Broken]:
     if not isinstance(said, dict) or said.get("backend", cluster.backend) != cluster.backend:
         return []  # The backend was refused: which ARN it asks for is not known.
     eks = EKS_ARN.fullmatch(cluster.arn)
-    if cluster.backend is Backend.KUEUE:
+    if not cluster.backend.is_of_hyperpod:
         if eks is None:
-            rule = f"must be the ARN of the EKS cluster, for backend kueue ({EKS_ARN.pattern})"
+            rule = f"must be the ARN of the EKS cluster, for backend {cluster.backend} ({EKS_ARN.pattern})"
             return [Broken(("cluster", "arn"), cluster.arn, rule)]
         rule = f"must be the EKS cluster's: {eks['name']}"
         return [] if eks["name"] == cluster.name else [Broken(("cluster", "name"), cluster.name, rule)]
@@ -180,7 +181,8 @@ def _arn_rule(document: PolicyDocument, given: dict[str, Any]) -> list[Broken]:
         return []
     rule = f"must be {CLUSTER_ARN.meaning} ({CLUSTER_ARN.pattern})"
     if eks is not None:
-        rule = "is an EKS cluster's: without HyperPod say `backend: kueue`, with it give the HyperPod cluster's ARN"
+        named = " or ".join(f"`backend: {backend}`" for backend in EKS_BACKENDS)
+        rule = f"is an EKS cluster's: without HyperPod say {named}, with it give the HyperPod cluster's ARN"
     return [Broken(("cluster", "arn"), cluster.arn, rule)]
 
 

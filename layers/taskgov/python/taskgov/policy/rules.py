@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 from taskgov.hyperpod.hardware import stands_for
 from taskgov.hyperpod.model import ComputeQuotaResource, Switch
 from taskgov.policy.cron import is_time_zone, parse_cron
-from taskgov.policy.document import Backend, CapacityBasis
+from taskgov.policy.document import CapacityBasis
 from taskgov.policy.draft import Broken, Draft
 from taskgov.policy.measured import WHOLE_WITHIN, Unit
 from taskgov.policy.rules_families import families_in_instances_need_the_instances_basis, families_of_a_team_are_apart
@@ -181,8 +181,8 @@ def one_keeper_of_the_remainder(draft: Draft) -> Iterator[Broken]:
     if pool.native:
         for key in sorted({"team", "takes"} & pool.model_fields_set):
             yield Broken(("sharedPool", key), getattr(pool, key), "has no meaning beside native: true")
-        if document.cluster.backend is Backend.KUEUE:
-            yield Broken(("sharedPool", "native"), pool.native, "needs HyperPod; the backend here is kueue")
+        if not (backend := document.cluster.backend).is_of_hyperpod:
+            yield Broken(("sharedPool", "native"), pool.native, f"needs HyperPod; the backend here is {backend}")
         return
     if idle_sharing:
         rule = "keeps a pool beside HyperPod's own: write {native: true}, or set IdleResourceSharing to Disabled"

@@ -12,7 +12,8 @@ from taskgov.backends.plain_eks.machines import states_of
 from taskgov.backends.plain_eks.quotas import KueueQuotas
 from taskgov.errors import NotFoundError
 from taskgov.hyperpod.instance_types import InstanceTypeTable
-from taskgov.policy.cluster import kueue_cluster_of, mistaken_cluster_of
+from taskgov.policy.backends import Backend
+from taskgov.policy.cluster import eks_cluster_of, mistaken_cluster_of
 from taskgov.policy.parse import parse_policy
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class PlainEks(KueueQuotas):
         stored = self._documents.policy(cluster_name)
         if stored is None:
             return None
-        meant = kueue_cluster_of(stored.body)
+        meant = eks_cluster_of(stored.body, Backend.KUEUE)
         if meant is not None:
             return meant
         mistaken = mistaken_cluster_of(stored.body, cluster_name)
