@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,8 @@ from taskgov.hyperpod.model import ComputeQuota, SchedulerConfig
 from taskgov.kueue.render import render
 from taskgov.quantities import GIBIBYTE
 from taskgov.snapshot.model import KueueObjects, ObservedUse, Snapshot
-from taskgov.usage.workloads import Preemption
 from tests.allocation.work import SCHEDULER, job, queues
-from tests.allocation.world import C5, G5, NOW, P5, document, fixed, nodes, quota, row, snapshot
+from tests.allocation.world import C5, G5, P5, document, fixed, nodes, quota, row, snapshot
 
 BORROW = {"ResourceSharingConfig": {"Strategy": "LendAndBorrow", "BorrowLimit": 100}}
 LEND = {"ResourceSharingConfig": {"Strategy": "Lend"}}
@@ -27,8 +25,8 @@ LAYER = Path(__file__).parents[2] / "layers" / "taskgov" / "python" / "taskgov"
 DOCS = Path(__file__).parents[2] / "docs" / "allocation.md"
 
 
-def findings(world: Snapshot, history: Sequence[Preemption] = ()) -> tuple[Finding, ...]:
-    return audit(world, plan_quotas(world, mode="plan"), history)
+def findings(world: Snapshot) -> tuple[Finding, ...]:
+    return audit(world, plan_quotas(world, mode="plan"))
 
 
 def watched(*quotas: ComputeQuota, instances: int = 8, **fields: Any) -> Snapshot:
@@ -206,31 +204,6 @@ def test_the_audit_finds(code: str, case: Case) -> None:
 def test_a_cluster_in_order_has_no_findings() -> None:
     jobs = [job("team-a", "one", 2), job("team-b", "two", 2)]
     assert findings(working(team("team-a"), team("team-b"), jobs=jobs)) == ()
-
-
-def test_preemptions_of_a_day_make_a_loop_even_when_kueue_no_longer_knows() -> None:
-    def preempted(hours_ago: float) -> Preemption:
-        return Preemption(
-            uid="u",
-            namespace="hyperpod-ns-team-a",
-            name="victim",
-            team="team-a",
-            at=NOW - timedelta(hours=hours_ago),
-            reason="InClusterQueue",
-            message="",
-            accelerators=1,
-            ran_since=None,
-            preempting_team=None,
-            preempting_queue=None,
-            preemptor_uid=None,
-            preemptor_job_uid=None,
-        )
-
-    world = watched(team("team-a"))
-    assert findings(world, [preempted(25), preempted(2), preempted(1)]) == ()
-    [finding] = findings(world, [preempted(3), preempted(2), preempted(1)])
-    assert (finding.code, finding.subject) == ("eviction-loop", "hyperpod-ns-team-a/victim")
-    assert finding.because == "victim was evicted 3 times (InClusterQueue)."
 
 
 def test_what_the_plan_found_is_part_of_the_audit_and_said_once() -> None:

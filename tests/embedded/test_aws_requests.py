@@ -160,7 +160,7 @@ def test_a_fault_can_be_narrowed_by_parameters(stack: Stack) -> None:
 
 def test_a_doubled_delivery_runs_the_function_twice(stack: Stack) -> None:
     stack.faults.duplicate("events", "Deliver")
-    stack.emit("fixture", "Change", {"name": "one"})
+    stack.bus.publish("fixture", "Change", {"name": "one"})
     stack.run_until_quiet()
     received = [one.event["Records"] for one in stack.results if one.function == "ReceiveFunction"]
     assert sum(map(len, received)) == 2

@@ -52,7 +52,7 @@ def messages(stack: Stack, queue: str) -> list[dict[str, Any]]:
 
 
 def test_an_event_arrives_with_its_whole_envelope(stack: Stack) -> None:
-    event_id = stack.emit("fixture", "Change", {"name": "x"}, ["arn:one"])
+    event_id = stack.bus.publish("fixture", "Change", {"name": "x"}, ["arn:one"])
     stack.run_until_quiet()
     body = json.loads(received(stack)[0][0]["body"])
     assert body == {
@@ -83,7 +83,7 @@ def test_put_events_refuses_what_it_must(stack: Stack) -> None:
 
 def test_a_queue_that_lets_the_rule_not_in_gets_nothing(edited: Callable[..., Stack]) -> None:
     stack = edited(("Principal: {Service: events.amazonaws.com}", "Principal: {Service: s3.amazonaws.com}"))
-    stack.emit("fixture", "Change", {"name": "x"})
+    stack.bus.publish("fixture", "Change", {"name": "x"})
     stack.run_until_quiet()
     assert received(stack) == []
     assert any("NO_PERMISSIONS" in one.what for one in stack.timeline.of("delivery"))
@@ -94,7 +94,7 @@ def test_a_queue_that_lets_the_rule_not_in_gets_nothing(edited: Callable[..., St
 
 def test_what_cannot_be_delivered_goes_to_the_dead_letter_queue_of_the_target(edited: Callable[..., Stack]) -> None:
     stack = edited(("Queues: [!Ref Requests, !Ref DeadLetters]", "Queues: [!Ref DeadLetters]"))
-    stack.emit("fixture", "Change", {"name": "x"})
+    stack.bus.publish("fixture", "Change", {"name": "x"})
     stack.run_until_quiet()
     (message,) = messages(stack, "DeadLetters")
     assert json.loads(message["Body"])["detail"] == {"name": "x"}
@@ -148,7 +148,7 @@ TARGETS = """
 
 def test_a_rule_delivers_to_machine_function_and_other_bus(edited: Callable[..., Stack]) -> None:
     stack = edited(resources=TARGETS)
-    event_id = stack.emit("direct", "Any", {"name": "x", "parts": [], "at": "noon"})
+    event_id = stack.bus.publish("direct", "Any", {"name": "x", "parts": [], "at": "noon"})
     stack.run_until_quiet()
     listed = stack.client("stepfunctions").list_executions(stateMachineArn=stack.physical("Machine"))["executions"]
     assert [(one["name"], one["status"]) for one in listed] == [(event_id, "SUCCEEDED")]
@@ -169,7 +169,7 @@ def test_a_target_without_permission_is_not_reached(
     edited: Callable[..., Stack], old: str, new: str, missing: str
 ) -> None:
     stack = edited(resources=TARGETS.replace(old, new))
-    stack.emit("direct", "Any", {"name": "x", "parts": [], "at": "noon"})
+    stack.bus.publish("direct", "Any", {"name": "x", "parts": [], "at": "noon"})
     stack.run_until_quiet()
     failed = [one for one in stack.timeline.of("delivery") if "NO_PERMISSIONS" in one.what]
     assert len(failed) == 1
@@ -179,7 +179,7 @@ def test_a_target_without_permission_is_not_reached(
 def test_messages_wait_for_their_batch(edited: Callable[..., Stack]) -> None:
     stack = edited(parameters={"BatchSeconds": "20"})
     for number in range(3):
-        stack.emit("fixture", "Change", {"name": f"n{number}"})
+        stack.bus.publish("fixture", "Change", {"name": f"n{number}"})
         stack.advance(4, [])
     start = stack.clock.now
     stack.run_until_quiet()
@@ -192,7 +192,7 @@ def test_messages_wait_for_their_batch(edited: Callable[..., Stack]) -> None:
 def test_a_full_batch_does_not_wait(edited: Callable[..., Stack]) -> None:
     stack = edited(("DelaySeconds: 5", "DelaySeconds: 0"), parameters={"BatchSeconds": "200"})
     for number in range(6):
-        stack.emit("fixture", "Change", {"name": f"n{number}"})
+        stack.bus.publish("fixture", "Change", {"name": f"n{number}"})
     stack.run_until_quiet(max_virtual_seconds=1)
     assert [len(one) for one in received(stack)] == [5]
     stack.run_until_quiet()
@@ -206,7 +206,7 @@ def test_a_failing_function_gets_a_message_as_often_as_the_queue_says(edited: Ca
             "Handler: rules.name_of\n      Environment:\n        Variables:\n          STATE_MACHINE_ARN",
         )
     )
-    stack.emit("fixture", "Change", {"name": "x"})
+    stack.bus.publish("fixture", "Change", {"name": "x"})
     start = stack.clock.now
     stack.run_until_quiet()
     tries = [one for one in stack.results if one.function == "ReceiveFunction"]
@@ -219,7 +219,7 @@ def test_filters_of_a_mapping_drop_what_they_do_not_want(edited: Callable[..., S
     wanted = """            FilterCriteria: {Filters: [{Pattern: '{"body": {"detail": {"name": ["x"]}}}'}]}\n"""
     stack = edited(("            BatchSize: 5\n", "            BatchSize: 5\n" + wanted))
     for name in "xy":
-        stack.emit("fixture", "Change", {"name": name})
+        stack.bus.publish("fixture", "Change", {"name": name})
     stack.run_until_quiet()
     assert [json.loads(record["body"])["detail"]["name"] for batch in received(stack) for record in batch] == ["x"]
     assert messages(stack, "Requests") == []

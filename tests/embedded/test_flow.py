@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def change(stack: Stack, name: str, *parts: str) -> None:
-    stack.emit("fixture", "Change", {"name": name, "parts": list(parts)})
+    stack.bus.publish("fixture", "Change", {"name": name, "parts": list(parts)})
 
 
 def executions(stack: Stack) -> list[dict[str, Any]]:
@@ -59,7 +59,7 @@ def test_the_queue_delay_and_the_wait_state_pass_on_the_virtual_clock(stack: Sta
 
 
 def test_an_event_that_no_pattern_wants_does_nothing(stack: Stack) -> None:
-    stack.emit("fixture", "Something else", {"name": "one"})
+    stack.bus.publish("fixture", "Something else", {"name": "one"})
     assert stack.run_until_quiet() == 0
     assert executions(stack) == []
 
@@ -135,7 +135,7 @@ def test_an_answer_after_the_expiry_is_refused(stack: Stack) -> None:
 
 def test_a_bad_message_fails_alone_and_ends_in_the_dead_letter_queue(stack: Stack) -> None:
     change(stack, "good")
-    stack.emit("fixture", "Change", {"nameless": True})
+    stack.bus.publish("fixture", "Change", {"nameless": True})
     stack.run_until_quiet()
     assert only_execution(stack)["status"] == "SUCCEEDED"
     message = stack.client("sqs").receive_message(QueueUrl=stack.physical("DeadLetters"))["Messages"][0]

@@ -71,7 +71,7 @@ def test_what_a_function_sets_stays_in_it(with_code: Callable[[str], Stack]) -> 
 
 
 def test_functions_have_modules_of_their_own_even_of_the_same_name(stack: Stack) -> None:
-    stack.emit("fixture", "Change", {"name": "one", "parts": ["a"]})
+    stack.bus.publish("fixture", "Change", {"name": "one", "parts": ["a"]})
     stack.run_until_quiet()
     assert [one.is_error for one in stack.results] == [False, False]
     work = next(one for one in stack.results if one.function == "WorkFunction")
@@ -99,7 +99,7 @@ def test_a_function_that_invokes_another_keeps_its_own_modules(with_code: Callab
 
 def test_a_shared_package_is_one_for_all_functions(app: Path) -> None:
     with Stack(app, shared_packages=("shared_code",)) as stack:
-        stack.emit("fixture", "Change", {"nameless": True})  # makes the first function ask for its name
+        stack.bus.publish("fixture", "Change", {"nameless": True})  # makes the first function ask for its name
         stack.run_until_quiet()
         work = stack.invoke("WorkFunction", {"name": "x", "part": "a", "note": ""})
         assert work.value["by"] == stack.physical("ReceiveFunction")

@@ -55,7 +55,7 @@ class Rig:
     def run(self) -> None:
         bus = self.stack.outputs["BusName"]
         detail = {"clusterArn": self.world.cluster_arn, "by": "ana"}
-        self.stack.emit("taskgov.operator", "Reconcile Requested", detail, bus=bus)
+        self.stack.bus.publish("taskgov.operator", "Reconcile Requested", detail, bus=bus)
         self.stack.run_until_quiet(3600)
 
     def counts(self) -> dict[str, int]:

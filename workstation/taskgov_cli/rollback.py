@@ -19,7 +19,7 @@ from taskgov.contracts.steps import Cause, Pointer
 from taskgov.errors import GovernanceError
 from taskgov.ports import RunRecord
 from taskgov.services.plan_path import paths
-from taskgov.services.stored_plan import stored_plan
+from taskgov.services.step_inputs import stored_plan
 from taskgov_cli.change_states import ChangeSince, ChangeState, change_states
 from taskgov_cli.deployed import (
     DEFAULT_STACK,

@@ -1,7 +1,7 @@
 """The embedded stack: one emulated AWS account made from a SAM template, on a clock of its own.
 
 `with Stack("template.yaml", {...}) as stack:` builds everything that the template says and nothing else. Events are put
-in (`emit`, or any boto3 client), time is moved (`run_until_quiet`, `advance`), and what happened is read back
+in (`bus.publish`, or any boto3 client), time is moved (`run_until_quiet`, `advance`), and what happened is read back
 (`timeline`, `calls`, `results`, or any boto3 client). One stack at a time is open in a process.
 """
 
@@ -22,7 +22,7 @@ from taskgov_embedded.aws_api import caches
 from taskgov_embedded.cloudformation.template import translate
 from taskgov_embedded.cloudformation.updates import DeploymentFailedError, Updates
 from taskgov_embedded.cloudtrail import CloudTrail
-from taskgov_embedded.cloudwatch import metric_data
+from taskgov_embedded.cloudwatch import emf
 from taskgov_embedded.eks import Eks
 from taskgov_embedded.eventbridge.bus import Bus
 from taskgov_embedded.eventbridge.object_events import ObjectEvents
@@ -45,7 +45,7 @@ from taskgov_embedded.virtual_time import sleep
 from taskgov_embedded.virtual_time.clock import VirtualClock
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping
 
     from taskgov_embedded.aws_api.aws_requests import Call
     from taskgov_embedded.cloudformation.resources import Resolved
@@ -139,7 +139,7 @@ class Stack:
             self.entry.install,
             self._event_source_mappings.install,
             ObjectEvents(self.account, self.bus).install,
-            metric_data.install,
+            emf.install,
             partial(sleep.install, self._turns),
         ):
             install(self.patches)
@@ -214,17 +214,6 @@ class Stack:
         self._turns.run(seconds, recurring=True, only=only)
 
     # Causes
-
-    def emit(
-        self,
-        source: str,
-        detail_type: str,
-        detail: Mapping[str, Any],
-        resources: Sequence[str] = (),
-        bus: str = "default",
-    ) -> str:
-        """Put an event of any source on a bus (PutEvents refuses `aws.*`); returns its id."""
-        return self.bus.publish(source, detail_type, detail, resources, bus)
 
     def invoke(self, logical_id: str, event: Any) -> Result:
         """Invoke a function of the template by its logical id, and run until it has answered."""

@@ -14,9 +14,9 @@ from taskgov.scheduling.reasons import Blocker
 from taskgov.snapshot.model import KueueObjects
 from taskgov.usage.amounts import all_words, words
 from taskgov.usage.never_fits import never_fits
+from taskgov.usage.node_shortage import short_of_nodes
 from taskgov.usage.workloads import preemptions_of
 from taskgov_explain.case import Case
-from taskgov_explain.nodes import node_shortage
 from taskgov_explain.reasons import Reason
 from taskgov_manifests.workloads import QUEUE_ON_PODS
 
@@ -170,7 +170,18 @@ def _being_preempted(case: Case) -> str | None:
 
 
 def _admitted_waiting_for_nodes(case: Case) -> str | None:
-    return node_shortage(case)
+    if case.admission is None or case.holds("PodsReady"):
+        return None
+    if short := short_of_nodes(case.snapshot).get(case.named.key):
+        return (
+            f"It has its quota, but the healthy {short.instance_type} nodes offer "
+            f"{words(short.resource, short.offered)}, "
+            f"and workloads admitted before it hold {short.taken} of them: it needs {short.asked}."
+        )
+    ready = case.conditions.get("PodsReady")
+    if ready is not None and not ready.status:
+        return f"It has its quota, but not all its pods are ready ({ready.reason})."
+    return None
 
 
 def _admitted(case: Case) -> str | None:

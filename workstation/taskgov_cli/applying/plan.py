@@ -20,7 +20,7 @@ from taskgov.errors import GovernanceError
 from taskgov.ports import RunRecord
 from taskgov.services.plan_path import first_writes
 from taskgov.services.plan_quotas import keep_plan
-from taskgov.services.stored_plan import stored_plan
+from taskgov.services.step_inputs import stored_plan
 from taskgov.services.written_in_run import WhatWasWritten, WrittenInRun
 from taskgov.snapshot.records import Authorship
 from taskgov_cli import snapshots

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from moto.cloudwatch.models import cloudwatch_backends
+from moto.cloudwatch.models import Dimension, cloudwatch_backends
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from taskgov_embedded.aws_api.patches import Patches
     from taskgov_embedded.place import Place
 
 MAX_DIMENSIONS = 30
@@ -85,3 +86,13 @@ def put(data: Iterable[Datum], place: Place) -> None:
             "Values": list(datum.values),
         }
         backend.put_metric_data(datum.namespace, [member | ({"Unit": datum.unit} if datum.unit else {})])
+
+
+def install(patches: Patches) -> None:
+    """Let metric data be found by its dimensions: order them by name (a metric has each name once)."""
+    patches.replace(
+        Dimension,
+        "__lt__",
+        lambda dimension, other: dimension.name < other.name,
+        "moto's order of dimensions is none, so it misses series of three dimensions",
+    )

@@ -78,9 +78,9 @@ class Governance:
         """Let the next writes of an operation be taken, and end in `CreateFailed`, `UpdateFailed` or `DeleteFailed`."""
         self._planned.append(PlannedSettling(operation, times, reason=reason))
 
-    def delay_next(self, operation: str, seconds: float, times: int = 1) -> None:
-        """Let the next writes of an operation take so long to settle."""
-        self._planned.append(PlannedSettling(operation, times, seconds=seconds))
+    def delay_next(self, operation: str, seconds: float) -> None:
+        """Let the next write of an operation take so long to settle."""
+        self._planned.append(PlannedSettling(operation, 1, seconds=seconds))
 
     def forget_faults(self) -> None:
         """Let writes from now on settle as they do, and lists show what is there."""

@@ -130,7 +130,7 @@ class Actor:
         self._world.stack.advance(minutes * 60)
 
     def _event(self, event: dict[str, Any]) -> None:
-        self._world.stack.emit(
+        self._world.stack.bus.publish(
             event["source"], event["detailType"], self._resolved(event["detail"]), bus=self._bus_for(event["source"])
         )
 

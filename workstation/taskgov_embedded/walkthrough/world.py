@@ -133,7 +133,7 @@ class World:
             return
         state = "running" if healthy else "stopped"
         detail = {"instance-id": instance_id, "state": state}
-        self.stack.emit("aws.ec2", "EC2 Instance State-change Notification", detail)
+        self.stack.bus.publish("aws.ec2", "EC2 Instance State-change Notification", detail)
 
     def tell_of_resize(self) -> None:
         """Let the world hear that nodes came or went."""
@@ -143,7 +143,7 @@ class World:
                 "EC2InstanceId": "i-0123456789abcdef0",
                 "StatusCode": "InProgress",
             }
-            self.stack.emit("aws.autoscaling", "EC2 Instance Launch Successful", detail)
+            self.stack.bus.publish("aws.autoscaling", "EC2 Instance Launch Successful", detail)
         else:
             self.stack.sagemaker.emit_cluster_state_change(self.registered)
 

@@ -4,7 +4,6 @@ Which function has which variable is in `template.yaml`; a test holds the two to
 """
 
 import os
-from collections.abc import Mapping
 from typing import Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -19,12 +18,11 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, alias_generator=lambda name: to_snake(name).upper(), populate_by_name=True)
 
     @classmethod
-    def from_env(cls, environment: Mapping[str, str] | None = None) -> Self:
+    def from_env(cls) -> Self:
         """Read the settings. Raises AppEnvError that names every variable that is missing or wrong."""
-        variables = os.environ if environment is None else environment
         names = (str(field.alias) for field in cls.model_fields.values())
         try:
-            return cls.model_validate({name: variables[name] for name in names if name in variables})
+            return cls.model_validate({name: os.environ[name] for name in names if name in os.environ})
         except ValidationError as error:
             wrong = "; ".join(f"{problem['loc'][0]}: {problem['msg']}" for problem in error.errors())
             raise AppEnvError(f"the function's environment is incomplete: {wrong}") from error

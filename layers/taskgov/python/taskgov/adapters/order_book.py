@@ -23,7 +23,7 @@ from taskgov.contracts.steps import Pointer
 from taskgov.errors import ConflictError, UpstreamError
 from taskgov.people import Person
 from taskgov.ports import Answer, ApprovalRequest
-from taskgov.services.stored_plan import stored_plan
+from taskgov.services.step_inputs import stored_plan
 from taskgov.snapshot.records import Authorship
 
 if TYPE_CHECKING:

@@ -56,13 +56,12 @@ def plan_quotas(
     mode: Mode,
     approved_changes: str | None = None,
     needs_approver: bool = False,
-    instance_types: InstanceTypeTable | None = None,
 ) -> Plan:
     """Return the plan for one cluster.
 
     `approved_changes` is the digest of the changes that a person approved: when they are still the changes of this
     plan, an approval is no longer needed. With `needs_approver` a document whose author is not known, and that nobody
-    has accepted, needs one. `instance_types` replaces the known types where the document adds none.
+    has accepted, needs one.
 
     | the document | mode | outcome |
     | --- | --- | --- |
@@ -72,17 +71,11 @@ def plan_quotas(
     | is there | `plan` | `planned` when there are changes; guardrails are shown |
     | is there | `apply` | `apply`, `needs-approval`, `blocked` or `no-progress` when there are changes |
     """
-    table = _table(snapshot, instance_types)
+    table = snapshot.instance_types
     capacities = _capacities(snapshot, table)
     work = _work(snapshot, capacities, table, needs_approver=needs_approver)
     plan = _plan(snapshot, mode, capacities, work)
     return replace(plan, plan_id=plan_id_of(plan), outcome=_outcome(plan, work.judged, approved_changes))
-
-
-def _table(snapshot: Snapshot, instance_types: InstanceTypeTable | None) -> InstanceTypeTable:
-    if snapshot.policy is not None and (snapshot.policy.instance_types or instance_types is None):
-        return snapshot.policy.instance_type_table()
-    return instance_types or InstanceTypeTable()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +90,12 @@ class _Work:
     """When the rest of a plan that limits cut back can go on, or what was refused is asked for again."""
 
 
-def row_sources(
-    snapshot: Snapshot, *, instance_types: InstanceTypeTable | None = None
-) -> dict[str, dict[RowKey, Trail]]:
+def row_sources(snapshot: Snapshot) -> dict[str, dict[RowKey, Trail]]:
     """Return where each number of each quota of the plan comes from: team -> row -> trail.
 
     The sources of a row add up to what the plan makes of it. It is made anew here, because a plan does not carry it.
     """
-    table = _table(snapshot, instance_types)
+    table = snapshot.instance_types
     capacities = _capacities(snapshot, table)
     decided = decide(snapshot, capacities)
     found = {allocation.promise.team: _trails(allocation) for allocation in as_written(decided)}

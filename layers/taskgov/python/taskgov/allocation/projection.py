@@ -33,7 +33,6 @@ from taskgov.allocation.written import (
 from taskgov.hyperpod.names import NAMESPACE_NAME_LABEL
 from taskgov.kueue.render import manager_configuration, render
 from taskgov.scheduling.reading import read_cluster_queue, read_conditions, read_flavor, read_local_queue
-from taskgov.snapshot.scheduler_objects import scheduler_objects
 from taskgov.snapshot.unreadable import MACHINES
 from taskgov.usage.quota_usage import team_of
 
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
     from taskgov.hyperpod.model import ComputeQuota, SchedulerConfig
     from taskgov.kueue.render import Manifest, RenderedObjects
     from taskgov.scheduling import Budget, FixedPoint, KueueModel
-    from taskgov.snapshot.model import KubernetesObject, Snapshot
+    from taskgov.snapshot.model import KubernetesObject, KueueObjects, Snapshot
 
 
 class Projection:
@@ -200,8 +199,7 @@ def _loaded(
     config = policy_in_force(snapshot.scheduler_config)
     model = scheduling.KueueModel(scheduling.ManagerConfig(fair_sharing=manager_configuration(config).fair_sharing))
     rendered = render(_to_render(snapshot, table, touched, anew), config, table)
-    others = scheduler_objects(replace(snapshot.kueue, workloads=()))
-    model.load([*others, *_namespaces(snapshot), *rendered.namespaces, *rendered.priority_classes])
+    model.load([*_scheduler_objects(snapshot.kueue), *rendered.namespaces, *rendered.priority_classes])
     odd = [item for item in snapshot.unreadable_objects if item.kind == "Workload"]
     unread = (*(item.shown for item in odd), *_not_applied(model, snapshot.kueue.workloads))
     # Applied after what is there: the rendered queue takes the place of the one it is made from.
@@ -210,11 +208,21 @@ def _loaded(
     return model, rendered, unread
 
 
-def _namespaces(snapshot: Snapshot) -> Iterator[Manifest]:
-    """Give the namespaces that workloads name."""
-    named = (_metadata(workload).get("namespace") for workload in snapshot.kueue.workloads)
+def _scheduler_objects(kueue: KueueObjects) -> Iterator[Manifest]:
+    """Give namespaces (as far as queues and workloads name them), then all but workloads, each saying what it is."""
+    named = (_metadata(item).get("namespace") for item in (*kueue.local_queues, *kueue.workloads))
     for name in sorted({name for name in named if isinstance(name, str)}):
         yield {"kind": "Namespace", "metadata": {"name": name, "labels": {NAMESPACE_NAME_LABEL: name}}}
+    kinds = {
+        "ResourceFlavor": kueue.resource_flavors,
+        "Cohort": kueue.cohorts,
+        "ClusterQueue": kueue.cluster_queues,
+        "LocalQueue": kueue.local_queues,
+        "WorkloadPriorityClass": kueue.priority_classes,
+    }
+    for kind, items in kinds.items():
+        # The items of a list as the API server sends it do not say what they are.
+        yield from ({**item, "kind": kind} for item in items)
 
 
 def _not_applied(model: KueueModel, workloads: Iterable[KubernetesObject]) -> Iterator[str]:

@@ -4,31 +4,21 @@
 says everything. The codes, with their meaning and remedy, are listed in `docs/findings.md`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from taskgov.allocation.plan import Plan
 from taskgov.audit.findings_quota import quota_findings
 from taskgov.audit.findings_work import work_findings
 from taskgov.findings import Finding
-from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.snapshot.model import Snapshot
-from taskgov.usage.workloads import Preemption
 
 
-def audit(
-    snapshot: Snapshot,
-    plan: Plan,
-    history: Sequence[Preemption] = (),
-    *,
-    instance_types: InstanceTypeTable | None = None,
-) -> tuple[Finding, ...]:
+def audit(snapshot: Snapshot, plan: Plan) -> tuple[Finding, ...]:
     """Return all findings about a cluster, each once (see `Finding.identity`), in a fixed order.
 
-    `plan` is the plan of this snapshot; `history` are preemptions of the last days, for loops that one look cannot see.
+    `plan` is the plan of this snapshot.
     """
-    table = instance_types or snapshot.instance_types
-    found = (*plan.findings, *quota_findings(snapshot, plan, table), *work_findings(snapshot, history))
-    return tuple(_once(found))
+    return tuple(_once((*plan.findings, *quota_findings(snapshot, plan), *work_findings(snapshot))))
 
 
 def _once(findings: Iterable[Finding]) -> Iterable[Finding]:

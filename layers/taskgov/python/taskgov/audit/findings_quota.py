@@ -30,8 +30,9 @@ RECOVERY: Mapping[str, str] = {**NO_UPDATE_MENDS, "UpdateFailed": "update it aga
 """Status that a person has to mend -> how (HyperPod developer guide, "Troubleshoot")."""
 
 
-def quota_findings(snapshot: Snapshot, plan: Plan, table: InstanceTypeTable) -> Iterable[Finding]:
+def quota_findings(snapshot: Snapshot, plan: Plan) -> Iterable[Finding]:
     """Return the findings about quotas and the cluster policy."""
+    table = snapshot.instance_types
     quotas = sorted(snapshot.quotas, key=_team)
     known = [quota for quota in quotas if _is_known(quota, table)]
     yield from _drift(plan)

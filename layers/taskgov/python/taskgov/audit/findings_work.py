@@ -1,7 +1,7 @@
 """What is wrong with the work: who starves, who hoards, what can never run, what is thrown out again and again."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Final
 
@@ -20,16 +20,15 @@ from taskgov.snapshot.model import Snapshot
 from taskgov.usage.never_fits import never_fits
 from taskgov.usage.quota_usage import QuotaUsage, usage_of
 from taskgov.usage.starved import starved_teams
-from taskgov.usage.workloads import Preemption, TeamPending, pending_by_team
+from taskgov.usage.workloads import TeamPending, pending_by_team
 
 IDLE_AFTER: Final = timedelta(hours=168)
 """How long quota must have been unused to be called idle."""
 LOOP: Final = 3
 """Evictions of one workload that make a loop."""
-LOOP_WINDOW: Final = timedelta(hours=24)
 
 
-def work_findings(snapshot: Snapshot, history: Sequence[Preemption]) -> Iterable[Finding]:
+def work_findings(snapshot: Snapshot) -> Iterable[Finding]:
     """Return the findings about use, waiting work and evictions."""
     usage = usage_of(snapshot.kueue.cluster_queues, snapshot.kueue.cohorts).lines
     accelerators = [line for line in usage if is_accelerator(line.resource)]
@@ -39,7 +38,7 @@ def work_findings(snapshot: Snapshot, history: Sequence[Preemption]) -> Iterable
     yield from _over_quota(accelerators)
     yield from _idle(snapshot)
     yield from never_fits(snapshot)
-    yield from _loops(snapshot, history)
+    yield from _loops(snapshot)
 
 
 def _starved(snapshot: Snapshot) -> Iterable[Finding]:
@@ -118,14 +117,10 @@ def _idle(snapshot: Snapshot) -> Iterable[Finding]:
             )
 
 
-def _loops(snapshot: Snapshot, history: Sequence[Preemption]) -> Iterable[Finding]:
-    """Report workloads that were evicted again and again: by Kueue's own count, or by the preemptions of a day."""
-    recent = (event for event in history if event.at > snapshot.taken_at - LOOP_WINDOW)
-    seen = Counter({(event.namespace, event.name): 0 for event in history})
+def _loops(snapshot: Snapshot) -> Iterable[Finding]:
+    """Report workloads that were evicted again and again, by Kueue's own count."""
+    seen: Counter[tuple[str, str]] = Counter()
     reasons: dict[tuple[str, str], set[str]] = {}
-    for preemption in recent:
-        seen[preemption.namespace, preemption.name] += 1
-        reasons.setdefault((preemption.namespace, preemption.name), set()).add(preemption.reason)
     for item in snapshot.kueue.workloads:
         key = (item["metadata"]["namespace"], item["metadata"]["name"])
         for eviction in ((item.get("status") or {}).get("schedulingStats") or {}).get("evictions") or ():

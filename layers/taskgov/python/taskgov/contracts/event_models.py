@@ -46,10 +46,14 @@ OptionalText = Annotated[str | None, BeforeValidator(_text_or_none)]
 Members = Annotated[dict[str, Any], BeforeValidator(_mapping_or_empty)]
 
 
-class Envelope(BaseModel):
-    """What every EventBridge event has around its detail."""
+class EventModel(BaseModel):
+    """A part of an event: camelCase there, and what is not known is passed over."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel)
+
+
+class Envelope(EventModel):
+    """What every EventBridge event has around its detail."""
 
     id: str = Field(min_length=1)
     source: str
@@ -59,10 +63,10 @@ class Envelope(BaseModel):
     detail: Members = {}
 
 
-class HyperPodDetail(BaseModel):
+class HyperPodDetail(EventModel):
     """PascalCase, as SageMaker writes it; the cluster's ARN may end in anything (the documented samples do)."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_pascal, populate_by_name=True)
+    model_config = ConfigDict(alias_generator=to_pascal, populate_by_name=True)
 
     cluster_arn: str = Field(pattern=r"^arn:aws[a-z-]*:sagemaker:[^:]*:[^:]*:cluster/.+$")
     cluster_name: OptionalText = None
@@ -74,15 +78,12 @@ class ClusterState(HyperPodDetail):
     cluster_status: OptionalText = None
 
 
-class HealthSummary(BaseModel):
+class HealthSummary(EventModel):
     """What the health monitoring agent says of a node."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_pascal)
+    model_config = ConfigDict(alias_generator=to_pascal)
 
     health_status: OptionalText = None
-    health_status_reason: OptionalText = None
-    repair_action: OptionalText = None
-    recommendation: OptionalText = None
 
 
 class NodeHealth(HyperPodDetail):
@@ -114,10 +115,8 @@ class ClusterEvent(HyperPodDetail):
         return status if isinstance(status, str) else None
 
 
-class UserIdentity(BaseModel):
+class UserIdentity(EventModel):
     """Who made an API call."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel)
 
     arn: OptionalText = None
     invoked_by: OptionalText = None
@@ -130,10 +129,8 @@ class UserIdentity(BaseModel):
         return arn if isinstance(arn, str) else None
 
 
-class ApiCall(BaseModel):
+class ApiCall(EventModel):
     """`AWS API Call via CloudTrail`. Names of parameters start in lower case, at every depth."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel)
 
     event_source: str
     event_name: str
@@ -152,27 +149,21 @@ class ApiCall(BaseModel):
         return None
 
 
-class StoredObject(BaseModel):
+class StoredObject(EventModel):
     """`Object Created` and `Object Deleted` of S3."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     object: "ObjectKey"
     requester: OptionalText = None
 
 
-class ObjectKey(BaseModel):
+class ObjectKey(EventModel):
     """The key of an object; EventBridge gives it as it is, not URL-encoded."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     key: str = Field(min_length=1)
 
 
-class ExecutionStatus(BaseModel):
+class ExecutionStatus(EventModel):
     """`Step Functions Execution Status Change`; the input is left out when it is large or encrypted."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel)
 
     execution_arn: str = Field(pattern=r"^arn:aws[a-z-]*:states:[^:]+:[0-9]{12}:execution:[^:]+:[^:]+$")
     status: str
@@ -188,10 +179,8 @@ class ExecutionStatus(BaseModel):
         return arn if isinstance(arn, str) else None
 
 
-class OperatorRequest(BaseModel):
+class OperatorRequest(EventModel):
     """`Reconcile Requested` of `taskgov.operator`, `Run Ordered` of `taskgov.orders`: one cluster, by ARN or name."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel)
 
     cluster_arn: OptionalText = None
     cluster_name: OptionalText = None

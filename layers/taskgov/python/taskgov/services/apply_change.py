@@ -25,7 +25,7 @@ from taskgov.services.failures import left_out
 from taskgov.services.plan_path import QuotaPath, first_writes, path_of
 from taskgov.services.restore_change import RestoreChange
 from taskgov.services.same_cluster import require_cluster_of_plan, require_cluster_of_target
-from taskgov.services.stored_plan import stored_plan
+from taskgov.services.step_inputs import stored_plan
 from taskgov.services.wording import cut
 from taskgov.services.write_records import WriteRecords
 from taskgov.services.written_already import WrittenAlready, known, target_of

@@ -25,7 +25,7 @@ from taskgov.services.measure_run import measure_run
 from taskgov.services.measure_usage import measure_preemptions, measure_usage
 from taskgov.services.run_events import event_of
 from taskgov.services.run_notices import notice_of
-from taskgov.services.stored_plan import stored_plan
+from taskgov.services.step_inputs import stored_plan
 from taskgov.services.take_snapshot import TakeSnapshot, cluster_facts
 from taskgov.services.tell_teams import TellTeams
 from taskgov.services.use_history import UseHistory

@@ -6,7 +6,7 @@ from taskgov.contracts.steps import ClusterUnreadable, ReadSnapshotRequest, Read
 from taskgov.errors import GovernanceError
 from taskgov.ports import DocumentStore, StateStore
 from taskgov.services.reading import reading
-from taskgov.services.renew_lock import renew_lock
+from taskgov.services.step_inputs import renew_lock
 from taskgov.services.take_snapshot import TakeSnapshot
 from taskgov.snapshot.codec import snapshot_to_json
 from taskgov.snapshot.identity import claims_of

@@ -19,9 +19,8 @@ from taskgov.ports import Clock, ClusterBackend, DocumentStore, StateStore
 from taskgov.services.failures import left_out
 from taskgov.services.fresh_quotas import fresh_quotas
 from taskgov.services.plan_path import Direction, QuotaPath, paths
-from taskgov.services.renew_lock import renew_lock
 from taskgov.services.same_cluster import require_cluster_of_plan
-from taskgov.services.stored_plan import stored_plan
+from taskgov.services.step_inputs import renew_lock, stored_plan
 from taskgov.services.verdicts import Actual, Judged, Listed, Verdict, judge_path
 from taskgov.services.wording import cut
 from taskgov.services.written_already import IN_FLIGHT

@@ -1,10 +1,16 @@
-"""Read a plan that `plan_quotas` stored: the functions that write, verify and publish it are given a pointer."""
+"""What the functions of a run do with what their request names: renew the run's lock, read the plan."""
 
 from taskgov.allocation.codec import plan_from_json
 from taskgov.allocation.plan import Plan
-from taskgov.contracts.steps import Pointer
+from taskgov.contracts.steps import LockedRequest, Pointer
 from taskgov.errors import InvalidRequestError
-from taskgov.ports import DocumentStore
+from taskgov.ports import Clock, DocumentStore, StateStore
+
+
+def renew_lock(state: StateStore, clock: Clock, cluster_arn: str, request: LockedRequest) -> None:
+    """Extend the lease that the request names; without an owner nothing is locked. Raises LockLostError."""
+    if request.lock_owner is not None and request.fencing_token is not None:
+        state.hold_lock(cluster_arn, request.lock_owner, request.fencing_token, clock.now())
 
 
 def stored_plan(documents: DocumentStore, pointer: Pointer) -> Plan:
