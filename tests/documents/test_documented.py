@@ -213,6 +213,28 @@ def test_what_a_contributor_is_told_to_copy_exists() -> None:
         ), name
 
 
+def test_the_places_that_answer_a_newcomers_questions_exist() -> None:
+    """In the table of `docs/architecture.md`: a file is there, and what stands after it is in it."""
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    steps = [
+        cell for row in re.findall(r"^\| (?:where|why|how) .*$", page, re.MULTILINE) for cell in row.split("|")[2:]
+    ]
+    told = re.findall(r"`([\w/.]+\.(?:py|yaml))`(?:: (?:`(\w+)`|\*([\w ]+)\*))?", " ".join(steps))
+    assert len(told) >= 16
+    for name, *inside in told:
+        files = [base / name for base in (ROOT, *SOURCES[:2], SOURCES[0] / "taskgov") if (base / name).is_file()]
+        assert len(files) == 1, name
+        assert "".join(inside) in files[0].read_text(), (name, inside)
+
+
+def test_the_files_that_a_contributor_is_told_of_exist() -> None:
+    named = set(re.findall(r"`([\w/]+/[\w/<>]+\.\w+)`", (ROOT / "CONTRIBUTING.md").read_text()))
+    bases = (ROOT, *SOURCES[:2], SOURCES[0] / "taskgov")
+    assert [
+        name for name in sorted(named) if "<" not in name and not any((base / name).exists() for base in bases)
+    ] == []
+
+
 def in_prose(text: str) -> list[str]:
     """Return what stands in backticks within lines."""
     return re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
