@@ -37,12 +37,12 @@ def test_what_has_finished_is_not_listed() -> None:
     first, *others = snapshot.kueue.workloads
     status = {**first["status"], "conditions": [*first["status"]["conditions"], done]}
     kueue = replace(snapshot.kueue, workloads=({**first, "status": status}, *others))
-    assert len(task_lines(replace(snapshot, kueue=kueue))[0]) == len(snapshot.kueue.workloads) - 1
+    assert len(task_lines(tasks_of(replace(snapshot, kueue=kueue)))[0]) == len(snapshot.kueue.workloads) - 1
 
 
 def test_a_long_list_is_cut_and_what_waits_is_kept() -> None:
     snapshot = a_busy_cluster()
-    lines, left_out = task_lines(snapshot, most=3)
+    lines, left_out = task_lines(tasks_of(snapshot), most=3)
     assert ([line.task for line in lines], left_out) == (["w-new", "r3", "w-old"], 2)
     report = replace(audit_report(snapshot), tasks=lines, tasks_left_out=1_580)
     assert "1,580 more are left out" in report_html(report).decode()

@@ -33,6 +33,14 @@ from taskgov_cli.doctor.reading_aws import _selects_writes, _selects_writes_by_f
 from taskgov_cli.doctor.state import governor
 from taskgov_embedded.eks import TASK_GOVERNANCE_ADDON, AddOnState
 from taskgov_embedded.walkthrough.world import EKS_NAME, World, entries_of
+from tests.support.examined import (
+    OF_EVERY_BACKEND_LAST,
+    OF_ITS_RIGHTS,
+    OF_THE_STACK,
+    checks_in,
+    examined,
+    tell_somebody,
+)
 from tests.support.memory import NOON
 from tests.support.operating import DOCUMENT, be, data, opened, played, taskgov
 from tests.support.typed import typed
@@ -43,17 +51,10 @@ CHECKS = {
     "kubernetes-version",
     "one-kueue",
     "add-on",
-    "stack",
-    "approvers",
-    "session-names",
-    "authentication-mode",
-    "access-entries",
-    "kubernetes-rights",
-    "iam-permissions",
+    *OF_THE_STACK,
+    *OF_ITS_RIGHTS,
     "trail",
-    "subscription",
-    "policy-document",
-    "governor",
+    *OF_EVERY_BACKEND_LAST,
     "test-event",
 }
 
@@ -79,9 +80,7 @@ def world(one_world: World) -> World:
     put_the_add_on_in_place(one_world)
     make_trail()
     nobody_is_told(one_world)
-    boto3.client("sns").subscribe(
-        TopicArn=stack.outputs["NoticeTopicArn"], Protocol="email", Endpoint="ops@example.com"
-    )
+    tell_somebody(one_world)
     if stored(one_world) != document(one_world):
         boto3.client("s3").put_object(Bucket=bucket(one_world), Key=KEY, Body=document(one_world))
         stack.run_until_quiet()
@@ -120,7 +119,7 @@ def document(world: World) -> bytes:
 
 
 def checks(*options: str) -> dict[str, dict[str, Any]]:
-    return {each["check"]: each for each in data("doctor", "ml-cluster", *options)["checks"]}
+    return examined("ml-cluster", *options)
 
 
 def bad(found: dict[str, dict[str, Any]]) -> dict[str, str]:
@@ -258,7 +257,7 @@ def test_each_prerequisite_is_named_when_it_is_broken_and_its_command_mends_it(
     breaking, check, said = BROKEN[case]
     breaking(world)
     result = taskgov("doctor", "ml-cluster", "--no-event", "--json")
-    found = {each["check"]: each for each in json.loads(result.stdout)["checks"]}
+    found = checks_in(result)
     assert (bad(found), result.exit_code) == ({check: "failed"}, 1)
     assert said in found[check]["because"]
     for command in found[check]["mend"]:
@@ -282,7 +281,7 @@ teams: []
 def test_the_document_of_a_cluster_that_sagemaker_does_not_know_is_read(world: World) -> None:
     boto3.client("s3").put_object(Bucket=bucket(world), Key="policies/plain.yaml", Body=PLAIN)
     result = taskgov("doctor", "plain", "--no-event", "--json")
-    found = {each["check"]: each for each in json.loads(result.stdout)["checks"]}["policy-document"]
+    found = checks_in(result)["policy-document"]
     assert (found["status"], "is valid: 0 teams" in found["because"]) == ("ok", True)
     boto3.client("s3").delete_object(Bucket=bucket(world), Key="policies/plain.yaml")
 
@@ -324,7 +323,7 @@ def test_what_cannot_be_read_is_unknown_with_the_reason_and_never_well(
 ) -> None:
     world.stack.faults.fail(service, operation, code="AccessDeniedException", times=1000, message="not you")
     result = taskgov("doctor", "ml-cluster", "--no-event", "--json")
-    found = {each["check"]: each for each in json.loads(result.stdout)["checks"]}
+    found = checks_in(result)
     assert found[check]["status"] == "unknown"
     assert "AccessDenied" in found[check]["because"]
     assert result.exit_code == 3

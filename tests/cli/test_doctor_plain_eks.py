@@ -27,6 +27,7 @@ from taskgov_cli.doctor.facts import (
 )
 from taskgov_embedded.iam.evaluation import grants_of
 from taskgov_embedded.walkthrough.world import World, entries_of
+from tests.support.examined import OF_EVERY_BACKEND_LAST, OF_ITS_RIGHTS, OF_THE_STACK, examined, tell_somebody
 from tests.support.operating import DOCUMENT, G5, data, opened, played, taskgov
 from tests.support.typed import typed
 
@@ -35,17 +36,10 @@ PLAIN = {"name": "plain-eks", "backend": "kueue"}
 CHECKS = [
     "eks-cluster",
     "kueue",
-    "stack",
-    "approvers",
-    "session-names",
-    "authentication-mode",
-    "access-entries",
-    "kubernetes-rights",
-    "iam-permissions",
+    *OF_THE_STACK,
+    *OF_ITS_RIGHTS,
     "node-events",
-    "subscription",
-    "policy-document",
-    "governor",
+    *OF_EVERY_BACKEND_LAST,
 ]
 
 
@@ -55,8 +49,7 @@ def one_world() -> Iterator[World]:
     cluster = PLAIN | {"groups": [{"instanceType": G5, "count": 4}]}
     with opened({"policy": document}, cluster=cluster) as opened_world:
         played(opened_world)
-        topic = opened_world.stack.outputs["NoticeTopicArn"]
-        boto3.client("sns").subscribe(TopicArn=topic, Protocol="email", Endpoint="ops@example.com")
+        tell_somebody(opened_world)
         yield opened_world
 
 
@@ -68,7 +61,7 @@ def world(one_world: World) -> World:
 
 
 def checks(cluster: str = "plain-eks") -> dict[str, dict[str, Any]]:
-    return {check["check"]: check for check in data("doctor", cluster, "--no-event")["checks"]}
+    return examined(cluster, "--no-event")
 
 
 @pytest.mark.parametrize("is_named", [True, False])

@@ -37,7 +37,7 @@ def around_refusals(
     left_alone: Rows,
     capacities: Mapping[str, TypeCapacity],
     *,
-    overcommit: bool = False,
+    overcommit: bool,
 ) -> dict[str, ComputeQuotaConfig]:
     """Return what quotas are to become instead of what is wanted, by team; no entry where that is as it was.
 

@@ -70,7 +70,7 @@ def said_borrowing(
     allocations: Iterable[Allocation],
     left_alone: Iterable[LeftAlone],
     left_out: Iterable[Change],
-    refused: Container[str] = (),
+    refused: Container[str],
 ) -> dict[str, str]:
     """Return in words, by team, what a used-up budget makes of its borrowing; nothing of teams that never borrow.
 

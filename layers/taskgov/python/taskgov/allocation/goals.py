@@ -65,7 +65,7 @@ def wanted_goals(snapshot: Snapshot, wanted: Iterable[tuple[Promise, ComputeQuot
 
 
 def starting_point(
-    stands: ComputeQuotaConfig, version: int | None, applied: AppliedQuota | None, broken: Container[str] = ()
+    stands: ComputeQuotaConfig, version: int | None, applied: AppliedQuota | None, broken: Container[str]
 ) -> ComputeQuotaConfig:
     """Return from where limits judge a quota of this version.
 

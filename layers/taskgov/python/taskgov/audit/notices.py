@@ -24,7 +24,7 @@ class Notice:
     text: str
 
 
-def cluster_notice(report: Report, page: str, untold: Iterable[str] = ()) -> Notice | None:
+def cluster_notice(report: Report, page: str, untold: Iterable[str]) -> Notice | None:
     """Return what the cluster's topic is told, or None when nothing needs anybody.
 
     `page` is where the report lies; `untold` names the topics that could not be told, with the reason.

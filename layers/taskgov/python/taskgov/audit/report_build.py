@@ -51,7 +51,7 @@ def build_report(
 ) -> Report:
     """Return the report of one moment. Findings come worst first, then by subject; preemptions newest first."""
     now, leases = snapshot.taken_at, lease_book(snapshot, plan)
-    tasks, left_out = task_lines(snapshot)
+    tasks, left_out = task_lines(tasks_of(snapshot))
     return Report(
         version=REPORT_VERSION,
         header=_header(snapshot, plan),

@@ -3,21 +3,15 @@
 from collections.abc import Iterable, Sequence
 
 from taskgov.audit.report import MOST_TASKS, TaskLine
-from taskgov.snapshot.model import Snapshot
 from taskgov.usage.amounts import all_words
-from taskgov.usage.tasks import Task, TaskState, tasks_of
+from taskgov.usage.tasks import Task, TaskState
 
 
-def task_lines(snapshot: Snapshot, most: int = MOST_TASKS) -> tuple[tuple[TaskLine, ...], int]:
-    """Return the tasks that have not finished, the newest first, and how many are left out.
+def task_lines(tasks: Iterable[Task], most: int = MOST_TASKS) -> tuple[tuple[TaskLine, ...], int]:
+    """Return the tasks that have not finished, in their order, and how many are left out.
 
     Where there are more than `most`, those that wait or were preempted are kept before those that run.
     """
-    return lines_of(tasks_of(snapshot), most)
-
-
-def lines_of(tasks: Iterable[Task], most: int = MOST_TASKS) -> tuple[tuple[TaskLine, ...], int]:
-    """Return lines as `task_lines` does, of these tasks."""
     unfinished = [task for task in tasks if task.state is not TaskState.FINISHED]
     kept = _kept(unfinished, most)
     return tuple(map(_line, kept)), len(unfinished) - len(kept)

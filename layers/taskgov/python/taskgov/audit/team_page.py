@@ -13,7 +13,7 @@ from taskgov.allocation.lease_book import LeaseEntry, lease_book
 from taskgov.audit.owners import known_teams
 from taskgov.audit.report import LoanLine, PreemptionLine, TaskLine, UsageLine
 from taskgov.audit.report_build import leading_first, loan_line, preemption_line, usage_line
-from taskgov.audit.report_tasks import lines_of
+from taskgov.audit.report_tasks import task_lines
 from taskgov.kueue.named import named
 from taskgov.scheduling.reading import read_conditions
 from taskgov.snapshot.model import KubernetesObject, Snapshot
@@ -67,7 +67,7 @@ def team_pages(snapshot: Snapshot) -> Iterator[TeamPage]:
     said = {(its.team, its.job): _said(item) for item in snapshot.kueue.workloads for its in (named(item),)}
     lines = leading_first(usage.teams)
     for team in sorted({*known_teams(snapshot), *tasks}):
-        shown, left_out = lines_of(tasks.get(team, ()))
+        shown, left_out = task_lines(tasks.get(team, ()))
         yield TeamPage(
             team=team,
             cluster_name=snapshot.cluster.name,

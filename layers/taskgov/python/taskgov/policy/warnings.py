@@ -27,7 +27,7 @@ from taskgov.policy.document import PolicyDocument
 from taskgov.policy.draft import Draft
 from taskgov.policy.measured import WHOLE_WITHIN, Unit
 from taskgov.policy.moves import most_moved, smallest_percent
-from taskgov.violations import Location, path_of
+from taskgov.violations import Location
 
 Place = Callable[[Location], str]
 """How a location in what could be read is written as a path of the document."""
@@ -36,7 +36,7 @@ GUIDES_BORROW_LIMIT: Final = 500
 """Percent that a team may borrow, as HyperPod's guide ("Policies") and the API reference's text have it."""
 
 
-def policy_warnings(draft: Draft, place: Place = path_of) -> tuple[Finding, ...]:
+def policy_warnings(draft: Draft, place: Place) -> tuple[Finding, ...]:
     """Return every warning, kind by kind."""
     table = draft.document.instance_type_table()
     return (

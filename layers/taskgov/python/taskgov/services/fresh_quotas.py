@@ -57,9 +57,7 @@ def _is_behind(listed: ComputeQuota | None, record: AppliedQuota, now: datetime)
     return listed.compute_quota_version < record.version
 
 
-def _described(
-    backends: QuotaStore, quota_id: str, on_unreadable: OnUnreadableObject | None = None
-) -> ComputeQuota | None:
+def _described(backends: QuotaStore, quota_id: str, on_unreadable: OnUnreadableObject | None) -> ComputeQuota | None:
     try:
         quota = backends.quota(quota_id)
     except NotFoundError:
