@@ -44,7 +44,8 @@ def backend_that_gets(answer: dict[str, Any]) -> HyperPodEks:
             return [json.dumps(answer).encode()]
 
     client = boto3.client("sagemaker", region_name="us-east-1", aws_access_key_id="a", aws_secret_access_key="b")
-    client.meta.events.register("before-send", lambda request, **_: AWSResponse(request.url, 200, HTTPHeaders(), Raw()))
+    events: Any = client.meta.events
+    events.register("before-send", lambda request, **_: AWSResponse(request.url, 200, HTTPHeaders(), Raw()))
     return HyperPodEks(client)
 
 
