@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from importlib import metadata
 from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.policy.parse import parse_policy
@@ -56,7 +57,21 @@ def stack_deployed(stack: Read[DeployedStack], names: Names) -> Diagnosis:
         return failed(check, f"stack {stack.name} is {stack.status}", look)
     if stack.status not in SETTLED:
         return warning(check, f"stack {stack.name} is {stack.status}", look)
-    return ok(check, f"stack {stack.name} is {stack.status}, with all outputs")
+    return _as_chosen(stack)
+
+
+def _as_chosen(stack: DeployedStack) -> Diagnosis:
+    """Say which release runs in which mode, and whether somebody changed the stack's resources by hand."""
+    check, own = "stack", metadata.version("taskgov")
+    release, mode = (stack.outputs.get(name, "unknown") for name in ("Release", "ApplyMode"))
+    about = f"stack {stack.name} is {stack.status}: release {release}, ApplyMode {mode}"
+    if stack.drift == "DRIFTED":
+        look = f"aws cloudformation describe-stack-resource-drifts --stack-name {stack.name}"
+        return warning(check, f"{about}; resources were changed outside CloudFormation", look)
+    if release != own:
+        again = f"sam deploy --stack-name {stack.name}"
+        return warning(check, f"{about}; this command is of release {own}", "sam build", again)
+    return ok(check, f"{about}, {'no drift' if stack.drift == 'IN_SYNC' else 'drift not checked'}")
 
 
 def approvers(stack: Read[DeployedStack], names: Names) -> Diagnosis:

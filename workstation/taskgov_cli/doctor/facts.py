@@ -128,6 +128,8 @@ class DeployedStack:
     status: str
     outputs: Mapping[str, str]
     resources: Mapping[str, str]
+    drift: str = "NOT_CHECKED"
+    """CloudFormation's StackDriftStatus, as of the last time that somebody let it look."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,6 +166,7 @@ def deployed_stack(name: str) -> DeployedStack:
             for resource in resources
             if "PhysicalResourceId" in resource
         },
+        found.get("DriftInformation", {}).get("StackDriftStatus", "NOT_CHECKED"),
     )
 
 
