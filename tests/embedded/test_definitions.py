@@ -96,3 +96,80 @@ def test_what_the_interpreter_does_not_know_is_refused_when_a_machine_is_made(
 ) -> None:
     with pytest.raises(InvalidDefinitionError, match=message):
         check("m", definition)
+
+
+WAIT = {"Type": "Wait", "End": True}
+INNER = machine(B=PASS)
+MAP = {"Type": "Map", "Items": [], "ItemProcessor": INNER, "End": True}
+
+
+def retrying(*rules: dict[str, Any]) -> dict[str, Any]:
+    return in_jsonata(A={**TASK, "Retry": list(rules)})
+
+
+def catching(*rules: dict[str, Any]) -> dict[str, Any]:
+    return in_jsonata(A={**TASK, "Catch": list(rules)}, B=PASS)
+
+
+def choosing(**rule: Any) -> dict[str, Any]:
+    return in_jsonata(A={"Type": "Choice", "Choices": [rule], "Default": "B"}, B=PASS)
+
+
+ALL, SOME = {"ErrorEquals": ["States.ALL"], "Next": "B"}, {"ErrorEquals": ["Some"], "Next": "B"}
+
+
+@pytest.mark.parametrize(
+    ("definition", "message"),
+    [
+        (retrying({"ErrorEquals": ["States.ALL", "Some"]}), "Retry: States.ALL has to stand alone, in the last rule"),
+        (retrying({"ErrorEquals": ["States.ALL"]}, {"ErrorEquals": ["Some"]}), "Retry: States.ALL has to stand alone"),
+        (catching(ALL, SOME), "Catch: States.ALL has to stand alone"),
+        (retrying({"ErrorEquals": []}), "Retry: ErrorEquals has to be a list of names"),
+        (retrying({"MaxAttempts": 1}), "Retry: ErrorEquals has to be a list of names"),
+        (retrying({"ErrorEquals": ["Some"], "MaxAttempts": -1}), "MaxAttempts is -1, not a whole number"),
+        (retrying({"ErrorEquals": ["Some"], "MaxAttempts": "{% 1 %}"}), "MaxAttempts is '{% 1 %}', not a whole number"),
+        (retrying({"ErrorEquals": ["Some"], "IntervalSeconds": 0}), "IntervalSeconds is 0, not a whole number from 1"),
+        (retrying({"ErrorEquals": ["Some"], "BackoffRate": 0.5}), "BackoffRate is 0.5, not a number of at least 1"),
+        (retrying({"ErrorEquals": ["Some"], "MaxDelaySeconds": 31_622_400}), "MaxDelaySeconds is 31622400"),
+        (retrying({"ErrorEquals": ["Some"], "JitterStrategy": "HALF"}), "JitterStrategy is 'HALF'"),
+        (catching(SOME, {"ErrorEquals": ["Other"]}), "Catch: a rule needs Next"),
+        (choosing(Condition="true", Next="B"), "a rule of Choices needs a Condition"),
+        (choosing(Condition="{% true %}"), "a rule of Choices needs Next"),
+        ({"QueryLanguage": "JSONata", "States": {"A": PASS}}, "the machine has no StartAt"),
+        ({"QueryLanguage": "JSONata", "StartAt": "A"}, "the machine has no States"),
+        (in_jsonata(A={"End": True}), "no states of type ''"),
+        ({**in_jsonata(A=PASS), "Version": "2.0"}, "the Version has to be 1.0"),
+        ({**in_jsonata(A=PASS), "TimeoutSeconds": 0}, "the machine: TimeoutSeconds is 0"),
+        (in_jsonata(A={**TASK, "TimeoutSeconds": 5, "HeartbeatSeconds": 5}), "HeartbeatSeconds is 5, not less than"),
+        (in_jsonata(A={**MAP, "MaxConcurrency": -1}), "MaxConcurrency is -1"),
+        (in_jsonata(A={**WAIT, "Seconds": "10"}), "Seconds is '10', not a whole number"),
+        (in_jsonata(A={**WAIT, "Timestamp": "2026-11-20"}), "no moment as RFC 3339 has it"),
+        (in_jsonata(A={"Type": "Parallel", "Branches": [], "End": True}), "has no Branches"),
+        (in_jsonata(B={**MAP, "ItemProcessor": INNER}), "state 'B': a name is given once"),
+        (in_jsonata(**{"x" * 81: PASS}), "at most 80 characters"),
+        (in_jsonata(A={**PASS, "Assign": {"states": 1}}), "'states' cannot be the name of a variable"),
+        (in_jsonata(A={**PASS, "Assign": {"$x": 1}}), r"'\$x' cannot be the name of a variable"),
+        (in_jsonata(A={**PASS, "Assign": "{% {} %}"}), "Assign has to be an object"),
+        (
+            in_jsonata(A={**MAP, "Assign": {"x": 1}, "ItemProcessor": machine(B={**PASS, "Assign": {"x": 2}})}),
+            "state 'B': 'x' is assigned outside too",
+        ),
+        (in_jsonata(A=PASS, B={"Type": "Pass", "Next": "C"}, C={"Type": "Pass", "Next": "B"}), "'B' is never reached"),
+        (in_jsonata(A={**PASS, "Output": "{% $eval('1') %}"}), r"\$eval is not part of JSONata in Step Functions"),
+        (in_jsonata(A={**PASS, "Output": ["{% $random() %}"]}), r"\$random is not in the embedded stack"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_value_that_a_field_cannot_have_is_refused_when_a_machine_is_made(
+    definition: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InvalidDefinitionError, match=message):
+        check("m", definition)
+
+
+def test_the_values_at_the_edge_pass() -> None:
+    rule = {"ErrorEquals": ["Some"], "MaxAttempts": 0, "IntervalSeconds": 1, "BackoffRate": 1, "JitterStrategy": "NONE"}
+    task = {**TASK, "Retry": [rule, {"ErrorEquals": ["States.ALL"]}], "Catch": [SOME, ALL]}
+    until = {"Type": "Wait", "Timestamp": "2026-11-20T09:10:00Z", "Next": "W"}
+    check("m", in_jsonata(A=task, B=until, W={**WAIT, "Seconds": 0}))
+    check("m", in_jsonata(A={**MAP, "Assign": {"x": 1}, "MaxConcurrency": "{% 2 %}"}))

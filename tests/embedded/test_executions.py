@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import ClientError
 
+from taskgov_embedded.stepfunctions import execution
 from taskgov_embedded.stepfunctions.executions import DETAIL_TYPE, SOURCE
 
 if TYPE_CHECKING:
@@ -270,3 +271,23 @@ def test_a_task_that_answers_after_its_execution_was_redriven_does_not_end_it(st
     client.send_task_success(taskToken=tokens[1], output='{"fine": true}')
     stack.run_until_quiet()
     assert described(stack, arn)["status"] == "SUCCEEDED"
+
+
+def test_a_name_that_an_execution_cannot_have_is_refused(stack: Stack) -> None:
+    for name in ("a b", "a:b", "a/b", "a#b", "a?"):
+        with pytest.raises(ClientError, match="InvalidName"):
+            stack.start_execution("Machine", name=name)
+
+
+def test_an_execution_ends_when_its_history_is_full_whatever_it_catches(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(execution, "MOST_EVENTS", 21)
+    branch = {"StartAt": "A", "States": {"A": {"Type": "Pass", "Next": "B"}, "B": {"Type": "Pass", "Next": "A"}}}
+    caught = [{"ErrorEquals": ["States.ALL"], "Next": "End"}]
+    states = {
+        "Round": {"Type": "Parallel", "Branches": [branch], "Catch": caught, "Next": "End"},
+        "End": {"Type": "Succeed"},
+    }
+    arn = start(stack, states)
+    assert (described(stack, arn)["status"], described(stack, arn)["error"]) == ("FAILED", "States.Runtime")

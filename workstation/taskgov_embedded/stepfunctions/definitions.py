@@ -1,7 +1,8 @@
 """Refuse state machine definitions that Step Functions would refuse, and those that the interpreter does not know.
 
-Every field has to be one that is known for its kind of state, and every expression JSONata. Each transition leads to a
-state and each state is reached, every Choice has a way out, and an integration has the pattern that is asked of it.
+Every field has to be one that is known for its kind of state, with a value that it may have (`values`), and every
+expression JSONata. Each transition leads to a state and each state is reached, every Choice has a way out, and an
+integration has the pattern that is asked of it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from taskgov_embedded.stepfunctions.expressions import ExpressionError, inside
 from taskgov_embedded.stepfunctions.expressions import check as check_expression
 from taskgov_embedded.stepfunctions.tasks import OPTIMIZED, SDK
+from taskgov_embedded.stepfunctions.values import LONGEST_NAME, problem_of_number, problems_of_names, problems_of_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -41,6 +43,8 @@ _RULES: Mapping[str, set[str]] = {
         *("MaxAttempts", "MaxDelaySeconds", "JitterStrategy"),
     },
 }
+_PARTS: Mapping[str, str] = {"Choice": "Choices", "Map": "ItemProcessor", "Parallel": "Branches"}
+"""What a kind of state has to have."""
 
 WAITS_FOR_TOKEN = frozenset(
     {"apigateway", "aws-sdk", "bedrock", "ecs", "eks", "events", "lambda", "sns", "sqs", "states"}
@@ -63,17 +67,52 @@ def check(name: str, definition: Mapping[str, Any]) -> None:
         raise InvalidDefinitionError(f"{name}: {'; '.join(found)}")
 
 
-def _problems(machine: Mapping[str, Any], fields: set[str]) -> Iterator[str]:
+def _problems(
+    machine: Mapping[str, Any], fields: set[str], outside: frozenset[str] = frozenset(), seen: list[str] | None = None
+) -> Iterator[str]:
+    """Yield what is wrong with a machine: `outside` are variables of those around it, `seen` the names so far."""
+    missing = [field for field in ("StartAt", "States") if field not in machine]
+    if missing:
+        yield f"the machine has no {' and no '.join(missing)}"
+        return
     yield from _unknown("the machine", machine, fields)
-    states = machine["States"]
-    targets = [machine["StartAt"]]
+    if machine.get("Version", "1.0") != "1.0":
+        yield "the Version has to be 1.0"
+    if "TimeoutSeconds" in machine:
+        problem = problem_of_number("TimeoutSeconds", machine["TimeoutSeconds"])
+        yield from () if problem is None else (f"the machine: {problem}",)
+    states, names = machine["States"], [] if seen is None else seen
+    assigned = {name: _assigned(state) for name, state in states.items()}
+    own = frozenset(variable for found in assigned.values() for variable in found)
     for name, state in states.items():
-        targets += _targets(state)
+        if name in names or len(name) > LONGEST_NAME:
+            yield f"state {name!r}: a name is given once in a machine, and has at most {LONGEST_NAME} characters"
+        names.append(name)
+        yield from (f"state {name!r}: {variable!r} is assigned outside too" for variable in assigned[name] & outside)
         yield from _problems_of_state(name, state)
         for inner in _inner_machines(state):
-            yield from _problems(inner, _PROCESSOR)
-    yield from (f"no state {target!r}" for target in targets if target not in states)
-    yield from (f"state {name!r} is never reached" for name in states if name not in targets)
+            yield from _problems(inner, _PROCESSOR, outside | own, names)
+    targets = {target for state in states.values() for target in _targets(state)} | {machine["StartAt"]}
+    yield from (f"no state {target!r}" for target in targets - states.keys())
+    yield from (f"state {name!r} is never reached" for name in states.keys() - _reached(machine))
+
+
+def _reached(machine: Mapping[str, Any]) -> set[str]:
+    """Return the states that lie on some way from the start."""
+    reached: set[str] = set()
+    left = [machine["StartAt"]]
+    while left:
+        name = left.pop()
+        if name not in reached:
+            reached.add(name)
+            left += _targets(machine["States"].get(name, {}))
+    return reached
+
+
+def _assigned(state: Mapping[str, Any]) -> set[str]:
+    """Return the variables that a state, its rules or its catchers assign."""
+    holders = [state, *state.get("Choices", ()), *state.get("Catch", ())]
+    return {name for holder in holders if isinstance(holder.get("Assign"), dict) for name in holder["Assign"]}
 
 
 def _unknown(whose: str, found: Mapping[str, Any], fields: set[str]) -> Iterator[str]:
@@ -91,7 +130,7 @@ def _inner_machines(state: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _problems_of_state(name: str, state: Mapping[str, Any]) -> Iterator[str]:
-    whose, kind = f"state {name!r}", state["Type"]
+    whose, kind = f"state {name!r}", str(state.get("Type", ""))
     if kind not in STATES:
         yield f"{whose}: the embedded stack has no states of type {kind!r}"
         return
@@ -103,12 +142,13 @@ def _problems_of_state(name: str, state: Mapping[str, Any]) -> Iterator[str]:
         yield f"{whose}: the embedded stack knows JSONata only"
     if kind not in {"Choice", "Succeed", "Fail"} and ("Next" in state) == (state.get("End") is True):
         yield f"{whose} needs either Next or End"
-    if kind == "Choice" and not state.get("Choices"):
-        yield f"{whose} has no Choices"
+    if kind in _PARTS and not state.get(_PARTS[kind]):
+        yield f"{whose} has no {_PARTS[kind]}"
     if kind == "Wait" and ("Seconds" in state) == ("Timestamp" in state):
         yield f"{whose} needs either Seconds or Timestamp"
-    if kind == "Map" and "ItemProcessor" not in state:
-        yield f"{whose} has no ItemProcessor"
+    for holder in (state, *state.get("Choices", ()), *state.get("Catch", ())):
+        yield from (f"{whose}: {problem}" for problem in problems_of_names(holder.get("Assign", {})))
+    yield from (f"{whose}: {problem}" for problem in problems_of_state(state))
     if state.get("ItemProcessor", {}).get("ProcessorConfig", {}).get("Mode", "INLINE") != "INLINE":
         yield f"{whose}: the embedded stack has no distributed Map"
     if kind == "Task":

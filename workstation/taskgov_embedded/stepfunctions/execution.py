@@ -17,7 +17,7 @@ from taskgov_embedded.stepfunctions import tasks
 from taskgov_embedded.stepfunctions.expressions import timestamp
 from taskgov_embedded.stepfunctions.history import History
 from taskgov_embedded.stepfunctions.host import Host, Task, TaskFailedError
-from taskgov_embedded.stepfunctions.interpreter import TIMEOUT, Interpreter
+from taskgov_embedded.stepfunctions.interpreter import RUNTIME, TIMEOUT, Interpreter
 from taskgov_embedded.stepfunctions.tokens import Token
 from taskgov_embedded.virtual_time.cooperative import CooperativeEvent, TaskCancelledError
 
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 RUNNING, SUCCEEDED, FAILED = "RUNNING", "SUCCEEDED", "FAILED"
 ABORTED, TIMED_OUT = "ABORTED", "TIMED_OUT"
+MOST_EVENTS = 25_000
+"""So many events the history of an execution can have (Developer Guide, "Service quotas")."""
 REDRIVABLE_DAYS = 14
 """So long after its end an execution can be redriven."""
 
@@ -151,6 +153,8 @@ class Run(Host):
         if kind.endswith("StateEntered"):
             self._shared.account.timeline.add("state", details["name"], event=kind, execution=self._execution.arn)
             self._go_on_unless_over()
+            if len(self._execution.history) >= MOST_EVENTS:
+                raise TaskFailedError(RUNTIME, f"The execution reached {MOST_EVENTS} events of its history.")
 
     def side_by_side(self, branches: Sequence[Callable[[Host], Any]], at_most: int) -> list[Any]:
         """Run branches in threads of their own; when one fails, the others end where they wait."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import uuid
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -47,6 +48,8 @@ SOURCE = "aws.states"
 DETAIL_TYPE = "Step Functions Execution Status Change"
 WITHOUT_DATA = {"included": False}
 _JITTER_SEED = 20261120
+_NOT_IN_NAME = re.compile(r"[\s<>{}\[\]?*\"#%\\^|~`$&,;:/\x00-\x1f\x7f-\x9f]")
+"""What the name of an execution cannot have (API reference, StartExecution)."""
 
 
 class Executions:
@@ -85,6 +88,8 @@ class Executions:
         machine = self._machine(call.params["stateMachineArn"])
         self._may_use_its_key(machine)
         name, given = call.params.get("name") or self._next_name(machine), call.params.get("input") or "{}"
+        if _NOT_IN_NAME.search(name):
+            raise AwsError("InvalidName", f"Invalid Name: '{name}'")
         try:
             json.loads(given)
         except json.JSONDecodeError as error:

@@ -45,7 +45,7 @@ def evaluate(expression: str, variables: Mapping[str, Any], numbers: Iterator[in
         bound["uuid"] = _function(lambda: _uuid(numbers or count(1)))
     try:
         value = json.loads(json.dumps(compiled.program.evaluate(None, bound)))  # the library has its own lists
-    except JException as error:
+    except Exception as error:  # the library lets Python's errors out: of a bad number, a bad time, a division by zero
         raise ExpressionError(f"{expression!r}: {error}") from error
     if "value" not in value:
         raise ExpressionError(f"{expression!r} gives nothing")
@@ -84,8 +84,10 @@ def inside(template: str) -> str:
 
 
 def check(expression: str) -> None:
-    """Raise ExpressionError for text that is no JSONata."""
-    _compiled(expression)
+    """Raise ExpressionError for text that is no JSONata, and for a function that is not there."""
+    names = _compiled(expression).names
+    for name in names & NOT_THERE.keys():
+        raise ExpressionError(f"${name} {NOT_THERE[name]}")
 
 
 def _bound(compiled: _Compiled, variables: Mapping[str, Any]) -> dict[str, Any]:
@@ -122,7 +124,13 @@ def _hash(value: str, algorithm: str) -> str:
 
 
 def _partition(values: list[Any], size: int) -> list[list[Any]]:
-    return [values[start : start + size] for start in range(0, len(values), size)]
+    return [values[start : start + size] for start in range(0, len(values), _at_least_one(size))]
+
+
+def _at_least_one(size: int) -> int:
+    if size < 1:
+        raise ValueError(f"a part cannot have {size} items")
+    return size
 
 
 def _range(first: int, last: int, step: int) -> list[int]:
@@ -135,7 +143,14 @@ _FUNCTIONS = {
     "range": _function(_range),
     "parse": _function(lambda text: _with_nulls(json.loads(text))),
 }
-"""What Step Functions adds to JSONata, beside `$uuid`; `$eval` it does not have, and `$random` is nobody's here."""
+"""What Step Functions adds to JSONata, beside `$uuid`."""
+
+NOT_THERE: Mapping[str, str] = {
+    "eval": "is not part of JSONata in Step Functions, use $parse",
+    "random": "is not in the embedded stack: its runs are alike",
+    "shuffle": "is not in the embedded stack: its runs are alike",
+}
+"""Functions of JSONata that are refused, and why (Developer Guide, "Transforming data with JSONata")."""
 
 
 def timestamp(moment: datetime) -> str:

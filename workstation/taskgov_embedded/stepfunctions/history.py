@@ -23,6 +23,9 @@ class History:
         """Keep an event; data among the details is kept as it is and must not change."""
         self._events.append((moment, kind, details))
 
+    def __len__(self) -> int:
+        return len(self._events)
+
     def written(self) -> list[dict[str, Any]]:
         """Return the events with their numbers, each after the one before it."""
         return [

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from taskgov_embedded.stepfunctions.expressions import ExpressionError, evaluate, inside, timestamp
 from taskgov_embedded.stepfunctions.host import Position, Task, TaskFailedError
+from taskgov_embedded.stepfunctions.values import moment, problem_of_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -22,8 +22,12 @@ if TYPE_CHECKING:
     from taskgov_embedded.stepfunctions.host import Host
 
 MOST_BYTES = 256 * 1024
-"""What a task or a state may give (Developer Guide, "Service quotas")."""
+"""What a task, a state or an Assign may take or give (Developer Guide, "Service quotas")."""
 TIMEOUT = "States.Timeout"
+TOO_LARGE = "States.DataLimitExceeded"
+RUNTIME = "States.Runtime"
+TERMINAL = frozenset({TOO_LARGE, RUNTIME})
+"""Errors that no wildcard matches (Developer Guide, "Handling errors", States.ALL)."""
 
 Scope = dict[str, Any]
 """Variables by name."""
@@ -97,7 +101,9 @@ class Interpreter:
 
     def assign(self, holder: State, scope: Scope, seen: Scope) -> None:
         """Assign all at once: every expression sees the values from before."""
-        scope.update(self.value(holder.get("Assign", {}), scope, seen))
+        assigned = self.value(holder.get("Assign", {}), scope, seen)
+        _check_size(assigned, "an Assign")
+        scope.update(assigned)
 
     def _choose(self, name: str, state: State, scope: Scope, seen: Scope) -> tuple[str, Any]:
         for rule in state["Choices"]:
@@ -114,9 +120,20 @@ class Interpreter:
 
     def _seconds(self, state: State, scope: Scope, seen: Scope) -> float:
         if "Seconds" in state:
-            return float(self.value(state["Seconds"], scope, seen))
-        until = datetime.fromisoformat(self.value(state["Timestamp"], scope, seen))
-        return max(0.0, (until - self.host.now()).total_seconds())
+            return self._whole_number("Seconds", state, scope, seen) or 0
+        until = self.value(state["Timestamp"], scope, seen)
+        found = moment(until)
+        if found is None:
+            self._evaluation_failed(f"the Timestamp {until!r} is no moment as RFC 3339 has it, in capitals")
+        return max(0.0, (found - self.host.now()).total_seconds())
+
+    def _whole_number(self, field: str, state: State, scope: Scope, seen: Scope) -> int | None:
+        """Return a number of a state; None where it has none. Raises TaskFailedError."""
+        number = self.value(state.get(field), scope, seen)
+        problem = None if field not in state else problem_of_number(field, number)
+        if problem is not None:
+            self._evaluation_failed(problem)
+        return None if number is None else int(number)
 
     def _work_with_retries(self, name: str, state: State, scope: Scope, seen: Scope) -> tuple[str | None, Any]:
         tries = [0] * len(state.get("Retry", ()))
@@ -159,9 +176,10 @@ class Interpreter:
             state["Resource"],
             self.value(state.get("Arguments", {}), scope, seen),
             seen["context"].get("Task", {}).get("Token"),
-            self.value(state.get("TimeoutSeconds"), scope, seen),
-            self.value(state.get("HeartbeatSeconds"), scope, seen),
+            self._whole_number("TimeoutSeconds", state, scope, seen),
+            self._whole_number("HeartbeatSeconds", state, scope, seen),
         )
+        _check_size(task.arguments, f"the arguments of {name!r}")
         self.host.note("TaskScheduled", **task.about, parameters=task.arguments)
         self.host.note("TaskStarted", **task.about)
         try:
@@ -183,7 +201,7 @@ class Interpreter:
             about = {**self.about, "Map": {"Item": {"Index": index, "Value": item}}}
             return lambda host: _iterate(Interpreter(host, about), name, index, state["ItemProcessor"], item, scope)
 
-        at_most = int(self.value(state.get("MaxConcurrency", 0), scope, seen))
+        at_most = self._whole_number("MaxConcurrency", state, scope, seen) or 0
         self.host.note("MapStateStarted", length=len(items))
         results = self.host.side_by_side([iteration(*numbered) for numbered in enumerate(items)], at_most)
         self.host.note("MapStateSucceeded")
@@ -244,15 +262,21 @@ def waits_for_token(state: Mapping[str, Any]) -> bool:
 
 
 def matching(rules: Sequence[Mapping[str, Any]], failure: TaskFailedError) -> int | None:
-    """Return the place of the first rule of a Retry or a Catch that names a failure."""
+    """Return the place of the first rule of a Retry or a Catch that names a failure.
+
+    `States.ALL` and `States.TaskFailed` stand for any error but terminal ones, the latter not for a timeout either
+    (Developer Guide, "Handling errors").
+    """
     for place, rule in enumerate(rules):
         names = rule["ErrorEquals"]
-        task_failed = "States.TaskFailed" in names and not failure.error.startswith("States.")
-        if failure.error in names or task_failed or "States.ALL" in names:
+        task_failed = "States.TaskFailed" in names and failure.error != TIMEOUT
+        any_error = (task_failed or "States.ALL" in names) and failure.error not in TERMINAL
+        if failure.error in names or any_error:
             return place
     return None
 
 
 def _check_size(value: Any, whose: str) -> None:
-    if len(json.dumps(value).encode()) >= MOST_BYTES:
-        raise TaskFailedError("States.DataLimitExceeded", f"{whose} gave more than {MOST_BYTES} bytes")
+    """Raise TaskFailedError for data with more bytes than it may have, as JSON in UTF-8."""
+    if len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")) > MOST_BYTES:
+        raise TaskFailedError(TOO_LARGE, f"{whose} gave more than {MOST_BYTES} bytes")
