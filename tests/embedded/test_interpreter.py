@@ -213,7 +213,10 @@ def test_a_map_runs_as_many_at_a_time_as_it_may(stack: Stack) -> None:
 
 def test_parallel_branches_wait_side_by_side(stack: Stack) -> None:
     branches = [
-        {"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": seconds, "Output": seconds, "End": True}}}
+        {
+            "StartAt": f"W{seconds}",
+            "States": {f"W{seconds}": {"Type": "Wait", "Seconds": seconds, "Output": seconds, "End": True}},
+        }
         for seconds in (30, 10)
     ]
     described = run(stack, {"A": {"Type": "Parallel", "Branches": branches, "End": True}})

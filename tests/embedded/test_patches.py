@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import os
 import re
+import time
 from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -16,7 +18,10 @@ from moto.backends import get_backend
 
 from taskgov_embedded.aws_api import moto_routes
 from taskgov_embedded.aws_api.patches import Patches
+from taskgov_embedded.cloudwatch import metric_data
+from taskgov_embedded.functions import process
 from taskgov_embedded.stack import Stack
+from taskgov_embedded.stepfunctions import machine_roles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,6 +59,50 @@ def test_all_of_them_are_put_back(app: Path) -> None:
     assert len(during) == len(names) - 3
     assert not set(map(id, during)) & set(map(id, before))
     assert [_found(name) for name in names] == before
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"), [(process, "install"), (metric_data, "install"), (machine_roles, "check")], ids=str
+)
+def test_a_stack_that_cannot_open_puts_all_of_them_back(
+    app: Path, monkeypatch: pytest.MonkeyPatch, owner: ModuleType, name: str
+) -> None:
+    with Stack(app) as stack:
+        names = list(stack.patches.reasons)
+    own = getattr(owner, name)
+
+    def fail(*about: Any) -> None:
+        own(*about)
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(owner, name, fail)
+    before, variables, began = [_found(name) for name in names], dict(os.environ), time.time()
+    with pytest.raises(ZeroDivisionError):
+        Stack(app).open()
+    assert [_found(name) for name in names] == before
+    assert dict(os.environ) == variables
+    assert abs(time.time() - began) < 600, "the clock is the process's own"
+    monkeypatch.undo()
+    with Stack(app):
+        pass
+
+
+def test_a_second_stack_in_one_process_does_what_the_first_did(app: Path) -> None:
+    def played() -> tuple[list[str], list[str], list[str]]:
+        with Stack(app) as stack:
+            stack.start_execution("Machine", {"name": "x", "parts": ["a", "b"]})
+            stack.run_until_quiet()
+            stack.advance(120)
+            return (
+                [str(moment) for moment in stack.timeline],
+                list(map(repr, stack.calls)),
+                list(map(repr, stack.results)),
+            )
+
+    first = played()
+    assert all(first)
+    assert '"cold_start":true' in first[2][0]
+    assert played() == first
 
 
 def test_nothing_else_in_the_embedded_stack_sets_an_attribute_of_moto_or_botocore() -> None:

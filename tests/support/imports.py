@@ -32,6 +32,7 @@ def modules_in(*folders: Path) -> dict[str, Module]:
             parts = path.relative_to(folder).with_suffix("").parts
             name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
             found[name] = Module(name, path, ast.parse(path.read_text(encoding="utf-8")))
+    assert found, f"no modules in {', '.join(map(str, folders))}"
     return found
 
 

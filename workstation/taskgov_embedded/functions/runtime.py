@@ -125,6 +125,7 @@ class Runtime:
 
     def _handler(self, warm: Warm) -> Callable[[Any, LambdaContext], Any]:
         if warm.handler is None:
+            _begin_cold()
             module, _, name = warm.spec.handler.rpartition(".")
             warm.handler = getattr(importlib.import_module(module.replace("/", ".")), name)
         assert warm.handler is not None
@@ -167,6 +168,13 @@ class Runtime:
 
     def _stream_arn(self, warm: Warm) -> str:
         return self._place.arn("logs", f"log-group:{warm.spec.log_group}:log-stream:{warm.log_stream}")
+
+
+def _begin_cold() -> None:
+    """Let Powertools, which all functions share here, log the next invocation as the first of its process."""
+    powertools = sys.modules.get("aws_lambda_powertools.logging.logger")
+    if powertools is not None:
+        powertools.is_cold_start = True  # type: ignore[attr-defined]  # of that module
 
 
 def _print_warning(
