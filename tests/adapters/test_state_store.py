@@ -297,13 +297,56 @@ def test_a_run_leaves_a_record() -> None:
     assert (item["outcome"], item["applied"], item["planId"]) == ("applied", 2, "plan-1")
     assert "error" not in item
     assert Pointer.model_validate_json(str(item["snapshot"])) == SEEN
-    assert int(str(item["expiresAt"])) > NOON.timestamp()
 
 
 def test_a_stop_switch_that_cannot_be_read_is_neither_on_nor_off() -> None:
     with mock_aws():
         missing = Table(boto3.resource("dynamodb").Table("no-such-table"))
         assert missing.stop_switch() is None
+
+
+def test_items_go_by_themselves_after_as_long_as_the_page_of_the_stores_says() -> None:
+    with mock_aws():
+        parts = ("pk", "sk")
+        raw = boto3.resource("dynamodb").create_table(
+            TableName="governance",
+            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+            AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in parts],
+            BillingMode="PAY_PER_REQUEST",
+        )
+        table = Table(raw)
+        table.mark_dirty(CLUSTER_ARN, "ml-cluster", CAUSE, NOON)
+        table.record_edit(CLUSTER_ARN, EDIT)
+        table.record_refusal(CLUSTER_ARN, replace(REFUSED, at=NOON))
+        table.count_once(CLUSTER_ARN, "uid-1", NOON)
+        table.record_run(RunRecord(CLUSTER_ARN, "run-1", NOON, NOON, "applied", CAUSE, None, "plan-1", 2, None, SEEN))
+        table.record_applied(CLUSTER_ARN, APPLIED)
+        items: list[dict[str, Any]] = raw.scan()["Items"]
+    ends = {item["sk"].partition("#")[0]: item.get("expiresAt") for item in items}
+    days = {kind: None if end is None else (int(end) - NOON.timestamp()) / 86400 for kind, end in ends.items()}
+    assert days == {"STATE": 400, "EDIT": 400, "REFUSED": 2, "ONCE": 30, "RUN": 400, "QUOTA": None}
+
+
+def test_a_list_of_more_than_a_page_is_read_to_its_end() -> None:
+    pages: list[dict[str, Any]] = [
+        {"Items": [{"pk": f"CLUSTER#{CLUSTER_ARN}", **_edit_item("q1")}], "LastEvaluatedKey": {"sk": "EDIT#q1"}},
+        {"Items": [{"pk": f"CLUSTER#{CLUSTER_ARN}", **_edit_item("q2")}]},
+    ]
+    asked: list[dict[str, Any]] = []
+
+    class PagedTable:
+        def query(self, **given: Any) -> dict[str, Any]:
+            asked.append(given)
+            return pages[len(asked) - 1]
+
+    edits = Table(cast("Any", PagedTable())).edits(CLUSTER_ARN)
+    assert [edit.compute_quota_id for edit in edits] == ["q1", "q2"]
+    assert [given.get("ExclusiveStartKey") for given in asked] == [None, {"sk": "EDIT#q1"}]
+    assert all(given["ConsistentRead"] for given in asked)
+
+
+def _edit_item(quota_id: str) -> dict[str, Any]:
+    return {"sk": f"EDIT#{quota_id}", "by": "ana", "at": NOON.isoformat(), "eventName": "UpdateComputeQuota"}
 
 
 class OddTable:

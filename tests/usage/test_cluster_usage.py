@@ -72,6 +72,14 @@ def test_loans_name_borrower_and_lender_and_add_up_on_both_sides() -> None:
         assert sum(loan.amount for loan in mine if loan.lender == line.team) == line.lent
 
 
+def test_what_one_team_borrows_is_no_longer_lent_to_the_next() -> None:
+    cluster = GovernedCluster().with_nodes(4)
+    for name, used in (("team-a", "5"), ("team-b", "5"), ("team-c", "3"), ("team-d", "3")):
+        cluster.with_team(name, used={GPU: used})
+    loans = [loan for loan in cluster_usage(cluster.snapshot()).loans if loan.resource == GPU]
+    assert loans == [Loan("team-a", "team-c", G5, GPU, 1), Loan("team-b", "team-d", G5, GPU, 1)]
+
+
 def in_cohort(queue: Any, cohort: str) -> Any:
     return {**queue, "spec": {**queue["spec"], "cohort": cohort}}
 

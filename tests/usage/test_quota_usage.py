@@ -171,3 +171,12 @@ def test_lines_come_in_the_same_order_whatever_the_order_of_queues() -> None:
 
     assert usage_of(queues) == usage_of(reversed(queues))
     assert [one.team for one in usage_of(queues).lines] == ["team-a"] * 5 + ["team-b"] * 5
+
+
+def test_what_is_reserved_counts_before_what_is_admitted_as_for_kueues_scheduler() -> None:
+    queue = a_queue("team-a", {GPU: "3"})
+    admitted = [{"name": G5, "resources": [{"name": GPU, "total": "1"}]}]
+    queue["status"]["flavorsUsage"] = admitted
+    assert line(usage_of([queue]), "team-a").used == 3
+    del queue["status"]["flavorsReservation"]
+    assert line(usage_of([queue]), "team-a").used == 1

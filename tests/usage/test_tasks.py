@@ -97,6 +97,23 @@ def test_borrowed_is_attributed_to_what_would_be_reclaimed_first_and_adds_up() -
     assert sum(borrowed.values()) == sum(line.borrowed for line in lines if line.resource == GPU)
 
 
+def test_of_equal_tasks_the_last_that_was_admitted_is_the_one_that_borrows() -> None:
+    lab = Lab().team("team-a", 5, borrow=200).team("team-b", 3).machines(8)
+    lab.submit("team-a", "old", pods=2, ago=60).submit("team-a", "new", pods=3, ago=50)
+    lab.submit("team-a", "middle", pods=2, ago=55)
+    borrowed = {job: task.borrowed.get(GPU, 0) for job, task in tasks(lab.snapshot()).items()}
+    assert borrowed == {"new": 2, "middle": 0, "old": 0}
+
+
+def test_what_is_held_over_a_quota_that_was_lowered_under_running_work_is_beyond_quota_too() -> None:
+    snapshot = Lab().team("team-a", 4, borrow=0).machines(4).submit("team-a", "runs", pods=4).snapshot()
+    [queue] = [queue for queue in snapshot.kueue.cluster_queues if "team-a" in queue["metadata"]["name"]]
+    for group in queue["spec"]["resourceGroups"]:
+        for resource in group["flavors"][0]["resources"]:
+            resource["nominalQuota"] = "1"
+    assert tasks(snapshot)["runs"].borrowed[GPU] == 3
+
+
 def test_before_it_is_admitted_its_node_selector_says_where_it_wants_to_run() -> None:
     lab = Lab().team("team-a", 1, borrow=0).machines(1)
     selector = {"node.kubernetes.io/instance-type": G5}
