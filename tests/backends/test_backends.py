@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from inspect import getmembers, isfunction, signature
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,13 +13,16 @@ from taskgov.backends.backends import Backends
 from taskgov.backends.registry import BACKENDS, Reach, Row, backend_of, backends
 from taskgov.errors import NotFoundError
 from taskgov.policy.backends import Backend
+from taskgov.ports import ClusterBackend
+from taskgov.services.metric_catalogue import ALL_CLUSTERS
+from taskgov.snapshot.unreadable import UnreadableObject
 from tests.support.memory import CLUSTER_ARN, InMemoryDocuments, InMemoryHyperPod, RecordingFailures
 from tests.support.plans import instances, target
 
 EKS = "arn:aws:eks:us-east-1:111122223333:cluster/plain"
 
 if TYPE_CHECKING:
-    from taskgov.ports import PolicyText
+    from taskgov.ports import OnUnreadableObject, PolicyText
 
 
 def document(arn: str = EKS, backend: str = "kueue") -> bytes:
@@ -157,3 +161,62 @@ def test_of_two_backends_of_eks_clusters_the_document_names_the_one(
     for arn_or_id in (EKS, f"{EKS}/quota/team-a"):
         several.put_tag(arn_or_id, "key", "value")
     assert asked == [sees, sees]
+
+
+class Recorder:
+    """Keeps which of a backend's methods were called with what, and answers each with its own name."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, tuple[Any, ...]]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        def call(*given: Any) -> str:
+            self.calls.append((name, given))
+            return name
+
+        return call
+
+
+OF_ALL_ROWS = {"clusters"}
+METHODS = [name for name, _ in getmembers(ClusterBackend, isfunction) if not name.startswith("_")]
+
+
+@pytest.mark.parametrize("name", sorted(set(METHODS) - OF_ALL_ROWS))
+def test_each_call_about_a_cluster_goes_to_its_backend_alone_and_as_it_is(name: str, world: World) -> None:
+    first, second = Recorder(), Recorder()
+    by_name: Any = {"one": first, "two": second}
+    both = Backends(by_name, lambda arn: arn.split(":")[2], world.failures)
+    shape = signature(getattr(ClusterBackend, name))
+    parameters = list(shape.parameters)[1:]
+    for backend, other, arn in ((first, second, "arn:aws:one:c"), (second, first, "arn:aws:two:c")):
+        given = (arn, *parameters[1:])
+        before = len(other.calls)
+        answer = getattr(both, name)(*given)
+        assert (backend.calls[-1], len(other.calls)) == ((name, given), before)
+        assert answer == (None if shape.return_annotation in {None, "None"} else name)
+
+
+def test_what_cannot_be_listed_is_reported_of_its_cluster_or_of_all(world: World) -> None:
+    class Odd(InMemoryHyperPod):
+        def clusters(self, on_unreadable: OnUnreadableObject | None = None) -> list[str]:
+            assert on_unreadable is not None
+            on_unreadable(UnreadableObject("cluster", "ml", "why"))
+            on_unreadable(UnreadableObject("cluster", "", "why"))
+            return []
+
+    assert Backends({"odd": Odd()}, lambda _: "odd", world.failures).clusters() == []
+    assert [reported[0] for reported in world.failures.reported] == ["ml", ALL_CLUSTERS]
+
+
+def test_a_name_that_no_backend_has_is_not_found_in_the_words_of_the_first(world: World) -> None:
+    class Without(InMemoryHyperPod):
+        def __init__(self, word: str) -> None:
+            super().__init__()
+            self.word = word
+
+        def describe_cluster(self, cluster: str) -> Any:
+            raise NotFoundError(f"{self.word} {cluster}")
+
+    by_name = {"one": Without("first"), "two": Without("second")}
+    with pytest.raises(NotFoundError, match="first ml"):
+        Backends(by_name, lambda _: "one", world.failures).describe_cluster("ml")
