@@ -225,3 +225,47 @@ def test_every_variable_that_is_read_is_assigned_somewhere(machine: str) -> None
 def test_no_placeholder_is_left_without_a_value(machine: str) -> None:
     text = (STATEMACHINES / f"{machine}.asl.yaml").read_text()
     assert set(re.findall(r"\$\{(\w+)\}", text)) <= set(SUBSTITUTIONS)
+
+
+def of_the_error(state: dict[str, Any]) -> bool:
+    """Say whether a state takes its input for an error."""
+    return any("$states.input.Error" in expression for expression in expressions(state))
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_what_takes_its_input_for_an_error_is_reached_by_catches_that_hand_the_error_on_and_by_nothing_else(
+    machine: str,
+) -> None:
+    assert any(of_the_error(state) for _, state in every_state(definition(machine)))
+    for level in levels(definition(machine)):
+        named = {name for name, state in level["States"].items() if of_the_error(state)}
+        assert level["StartAt"] not in named
+        caught: set[str] = set()
+        for state in level["States"].values():
+            onward = {name: value for name, value in state.items() if name != "Catch"}
+            assert not transitions(onward) & named
+            for rule in state.get("Catch", ()):
+                if rule["Next"] in named:
+                    caught.add(rule["Next"])
+                    assert "Output" not in rule, "an Output hides the error"
+        assert caught == named
+
+
+def test_what_may_have_written_ends_unfinished_and_nothing_else_does() -> None:
+    states = definition("reconcile")["States"]
+    by_target: dict[str, set[str]] = {}
+    for name, state in states.items():
+        for rule in state.get("Catch", ()):
+            by_target.setdefault(rule["Next"], set()).add(name)
+    assert by_target["Note what is unfinished"] == {"Apply changes", "Verify plan"}
+    assert by_target["Note that it may not be published"] == {"Publish usage"}
+    assert by_target["Note the failure"] == {
+        "Take the lock",
+        "Read snapshot",
+        "Plan quotas",
+        "Set the lock aside",
+        "Is the request kept?",
+        "Forget the request",
+    }
+    assert states["Note what is unfinished"]["Assign"]["outcome"] == "unfinished"
+    assert states["Note the failure"]["Assign"]["outcome"] == "failed"
