@@ -51,7 +51,7 @@ def test_every_member_is_in_camel_case(files: dict[str, str], name: str) -> None
     assert {member for member in found if "_" in member} == set()
 
 
-def test_a_plan_that_is_printed_is_as_it_is_stored() -> None:
+def test_a_plan_that_is_printed_is_the_plan_as_json() -> None:
     plan = plan_quotas(SCENARIOS["preemption"], mode="apply")
     assert jsonable(plan) == json.loads(plan_to_json(plan))
 

@@ -4,21 +4,10 @@ from __future__ import annotations
 
 import re
 import shutil
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from unittest.mock import patch
-
-from pydantic import TypeAdapter
-
-from taskgov.allocation import codec as plans
-from taskgov.allocation.plan import Plan
-from taskgov.snapshot import codec as snapshots
-from taskgov.snapshot.model import Snapshot
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from taskgov_embedded.stack import Stack
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,30 +52,6 @@ def release_without_execution_key(where: Path) -> Path:
     assert (count, "ExecutionKey" in text) == (2, False)
     (where / "template.yaml").write_text(text)
     return where / "template.yaml"
-
-
-class _FormOfBefore:
-    """Members as the fields are called: the form before camelCase."""
-
-    def __init__(self, kind: type[Any]) -> None:
-        self._adapter = TypeAdapter(kind)
-
-    def data(self, value: object, *, without_defaults: bool = False) -> Any:
-        return self._adapter.dump_python(value, mode="json", by_alias=True, exclude_defaults=without_defaults)
-
-    def read(self, text: bytes) -> Any:
-        return self._adapter.validate_json(text)
-
-
-@contextmanager
-def storing_as_before() -> Iterator[None]:
-    """Let snapshots and plans be stored, and read, as a release before camelCase did."""
-    with (
-        patch.object(plans, "_plans", lambda: _FormOfBefore(Plan)),
-        patch.object(snapshots, "_form", lambda: _FormOfBefore(Snapshot)),
-        patch.object(snapshots, "member_of", str),
-    ):
-        yield
 
 
 def versions_used(stack: Stack, function: str, since: int = 0) -> list[str]:

@@ -11,7 +11,7 @@ from taskgov_embedded.walkthrough.actions import Actor
 from taskgov_embedded.walkthrough.model import Action, all_files, load
 from taskgov_embedded.walkthrough.step_result import StepResult
 from taskgov_embedded.walkthrough.world import World
-from tests.deployment.releases import TEMPLATE, older_release, storing_as_before, versions_used
+from tests.deployment.releases import TEMPLATE, older_release, versions_used
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,9 +28,8 @@ class Upgraded:
     def __init__(self, world: World) -> None:
         self.world, self.stack = world, world.stack
         self.actor = Actor(world)
-        with storing_as_before():
-            for action in WALKTHROUGH.steps[0].do:
-                self.do(action)
+        for action in WALKTHROUGH.steps[0].do:
+            self.do(action)
         self.running = self.executions("RUNNING")
         self.items_before = items(self.stack)
         self.documents_before = documents(self.stack)
@@ -81,12 +80,16 @@ def test_the_table_and_the_documents_are_untouched(upgraded: Upgraded) -> None:
     assert documents(upgraded.stack) == upgraded.documents_before
 
 
-def test_the_plan_that_waits_was_stored_in_the_form_of_before(upgraded: Upgraded) -> None:
+def test_snapshot_and_plan_are_stored_as_functions_of_the_release_before_read_them(upgraded: Upgraded) -> None:
+    """Which they do while the next deployment moves the functions, and after it was taken back."""
     s3, bucket = upgraded.stack.client("s3"), upgraded.stack.physical("GovernanceBucket")
-    plans = [key for key in upgraded.documents_before if key.startswith("plans/")]
+    stored = {key: s3.get_object(Bucket=bucket, Key=key)["Body"].read() for key in upgraded.documents_before}
+    plans = [json.loads(body) for key, body in stored.items() if key.startswith("plans/")]
+    snapshots = [json.loads(body) for key, body in stored.items() if key.startswith("snapshots/")]
     assert plans
-    for key in plans:
-        assert "cluster_arn" in json.loads(s3.get_object(Bucket=bucket, Key=key)["Body"].read())
+    assert all("cluster_arn" in plan for plan in plans)
+    assert snapshots
+    assert all("taken_at" in snapshot for snapshot in snapshots)
 
 
 def test_resources_come_go_and_change_as_the_template_says(upgraded: Upgraded) -> None:

@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 
 from taskgov.adapters.dynamodb import APPLIED, POLICY, REFUSED, STAMP
-from taskgov.allocation.codec import changes_sha256, plan_from_json, plan_id_of, plan_to_json
+from taskgov.allocation.codec import changes_sha256, plan_from_json, plan_id_of, plan_to_json, plan_to_store
 from taskgov.allocation.planner import plan_quotas
 from taskgov.allocation.refusals import wanted_of
 from taskgov.audit.trend import AuditHistory, history_from_json, history_to_json
+from taskgov.contracts.steps import PlanQuotasRequest
 from taskgov.json_form import JsonForm, KeptForm
-from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_json
+from taskgov.services.plan_quotas import PlanQuotas
+from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_json, snapshot_to_store
 from taskgov.snapshot.identity import Loss, RestoredState, StateStamp
 from taskgov.snapshot.records import AppliedPolicy
 from tests.adapters.test_state_store import APPLIED as WRITTEN
@@ -23,6 +25,7 @@ from tests.allocation.world import NOW
 from tests.audit.test_trend import DRIFT, IDLE, after_nights
 from tests.snapshot.test_codec import full
 from tests.support.json_names import member_names
+from tests.support.memory import InMemoryDocuments
 from tests.support.refusals import REFUSED as REFUSAL
 
 BEFORE = Path(__file__).parent / "before"
@@ -53,6 +56,16 @@ def test_a_snapshot_of_before_is_read() -> None:
     assert snapshot_from_json((BEFORE / "snapshot.json").read_bytes()) == replace(full(), refusals=(refused,))
 
 
+def test_a_snapshot_is_stored_as_the_release_before_stores_and_reads_it() -> None:
+    """Its functions take part in a run while a deployment moves them, and after it was taken back."""
+    stored = (BEFORE / "snapshot.json").read_bytes()
+    assert snapshot_to_store(snapshot_from_json(stored)) == _canonical(stored)
+
+
+def _canonical(text: bytes) -> bytes:
+    return json.dumps(json.loads(text), sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
 def test_a_snapshot_is_written_in_camel_case_and_what_others_name_is_left_alone() -> None:
     data = json.loads(snapshot_to_json(full()))
     assert [name for name in member_names(data, OF_OTHERS) if "_" in name] == []
@@ -67,11 +80,25 @@ def test_a_snapshot_is_written_in_camel_case_and_what_others_name_is_left_alone(
 def test_a_plan_of_before_is_read_and_is_the_plan_that_is_made_today(name: str) -> None:
     before = plan_from_json((BEFORE / f"plan-{name}.json").read_bytes())
     today = plan_quotas(SCENARIOS[name], mode="apply")
-    assert replace(before, snapshot_sha256=today.snapshot_sha256) == today
+    assert before == today
     assert plan_from_json(plan_to_json(before)) == before
     assert [wanted_of(change, before.changes) for change in before.changes] == [
         wanted_of(change, today.changes) for change in today.changes
     ]
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_plan_is_stored_as_the_release_before_stores_and_reads_it(name: str) -> None:
+    """A person may answer a request for approval through the function of before, when a deployment is taken back."""
+    stored = (BEFORE / f"plan-{name}.json").read_bytes()
+    assert plan_to_store(plan_from_json(stored)) == _canonical(stored)
+
+
+def test_what_a_run_stores_is_in_the_form_of_the_release_before() -> None:
+    documents = InMemoryDocuments()
+    snapshot = documents.put("snapshots/x.json", snapshot_to_store(SCENARIOS["approval"]), "application/json")
+    plan = PlanQuotas(documents)(PlanQuotasRequest(snapshot=snapshot, apply_mode="apply")).plan
+    assert {"cluster_arn", "snapshot_sha256"} < json.loads(documents.get(plan)).keys()
 
 
 @pytest.mark.parametrize("name", PLANS)

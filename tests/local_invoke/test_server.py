@@ -26,11 +26,11 @@ from botocore.httpsession import URLLib3Session
 from kubernetes import client as kubernetes
 
 from taskgov.adapters.kubernetes import EksConnections
-from taskgov.allocation.codec import plan_from_json, plan_to_json
+from taskgov.allocation.codec import plan_from_json, plan_to_store
 from taskgov.allocation.planner import plan_quotas
 from taskgov.ports import ClusterAccess
 from taskgov.services.take_snapshot import cluster_facts
-from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_json
+from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_store
 from taskgov_cli import local
 from taskgov_cli.local import described
 from taskgov_embedded.server.account import LocalAccount
@@ -118,7 +118,7 @@ def test_the_stored_documents_are_as_the_code_writes_them_now(account: LocalAcco
     before = {name: (EVENTS / "local" / f"{name}.json").read_bytes() for name in ("snapshot", "plan")}
     described = account.stack.client("sagemaker").describe_cluster(ClusterName="ml-cluster")
     stored = replace(snapshot_from_json(before["snapshot"]), cluster=cluster_facts(described))
-    after = {"snapshot": snapshot_to_json(stored), "plan": plan_to_json(plan_quotas(stored, mode="plan"))}
+    after = {"snapshot": snapshot_to_store(stored), "plan": plan_to_store(plan_quotas(stored, mode="plan"))}
     for name, body in after.items():
         assert_golden(EVENTS / "local" / f"{name}.json", body.decode())
         for file in sorted(EVENTS.glob("*.json")):

@@ -234,7 +234,7 @@ def _made(service: Any, world: World, **others: Any) -> Any:
 
 
 def _read(world: World, payload: dict[str, Any]) -> Any:
-    with patch.object(read_snapshot, "snapshot_to_json", lambda snapshot: text(snapshot.seen)):
+    with patch.object(read_snapshot, "snapshot_to_store", lambda snapshot: text(snapshot.seen)):
         return _made(ReadSnapshot, world)(ReadSnapshotRequest.parse(payload)).to_json()
 
 

@@ -51,10 +51,11 @@ class JsonForm(Generic[T]):
 
 
 class KeptForm(JsonForm[T]):
-    """The form of what is kept from run to run: read in both forms, and written as the release before reads it.
+    """The form of what functions store: read in both forms, and written as the release before reads it.
 
-    When its alarm takes a deployment back, the release before goes on with what the new one left. A release after this
-    one may write `data`.
+    While a deployment moves the functions one by one, and after its alarm has taken it back, the release before goes on
+    with what the new one left: records, the snapshot and plan of a run that is under way, a plan that waits for
+    approval. A release after this one may write `data`.
     """
 
     def __init__(self, kind: type[T]) -> None:
@@ -64,6 +65,10 @@ class KeptForm(JsonForm[T]):
     @cached_property
     def _before(self) -> TypeAdapter[T]:
         return TypeAdapter(self._kind)
+
+    def kept_data(self, value: T, *, without_defaults: bool = False) -> Any:
+        """Return a value as it is kept, in JSON's own types."""
+        return self._before.dump_python(value, mode="json", by_alias=True, exclude_defaults=without_defaults)
 
     def kept(self, value: T, *, without_none: bool = False) -> bytes:
         """Return a value as it is kept."""

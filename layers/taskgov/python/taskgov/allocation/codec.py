@@ -13,7 +13,7 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 
 from taskgov.allocation.plan import Change, Plan
-from taskgov.json_form import JsonForm
+from taskgov.json_form import KeptForm
 
 
 def plan_to_json(plan: Plan) -> bytes:
@@ -21,8 +21,13 @@ def plan_to_json(plan: Plan) -> bytes:
     return _canonical(_plans().data(plan))
 
 
+def plan_to_store(plan: Plan) -> bytes:
+    """Return the bytes of a plan as a run stores them: canonical too, and in the form of `KeptForm`."""
+    return _canonical(_plans().kept_data(plan))
+
+
 def plan_from_json(text: bytes) -> Plan:
-    """Return the plan that `plan_to_json` wrote, now or in a release before. Raises `ValueError` (pydantic)."""
+    """Return the plan that is in a file or was stored, in either form. Raises `ValueError` (pydantic)."""
     return _plans().read(text)
 
 
@@ -66,8 +71,8 @@ def _canonical(data: object) -> bytes:
 
 
 @cache
-def _plans() -> JsonForm[Plan]:
-    return JsonForm(Plan)
+def _plans() -> KeptForm[Plan]:
+    return KeptForm(Plan)
 
 
 @cache

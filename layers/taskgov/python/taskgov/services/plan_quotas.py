@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from taskgov.allocation.authorship import may_approve
-from taskgov.allocation.codec import changes_sha256, plan_to_json
+from taskgov.allocation.codec import changes_sha256, plan_to_store
 from taskgov.allocation.plan import Outcome, Plan
 from taskgov.allocation.planner import plan_quotas
 from taskgov.contracts.steps import PlanQuotasRequest, PlanQuotasResult, Pointer
@@ -51,7 +51,7 @@ class PlanQuotas:
 
 def keep_plan(documents: DocumentStore, plan: Plan) -> Pointer:
     """Store a plan where no other plan is stored."""
-    body = plan_to_json(plan)
+    body = plan_to_store(plan)
     key = KEY.format(cluster=plan.cluster_name, plan=plan.plan_id, digest=sha256(body).hexdigest()[:16])
     return documents.put(key, body, "application/json")
 

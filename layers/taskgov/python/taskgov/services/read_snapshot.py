@@ -8,7 +8,7 @@ from taskgov.ports import DocumentStore, StateStore
 from taskgov.services.reading import reading
 from taskgov.services.step_inputs import renew_lock
 from taskgov.services.take_snapshot import TakeSnapshot
-from taskgov.snapshot.codec import snapshot_to_json
+from taskgov.snapshot.codec import snapshot_to_store
 from taskgov.snapshot.identity import claims_of
 from taskgov.snapshot.records import Authorship
 
@@ -51,7 +51,7 @@ class ReadSnapshot:
         self.state.remember_resources(request.cluster_arn, owned)
         self._renew(request)
         key = KEY.format(cluster=snapshot.cluster.name, run=request.run_id, generation=generation)
-        stored = self.documents.put(key, snapshot_to_json(snapshot), "application/json")
+        stored = self.documents.put(key, snapshot_to_store(snapshot), "application/json")
         self.take_snapshot.identity.keep(snapshot, stored)
         # Last: a look that was not successful to its end counts as none.
         self.state.record_look(snapshot.cluster.arn, snapshot.taken_at)

@@ -2,26 +2,37 @@
 
 Canonical: keys sorted, no spaces, defaults left out, times in UTC, so that the same snapshot always gives the same
 bytes and the same digest. Kubernetes' objects are in their own form, everything else as `taskgov.json_form` says.
+Functions store it as the release before reads it; files and answers have it in camelCase.
 """
 
 import hashlib
 import json
 from dataclasses import fields, replace
 from functools import cache
+from typing import TYPE_CHECKING, Any
 
-from taskgov.json_form import JsonForm, member_of
+from taskgov.json_form import KeptForm, member_of
 from taskgov.snapshot.model import KueueObjects, Snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def snapshot_to_json(snapshot: Snapshot) -> bytes:
     """Return the canonical bytes of a snapshot."""
-    rest = replace(snapshot, kueue=KueueObjects())
-    data = _form().data(rest, without_defaults=True)
+    return _canonical(snapshot, _form().data, member_of)
+
+
+def snapshot_to_store(snapshot: Snapshot) -> bytes:
+    """Return the bytes of a snapshot as a run stores them: canonical too, and in the form of `KeptForm`."""
+    return _canonical(snapshot, _form().kept_data, str)
+
+
+def _canonical(snapshot: Snapshot, data_of: "Callable[..., Any]", named: "Callable[[str], str]") -> bytes:
+    data = data_of(replace(snapshot, kueue=KueueObjects()), without_defaults=True)
     # Raw JSON already, and by far the most of it: a copy of tens of thousands of workloads would take hundreds of MiB.
     kueue = {
-        member_of(field.name): objects
-        for field in fields(KueueObjects)
-        if (objects := getattr(snapshot.kueue, field.name))
+        named(field.name): objects for field in fields(KueueObjects) if (objects := getattr(snapshot.kueue, field.name))
     }
     if kueue:
         data["kueue"] = kueue
@@ -30,15 +41,15 @@ def snapshot_to_json(snapshot: Snapshot) -> bytes:
 
 
 def snapshot_from_json(text: bytes) -> Snapshot:
-    """Return the snapshot that `snapshot_to_json` wrote, now or in a release before. Raises `ValueError` (pydantic)."""
+    """Return the snapshot that is in a file or was stored, in either form. Raises `ValueError` (pydantic)."""
     return _form().read(text)
 
 
 def snapshot_sha256(snapshot: Snapshot) -> str:
-    """Return the digest of the snapshot's canonical bytes, in hexadecimal."""
-    return hashlib.sha256(snapshot_to_json(snapshot)).hexdigest()
+    """Return the digest of the bytes that a run stores, in hexadecimal: it is that of the pointer to them."""
+    return hashlib.sha256(snapshot_to_store(snapshot)).hexdigest()
 
 
 @cache
-def _form() -> JsonForm[Snapshot]:
-    return JsonForm(Snapshot)
+def _form() -> KeptForm[Snapshot]:
+    return KeptForm(Snapshot)
