@@ -8,8 +8,11 @@ import typer
 from rich.text import Text
 from typer.testing import CliRunner
 
+from taskgov.errors import UpstreamError
 from taskgov.findings import Finding, Severity
-from taskgov_cli import output
+from taskgov_cli import output, snapshots
+from taskgov_cli.deployed import RefusedError, told
+from taskgov_cli.main import app
 
 HOSTILE = {
     "colours": "a\x1b[31mred",
@@ -71,3 +74,31 @@ def test_json_escapes_by_itself(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out
     assert json.loads(printed) == list(HOSTILE.values())
     assert not ACTING - {"\n"} & set(printed)
+
+
+BRACKETED = ["gone[/b]", "[bold]x[/red]", "team[a]", "[/]", "a\\[b]"]
+"""What rich would read as its own markup: some of it ends the command, the rest is swallowed."""
+
+
+@pytest.mark.parametrize("text", BRACKETED)
+def test_square_brackets_are_shown_as_they_are(text: str) -> None:
+    finding = Finding("code", Severity.INFO, text, text, text)
+    for part in (text, output.table(text, (text,), [(text,)]), output.findings_table([finding])):
+        assert text in shown(part)
+
+
+@pytest.mark.parametrize("text", BRACKETED)
+def test_an_error_of_a_service_ends_the_command_with_its_own_words(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreachable(*_arguments: object) -> None:
+        raise UpstreamError(f"describe cluster {text}: no such cluster")
+
+    monkeypatch.setattr(snapshots, "live", unreachable)
+    result = CliRunner().invoke(app, ["status", "--cluster", text, "--json"])
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert result.stderr == f"UpstreamError: describe cluster {text}: no such cluster\n"
+
+
+def test_a_refusal_is_told_in_its_own_words() -> None:
+    with pytest.raises(typer.Exit) as ended, told():
+        raise RefusedError("prod[/b] is there already")
+    assert ended.value.exit_code == 1

@@ -15,7 +15,7 @@ from taskgov.adapters.s3 import Bucket
 from taskgov.bootstrap.aws import CONFIG
 from taskgov.bootstrap.backends import backends
 from taskgov.hyperpod.cluster_arn import cluster_arn
-from taskgov_cli.output import NO, console
+from taskgov_cli.output import NO, print_error
 from taskgov_cli.snapshots import reported
 from taskgov_cli.stack_outputs import stack_outputs
 
@@ -101,5 +101,5 @@ def told() -> Iterator[None]:
         with reported():
             yield
     except RefusedError as refusal:
-        console(stderr=True).print(f"[red]Refused:[/red] {refusal}", soft_wrap=True)
+        print_error("Refused", refusal)
         raise typer.Exit(NO) from refusal

@@ -54,9 +54,17 @@ class SafeGroup(TyperGroup):
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return the console; wide enough for tables when nobody looks (a file, a pipe)."""
-    plain = _SafeConsole(stderr=stderr, highlight=False)
-    return plain if plain.is_terminal else _SafeConsole(stderr=stderr, highlight=False, width=140)
+    """Return the console; wide enough for tables when nobody looks (a file, a pipe).
+
+    Square brackets are text: what others wrote may hold them, and rich would read `[/b]` as its own markup.
+    """
+    plain = _SafeConsole(stderr=stderr, highlight=False, markup=False)
+    return plain if plain.is_terminal else _SafeConsole(stderr=stderr, highlight=False, markup=False, width=140)
+
+
+def print_error(what: str, sentence: object) -> None:
+    """Print why a command ends, on standard error: a word for what happened, and a sentence."""
+    console(stderr=True).print(Text.assemble((f"{what}:", "red"), f" {sentence}"), soft_wrap=True)
 
 
 def print_json(value: object) -> None:

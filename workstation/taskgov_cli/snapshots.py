@@ -29,7 +29,7 @@ from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_json
 from taskgov.snapshot.readable import readable_kueue
 from taskgov_cli import documents
 from taskgov_cli.kubeconfig import KubeconfigContext
-from taskgov_cli.output import console
+from taskgov_cli.output import console, print_error
 from taskgov_cli.own_rights import OwnBackends, OwnKubernetes
 from taskgov_cli.stack_outputs import stack_outputs
 
@@ -190,7 +190,7 @@ def reported() -> Iterator[None]:
     try:
         yield
     except GovernanceError as error:
-        console(stderr=True).print(f"[red]{type(error).__name__}:[/red] {error}", soft_wrap=True)
+        print_error(type(error).__name__, error)
         raise typer.Exit(UNREACHABLE) from error
 
 
