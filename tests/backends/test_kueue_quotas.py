@@ -12,8 +12,9 @@ from taskgov.backends.plain_eks.objects import TRIES, delete_judged
 from taskgov.backends.plain_eks.quotas import KueueQuotas, _Cluster
 from taskgov.errors import ConflictError, UpstreamError
 from taskgov.hyperpod.instance_types import InstanceTypeTable
-from taskgov.hyperpod.model import ActivationState, ComputeQuotaConfig
+from taskgov.hyperpod.model import ActivationState, ComputeQuotaConfig, SchedulerConfig
 from taskgov.kueue.ownership import MADE
+from taskgov.kueue.policy_record import POLICY, PolicyRecord
 from taskgov.kueue.record import RECORD, Reading, Record
 from taskgov_embedded.cluster.api_server import ClusterApiServer
 from taskgov_embedded.cluster.simulated import SimulatedCluster
@@ -100,6 +101,20 @@ def test_an_odd_object_beside_the_queues_is_missing_and_holds_up_nothing() -> No
     (quota,) = _Cluster(cast("Any", Listed(ClusterQueue=[queue], **beside)), READING).quotas()
     assert quota.compute_quota_config == config
     assert quota.status != "Created"
+
+
+def test_an_odd_priority_class_is_missing_from_the_policy_and_holds_up_nothing() -> None:
+    asked = SchedulerConfig.model_validate({"PriorityClasses": [{"Name": "high", "Weight": 90}]})
+    marks = {POLICY: PolicyRecord("policy", asked, 1).to_json()}
+
+    class WithCohort(Listed):
+        def find(self, _cohort: Any) -> dict[str, Any]:
+            return {"metadata": {"name": "cohort", "annotations": marks}}
+
+    odd = [{"metadata": {"name": "high-priority"}}, {"metadata": {"name": "other"}, "value": "many"}]
+    policy = _Cluster(cast("Any", WithCohort(WorkloadPriorityClass=odd)), READING).policy()
+    assert policy is not None
+    assert policy.scheduler_config.priority_classes == ()
 
 
 class Busy:

@@ -13,6 +13,7 @@ from taskgov.hyperpod.equality import is_same_config
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ActivationState, ComputeQuota, ComputeQuotaConfig
 from taskgov.kueue.ownership import MADE, Ownership, marked, ownership_of
+from taskgov.kueue.policy_record import POLICY, PolicyRecord
 from taskgov.kueue.queue_text import config_of
 from taskgov.kueue.record import FOREIGN, RECORD, Reading, Record, quotas_of, version_of
 
@@ -148,14 +149,33 @@ def test_a_stopped_queue_is_a_quota_that_is_switched_off() -> None:
     assert read(objects).activation_state is ActivationState.DISABLED
 
 
-def test_a_record_that_somebody_wrote_in_counts_as_none() -> None:
+ENDLESS = Record("q", two_instances(), 0, 4711, 1).to_json().replace("4711", "1e999")
+
+
+@pytest.mark.parametrize("text", ["{}", "[" * 20_000, ENDLESS], ids=["empty", "deep", "endless"])
+def test_a_record_that_somebody_wrote_in_counts_as_none(text: str) -> None:
     objects = stored(two_instances(), generation=3)
-    objects[0]["metadata"]["annotations"][RECORD] = "{}"
+    objects[0]["metadata"]["annotations"][RECORD] = text
     quota = read(objects)
     assert (quota.compute_quota_version, version_of(objects[0])) == (3, 3)
     assert is_same_config(
         quota.compute_quota_config, two_instances().model_copy(update={"resource_sharing_config": None})
     )
+
+
+@pytest.mark.parametrize("text", ["{}", "[" * 20_000, '{"name": "p", "config": {}, "version": 1e999}'])
+def test_a_policy_record_that_somebody_wrote_in_counts_as_none(text: str) -> None:
+    assert PolicyRecord.of({"metadata": {"annotations": {POLICY: text}}}) is None
+
+
+@pytest.mark.parametrize("spec", [{}, {"spec": None}, {"spec": {}}, {"spec": {"fairSharing": {"weight": None}}}])
+def test_a_queue_whose_spec_was_emptied_is_an_edit_to_nothing(spec: dict[str, Any]) -> None:
+    [queue, *beside] = raised(stored(two_instances()))
+    del queue["spec"]
+    quota = read([queue | spec, *beside])
+    assert quota.compute_quota_version == 2
+    assert quota.compute_quota_config.compute_quota_resources == ()
+    assert quota.activation_state is ActivationState.ENABLED
 
 
 @pytest.mark.parametrize(

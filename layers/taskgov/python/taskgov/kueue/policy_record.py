@@ -38,7 +38,7 @@ class PolicyRecord:
         try:
             found = json.loads(text or "")
             return cls(str(found["name"]), SchedulerConfig.model_validate(found["config"]), int(found["version"]))
-        except (ValueError, KeyError, TypeError, ValidationError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError, ValidationError):
             return None
 
 

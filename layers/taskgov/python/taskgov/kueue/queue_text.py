@@ -43,8 +43,8 @@ def comparable(spec: Mapping[str, Any], like: Mapping[str, Any]) -> dict[str, An
 
 def weight_of(spec: Mapping[str, Any]) -> int:
     """Return a queue's fair-share weight as HyperPod has them: whole, 0 to 100; without one Kueue takes 1."""
-    weight = (spec.get("fairSharing") or {}).get("weight", "1")
-    return min(100, parse("weight", str(weight)))
+    weight = (spec.get("fairSharing") or {}).get("weight")
+    return 1 if weight is None else min(100, parse("weight", str(weight)))
 
 
 def config_of(spec: Mapping[str, Any], table: InstanceTypeTable, known: ComputeQuotaConfig) -> ComputeQuotaConfig:

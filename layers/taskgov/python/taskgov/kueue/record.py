@@ -63,7 +63,7 @@ class Record:
             return cls(
                 str(found["name"]), config, int(found["weight"]), int(found["version"]), int(found["generation"])
             )
-        except (ValueError, KeyError, TypeError, ValidationError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError, ValidationError):
             return None
 
 
@@ -121,8 +121,14 @@ def version_of(queue: Mapping[str, Any]) -> int:
 
 def activation_of(queue: Mapping[str, Any]) -> ActivationState:
     """Return whether a queue admits; a stopped one is a quota that is switched off."""
-    stopped = (queue["spec"].get("stopPolicy") or "None") != "None"
+    stopped = (_spec(queue).get("stopPolicy") or "None") != "None"
     return ActivationState.DISABLED if stopped else ActivationState.ENABLED
+
+
+def _spec(queue: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what a queue asks for: Kueue's definition lets it be left out."""
+    spec: Mapping[str, Any] = queue.get("spec") or {}
+    return spec
 
 
 def quotas_of(
@@ -142,7 +148,7 @@ def quota_of(
     reading: Reading, queue: Mapping[str, Any], beside: Mapping[tuple[str, str, str], Mapping[str, Any]]
 ) -> ComputeQuota:
     """Return the quota of one team's queue."""
-    team, record, spec = _team(queue), Record.of(queue), queue["spec"]
+    team, record, spec = _team(queue), Record.of(queue), _spec(queue)
     config = record.config if record else ComputeQuotaConfig()
     weight, activation = (record.weight if record else weight_of(spec)), activation_of(queue)
     rendered = reading.rendered(team, config, weight, activation)
@@ -191,7 +197,7 @@ def _is_seen(queue: Mapping[str, Any]) -> bool:
 def _bent(rendered: RenderedObjects, queue: Mapping[str, Any]) -> list[str]:
     """Say which fields of a queue are not as rendered."""
     [wanted] = rendered.cluster_queues
-    want, have = (comparable(spec, wanted["spec"]) for spec in (wanted["spec"], queue["spec"]))
+    want, have = (comparable(spec, wanted["spec"]) for spec in (wanted["spec"], _spec(queue)))
     return [
         f"spec.{key} of ClusterQueue {queue['metadata']['name']} was changed" for key in want if want[key] != have[key]
     ]

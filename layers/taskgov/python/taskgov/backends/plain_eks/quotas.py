@@ -176,7 +176,8 @@ class _Cluster:
     def policy(self) -> ClusterSchedulerConfig | None:
         version = f"{GROUP}/{self.reading.version}"
         found = self._api.find(cohort(self.reading.version))
-        classes = list(self._api.list(version, "WorkloadPriorityClass"))
+        kind = "WorkloadPriorityClass"
+        classes = [item for item in self._api.list(version, kind) if fault_of(kind, item) is None]
         return policy_of(found, classes, self.reading.policy_id, self.reading.cluster_arn)
 
     def create(self, name: str, config: ComputeQuotaConfig, target: ComputeQuotaTarget) -> None:
