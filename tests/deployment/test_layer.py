@@ -47,6 +47,8 @@ def test_what_a_function_imports_late_is_reached(tmp_path: Path) -> None:
 
 
 USED_ELSEWHERE: Mapping[str, str] = {
+    "taskgov.allocation.codec.plan_to_json": "what a later release stores; read already, made by tests",
+    "taskgov.snapshot.codec.snapshot_to_json": "the same of snapshots, and what `taskgov snapshot` writes",
     "taskgov.allocation.planner.row_sources": "the sources of a plan's numbers; `taskgov explain` shows them",
     "taskgov.allocation.projection.model_of": "the model as a plan's path begins with it; explanations ask it",
     "taskgov.hyperpod.names.namespace_of_local_queue": "the inverse of `local_queue_of`, beside it",

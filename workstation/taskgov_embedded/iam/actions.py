@@ -66,8 +66,9 @@ def needs(service: str, operation: str, params: Mapping[str, Any], place: Place)
         return _dynamodb_many(operation, params, place)
     action = _action(service, operation, params)
     resources = resources_of(service, operation, params, place)
-    each = reference.needs_each_resource(action)
-    wanted = [Need(action, (resource,)) for resource in resources] if each else [Need(action, resources)]
+    wanted = [Need(action, resources)]
+    if reference.needs_each_resource(action):
+        wanted = [Need(action, (resource,)) for resource in resources]
     wanted += [need for name in reference.dependents(action) for need in _dependent(name, resources, params, place)]
     if operation == "InvokeFunctionUrl":  # since October 2025
         wanted.append(Need("lambda:InvokeFunction", resources))
