@@ -51,7 +51,6 @@ def test_what_the_scheduling_model_does_not_follow_is_kept_so_that_it_is_named()
     assert {found.feature for found in whole.not_modelled} == {
         "PriorityBoost",
         "DynamicResourceAllocation",
-        "RuntimeClassOverhead",
     }
     assert trim.not_modelled == whole.not_modelled
     assert SECRET not in str(trimmed_workload(job))

@@ -61,6 +61,19 @@ def parse(resource: ResourceName, quantity: str | float | Decimal) -> int:
     return _base_units(Decimal(str(quantity)), milli=resource == CPU)
 
 
+def exact(quantity: str | float | Decimal) -> Decimal:
+    """Read a Kubernetes quantity as the number it is, in cores, bytes or devices; nothing is rounded.
+
+    Raises `ValueError` when the text is no quantity.
+
+    Example:
+        >>> exact("1500m"), exact("-3"), exact("1Ki")
+        (Decimal('1.500'), Decimal('-3'), Decimal('1024'))
+
+    """
+    return _number(quantity) if isinstance(quantity, str) else Decimal(str(quantity))
+
+
 def format_quantity(resource: ResourceName, amount: int) -> str:
     """Write base units of `resource` as the API server prints them (canonical form).
 
@@ -114,12 +127,16 @@ def is_accelerator(resource: ResourceName) -> bool:
 
 @lru_cache(maxsize=4096)
 def _parse_text(text: str, *, milli: bool) -> int:
+    return _base_units(_number(text), milli=milli)
+
+
+def _number(text: str) -> Decimal:
     # Not the client library's reader: the function that plans has no use for the rest of it, and it is 100 MiB.
     found = _QUANTITY.fullmatch(text)
     if found is None:
         raise ValueError(f"{text!r} is not a Kubernetes quantity")
     number = Decimal(found["number"] + (found["exponent"] or ""))
-    return _base_units(number * _FACTORS[found["suffix"] or ""], milli=milli)
+    return number * _FACTORS[found["suffix"] or ""]
 
 
 def _base_units(number: Decimal, *, milli: bool) -> int:

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from taskgov.scheduling.config import GATE_DEFAULTS, ManagerConfig, RequeueBackoff, Strategy
+    from taskgov.scheduling.config import GATE_DEFAULTS, ManagerConfig, RequeueBackoff, ResourceTransformation, Strategy
     from taskgov.scheduling.instants import instant, moment, timestamp
     from taskgov.scheduling.kueue_model import KueueModel
     from taskgov.scheduling.objects import Admission, PodSet, PodSetAdmission, Workload
@@ -37,6 +37,7 @@ __all__ = [
     "QuotaView",
     "Requeue",
     "RequeueBackoff",
+    "ResourceTransformation",
     "Share",
     "Strategy",
     "Waiting",
@@ -63,6 +64,7 @@ _HOMES: Final = {
     "QuotaView": "view",
     "Requeue": "results",
     "RequeueBackoff": "config",
+    "ResourceTransformation": "config",
     "FixedPoint": "settling",
     "Share": "shares",
     "Strategy": "config",

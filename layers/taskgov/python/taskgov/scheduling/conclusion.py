@@ -125,7 +125,7 @@ def _reason(entry: Entry, config: ManagerConfig) -> str:
     if not config.gate("UnadmittedWorkloadsObservability"):
         return PENDING
     match entry.requeue:
-        case Requeue.NAMESPACE_MISMATCH:
+        case Requeue.NAMESPACE_MISMATCH | Requeue.GENERIC:
             return MISCONFIGURED
         case Requeue.PENDING_PREEMPTION:
             return WAITING_FOR_PREEMPTED

@@ -51,6 +51,21 @@ class RequeueBackoff:
 
 
 @dataclass(frozen=True, slots=True)
+class ResourceTransformation:
+    """One of `resources.transformations`: requests of `input` are counted as `outputs` (Kueue KEP-2937).
+
+    `outputs` are quantities for each unit of the input, as the manager's configuration writes them (`"1"`, `"500m"`,
+    negative ones too). With `multiply_by` the input is multiplied first by what the pod requests of that resource.
+    `Retain` keeps the input beside its outputs, `Replace` does not.
+    """
+
+    input: str
+    outputs: Mapping[str, str | float] = field(default_factory=dict)
+    strategy: str = "Retain"
+    multiply_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ManagerConfig:
     """What the Kueue manager was started with.
 
@@ -65,6 +80,10 @@ class ManagerConfig:
         modelled.
     backoff
         The requeue backoff of `waitForPodsReady`.
+    resources_exclude_prefixes
+        `resources.excludeResourcePrefixes`: requests of resources whose name begins with one of them are not counted.
+    resource_transformations
+        `resources.transformations`, at most one for each input; applied after the exclusions.
 
     """
 
@@ -72,6 +91,8 @@ class ManagerConfig:
     strategies: tuple[Strategy, ...] = DEFAULT_STRATEGIES
     gates: Mapping[str, bool] = field(default_factory=dict)
     backoff: RequeueBackoff = RequeueBackoff()
+    resources_exclude_prefixes: tuple[str, ...] = ()
+    resource_transformations: tuple[ResourceTransformation, ...] = ()
 
     def gate(self, name: str) -> bool:
         """Say whether the feature gate `name` is on; raises `KeyError` for a gate this model does not follow."""

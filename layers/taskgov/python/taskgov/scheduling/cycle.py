@@ -114,10 +114,16 @@ class Cycle:
         self.supposed.undo()
 
     def _nominate(self, queue: QueueState, record: Record) -> Entry | None:
-        """Find flavors and victims for one head; one whose namespace is not selected goes straight back."""
+        """Find flavors and victims for one head; one that is refused goes straight back.
+
+        Refused is who is of a namespace that is not selected, or asks for what may not be asked for (Kueue:
+        `ValidateAdmissibility` in `pkg/workload/resources.go`).
+        """
+        remark, requeue = record.workload.refusal, Requeue.GENERIC
         if not self.nominator.selects_namespace(queue, record):
-            refused = Entry(record, queue, Assignment(mode=NO_FIT), verdict=Verdict(None, NAMESPACE_MISMATCH))
-            refused.requeue = Requeue.NAMESPACE_MISMATCH
+            remark, requeue = NAMESPACE_MISMATCH, Requeue.NAMESPACE_MISMATCH
+        if remark:
+            refused = Entry(record, queue, Assignment(mode=NO_FIT), verdict=Verdict(None, remark), requeue=requeue)
             self.processed.append(refused)
             return None
         assignment, victims = self.nominator.nominate(queue, record, self.number)

@@ -115,25 +115,26 @@ def pod_requests(pod: Mapping[str, Any]) -> dict[str, int]:
     for container in pod.get("containers") or ():
         running = _sum(running, _requests(container))
     total = _max(running, peak) | _requests(pod)
-    return _sum(total, _amounts(pod.get("overhead")))
+    return _sum(total, amounts(pod.get("overhead")))
 
 
 _LAYOUT: Final = ("affinity", "runtimeClassName", "priority", "topologySpreadConstraints", "resourceClaims")
 
 
-def layout(pod: Mapping[str, Any]) -> str:
+def layout(pod: Mapping[str, Any], *, recounted: bool = False) -> str:
     """Return what else belongs to the shape of a pod (`SpecShape` in `pkg/util/pod/pod.go`); "" for a plain one.
 
-    A plain pod is one container that only requests resources: its requests, selector and tolerations say it all.
+    A plain pod is one container that only requests resources: its requests, selector and tolerations say it all,
+    unless they were `recounted`: transformed, or some of them excluded.
     """
     containers = list(pod.get("containers") or ())
     others = [pod.get(name) for name in ("initContainers", "overhead", "resources", *_LAYOUT)]
-    if len(containers) == 1 and not any(others) and not containers[0].get("ports"):
+    if len(containers) == 1 and not recounted and not any(others) and not containers[0].get("ports"):
         return ""
     shape = {
         "containers": [_container_layout(container) for container in containers],
         "initContainers": [_container_layout(container) for container in pod.get("initContainers") or ()],
-        "overhead": _amounts(pod.get("overhead")),
+        "overhead": amounts(pod.get("overhead")),
         "resources": _requests(pod),
         **{name: pod.get(name) for name in _LAYOUT},
     }
@@ -146,10 +147,11 @@ def _container_layout(container: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _requests(container: Mapping[str, Any]) -> dict[str, int]:
     resources = container.get("resources") or {}
-    return _amounts({**(resources.get("limits") or {}), **(resources.get("requests") or {})})
+    return amounts({**(resources.get("limits") or {}), **(resources.get("requests") or {})})
 
 
-def _amounts(quantities: Mapping[str, Any] | None) -> dict[str, int]:
+def amounts(quantities: Mapping[str, Any] | None) -> dict[str, int]:
+    """Read quantities by resource into base units."""
     return {r: parse(r, q) for r, q in (quantities or {}).items()}
 
 

@@ -21,7 +21,6 @@ from taskgov.scheduling.unmodelled import (
     CONCURRENT_ADMISSION,
     ELASTIC_SLICES,
     MULTI_KUEUE,
-    POD_OVERHEAD,
     PREEMPTION_GATES,
     PRIORITY_BOOST,
     REPLACEMENT_PODS,
@@ -79,6 +78,7 @@ Workload.spec.podSets[].template.spec.nodeSelector
 Workload.spec.podSets[].template.spec.overhead
 Workload.spec.podSets[].template.spec.priority
 Workload.spec.podSets[].template.spec.resources
+Workload.spec.podSets[].template.spec.runtimeClassName
 Workload.spec.podSets[].template.spec.tolerations
 Workload.spec.podSets[].template.spec.topologySpreadConstraints
 Workload.spec.podSets[].topologyRequest.podSetGroupName
@@ -208,7 +208,6 @@ _NOT_MODELLED: Final[Mapping[str, tuple[str, ...]]] = {
     ADMISSION_GATES: ("Workload.metadata.annotations{kueue.x-k8s.io/admission-gated-by}",),
     ELASTIC_SLICES: ("Workload.metadata.annotations{kueue.x-k8s.io/workload-slice-replacement-for}",),
     REPLACEMENT_PODS: ("Workload.status.conditions[type=WaitingForReplacementPods]",),
-    POD_OVERHEAD: ("Workload.spec.podSets[].template.spec.runtimeClassName",),
     UNHEALTHY_NODES: ("Workload.status.unhealthyNodes",),
 }
 

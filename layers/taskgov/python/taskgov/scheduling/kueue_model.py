@@ -12,6 +12,7 @@ from taskgov.scheduling import kueue_fields, lifecycle, reading
 from taskgov.scheduling.conclusion import conclude, tell_to_leave
 from taskgov.scheduling.cycle import Cycle
 from taskgov.scheduling.instants import Now, read_now
+from taskgov.scheduling.limit_ranges import read_limit_range
 from taskgov.scheduling.matching import selects
 from taskgov.scheduling.nomination import namespace_labels
 from taskgov.scheduling.reasons import PENDING, PENDING_EVALUATION
@@ -90,7 +91,7 @@ class KueueModel(KueueModelView):
             self.apply(obj)
 
     def apply(self, obj: Mapping[str, Any]) -> None:
-        """Add or change one object of `kueue.x-k8s.io` v1beta1 or v1beta2, or a Namespace.
+        """Add or change one object of `kueue.x-k8s.io` v1beta1 or v1beta2, a Namespace, LimitRange or RuntimeClass.
 
         A workload's status is read when the workload is new; from then on its status is this world's.
         Raises `ValueError` for an object of another kind or one that cannot be read.
@@ -110,8 +111,12 @@ class KueueModel(KueueModelView):
                 store.put_queue(reading.read_cluster_queue(obj))
             case "LocalQueue":
                 store.put_local_queue(reading.read_local_queue(obj))
+            case "LimitRange":
+                store.put_limit_range(reading.namespace_of(obj), name, read_limit_range(obj))
+            case "RuntimeClass":
+                store.put_runtime_class(name, reading.read_overhead(obj))
             case "Workload":
-                self.submit(reading.read_workload(obj, store.priorities), obj.get("status") or {})
+                self.submit(store.read(obj), obj.get("status") or {})
             case kind:
                 if kind not in kueue_fields.KINDS:
                     raise ValueError(f"Kueue does not schedule by objects of kind {kind}")
@@ -141,6 +146,10 @@ class KueueModel(KueueModelView):
                 store.drop_queue(name)
             case "LocalQueue":
                 store.drop_local_queue(namespace, name)
+            case "LimitRange":
+                store.put_limit_range(namespace, name, None)
+            case "RuntimeClass":
+                store.put_runtime_class(name, None)
             case "Workload":
                 store.drop_workload(store.records[f"{namespace}/{name}" if namespace else name])
             case _:

@@ -224,6 +224,7 @@ class Workload:
     """A job as Kueue sees it: what it asks for, where, and since when.
 
     `source` is the Kubernetes object it was read from, given back (with a new status) when the workload is written.
+    `refusal` is why Kueue refuses it, whatever quota there is; `completion` tells apart what was added to its pods.
     """
 
     namespace: str
@@ -237,6 +238,8 @@ class Workload:
     priority_class: str | None = None
     active: bool = True
     reclaimable: tuple[tuple[str, int], ...] = ()
+    completion: str = ""
+    refusal: str = field(default="", compare=False)
     source: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
 
     @property

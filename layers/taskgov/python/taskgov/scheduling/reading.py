@@ -10,7 +10,8 @@ from decimal import Decimal
 from typing import Any, Final
 
 from taskgov.quantities import parse
-from taskgov.scheduling.demand import layout, pod_requests
+from taskgov.scheduling.config import DEFAULTS
+from taskgov.scheduling.demand import amounts, layout, pod_requests
 from taskgov.scheduling.instants import NEVER_AGAIN, Instant, instant
 from taskgov.scheduling.objects import (
     BEST_EFFORT_FIFO,
@@ -39,11 +40,14 @@ from taskgov.scheduling.objects import (
     Workload,
     flavor_resource,
 )
+from taskgov.scheduling.pods import PodRules
 
 Object = Mapping[str, Any]
 
 JOB_UID_LABEL: Final = "kueue.x-k8s.io/job-uid"
 PRIORITY_CLASS_LABEL: Final = "kueue.x-k8s.io/priority-class"
+AS_WRITTEN: Final = PodRules(DEFAULTS)
+"""What is known of pods where there is no LimitRange, no RuntimeClass and no setting of the manager."""
 _V1BETA1_STOPS: Final = {"Borrow": MAY_STOP_SEARCH, "Preempt": MAY_STOP_SEARCH}
 
 
@@ -111,8 +115,18 @@ def read_local_queue(obj: Object) -> LocalQueue:
     return LocalQueue(namespace_of(obj), name_of(obj), str(spec.get("clusterQueue")), spec.get("stopPolicy") or "None")
 
 
-def read_workload(obj: Object, priority_of_class: Mapping[str, int]) -> Workload:
-    """Read a Workload's spec. Without `spec.priority` its WorkloadPriorityClass gives the value, else it is 0."""
+def read_overhead(obj: Object) -> Object:
+    """Read what pods of a RuntimeClass need on top (`overhead.podFixed`), as quantities. Raises `ValueError`."""
+    overhead = (obj.get("overhead") or {}).get("podFixed") or {}
+    amounts(overhead)
+    return overhead
+
+
+def read_workload(obj: Object, priority_of_class: Mapping[str, int], rules: PodRules = AS_WRITTEN) -> Workload:
+    """Read a Workload's spec. Without `spec.priority` its WorkloadPriorityClass gives the value, else it is 0.
+
+    `rules` are what else there is to know of its pods; without any they are taken as written.
+    """
     spec = obj.get("spec") or {}
     metadata = obj["metadata"]
     labels = metadata.get("labels") or {}
@@ -125,11 +139,14 @@ def read_workload(obj: Object, priority_of_class: Mapping[str, int]) -> Workload
     priority = spec.get("priority")
     if workload_class is not None and workload_class in priority_of_class:
         priority = priority_of_class[workload_class]
+    namespace, pod_sets = namespace_of(obj), spec.get("podSets") or ()
+    templates = [(pod_set.get("template") or {}).get("spec") or {} for pod_set in pod_sets]
+    review = rules.review(templates, namespace)
     return Workload(
-        namespace=namespace_of(obj),
+        namespace=namespace,
         name=name_of(obj),
         queue=spec.get("queueName") or "",
-        pod_sets=tuple(_pod_set(p) for p in spec.get("podSets") or ()),
+        pod_sets=tuple(_pod_set(pod_set, pod, rules) for pod_set, pod in zip(pod_sets, review.pods, strict=True)),
         priority=priority or 0,
         created=instant(metadata.get("creationTimestamp")),
         uid=metadata.get("uid") or "",
@@ -139,6 +156,8 @@ def read_workload(obj: Object, priority_of_class: Mapping[str, int]) -> Workload
         reclaimable=tuple(
             (r["name"], r["count"]) for r in (obj.get("status") or {}).get("reclaimablePods") or () if r["count"]
         ),
+        completion=review.completion,
+        refusal=review.refusal,
         source=obj,
     )
 
@@ -188,18 +207,19 @@ def read_requeue_state(status: Object) -> tuple[int, Instant | None]:
     return state.get("count") or 0, instant(back) if back else NEVER_AGAIN
 
 
-def _pod_set(obj: Object) -> PodSet:
-    pod = (obj.get("template") or {}).get("spec") or {}
+def _pod_set(obj: Object, pod: Object, rules: PodRules) -> PodSet:
+    requests = pod_requests(pod)
+    counted = rules.counted(requests)
     return PodSet(
         name=obj.get("name") or "main",
         count=obj.get("count", 1),
-        requests=tuple(sorted(pod_requests(pod).items())),
+        requests=tuple(sorted(counted.items())),
         min_count=obj.get("minCount"),
         node_selector=tuple(sorted((pod.get("nodeSelector") or {}).items())),
         affinity=_affinity(pod),
         tolerations=_tolerations(pod.get("tolerations")),
         group=(obj.get("topologyRequest") or {}).get("podSetGroupName"),
-        layout=layout(pod),
+        layout=layout(pod, recounted=counted is not requests),
     )
 
 

@@ -5,6 +5,7 @@ Called through `KueueModel.restarted`: a switch of fair sharing is part of the m
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from taskgov.scheduling.state import Record
@@ -20,6 +21,7 @@ def restarted(store: Store, config: ManagerConfig) -> Store:
     twin.namespaces = {name: dict(labels) for name, labels in store.namespaces.items()}
     twin.flavors = store.flavors.copy()
     twin.priorities = dict(store.priorities)
+    twin.pod_rules.take_objects_of(store.pod_rules)
     twin.cohorts = dict(store.cohorts)
     for state in store.queues.values():
         twin.put_queue(state.spec)
@@ -31,7 +33,9 @@ def restarted(store: Store, config: ManagerConfig) -> Store:
 
 
 def _take(store: Store, before: Record) -> None:
-    record = Record(before.workload, store.config)
+    source = before.workload.source
+    workload = before.workload if source is None else replace(store.read(source), active=before.workload.active)
+    record = Record(workload, store.config)
     record.conditions = dict(before.conditions)
     record.requeue_count, record.requeue_at = before.requeue_count, before.requeue_at
     store.records[record.key] = record

@@ -26,6 +26,7 @@ class Requeue(Enum):
     PENDING_PREEMPTION = "PendingPreemption"
     FAILED_AFTER_NOMINATION = "FailedAfterNomination"
     NAMESPACE_MISMATCH = "NamespaceMismatch"
+    GENERIC = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from taskgov.scheduling import reading
 from taskgov.scheduling.forest import in_circle
 from taskgov.scheduling.pending import PendingQueue
 from taskgov.scheduling.state import QueueState, Record
 from taskgov.scheduling.workload_store import WorkloadStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
 
-    from taskgov.scheduling.objects import ClusterQueue, Cohort, LocalQueue, ResourceFlavor
+    from taskgov.scheduling.objects import ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload
 
 KINDS: Final = (
     "Namespace",
+    "LimitRange",
+    "RuntimeClass",
     "ResourceFlavor",
     "WorkloadPriorityClass",
     "Cohort",
@@ -40,6 +42,7 @@ class Store(WorkloadStore):
         twin.namespaces = {name: dict(labels) for name, labels in self.namespaces.items()}
         twin.flavors = self.flavors.copy()
         twin.priorities = dict(self.priorities)
+        twin.pod_rules.take_objects_of(self.pod_rules)
         twin.cohorts = dict(self.cohorts)
         twin.local_queues = dict(self.local_queues)
         twins = {record: record.copy() for record in self.records.values()}
@@ -153,9 +156,28 @@ class Store(WorkloadStore):
         if self.priorities.get(name) == value:
             return
         self.priorities[name] = value
+        self._read_again(lambda workload: workload.priority_class == name)
+
+    def put_limit_range(self, namespace: str, name: str, limit_range: Mapping[str, Any] | None) -> None:
+        """Add or change a LimitRange (`None` deletes it); workloads of its namespace are completed anew.
+
+        One that only a bound kept out stays inadmissible until something else gives its tree another look: its spec is
+        what it was (`resourceUpdatesHandler` in `pkg/controller/core/workload_controller.go` of Kueue).
+        """
+        self.pod_rules.put_limit_range(namespace, name, limit_range)
+        self._read_again(lambda workload: workload.namespace == namespace)
+
+    def put_runtime_class(self, name: str, overhead: Mapping[str, Any] | None) -> None:
+        """Set the overhead of a RuntimeClass (`None` deletes it); workloads may ask for more or less now."""
+        self.pod_rules.put_runtime_class(name, overhead)
+        self._read_again(lambda _: True)
+
+    def _read_again(self, concerns: Callable[[Workload], bool]) -> None:
+        """Read those workloads anew that something else than their own object has changed."""
         for record in list(self.records.values()):
-            if record.workload.priority_class == name and record.workload.source is not None:
-                self.change_workload(record, reading.read_workload(record.workload.source, self.priorities))
+            source = record.workload.source
+            if source is not None and concerns(record.workload):
+                self.change_workload(record, self.read(source))
 
     # Consequences of what changes
 

@@ -9,7 +9,6 @@
 | priority boost, preemption gates, admission gates, concurrent admission | ignores them |
 | elastic workload slices | takes a slice that replaces another for a workload of its own |
 | pods that wait for replacements, nodes that are to be replaced | ignores them |
-| overhead of a RuntimeClass | counts what the pod template says |
 
 `kueue_fields` says by which fields each is found, and `kueue_gates` does for feature gates.
 """
@@ -33,7 +32,6 @@ CONCURRENT_ADMISSION: Final = "ConcurrentAdmission"
 ADMISSION_GATES: Final = "AdmissionGatedBy"
 ELASTIC_SLICES: Final = "ElasticJobsViaWorkloadSlices"
 REPLACEMENT_PODS: Final = "WaitingForReplacementPods"
-POD_OVERHEAD: Final = "RuntimeClassOverhead"
 UNHEALTHY_NODES: Final = "TASFailedNodeReplacement"
 FEATURE_GATE: Final = "FeatureGate"
 

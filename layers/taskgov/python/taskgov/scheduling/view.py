@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from taskgov.scheduling import inquiry, reading, unmodelled, writing
+from taskgov.scheduling import inquiry, unmodelled, writing
 from taskgov.scheduling.config import ManagerConfig
 from taskgov.scheduling.nomination import Nominator
 from taskgov.scheduling.quota import QuotaNode, available
@@ -183,7 +183,7 @@ class KueueModelView:
     # Inside
 
     def _read(self, workload: Mapping[str, Any]) -> Workload:
-        return reading.read_workload(workload, self._store.priorities)
+        return self._store.read(workload)
 
     def _queue(self, name: str) -> QueueState:
         self._store.settle_tree()

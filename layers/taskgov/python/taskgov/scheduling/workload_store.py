@@ -12,6 +12,7 @@ from taskgov.scheduling import reading
 from taskgov.scheduling.activity import RUN, drained_because, inactive_because
 from taskgov.scheduling.eligibility import FlavorBook
 from taskgov.scheduling.forest import build_forest
+from taskgov.scheduling.pods import PodRules
 from taskgov.scheduling.quota import QuotaNode, add_usage, remove_usage
 from taskgov.scheduling.state import QUOTA_RESERVED, QueueState, Record
 
@@ -31,6 +32,7 @@ class WorkloadStore:
         self.namespaces: dict[str, dict[str, str]] = {}
         self.flavors = FlavorBook()
         self.priorities: dict[str, int] = {}
+        self.pod_rules = PodRules(config)
         self.cohorts: dict[str, Cohort] = {}
         self.local_queues: dict[tuple[str, str], LocalQueue] = {}
         self.queues: dict[str, QueueState] = {}
@@ -42,6 +44,10 @@ class WorkloadStore:
         self.cohort_nodes: dict[str, QuotaNode] = {}
         self.trees: dict[str, list[QueueState]] = {}
         self._tree_changed = False
+
+    def read(self, obj: Mapping[str, Any]) -> Workload:
+        """Read a Workload object with what its priority class and the rules about pods say now."""
+        return reading.read_workload(obj, self.priorities, self.pod_rules)
 
     def add_workload(self, workload: Workload, status: Mapping[str, Any]) -> Record:
         """Take a new workload, running or pending as its status says."""
