@@ -156,6 +156,7 @@ class Simulation:
         if self._changed:
             self._drain(now)
         self._notice(now)
+        self.world.all_pods_ready(now)
         while self.world.has_heads() and self.timeline.loop is None:
             self._cycle(now)
 
@@ -171,6 +172,7 @@ class Simulation:
             self._preemptions[preempted.workload] += 1
             self._started.pop(preempted.workload, None)
             self.world.finish_eviction(preempted.workload, now)
+        self.world.all_pods_ready(now)
         self._notice(now)
         if result.preempted:
             self._look_for_loop(result, now)

@@ -11,13 +11,21 @@ from taskgov.scheduling import lifecycle
 from taskgov.scheduling.inquiry import preemption
 from taskgov.scheduling.instants import read_now
 from taskgov.scheduling.objects import Admission, Condition, PodSetAdmission
-from taskgov.scheduling.reasons import MISCONFIGURED, PENDING, WAITING_FOR_PREEMPTED, WAITING_FOR_QUOTA
+from taskgov.scheduling.reasons import (
+    MISCONFIGURED,
+    PENDING,
+    WAITING,
+    WAITING_FOR_PODS_READY,
+    WAITING_FOR_PREEMPTED,
+    WAITING_FOR_QUOTA,
+)
 from taskgov.scheduling.results import Admitted, CycleResult, Preempted, Requeue, Waiting, considered_flavors
 from taskgov.scheduling.state import QUOTA_RESERVED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from taskgov.scheduling.blocking import HeldCycle
     from taskgov.scheduling.config import ManagerConfig
     from taskgov.scheduling.cycle import Cycle
     from taskgov.scheduling.instants import Instant, Now
@@ -41,6 +49,8 @@ def conclude(
         if entry.requeue is Requeue.PENDING_PREEMPTION and not entry.deferred:
             preempted += _preempt(entry, run.now)
         waiting.append(_wait(entry, run))
+    if run.left is not None:
+        waiting.append(_keep(run.left, run))
     return CycleResult(
         number=run.number,
         now=run.now,
@@ -113,6 +123,17 @@ def _wait(entry: Entry, run: Cycle) -> Waiting:
     return Waiting(record.key, queue.spec.name, reason, entry.verdict, entry.requeue, in_line=in_line)
 
 
+def _keep(left: HeldCycle, run: Cycle) -> Waiting:
+    """Keep those whom a cycle that is held up goes on with, and say what the first of them waits for."""
+    for entry in left.entries:
+        entry.queue.pending.keep(entry.record)
+    first = left.entries[0]
+    explicit = run.config.gate("UnadmittedWorkloadsObservability")
+    reason = WAITING_FOR_PODS_READY if explicit else WAITING
+    lifecycle.wait(first.record, reason, first.verdict, run.now, explicit=explicit)
+    return Waiting(first.record.key, first.queue.spec.name, reason, first.verdict, first.requeue, in_line=True)
+
+
 def _says_something_new(record: Record, before: Condition | None) -> bool:
     """Say whether a workload's condition was written: Kueue queues a workload that is updated as a new one."""
     now = record.conditions[QUOTA_RESERVED]
@@ -133,3 +154,5 @@ def _reason(entry: Entry, config: ManagerConfig) -> str:
             return entry.assignment.blocker.token
         case Requeue.NO_CANDIDATES | Requeue.FAILED_AFTER_NOMINATION:
             return WAITING_FOR_QUOTA
+        case Requeue.KEPT:
+            return WAITING_FOR_PODS_READY

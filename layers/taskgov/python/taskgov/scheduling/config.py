@@ -84,6 +84,8 @@ class ManagerConfig:
         `resources.excludeResourcePrefixes`: requests of resources whose name begins with one of them are not counted.
     resource_transformations
         `resources.transformations`, at most one for each input; applied after the exclusions.
+    wait_for_pods_ready_block_admission
+        `waitForPodsReady.blockAdmission`: nobody is admitted while the pods of anybody who is admitted are not ready.
 
     """
 
@@ -93,6 +95,7 @@ class ManagerConfig:
     backoff: RequeueBackoff = RequeueBackoff()
     resources_exclude_prefixes: tuple[str, ...] = ()
     resource_transformations: tuple[ResourceTransformation, ...] = ()
+    wait_for_pods_ready_block_admission: bool = False
 
     def gate(self, name: str) -> bool:
         """Say whether the feature gate `name` is on; raises `KeyError` for a gate this model does not follow."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from taskgov.scheduling.assignment import FIT, NO_FIT, Assignment
+from taskgov.scheduling.blocking import HeldCycle
 from taskgov.scheduling.candidates import Victim, put_back, take_out
 from taskgov.scheduling.nomination import Entry
 from taskgov.scheduling.objects import ANY, FlavorResource, Usage
@@ -19,6 +20,7 @@ from taskgov.scheduling.reasons import (
     NAMESPACE_MISMATCH,
     NO_LONGER_FITS,
     OVERLAPPING,
+    PODS_NOT_READY,
 )
 from taskgov.scheduling.results import Requeue, Verdict
 
@@ -42,6 +44,7 @@ class Supposed:
         self._of_root: dict[QuotaNode, list[Victim]] = {}
         self._out: set[QuotaNode] = set()
         self._held: list[tuple[QuotaNode, Usage]] = []
+        self.holds: list[tuple[str, Mapping[FlavorResource, int]]] = []
 
     def preempt(self, victims: Sequence[Victim]) -> None:
         """Count `victims` among the preempted of this cycle."""
@@ -70,6 +73,7 @@ class Supposed:
 
     def hold(self, node: QuotaNode, usage: Mapping[FlavorResource, int]) -> None:
         """Keep `usage` for somebody until the cycle ends; a negative amount touches the node alone, as in Kueue."""
+        self.holds.append((node.name, usage))
         held = {fr: amount for fr, amount in usage.items() if amount > 0}
         add_usage(node, held)
         self._held.append((node, held))
@@ -102,16 +106,46 @@ class Cycle:
         self.supposed = Supposed()
         self.skipped_preemptions: dict[str, int] = {}
         self.processed: list[Entry] = []
+        self.left: HeldCycle | None = None
 
     def run(self, heads: Sequence[tuple[QueueState, Record]]) -> None:
         """Nominate all heads against the same state, then process them in order."""
         entries = [entry for queue, record in heads if (entry := self._nominate(queue, record)) is not None]
+        self._work_off(entries)
+        self.supposed.undo()
+
+    def go_on(self, held: HeldCycle, queues: Mapping[str, QueueState]) -> None:
+        """Go on with a cycle that was held up: the first is admitted as it was decided, the others are processed."""
+        self.supposed.preempt([victim for victim in held.victims if victim.record.queue is not None])
+        for name, usage in held.holds:
+            if name in queues:
+                self.supposed.hold(queues[name].node, usage)
+        entries = held.still_there()
+        for entry in entries:
+            del entry.queue.pending.kept[entry.record.key]
+        if entries and entries[0] is held.entries[0]:
+            self._admit(entries[0])
+            self.processed.append(entries.pop(0))
+        self._work_off(entries)
+        self.supposed.undo()
+
+    def _work_off(self, entries: Sequence[Entry]) -> None:
         for entry in in_order(entries, self.config, self.turn):
-            self._process(entry)
+            if not self._process(entry):
+                done = set(map(id, self.processed))
+                rest = [other for other in entries if other is not entry and id(other) not in done]
+                victims, holds = tuple(self.supposed.preempted.values()), tuple(self.supposed.holds)
+                self.left = HeldCycle(self.number, (entry, *rest), victims, holds)
+                return
             self.processed.append(entry)
             if self.config.fair_sharing:
                 self.supposed.with_victims(entry.queue.node.root)
-        self.supposed.undo()
+
+    def _blocks(self) -> bool:
+        """Say whether nobody may be admitted now: pods of somebody who is admitted are not ready."""
+        if not self.config.wait_for_pods_ready_block_admission:
+            return False
+        return any(entry.admitted for entry in self.processed) or self.nominator.somebody_starts()
 
     def _nominate(self, queue: QueueState, record: Record) -> Entry | None:
         """Find flavors and victims for one head; one that is refused goes straight back.
@@ -129,8 +163,11 @@ class Cycle:
         assignment, victims = self.nominator.nominate(queue, record, self.number)
         return Entry(record, queue, assignment, victims)
 
-    def _process(self, entry: Entry) -> None:
-        """Decide on one entry, seeing what the earlier ones changed (S: processEntry, steps 0 to 6)."""
+    def _process(self, entry: Entry) -> bool:
+        """Decide on one entry, seeing what the earlier ones changed (S: processEntry, steps 0 to 6).
+
+        False when it would be admitted and has to wait for the pods of others.
+        """
         if self._overlaps(entry) and self.config.gate("RecomputeAssignmentUponPreemptionTargetsOverlap"):
             self._recompute(entry)
         entry.verdict = Verdict(entry.assignment)
@@ -145,8 +182,12 @@ class Cycle:
             self._skip(entry, OVERLAPPING, counts=True)
         elif not self._fits(entry):
             self._skip(entry, NO_LONGER_FITS, counts=entry.assignment.mode != FIT)
+        elif entry.assignment.mode == FIT and self._blocks():
+            entry.verdict, entry.requeue = Verdict(entry.assignment, PODS_NOT_READY), Requeue.KEPT
+            return False
         else:
             self._accept(entry)
+        return True
 
     def _overlaps(self, entry: Entry) -> bool:
         return any(victim.record in self.supposed.preempted for victim in entry.victims)
@@ -207,13 +248,16 @@ class Cycle:
         """Admit, or preempt and keep the room until the victims are gone."""
         self.supposed.preempt(entry.victims)
         if entry.assignment.mode == FIT:
-            add_usage(entry.queue.node, entry.assignment.usage)
-            entry.admitted = True
+            self._admit(entry)
             return
         self.supposed.hold(entry.queue.node, entry.assignment.usage)
         entry.verdict = Verdict(entry.assignment, victims=len(entry.victims))
         entry.requeue = Requeue.PENDING_PREEMPTION
         entry.record.scan = None
+
+    def _admit(self, entry: Entry) -> None:
+        add_usage(entry.queue.node, entry.assignment.usage)
+        entry.admitted = True
 
 
 def _reservable(node: QuotaNode, fr: FlavorResource, amount: int, *, borrows: bool) -> int:

@@ -91,6 +91,7 @@ Workload.status.admission
 Workload.status.conditions[type=Admitted]
 Workload.status.conditions[type=Evicted]
 Workload.status.conditions[type=Finished]
+Workload.status.conditions[type=PodsReady]
 Workload.status.conditions[type=Preempted]
 Workload.status.conditions[type=QuotaReserved]
 Workload.status.conditions[type=Requeued]
@@ -128,7 +129,6 @@ _WITHOUT_INFLUENCE: Final[Mapping[str, tuple[str, ...]]] = {
         "Workload.status.conditions",
         "Workload.status.conditions[type=BlockedOnPreemptionGates]",
         "Workload.status.conditions[type=DeactivationTarget]",
-        "Workload.status.conditions[type=PodsReady]",
         "Workload.status.resourceRequests",
         "Workload.status.schedulingStats",
     ),

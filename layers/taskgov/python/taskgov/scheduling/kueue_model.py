@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.scheduling import kueue_fields, lifecycle, reading
+from taskgov.scheduling.blocking import not_ready
 from taskgov.scheduling.conclusion import conclude, tell_to_leave
 from taskgov.scheduling.cycle import Cycle
 from taskgov.scheduling.instants import Now, read_now
@@ -17,6 +18,7 @@ from taskgov.scheduling.matching import selects
 from taskgov.scheduling.nomination import namespace_labels
 from taskgov.scheduling.reasons import PENDING, PENDING_EVALUATION
 from taskgov.scheduling.restart import restarted
+from taskgov.scheduling.results import CycleResult
 from taskgov.scheduling.store import KINDS
 from taskgov.scheduling.view import KueueModelView
 
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
 
     from taskgov.scheduling.config import ManagerConfig
     from taskgov.scheduling.objects import Workload
-    from taskgov.scheduling.results import CycleResult
     from taskgov.scheduling.state import QueueState, Record
 
 _NO_STATUS: Final[Mapping[str, Any]] = {}
@@ -131,30 +132,8 @@ class KueueModel(KueueModelView):
 
     def delete(self, kind: str, name: str, namespace: str = "") -> None:
         """Delete one object. Raises `KeyError` when there is none."""
-        store = self._store
         self._unmodelled.pop((kind, namespace, name), None)
-        match kind:
-            case "Namespace":
-                del store.namespaces[name]
-            case "ResourceFlavor":
-                store.drop_flavor(name)
-            case "WorkloadPriorityClass":
-                del store.priorities[name]
-            case "Cohort":
-                store.drop_cohort(name)
-            case "ClusterQueue":
-                store.drop_queue(name)
-            case "LocalQueue":
-                store.drop_local_queue(namespace, name)
-            case "LimitRange":
-                store.put_limit_range(namespace, name, None)
-            case "RuntimeClass":
-                store.put_runtime_class(name, None)
-            case "Workload":
-                store.drop_workload(store.records[f"{namespace}/{name}" if namespace else name])
-            case _:
-                if kind not in kueue_fields.KINDS:
-                    raise KeyError(kind)
+        self._store.drop(kind, name, namespace)
 
     # What happens
 
@@ -168,13 +147,24 @@ class KueueModel(KueueModelView):
         `reserved_at` gives the moment that is written of an admitted workload (`namespace/name`) where it is not `now`:
         Kueue looks at the clock for each (`prepareWorkload` in `pkg/scheduler/scheduler.go`), so that one cycle may
         reserve in two seconds.
+
+        With `wait_for_pods_ready_block_admission` a cycle stops before it admits one more while pods are not ready; the
+        next call goes on with it once they are, and before that decides nothing.
         """
-        when = read_now(now)
-        self._store.settle_tree()
+        when, store = read_now(now), self._store
+        store.settle_tree()
         self.release_backoffs(when)
-        self._cycle_number += 1
+        held = store.held
+        if held is not None and store.somebody_starts():
+            return CycleResult(held.number, when, not_modelled=self.not_modelled)
+        if held is None:
+            self._cycle_number += 1
         run = Cycle(self._nominator(), self._cycle_number, when, turn)
-        run.run(list(self._heads()))
+        if held is None:
+            run.run(list(self._heads()))
+        else:
+            run.go_on(held, store.queues)
+        store.held = run.left
         return conclude(run, self.not_modelled, reserved_at)
 
     def evict(self, workload: str, now: Now, *, reason: str, message: str) -> None:
@@ -193,6 +183,19 @@ class KueueModel(KueueModelView):
                 tell_to_leave(record, *order, when)
                 told.append(record.key)
         return told
+
+    def pods_ready(self, workload: str, now: Now, *, ready: bool = True) -> None:
+        """Say that all pods of a running workload are ready, or that they are not any more: admission may wait for it.
+
+        Raises `ValueError` when it holds no quota.
+        """
+        lifecycle.pods_ready(self._running(workload), read_now(now), ready=ready)
+
+    def all_pods_ready(self, now: Now) -> None:
+        """Say so of everybody who runs, where admission waits for it: predictions suppose that nobody needs time."""
+        if self.config.wait_for_pods_ready_block_admission:
+            for record in list(not_ready(self._store.queues.values())):
+                lifecycle.pods_ready(record, read_now(now), ready=True)
 
     def finish_eviction(self, workload: str, now: Now) -> None:
         """Free the quota of an evicted workload whose pods are gone, and queue it again, as old as it is.

@@ -15,6 +15,7 @@ from taskgov.scheduling.state import (
     ADMITTED,
     EVICTED,
     FINISHED,
+    PODS_READY,
     PODS_READY_TIMEOUT,
     PREEMPTED,
     QUOTA_RESERVED,
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from taskgov.scheduling.objects import Admission, Condition
     from taskgov.scheduling.results import Verdict
 
+_WAITS_FOR_START: Final = "WaitForStart"
+_WAITS_FOR_RECOVERY: Final = "WaitForRecovery"
+_FAILED_ONCE: Final = {_WAITS_FOR_RECOVERY, "Recovered"}
+_NOT_READY: Final = "Not all pods are ready or succeeded"
 _COME_BACK_AT_ONCE: Final = {"Preempted", "NodeFailures"}
 
 
@@ -77,6 +82,8 @@ def leave(record: Record, pending_reason: str, backoff: RequeueBackoff, now: Ins
         _back_off(record, eviction, backoff, now)
     record.let_go()
     record.scan = None
+    if PODS_READY in record.conditions:
+        record.set_condition(PODS_READY, status=False, reason=_WAITS_FOR_START, message=_NOT_READY, now=now)
     wait(record, pending_reason, str(eviction.message), now, explicit=explicit)
 
 
@@ -97,6 +104,20 @@ def end_backoff(record: Record, now: Instant) -> None:
     record.requeue_at = None
     message = "The workload backoff was finished"
     record.set_condition(REQUEUED, status=True, reason="BackoffFinished", message=message, now=now)
+
+
+def pods_ready(record: Record, now: Instant, *, ready: bool) -> None:
+    """Say whether all pods are ready (Kueue: `generatePodsReadyCondition`); who was ready once waits for recovery."""
+    before = record.conditions.get(PODS_READY)
+    failed = before is not None and (before.status or before.reason == _WAITS_FOR_RECOVERY)
+    if ready:
+        reason = "Recovered" if before is not None and before.reason in _FAILED_ONCE else "Started"
+        message = "All pods reached readiness and the workload is running"
+    elif failed:
+        reason, message = _WAITS_FOR_RECOVERY, "At least one pod has failed, waiting for recovery"
+    else:
+        reason, message = _WAITS_FOR_START, _NOT_READY
+    record.set_condition(PODS_READY, status=ready, reason=reason, message=message, now=now)
 
 
 def finish(record: Record, reason: str, message: str, now: Instant) -> None:

@@ -63,12 +63,14 @@ class Nominator:
         eligible: Eligibility,
         namespaces: Mapping[str, Mapping[str, str]],
         is_active: Callable[[QueueState], bool],
+        somebody_starts: Callable[[], bool],
     ) -> None:
         self.config = config
         self.queue_of = queue_of
         self.eligible = eligible
         self.namespaces = namespaces
         self.is_active = is_active
+        self.somebody_starts = somebody_starts
         self.candidates = Candidates(queue_of, is_active)
 
     def selects_namespace(self, queue: QueueState, record: Record) -> bool:

@@ -7,105 +7,28 @@ costs the same for ten or ten thousand waiting. Rules: `pkg/cache/queue/cluster_
 
 from __future__ import annotations
 
-from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Generic
 
-from taskgov.scheduling.demand import Demand
 from taskgov.scheduling.objects import STRICT_FIFO
+from taskgov.scheduling.pending_class import Hash, PendingClass, R, Ticket
 from taskgov.scheduling.results import Requeue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from taskgov.scheduling.flavor_search import Scan
-    from taskgov.scheduling.instants import Instant
-    from taskgov.scheduling.objects import Workload
-
-
-class Queued(Protocol):
-    """What a queue knows of a workload, and what it writes on it: `waiting` and `ticket`, its place."""
-
-    key: str
-    workload: Workload
-    demand: Demand
-    scan: Scan | None
-    waiting: PendingClass[Any] | None
-    ticket: int
-
-    @property
-    def queued_since(self) -> Instant:
-        """The moment that orders it."""
-        ...
-
-
-R = TypeVar("R", bound=Queued)
-
-
-class Ticket(NamedTuple, Generic[R]):
-    """A place in the order: higher priority, then earlier, then smaller UID; a stale number is skipped."""
-
-    rank: int
-    since: Instant
-    uid: str
-    key: str
-    number: int
-    record: R
-    kind: PendingClass[R]
-
-
-Hash = tuple[int, Demand]
-
-
-class PendingClass(Generic[R]):
-    """Equal workloads of one namespace; while `marked` none of them can be admitted."""
-
-    __slots__ = ("hash", "heap", "marked", "namespace", "offered", "size")
-
-    def __init__(self, digest: Hash, namespace: str, *, marked: bool) -> None:
-        self.hash = digest
-        self.namespace = namespace
-        self.marked = marked
-        self.heap: list[Ticket[R]] = []
-        self.size = 0
-        self.offered = 0
-
-    def copy(self, twins: Mapping[R, R]) -> PendingClass[R]:
-        """Return a class of its own with the given copies of its workloads."""
-        twin: PendingClass[R] = PendingClass(self.hash, self.namespace, marked=self.marked)
-        for ticket in self.heap:
-            if ticket.record.ticket == ticket.number and ticket.record.waiting is self:
-                record = twins[ticket.record]
-                record.waiting = twin
-                twin.heap.append(ticket._replace(record=record, kind=twin))
-        heapify(twin.heap)
-        twin.size = self.size
-        return twin
-
-    def top(self) -> Ticket[R] | None:
-        """Return the first one still waiting here."""
-        heap = self.heap
-        while heap:
-            ticket = heap[0]
-            if ticket.record.ticket == ticket.number and ticket.record.waiting is self:
-                return ticket
-            heappop(heap)
-        return None
-
-    def records(self) -> Iterator[R]:
-        """Everyone waiting here, in no particular order."""
-        return (t.record for t in self.heap if t.record.ticket == t.number and t.record.waiting is self)
+    from collections.abc import Callable, Mapping
 
 
 class PendingQueue(Generic[R]):
     """The pending workloads of one cluster queue: those in line, and those inadmissible until something changes."""
 
-    __slots__ = ("_classes", "_heads", "_number", "_sticky", "active", "hashing", "marks", "parked", "strategy")
+    __slots__ = ("_classes", "_heads", "_number", "_sticky", "active", "hashing", "kept", "marks", "parked", "strategy")
 
     def __init__(self, strategy: str, *, hashing: bool) -> None:
         self.strategy = strategy
         self.hashing = hashing
         self.active = 0
         self.parked: dict[str, R] = {}
+        self.kept: dict[str, R] = {}
         self.marks: set[Hash] = set()
         self._classes: dict[Hash, dict[str, PendingClass[R]]] = {}
         self._heads: list[Ticket[R]] = []
@@ -117,6 +40,7 @@ class PendingQueue(Generic[R]):
         twin: PendingQueue[R] = PendingQueue(self.strategy, hashing=self.hashing)
         twin.active, twin.marks, twin._number = self.active, set(self.marks), self._number
         twin.parked = {key: twins[record] for key, record in self.parked.items()}
+        twin.kept = {key: twins[record] for key, record in self.kept.items()}
         twin._sticky = None if self._sticky is None else twins.get(self._sticky)
         for digest, kinds in self._classes.items():
             twin._classes[digest] = {namespace: kind.copy(twins) for namespace, kind in kinds.items()}
@@ -128,6 +52,10 @@ class PendingQueue(Generic[R]):
     def push(self, record: R) -> None:
         """Put a new, changed or evicted workload in line; an equal of inadmissible ones joins them."""
         self._enter(record, self._class_of(record))
+
+    def keep(self, record: R) -> None:
+        """Count `record`, which was popped, as waiting still: a cycle that is held up goes on with it."""
+        self.kept[record.key] = record
 
     def park(self, record: R) -> None:
         """Keep `record` out of line until `release_inadmissible` or until it is pushed again."""
@@ -205,17 +133,16 @@ class PendingQueue(Generic[R]):
     def remove(self, record: R, *, keep_sticky: bool = False) -> None:
         """Take out a workload wherever it waits."""
         self.parked.pop(record.key, None)
+        self.kept.pop(record.key, None)
         if record.waiting is not None:
             self._leave(record)
         if not keep_sticky:
             self._drop_sticky(record)
 
     def in_line(self) -> list[R]:
-        """Everyone who may be popped, by key."""
-        return sorted(
-            (r for kinds in self._classes.values() for k in kinds.values() if not k.marked for r in k.records()),
-            key=lambda r: r.key,
-        )
+        """Everyone who may be popped, or was and is kept, by key."""
+        unmarked = (r for kinds in self._classes.values() for k in kinds.values() if not k.marked for r in k.records())
+        return sorted([*unmarked, *self.kept.values()], key=lambda r: r.key)
 
     def inadmissible(self) -> list[R]:
         """Everyone who may not be popped before something changes, by key."""
@@ -234,7 +161,9 @@ class PendingQueue(Generic[R]):
         return sticky, in_line, tuple((r.key, r.scan and repr(r.scan.tried)) for r in self.inadmissible())
 
     def __len__(self) -> int:
-        return len(self.parked) + sum(k.size for kinds in self._classes.values() for k in kinds.values())
+        return (
+            len(self.parked) + len(self.kept) + sum(k.size for kinds in self._classes.values() for k in kinds.values())
+        )
 
     def _class_of(self, record: R) -> PendingClass[R]:
         workload = record.workload

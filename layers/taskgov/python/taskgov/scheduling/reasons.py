@@ -171,12 +171,15 @@ OVERLAPPING: Final = "Workload has overlapping preemption targets with another w
 DEFERRED: Final = f"{OVERLAPPING}, but will fit after these preemptions complete"
 NO_LONGER_FITS: Final = "Workload no longer fits after processing another workload"
 NAMESPACE_MISMATCH: Final = "workload namespace doesn't match ClusterQueue selector"
+PODS_NOT_READY: Final = "waiting for all admitted workloads to be in PodsReady condition"
 NO_RESERVATION: Final = "The workload has no reservation"
 
 PENDING: Final = "Pending"
 WAITING_FOR_QUOTA: Final = "WaitingForQuota"
 WAITING_FOR_PREEMPTED: Final = "WaitingForPreemptedWorkloads"
 MISCONFIGURED: Final = "Misconfigured"
+WAITING: Final = "Waiting"
+WAITING_FOR_PODS_READY: Final = "WaitingForPodsReady"
 PENDING_EVALUATION: Final = "PendingEvaluation"
 
 

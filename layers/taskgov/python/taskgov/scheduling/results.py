@@ -27,6 +27,8 @@ class Requeue(Enum):
     FAILED_AFTER_NOMINATION = "FailedAfterNomination"
     NAMESPACE_MISMATCH = "NamespaceMismatch"
     GENERIC = ""
+    KEPT = "Kept"
+    """No reason of Kueue's: the scheduler keeps the workload until the pods of others are ready, and admits it then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +153,9 @@ def events(result: CycleResult) -> list[Event]:
         found += [Event(p.workload, "Normal", "EvictedDueToPreempted", p.message)]
         found += [Event(p.workload, "Normal", "Preempted", p.message)]
         found += [Event(p.preemptor, "Normal", "PreemptedWorkload", by)]
-    found += [Event(w.workload, "Warning", w.reason, w.message) for w in result.waiting]
+    found += [
+        Event(w.workload, "Warning", w.reason, w.message) for w in result.waiting if w.requeue is not Requeue.KEPT
+    ]
     return found
 
 

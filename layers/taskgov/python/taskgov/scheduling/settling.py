@@ -89,6 +89,7 @@ def settle(model: KueueModel, now: Now, max_cycles: int = 1000, *, budget: Budge
     batch), a cycle takes milliseconds, and where two want the same quota, who is looked at first decides. Seen on a
     real Kueue 0.19.2 by playing the same sequences on both.
 
+    Pods are ready at once, where admission waits for them (`wait_for_pods_ready_block_admission`).
     Workloads that may not run any more (deactivated, or in a queue that is stopped with `HoldAndDrain`) leave first.
     """
     for stopped in model.evict_stopped(now):
@@ -98,6 +99,7 @@ def settle(model: KueueModel, now: Now, max_cycles: int = 1000, *, budget: Budge
     seen: set[Any] = set()
     idle_states: set[Any] = set()
     while True:
+        model.all_pods_ready(now)
         if not model.has_heads() and not (model.requeue_inadmissible() and model.has_heads()):
             return FixedPoint(tuple(results), settled=True)
         if len(results) >= max_cycles if budget is None else budget.is_spent:

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
     from taskgov.scheduling.flavor_search import Scan
     from taskgov.scheduling.instants import Instant
-    from taskgov.scheduling.pending import PendingClass, PendingQueue
+    from taskgov.scheduling.pending import PendingQueue
+    from taskgov.scheduling.pending_class import PendingClass
 
 QUOTA_RESERVED: Final = "QuotaReserved"
 ADMITTED: Final = "Admitted"
@@ -37,6 +38,7 @@ EVICTED: Final = "Evicted"
 PREEMPTED: Final = "Preempted"
 REQUEUED: Final = "Requeued"
 FINISHED: Final = "Finished"
+PODS_READY: Final = "PodsReady"
 PODS_READY_TIMEOUT: Final = "PodsReadyTimeout"
 _TIMED_BY_CHECK: Final = frozenset({"AdmissionCheck"})
 _TIMED_BY_EVICTION: Final = _TIMED_BY_CHECK | {PODS_READY_TIMEOUT}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from taskgov.scheduling import kueue_fields
 from taskgov.scheduling.forest import in_circle
 from taskgov.scheduling.pending import PendingQueue
 from taskgov.scheduling.state import QueueState, Record
@@ -54,6 +55,7 @@ class Store(WorkloadStore):
         for record, other in twins.items():
             other.queue = None if record.queue is None else twin.queues[record.queue.spec.name]
         twin.notified = set(self.notified)
+        twin.held = None if self.held is None else self.held.copy(twins, twin.queues)
         twin._tree_changed = True
         return twin
 
@@ -178,6 +180,31 @@ class Store(WorkloadStore):
             source = record.workload.source
             if source is not None and concerns(record.workload):
                 self.change_workload(record, self.read(source))
+
+    def drop(self, kind: str, name: str, namespace: str) -> None:
+        """Delete one object. Raises `KeyError` when there is none, or no such kind."""
+        match kind:
+            case "Namespace":
+                del self.namespaces[name]
+            case "LimitRange":
+                self.put_limit_range(namespace, name, None)
+            case "RuntimeClass":
+                self.put_runtime_class(name, None)
+            case "ResourceFlavor":
+                self.drop_flavor(name)
+            case "WorkloadPriorityClass":
+                del self.priorities[name]
+            case "Cohort":
+                self.drop_cohort(name)
+            case "ClusterQueue":
+                self.drop_queue(name)
+            case "LocalQueue":
+                self.drop_local_queue(namespace, name)
+            case "Workload":
+                self.drop_workload(self.records[f"{namespace}/{name}" if namespace else name])
+            case _:
+                if kind not in kueue_fields.KINDS:
+                    raise KeyError(kind)
 
     # Consequences of what changes
 

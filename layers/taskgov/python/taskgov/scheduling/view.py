@@ -84,7 +84,9 @@ class KueueModelView:
         return frozenset(self._trees())
 
     def has_heads(self) -> bool:
-        """Say whether a cycle would have anybody to look at."""
+        """Say whether a cycle would have anybody to look at; one that is held up has not before all pods are ready."""
+        if self._store.held is not None:
+            return not self._store.somebody_starts()
         return any(q.pending.active and self._store.inactive_because(q) is None for q in self._store.queues.values())
 
     # Reading
@@ -149,7 +151,8 @@ class KueueModelView:
 
     def signature(self) -> tuple[Any, ...]:
         """Return everything that the next decisions depend on except time: who runs where, who waits how."""
-        return tuple(
+        held = self._store.held
+        queues = (
             (
                 name,
                 tuple((entry[-1].key, entry[0], *entry[-1].usage.items()) for entry in state.running),
@@ -157,6 +160,7 @@ class KueueModelView:
             )
             for name, state in sorted(self._store.queues.items())
         )
+        return (None if held is None else tuple(entry.record.key for entry in held.entries), *queues)
 
     # Questions
 
@@ -199,7 +203,12 @@ class KueueModelView:
     def _nominator(self) -> Nominator:
         store = self._store
         return Nominator(
-            store.config, store.queues.__getitem__, store.flavors.obstacle, store.namespaces, store.is_active
+            store.config,
+            store.queues.__getitem__,
+            store.flavors.obstacle,
+            store.namespaces,
+            store.is_active,
+            store.somebody_starts,
         )
 
     def _trees(self) -> Mapping[str, list[QueueState]]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from taskgov.scheduling import reading
 from taskgov.scheduling.activity import RUN, drained_because, inactive_because
+from taskgov.scheduling.blocking import HeldCycle, not_ready
 from taskgov.scheduling.eligibility import FlavorBook
 from taskgov.scheduling.forest import build_forest
 from taskgov.scheduling.pods import PodRules
@@ -41,6 +42,7 @@ class WorkloadStore:
         self.orphans: dict[str, Record] = {}
         self.backing_off: dict[str, Record] = {}
         self.notified: set[str] = set()
+        self.held: HeldCycle | None = None
         self.cohort_nodes: dict[str, QuotaNode] = {}
         self.trees: dict[str, list[QueueState]] = {}
         self._tree_changed = False
@@ -182,6 +184,10 @@ class WorkloadStore:
     def inactive_because(self, state: QueueState) -> str | None:
         """Say why a cluster queue takes no workloads, `None` when it is active."""
         return inactive_because(state.spec, self.cohorts, self.flavors)
+
+    def somebody_starts(self) -> bool:
+        """Say whether the pods of anybody who holds quota are not ready."""
+        return next(not_ready(self.queues.values()), None) is not None
 
     def is_active(self, state: QueueState) -> bool:
         """Say whether a cluster queue takes workloads."""
