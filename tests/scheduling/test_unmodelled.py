@@ -8,7 +8,7 @@ import pytest
 
 from taskgov.scheduling import KueueModel, ManagerConfig, NotModelled
 from taskgov_explain.simulation import Simulation
-from tests.scheduling.builders import NOW, Object, a_door, a_flavor, a_job, a_queue, a_world
+from tests.scheduling.builders import NOW, Object, a_flavor, a_job, a_queue, a_world
 
 
 def _job(**pod_set: Any) -> Object:
@@ -38,11 +38,6 @@ def _boosted() -> Object:
         (_job() | {"status": {"clusterName": "worker-1"}}, "MultiKueue"),
         ({"kind": "MultiKueueConfig", "metadata": {"name": "m"}}, "MultiKueue"),
         (_claiming(), "DynamicResourceAllocation"),
-        (
-            a_queue("q", cpu="1", admissionScope={"admissionMode": "UsageBasedAdmissionFairSharing"}),
-            "AdmissionFairSharing",
-        ),
-        (a_door("q") | {"spec": {"clusterQueue": "q", "fairSharing": {"weight": "1"}}}, "AdmissionFairSharing"),
         (_boosted(), "PriorityBoost"),
     ],
 )

@@ -9,7 +9,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from taskgov.scheduling.config import GATE_DEFAULTS, ManagerConfig, RequeueBackoff, ResourceTransformation, Strategy
+    from taskgov.scheduling.config import (
+        GATE_DEFAULTS,
+        AdmissionFairSharing,
+        ManagerConfig,
+        RequeueBackoff,
+        ResourceTransformation,
+        Strategy,
+    )
     from taskgov.scheduling.instants import instant, moment, timestamp
     from taskgov.scheduling.kueue_model import KueueModel
     from taskgov.scheduling.objects import Admission, PodSet, PodSetAdmission, Workload
@@ -22,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "GATE_DEFAULTS",
     "Admission",
+    "AdmissionFairSharing",
     "Admitted",
     "Budget",
     "CycleResult",
@@ -51,6 +59,7 @@ __all__ = [
 
 _HOMES: Final = {
     "Admission": "objects",
+    "AdmissionFairSharing": "config",
     "Admitted": "results",
     "Budget": "settling",
     "CycleResult": "results",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cmp_to_key
 from typing import TYPE_CHECKING, NamedTuple
 
 from taskgov.scheduling.objects import ANY, LOWER_OR_NEWER_EQUAL, LOWER_PRIORITY, FlavorResource
@@ -16,6 +17,7 @@ from taskgov.scheduling.quota import QuotaNode, add_usage, remove_usage, within_
 from taskgov.scheduling.state import QueueState, Record, RunningKey
 
 if TYPE_CHECKING:
+    from taskgov.scheduling.fair_admission import QueueKey
     from taskgov.scheduling.instants import Instant
 
 QueueOf = Callable[[str], QueueState]
@@ -75,11 +77,16 @@ def put_back(victims: Iterable[Victim]) -> None:
 
 @dataclass(slots=True)
 class Candidates:
-    """The running workloads of all active queues as candidates, as things stand; `gone` ones are left out."""
+    """The running workloads of all active queues as candidates, as things stand; `gone` ones are left out.
+
+    With `usage_of` LocalQueues take turns where their cluster queue says so: of two candidates of one such queue comes
+    first whose LocalQueue has used more (Kueue: `CandidatesOrdering` in `pkg/scheduler/preemption/common`).
+    """
 
     queue_of: QueueOf
     is_active: Callable[[QueueState], bool]
     gone: Collection[Record] = ()
+    usage_of: Callable[[QueueKey], float] | None = None
     _borrowers: dict[tuple[QuotaNode, frozenset[FlavorResource]], list[RunningKey]] = field(default_factory=dict)
 
     def own(self, preemptor: Preemptor) -> list[Record]:
@@ -90,6 +97,8 @@ class Candidates:
         running = preemptor.queue.running
         if policy != ANY:  # the order is by priority: whoever comes after the equals is out of reach
             running = running[: bisect_left(running, (1, preemptor.priority + 1))]
+        if self.usage_of is not None:
+            running = self.in_turn(running)
         records = (entry[-1] for entry in running)
         return [
             r
@@ -113,5 +122,21 @@ class Candidates:
                 if not frs.isdisjoint(entry[-1].frs) and entry[-1] not in self.gone
             ]
             known.sort()
+            if self.usage_of is not None:
+                known = self.in_turn(known)
             self._borrowers[root, frs] = known
         return known
+
+    def in_turn(self, entries: list[RunningKey]) -> list[RunningKey]:
+        """Return candidates in Kueue's order where LocalQueues take turns."""
+        return sorted(entries, key=cmp_to_key(self._compare))
+
+    def _compare(self, left: RunningKey, right: RunningKey) -> int:
+        one, other = left[-1], right[-1]
+        of_one_queue = one.queue is not None and one.queue is other.queue and one.queue.spec.fair_admission
+        if left[0] == right[0] and of_one_queue and one.workload.queue != other.workload.queue and self.usage_of:
+            used = self.usage_of((one.workload.namespace, one.workload.queue))
+            used_by_other = self.usage_of((other.workload.namespace, other.workload.queue))
+            if used != used_by_other:
+                return -1 if used > used_by_other else 1
+        return -1 if left[:-1] < right[:-1] else int(left[:-1] > right[:-1])

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 GATE_DEFAULTS: Final[Mapping[str, bool]] = MappingProxyType(
     {
+        "AdmissionFairSharing": True,
         "FairSharingPreemptWithinNominal": True,
         "FairSharingPrioritizeNonBorrowing": True,
         "FlavorFungibilityPreserveScanProgress": True,
@@ -66,6 +67,19 @@ class ResourceTransformation:
 
 
 @dataclass(frozen=True, slots=True)
+class AdmissionFairSharing:
+    """`admissionFairSharing`: how the usage of LocalQueues is counted by which they take turns (Kueue KEP-4136).
+
+    Times are seconds: usage decays by half in `usage_half_life_time` (0: it is forgotten at once) and is sampled every
+    `usage_sampling_interval`. A resource without weight counts once.
+    """
+
+    usage_half_life_time: float = 0
+    usage_sampling_interval: float = 300
+    resource_weights: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class ManagerConfig:
     """What the Kueue manager was started with.
 
@@ -86,6 +100,9 @@ class ManagerConfig:
         `resources.transformations`, at most one for each input; applied after the exclusions.
     wait_for_pods_ready_block_admission
         `waitForPodsReady.blockAdmission`: nobody is admitted while the pods of anybody who is admitted are not ready.
+    admission_fair_sharing
+        `admissionFairSharing`; without it, no ClusterQueue orders by the usage of LocalQueues, whatever its
+        `admissionScope` says.
 
     """
 
@@ -96,6 +113,7 @@ class ManagerConfig:
     resources_exclude_prefixes: tuple[str, ...] = ()
     resource_transformations: tuple[ResourceTransformation, ...] = ()
     wait_for_pods_ready_block_admission: bool = False
+    admission_fair_sharing: AdmissionFairSharing | None = None
 
     def gate(self, name: str) -> bool:
         """Say whether the feature gate `name` is on; raises `KeyError` for a gate this model does not follow."""

@@ -15,6 +15,7 @@ from taskgov.scheduling.results import Preempted
 from taskgov.scheduling.state import QueueState, Record
 
 if TYPE_CHECKING:
+    from taskgov.scheduling.candidates import Candidates
     from taskgov.scheduling.flavor_search import Oracle
     from taskgov.scheduling.objects import Workload
 
@@ -61,13 +62,13 @@ def preemption(
     )
 
 
-def candidates(queues: Sequence[QueueState], preemptor_queue: str) -> list[str]:
+def candidates(order: Candidates, queues: Sequence[QueueState], preemptor_queue: str) -> list[str]:
     """Return everyone who holds quota, in the order in which a workload of `preemptor_queue` would consider them."""
-    ranked = []
-    for queue in queues:
-        for evicted, priority, since, uid, key, _ in queue.running:
-            ranked.append((evicted, queue.spec.name == preemptor_queue, priority, since, uid, key))
-    return [key for *_, key in sorted(ranked)]
+    everybody = sorted(entry for queue in queues for entry in queue.running)
+    if order.usage_of is not None:
+        everybody = order.in_turn(everybody)
+    own = {id(entry[-1]) for queue in queues if queue.spec.name == preemptor_queue for entry in queue.running}
+    return [entry[-1].key for entry in sorted(everybody, key=lambda entry: (entry[0], id(entry[-1]) in own))]
 
 
 def _given(record: Record, flavors: FixedFlavors) -> Assignment:

@@ -15,7 +15,6 @@ from typing import Any, Final
 
 from taskgov.scheduling.unmodelled import (
     ADMISSION_CHECKS,
-    ADMISSION_FAIR_SHARING,
     ADMISSION_GATES,
     CLAIMS,
     CONCURRENT_ADMISSION,
@@ -47,6 +46,7 @@ class Row:
 
 
 _MODELLED: Final = """
+ClusterQueue.spec.admissionScope
 ClusterQueue.spec.cohort
 ClusterQueue.spec.cohortName
 ClusterQueue.spec.fairSharing
@@ -60,7 +60,9 @@ Cohort.spec.fairSharing
 Cohort.spec.parentName
 Cohort.spec.resourceGroups
 LocalQueue.spec.clusterQueue
+LocalQueue.spec.fairSharing
 LocalQueue.spec.stopPolicy
+LocalQueue.status.fairSharing
 ResourceFlavor.spec.nodeLabels
 ResourceFlavor.spec.nodeTaints
 ResourceFlavor.spec.tolerations
@@ -196,7 +198,6 @@ _NOT_MODELLED: Final[Mapping[str, tuple[str, ...]]] = {
         "Workload.spec.podSets[].template.spec.initContainers[].resources.claims",
         "Workload.spec.podSets[].template.spec.resourceClaims",
     ),
-    ADMISSION_FAIR_SHARING: ("ClusterQueue.spec.admissionScope", "LocalQueue.spec.fairSharing"),
     CONCURRENT_ADMISSION: (
         "ClusterQueue.spec.concurrentAdmissionPolicy",
         "Workload.metadata.annotations{kueue.x-k8s.io/concurrent-admission}",

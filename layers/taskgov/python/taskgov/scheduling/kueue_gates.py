@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 AS_BY_DEFAULT: Final[Mapping[str, bool]] = MappingProxyType(
     {
-        "AdmissionFairSharing": True,
         "AdmissionGatedBy": True,
         "ConcurrentAdmission": False,
         "DisableWaitForPodsReady": False,

@@ -12,8 +12,9 @@ from taskgov.scheduling import kueue_fields, lifecycle, reading
 from taskgov.scheduling.blocking import not_ready
 from taskgov.scheduling.conclusion import conclude, tell_to_leave
 from taskgov.scheduling.cycle import Cycle
+from taskgov.scheduling.fair_admission import read_consumed
 from taskgov.scheduling.instants import Now, read_now
-from taskgov.scheduling.limit_ranges import read_limit_range
+from taskgov.scheduling.limit_ranges import read_limit_range, read_overhead
 from taskgov.scheduling.matching import selects
 from taskgov.scheduling.nomination import namespace_labels
 from taskgov.scheduling.reasons import PENDING, PENDING_EVALUATION
@@ -94,7 +95,7 @@ class KueueModel(KueueModelView):
     def apply(self, obj: Mapping[str, Any]) -> None:
         """Add or change one object of `kueue.x-k8s.io` v1beta1 or v1beta2, a Namespace, LimitRange or RuntimeClass.
 
-        A workload's status is read when the workload is new; from then on its status is this world's.
+        The status of a workload or LocalQueue is read when it is new; from then on its status is this world's.
         Raises `ValueError` for an object of another kind or one that cannot be read.
         """
         store, name = self._store, reading.name_of(obj)
@@ -111,11 +112,11 @@ class KueueModel(KueueModelView):
             case "ClusterQueue":
                 store.put_queue(reading.read_cluster_queue(obj))
             case "LocalQueue":
-                store.put_local_queue(reading.read_local_queue(obj))
+                store.put_local_queue(reading.read_local_queue(obj), read_consumed(obj))
             case "LimitRange":
                 store.put_limit_range(reading.namespace_of(obj), name, read_limit_range(obj))
             case "RuntimeClass":
-                store.put_runtime_class(name, reading.read_overhead(obj))
+                store.put_runtime_class(name, read_overhead(obj))
             case "Workload":
                 self.submit(store.read(obj), obj.get("status") or {})
             case kind:
@@ -154,6 +155,7 @@ class KueueModel(KueueModelView):
         when, store = read_now(now), self._store
         store.settle_tree()
         self.release_backoffs(when)
+        store.sample_accounts(when)
         held = store.held
         if held is not None and store.somebody_starts():
             return CycleResult(held.number, when, not_modelled=self.not_modelled)
@@ -165,7 +167,11 @@ class KueueModel(KueueModelView):
         else:
             run.go_on(held, store.queues)
         store.held = run.left
-        return conclude(run, self.not_modelled, reserved_at)
+        result = conclude(run, self.not_modelled, reserved_at)
+        for entry in run.processed if store.takes_turns else ():
+            if entry.admitted:
+                store.charge(entry.record, when)
+        return result
 
     def evict(self, workload: str, now: Now, *, reason: str, message: str) -> None:
         """Tell a running workload to leave for a reason other than preemption, e.g. `PodsReadyTimeout`."""
@@ -205,6 +211,7 @@ class KueueModel(KueueModelView):
         record, when = self._running(workload), read_now(now)
         if not record.evicted:
             raise ValueError(f"workload {workload} is not evicted")
+        self._store.sample_accounts(when)
         self._store.stop(record)
         explicit = self.config.gate("UnadmittedWorkloadsObservability")
         pending = PENDING_EVALUATION if explicit else PENDING
@@ -216,6 +223,7 @@ class KueueModel(KueueModelView):
     ) -> None:
         """Free the quota of a workload that is done; it stays readable until it is deleted."""
         record = self._record(workload)
+        self._store.sample_accounts(read_now(now))
         if record.admission is not None:
             self._store.stop(record)
         else:

@@ -112,3 +112,10 @@ def read_limit_range(obj: Object) -> Object:
             for resource, quantity in (item.get(field_name) or {}).items():
                 parse(resource, quantity)
     return obj
+
+
+def read_overhead(obj: Object) -> Object:
+    """Read what pods of a RuntimeClass need on top (`overhead.podFixed`), as quantities. Raises `ValueError`."""
+    overhead = (obj.get("overhead") or {}).get("podFixed") or {}
+    amounts(overhead)
+    return overhead

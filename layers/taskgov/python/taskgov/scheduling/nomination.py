@@ -7,6 +7,7 @@ One `Nominator` serves one cycle: all heads share its list of candidates. Rules:
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from taskgov.quantities import PODS
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from taskgov.scheduling.config import ManagerConfig
+    from taskgov.scheduling.fair_admission import QueueKey
     from taskgov.scheduling.objects import FlavorResource
     from taskgov.scheduling.state import QueueState, Record
 
@@ -64,6 +66,7 @@ class Nominator:
         namespaces: Mapping[str, Mapping[str, str]],
         is_active: Callable[[QueueState], bool],
         somebody_starts: Callable[[], bool],
+        usage_of: Callable[[QueueKey], float] | None = None,
     ) -> None:
         self.config = config
         self.queue_of = queue_of
@@ -71,7 +74,8 @@ class Nominator:
         self.namespaces = namespaces
         self.is_active = is_active
         self.somebody_starts = somebody_starts
-        self.candidates = Candidates(queue_of, is_active)
+        self.usage_of = None if usage_of is None else cache(usage_of)
+        self.candidates = Candidates(queue_of, is_active, usage_of=self.usage_of)
 
     def selects_namespace(self, queue: QueueState, record: Record) -> bool:
         """Say whether the queue admits workloads of this namespace."""
@@ -96,7 +100,7 @@ class Nominator:
         nominated: tuple[dict[str, str], ...],
     ) -> tuple[Assignment, list[Victim]]:
         """Judge again within a cycle, without those already `gone` and only with the flavors `nominated` before."""
-        candidates = Candidates(self.queue_of, self.is_active, gone)
+        candidates = Candidates(self.queue_of, self.is_active, gone, self.usage_of)
         head = Head(self, queue, record, candidates, scan=None, nominated=nominated)
         assignment, victims = head.best()
         record.scan = Scan(assignment.scan, record.demand, cycle, queue.generation)

@@ -147,7 +147,10 @@ class Cohort:
 
 @dataclass(frozen=True, slots=True)
 class ClusterQueue:
-    """A team's quota and the rules of its queue; a selector of `None` admits no namespace."""
+    """A team's quota and the rules of its queue; a selector of `None` admits no namespace.
+
+    `fair_admission` is `admissionScope` with `UsageBasedAdmissionFairSharing`.
+    """
 
     name: str
     cohort: str | None = None
@@ -159,16 +162,18 @@ class ClusterQueue:
     fungibility: Fungibility = Fungibility()
     weight: float = 1.0
     stop_policy: str = "None"
+    fair_admission: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class LocalQueue:
-    """A namespace's door to a cluster queue."""
+    """A namespace's door to a cluster queue. Its weight counts where LocalQueues take turns (`fair_admission`)."""
 
     namespace: str
     name: str
     cluster_queue: str
     stop_policy: str = "None"
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,13 +37,13 @@ class PendingQueue(Generic[R]):
 
     def copy(self, twins: Mapping[R, R]) -> PendingQueue[R]:
         """Return a queue of its own with the given copies of its workloads, in the same state."""
-        twin: PendingQueue[R] = PendingQueue(self.strategy, hashing=self.hashing)
+        twin: PendingQueue[R] = self._new()
         twin.active, twin.marks, twin._number = self.active, set(self.marks), self._number
         twin.parked = {key: twins[record] for key, record in self.parked.items()}
         twin.kept = {key: twins[record] for key, record in self.kept.items()}
         twin._sticky = None if self._sticky is None else twins.get(self._sticky)
         for digest, kinds in self._classes.items():
-            twin._classes[digest] = {namespace: kind.copy(twins) for namespace, kind in kinds.items()}
+            twin._classes[digest] = {place: kind.copy(twins) for place, kind in kinds.items()}
             for kind in twin._classes[digest].values():
                 if not kind.marked:
                     twin._offer(kind)
@@ -174,6 +174,10 @@ class PendingQueue(Generic[R]):
             kind = kinds[workload.namespace] = PendingClass(digest, workload.namespace, marked=digest in self.marks)
         return kind
 
+    def _new(self) -> PendingQueue[R]:
+        """Return an empty queue like this one."""
+        return PendingQueue(self.strategy, hashing=self.hashing)
+
     def _enter(self, record: R, kind: PendingClass[R]) -> None:
         workload = record.workload
         self._number += 1
@@ -196,7 +200,7 @@ class PendingQueue(Generic[R]):
             self.active -= 1
         if kind.size == 0 and not kind.marked:
             kinds = self._classes[kind.hash]
-            kinds.pop(kind.namespace, None)
+            kinds.pop(kind.place, None)
             if not kinds:
                 del self._classes[kind.hash]
 

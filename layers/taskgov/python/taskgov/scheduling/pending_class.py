@@ -50,13 +50,13 @@ Hash = tuple[int, Demand]
 
 
 class PendingClass(Generic[R]):
-    """Equal workloads of one namespace; while `marked` none of them can be admitted."""
+    """Equal workloads of one `place`, their namespace or LocalQueue; while `marked` none of them can be admitted."""
 
-    __slots__ = ("hash", "heap", "marked", "namespace", "offered", "size")
+    __slots__ = ("hash", "heap", "marked", "offered", "place", "size")
 
-    def __init__(self, digest: Hash, namespace: str, *, marked: bool) -> None:
+    def __init__(self, digest: Hash, place: str, *, marked: bool) -> None:
         self.hash = digest
-        self.namespace = namespace
+        self.place = place
         self.marked = marked
         self.heap: list[Ticket[R]] = []
         self.size = 0
@@ -64,7 +64,7 @@ class PendingClass(Generic[R]):
 
     def copy(self, twins: Mapping[R, R]) -> PendingClass[R]:
         """Return a class of its own with the given copies of its workloads."""
-        twin: PendingClass[R] = PendingClass(self.hash, self.namespace, marked=self.marked)
+        twin: PendingClass[R] = PendingClass(self.hash, self.place, marked=self.marked)
         for ticket in self.heap:
             if ticket.record.ticket == ticket.number and ticket.record.waiting is self:
                 record = twins[ticket.record]

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any, Final
 
-from taskgov.quantities import parse
+from taskgov.quantities import exact, parse
 from taskgov.scheduling.config import DEFAULTS
-from taskgov.scheduling.demand import amounts, layout, pod_requests
+from taskgov.scheduling.demand import layout, pod_requests
 from taskgov.scheduling.instants import NEVER_AGAIN, Instant, instant
 from taskgov.scheduling.objects import (
     BEST_EFFORT_FIFO,
@@ -106,20 +106,21 @@ def read_cluster_queue(obj: Object) -> ClusterQueue:
         fungibility=_fungibility(spec.get("flavorFungibility") or {}),
         weight=_weight(spec),
         stop_policy=spec.get("stopPolicy") or "None",
+        fair_admission=(spec.get("admissionScope") or {}).get("admissionMode") == "UsageBasedAdmissionFairSharing",
     )
 
 
 def read_local_queue(obj: Object) -> LocalQueue:
     """Read a LocalQueue."""
     spec = obj.get("spec") or {}
-    return LocalQueue(namespace_of(obj), name_of(obj), str(spec.get("clusterQueue")), spec.get("stopPolicy") or "None")
-
-
-def read_overhead(obj: Object) -> Object:
-    """Read what pods of a RuntimeClass need on top (`overhead.podFixed`), as quantities. Raises `ValueError`."""
-    overhead = (obj.get("overhead") or {}).get("podFixed") or {}
-    amounts(overhead)
-    return overhead
+    weight = (spec.get("fairSharing") or {}).get("weight")
+    return LocalQueue(
+        namespace=namespace_of(obj),
+        name=name_of(obj),
+        cluster_queue=str(spec.get("clusterQueue")),
+        stop_policy=spec.get("stopPolicy") or "None",
+        weight=1.0 if weight is None else float(exact(weight)),
+    )
 
 
 def read_workload(obj: Object, priority_of_class: Mapping[str, int], rules: PodRules = AS_WRITTEN) -> Workload:

@@ -27,6 +27,9 @@ def restarted(store: Store, config: ManagerConfig) -> Store:
         twin.put_queue(state.spec)
     for queue in store.local_queues.values():
         twin.put_local_queue(queue)
+    twin.ledger.take_accounts_of(store.ledger)
+    for account in twin.ledger.accounts.values():
+        account.penalties.clear()
     for before in store.records.values():
         _take(twin, before)
     return twin

@@ -6,18 +6,23 @@ and marks their trees, so that inadmissible workloads get another look (`requeue
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from taskgov.scheduling import kueue_fields
+from taskgov.scheduling.account_store import AccountStore
+from taskgov.scheduling.fair_admission import Account
+from taskgov.scheduling.fair_pending import FairPendingQueue
 from taskgov.scheduling.forest import in_circle
 from taskgov.scheduling.pending import PendingQueue
 from taskgov.scheduling.state import QueueState, Record
-from taskgov.scheduling.workload_store import WorkloadStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
+    from taskgov.scheduling.fair_admission import Consumed
+    from taskgov.scheduling.instants import Instant
     from taskgov.scheduling.objects import ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload
 
 KINDS: Final = (
@@ -34,7 +39,7 @@ KINDS: Final = (
 """What can be applied, in the order in which a dump is loaded."""
 
 
-class Store(WorkloadStore):
+class Store(AccountStore):
     """Objects, records and queues, kept consistent with one another."""
 
     def copy(self) -> Store:
@@ -52,6 +57,10 @@ class Store(WorkloadStore):
         twin.unrouted = {key: twins[record] for key, record in self.unrouted.items()}
         twin.backing_off = {key: twins[record] for key, record in self.backing_off.items()}
         twin.queues = {name: queue.copy(twins) for name, queue in self.queues.items()}
+        for queue in twin.queues.values():
+            if isinstance(queue.pending, FairPendingQueue):
+                queue.pending.usage_of = twin.usage_of
+        twin.ledger.take_accounts_of(self.ledger)
         for record, other in twins.items():
             other.queue = None if record.queue is None else twin.queues[record.queue.spec.name]
         twin.notified = set(self.notified)
@@ -105,9 +114,7 @@ class Store(WorkloadStore):
         """
         state = self.queues.get(spec.name)
         if state is None:
-            hashing = self.config.gate("SchedulingEquivalenceHashing")
-            pending: PendingQueue[Record] = PendingQueue(spec.strategy, hashing=hashing)
-            self.queues[spec.name] = QueueState(spec, pending)
+            self.queues[spec.name] = QueueState(spec, self._pending_queue(spec))
             self._tree_changed = True
             for record in [r for r in self.orphans.values() if r.admission and r.admission.cluster_queue == spec.name]:
                 self.start(record, spec.name)
@@ -121,6 +128,17 @@ class Store(WorkloadStore):
         state.redefine(spec)
         state.pending.strategy = spec.strategy
         self._tree_changed = True
+
+    def _pending_queue(self, spec: ClusterQueue) -> PendingQueue[Record]:
+        """Return the queue of a new cluster queue: whether LocalQueues take turns in it is decided now.
+
+        A change of `admissionScope` orders it otherwise only after a restart, as in Kueue (`newClusterQueueImpl` in
+        `pkg/cache/queue/cluster_queue.go`).
+        """
+        hashing = self.config.gate("SchedulingEquivalenceHashing")
+        if self.takes_turns and spec.fair_admission:
+            return FairPendingQueue(spec.strategy, hashing=hashing, usage_of=self.usage_of)
+        return PendingQueue(spec.strategy, hashing=hashing)
 
     def drop_queue(self, name: str) -> None:
         """Delete a cluster queue; its pending workloads wait for it to come back, running ones leave the tree.
@@ -136,21 +154,27 @@ class Store(WorkloadStore):
             self.orphans[record.key] = record
         self._tree_changed = True
 
-    def put_local_queue(self, queue: LocalQueue) -> None:
-        """Add or change a local queue; its workloads are queued, or taken out of line while it is stopped."""
+    def put_local_queue(self, queue: LocalQueue, consumed: tuple[Consumed, Instant] | None = None) -> None:
+        """Add or change a local queue; its workloads are queued, or taken out of line while it is stopped.
+
+        What a new one has `consumed`, and when that was, begins its account.
+        """
         key = (queue.namespace, queue.name)
-        if self.local_queues.get(key) == queue:
+        before = self.local_queues.get(key)
+        if before == queue:
             return
-        known = key in self.local_queues
         self.local_queues[key] = queue
-        if known:
-            self._reroute(key)
-        else:
+        if before is None:
+            if consumed is not None:
+                self.ledger.accounts[key] = Account(*consumed)
             self._route_waiting()
+        elif replace(before, weight=queue.weight) != queue:
+            self._reroute(key)
 
     def drop_local_queue(self, namespace: str, name: str) -> None:
         """Delete a local queue; its pending workloads wait for it to come back."""
         del self.local_queues[namespace, name]
+        self.ledger.accounts.pop((namespace, name), None)
         self._reroute((namespace, name))
 
     def put_priority_class(self, name: str, value: int) -> None:

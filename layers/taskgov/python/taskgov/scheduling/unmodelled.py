@@ -5,7 +5,6 @@
 | topology-aware scheduling | counts quota only; placement may keep a workload out longer |
 | admission checks, MultiKueue, provisioning | admits as soon as quota is reserved |
 | dynamic resource allocation | counts containers' requests, not claims |
-| admission fair sharing | orders a queue by priority and time only |
 | priority boost, preemption gates, admission gates, concurrent admission | ignores them |
 | elastic workload slices | takes a slice that replaces another for a workload of its own |
 | pods that wait for replacements, nodes that are to be replaced | ignores them |
@@ -25,7 +24,6 @@ TOPOLOGY: Final = "TopologyAwareScheduling"
 ADMISSION_CHECKS: Final = "AdmissionChecks"
 MULTI_KUEUE: Final = "MultiKueue"
 CLAIMS: Final = "DynamicResourceAllocation"
-ADMISSION_FAIR_SHARING: Final = "AdmissionFairSharing"
 PRIORITY_BOOST: Final = "PriorityBoost"
 PREEMPTION_GATES: Final = "PreemptionGates"
 CONCURRENT_ADMISSION: Final = "ConcurrentAdmission"

@@ -123,7 +123,8 @@ class KueueModelView:
         members = [
             r for r in self._store.records.values() if (r.workload.namespace, r.workload.queue) == (namespace, name)
         ]
-        return writing.local_queue_object(queue, members)
+        account = self._store.ledger.accounts.get((namespace, name)) if self._store.takes_turns else None
+        return writing.local_queue_object(queue, members, account)
 
     def cohort(self, name: str) -> dict[str, Any]:
         """Return the Cohort `name` with its share as Kueue reports it (v1beta2)."""
@@ -160,7 +161,8 @@ class KueueModelView:
             )
             for name, state in sorted(self._store.queues.items())
         )
-        return (None if held is None else tuple(entry.record.key for entry in held.entries), *queues)
+        waits_for_pods = None if held is None else tuple(entry.record.key for entry in held.entries)
+        return (waits_for_pods, self._store.ledger.signature(), *queues)
 
     # Questions
 
@@ -182,7 +184,7 @@ class KueueModelView:
 
     def candidates(self, cluster_queue: str) -> list[str]:
         """Return everyone who holds quota, in the order in which a workload of the queue would consider them."""
-        return inquiry.candidates(list(self._store.queues.values()), cluster_queue)
+        return inquiry.candidates(self._nominator().candidates, list(self._store.queues.values()), cluster_queue)
 
     # Inside
 
@@ -209,6 +211,7 @@ class KueueModelView:
             store.namespaces,
             store.is_active,
             store.somebody_starts,
+            store.usage_of if store.takes_turns else None,
         )
 
     def _trees(self) -> Mapping[str, list[QueueState]]:

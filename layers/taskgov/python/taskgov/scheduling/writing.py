@@ -8,11 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.quantities import format_quantity
+from taskgov.scheduling.fair_admission import quantity
 from taskgov.scheduling.instants import ZERO, timestamp
 from taskgov.scheduling.shares import dominant_share
 from taskgov.scheduling.state import ADMITTED, QueueState, Record
 
 if TYPE_CHECKING:
+    from taskgov.scheduling.fair_admission import Account
     from taskgov.scheduling.objects import Admission, LocalQueue, PodSet, Workload
     from taskgov.scheduling.quota import QuotaNode
 
@@ -128,8 +130,8 @@ def cohort_object(node: QuotaNode) -> Object:
     }
 
 
-def local_queue_object(queue: LocalQueue, members: list[Record]) -> Object:
-    """Write a LocalQueue's status: how many of its workloads wait, hold quota, are admitted."""
+def local_queue_object(queue: LocalQueue, members: list[Record], account: Account | None = None) -> Object:
+    """Write a LocalQueue's status: how many of its workloads wait, hold quota, are admitted, and what it consumed."""
     running = [r for r in members if r.admission is not None and not r.finished]
     return {
         "apiVersion": f"{_GROUP}/v1beta2",
@@ -140,8 +142,16 @@ def local_queue_object(queue: LocalQueue, members: list[Record]) -> Object:
             "pendingWorkloads": sum(r.admission is None and not r.finished for r in members),
             "reservingWorkloads": len(running),
             "admittedWorkloads": sum(_is_admitted(r) for r in running),
+            **({} if account is None or account.updated is None else {"fairSharing": _fair_sharing(account)}),
         },
     }
+
+
+def _fair_sharing(account: Account) -> Object:
+    """Write what a LocalQueue consumed; whole seconds, as the API server keeps them."""
+    consumed = {resource: quantity(amount) for resource, amount in sorted(account.consumed.items())}
+    last = timestamp(account.updated or ZERO)
+    return {"admissionFairSharingStatus": {"consumedResources": consumed, "lastUpdate": last}}
 
 
 def _is_admitted(record: Record) -> bool:
