@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -22,6 +23,7 @@ from taskgov.adapters.kubernetes.connection import _parts_of
 from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError, ThrottledError, UpstreamError
 from taskgov.ports import ClusterAccess, KubernetesApi
 from taskgov.snapshot.model import KueueObjects
+from taskgov.snapshot.readable import readable_kueue
 from taskgov_embedded.cluster.access import TokenVerifier, read_rules
 from taskgov_embedded.cluster.api_server import ClusterApiServer
 from taskgov_embedded.cluster.objects import ObjectStore
@@ -44,8 +46,11 @@ class Given:
 
     def twin(self) -> InMemoryKubernetes:
         twin = InMemoryKubernetes()
-        plurals = ("nodes", "resourceflavors", "cohorts", "clusterqueues", "localqueues", "workloads")
-        twin.put(CLUSTER, {plural: self.store.list(plural) for plural in (*plurals, "workloadpriorityclasses")})
+        plurals = ("nodes", "resourceflavors", "cohorts", "clusterqueues", "localqueues", "workloads", "limitranges")
+        twin.put(
+            CLUSTER,
+            {plural: self.store.list(plural) for plural in (*plurals, "workloadpriorityclasses", "runtimeclasses")},
+        )
         return twin
 
     def server(self, **options: Any) -> ClusterApiServer:
@@ -322,3 +327,37 @@ def test_an_arn_of_something_else_is_refused(given: Given) -> None:
 def test_an_empty_kueue_has_no_objects(given: Given) -> None:
     with given.server() as server:
         assert given.reader(server.url).kueue_objects(CLUSTER) == KueueObjects()
+
+
+LIMITS = {"type": "Container", "default": {"cpu": "2"}, "max": {"nvidia.com/gpu": "8"}}
+
+
+def test_what_completes_pods_is_read_too(api: KubernetesApi, given: Given) -> None:
+    noise = {"managedFields": [{"manager": "x"}], "annotations": {"note": "private"}}
+    limits = {"metadata": {"name": "limits", "namespace": "team", **noise}, "spec": {"limits": [LIMITS]}}
+    overhead = {"metadata": {"name": "gvisor", **noise}, "overhead": {"podFixed": {"cpu": "250m"}}}
+    given.store.apply({"apiVersion": "v1", "kind": "LimitRange", "status": {"private": 1}, **limits})
+    given.store.apply({"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "handler": "private", **overhead})
+    found = (given.twin() if isinstance(api, InMemoryKubernetes) else api).kueue_objects(CLUSTER)
+    [limit_range], [runtime_class] = found.limit_ranges, found.runtime_classes
+    assert limit_range["spec"] == {"limits": [LIMITS]}
+    assert runtime_class["overhead"] == {"podFixed": {"cpu": "250m"}}
+    assert "private" not in str(found.limit_ranges + found.runtime_classes)
+    readable, odd = readable_kueue(found)
+    assert (readable.limit_ranges, odd) == (found.limit_ranges, ())
+
+
+def test_without_the_right_to_list_what_completes_pods_the_rest_is_read_and_that_is_said(given: Given) -> None:
+    """With the rights of a release before."""
+    fill(given.store)
+    beside = {"limitranges", "runtimeclasses"}
+    rules = [replace(rule, resources=rule.resources - beside) for rule in read_rules(RBAC)]
+    with given.server(rules=rules) as server:
+        found = given.reader(server.url).kueue_objects(CLUSTER)
+    readable, odd = readable_kueue(found)
+    assert len(readable.cluster_queues) == 1
+    assert (readable.limit_ranges, readable.runtime_classes) == ((), ())
+    assert [(left_out.kind, left_out.because.split(":")[0]) for left_out in odd] == [
+        ("LimitRange", "list limitranges"),
+        ("RuntimeClass", "list runtimeclasses"),
+    ]

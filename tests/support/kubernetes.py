@@ -2,7 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 
-from taskgov.adapters.kubernetes.trimming import trimmed, trimmed_node, trimmed_workload
+from taskgov.adapters.kubernetes.trimming import (
+    trimmed,
+    trimmed_limit_range,
+    trimmed_node,
+    trimmed_runtime_class,
+    trimmed_workload,
+)
 from taskgov.errors import GovernanceError, NotFoundError
 from taskgov.ports import ClusterAccess
 from taskgov.snapshot.model import KubernetesObject, KueueObjects
@@ -43,6 +49,8 @@ class InMemoryKubernetes:
             local_queues=all_of("localqueues"),
             priority_classes=all_of("workloadpriorityclasses"),
             workloads=tuple(map(trimmed_workload, objects.get("workloads", ()))),
+            limit_ranges=tuple(map(trimmed_limit_range, objects.get("limitranges", ()))),
+            runtime_classes=tuple(map(trimmed_runtime_class, objects.get("runtimeclasses", ()))),
         )
 
     def _of(self, cluster: ClusterAccess) -> Mapping[str, list[KubernetesObject]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from taskgov.adapters.kubernetes.reader import GROUP, read_all, served_by
+from taskgov.adapters.kubernetes.reader import GROUP, limit_ranges, read_all, runtime_classes, served_by
 from taskgov.adapters.kubernetes.request import Requests
 from taskgov.adapters.kubernetes.trimming import kept, trimmed, trimmed_node, trimmed_workload
 from taskgov.backends.backends import Backends
@@ -121,7 +121,22 @@ class OwnKubernetes:
                 local_queues=namespaced[Part.LOCAL_QUEUES],
                 priority_classes=everywhere(Part.PRIORITY_CLASSES, CLUSTER_WIDE[Part.PRIORITY_CLASSES]),
                 workloads=namespaced[Part.WORKLOADS],
+                limit_ranges=self._limit_ranges(api),
+                runtime_classes=tuple(self._rights.try_(Part.RUNTIME_CLASSES, lambda: runtime_classes(api), ())),
             )
+
+    def _limit_ranges(self, api: Requests) -> tuple[KubernetesObject, ...]:
+        """Read LimitRanges everywhere, or else in the namespaces that were named: others concern nobody there."""
+        try:
+            return tuple(limit_ranges(api))
+        except GovernanceError as error:
+            if not is_denied(error):
+                raise
+
+        def of_the_named() -> list[KubernetesObject]:
+            return [item for namespace in self._rights.namespaces for item in limit_ranges(api, namespace)]
+
+        return tuple(self._rights.try_(Part.LIMIT_RANGES, of_the_named, ()))
 
     def _namespaced(self, api: Requests, root: str, part: Part) -> tuple[KubernetesObject, ...]:
         """Read a type everywhere, or else in the namespaces that were named."""

@@ -89,6 +89,7 @@ def test_the_official_client_reads_nodes_namespaces_and_custom_objects(server: C
         "batch",
         "kubeflow.org",
         "kueue.x-k8s.io",
+        "node.k8s.io",
         "ray.io",
         "sagemaker.amazonaws.com",
     ]

@@ -25,6 +25,8 @@ LISTED: Final = (
     ("", "nodes"),
     *((GROUP, name) for name in ("resourceflavors", "clusterqueues", "localqueues", "workloads", "cohorts")),
     (GROUP, "workloadpriorityclasses"),
+    ("", "limitranges"),
+    ("node.k8s.io", "runtimeclasses"),
 )
 """What the functions list in every cluster: API group and resource (`docs/rbac.yaml`)."""
 

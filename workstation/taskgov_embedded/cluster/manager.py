@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 SCHEDULED: Final = (
     "namespaces",
+    "limitranges",
+    "runtimeclasses",
     "resourceflavors",
     "workloadpriorityclasses",
     "cohorts",

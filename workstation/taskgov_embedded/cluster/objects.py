@@ -61,6 +61,8 @@ RESOURCE_TYPES: Final[Mapping[str, ResourceType]] = {
         ResourceType("namespaces", "Namespace", "", ("v1",), namespaced=False, short_names=("ns",)),
         ResourceType("pods", "Pod", "", ("v1",), namespaced=True, short_names=("po",)),
         ResourceType("services", "Service", "", ("v1",), namespaced=True, short_names=("svc",)),
+        ResourceType("limitranges", "LimitRange", "", ("v1",), namespaced=True, short_names=("limits",)),
+        ResourceType("runtimeclasses", "RuntimeClass", "node.k8s.io", ("v1",), namespaced=False),
         ResourceType("events", "Event", "", ("v1",), namespaced=True, short_names=("ev",)),
         ResourceType(
             "deployments", "Deployment", "apps", ("v1",), namespaced=True, short_names=("deploy",), scales=True

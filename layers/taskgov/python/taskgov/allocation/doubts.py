@@ -48,6 +48,8 @@ _EFFECTS: Final = {
     "LocalQueue": _LEFT_OUT,
     "WorkloadPriorityClass": _LEFT_OUT,
     "Workload": _LEFT_OUT,
+    "LimitRange": _LEFT_OUT,
+    "RuntimeClass": _LEFT_OUT,
 }
 """What follows from an object of each kind that is left out."""
 _LOST: Final = {

@@ -214,6 +214,8 @@ def _scheduler_objects(kueue: KueueObjects) -> Iterator[Manifest]:
     for name in sorted({name for name in named if isinstance(name, str)}):
         yield {"kind": "Namespace", "metadata": {"name": name, "labels": {NAMESPACE_NAME_LABEL: name}}}
     kinds = {
+        "LimitRange": kueue.limit_ranges,
+        "RuntimeClass": kueue.runtime_classes,
         "ResourceFlavor": kueue.resource_flavors,
         "Cohort": kueue.cohorts,
         "ClusterQueue": kueue.cluster_queues,

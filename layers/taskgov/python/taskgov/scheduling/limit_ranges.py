@@ -108,6 +108,8 @@ def _refused(path: str, amount: Mapping[str, int], bound: Mapping[str, int], mes
 def read_limit_range(obj: Object) -> Object:
     """Return a LimitRange that can be read. Raises `ValueError` for one whose quantities cannot."""
     for item in (obj.get("spec") or {}).get("limits") or ():
+        if not (isinstance(item, Mapping) and item.get("type")):
+            raise ValueError(f"LimitRange {obj['metadata'].get('name')} has a limit without type")
         for field_name in ("max", "min", "default", "defaultRequest"):
             for resource, quantity in (item.get(field_name) or {}).items():
                 parse(resource, quantity)

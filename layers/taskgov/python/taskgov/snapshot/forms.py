@@ -19,6 +19,7 @@ from taskgov.snapshot.field_forms import (
     FlavorTaintForm,
     Labels,
     MetadataForm,
+    Moment,
     Name,
     NamespacedForm,
     Number,
@@ -112,6 +113,10 @@ class _Fungibility(BaseModel):
     preference: Text = None
 
 
+class _Scope(BaseModel):
+    admissionMode: Text = None
+
+
 class _QueueSpec(_CohortSpec):
     cohort: Text = None
     cohortName: Text = None
@@ -120,6 +125,7 @@ class _QueueSpec(_CohortSpec):
     preemption: _Preemption | None = None
     flavorFungibility: _Fungibility | None = None
     stopPolicy: Text = None
+    admissionScope: _Scope | None = None
 
 
 class _UsedResource(BaseModel):
@@ -152,11 +158,52 @@ class _ClusterQueue(BaseModel):
 class _DoorSpec(BaseModel):
     clusterQueue: str
     stopPolicy: Text = None
+    fairSharing: _FairSharing | None = None
+
+
+class _Consumed(BaseModel):
+    consumedResources: Amounts = None
+    lastUpdate: Moment | None = None
+
+
+class _DoorSharing(BaseModel):
+    admissionFairSharingStatus: _Consumed | None = None
+
+
+class _DoorStatus(BaseModel):
+    fairSharing: _DoorSharing | None = None
 
 
 class _LocalQueue(BaseModel):
     metadata: NamespacedForm
     spec: _DoorSpec
+    status: _DoorStatus | None = None
+
+
+class _Limit(BaseModel):
+    type: str
+    max: Amounts = None
+    min: Amounts = None
+    default: Amounts = None
+    defaultRequest: Amounts = None
+
+
+class _LimitRangeSpec(BaseModel):
+    limits: list[_Limit] | None = None
+
+
+class _LimitRange(BaseModel):
+    metadata: NamespacedForm
+    spec: _LimitRangeSpec | None = None
+
+
+class _Overhead(BaseModel):
+    podFixed: Amounts = None
+
+
+class _RuntimeClass(BaseModel):
+    metadata: MetadataForm
+    overhead: _Overhead | None = None
 
 
 class _PriorityClass(BaseModel):
@@ -211,6 +258,8 @@ _FORMS: Final[Mapping[str, type[BaseModel]]] = {
     "LocalQueue": _LocalQueue,
     "WorkloadPriorityClass": _PriorityClass,
     "Workload": WorkloadForm,
+    "LimitRange": _LimitRange,
+    "RuntimeClass": _RuntimeClass,
 }
 
 

@@ -153,6 +153,9 @@ class KueueObjects:
     local_queues: tuple[KubernetesObject, ...] = ()
     priority_classes: tuple[KubernetesObject, ...] = ()
     workloads: tuple[KubernetesObject, ...] = ()
+    limit_ranges: tuple[KubernetesObject, ...] = ()
+    runtime_classes: tuple[KubernetesObject, ...] = ()
+    """Like LimitRanges no objects of Kueue's, but it reads them: they say what pods ask for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,8 @@ KINDS: Final[Mapping[str, str]] = {
     "local_queues": "LocalQueue",
     "priority_classes": "WorkloadPriorityClass",
     "workloads": "Workload",
+    "limit_ranges": "LimitRange",
+    "runtime_classes": "RuntimeClass",
 }
 """The kind of the objects in each field of `KueueObjects`."""
 

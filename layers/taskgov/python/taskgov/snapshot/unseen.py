@@ -18,6 +18,8 @@ class Part(StrEnum):
     LOCAL_QUEUES = "local-queues"
     PRIORITY_CLASSES = "priority-classes"
     WORKLOADS = "workloads"
+    LIMIT_RANGES = "limit-ranges"
+    RUNTIME_CLASSES = "runtime-classes"
     INSTANCES = "instances"
     QUOTAS = "quotas"
     CLUSTER_POLICY = "cluster-policy"

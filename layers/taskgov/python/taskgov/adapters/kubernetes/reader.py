@@ -6,9 +6,17 @@ from typing import Final
 from taskgov.adapters.kubernetes.connection import ApiConnections
 from taskgov.adapters.kubernetes.paging import list_pages
 from taskgov.adapters.kubernetes.request import ExpiredError, Requests
-from taskgov.adapters.kubernetes.trimming import kept, trimmed, trimmed_node, trimmed_workload
-from taskgov.errors import NotFoundError
+from taskgov.adapters.kubernetes.trimming import (
+    kept,
+    trimmed,
+    trimmed_limit_range,
+    trimmed_node,
+    trimmed_runtime_class,
+    trimmed_workload,
+)
+from taskgov.errors import NotFoundError, UpstreamError
 from taskgov.ports import ClusterAccess
+from taskgov.snapshot.forms import UNTRIMMED
 from taskgov.snapshot.model import KubernetesObject, KueueObjects
 
 GROUP: Final = "kueue.x-k8s.io"
@@ -46,6 +54,8 @@ class KubernetesReader:
                 local_queues=all_of("localqueues"),
                 priority_classes=all_of("workloadpriorityclasses"),
                 workloads=all_of("workloads", trimmed_workload),
+                limit_ranges=_as_far_as_allowed(lambda: limit_ranges(api)),
+                runtime_classes=_as_far_as_allowed(lambda: runtime_classes(api)),
             )
 
 
@@ -58,6 +68,30 @@ def served_by(api: Requests) -> tuple[str, frozenset[str]]:
             continue
         return version, frozenset(resource["name"] for resource in found["resources"])
     raise NotFoundError(f"the cluster serves none of {', '.join(VERSIONS)} of {GROUP}: is Kueue installed?")
+
+
+def limit_ranges(api: Requests, namespace: str = "") -> list[KubernetesObject]:
+    """Return the LimitRanges of a namespace, or of all: Kueue completes and refuses pods by them."""
+    within, where = (f"/namespaces/{namespace}", f" in namespace {namespace}") if namespace else ("", "")
+    return read_all(api, f"/api/v1{within}/limitranges", trimmed_limit_range, f"list limitranges{where}")
+
+
+def runtime_classes(api: Requests) -> list[KubernetesObject]:
+    """Return the RuntimeClasses: Kueue adds their overhead to pods."""
+    return read_all(api, "/apis/node.k8s.io/v1/runtimeclasses", trimmed_runtime_class, "list runtimeclasses")
+
+
+def _as_far_as_allowed(read: Callable[[], list[KubernetesObject]]) -> tuple[KubernetesObject, ...]:
+    """Return what was read. What may not be listed stands for an object that cannot be read.
+
+    So predictions are incomplete and say why; a cluster with the rights of a release before is governed all the same.
+    """
+    try:
+        return tuple(read())
+    except UpstreamError as error:
+        if error.refusal != "access-denied":
+            raise
+        return ({"metadata": {"name": "*"}, UNTRIMMED: str(error)},)
 
 
 def read_all(api: Requests, path: str, trim: Trim, what: str) -> list[KubernetesObject]:

@@ -61,6 +61,16 @@ def trimmed_workload(workload: KubernetesObject) -> KubernetesObject:
     return {**trimmed(workload), "spec": {**spec, "podSets": pod_sets}}
 
 
+def trimmed_limit_range(limit_range: KubernetesObject) -> KubernetesObject:
+    """Keep a LimitRange's name and limits."""
+    return {"metadata": _metadata(limit_range), "spec": _only(limit_range.get("spec") or {}, ("limits",))}
+
+
+def trimmed_runtime_class(runtime_class: KubernetesObject) -> KubernetesObject:
+    """Keep a RuntimeClass's name and what it adds to pods."""
+    return {"metadata": _metadata(runtime_class), **_only(runtime_class, ("overhead",))}
+
+
 def trimmed(item: KubernetesObject) -> KubernetesObject:
     """Keep spec, status, a priority class's value, and the metadata without managed fields.
 
