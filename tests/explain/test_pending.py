@@ -251,3 +251,20 @@ def test_kueues_own_word_about_pods_comes_before_the_count_of_nodes() -> None:
     assert explain_workload(said("True"), "it").reason is Reason.ADMITTED
     answer = explain_workload(said("False"), "it")
     assert answer.because == "It has its quota, but not all its pods are ready (PodsReady)."
+
+
+def test_a_workload_that_kueue_refuses_is_a_misconfiguration_and_shows_what_counts() -> None:
+    snapshot = full().put(workload("team-b", "it", 1, pods=1)).snapshot()
+    limits = {"type": "Container", "defaultRequest": {"memory": "1Gi"}, "max": {"cpu": "2"}}
+    limit_range = {"metadata": {"name": "limits", "namespace": "hyperpod-ns-team-b"}, "spec": {"limits": [limits]}}
+    answer = explain_workload(replace(snapshot, kueue=replace(snapshot.kueue, limit_ranges=(limit_range,))), "it")
+    assert answer.reason is Reason.MISCONFIGURED
+    assert answer.because.startswith("Kueue refuses it: resources didn't satisfy LimitRange constraints: spec.podSets")
+    assert answer.because.endswith('Invalid value: ["cpu"]: requests must not be above the limitRange max.')
+
+
+def test_admission_that_waits_for_the_pods_of_others_is_told_in_kueues_words() -> None:
+    message = "waiting for all admitted workloads to be in PodsReady condition"
+    waits = changed(workload("team-b", "it", 1), status=conditions(("QuotaReserved", "False", "Waiting", message)))
+    answer = explain_workload(full().put(waits).snapshot(), "it")
+    assert (answer.reason, answer.because) == (Reason.WAITING_FOR_PODS_READY, f"Kueue says: {message}.")

@@ -84,9 +84,9 @@ class Case:
 
     @cached_property
     def asks(self) -> dict[str, int]:
-        """What all its pods request together."""
+        """What all its pods request together, as far as Kueue counts it."""
         asked: dict[str, int] = {}
-        for pods in self.workload.pod_sets:
+        for pods in self.world.read(self.item).pod_sets:
             for resource, amount in pods.requests:
                 asked[resource] = asked.get(resource, 0) + pods.count * amount
         return asked

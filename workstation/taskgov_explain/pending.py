@@ -10,7 +10,7 @@ from taskgov.scheduling.assignment import FIT
 from taskgov.scheduling.instants import NEVER_AGAIN
 from taskgov.scheduling.matching import selects
 from taskgov.scheduling.reading import read_requeue_state
-from taskgov.scheduling.reasons import Blocker
+from taskgov.scheduling.reasons import WAITING, Blocker
 from taskgov.snapshot.model import KueueObjects
 from taskgov.usage.amounts import all_words, words
 from taskgov.usage.never_fits import never_fits
@@ -79,7 +79,8 @@ def _misconfigured(case: Case) -> str | None:
     labels = {"kubernetes.io/metadata.name": case.workload.namespace}
     if not selects(case.queue.namespace_selector, labels):
         return f"ClusterQueue {case.queue.name} does not admit workloads of namespace {case.workload.namespace}."
-    return None
+    refusal = case.world.read(case.item).refusal
+    return f"Kueue refuses it: {refusal}." if refusal else None
 
 
 def _no_matching_flavor(case: Case) -> str | None:
@@ -124,6 +125,9 @@ def _waiting_for_pods_ready(case: Case) -> str | None:
     _, back = read_requeue_state(case.item.get("status") or {})
     if back is not None and _timed_out(case):
         return f"Its pods were not ready in time; it comes back into the queue at {moment(back):%Y-%m-%d %H:%M:%S}."
+    condition = case.conditions.get("QuotaReserved")
+    if condition is not None and not condition.status and condition.reason == WAITING:
+        return f"Kueue says: {condition.message}."
     return _as_kueue_says(case, Reason.WAITING_FOR_PODS_READY)
 
 

@@ -166,12 +166,16 @@ class KueueModelView:
 
     # Questions
 
+    def read(self, workload: Mapping[str, Any]) -> Workload:
+        """Return a Workload object as Kueue takes it: what counts of its requests, and why it is refused if it is."""
+        return self._store.read(workload)
+
     def assign(self, workload: Mapping[str, Any], cluster_queue: str, oracle: Oracle | None = None) -> Assignment:
         """Return the flavors a Workload object could get in a queue now, with every flavor that was looked at.
 
         `oracle` answers what preemption could free, instead of a search among the running workloads.
         """
-        return inquiry.assign(self._nominator(), self._read(workload), self._queue(cluster_queue), oracle)
+        return inquiry.assign(self._nominator(), self.read(workload), self._queue(cluster_queue), oracle)
 
     def victims(
         self,
@@ -180,16 +184,13 @@ class KueueModelView:
         flavors: inquiry.FixedFlavors | None = None,
     ) -> list[Preempted]:
         """Return whom a Workload object would preempt, were it next in a queue now; `flavors` fixes what it gets."""
-        return inquiry.victims(self._nominator(), self._read(workload), self._queue(cluster_queue), flavors)
+        return inquiry.victims(self._nominator(), self.read(workload), self._queue(cluster_queue), flavors)
 
     def candidates(self, cluster_queue: str) -> list[str]:
         """Return everyone who holds quota, in the order in which a workload of the queue would consider them."""
         return inquiry.candidates(self._nominator().candidates, list(self._store.queues.values()), cluster_queue)
 
     # Inside
-
-    def _read(self, workload: Mapping[str, Any]) -> Workload:
-        return self._store.read(workload)
 
     def _queue(self, name: str) -> QueueState:
         self._store.settle_tree()
