@@ -186,3 +186,12 @@ def test_the_condition_says_whether_pods_start_run_or_come_back() -> None:
     world.finish_eviction("default/job", TEN_MINUTES_LATER)
     assert conditions(world, "job")["PodsReady"]["reason"] == "WaitForStart"
     assert conditions(world, "job")["Requeued"]["status"] == "False"
+
+
+def test_nobody_waits_for_a_workload_that_is_deactivated() -> None:
+    """`HasActiveQuotaReservation` in `addOrUpdateWorkload`, `pkg/cache/scheduler/cache.go`."""
+    job = a_job("first", "a")
+    world = a_blocking_world(*two_queues(), job, a_job("second", "b", second=1))
+    world.cycle(NOW)
+    world.apply(job | {"spec": {**job["spec"], "active": False}})
+    assert names(world.cycle(LATER))[0] == ["second"]

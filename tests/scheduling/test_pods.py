@@ -332,3 +332,7 @@ class TestCounting:
         world.load([a_flavor(), a_door("q"), queue, a_job("job", "q", cpu="8"), other])
         world.cycle(NOW)
         assert world.pending("q") == (["default/other"], ["default/job"])
+
+    def test_a_factor_that_is_no_quantity_is_refused_when_the_model_is_made(self) -> None:
+        with pytest.raises(ValueError, match="quantity"):
+            KueueModel(ManagerConfig(resource_transformations=(a_rule("a", credit="many"),)))

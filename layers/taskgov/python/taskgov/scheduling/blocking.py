@@ -61,11 +61,11 @@ class HeldCycle:
 
 
 def not_ready(queues: Iterable[QueueState]) -> Iterator[Record]:
-    """Give the workloads that hold quota and whose pods are not ready."""
+    """Give the workloads that hold quota and whose pods are not ready; deactivated ones count no more."""
     for queue in queues:
         for record in queue.running_records():
             condition = record.conditions.get(PODS_READY)
-            if condition is None or not condition.status:
+            if record.workload.active and (condition is None or not condition.status):
                 yield record
 
 

@@ -56,6 +56,10 @@ class PodRules:
     def __init__(self, config: ManagerConfig) -> None:
         self._excluded = config.resources_exclude_prefixes
         self._transformations = {t.input: t for t in config.resource_transformations}
+        self._factors = {
+            t.input: {output: exact(factor) for output, factor in t.outputs.items()}
+            for t in config.resource_transformations
+        }
         self._limit_ranges: dict[str, dict[str, Object]] = {}
         self._bounds: dict[str, Mapping[str, Bounds]] = {}
         self._overheads: dict[str, Object] = {}
@@ -135,8 +139,8 @@ class PodRules:
             if rule is None:
                 continue
             base = _EXACT.multiply(amount, asked.get(rule.multiply_by, Decimal(1)))
-            for output, factor in rule.outputs.items():
-                made[output] = _EXACT.add(made.get(output, Decimal(0)), _EXACT.multiply(base, exact(factor)))
+            for output, factor in self._factors[name].items():
+                made[output] = _EXACT.add(made.get(output, Decimal(0)), _EXACT.multiply(base, factor))
         for name, amount in made.items():
             kept[name] = _EXACT.add(kept.get(name, Decimal(0)), max(amount, Decimal(0)))
         return {name: parse(name, amount) for name, amount in kept.items()}
