@@ -50,6 +50,10 @@ def _container(**resources: dict[str, str]) -> dict[str, Any]:
             {"resources": {"requests": {"cpu": "5"}}, "containers": [_container(requests={"cpu": "1"})]},
             {"cpu": 5000},
         ),
+        (
+            {"resources": {"requests": {"cpu": "5", "nvidia.com/gpu": "1"}}, "containers": [_container()]},
+            {"cpu": 5000},
+        ),
     ],
     ids=[
         "containers add up",
@@ -59,6 +63,7 @@ def _container(**resources: dict[str, str]) -> dict[str, Any]:
         "sidecars run beside everything after them",
         "overhead comes on top",
         "requests at pod level win",
+        "a pod asks for no devices by itself",
     ],
 )
 def test_a_pod_asks_for_what_the_kubernetes_scheduler_counts(pod: dict[str, Any], requests: dict[str, int]) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from taskgov.quantities import PODS, add, parse, times
+from taskgov.quantities import CPU, HUGEPAGES_PREFIX, MEMORY, PODS, add, parse, times
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -100,7 +100,8 @@ def pod_requests(pod: Mapping[str, Any]) -> dict[str, int]:
     """Sum what one pod requests, as the Kubernetes scheduler counts it.
 
     Containers and sidecars add up; ordinary init containers run one after another before, so the largest counts.
-    Missing requests default to limits; requests at pod level win; overhead comes on top.
+    Missing requests default to limits; requests at pod level win, where there are any (of cpu, memory and huge pages);
+    overhead comes on top.
     """
     running: dict[str, int] = {}
     peak: dict[str, int] = {}
@@ -114,8 +115,13 @@ def pod_requests(pod: Mapping[str, Any]) -> dict[str, int]:
         peak = _max(peak, need)
     for container in pod.get("containers") or ():
         running = _sum(running, _requests(container))
-    total = _max(running, peak) | _requests(pod)
+    total = _max(running, peak) | {r: amount for r, amount in _requests(pod).items() if _is_of_pods(r)}
     return _sum(total, amounts(pod.get("overhead")))
+
+
+def _is_of_pods(resource: str) -> bool:
+    """Say whether pods request a resource by themselves (`IsSupportedPodLevelResource` of component-helpers)."""
+    return resource in {CPU, MEMORY} or resource.startswith(HUGEPAGES_PREFIX)
 
 
 _LAYOUT: Final = ("affinity", "runtimeClassName", "priority", "topologySpreadConstraints", "resourceClaims")
