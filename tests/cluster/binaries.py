@@ -54,6 +54,14 @@ def binaries() -> Binaries:
     return Binaries(folder, Modules(_module("sigs.k8s.io/kueue"), _module("github.com/kubeflow/training-operator")))
 
 
+def requests_program(folder: Path) -> Path:
+    """Build the program that asks Kueue's own packages about requests. Skips the test when there is no Go."""
+    if shutil.which("go") is None:
+        pytest.skip("no Go to build Kueue's packages with")
+    _build("./requests", folder / "requests")
+    return folder / "requests"
+
+
 def kueue_module() -> Path | None:
     """Return the folder of Kueue's module where it was fetched before; `None` without Go or before that."""
     if shutil.which("go") is None:
