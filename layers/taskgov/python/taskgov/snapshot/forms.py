@@ -29,7 +29,7 @@ from taskgov.snapshot.field_forms import (
     TolerationForm,
 )
 from taskgov.snapshot.unreadable import CLUSTER_NODE, INSTANCE_GROUP
-from taskgov.snapshot.workload_forms import WorkloadForm
+from taskgov.snapshot.workload_forms import LimitRangeForm, RuntimeClassForm, WorkloadForm
 
 UNTRIMMED: Final = "taskgov.untrimmed"
 """The field of an object that could not even be trimmed: why."""
@@ -180,32 +180,6 @@ class _LocalQueue(BaseModel):
     status: _DoorStatus | None = None
 
 
-class _Limit(BaseModel):
-    type: str
-    max: Amounts = None
-    min: Amounts = None
-    default: Amounts = None
-    defaultRequest: Amounts = None
-
-
-class _LimitRangeSpec(BaseModel):
-    limits: list[_Limit] | None = None
-
-
-class _LimitRange(BaseModel):
-    metadata: NamespacedForm
-    spec: _LimitRangeSpec | None = None
-
-
-class _Overhead(BaseModel):
-    podFixed: Amounts = None
-
-
-class _RuntimeClass(BaseModel):
-    metadata: MetadataForm
-    overhead: _Overhead | None = None
-
-
 class _PriorityClass(BaseModel):
     metadata: MetadataForm
     value: Number
@@ -258,8 +232,8 @@ _FORMS: Final[Mapping[str, type[BaseModel]]] = {
     "LocalQueue": _LocalQueue,
     "WorkloadPriorityClass": _PriorityClass,
     "Workload": WorkloadForm,
-    "LimitRange": _LimitRange,
-    "RuntimeClass": _RuntimeClass,
+    "LimitRange": LimitRangeForm,
+    "RuntimeClass": RuntimeClassForm,
 }
 
 

@@ -1,5 +1,5 @@
 # ruff: noqa: N815 - the fields have the API's own names
-"""The form of a Workload of Kueue, with its pods: the fields that decisions read."""
+"""The form of a Workload of Kueue, with its pods and what completes them: the fields that decisions read."""
 
 from pydantic import BaseModel
 
@@ -8,6 +8,7 @@ from taskgov.snapshot.field_forms import (
     ConditionForm,
     Count,
     Labels,
+    MetadataForm,
     Moment,
     NamespacedForm,
     Number,
@@ -118,3 +119,29 @@ class WorkloadForm(BaseModel):
     metadata: NamespacedForm
     spec: _WorkloadSpec
     status: _WorkloadStatus | None = None
+
+
+class _Limit(BaseModel):
+    type: str
+    max: Amounts = None
+    min: Amounts = None
+    default: Amounts = None
+    defaultRequest: Amounts = None
+
+
+class _LimitRangeSpec(BaseModel):
+    limits: list[_Limit] | None = None
+
+
+class LimitRangeForm(BaseModel):
+    metadata: NamespacedForm
+    spec: _LimitRangeSpec | None = None
+
+
+class _Overhead(BaseModel):
+    podFixed: Amounts = None
+
+
+class RuntimeClassForm(BaseModel):
+    metadata: MetadataForm
+    overhead: _Overhead | None = None
