@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from taskgov.snapshot.codec import snapshot_to_json
 from taskgov_cli.main import app
 from taskgov_explain import sides
+from tests.allocation.test_loops import weight_zero
 from tests.support.lab import Lab
 from tests.support.memory import CLUSTER_ARN
 
@@ -71,6 +72,18 @@ def test_another_document_is_planned_as_if_it_were_in_force(runner: CliRunner, s
     data = json.loads(result.output)
     assert {each["team"]: each["gpusAfter"] for each in data["plan"]["changes"]} == {"team-a": 6, "team-b": 2}
     assert {each["team"]: each["after"]["quota"] for each in data["teams"]} == {"team-a": 6, "team-b": 2}
+
+
+def test_a_loop_is_told_with_what_ends_it(runner: CliRunner, tmp_path: Path) -> None:
+    file = tmp_path / "snapshot.json"
+    file.write_bytes(snapshot_to_json(weight_zero(weight=10)))
+    arguments = ["what-if", "-s", str(file), "--weight", "team-a=0"]
+    shown = " ".join(runner.invoke(app, arguments).output.split())
+    assert "These would preempt one another for ever: hyperpod-ns-team-a/pytorchjob-home-a1b2c" in shown
+    assert "It ends in the model with FairShareWeight of team-a: 10 (then waits: team-b/big, team-b/huge)" in shown
+    loop = json.loads(runner.invoke(app, [*arguments, "--json"]).output)["loop"]
+    assert (loop["workloads"], loop["searched"]) == (["team-a/home", "team-a/late"], True)
+    assert loop["remedies"][0]["settings"][0]["value"] == "10"
 
 
 def test_nodes_lost_and_added_are_counted(runner: CliRunner, snapshot: str) -> None:

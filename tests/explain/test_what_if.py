@@ -17,6 +17,7 @@ from taskgov_explain.find import UnknownNameError
 from taskgov_explain.quota_settings import QuotaSetting
 from taskgov_explain.suppose import Hypothesis, suppose
 from taskgov_explain.what_if import WhatIf, what_if
+from tests.allocation.test_loops import weight_zero
 from tests.support.lab import G5, P5, Lab, workload
 from tests.support.memory import CLUSTER_ARN, NOON
 
@@ -273,6 +274,16 @@ def test_a_plan_whose_waves_never_settle_in_some_order_is_played_at_once(monkeyp
     [said] = answer.not_settled
     assert said == "workloads would preempt one another for ever: a, b; the plan was played as written at once"
     assert {each.team: each.after.quota for each in answer.teams} == {"team-a": 3, "team-b": 4}
+
+
+def test_a_loop_that_the_supposition_brings_about_is_named_with_what_ends_it() -> None:
+    """Without its weight team-a's infinite share is taken from for ever (`tests/allocation/test_loops.py`)."""
+    assert asked(weight_zero(weight=10)).loop is None
+    answer = asked(weight_zero(weight=10), weights={"team-a": 0})
+    assert answer.loops == ("hyperpod-ns-team-a/pytorchjob-home-a1b2c", "hyperpod-ns-team-a/pytorchjob-late-a1b2c")
+    assert answer.loop is not None
+    assert answer.loop.workloads == ("team-a/home", "team-a/late")
+    assert answer.loop.remedies[0].words == "FairShareWeight of team-a: 10"
 
 
 def test_supposed_quotas_are_in_the_queues_on_which_the_plan_is_predicted() -> None:

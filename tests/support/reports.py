@@ -6,6 +6,7 @@ from typing import Any
 
 from taskgov.allocation.lease_book import LeaseEntry
 from taskgov.allocation.leases import LeaseState
+from taskgov.allocation.loops import Loop, LoopRemedy
 from taskgov.allocation.plan import CapacityLine, Outcome, Reason, TeamAllocation, WorkloadEffect
 from taskgov.audit.report import (
     REPORT_VERSION,
@@ -26,6 +27,7 @@ from taskgov.audit.totals import Totals
 from taskgov.audit.trend import AuditPoint, KnownFinding, Trend
 from taskgov.findings import Severity
 from taskgov.json_form import JsonForm
+from taskgov.scheduling.loops import QueueSetting, Setting
 from taskgov.usage.tasks import TaskState
 
 P5 = "ml.p5.48xlarge"
@@ -129,8 +131,15 @@ def a_report() -> Report:
             ),
         ),
         trend=_trend(),
+        loops=(_loop(),),
         leases=(_lease(LeaseState.ACTIVE), _lease(LeaseState.REFUSED, "the donor team-b has 1, and cannot give 1")),
     )
+
+
+def _loop() -> Loop:
+    setting = QueueSetting("hyperpod-ns-team-a-clusterqueue", Setting.WEIGHT, "10")
+    remedy = LoopRemedy("FairShareWeight of team-a: 10", (setting,), ("team-b/big",))
+    return Loop(("team-a/home", "team-a/late"), ("team-b/big",), ("team-a", "team-b"), (remedy,), 3, searched=True)
 
 
 def an_empty_report() -> Report:

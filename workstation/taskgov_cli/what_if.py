@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from taskgov.allocation.loops import Loop
     from taskgov_explain.courses import Course
     from taskgov_explain.risk import Risk
     from taskgov_explain.what_if import TeamDifference, WhatIf, WorkloadDifference
@@ -109,9 +110,20 @@ def shown(answer: WhatIf) -> Iterator[RenderableType]:
         yield _risks(answer.risks)
     if answer.loops:
         yield Text(f"These would preempt one another for ever: {', '.join(answer.loops)}", style="bold red")
+    if answer.loop:
+        yield from _ends(answer.loop)
     if answer.plan.findings:
         yield findings_table(answer.plan.findings)
     yield from (Text(f"Not modelled: {sentence}", style="dim") for sentence in answer.not_modelled)
+
+
+def _ends(loop: Loop) -> Iterator[RenderableType]:
+    """Return what ends a loop, a line for each remedy."""
+    if not loop.remedies:
+        yield Text(f"  {loop.advice}")
+    for remedy in loop.remedies:
+        then = f" (then waits: {', '.join(remedy.waiting)})" if remedy.waiting else ""
+        yield Text(f"  It ends in the model with {remedy.words}{then}")
 
 
 def _summary(answer: WhatIf) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from taskgov.allocation.lease_book import LeaseEntry, lease_book
+from taskgov.allocation.loops import Loop, loop_in
 from taskgov.allocation.plan import Plan
 from taskgov.allocation.planner import plan_quotas
 from taskgov.allocation.projection import model_of
@@ -101,6 +102,8 @@ class WhatIf:
     not_modelled: tuple[str, ...]
     not_settled: tuple[str, ...] = ()
     """What was not played to its end, as sentences; all else is then at least so."""
+    loop: Loop | None = None
+    """What `loops` are about, with the settings that end it in the model; None without a loop."""
 
 
 def what_if(snapshot: Snapshot, supposed: Snapshot, run_times: RunTimes = NO_RUN_TIMES) -> WhatIf:
@@ -125,6 +128,7 @@ def what_if(snapshot: Snapshot, supposed: Snapshot, run_times: RunTimes = NO_RUN
         loops=after.loop,
         not_modelled=tuple(f"{gap.feature} ({gap.kind} {gap.name})" for gap in after.world.not_modelled),
         not_settled=tuple(dict.fromkeys((*before.not_settled, *after.not_settled))),
+        loop=(loop_in(supposed) or loop_in(supposed, plan.changes)) if after.loop else None,
     )
 
 

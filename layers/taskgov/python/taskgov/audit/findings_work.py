@@ -5,12 +5,14 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Final
 
+from taskgov.allocation.loops import loop_in
 from taskgov.findings import Evidence, Finding
 from taskgov.findings.of_audit import (
     EVICTION_LOOP,
     HOARDING,
     IDLE_QUOTA,
     OVER_QUOTA,
+    PREEMPTION_LOOP,
     STARVED,
 )
 from taskgov.hyperpod.borrowing import sharing_of
@@ -39,6 +41,7 @@ def work_findings(snapshot: Snapshot) -> Iterable[Finding]:
     yield from _idle(snapshot)
     yield from never_fits(snapshot)
     yield from _loops(snapshot)
+    yield from _endless(snapshot)
 
 
 def _starved(snapshot: Snapshot) -> Iterable[Finding]:
@@ -131,3 +134,25 @@ def _loops(snapshot: Snapshot) -> Iterable[Finding]:
             named = ", ".join(sorted(reasons[namespace, name]))
             evidence: Evidence = {"times": times, "reasons": named}
             yield EVICTION_LOOP.about(f"{namespace}/{name}", evidence, workload=name, times=times, reasons=named)
+
+
+def _endless(snapshot: Snapshot) -> Iterable[Finding]:
+    """Report the loop of preemptions that the scheduling model predicts, with the settings that end it there."""
+    loop = loop_in(snapshot)
+    if loop is not None:
+        workloads, preemptors, teams = map(", ".join, (loop.workloads, loop.preemptors, loop.teams))
+        evidence: Evidence = {
+            "workloads": workloads,
+            "preemptors": preemptors,
+            "teams": teams,
+            "remedies": len(loop.remedies),
+            "trials": loop.trials,
+        }
+        yield PREEMPTION_LOOP.about(
+            snapshot.cluster.name,
+            evidence,
+            workloads=workloads,
+            preemptors=preemptors,
+            teams=teams,
+            advice=loop.advice,
+        )

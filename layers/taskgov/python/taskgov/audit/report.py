@@ -12,6 +12,7 @@ from functools import cache
 from typing import Final
 
 from taskgov.allocation.lease_book import LeaseEntry
+from taskgov.allocation.loops import Loop
 from taskgov.allocation.plan import CapacityLine, Outcome, TeamAllocation, WorkloadEffect
 from taskgov.audit.money import Money
 from taskgov.audit.totals import Totals
@@ -238,6 +239,8 @@ class Report:
     tasks_left_out: int = 0
     money: Money | None = None
     """What idle quota, waiting and preempted work come to; None without prices."""
+    loops: tuple[Loop, ...] = ()
+    """Work that would preempt itself for ever, with what ends it in the model: at most one loop."""
 
 
 def report_json(report: Report) -> bytes:

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Final
 
 from taskgov.allocation.lease_book import LeaseEntry, lease_book, leased, leased_words
+from taskgov.allocation.loops import Loop, loop_in
 from taskgov.allocation.plan import Change, Plan
 from taskgov.allocation.planner import plan_quotas
 from taskgov.audit.finding_report import Reported, report_findings, seen_of
@@ -25,6 +26,7 @@ from taskgov.audit.report_tasks import task_lines
 from taskgov.audit.totals import Totals
 from taskgov.audit.trend import AuditHistory, AuditPoint, Earlier
 from taskgov.findings import Finding, Severity
+from taskgov.findings.of_audit import PREEMPTION_LOOP
 from taskgov.policy.document import AuditRules
 from taskgov.quantities import is_accelerator
 from taskgov.snapshot.model import Snapshot
@@ -75,7 +77,16 @@ def build_report(
         tasks=tasks,
         tasks_left_out=left_out,
         money=_money(snapshot, usage),
+        loops=_loops(snapshot, (*found.findings, *found.muted)),
     )
+
+
+def _loops(snapshot: Snapshot, found: Iterable[Finding]) -> tuple[Loop, ...]:
+    """Return what the finding of a loop is about, where there is one; it is searched again only then."""
+    if not any(map(PREEMPTION_LOOP.is_of, found)):
+        return ()
+    loop = loop_in(snapshot)
+    return () if loop is None else (loop,)
 
 
 def _money(snapshot: Snapshot, usage: ClusterUsage) -> Money | None:

@@ -21,6 +21,7 @@ from taskgov.audit.report import (
     UsageLine,
 )
 from taskgov.audit.report_findings import muted_table, resolved_table, trend_table
+from taskgov.audit.report_loops import loops_table
 from taskgov.audit.report_money import money_table
 from taskgov.audit.report_table import Cell, Column, Field, Sheet, Table, amount, name, number_cell, text, when
 from taskgov.number_text import NOTHING, duration, number, percent, signed
@@ -39,6 +40,7 @@ def tables(report: Report) -> tuple[Table, ...]:
         tasks_table(report.tasks, report.tasks_left_out, report.header.taken_at),
         PENDING.of(report.pending),
         PREEMPTIONS.of(report.preemptions),
+        loops_table(report.loops),
         *([money_table(report.money)] if report.money else []),
         CHANGES.of(enumerate(report.changes, 1)),
         EFFECTS.of(report.effects),

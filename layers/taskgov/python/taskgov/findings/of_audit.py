@@ -132,6 +132,17 @@ EVICTION_LOOP: Final = FindingKind(
     remedy="raise its priority, its team's quota or its checkpoint frequency, or end it",
     found_in=("audit/findings_work.py",),
 )
+PREEMPTION_LOOP: Final = FindingKind(
+    code="preemption-loop",
+    severity=Severity.ERROR,
+    means="work that would preempt itself for ever, by the scheduling model, before it has happened",
+    sentence=(
+        "Workloads would preempt one another for ever if nothing else happened ({teams}): {workloads} would be "
+        "preempted and come back, again and again, for {preemptors}."
+    ),
+    remedy="{advice}",
+    found_in=("audit/findings_work.py",),
+)
 MUTE_ENDED: Final = FindingKind(
     code="mute-ended",
     severity=Severity.WARNING,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from taskgov.scheduling.config import ManagerConfig
-    from taskgov.scheduling.objects import Workload
+    from taskgov.scheduling.objects import ClusterQueue, Workload
     from taskgov.scheduling.state import QueueState, Record
 
 _NO_STATUS: Final[Mapping[str, Any]] = {}
@@ -130,6 +130,10 @@ class KueueModel(KueueModelView):
             self._store.add_workload(workload, status)
         else:
             self._store.change_workload(record, workload)
+
+    def put_queue_spec(self, spec: ClusterQueue) -> None:
+        """Add or change a ClusterQueue given as a value."""
+        self._store.put_queue(spec)
 
     def delete(self, kind: str, name: str, namespace: str = "") -> None:
         """Delete one object. Raises `KeyError` when there is none."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from taskgov.scheduling.assignment import Assignment
     from taskgov.scheduling.flavor_search import Oracle
     from taskgov.scheduling.instants import Instant
-    from taskgov.scheduling.objects import Admission, FlavorResource, Usage, Workload
+    from taskgov.scheduling.objects import Admission, ClusterQueue, FlavorResource, Usage, Workload
     from taskgov.scheduling.results import Preempted
     from taskgov.scheduling.state import QueueState, Record
 
@@ -116,6 +116,10 @@ class KueueModelView:
         self._store.settle_tree()
         state = self._store.queues[name]
         return writing.cluster_queue_object(state, self._store.inactive_because(state))
+
+    def queue_spec(self, name: str) -> ClusterQueue:
+        """Return a ClusterQueue as the model has read it. Raises `KeyError` when there is none."""
+        return self._store.queues[name].spec
 
     def local_queue(self, namespace: str, name: str) -> dict[str, Any]:
         """Return a LocalQueue with its counts as Kueue reports them (v1beta2)."""
