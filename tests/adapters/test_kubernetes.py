@@ -22,6 +22,7 @@ from taskgov.adapters.kubernetes import EksConnections, KubernetesReader
 from taskgov.adapters.kubernetes.connection import _parts_of
 from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError, ThrottledError, UpstreamError
 from taskgov.ports import ClusterAccess, KubernetesApi
+from taskgov.snapshot.kueue_manager import MANAGER
 from taskgov.snapshot.model import KueueObjects
 from taskgov.snapshot.readable import readable_kueue
 from taskgov_embedded.cluster.access import TokenVerifier, read_rules
@@ -166,7 +167,7 @@ def test_both_give_the_same(given: Given) -> None:
     fill(given.store)
     with given.server() as server:
         reader = given.reader(server.url)
-        assert reader.kueue_objects(CLUSTER) == given.twin().kueue_objects(CLUSTER)
+        assert replace(reader.kueue_objects(CLUSTER), manager_silence="") == given.twin().kueue_objects(CLUSTER)
         assert reader.nodes(CLUSTER) == given.twin().nodes(CLUSTER)
 
 
@@ -326,7 +327,7 @@ def test_an_arn_of_something_else_is_refused(given: Given) -> None:
 
 def test_an_empty_kueue_has_no_objects(given: Given) -> None:
     with given.server() as server:
-        assert given.reader(server.url).kueue_objects(CLUSTER) == KueueObjects()
+        assert replace(given.reader(server.url).kueue_objects(CLUSTER), manager_silence="") == KueueObjects()
 
 
 LIMITS = {"type": "Container", "default": {"cpu": "2"}, "max": {"nvidia.com/gpu": "8"}}
@@ -361,3 +362,45 @@ def test_without_the_right_to_list_what_completes_pods_the_rest_is_read_and_that
         ("LimitRange", "list limitranges"),
         ("RuntimeClass", "list runtimeclasses"),
     ]
+
+
+def deployed(given: Given, *images: str) -> None:
+    given.store.place(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "kueue-controller-manager", "namespace": "kueue-system"},
+            "spec": {"template": {"spec": {"containers": [{"name": "manager", "image": image} for image in images]}}},
+        }
+    )
+
+
+def test_the_image_of_kueues_manager_is_read_with_the_rights_of_a_reader(given: Given) -> None:
+    deployed(given, "registry.k8s.io/kueue/kueue:v0.19.2")
+    with given.server() as server:
+        objects = given.reader(server.url).kueue_objects(CLUSTER)
+    assert (objects.manager_image, objects.manager_silence) == ("registry.k8s.io/kueue/kueue:v0.19.2", "")
+
+
+def test_a_look_does_not_fail_where_kueues_manager_may_not_be_read(given: Given) -> None:
+    fill(given.store)
+    rules = [rule for rule in read_rules(RBAC) if "deployments" not in rule.resources]
+    with given.server(rules=rules) as server:
+        objects = given.reader(server.url).kueue_objects(CLUSTER)
+    assert objects.cluster_queues
+    assert objects.manager_image == ""
+    assert objects.manager_silence.startswith("read Kueue's Deployment: 403")
+
+
+def test_a_manager_without_containers_names_no_image(given: Given) -> None:
+    deployed(given)
+    with given.server() as server:
+        objects = given.reader(server.url).kueue_objects(CLUSTER)
+    assert objects.manager_silence == "Kueue's Deployment names no image"
+
+
+def test_readers_see_no_other_deployment(given: Given) -> None:
+    rules = read_rules(RBAC)
+    assert [rule for rule in rules if rule.allows("list", "apps", "deployments", "kueue-system")] == []
+    assert [rule for rule in rules if rule.allows("get", "apps", "deployments", "kueue-system", "other")] == []
+    assert [rule for rule in rules if rule.allows("get", "apps", "deployments", "batch", MANAGER)] == []

@@ -51,6 +51,7 @@ CHECKS = {
     "kubernetes-version",
     "one-kueue",
     "add-on",
+    "kueue-version",
     *OF_THE_STACK,
     *OF_ITS_RIGHTS,
     "trail",

@@ -12,6 +12,7 @@ import yaml
 from taskgov.policy.backends import Backend
 from taskgov.policy.parse import parse_policy
 from taskgov_cli.doctor.checks_access import READERS, WRITERS
+from taskgov_cli.doctor.checks_kueue import kueue_version
 from taskgov_cli.doctor.checks_plain_eks import ASKS_EC2, INSTALL, eks_cluster, kueue, node_events, permissions
 from taskgov_cli.doctor.diagnosis import Status
 from taskgov_cli.doctor.examination import CHECKS as OF_BACKENDS
@@ -36,6 +37,7 @@ PLAIN = {"name": "plain-eks", "backend": "kueue"}
 CHECKS = [
     "eks-cluster",
     "kueue",
+    "kueue-version",
     *OF_THE_STACK,
     *OF_ITS_RIGHTS,
     "node-events",
@@ -107,7 +109,9 @@ def test_a_cluster_that_nobody_has_is_unknown_and_said_to_be_so(world: World) ->
 
 def test_what_is_asked_of_kubernetes_is_what_the_rbac_file_gives() -> None:
     documents = list(yaml.safe_load_all(RBAC.read_text()))
-    rules = {each["metadata"]["name"]: each["rules"] for each in documents if each["kind"] == "ClusterRole"}
+    rules: dict[str, list[dict[str, list[str]]]] = {}
+    for each in documents:
+        rules.setdefault(each["metadata"]["name"], []).extend(each.get("rules", ()))
     for group, role in ((READERS, "taskgov-reader"), (WRITERS, "taskgov-writer")):
         given = {
             (group, verb, of, resource)
@@ -171,6 +175,30 @@ def test_a_kueue_that_the_add_on_governs_is_examined_as_hyperpods() -> None:
     add_on = AddOn("v1.6.0-eksbuild.1", "ACTIVE", (), "v1.6.0-eksbuild.1")
     found = kueue(Kueues((controller(":v0.19.2"),), CRDS), add_on)
     assert (found.status, "SageMaker governs" in found.because) == (Status.FAILED, True)
+
+
+@pytest.mark.parametrize(
+    ("tag", "version", "status", "said"),
+    [
+        pytest.param(
+            ":v0.19.7", None, Status.OK, "Kueue 0.19.7; the scheduling model follows 0.19.2", id="another patch"
+        ),
+        pytest.param(":v0.20.3", None, Status.WARNING, "v1beta1 is no longer served", id="newer"),
+        pytest.param(":v0.18.0", None, Status.WARNING, "it does not have yet: a flavor search goes on", id="older"),
+        pytest.param("@sha256:abc", "v1.6.0-eksbuild.1", Status.OK, "Kueue 0.19.2; ", id="by the add-on"),
+        pytest.param(":v1.3.0-eksbuild.1", None, Status.WARNING, "Kueue 0.12; ", id="tagged as the add-on"),
+        pytest.param("@sha256:abc", "v1.9.0-eksbuild.1", Status.UNKNOWN, "is not known", id="an unknown add-on"),
+    ],
+)
+def test_kueue_is_of_the_version_that_is_followed(tag: str, version: str | None, status: Status, said: str) -> None:
+    add_on = None if version is None else AddOn(version, "ACTIVE", (), version)
+    found = kueue_version(Kueues((controller(tag),), CRDS), add_on)
+    assert (found.status, said in found.because) == (status, True), found.because
+
+
+def test_a_kueue_that_nobody_may_look_at_has_an_unknown_version() -> None:
+    found = kueue_version(Unknown("nobody looked"), Unknown("nobody asked"))
+    assert (found.status, "nobody looked" in found.because) == (Status.UNKNOWN, True)
 
 
 @pytest.mark.parametrize(("status", "want"), [("ACTIVE", Status.OK), ("UPDATING", Status.WARNING)])

@@ -13,6 +13,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from taskgov.scheduling.kueue_version import FOLLOWED
 from taskgov_cli import main
 
 
@@ -136,3 +137,4 @@ def test_the_version_is_printed() -> None:
     printed = CliRunner().invoke(main.app, ["--version"])
     assert printed.exit_code == 0
     assert printed.stdout.startswith(f"taskgov {metadata.version('taskgov')} (Python 3.")
+    assert f"as Kueue {FOLLOWED} makes them" in printed.stdout

@@ -144,14 +144,14 @@ def created_by(used: set[Right]) -> set[Right]:
 def granted(group: str) -> set[Right]:
     documents = list(yaml.safe_load_all(RBAC.read_text()))
     roles = {
-        one["roleRef"]["name"]
+        (one["roleRef"]["kind"], one["roleRef"]["name"])
         for one in documents
-        if one["kind"] == "ClusterRoleBinding" and group in {subject["name"] for subject in one["subjects"]}
+        if one["kind"].endswith("RoleBinding") and group in {subject["name"] for subject in one["subjects"]}
     }
     return {
         (verb, api_group, resource)
         for one in documents
-        if one["kind"] == "ClusterRole" and one["metadata"]["name"] in roles
+        if (one["kind"], one["metadata"]["name"]) in roles
         for rule in one["rules"]
         for api_group in rule["apiGroups"]
         for resource in rule["resources"]

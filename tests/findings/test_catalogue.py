@@ -21,6 +21,7 @@ PRODUCT = [*LAYER.rglob("*.py"), *Path("workstation").rglob("*.py"), *Path("func
 OTHER_MEANINGS = {
     "no-progress": "an outcome of a plan and of a run",
     "mass-loss": "a guardrail",
+    "kueue-version": "a check of the doctor",
     "over-quota": "a class of the report's style sheet",
 }
 """Codes that are also the names of other things, and so may stand in product code as text."""

@@ -9,6 +9,7 @@ import typer
 
 from taskgov.allocation.planner import plan_quotas
 from taskgov.policy.parse import parse_policy
+from taskgov.scheduling.kueue_version import FOLLOWED
 from taskgov_cli import (
     approvals,
     audit,
@@ -55,6 +56,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the same as JSON, fo
 def _print_version(*, wanted: bool) -> None:
     if wanted:
         console().print(f"taskgov {metadata.version('taskgov')} (Python {platform.python_version()})", highlight=False)
+        console().print(f"Decisions of the scheduler are predicted as Kueue {FOLLOWED} makes them.", highlight=False)
         raise typer.Exit
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from taskgov.adapters.kubernetes.reader import GROUP, limit_ranges, read_all, runtime_classes, served_by
+from taskgov.adapters.kubernetes.reader import GROUP, limit_ranges, manager_image, read_all, runtime_classes, served_by
 from taskgov.adapters.kubernetes.request import Requests
 from taskgov.adapters.kubernetes.trimming import kept, trimmed, trimmed_node, trimmed_workload
 from taskgov.backends.backends import Backends
@@ -114,6 +114,7 @@ class OwnKubernetes:
                 return tuple(self._rights.try_(part, lambda: _list(api, root, plural), ()))
 
             namespaced = {part: self._namespaced(api, root, part) for part in NAMESPACED}
+            image, silence = manager_image(api)
             return KueueObjects(
                 resource_flavors=everywhere(Part.RESOURCE_FLAVORS, CLUSTER_WIDE[Part.RESOURCE_FLAVORS]),
                 cohorts=everywhere(Part.COHORTS, CLUSTER_WIDE[Part.COHORTS]),
@@ -123,6 +124,8 @@ class OwnKubernetes:
                 workloads=namespaced[Part.WORKLOADS],
                 limit_ranges=self._limit_ranges(api),
                 runtime_classes=tuple(self._rights.try_(Part.RUNTIME_CLASSES, lambda: runtime_classes(api), ())),
+                manager_image=image,
+                manager_silence=silence,
             )
 
     def _limit_ranges(self, api: Requests) -> tuple[KubernetesObject, ...]:

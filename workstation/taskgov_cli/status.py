@@ -11,7 +11,9 @@ from rich.text import Text
 from taskgov.allocation.lease_book import lease_book, leased, leased_words
 from taskgov.number_text import counted
 from taskgov.quantities import format_quantity
+from taskgov.scheduling.kueue_version import FOLLOWED
 from taskgov.snapshot.health import node_fault
+from taskgov.snapshot.kueue_manager import kueue_release, said_release
 from taskgov.usage.cluster_usage import cluster_usage
 from taskgov.usage.workloads import pending_by_team
 from taskgov_cli import snapshots
@@ -113,6 +115,8 @@ def as_data(snapshot: Snapshot, standing: ClusterUsage, leases: tuple[LeaseEntry
     """Return the standing for programs; amounts in base units, leases in whole instances."""
     faults = {node.name: fault for node in snapshot.nodes if (fault := node_fault(node)) is not None}
     head = {"cluster": snapshot.cluster.name, "takenAt": snapshot.taken_at, "unhealthyNodes": faults, "leases": leases}
+    release = kueue_release(snapshot.kueue)
+    head["kueue"] = {"version": None if release is None else str(release), "followed": str(FOLLOWED)}
     head.update(jsonable(standing))
     return head
 
@@ -120,7 +124,8 @@ def as_data(snapshot: Snapshot, standing: ClusterUsage, leases: tuple[LeaseEntry
 def shown(snapshot: Snapshot, standing: ClusterUsage, leases: tuple[LeaseEntry, ...]) -> Iterator[RenderableType]:
     """Return the standing for people: leading resources only."""
     policy = "no policy document" if snapshot.policy is None else f"policy {snapshot.policy_version}"
-    head = f" ({snapshot.cluster.status}), {snapshot.taken_at:%Y-%m-%d %H:%M:%S} UTC, {policy}"
+    kueue = f"Kueue {said_release(snapshot.kueue)}"
+    head = f" ({snapshot.cluster.status}), {snapshot.taken_at:%Y-%m-%d %H:%M:%S} UTC, {policy}, {kueue}"
     yield Text.assemble((snapshot.cluster.name, "bold"), head)
     if snapshot.stopped is not False:
         yield Text("The stop switch is on: nothing is changed.", style="bold red")

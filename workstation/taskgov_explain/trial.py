@@ -15,6 +15,7 @@ from taskgov.quantities import format_quantity, is_accelerator
 from taskgov.scheduling import KueueModel
 from taskgov.scheduling.assignment import FIT
 from taskgov.scheduling.objects import ClusterQueue, FlavorResource, split
+from taskgov.scheduling.reading import effective_groups
 from taskgov.scheduling.reasons import InsufficientQuota, InsufficientUnusedQuota
 from taskgov_explain.raised import raised
 
@@ -137,10 +138,18 @@ class Trial:
 
         spec = self.queue_object["spec"]
         groups = [
-            {**group, "flavors": [changed(flavor) for flavor in group["flavors"]]} for group in spec["resourceGroups"]
+            {**group, "flavors": [changed(flavor) for flavor in group["flavors"]]}
+            for group in effective_groups(self.queue_object)
         ]
         world = self._copy
-        world.apply({**self.queue_object, "kind": "ClusterQueue", "spec": {**spec, "resourceGroups": groups}})
+        # Without its status: effective quotas would take the place of the spec.
+        changed_queue = {
+            **self.queue_object,
+            "kind": "ClusterQueue",
+            "spec": {**spec, "resourceGroups": groups},
+            "status": {},
+        }
+        world.apply(changed_queue)
         return world
 
 

@@ -29,6 +29,8 @@ LISTED: Final = (
     ("node.k8s.io", "runtimeclasses"),
 )
 """What the functions list in every cluster: API group and resource (`docs/rbac.yaml`)."""
+MANAGER_READ: Final = (READERS, "get", "apps", "deployments")
+"""What the functions read of one Deployment only, that of Kueue's manager."""
 
 
 def authentication_mode(eks: Read[EksCluster], names: Names) -> Diagnosis:

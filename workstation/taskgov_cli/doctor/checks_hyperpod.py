@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from taskgov.hyperpod.names import ADD_ON, KUEUE_NAMESPACE
 from taskgov_cli.doctor.backend_checks import BackendChecks
-from taskgov_cli.doctor.checks_access import LISTED, READERS
+from taskgov_cli.doctor.checks_access import LISTED, MANAGER_READ, READERS
 from taskgov_cli.doctor.checks_account import cloud_trail
+from taskgov_cli.doctor.checks_kueue import kueue_version
 from taskgov_cli.doctor.diagnosis import Diagnosis, failed, ok, unknown, warning
 from taskgov_cli.doctor.facts import Unknown
 from taskgov_cli.doctor.permissions import NEEDED
@@ -182,8 +183,9 @@ CHECKS: Final = BackendChecks(
         kubernetes_version(facts.eks, names),
         one_kueue(facts.kueues, facts.add_on, names),
         add_on(facts.add_on, names),
+        kueue_version(facts.kueues, facts.add_on),
     ],
     events=lambda facts, names: [cloud_trail(facts.trails, facts.cluster, names)],
-    rights=tuple((READERS, "list", *listed) for listed in LISTED),
+    rights=(*((READERS, "list", *listed) for listed in LISTED), MANAGER_READ),
     permissions=lambda _: NEEDED,
 )

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from taskgov.adapters.kubernetes.reader import GROUP
 from taskgov_cli.doctor.backend_checks import BackendChecks
-from taskgov_cli.doctor.checks_access import LISTED, READERS, WRITERS
+from taskgov_cli.doctor.checks_access import LISTED, MANAGER_READ, READERS, WRITERS
+from taskgov_cli.doctor.checks_kueue import kueue_version
 from taskgov_cli.doctor.diagnosis import Diagnosis, failed, ok, unknown, warning
 from taskgov_cli.doctor.facts import Unknown
 from taskgov_cli.doctor.permissions import LISTS, NEEDED
@@ -117,9 +118,14 @@ def permissions(stack: DeployedStack) -> dict[str, dict[str, tuple[str, ...]]]:
 
 
 CHECKS: Final = BackendChecks(
-    cluster=lambda facts, names: [eks_cluster(facts.eks, names), kueue(facts.kueues, facts.add_on)],
+    cluster=lambda facts, names: [
+        eks_cluster(facts.eks, names),
+        kueue(facts.kueues, facts.add_on),
+        kueue_version(facts.kueues, facts.add_on),
+    ],
     events=lambda facts, names: [node_events(facts.stack, names)],
     rights=(
+        MANAGER_READ,
         *((READERS, "list", *listed) for listed in (("", "namespaces"), *LISTED)),
         *((WRITERS, verb, *of) for of, verbs in _WRITTEN.items() for verb in verbs.split()),
     ),

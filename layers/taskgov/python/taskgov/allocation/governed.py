@@ -7,6 +7,7 @@ The first step of a plan. What is left alone counts as taken, so that others are
 | of a team in the document | governed by the document's promise |
 | of a team that is not in the document, or any quota when there is no document | left alone |
 | of a frozen team | left alone |
+| whose numbers Kueue itself sets (`taskgov.allocation.orchestrated`) | left alone |
 | whose record in the table cannot be read | left alone |
 | changed by hand since the last write of ours | by `handEdits`: left alone, taken as the promise, or put right |
 | switched off, or being deleted | left alone |
@@ -22,6 +23,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from taskgov.allocation import orchestrated
 from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.families import with_families
 from taskgov.allocation.promises import Promise, Promises, hand_edit
@@ -120,6 +122,7 @@ class _Selection:
         self._queues = {team_of(queue) for queue in snapshot.kueue.cluster_queues} if unread else set()
         self._edits: Mapping[str, QuotaEdit] = {edit.compute_quota_id: edit for edit in snapshot.edits}
         self._teams: Mapping[str, TeamPolicy] = {team.name: team for team in policy.teams}
+        self._orchestrated = orchestrated.orchestrators(snapshot)
         self._promises = Promises(snapshot, policy, capacities)
         # Kueue's objects take a write at any time; a queue that Kueue does not take in is "Updating" for long.
         self._is_kueue = writes_whole_objects(snapshot)
@@ -188,6 +191,8 @@ class _Selection:
             self._note(BETWEEN_WRITES, quota)
 
     def _unmendable(self, quota: ComputeQuota) -> str | None:
+        if quota.compute_quota_target.team_name in self._orchestrated:
+            return orchestrated.BECAUSE
         if quota.activation_state is ActivationState.DISABLED:
             self._note(QUOTA_DISABLED, quota)
             return "the quota is switched off"

@@ -12,6 +12,8 @@ from taskgov.allocation.changes import quota_sums
 from taskgov.allocation.desired_quotas import MAX_ROWS
 from taskgov.allocation.doubts import state_findings
 from taskgov.allocation.governed import GovernedQuotas, LeftAlone
+from taskgov.allocation.kueue_version import version_findings
+from taskgov.allocation.orchestrated import orchestrated_findings
 from taskgov.allocation.overcommitment import overcommitment
 from taskgov.allocation.plan import Change
 from taskgov.allocation.refusals import asked_again_at
@@ -42,7 +44,8 @@ def findings_of(
     ]
     told = [finding for claims in claims_by_type for finding in claims.findings]
     over = overcommitment(quota_sums(snapshot.quotas, capacities), capacities)
-    return (*state_findings(snapshot), *violations, *snapshot.policy_findings, *governed.findings, *told, *over)
+    known = (*state_findings(snapshot), *version_findings(snapshot), *violations, *snapshot.policy_findings)
+    return (*known, *orchestrated_findings(snapshot), *governed.findings, *told, *over)
 
 
 def budgets_found(

@@ -23,7 +23,7 @@ from taskgov.hyperpod.names import cluster_queue_of
 from taskgov.hyperpod.ratio import Amounts
 from taskgov.quantities import CPU, EFA, GIBIBYTE, MEMORY
 from taskgov.scheduling.objects import split
-from taskgov.scheduling.reading import read_cluster_queue
+from taskgov.scheduling.reading import orchestrator_of, read_cluster_queue
 from taskgov.snapshot.model import Snapshot
 
 RECOVERY: Mapping[str, str] = {**NO_UPDATE_MENDS, "UpdateFailed": "update it again"}
@@ -73,7 +73,7 @@ def _queue_drift(snapshot: Snapshot, quotas: Iterable[ComputeQuota], table: Inst
     queues = {queue["metadata"]["name"]: queue for queue in snapshot.kueue.cluster_queues}
     for quota in quotas:
         queue = queues.get(cluster_queue_of(_team(quota)))
-        if queue is None:
+        if queue is None or orchestrator_of(queue):
             continue
         actual = {key: held.nominal for key, held in read_cluster_queue(queue).quotas.items() if held.nominal}
         wanted = _nominal(quota, table)

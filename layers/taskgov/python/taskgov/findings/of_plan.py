@@ -16,6 +16,14 @@ OVER_COMMITMENT: Final = FindingKind(
     remedy="lower quotas, bring nodes back, or declare capacity.overcommitPercent",
     found_in=("allocation/overcommitment.py",),
 )
+ORCHESTRATED_ELSEWHERE: Final = FindingKind(
+    code="orchestrated-elsewhere",
+    severity=Severity.WARNING,
+    means="Kueue itself sets a queue's quota (`status.effectiveQuotas`): it is read, and left alone",
+    sentence="The quota of {team} is set in Kueue by {orchestrator}: the plan leaves it alone.",
+    remedy="let one of both set quotas: take the queue out of the orchestrator's tree, or the team out of the document",
+    found_in=("allocation/orchestrated.py",),
+)
 CAPACITY_SHORTAGE: Final = FindingKind(
     code="capacity-shortage",
     severity=Severity.WARNING,

@@ -108,3 +108,22 @@ UNREADABLE_OBJECT: Final = FindingKind(
     remedy="correct or delete the object; a release that knows its form can read it",
     found_in=("allocation/doubts.py",),
 )
+KUEUE_VERSION: Final = FindingKind(
+    code="kueue-version",
+    severity=Severity.WARNING,
+    means="the cluster runs a Kueue of another minor version than the scheduling model follows",
+    sentence="Kueue is {version}, and predictions are those of {followed}; {differences}.",
+    remedy="take predictions for likely, not certain, until both are of one minor version",
+    found_in=("allocation/kueue_version.py",),
+)
+KUEUE_VERSION_UNKNOWN: Final = FindingKind(
+    code="kueue-version-unknown",
+    severity=Severity.INFO,
+    means="which Kueue the cluster runs could not be read",
+    sentence="Which Kueue the cluster runs is not known ({because}); predictions are those of {followed}.",
+    remedy=(
+        "let the functions read the Deployment kueue-controller-manager in kueue-system (kubectl apply -f "
+        "docs/rbac.yaml), and give its image the tag of its release"
+    ),
+    found_in=("allocation/kueue_version.py",),
+)

@@ -5,7 +5,7 @@ Missing fields get the defaults of the CRDs. Called by `kueue_model.KueueModel.a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
@@ -77,13 +77,35 @@ def read_flavor(obj: Object) -> ResourceFlavor:
     )
 
 
+def effective_groups(obj: Object) -> Sequence[Object]:
+    """Return the resource groups that count for a ClusterQueue or Cohort: the effective ones, where Kueue sets them.
+
+    `status.effectiveQuotas` (Kueue 0.20, alpha) takes the place of the whole spec, also when it is empty. It is
+    believed where it stands; with the gate DynamicQuotaOrchestration off again, Kueue would pass over it (KEP-12382,
+    "Source of Truth for Quotas").
+    """
+    effective = (obj.get("status") or {}).get("effectiveQuotas")
+    holder = effective if effective is not None else obj.get("spec") or {}
+    groups: Sequence[Object] = holder.get("resourceGroups") or ()
+    return groups
+
+
+def orchestrator_of(obj: Object) -> str:
+    """Return who sets the effective quotas of a ClusterQueue or Cohort, as `kind name`; empty where nobody does."""
+    effective = (obj.get("status") or {}).get("effectiveQuotas")
+    if effective is None:
+        return ""
+    reference = effective.get("orchestratorRef") or {}
+    return f"{reference.get('kind') or 'somebody'} {reference.get('name') or ''}".strip()
+
+
 def read_cohort(obj: Object) -> Cohort:
     """Read a Cohort; v1beta1 names its parent `parent`, v1beta2 `parentName`."""
     spec = obj.get("spec") or {}
     return Cohort(
         name=name_of(obj),
         parent=spec.get("parentName") or spec.get("parent") or None,
-        quotas=_quotas(spec.get("resourceGroups") or ()),
+        quotas=_quotas(effective_groups(obj)),
         weight=_weight(spec),
     )
 
@@ -91,7 +113,7 @@ def read_cohort(obj: Object) -> Cohort:
 def read_cluster_queue(obj: Object) -> ClusterQueue:
     """Read a ClusterQueue; v1beta1 names its cohort `cohort`, v1beta2 `cohortName`."""
     spec = obj.get("spec") or {}
-    groups = spec.get("resourceGroups") or ()
+    groups = effective_groups(obj)
     return ClusterQueue(
         name=name_of(obj),
         cohort=spec.get("cohortName") or spec.get("cohort") or None,

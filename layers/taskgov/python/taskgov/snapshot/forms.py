@@ -84,6 +84,14 @@ class _FairSharing(BaseModel):
     weight: Amount | None = None
 
 
+class _EffectiveQuotas(BaseModel):
+    resourceGroups: list[_Group] | None = None
+
+
+class _CohortStatus(BaseModel):
+    effectiveQuotas: _EffectiveQuotas | None = None
+
+
 class _CohortSpec(BaseModel):
     parent: Text = None
     parentName: Text = None
@@ -94,6 +102,7 @@ class _CohortSpec(BaseModel):
 class _Cohort(BaseModel):
     metadata: MetadataForm
     spec: _CohortSpec | None = None
+    status: _CohortStatus | None = None
 
 
 class _Borrow(BaseModel):
@@ -142,7 +151,7 @@ class _Share(BaseModel):
     weightedShare: int | None = None
 
 
-class _QueueStatus(BaseModel):
+class _QueueStatus(_CohortStatus):
     flavorsReservation: list[_UsedFlavor] | None = None
     flavorsUsage: list[_UsedFlavor] | None = None
     fairSharing: _Share | None = None

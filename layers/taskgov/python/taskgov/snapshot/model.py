@@ -156,6 +156,10 @@ class KueueObjects:
     limit_ranges: tuple[KubernetesObject, ...] = ()
     runtime_classes: tuple[KubernetesObject, ...] = ()
     """Like LimitRanges no objects of Kueue's, but it reads them: they say what pods ask for."""
+    manager_image: str = ""
+    """The image of Kueue's manager (`taskgov.snapshot.kueue_manager`); empty where it was not read."""
+    manager_silence: str = ""
+    """Why the manager's image could not be read; empty where it was, and in a snapshot of before it was asked for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,10 @@ from taskgov.adapters.kubernetes.trimming import (
     trimmed_runtime_class,
     trimmed_workload,
 )
-from taskgov.errors import NotFoundError, UpstreamError
+from taskgov.errors import GovernanceError, NotFoundError, UpstreamError
 from taskgov.ports import ClusterAccess
 from taskgov.snapshot.forms import UNTRIMMED
+from taskgov.snapshot.kueue_manager import MANAGER_PATH
 from taskgov.snapshot.model import KubernetesObject, KueueObjects
 
 GROUP: Final = "kueue.x-k8s.io"
@@ -47,6 +48,7 @@ class KubernetesReader:
                 path = f"/apis/{GROUP}/{version}/{plural}"
                 return tuple(read_all(api, path, trim, f"list {plural}")) if plural in served else ()
 
+            image, silence = manager_image(api)
             return KueueObjects(
                 resource_flavors=all_of("resourceflavors"),
                 cohorts=all_of("cohorts"),
@@ -56,6 +58,8 @@ class KubernetesReader:
                 workloads=all_of("workloads", trimmed_workload),
                 limit_ranges=_as_far_as_allowed(lambda: limit_ranges(api)),
                 runtime_classes=_as_far_as_allowed(lambda: runtime_classes(api)),
+                manager_image=image,
+                manager_silence=silence,
             )
 
 
@@ -92,6 +96,17 @@ def _as_far_as_allowed(read: Callable[[], list[KubernetesObject]]) -> tuple[Kube
         if error.refusal != "access-denied":
             raise
         return ({"metadata": {"name": "*"}, UNTRIMMED: str(error)},)
+
+
+def manager_image(api: Requests) -> tuple[str, str]:
+    """Return the image of Kueue's manager, else why it could not be read: a look at a cluster never fails for it."""
+    try:
+        found = api.get(MANAGER_PATH, "read Kueue's Deployment")
+        return str(found["spec"]["template"]["spec"]["containers"][0]["image"]), ""
+    except GovernanceError as error:
+        return "", str(error)
+    except (LookupError, TypeError):
+        return "", "Kueue's Deployment names no image"
 
 
 def read_all(api: Requests, path: str, trim: Trim, what: str) -> list[KubernetesObject]:

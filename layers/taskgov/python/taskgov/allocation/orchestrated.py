@@ -1,0 +1,28 @@
+"""Whose quotas does Kueue itself set? Its own orchestration (0.20, alpha) comes before the spec of a queue.
+
+Such a quota is left alone: what is written to the spec would change only the proportions by which the orchestrator
+divides, and none of the numbers that the plan has in mind.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from taskgov.findings import Finding
+from taskgov.findings.of_plan import ORCHESTRATED_ELSEWHERE
+from taskgov.scheduling.reading import orchestrator_of
+from taskgov.snapshot.model import Snapshot
+from taskgov.usage.quota_usage import team_of
+
+BECAUSE = "Kueue sets its quota (status.effectiveQuotas)"
+
+
+def orchestrators(snapshot: Snapshot) -> Mapping[str, str]:
+    """Return the teams whose ClusterQueue has effective quotas, and who sets them."""
+    found = ((team_of(queue), orchestrator_of(queue)) for queue in snapshot.kueue.cluster_queues)
+    return {team: orchestrator for team, orchestrator in sorted(found) if orchestrator}
+
+
+def orchestrated_findings(snapshot: Snapshot) -> Iterable[Finding]:
+    """Report each queue whose quota somebody else sets: its numbers are read, and not written."""
+    for team, orchestrator in orchestrators(snapshot).items():
+        evidence = {"orchestrator": orchestrator}
+        yield ORCHESTRATED_ELSEWHERE.about(team, evidence, team=team, orchestrator=orchestrator)
