@@ -56,7 +56,7 @@ test-faults-deep: $(READY) ## Play 5,000 pairs of faults, each pair in one run (
 	@$(BIN)/pytest --quiet -m faults_deep -s tests/faults $(ARGS)
 
 .PHONY: test-fuzz
-test-fuzz: $(READY) ## Feed 20,000 damaged events, documents, items and payloads: each is handled or refused with a reason
+test-fuzz: $(READY) ## Feed 20,000 damaged events, documents, items and payloads, and 50,000 objects for the scheduling model: each is handled or refused with a reason
 	@$(BIN)/pytest --numprocesses auto --quiet -m fuzz tests/fuzz $(ARGS)
 
 .PHONY: test-protocol

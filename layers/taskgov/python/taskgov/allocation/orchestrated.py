@@ -5,7 +5,9 @@ divides, and none of the numbers that the plan has in mind.
 """
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
+from taskgov.allocation.written import UNREADABLE
 from taskgov.findings import Finding
 from taskgov.findings.of_plan import ORCHESTRATED_ELSEWHERE
 from taskgov.scheduling.reading import orchestrator_of
@@ -17,8 +19,12 @@ BECAUSE = "Kueue sets its quota (status.effectiveQuotas)"
 
 def orchestrators(snapshot: Snapshot) -> Mapping[str, str]:
     """Return the teams whose ClusterQueue has effective quotas, and who sets them."""
-    found = ((team_of(queue), orchestrator_of(queue)) for queue in snapshot.kueue.cluster_queues)
-    return {team: orchestrator for team, orchestrator in sorted(found) if orchestrator}
+    found = {}
+    for queue in snapshot.kueue.cluster_queues:
+        with suppress(*UNREADABLE):  # one that cannot be read is left alone as that
+            if orchestrator := orchestrator_of(queue):
+                found[team_of(queue)] = orchestrator
+    return dict(sorted(found.items()))
 
 
 def orchestrated_findings(snapshot: Snapshot) -> Iterable[Finding]:

@@ -6,9 +6,10 @@ owns no clock: every call that writes a moment takes `now` (aware `datetime`, RF
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from taskgov.scheduling import kueue_fields, lifecycle, reading
+from taskgov.scheduling import kueue_fields, kueue_forms, lifecycle, reading
 from taskgov.scheduling.blocking import not_ready
 from taskgov.scheduling.conclusion import conclude, tell_to_leave
 from taskgov.scheduling.cycle import Cycle
@@ -24,7 +25,7 @@ from taskgov.scheduling.store import KINDS
 from taskgov.scheduling.view import KueueModelView
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from taskgov.scheduling.config import ManagerConfig
     from taskgov.scheduling.objects import ClusterQueue, Workload
@@ -87,17 +88,32 @@ class KueueModel(KueueModelView):
     # Objects in
 
     def load(self, objects: Iterable[Mapping[str, Any]]) -> None:
-        """Apply many objects, or whole lists as `kubectl get -o json` prints them, in an order that suits them."""
-        flat = [item for obj in objects for item in obj.get("items", [obj])]
+        """Apply many objects, or whole lists as `kubectl get -o json` prints them, in an order that suits them.
+
+        Raises `ValueError` as `apply` does, before any of them is applied.
+        """
+        flat = [self._checked(item) for obj in objects for item in _items(obj)]
         for obj in sorted(flat, key=lambda o: KINDS.index(o["kind"]) if o["kind"] in KINDS else len(KINDS)):
-            self.apply(obj)
+            self._take(obj)
 
     def apply(self, obj: Mapping[str, Any]) -> None:
         """Add or change one object of `kueue.x-k8s.io` v1beta1 or v1beta2, a Namespace, LimitRange or RuntimeClass.
 
         The status of a workload or LocalQueue is read when it is new; from then on its status is this world's.
-        Raises `ValueError` for an object of another kind or one that cannot be read.
+        Raises `ValueError` for an object of another kind or one that cannot be read, and names the field, its value and
+        the rule; the model stays as it was then.
         """
+        self._take(self._checked(obj))
+
+    @staticmethod
+    def _checked(obj: object) -> Mapping[str, Any]:
+        found = kueue_forms.checked(obj)
+        kind = found["kind"]
+        if kind not in kueue_fields.KINDS and kind not in KINDS:
+            raise ValueError(f"kind is {kind!r:.80}: Kueue does not schedule by objects of kind {kind}")
+        return found
+
+    def _take(self, obj: Mapping[str, Any]) -> None:
         store, name = self._store, reading.name_of(obj)
         self._remember_unmodelled(obj)
         match obj["kind"]:
@@ -119,9 +135,6 @@ class KueueModel(KueueModelView):
                 store.put_runtime_class(name, read_overhead(obj))
             case "Workload":
                 self.submit(store.read(obj), obj.get("status") or {})
-            case kind:
-                if kind not in kueue_fields.KINDS:
-                    raise ValueError(f"Kueue does not schedule by objects of kind {kind}")
 
     def submit(self, workload: Workload, status: Mapping[str, Any] = _NO_STATUS) -> None:
         """Add or change a workload given as a value."""
@@ -289,3 +302,11 @@ class KueueModel(KueueModelView):
             return record.requeue_at is None and selects(selector, labels)
 
         return may_enter
+
+
+def _items(obj: Any) -> Sequence[Any]:
+    """Return the objects of a list, or the object itself. Raises `ValueError` for a list whose items are none."""
+    items = obj.get("items", [obj]) if isinstance(obj, Mapping) else [obj]
+    if not isinstance(items, list | tuple):
+        raise ValueError(f"items is {items!r:.60}: a list is needed")  # noqa: TRY004
+    return items

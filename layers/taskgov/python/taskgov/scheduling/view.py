@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from taskgov.scheduling import inquiry, unmodelled, writing
+from taskgov.scheduling import inquiry, kueue_forms, unmodelled, writing
 from taskgov.scheduling.config import ManagerConfig
 from taskgov.scheduling.nomination import Nominator
 from taskgov.scheduling.quota import QuotaNode, available
@@ -172,7 +172,7 @@ class KueueModelView:
 
     def read(self, workload: Mapping[str, Any]) -> Workload:
         """Return a Workload object as Kueue takes it: what counts of its requests, and why it is refused if it is."""
-        return self._store.read(workload)
+        return self._store.read(kueue_forms.checked({**workload, "kind": "Workload"}))
 
     def assign(self, workload: Mapping[str, Any], cluster_queue: str, oracle: Oracle | None = None) -> Assignment:
         """Return the flavors a Workload object could get in a queue now, with every flavor that was looked at.

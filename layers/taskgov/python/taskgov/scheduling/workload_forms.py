@@ -3,7 +3,7 @@
 
 from pydantic import BaseModel
 
-from taskgov.snapshot.field_forms import (
+from taskgov.scheduling.field_forms import (
     Amounts,
     ConditionForm,
     Count,
