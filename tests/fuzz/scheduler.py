@@ -57,7 +57,7 @@ def reclaimed(workload: Object, count: int) -> Object:
 def base() -> list[Object]:
     """A small installation in which work runs, waits and may preempt."""
     fungible = {"whenCanBorrow": "TryNextFlavor", "whenCanPreempt": "TryNextFlavor"}
-    many = {"gpu": {"cpu": ("4", "4", "2"), "pods": "9"}, "spot": {"cpu": "2", "pods": "9"}}
+    many: dict[str, Object] = {"gpu": {"cpu": ("4", "4", "2"), "pods": "9"}, "spot": {"cpu": "2", "pods": "9"}}
     return [
         a_flavor(),
         a_flavor("spot", nodeLabels={"kind": "spot"}, nodeTaints=[{"key": "spot", "effect": "NoSchedule"}]),

@@ -135,6 +135,8 @@ class KueueModel(KueueModelView):
                 store.put_runtime_class(name, read_overhead(obj))
             case "Workload":
                 self.submit(store.read(obj), obj.get("status") or {})
+            case _:  # a kind of Kueue's that decides nothing
+                pass
 
     def submit(self, workload: Workload, status: Mapping[str, Any] = _NO_STATUS) -> None:
         """Add or change a workload given as a value."""
