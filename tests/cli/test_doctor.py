@@ -130,7 +130,7 @@ def bad(found: dict[str, dict[str, Any]]) -> dict[str, str]:
 def test_with_everything_in_place_all_is_well_and_a_test_event_arrives(world: World) -> None:
     before, held = len(world.stack.timeline.of("execution")), world.quotas()
     result = taskgov("doctor", "ml-cluster")
-    assert (result.exit_code, "doctor: 16 ok" in result.stdout) == (0, True), result.output
+    assert (result.exit_code, "doctor: 17 ok" in result.stdout) == (0, True), result.output
     assert (len(world.stack.timeline.of("execution")), world.quotas()) == (before, held)
     assert set(checks()) == CHECKS
 
