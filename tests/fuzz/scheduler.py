@@ -28,6 +28,7 @@ Object = dict[str, Any]
 OBJECTS: Final = 5
 """So many are applied in one case."""
 NOW: Final = "2026-11-20T09:00:00Z"
+SPOT: Final = {"key": "spot"}
 SIZES: Final = ("0", "1", "3", "500m", "1e3", "2Gi")
 
 
@@ -60,7 +61,9 @@ def base() -> list[Object]:
     many: dict[str, Object] = {"gpu": {"cpu": ("4", "4", "2"), "pods": "9"}, "spot": {"cpu": "2", "pods": "9"}}
     return [
         a_flavor(),
-        a_flavor("spot", nodeLabels={"kind": "spot"}, nodeTaints=[{"key": "spot", "effect": "NoSchedule"}]),
+        a_flavor(
+            "spot", nodeLabels={"kind": "spot", "rank": "3"}, nodeTaints=[{"key": "spot", "effect": "NoSchedule"}]
+        ),
         a_cohort("root"),
         a_cohort("pool", "root", resourceGroups=[a_group({"gpu": {"cpu": "2", "pods": "9"}})]),
         a_queue("a", cohort="pool", flavors=many, preemption=HYPERPOD_PREEMPTION, flavorFungibility=fungible),
@@ -79,16 +82,20 @@ def samples(draw: Random) -> list[Object]:
     """Valid objects, new ones and others for what is there."""
     size, name = draw.choice(SIZES), draw.choice(("new", "runs", "waits", "late"))
     queue, priority = draw.choice("abc"), draw.randint(-5, 5)
-    toleration = {"key": "spot", "operator": "Exists"}
+    toleration = {**SPOT, "operator": "Exists"}
     work = a_job(name, queue, cpu=size, count=draw.randint(1, 4), priority=priority, second=draw.randint(0, 59))
     wide = a_job(name, queue, cpu="1", count=4, minCount=1, topologyRequest={"podSetGroupName": "g"})
+    expressions = [
+        {"key": "kind", "operator": "In", "values": ["spot"]},
+        {"key": "rank", "operator": draw.choice(("Gt", "Lt")), "values": ["2"]},
+    ]
     wide["spec"]["podSets"][0]["template"]["spec"] |= {
         "tolerations": [toleration],
         "nodeSelector": {"kind": "spot"},
         "affinity": {
             "nodeAffinity": {
                 "requiredDuringSchedulingIgnoredDuringExecution": {
-                    "nodeSelectorTerms": [{"matchExpressions": [{"key": "kind", "operator": "In", "values": ["spot"]}]}]
+                    "nodeSelectorTerms": [{"matchExpressions": expressions}]
                 }
             }
         },
@@ -106,7 +113,8 @@ def samples(draw: Random) -> list[Object]:
         a_queue(queue, cohort=draw.choice(("pool", "root", "other", None)), flavors=flavors),
         a_queue("d", cohort="pool", cpu=size, stopPolicy=draw.choice(("None", "Hold", "HoldAndDrain"))),
         a_cohort(draw.choice(("pool", "root", "other")), draw.choice(("root", "pool", "other", None))),
-        a_flavor(draw.choice(("gpu", "spot", "none")), tolerations=[toleration]),
+        a_queue(queue, cpu=size, namespaceSelector={"matchExpressions": expressions[:1]}),
+        a_flavor(draw.choice(("gpu", "spot", "none")), tolerations=[toleration], nodeLabels={"rank": "x"}),
         {**a_door(queue), "spec": {"clusterQueue": draw.choice("abcd"), "stopPolicy": "Hold"}},
         a_class("high", draw.randint(-5, 50)),
         a_namespace(draw.choice(("default", "other"))),

@@ -14,6 +14,10 @@ OBJECTS_IN_ALL = 50_000
 CASES = OBJECTS_IN_ALL // OBJECTS
 
 
+def a_selecting_queue() -> dict[str, object]:
+    return a_queue("q", cpu="1", namespaceSelector={"matchExpressions": [{"key": "k", "operator": "Near"}]})
+
+
 def test_a_sample_of_objects_is_taken_or_refused() -> None:
     refused = [play(SEED + number) for number in range(60)]
     assert 0 < sum(refused) < 60 * OBJECTS * 3
@@ -46,6 +50,10 @@ def test_what_is_valid_is_taken() -> None:
             "kind is 'Deployment': Kueue does not schedule by objects of kind ",
         ),
         ({"kind": "Topology", "metadata": {}}, "Topology None: metadata.name is missing: it is required"),
+        (
+            a_selecting_queue(),
+            "ClusterQueue 'q': spec.namespaceSelector.matchExpressions.0.operator is 'Near': Input should",
+        ),
         (["Workload"], "['Workload']: no Kubernetes object, whose kind names its type"),
         ({"kind": "Cohort", "metadata": {"name": "c"}, "spec": 4}, "Cohort 'c': spec is 4: Input should be "),
     ],

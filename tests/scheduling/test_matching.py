@@ -22,6 +22,8 @@ SPOT = Taint("instance", "spot", "NoSchedule")
         (Requirement("rank", "Gt", ("5",)), True),
         (Requirement("rank", "Lt", ("7",)), False),
         (Requirement("other", "Gt", ("1",)), False),
+        (Requirement("team", "Gt", ("1",)), False),
+        (Requirement("team", "Lt", ("1",)), False),
     ],
 )
 def test_each_operator_reads_labels_as_kubernetes_does(requirement: Requirement, answer: bool) -> None:

@@ -1,12 +1,13 @@
 # ruff: noqa: N815 - the fields have the API's own names
 """The forms of fields that many objects have: amounts, moments, names, metadata, conditions, taints, selectors."""
 
-from typing import Annotated
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 from taskgov.quantities import CPU, parse
 from taskgov.scheduling.instants import instant, moment
+from taskgov.scheduling.matching import is_integer
 
 
 def _amount(quantity: str | float) -> str | float:
@@ -71,12 +72,28 @@ class TolerationForm(BaseModel):
     effect: Text = None
 
 
-class RequirementForm(BaseModel):
+class LabelRequirementForm(BaseModel):
+    """An expression of a label selector (`LabelSelectorRequirement` of Kubernetes)."""
+
     key: str
-    operator: str
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
     values: list[str] | None = None
+
+
+class NodeRequirementForm(BaseModel):
+    """An expression of a node affinity (`NodeSelectorRequirement` of Kubernetes)."""
+
+    key: str
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
+    values: list[str] | None = None
+
+    @model_validator(mode="after")
+    def _compares_with_one_integer(self) -> Self:
+        if self.operator in {"Gt", "Lt"} and [is_integer(value) for value in self.values or ()] != [True]:
+            raise ValueError(f"{self.operator} compares with one integer")
+        return self
 
 
 class SelectorForm(BaseModel):
     matchLabels: Labels = None
-    matchExpressions: list[RequirementForm] | None = None
+    matchExpressions: list[LabelRequirementForm] | None = None

@@ -5,12 +5,15 @@ Called by `eligibility` (may these pods use this flavor?) and by the cycle (may 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from taskgov.scheduling.objects import PodSet, Requirement, ResourceFlavor, Selector, Taint, Toleration
+
+_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
 
 
 def selects(selector: Selector | None, labels: Mapping[str, str]) -> bool:
@@ -31,11 +34,16 @@ def meets(requirement: Requirement, labels: Mapping[str, str]) -> bool:
         case "DoesNotExist":
             return value is None
         case "Gt":
-            return value is not None and int(value) > int(requirement.values[0])
+            return value is not None and is_integer(value) and int(value) > int(requirement.values[0])
         case "Lt":
-            return value is not None and int(value) < int(requirement.values[0])
+            return value is not None and is_integer(value) and int(value) < int(requirement.values[0])
         case operator:
             raise ValueError(f"unknown selector operator {operator!r}")
+
+
+def is_integer(text: str) -> bool:
+    """Say whether a label's value is an integer as `Gt` and `Lt` compare them (Go: `strconv.ParseInt` in base 10)."""
+    return _INTEGER.fullmatch(text) is not None
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:

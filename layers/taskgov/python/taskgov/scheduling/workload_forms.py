@@ -11,8 +11,8 @@ from taskgov.scheduling.field_forms import (
     MetadataForm,
     Moment,
     NamespacedForm,
+    NodeRequirementForm,
     Number,
-    RequirementForm,
     Text,
     TolerationForm,
 )
@@ -30,7 +30,7 @@ class _Container(BaseModel):
 
 
 class _Term(BaseModel):
-    matchExpressions: list[RequirementForm] | None = None
+    matchExpressions: list[NodeRequirementForm] | None = None
 
 
 class _Required(BaseModel):
