@@ -263,7 +263,9 @@ def look_at_odd_objects(draw: Random) -> None:
         place = draw.randrange(len(found[kind]))
         found[kind][place] = mutated(found[kind][place], draw) if draw.random() < 0.95 else draw.choice(ODD)
     trims = {"nodes": trimmed_node, "workloads": trimmed_workload}
-    seen = {kind: tuple(kept(item, trims.get(kind, trimmed)) for item in items) for kind, items in found.items()}
+    seen: dict[str, Any] = {
+        kind: tuple(kept(item, trims.get(kind, trimmed)) for item in items) for kind, items in found.items()
+    }
     cluster.kubernetes.node_objects = list(seen.pop("nodes"))
     cluster.kubernetes.kueue = KueueObjects(**seen)
     snapshot = snapshot_from_json(snapshot_to_json(take(CLUSTER_ARN, remember=True)))
