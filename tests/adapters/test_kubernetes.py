@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import boto3
 import pytest
+import yaml
 from botocore.stub import Stubber
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
@@ -47,7 +48,16 @@ class Given:
 
     def twin(self) -> InMemoryKubernetes:
         twin = InMemoryKubernetes()
-        plurals = ("nodes", "resourceflavors", "cohorts", "clusterqueues", "localqueues", "workloads", "limitranges")
+        plurals = (
+            "configmaps",
+            "nodes",
+            "resourceflavors",
+            "cohorts",
+            "clusterqueues",
+            "localqueues",
+            "workloads",
+            "limitranges",
+        )
         twin.put(
             CLUSTER,
             {plural: self.store.list(plural) for plural in (*plurals, "workloadpriorityclasses", "runtimeclasses")},
@@ -161,6 +171,66 @@ def test_the_twin_fails_when_it_is_told_to(given: Given) -> None:
     twin.fail(ThrottledError("slow down"))
     with pytest.raises(ThrottledError, match="slow down"):
         twin.kueue_objects(CLUSTER)
+
+
+CONFIGURATION = {
+    "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+    "clientConnection": {"qps": 50},
+    "featureGates": {"PartialAdmission": False},
+}
+
+
+def config_map(text: str) -> dict[str, Any]:
+    metadata = {"name": "kueue-manager-config", "namespace": "kueue-system"}
+    return {"kind": "ConfigMap", "metadata": metadata, "data": {"controller_manager_config.yaml": text}}
+
+
+def test_the_managers_configuration_comes_with_what_changes_decisions_and_nothing_else(given: Given) -> None:
+    fill(given.store)
+    given.store.place(config_map(yaml.safe_dump(CONFIGURATION)))
+    with given.server() as server:
+        settings = given.reader(server.url).manager_settings(CLUSTER)
+    assert settings.configuration == {key: CONFIGURATION[key] for key in ("apiVersion", "featureGates")}
+    assert settings == given.twin().manager_settings(CLUSTER)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("a: [", "cannot be read: while parsing"),
+        ("- a", "cannot be read: it is no object"),
+        ("apiVersion: v1", "cannot be read: apiVersion: v1 is neither"),
+    ],
+)
+def test_a_managers_configuration_of_another_form_is_none_and_says_why(given: Given, text: str, why: str) -> None:
+    given.store.place(config_map(text))
+    with given.server() as server:
+        settings = given.reader(server.url).manager_settings(CLUSTER)
+    assert settings.configuration is None
+    assert why in settings.unread
+
+
+def test_a_managers_configuration_that_may_not_be_read_is_none_and_says_why(given: Given) -> None:
+    given.store.place(config_map(yaml.safe_dump(CONFIGURATION)))
+    rules = [rule for rule in read_rules(RBAC) if "configmaps" not in rule.resources]
+    with given.server(rules=rules) as server:
+        settings = given.reader(server.url).manager_settings(CLUSTER)
+    assert settings.configuration is None
+    assert "403" in settings.unread
+
+
+def test_a_managers_configuration_that_is_not_there_is_none_and_says_why(given: Given) -> None:
+    with given.server() as server:
+        settings = given.reader(server.url).manager_settings(CLUSTER)
+    assert settings.configuration is None
+    assert "404" in settings.unread
+
+
+def test_a_failure_to_read_the_managers_configuration_is_an_error(given: Given) -> None:
+    with given.server() as server:
+        server.fail_next(429)
+        with pytest.raises(ThrottledError):
+            given.reader(server.url).manager_settings(CLUSTER)
 
 
 def test_both_give_the_same(given: Given) -> None:

@@ -10,13 +10,14 @@ from taskgov.allocation.projection import Projection, model_of
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ClusterSchedulerConfig, ComputeQuota, SchedulerConfig
 from taskgov.kueue.render import render
-from taskgov.scheduling import Budget, KueueModel
-from taskgov.snapshot.model import Snapshot
+from taskgov.scheduling import Budget, KueueModel, Strategy
+from taskgov.snapshot.model import ManagerSettings, Snapshot
 from tests.allocation.work import SCHEDULER, job, queues
 from tests.allocation.world import G5, document, quota, row, snapshot
 from tests.support.plans import creation, deletion, low_write, policy, policy_change, second_write, update
 
 SHARING = {"ResourceSharingConfig": {"Strategy": "LendAndBorrow", "BorrowLimit": 100}}
+EKS_ARN = "arn:aws:eks:us-east-1:111122223333:cluster/ml-cluster"
 FAIR = SchedulerConfig.model_validate({"FairShare": "Enabled"})
 
 
@@ -189,6 +190,48 @@ def test_a_switch_of_fair_sharing_restarts_the_manager_and_work_runs_on() -> Non
     assert projection.model.pending("hyperpod-ns-a-clusterqueue")[0] == ["hyperpod-ns-a/waits"]
     projection.settle(Budget(100))
     assert running(projection) == ["runs"]
+
+
+V1BETA2 = {"apiVersion": "config.kueue.x-k8s.io/v1beta2"}
+SHARES_FAIRLY = {**V1BETA2, "fairSharing": {"preemptionStrategies": ["LessThanInitialShare"]}}
+
+
+def managed(before: Snapshot, configuration: dict[str, Any]) -> Snapshot:
+    return replace(before, manager=ManagerSettings(configuration))
+
+
+def test_the_managers_configuration_counts_before_the_cluster_policy() -> None:
+    config = Projection.of(managed(world(), SHARES_FAIRLY)).model.config
+    assert (config.fair_sharing, config.strategies) == (True, (Strategy.LESS_THAN_INITIAL_SHARE,))
+    fair = SCHEDULER.model_copy(update={"scheduler_config": FAIR})
+    assert not Projection.of(managed(world(scheduler=fair), V1BETA2)).model.config.fair_sharing
+
+
+def test_a_write_of_a_quota_leaves_the_managers_configuration() -> None:
+    projection = Projection.of(managed(world(), SHARES_FAIRLY))
+    projection.write([keeping(update(0, "a", "id-a", 2, 3))])
+    assert projection.model.config.fair_sharing
+
+
+def test_the_add_on_configures_the_manager_by_the_cluster_policy() -> None:
+    projection = Projection.of(managed(world(), V1BETA2))
+    projection.write([policy_change(0, SCHEDULER.scheduler_config, FAIR)])
+    assert projection.model.config.fair_sharing
+
+
+def test_where_no_add_on_is_the_manager_stays_as_it_is_configured() -> None:
+    text = document(pool=False, cluster={"name": "ml-cluster", "arn": EKS_ARN, "backend": "kueue"})
+    for before, fair in ((managed(world(), V1BETA2), False), (world(), True)):
+        projection = Projection.of(replace(before, policy=text))
+        projection.write([policy_change(0, SCHEDULER.scheduler_config, FAIR)])
+        assert projection.model.config.fair_sharing is fair
+
+
+def test_a_configuration_that_was_looked_for_in_vain_is_assumed_and_named() -> None:
+    assert not Projection.of(world()).model.not_modelled
+    unread = replace(world(), manager=ManagerSettings(unread="get configmap: 403"))
+    [named] = Projection.of(unread).model.not_modelled
+    assert (named.feature, named.name) == ("AssumedConfiguration", "kueue-manager-config")
 
 
 def test_another_class_of_priority_decides_who_comes_first() -> None:

@@ -100,12 +100,12 @@ def test_another_team_is_left_alone(policy: Path, cluster: SimulatedCluster) -> 
 
 def test_the_managers_configuration_follows_the_policy(policy: Path) -> None:
     plain = yaml.safe_load(run("kueue-config", policy).output)
-    assert plain["kind"] == "Configuration"
-    assert plain["fairSharing"]["enable"] is True
+    assert (plain["apiVersion"], plain["kind"]) == ("config.kueue.x-k8s.io/v1beta2", "Configuration")
+    assert plain["fairSharing"] == {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]}
     assert "waitForPodsReady" not in plain
     assert json.loads(run("kueue-config", policy, "--json").output) == plain
     gang = yaml.safe_load(run("kueue-config", policy, "--wait-for-pods-ready").output)
-    assert gang["waitForPodsReady"] == {"enable": True}
+    assert gang["waitForPodsReady"] == {"timeout": "5m", "blockAdmission": True}
 
 
 def test_a_document_of_a_hyperpod_cluster_is_refused(tmp_path: Path) -> None:

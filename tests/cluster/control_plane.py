@@ -93,8 +93,7 @@ class ControlPlane:
         path = self._folder / "kueue.yaml"
         path.write_text(yaml.safe_dump(content))
         kubeconfig = self.kubeconfig(installation.MANAGER, "managers")
-        arguments = [f"--config={path}", f"--kubeconfig={kubeconfig}", "--zap-log-level=2"]
-        self._run("kueue", [*arguments, "--feature-gates=VisibilityOnDemand=false"])
+        self._run("kueue", [f"--config={path}", f"--kubeconfig={kubeconfig}", "--zap-log-level=2"])
         self._wait_for_kueue(kube)
         self._configured = governance
 

@@ -66,6 +66,7 @@ def configuration(governance: Object, port: int, certificates: Path) -> Object:
     """Return the manager's whole configuration: what task governance decides, and where this manager serves."""
     return {
         **governance,
+        "featureGates": {"VisibilityOnDemand": False, **governance.get("featureGates", {})},
         "namespace": NAMESPACE,
         "health": {"healthProbeBindAddress": "0"},
         "metrics": {"bindAddress": "0"},

@@ -242,7 +242,14 @@ def test_kueues_manager_shares_fairly_when_the_cluster_policy_says_so(
 def test_gang_scheduling_is_switched_on_where_it_is_wanted() -> None:
     manifest = ManagerConfiguration(fair_sharing=False, wait_for_pods_ready=True).to_manifest()
 
-    assert manifest["waitForPodsReady"] == {"enable": True}
+    assert manifest["apiVersion"] == "config.kueue.x-k8s.io/v1beta2"
+    assert manifest["waitForPodsReady"] == {"timeout": "5m", "blockAdmission": True}
+    assert "featureGates" not in manifest
+
+
+def test_a_manager_that_is_not_told_to_wait_for_pods_does_not() -> None:
+    """In v1beta2 it would by default."""
+    assert ManagerConfiguration(fair_sharing=True).to_manifest()["featureGates"] == {"DisableWaitForPodsReady": True}
 
 
 def test_objects_come_in_an_order_in_which_nothing_refers_to_what_is_not_there() -> None:

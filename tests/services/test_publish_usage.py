@@ -15,7 +15,7 @@ from taskgov.findings import Finding, Severity
 from taskgov.ports import ClusterAccess, Measurement, OnUnreadable
 from taskgov.services.happenings import RECENT
 from taskgov.services.publish_usage import PublishUsage
-from taskgov.snapshot.model import KueueObjects
+from taskgov.snapshot.model import KueueObjects, ManagerSettings
 from taskgov.snapshot.records import AppliedQuota
 from tests.support.clusters import GPU, GovernedCluster
 from tests.support.memory import (
@@ -124,6 +124,9 @@ class FailingKubernetes:
         if cluster.eks_cluster_arn != EKS_ARN:
             raise self.error
         return self.cluster.kubernetes.kueue
+
+    def manager_settings(self, cluster: ClusterAccess) -> ManagerSettings:
+        return ManagerSettings()
 
 
 def publish_with_a_second_cluster(world: Published, error: Exception) -> int:

@@ -12,6 +12,7 @@ from taskgov.snapshot.model import (
     GroupInstanceType,
     InstanceGroup,
     KueueObjects,
+    ManagerSettings,
     ObservedUse,
     Snapshot,
     Taint,
@@ -92,6 +93,12 @@ def test_the_order_in_which_a_mapping_was_filled_does_not_matter() -> None:
     one, other = ({"cpu": 7, "nvidia.com/gpu": 1}, {"nvidia.com/gpu": 1, "cpu": 7})
     bodies = {snapshot_to_json(snapshot(None, nodes(1, allocatable=offer))) for offer in (one, other)}
     assert len(bodies) == 1
+
+
+def test_the_managers_configuration_keeps_kueues_own_names() -> None:
+    settings = ManagerSettings({"featureGates": {"PartialAdmission": False}, "waitForPodsReady": {"timeout": "5m"}})
+    managed = snapshot(manager=settings)
+    assert snapshot_from_json(snapshot_to_json(managed)) == managed
 
 
 def test_what_could_not_be_read_is_told_from_what_was_not_said() -> None:

@@ -10,8 +10,10 @@ from taskgov.adapters.kubernetes.trimming import (
     trimmed_workload,
 )
 from taskgov.errors import GovernanceError, NotFoundError
+from taskgov.hyperpod.names import KUEUE_NAMESPACE, MANAGER_CONFIG_MAP
 from taskgov.ports import ClusterAccess
-from taskgov.snapshot.model import KubernetesObject, KueueObjects
+from taskgov.snapshot.manager import settings_in
+from taskgov.snapshot.model import KubernetesObject, KueueObjects, ManagerSettings
 
 
 class InMemoryKubernetes:
@@ -52,6 +54,13 @@ class InMemoryKubernetes:
             limit_ranges=tuple(map(trimmed_limit_range, objects.get("limitranges", ()))),
             runtime_classes=tuple(map(trimmed_runtime_class, objects.get("runtimeclasses", ()))),
         )
+
+    def manager_settings(self, cluster: ClusterAccess) -> ManagerSettings:
+        """Return what the ConfigMap of Kueue's manager says, or why that is not known."""
+        for item in self._of(cluster).get("configmaps", ()):
+            if _key(item) == (KUEUE_NAMESPACE, MANAGER_CONFIG_MAP):
+                return settings_in(item)
+        return ManagerSettings(unread=f"configmap {MANAGER_CONFIG_MAP} is not there")
 
     def _of(self, cluster: ClusterAccess) -> Mapping[str, list[KubernetesObject]]:
         if self._failure is not None:

@@ -31,7 +31,7 @@ from taskgov.ports import (
     Written,
 )
 from taskgov.snapshot.identity import StateStamp
-from taskgov.snapshot.model import KubernetesObject, KueueObjects
+from taskgov.snapshot.model import KubernetesObject, KueueObjects, ManagerSettings
 from taskgov.snapshot.records import AppliedPolicy, AppliedQuota, Authorship, QuotaEdit, RefusedWrite
 from taskgov.snapshot.unreadable import (
     COMPUTE_QUOTA,
@@ -536,6 +536,10 @@ class FixedKubernetes:
 
     node_objects: list[KubernetesObject] = field(default_factory=list)
     kueue: KueueObjects = field(default_factory=KueueObjects)
+    manager: ManagerSettings = field(default_factory=ManagerSettings)
+
+    def manager_settings(self, cluster: ClusterAccess) -> ManagerSettings:
+        return self.manager
 
     def nodes(self, cluster: ClusterAccess) -> list[KubernetesObject]:
         return list(self.node_objects)

@@ -10,13 +10,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from taskgov.adapters.kubernetes.reader import GROUP, limit_ranges, manager_image, read_all, runtime_classes, served_by
+from taskgov.adapters.kubernetes.reader import (
+    GROUP,
+    limit_ranges,
+    manager_image,
+    read_all,
+    read_manager_settings,
+    runtime_classes,
+    served_by,
+)
 from taskgov.adapters.kubernetes.request import Requests
 from taskgov.adapters.kubernetes.trimming import kept, trimmed, trimmed_node, trimmed_workload
 from taskgov.backends.backends import Backends
 from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError
 from taskgov.hyperpod.names import namespace_of, team_of_namespace
-from taskgov.snapshot.model import KueueObjects
+from taskgov.snapshot.model import KueueObjects, ManagerSettings
 from taskgov.snapshot.unseen import Part, Unseen
 
 if TYPE_CHECKING:
@@ -140,6 +148,11 @@ class OwnKubernetes:
             return [item for namespace in self._rights.namespaces for item in limit_ranges(api, namespace)]
 
         return tuple(self._rights.try_(Part.LIMIT_RANGES, of_the_named, ()))
+
+    def manager_settings(self, cluster: ClusterAccess) -> ManagerSettings:
+        """Return the configuration of Kueue's manager, or why it is not known."""
+        with self._connections.open(cluster) as connection:
+            return read_manager_settings(Requests(connection))
 
     def _namespaced(self, api: Requests, root: str, part: Part) -> tuple[KubernetesObject, ...]:
         """Read a type everywhere, or else in the namespaces that were named."""

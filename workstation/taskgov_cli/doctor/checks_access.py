@@ -10,6 +10,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from taskgov.adapters.kubernetes.reader import GROUP
+from taskgov.hyperpod.names import MANAGER_CONFIG_MAP
+from taskgov.snapshot.kueue_manager import MANAGER
 from taskgov_cli.doctor.diagnosis import Diagnosis, failed, ok, unknown
 from taskgov_cli.doctor.facts import Unknown
 
@@ -29,8 +31,10 @@ LISTED: Final = (
     ("node.k8s.io", "runtimeclasses"),
 )
 """What the functions list in every cluster: API group and resource (`docs/rbac.yaml`)."""
-MANAGER_READ: Final = (READERS, "get", "apps", "deployments")
-"""What the functions read of one Deployment only, that of Kueue's manager."""
+MANAGER_OBJECTS: Final = {("apps", "deployments"): MANAGER, ("", "configmaps"): MANAGER_CONFIG_MAP}
+"""What the functions read of Kueue's manager, each one object only: API group and resource -> name."""
+MANAGER_RIGHTS: Final = tuple((READERS, "get", *listed) for listed in MANAGER_OBJECTS)
+"""The rights to do so: group, verb, API group and resource."""
 
 
 def authentication_mode(eks: Read[EksCluster], names: Names) -> Diagnosis:

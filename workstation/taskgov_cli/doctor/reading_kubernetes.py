@@ -19,8 +19,7 @@ from taskgov.bootstrap.aws import CONFIG
 from taskgov.errors import UpstreamError
 from taskgov.hyperpod.names import KUEUE_NAMESPACE
 from taskgov.ports import ClusterAccess
-from taskgov.snapshot.kueue_manager import MANAGER
-from taskgov_cli.doctor.checks_access import MANAGER_READ
+from taskgov_cli.doctor.checks_access import MANAGER_OBJECTS
 from taskgov_cli.doctor.facts import Access, KueueDefinition, KueueDeployment, Kueues
 from taskgov_cli.kubeconfig import KubeconfigContext
 
@@ -61,8 +60,8 @@ class ClusterReader:
     @staticmethod
     def _asked(api: client.ApiClient, as_group: str, verb: str, group: str, resource: str) -> Access:
         attributes = {"verb": verb, "group": group, "resource": resource}
-        if (as_group, verb, group, resource) == MANAGER_READ:
-            attributes |= {"namespace": KUEUE_NAMESPACE, "name": MANAGER}
+        if (group, resource) in MANAGER_OBJECTS:
+            attributes |= {"namespace": KUEUE_NAMESPACE, "name": MANAGER_OBJECTS[group, resource]}
         review = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SubjectAccessReview",

@@ -8,6 +8,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+import yaml
+
+from taskgov.hyperpod.names import KUEUE_NAMESPACE, MANAGER_CONFIG_KEY, MANAGER_CONFIG_MAP
+from taskgov.kueue.render import ManagerConfiguration
 from taskgov.scheduling import KueueModel, ManagerConfig
 from taskgov_embedded.cluster.inadmissible import with_blocker
 from taskgov_embedded.cluster.objects import RESOURCE_TYPES, TYPE_OF_KIND, KubeObject, ObjectStore, key_of, timestamp
@@ -53,6 +57,7 @@ class KueueManager:
 
     def configure(self, *, fair_sharing: bool) -> None:
         """Restart with or without fair sharing, when that changes anything: the objects are read again."""
+        self._store.place(_config_map(ManagerConfiguration(fair_sharing=fair_sharing)))
         if fair_sharing == self.fair_sharing:
             return
         self._world = KueueModel(ManagerConfig(fair_sharing=fair_sharing))
@@ -185,6 +190,16 @@ def _cluster_queue_status(status: dict[str, Any], *, fair: bool) -> dict[str, An
             for flavor in status[usage]
         ]
     return shown
+
+
+def _config_map(configuration: ManagerConfiguration) -> KubeObject:
+    """Return what the manager is started with, as it is kept in the cluster."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": MANAGER_CONFIG_MAP, "namespace": KUEUE_NAMESPACE, "uid": f"uid-of-{MANAGER_CONFIG_MAP}"},
+        "data": {MANAGER_CONFIG_KEY: yaml.safe_dump(configuration.to_manifest(), sort_keys=False)},
+    }
 
 
 def _observed(status: dict[str, Any], generation: int) -> dict[str, Any]:

@@ -63,6 +63,7 @@ RESOURCE_TYPES: Final[Mapping[str, ResourceType]] = {
         ResourceType("services", "Service", "", ("v1",), namespaced=True, short_names=("svc",)),
         ResourceType("limitranges", "LimitRange", "", ("v1",), namespaced=True, short_names=("limits",)),
         ResourceType("runtimeclasses", "RuntimeClass", "node.k8s.io", ("v1",), namespaced=False),
+        ResourceType("configmaps", "ConfigMap", "", ("v1",), namespaced=True, short_names=("cm",)),
         ResourceType("events", "Event", "", ("v1",), namespaced=True, short_names=("ev",)),
         ResourceType(
             "deployments", "Deployment", "apps", ("v1",), namespaced=True, short_names=("deploy",), scales=True

@@ -33,6 +33,7 @@ from taskgov.allocation.written import (
 from taskgov.hyperpod.names import NAMESPACE_NAME_LABEL
 from taskgov.kueue.render import manager_configuration, render
 from taskgov.scheduling.reading import read_cluster_queue, read_conditions, read_flavor, read_local_queue
+from taskgov.snapshot.manager import config_of
 from taskgov.snapshot.unreadable import MACHINES
 from taskgov.usage.quota_usage import team_of
 
@@ -141,11 +142,14 @@ class Projection:
     def write(self, changes: Iterable[Change]) -> None:
         """Let changes take effect, all at once, as HyperPod has rendered them when they have settled.
 
-        A switch of fair sharing restarts Kueue's manager. Errors as in `WrittenCluster.write`.
+        A switch of fair sharing restarts Kueue's manager, where the add-on configures it, or its configuration is not
+        known. Errors as in `WrittenCluster.write`.
         """
+        before = manager_configuration(self.scheduler_config).fair_sharing
         made = self._written.write(changes)
         fair = manager_configuration(self.scheduler_config).fair_sharing
-        if fair != self.model.config.fair_sharing:
+        stays = self._base.manager.configuration is not None and writes_whole_objects(self._base)
+        if fair not in {before, self.model.config.fair_sharing} and not stays:
             self.model = self.model.restarted(replace(self.model.config, fair_sharing=fair))
         for manifest in made:
             self.model.apply(manifest)
@@ -197,7 +201,7 @@ def _loaded(
 ) -> tuple[KueueModel, RenderedObjects, tuple[str, ...]]:
     """Return the scheduler, the objects that were rendered for it, and the names of workloads that cannot be read."""
     config = policy_in_force(snapshot.scheduler_config)
-    model = scheduling.KueueModel(scheduling.ManagerConfig(fair_sharing=manager_configuration(config).fair_sharing))
+    model = scheduling.KueueModel(config_of(snapshot.manager, config))
     rendered = render(_to_render(snapshot, table, touched, anew), config, table)
     model.load([*_scheduler_objects(snapshot.kueue), *rendered.namespaces, *rendered.priority_classes])
     odd = [item for item in snapshot.unreadable_objects if item.kind == "Workload"]

@@ -8,6 +8,8 @@ from typing import Final
 
 COHORT: Final = "shared-pool"
 KUEUE_NAMESPACE: Final = "kueue-system"
+MANAGER_CONFIG_MAP: Final = "kueue-manager-config"
+MANAGER_CONFIG_KEY: Final = "controller_manager_config.yaml"
 ADMISSION_POLICY: Final = "hyperpod-task-governance-admission-policy"
 ADD_ON: Final = "amazon-sagemaker-hyperpod-taskgovernance"
 

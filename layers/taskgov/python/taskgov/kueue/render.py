@@ -66,13 +66,20 @@ class ManagerConfiguration:
     wait_for_pods_ready: bool = False
 
     def to_manifest(self) -> Manifest:
-        """Return the parts of Kueue's Configuration that task governance decides (`config.kueue.x-k8s.io/v1beta1`)."""
-        manifest: Manifest = {"apiVersion": "config.kueue.x-k8s.io/v1beta1", "kind": "Configuration"}
+        """Return the parts of Kueue's Configuration that task governance decides (`config.kueue.x-k8s.io/v1beta2`).
+
+        In v1beta2 a manager waits for pods unless a gate says otherwise (Kueue 0.19, apis/config/v1beta2/defaults.go).
+        Timeout and `blockAdmission` are those that v1beta1 has by default.
+        """
+        manifest: Manifest = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
         if self.fair_sharing:
-            strategies = ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]
-            manifest["fairSharing"] = {"enable": True, "preemptionStrategies": strategies}
+            manifest["fairSharing"] = {
+                "preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"],
+            }
         if self.wait_for_pods_ready:
-            manifest["waitForPodsReady"] = {"enable": True}
+            manifest["waitForPodsReady"] = {"timeout": "5m", "blockAdmission": True}
+        else:
+            manifest["featureGates"] = {"DisableWaitForPodsReady": True}
         return manifest
 
 

@@ -11,7 +11,7 @@ from taskgov.hyperpod.model import (
     ComputeQuotaTarget,
     SchedulerConfig,
 )
-from taskgov.snapshot.model import KubernetesObject, KueueObjects
+from taskgov.snapshot.model import KubernetesObject, KueueObjects, ManagerSettings
 from taskgov.snapshot.unreadable import UnreadableObject
 
 OnUnreadableObject = Callable[[UnreadableObject], None]
@@ -34,6 +34,13 @@ class KubernetesApi(Protocol):
 
     def kueue_objects(self, cluster: ClusterAccess) -> KueueObjects:
         """Return Kueue's objects. Raises ThrottledError, UpstreamError, NotFoundError."""
+        ...
+
+    def manager_settings(self, cluster: ClusterAccess) -> ManagerSettings:
+        """Return the configuration of Kueue's manager, or why it is not to be had: it is not there, or may not be read.
+
+        Raises ThrottledError, UpstreamError.
+        """
         ...
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 GATE_DEFAULTS: Final[Mapping[str, bool]] = MappingProxyType(
     {
         "AdmissionFairSharing": True,
+        "DisableWaitForPodsReady": False,
         "FairSharingPreemptWithinNominal": True,
         "FairSharingPrioritizeNonBorrowing": True,
         "FlavorFungibilityPreserveScanProgress": True,
@@ -103,6 +104,8 @@ class ManagerConfig:
     admission_fair_sharing
         `admissionFairSharing`; without it, no ClusterQueue orders by the usage of LocalQueues, whatever its
         `admissionScope` says.
+    not_followed
+        Settings in use that this model does not follow: the feature, and where it is set (`kueue_settings`).
 
     """
 
@@ -114,6 +117,7 @@ class ManagerConfig:
     resource_transformations: tuple[ResourceTransformation, ...] = ()
     wait_for_pods_ready_block_admission: bool = False
     admission_fair_sharing: AdmissionFairSharing | None = None
+    not_followed: tuple[tuple[str, str], ...] = ()
 
     def gate(self, name: str) -> bool:
         """Say whether the feature gate `name` is on; raises `KeyError` for a gate this model does not follow."""

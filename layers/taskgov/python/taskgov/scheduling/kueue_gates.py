@@ -17,7 +17,6 @@ AS_BY_DEFAULT: Final[Mapping[str, bool]] = MappingProxyType(
     {
         "AdmissionGatedBy": True,
         "ConcurrentAdmission": False,
-        "DisableWaitForPodsReady": False,
         "ElasticJobsViaWorkloadSlices": True,
         "FlavorFungibility": True,
         "HierarchicalCohorts": True,

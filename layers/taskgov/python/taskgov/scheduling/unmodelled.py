@@ -8,8 +8,11 @@
 | priority boost, preemption gates, admission gates, concurrent admission | ignores them |
 | elastic workload slices | takes a slice that replaces another for a workload of its own |
 | pods that wait for replacements, nodes that are to be replaced | ignores them |
+| the manager's `blockAdmission`, `quotaCheckStrategy`, excluded prefixes and transformations | ignores them |
+| a manager whose configuration cannot be read | takes what the cluster policy says, and Kueue's defaults |
 
-`kueue_fields` says by which fields each is found, and `kueue_gates` does for feature gates.
+`kueue_fields` says by which fields each is found, `kueue_gates` and `kueue_settings` do for the manager's gates and
+settings.
 """
 
 from __future__ import annotations
@@ -32,6 +35,13 @@ ELASTIC_SLICES: Final = "ElasticJobsViaWorkloadSlices"
 REPLACEMENT_PODS: Final = "WaitingForReplacementPods"
 UNHEALTHY_NODES: Final = "TASFailedNodeReplacement"
 FEATURE_GATE: Final = "FeatureGate"
+BLOCKED_ADMISSION: Final = "BlockAdmission"
+QUOTA_CHECK: Final = "QuotaCheckStrategy"
+RESOURCES: Final = "ResourceTransformations"
+ASSUMED_CONFIGURATION: Final = "AssumedConfiguration"
+
+CONFIGURATION: Final = "Configuration"
+"""The kind of what the manager is configured with."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -44,9 +54,13 @@ class NotModelled:
 
 
 def of_config(config: ManagerConfig) -> list[NotModelled]:
-    """Return the feature gates that are set otherwise than by default, change decisions, and are not followed."""
-    return [
-        NotModelled(FEATURE_GATE, "Configuration", gate)
+    """Return what of the manager is not followed.
+
+    Settings in use, and feature gates that are set otherwise than by default and change decisions.
+    """
+    gates = [
+        NotModelled(FEATURE_GATE, CONFIGURATION, gate)
         for gate, on in sorted(config.gates.items())
         if gate not in GATE_DEFAULTS and not kueue_gates.is_without_influence(gate, on=on)
     ]
+    return gates + [NotModelled(feature, CONFIGURATION, setting) for feature, setting in config.not_followed]

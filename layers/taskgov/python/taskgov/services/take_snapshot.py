@@ -80,6 +80,8 @@ class TakeSnapshot:
         memory, nodes = remember_nodes(known, seen, self.clock.now(), is_partial=is_partial, unread=unread)
         with reading("list Kueue's objects", throttled=True):
             kueue, odd_objects = readable_kueue(self.kubernetes.kueue_objects(access))
+        with reading("get the configuration of Kueue's manager", throttled=True):
+            manager = self.kubernetes.manager_settings(access)
         with reading("list compute quotas", throttled=self.backends.keeps_quotas_in_cluster(facts.arn)):
             listed = self.backends.quotas(facts.arn, odd.append)
             quotas = fresh_quotas(self.backends, listed, applied, self.clock.now(), odd.append).quotas
@@ -102,6 +104,7 @@ class TakeSnapshot:
             stopped=self.state.stop_switch(),
             applied_policy=self.state.applied_policy(facts.arn, unreadable.append),
             refusals=self.state.refusals(facts.arn, unreadable.append),
+            manager=manager,
         )
         state = self.state.stamp(facts.arn, unreadable.append) if looked is None else None
         snapshot = replace(snapshot, claims=claims, state=state, unreadable=tuple(unreadable))

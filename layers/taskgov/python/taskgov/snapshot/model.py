@@ -163,6 +163,16 @@ class KueueObjects:
 
 
 @dataclass(frozen=True, slots=True)
+class ManagerSettings:
+    """What is known of the configuration of Kueue's manager; nothing of it in a snapshot from before it was read."""
+
+    configuration: Mapping[str, Any] | None = None
+    """The parts of Kueue's Configuration that change decisions, in its own form; None when it was not read."""
+    unread: str = ""
+    """Why it could not be read."""
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """Everything that a decision about one cluster may look at."""
 
@@ -204,6 +214,7 @@ class Snapshot:
     """Why EC2 says nothing of lost nodes of a plain EKS cluster; empty when it answered, or was not asked."""
     unseen: tuple[Unseen, ...] = ()
     """What the rights of the person who took it did not show; none in a snapshot of a function."""
+    manager: ManagerSettings = ManagerSettings()
 
     @property
     def instance_types(self) -> InstanceTypeTable:

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from itertools import groupby
 
-from taskgov.kueue.render import manager_configuration
 from taskgov.quantities import ResourceName
 from taskgov.scheduling.reading import read_cluster_queue, read_cohort
+from taskgov.snapshot.manager import config_of
 from taskgov.snapshot.model import KueueObjects, Snapshot
 from taskgov.usage.capacity import Place
 from taskgov.usage.demand import waiting_demand
@@ -66,7 +66,8 @@ def _claimant(line: QuotaUsage, weights: Mapping[str, float], waiting: int) -> C
 
 
 def _shares_fairly(snapshot: Snapshot, usage: Usage) -> bool:
-    """Ask the cluster policy; on a cluster without one, see whether Kueue reports shares."""
-    if snapshot.scheduler_config:
-        return manager_configuration(snapshot.scheduler_config.scheduler_config).fair_sharing
+    """Ask the manager's configuration, or else the cluster policy; without either, see whether Kueue reports shares."""
+    if snapshot.manager.configuration is not None or snapshot.scheduler_config:
+        policy = snapshot.scheduler_config.scheduler_config if snapshot.scheduler_config else None
+        return config_of(snapshot.manager, policy).fair_sharing
     return any(share.infinite or share.weighted_share is not None for share in usage.fair_shares)

@@ -15,10 +15,12 @@ from taskgov.adapters.kubernetes.trimming import (
     trimmed_workload,
 )
 from taskgov.errors import GovernanceError, NotFoundError, UpstreamError
+from taskgov.hyperpod.names import KUEUE_NAMESPACE, MANAGER_CONFIG_MAP
 from taskgov.ports import ClusterAccess
 from taskgov.snapshot.forms import UNTRIMMED
 from taskgov.snapshot.kueue_manager import MANAGER_PATH
-from taskgov.snapshot.model import KubernetesObject, KueueObjects
+from taskgov.snapshot.manager import settings_in
+from taskgov.snapshot.model import KubernetesObject, KueueObjects, ManagerSettings
 
 GROUP: Final = "kueue.x-k8s.io"
 VERSIONS: Final = ("v1beta2", "v1beta1")
@@ -61,6 +63,24 @@ class KubernetesReader:
                 manager_image=image,
                 manager_silence=silence,
             )
+
+    def manager_settings(self, cluster: ClusterAccess) -> ManagerSettings:
+        """Return what the ConfigMap of Kueue's manager says, or why that is not known."""
+        with self._connections.open(cluster) as connection:
+            return read_manager_settings(Requests(connection))
+
+
+def read_manager_settings(api: Requests) -> ManagerSettings:
+    """Return the manager's settings; that the ConfigMap is not there, or may not be read, is an answer."""
+    path = f"/api/v1/namespaces/{KUEUE_NAMESPACE}/configmaps/{MANAGER_CONFIG_MAP}"
+    try:
+        return settings_in(api.get(path, f"get configmap {KUEUE_NAMESPACE}/{MANAGER_CONFIG_MAP}"))
+    except NotFoundError as error:
+        return ManagerSettings(unread=str(error))
+    except GovernanceError as error:
+        if error.refusal != "access-denied":
+            raise
+        return ManagerSettings(unread=str(error))
 
 
 def served_by(api: Requests) -> tuple[str, frozenset[str]]:
