@@ -11,7 +11,7 @@ from taskgov.allocation.codec import changes_sha256
 from taskgov.allocation.exchange import exchange
 from taskgov.allocation.goals import goals_of
 from taskgov.allocation.guardrails import judge
-from taskgov.allocation.plan import GuardrailVerdict, Outcome, Plan, Prediction
+from taskgov.allocation.plan import GuardrailVerdict, Outcome, Plan, Prediction, WorkloadEffect
 from taskgov.allocation.planner import plan_quotas
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.policy.document import CapacityRules, Guardrails
@@ -354,6 +354,15 @@ def test_more_predicted_preemption_than_allowed_stops_the_plan() -> None:
     assert verdicts_of(eight, maxPreemptedGpus=8)["max-preempted-gpus"]
     assert not verdicts_of(eight, maxPreemptedGpus=7)["max-preempted-gpus"]
     assert not verdicts_of(eight, approveAbove={"preemptedGpus": 7})["approval"]
+
+
+def test_what_may_be_preempted_counts_as_preempted() -> None:
+    effect = WorkloadEffect("ns", "w", "team-a", "may be preempted", 3, "", uncertain=("MultiKueue",))
+    unsure = Prediction(simulated=True, effects=(effect,), preempted_gpus=2, may_be_preempted_gpus=3)
+    assert verdicts_of(unsure, maxPreemptedGpus=5)["max-preempted-gpus"]
+    assert not verdicts_of(unsure, maxPreemptedGpus=4)["max-preempted-gpus"]
+    assert verdicts_of(unsure, approveAbove={"preemptedGpus": 5})["approval"]
+    assert not verdicts_of(unsure, approveAbove={"preemptedGpus": 4})["approval"]
 
 
 def test_what_cannot_be_predicted_is_stopped_where_it_is_limited() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from taskgov.allocation import effects as effects_module
 from taskgov.allocation import predict
 from taskgov.allocation.plan import Outcome, Plan, Prediction, WorkloadEffect
 from taskgov.allocation.planner import plan_quotas
@@ -150,7 +151,7 @@ def test_a_prediction_whose_budget_is_used_up_says_at_least_these_and_lets_nothi
     ],
 )
 def test_a_job_is_its_queue_s_team_s_or_else_its_namespace_s(namespace: str, queue: str, want: str) -> None:
-    assert predict._effect(f"{namespace}/big", "starts", Admission(queue, ()), "").team == want
+    assert effects_module._effect(f"{namespace}/big", "starts", Admission(queue, ()), "", ()).team == want
 
 
 @pytest.mark.parametrize(("fair", "few", "many"), [("Disabled", 100_000, 40_000), ("Enabled", 100_000, 20_000)])
@@ -162,3 +163,63 @@ def test_the_budget_goes_by_the_number_of_queues_with_and_without_fair_sharing(f
         return Player(snapshot(None, (), quotas, scheduler_config=scheduler), (), InstanceTypeTable()).steps
 
     assert (steps(20), steps(100)) == (few, many)
+
+
+def racked(team: str, name: str, instances: int, **fields: Any) -> dict[str, Any]:
+    """A workload whose pods have to be near one another."""
+    workload = job(team, name, instances, **fields)
+    workload["spec"]["podSets"][0]["topologyRequest"] = {"required": "rack"}
+    return workload
+
+
+def uncertain(plan: Plan) -> dict[str, tuple[str, tuple[str, ...]]]:
+    return {each.name: (each.effect, each.uncertain) for each in plan.prediction.effects}
+
+
+def test_an_effect_on_work_that_competes_with_topology_is_not_certain() -> None:
+    plan = plan_of(world(4, 0, racked("team-a", "waits", 4)))
+    [effect] = plan.prediction.effects
+    assert (effect.effect, effect.uncertain) == ("starts", ("TopologyAwareScheduling",))
+    assert effect.because.endswith("; not certain: topology")
+    assert plan.prediction.not_modelled == ("TopologyAwareScheduling (Workload hyperpod-ns-team-a/waits)",)
+    [certain] = plan_of(world(4, 0, job("team-a", "waits", 4))).prediction.effects
+    assert certain.uncertain == ()
+
+
+BORROWERS = (job("team-b", "one", 2), job("team-b", "two", 2))
+
+
+def test_who_may_be_preempted_because_of_the_plan_is_an_effect_and_the_guardrail_counts_it() -> None:
+    """By quota it is enough to preempt one borrower; the pods that wait may need the racks of the other."""
+    waits = racked("team-a", "waits", 3, minute=1)
+    plan = plan_of(world(3, 3, *BORROWERS, waits, today=(2, 4), guardrails={"maxPreemptedGpus": 2}))
+    assert uncertain(plan) == {
+        "waits": ("starts", ("TopologyAwareScheduling",)),
+        "one": ("preempted", ("TopologyAwareScheduling",)),
+        "two": ("may be preempted", ("TopologyAwareScheduling",)),
+    }
+    assert (plan.prediction.preempted_gpus, plan.prediction.may_be_preempted_gpus) == (2, 2)
+    [stop] = [verdict for verdict in plan.guardrails if not verdict.passed]
+    assert stop.because == ("2 GPUs would be preempted, and 2 more may be (not certain: topology), 2 is the most.")
+    allowed = world(3, 3, *BORROWERS, waits, today=(2, 4), guardrails={"maxPreemptedGpus": 4})
+    assert plan_of(allowed).outcome is Outcome.APPLY
+
+
+def test_where_all_is_followed_nobody_may_be_preempted_besides() -> None:
+    plan = plan_of(world(3, 3, *BORROWERS, job("team-a", "waits", 3, minute=1), today=(2, 4)))
+    assert uncertain(plan) == {"waits": ("starts", ()), "one": ("preempted", ())}
+    assert (plan.prediction.preempted_gpus, plan.prediction.may_be_preempted_gpus) == (2, 0)
+
+
+def test_who_may_be_preempted_without_the_plan_is_not_its_doing() -> None:
+    """Work that waits within its quota may take what is borrowed, whatever the plan writes."""
+    borrows, waits = job("team-b", "borrows", 3), racked("team-a", "waits", 2, minute=1)
+    waits["spec"]["podSets"][0]["template"]["spec"]["nodeSelector"] = {"rack": "none"}
+    plan = plan_of(world(3, 3, borrows, waits, today=(4, 2)))
+    assert "borrows" not in uncertain(plan)
+
+
+def test_what_is_not_followed_is_named_where_nothing_waits() -> None:
+    prediction = plan_of(world(3, 1, racked("team-b", "runs", 1))).prediction
+    assert (prediction.effects, prediction.is_complete) == ((), True)
+    assert prediction.not_modelled == ("TopologyAwareScheduling (Workload hyperpod-ns-team-b/runs)",)

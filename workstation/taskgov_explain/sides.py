@@ -10,9 +10,9 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Literal
 
+from taskgov.allocation.effects import Loss as LossOnPath
 from taskgov.allocation.plan import Change
 from taskgov.allocation.predict import MODEL_STEPS, LoopError, Player, Stage
-from taskgov.allocation.predict import Loss as LossOnPath
 from taskgov.allocation.projection import Projection
 from taskgov.allocation.written import WrittenCluster
 from taskgov.kueue.named import named

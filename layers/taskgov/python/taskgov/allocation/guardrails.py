@@ -43,6 +43,7 @@ from taskgov.allocation.quota_deltas import QuotaDelta
 from taskgov.allocation.windows import Opening, opening
 from taskgov.allocation.wording import said_number
 from taskgov.policy.document import Guardrails
+from taskgov.scheduling.unmodelled import words_of
 from taskgov.snapshot.model import Snapshot
 from taskgov.snapshot.unreadable import PROMISES
 
@@ -244,21 +245,29 @@ def _minimum(goal: Goal, guardrails: Guardrails, capacities: Mapping[str, TypeCa
 
 
 def _preempted(guardrails: Guardrails, prediction: Prediction) -> Iterable[GuardrailVerdict]:
-    limit, would_be = guardrails.max_preempted_gpus, prediction.preempted_gpus
+    limit, would_be = guardrails.max_preempted_gpus, prediction.most_preempted_gpus
     if limit is None:
         return
-    because = f"{would_be} GPUs would be preempted, {limit} is the most."
+    because = f"{_said_preempted(prediction)}, {limit} is the most."
     remedy = f"raise guardrails.maxPreemptedGpus to {would_be}, or wait until the work is done"
     if not prediction.simulated:
         because = f"What would be preempted cannot be predicted: {'; '.join(prediction.not_modelled)}."
         remedy = "remove guardrails.maxPreemptedGpus to go ahead without knowing"
     elif not prediction.is_complete:
         because = (
-            f"At least {would_be} GPUs would be preempted, {limit} is the most. "
+            f"At least {_said_preempted(prediction)}, {limit} is the most. "
             f"What was not predicted: {'; '.join(prediction.not_predicted)}."
         )
         remedy = "change fewer quotas at once, or remove guardrails.maxPreemptedGpus to go ahead without knowing"
     yield _verdict("max-preempted-gpus", because, remedy, passed=prediction.is_complete and would_be <= limit)
+
+
+def _said_preempted(prediction: Prediction) -> str:
+    """Return how much would be preempted, with what may be: as a sentence without its end."""
+    certain = f"{prediction.preempted_gpus} GPUs would be preempted"
+    if not prediction.may_be_preempted_gpus:
+        return certain
+    return f"{certain}, and {prediction.may_be_preempted_gpus} more may be (not certain: {words_of(prediction.doubts)})"
 
 
 def _approval(
@@ -278,12 +287,11 @@ def _approval(
         passed = moved.gpus <= threshold.changed_gpus and not moved.unknown
         yield _verdict(APPROVAL, because, "approve the plan", passed=passed)
     if threshold.preempted_gpus is not None:
-        would_be = prediction.preempted_gpus
-        known = f"{would_be}" if prediction.is_complete else f"At least {would_be}"
-        because = (
-            f"{known if prediction.simulated else 'An unknown number of'} GPUs would be preempted, "
-            f"up to {threshold.preempted_gpus} go without approval."
-        )
+        would_be = prediction.most_preempted_gpus
+        said = _said_preempted(prediction)
+        if not prediction.is_complete:
+            said = f"At least {said}" if prediction.simulated else "An unknown number of GPUs would be preempted"
+        because = f"{said}, up to {threshold.preempted_gpus} go without approval."
         if prediction.simulated and prediction.not_predicted:
             because = f"{because} What was not predicted: {'; '.join(prediction.not_predicted)}."
         passed = prediction.is_complete and would_be <= threshold.preempted_gpus

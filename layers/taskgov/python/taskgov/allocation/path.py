@@ -19,9 +19,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from taskgov.allocation.effects import gpus_of
 from taskgov.allocation.path_ranks import WAITS, Ranks
 from taskgov.allocation.plan import Prediction
-from taskgov.allocation.predict import LoopError, Player, Stage, gpus_of, not_read, prediction_of
+from taskgov.allocation.predict import LoopError, Player, Stage, not_read, prediction_of
+from taskgov.allocation.uncertain import not_followed
 from taskgov.allocation.waves import Wave
 from taskgov.allocation.written import UNREADABLE
 from taskgov.snapshot.unreadable import MACHINES
@@ -69,13 +71,14 @@ def predicted_path(snapshot: Snapshot, writes: Writes, table: InstanceTypeTable)
     try:
         player = Player(snapshot, (write.change for wave in shortest for write in wave), table)
         if player.is_idle:
-            return shortest, Prediction(simulated=True, not_predicted=not_read(player))
+            gaps = not_followed(player.calm.model.not_modelled)
+            return shortest, Prediction(simulated=True, not_modelled=gaps, not_predicted=not_read(player))
         path = choose_path(writes, player)
     except LoopError as loop:
         return shortest, Prediction(simulated=False, not_modelled=(str(loop),))
     except UNREADABLE as error:
         return shortest, Prediction(simulated=False, not_modelled=(f"the scheduler's objects cannot be read: {error}",))
-    return path.waves, prediction_of(player, path.end)
+    return path.waves, prediction_of(player, path.end, map(_changes, path.waves))
 
 
 def choose_path(writes: Writes, player: Player) -> Path:

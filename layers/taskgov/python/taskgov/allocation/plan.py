@@ -217,6 +217,9 @@ class Change:
                 return False
 
 
+AT_RISK: Final = "may be preempted"
+
+
 @dataclass(frozen=True, slots=True)
 class WorkloadEffect:
     """A workload that the simulation shows in another state after the plan than before it."""
@@ -225,11 +228,13 @@ class WorkloadEffect:
     name: str
     team: str
     effect: str
-    """`starts`, `preempted`, `waits`."""
+    """`starts`, `preempted`, `waits`, `may be preempted`."""
     gpus: int
     because: str
     wave: int = 0
     """The wave of writes that preempts it; 0 for what is so at the end of the path."""
+    uncertain: tuple[str, ...] = ()
+    """The features that the scheduling model does not follow and that may change this; none where it is certain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +252,20 @@ class Prediction:
     effects: tuple[WorkloadEffect, ...] = ()
     preempted_gpus: int = 0
     not_modelled: tuple[str, ...] = ()
+    """Where it was simulated: what the cluster uses and the scheduling model does not follow."""
     not_predicted: tuple[str, ...] = ()
+    may_be_preempted_gpus: int = 0
+    """What may be preempted besides `preempted_gpus`, and is not certain (`taskgov.allocation.uncertain`)."""
+
+    @property
+    def most_preempted_gpus(self) -> int:
+        """What is preempted, with what may be: guardrails count both."""
+        return self.preempted_gpus + self.may_be_preempted_gpus
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """The features that make it uncertain who is preempted, by name."""
+        return tuple(sorted({f for effect in self.effects if effect.effect == AT_RISK for f in effect.uncertain}))
 
     @property
     def is_complete(self) -> bool:

@@ -20,18 +20,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from taskgov import scheduling
-from taskgov.allocation.plan import Prediction, WorkloadEffect
+from taskgov.allocation.effects import Loss, Losses, effects_of, gpus_of
+from taskgov.allocation.plan import AT_RISK, Prediction
 from taskgov.allocation.projection import Projection
-from taskgov.hyperpod.instance_types import mig_slices
-from taskgov.hyperpod.names import team_of_cluster_queue, team_of_namespace
-from taskgov.quantities import is_accelerator, is_mig
+from taskgov.allocation.uncertain import may_be_preempted, not_followed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from taskgov.allocation.plan import Change
     from taskgov.hyperpod.instance_types import InstanceTypeTable
-    from taskgov.scheduling import Admission
     from taskgov.snapshot.model import Snapshot
 
 MODEL_STEPS: Final = 100_000
@@ -64,21 +62,6 @@ EXACT_PART: Final = 8
 
 class LoopError(Exception):
     """Workloads would preempt one another for ever; the message names them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Loss:
-    """A workload that is preempted because of a wave, and what it held."""
-
-    workload: str
-    wave: int
-    reason: str
-    preemptor: str
-    held: Admission
-
-
-Losses = dict[str, Loss]
-"""Workload -> its first loss on the way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +103,7 @@ class Player:
         self.steps = _budget(today) if steps is None else steps
         self.budget = scheduling.Budget(self.steps)
         self.calm = today.copy()
+        self.today = today
         rest = self.calm.settle(self.budget)
         self._most_steps = 1 + self.steps - self.budget.left
         if rest.loop:
@@ -229,15 +213,23 @@ def _budget(today: Projection) -> int:
     return min(MODEL_STEPS, work // max(len(list(today.model.cluster_queues())), 1))
 
 
-def prediction_of(player: Player, end: Stage) -> Prediction:
-    """Return what a path does to the workloads, in words: what differs from the cluster that is left alone."""
+def prediction_of(player: Player, end: Stage, waves: Iterable[Sequence[Change]]) -> Prediction:
+    """Return what a path of waves does to the workloads, in words: what differs from the cluster that is left alone."""
     why = f"the {player.steps:,} model steps of a prediction are used up"
     if not player.budget.is_spent:
         why = f"it leads to more than {MOST_STATES} states"
     not_played = tuple(f"{what} and what follows was not played: {why}" for what in end.not_played[:1])
-    effects = tuple(_effects(player.calm, end))
+    ends = tuple(state.cluster for state in end.states)
+    again = scheduling.Budget(player.steps)
+    at_risk = may_be_preempted(player.today, player.calm, waves, end.losses, again)
+    effects = tuple(effects_of(player.calm, ends, end.losses, at_risk))
     return Prediction(
-        simulated=True, effects=effects, preempted_gpus=end.gpus, not_predicted=(*not_played, *not_read(player))
+        simulated=True,
+        effects=effects,
+        preempted_gpus=end.gpus,
+        not_modelled=not_followed(player.calm.model.not_modelled),
+        not_predicted=(*not_played, *not_read(player)),
+        may_be_preempted_gpus=sum(effect.gpus for effect in effects if effect.effect == AT_RISK),
     )
 
 
@@ -258,35 +250,3 @@ def _distinct(states: Iterable[State]) -> tuple[State, ...]:
         key = state.cluster.model.signature(), state.excused, state.cluster.puts_back
         by_signature.setdefault(key, state)
     return tuple(by_signature.values())
-
-
-def _effects(calm: Projection, end: Stage) -> Iterable[WorkloadEffect]:
-    model, *others = (state.cluster.model for state in end.states)
-    for key in sorted(calm.model.workloads()):
-        before, after = calm.model.admission(key), model.admission(key)
-        waits = after is None or any(other.admission(key) is None for other in others)
-        loss = end.losses.get(key)
-        if loss is not None:
-            because = f"{loss.reason}, by {loss.preemptor}" + (", and starts again" if after else "")
-            yield _effect(key, "preempted", loss.held, because, loss.wave)
-        elif before is None and after is not None:
-            yield _effect(key, "starts", after, f"there is quota for it in {after.cluster_queue}")
-        elif before is not None and waits:
-            yield _effect(key, "waits", before, f"it would have had quota in {before.cluster_queue}")
-
-
-def _effect(key: str, effect: str, held: Admission, because: str, wave: int = 0) -> WorkloadEffect:
-    namespace, _, name = key.rpartition("/")
-    team = team_of_cluster_queue(held.cluster_queue) or team_of_namespace(namespace) or held.cluster_queue
-    return WorkloadEffect(namespace, name, team, effect, gpus_of(held), because, wave)
-
-
-def gpus_of(held: Admission) -> int:
-    """Return the accelerators a workload holds; partitions of a GPU count by their sevenths, rounded up."""
-    sevenths = 0
-    for pod_set in held.pod_sets:
-        for resource, amount in pod_set.usage.items():
-            if is_accelerator(resource):
-                whole = mig_slices(resource.removeprefix("nvidia.com/")) if is_mig(resource) else 7
-                sevenths += amount * whole
-    return -(-sevenths // 7)

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cmp_to_key
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from taskgov.scheduling.objects import ANY, LOWER_OR_NEWER_EQUAL, LOWER_PRIORITY, FlavorResource
 from taskgov.scheduling.quota import QuotaNode, add_usage, remove_usage, within_nominal
@@ -50,7 +50,21 @@ class Preemptor:
         return self.record.queued_since
 
 
-def allows(policy: str, preemptor: Preemptor, candidate: Record) -> bool:
+class InLine(Protocol):
+    """What policies compare of a preemptor."""
+
+    @property
+    def priority(self) -> int:
+        """Its effective priority."""
+        ...
+
+    @property
+    def since(self) -> Instant:
+        """Its place in time."""
+        ...
+
+
+def allows(policy: str, preemptor: InLine, candidate: Record) -> bool:
     """Say whether a preemption policy lets `preemptor` take from `candidate`."""
     if policy == ANY:
         return True

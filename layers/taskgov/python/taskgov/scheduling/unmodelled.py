@@ -18,10 +18,14 @@ settings.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 from taskgov.scheduling import kueue_gates
 from taskgov.scheduling.config import GATE_DEFAULTS, ManagerConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 TOPOLOGY: Final = "TopologyAwareScheduling"
 ADMISSION_CHECKS: Final = "AdmissionChecks"
@@ -42,6 +46,39 @@ ASSUMED_CONFIGURATION: Final = "AssumedConfiguration"
 
 CONFIGURATION: Final = "Configuration"
 """The kind of what the manager is configured with."""
+
+
+_WORDS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        TOPOLOGY: "topology",
+        ADMISSION_CHECKS: "admission checks",
+        CLAIMS: "resource claims",
+        ADMISSION_FAIR_SHARING: "admission fair sharing",
+        PRIORITY_BOOST: "priority boost",
+        PREEMPTION_GATES: "preemption gates",
+        CONCURRENT_ADMISSION: "concurrent admission",
+        ADMISSION_GATES: "admission gates",
+        ELASTIC_SLICES: "elastic workload slices",
+        REPLACEMENT_PODS: "replacement pods",
+        POD_OVERHEAD: "RuntimeClass overhead",
+        UNHEALTHY_NODES: "unhealthy nodes",
+        FEATURE_GATE: "feature gates",
+        BLOCKED_ADMISSION: "blocked admission",
+        QUOTA_CHECK: "quota check",
+        RESOURCES: "resource transformations",
+    },
+)
+
+
+def words_of(features: Iterable[str]) -> str:
+    """Return features as people call them; one without a name of its own has Kueue's.
+
+    Example:
+        >>> words_of(["MultiKueue", "TopologyAwareScheduling"])
+        'MultiKueue, topology'
+
+    """
+    return ", ".join(_WORDS.get(feature, feature) for feature in features)
 
 
 @dataclass(frozen=True, slots=True, order=True)

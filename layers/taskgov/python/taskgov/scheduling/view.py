@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.scheduling import inquiry, kueue_forms, unmodelled, writing
 from taskgov.scheduling.config import ManagerConfig
+from taskgov.scheduling.doubts import Doubts, doubts_of
 from taskgov.scheduling.nomination import Nominator
 from taskgov.scheduling.quota import QuotaNode, available
 from taskgov.scheduling.shares import Share, dominant_share
 from taskgov.scheduling.store import Store
+from taskgov.scheduling.threats import Threat, threatened, threats_of
 from taskgov.scheduling.unmodelled import NotModelled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from taskgov.scheduling.assignment import Assignment
     from taskgov.scheduling.flavor_search import Oracle
@@ -59,6 +61,19 @@ class KueueModelView:
             key = f"{namespace}/{name}" if namespace else name
             found += [NotModelled(feature, kind, key) for feature in features]
         return tuple(sorted(found))
+
+    @property
+    def doubts(self) -> Doubts:
+        """Workload -> the features that make predictions about it uncertain; see `taskgov.scheduling.doubts`."""
+        return doubts_of(self._store, self._unmodelled)
+
+    def threats(self, waiting: Iterable[str], doubts: Doubts) -> frozenset[Threat]:
+        """Return what these waiting workloads threaten, as far as they are uncertain."""
+        return threats_of(self._store, waiting, doubts)
+
+    def threatened(self, threats: Iterable[Threat]) -> frozenset[str]:
+        """Return the running workloads that may be preempted so."""
+        return threatened(self._store, threats)
 
     @property
     def notified(self) -> frozenset[str]:

@@ -1,0 +1,82 @@
+"""Find what of a prediction is not certain, because the cluster uses what the scheduling model does not follow.
+
+| what | becomes |
+| --- | --- |
+| an effect on a workload whose competition uses such a feature | names the feature (`taskgov.scheduling.doubts`) |
+| a running workload that may be preempted besides (`taskgov.scheduling.threats`) | an effect, `may be preempted` |
+
+Who might be preempted in the cluster that is left alone, by the same workloads and the same policy, is left out: that
+is not the plan's doing.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from taskgov.allocation.plan import Change
+    from taskgov.allocation.projection import Projection
+    from taskgov.scheduling import Budget, KueueModel, NotModelled
+    from taskgov.scheduling.doubts import Doubts
+    from taskgov.scheduling.threats import Threat
+
+MOST_NAMED: Final = 3
+"""Names that a sentence has."""
+
+
+def waiting_in(model: KueueModel) -> frozenset[str]:
+    """Return the workloads that hold no quota."""
+    return frozenset(key for key in model.workloads() if model.admission(key) is None)
+
+
+def may_be_preempted(
+    today: Projection, calm: Projection, waves: Iterable[Sequence[Change]], safe: Collection[str], budget: Budget
+) -> Doubts:
+    """Return who runs, and may be preempted because of the plan, with the features that make it uncertain.
+
+    `today` is the cluster as it is, and `calm` as it comes to rest by itself. The waves of the plan are played once
+    more on a copy, within the budget: who is threatened is asked when a wave is written, and when it has settled.
+    `safe` are workloads that are not asked about.
+    """
+    if not (today.model.doubts or calm.model.doubts):
+        return {}
+    waiting = waiting_in(today.model)
+    known = _threats(today.model, waiting) | _threats(calm.model, waiting)
+    found: dict[str, tuple[str, ...]] = {}
+
+    def ask(model: KueueModel) -> None:
+        doubts = model.doubts
+        reached = model.threatened(_threats(model, waiting) - known)
+        found.update({key: doubts[key] for key in reached - {*waiting, *safe, *found} if key in doubts})
+
+    played = today.copy()
+    for wave in waves:
+        played.write(wave)
+        ask(played.model)
+        played.settle(budget)
+        ask(played.model)
+    return found
+
+
+def _threats(model: KueueModel, waiting: Collection[str]) -> frozenset[Threat]:
+    return model.threats({*waiting, *waiting_in(model)}, model.doubts)
+
+
+def not_followed(gaps: Iterable[NotModelled]) -> tuple[str, ...]:
+    """Return what is used and not followed, a sentence for each feature and kind.
+
+    Example:
+        >>> from taskgov.scheduling import NotModelled
+        >>> not_followed(NotModelled("MultiKueue", "Workload", name) for name in "abcde")
+        ('MultiKueue (Workload a, b, c and 2 more)',)
+
+    """
+    sentences = []
+    for (feature, kind), some in groupby(gaps, lambda gap: (gap.feature, gap.kind)):
+        names = [gap.name for gap in some]
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        sentences.append(f"{feature} ({kind} {', '.join(names[:MOST_NAMED])}{more})")
+    return tuple(sentences)

@@ -1,0 +1,167 @@
+"""Find who may be preempted beside those of a prediction, because it rests on what the model does not follow.
+
+A workload that waits (or waited, and is predicted to start) in an uncertain competition may need other victims than the
+model chooses, or need some where the model sees room. Whom Kueue's rules let it take, as quotas and use stand, is
+threatened:
+
+| where | who is threatened |
+| --- | --- |
+| its own queue | whom `withinClusterQueue` allows it |
+| a queue that borrows in the same tree | whom `reclaimWithinCohort` allows it, if it is within its queue's quota |
+| the same, under fair sharing | these also if its queue's share with it is not above that queue's |
+| the same, without fair sharing | whom `borrowWithinCohort` allows it |
+
+It is within its queue's quota if that has room for it once those have left whom it may take there; quota of cohorts
+themselves counts as room. Source: `pkg/scheduler/preemption/classical` and `fairsharing` of Kueue.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice, product
+from typing import TYPE_CHECKING, Final
+
+from taskgov.scheduling.candidates import allows
+from taskgov.scheduling.doubts import flavors_of
+from taskgov.scheduling.objects import LOWER_PRIORITY, NEVER, flavor_resource
+from taskgov.scheduling.quota import within_nominal
+from taskgov.scheduling.shares import dominant_share
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from taskgov.scheduling.doubts import Doubts
+    from taskgov.scheduling.instants import Instant
+    from taskgov.scheduling.objects import FlavorResource, PodSet
+    from taskgov.scheduling.state import QueueState, Record
+    from taskgov.scheduling.store import Store
+
+_NOBODY: Final = frozenset({NEVER, ""})
+"""Policies by which nobody is preempted."""
+_MOST_CHOICES: Final = 16
+"""Combinations of flavors that are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Threat:
+    """Waiting workloads of one shape and place in line, and a queue in which they may preempt, by which policy."""
+
+    preemptor_queue: str
+    pod_sets: tuple[PodSet, ...]
+    priority: int
+    since: Instant
+    queue: str
+    policy: str
+    frs: frozenset[FlavorResource]
+    threshold: int | None = None
+
+    def reaches(self, record: Record) -> bool:
+        """Say whether one of them may preempt a running workload of the queue."""
+        over = self.threshold is not None and record.workload.priority > self.threshold
+        return not over and not self.frs.isdisjoint(record.frs) and allows(self.policy, self, record)
+
+
+def threats_of(store: Store, waiting: Iterable[str], doubts: Doubts) -> frozenset[Threat]:
+    """Return what threatens whom, by these waiting workloads as far as they are uncertain."""
+    store.settle_tree()
+    found: set[Threat] = set()
+    seen: set[object] = set()
+    for key in waiting:
+        record = store.records.get(key)
+        queue = None if record is None else record.queue
+        if record is None or queue is None or key not in doubts or record.finished or not store.is_active(queue):
+            continue
+        shape = queue.spec.name, record.workload.pod_sets, record.workload.priority, record.queued_since
+        if shape not in seen:
+            seen.add(shape)
+            found.update(_threats(store, record, queue))
+    return frozenset(found)
+
+
+def threatened(store: Store, threats: Iterable[Threat]) -> frozenset[str]:
+    """Return the running workloads that may be preempted so."""
+    keys: set[str] = set()
+    for threat in threats:
+        queue = store.queues.get(threat.queue)
+        running = () if queue is None else queue.running_records()
+        keys.update(record.key for record in running if record.key not in keys and threat.reaches(record))
+    return frozenset(keys)
+
+
+def _threats(store: Store, record: Record, queue: QueueState) -> Iterator[Threat]:
+    preemption = queue.spec.preemption
+    requests = _requests(record)
+    frs = frozenset(flavor_resource(flavor, name) for flavor in flavors_of(store, record) for name in requests)
+
+    def threat(to: str, policy: str, threshold: int | None = None) -> Threat:
+        workload, since = record.workload, record.queued_since
+        return Threat(queue.spec.name, workload.pod_sets, workload.priority, since, to, policy, frs, threshold)
+
+    own = threat(queue.spec.name, preemption.within_cluster_queue)
+    if own.policy not in _NOBODY:
+        yield own
+    reclaims, borrow, root = preemption.reclaim_within_cohort, preemption.borrow_within_cohort, queue.node.root
+    fits = reclaims not in _NOBODY and _is_within_nominal(record, queue, requests, own)
+    for node in () if root.is_queue else root.subtree_queues():
+        other = store.queues[node.name]
+        if other is queue or within_nominal(node, frs) or not store.is_active(other):
+            continue
+        if fits or (
+            store.config.fair_sharing and reclaims not in _NOBODY and _is_not_above(record, queue, requests, other, frs)
+        ):
+            yield threat(node.name, reclaims)
+        if not store.config.fair_sharing and borrow is not None and borrow.policy not in _NOBODY:
+            yield threat(node.name, LOWER_PRIORITY, borrow.max_priority_threshold)
+
+
+def _requests(record: Record) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for demand in record.demand.pod_sets:
+        for name, amount in demand.requests.items():
+            total[name] = total.get(name, 0) + amount
+    return total
+
+
+def _is_within_nominal(record: Record, queue: QueueState, requests: Mapping[str, int], own: Threat) -> bool:
+    """Say whether its queue's own quota has room for a workload, without itself and whom it may take there."""
+    if any(node.quotas for node in queue.node.ancestors()):
+        return True
+    free: dict[FlavorResource, int] = {}
+    for other in queue.running_records():
+        if other is record or allows(own.policy, own, other):
+            for fr, amount in other.usage.items():
+                free[fr] = free.get(fr, 0) + amount
+
+    def has_room(fr: FlavorResource, amount: int) -> bool:
+        left = queue.node.subtree.get(fr, 0) - queue.node.usage.get(fr, 0) + free.get(fr, 0)
+        return fr in own.frs and amount <= left
+
+    return all(
+        any(has_room(flavor_resource(flavor, name), amount) for flavor in group.flavors)
+        for group in queue.spec.groups
+        for name, amount in requests.items()
+        if name in group.resources
+    )
+
+
+def _is_not_above(
+    record: Record, queue: QueueState, requests: Mapping[str, int], other: QueueState, frs: frozenset[FlavorResource]
+) -> bool:
+    """Say whether a queue's share with a workload is, on some flavors, not above the share of another.
+
+    Queues that meet above a cohort of their own are compared by their cohorts in Kueue: they count as not above.
+    """
+    if queue.node.parent is not other.node.parent:
+        return True
+    theirs = dominant_share(other.node).rank
+    if record.admission is not None:
+        return dominant_share(queue.node).rank <= theirs
+    choices = [
+        [flavor for flavor in group.flavors if any(flavor_resource(flavor, name) in frs for name in group.resources)]
+        for group in queue.spec.groups
+    ]
+    for flavors in islice(product(*filter(None, choices)), _MOST_CHOICES):
+        extra = {fr: requests[name] for flavor in flavors for name in requests if (fr := f"{flavor}/{name}") in frs}
+        if dominant_share(queue.node, extra).rank <= theirs:
+            return True
+    return False
