@@ -9,6 +9,7 @@ from rich.text import Text
 
 from taskgov.allocation.wording import said_number
 from taskgov.quantities import format_quantity
+from taskgov.scheduling.unmodelled import words_of
 from taskgov.usage.amounts import all_words
 from taskgov_cli import durations, snapshots
 from taskgov_cli.lease_table import leases_table
@@ -94,6 +95,9 @@ def workload_shown(answer: WorkloadExplanation) -> Iterator[RenderableType]:
     yield from (Text(f"  {sentence}.") for sentence in answer.borrowing)
     yield Text(f"  Asks for {all_words(answer.asks)}; so since {answer.since:%Y-%m-%d %H:%M}.")
     yield from (Text(f"  It was {sentence}.", style="yellow") for sentence in answer.history)
+    if answer.uncertain:
+        said = "It may be preempted, not certain" if answer.may_be_preempted else "What follows is not certain"
+        yield Text(f"  {said}: {words_of(answer.uncertain)}.", style="yellow")
     if answer.next_step:
         yield Text(f"  Next step: {answer.next_step}.")
     if answer.remedies:

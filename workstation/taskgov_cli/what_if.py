@@ -10,6 +10,7 @@ from rich.text import Text
 
 from taskgov.number_text import counted
 from taskgov.quantities import format_quantity
+from taskgov.scheduling.unmodelled import words_of
 from taskgov.usage.amounts import words
 from taskgov_cli import documents, durations, snapshots, supposing
 from taskgov_cli.lease_table import leases_table
@@ -168,11 +169,19 @@ def _workloads(touched: list[WorkloadDifference]) -> RenderableType:
             workload.now,
             workload.before,
             workload.after,
-            f"preempted by {workload.preempted_by} ({workload.because})" if workload.preempted_by else "",
+            _then(workload),
         )
         for workload in touched
     ]
     return table("Workloads", ("workload", "GPUs #", "now", "as it is", "then", ""), rows)
+
+
+def _then(workload: WorkloadDifference) -> str:
+    """Return who preempts a workload, and whether it is certain what becomes of it."""
+    said = f"preempted by {workload.preempted_by} ({workload.because})" if workload.preempted_by else ""
+    said = "may be preempted" if workload.may_be_preempted else said
+    unsure = f"not certain: {words_of(workload.uncertain)}" if workload.uncertain else ""
+    return ", ".join(filter(None, (said, unsure)))
 
 
 def _courses(courses: tuple[Course, ...]) -> RenderableType:

@@ -14,9 +14,11 @@ from taskgov.allocation.effects import Loss as LossOnPath
 from taskgov.allocation.plan import Change
 from taskgov.allocation.predict import MODEL_STEPS, LoopError, Player, Stage
 from taskgov.allocation.projection import Projection
+from taskgov.allocation.uncertain import may_be_preempted
 from taskgov.allocation.written import WrittenCluster
 from taskgov.kueue.named import named
 from taskgov.scheduling import Budget, FixedPoint, KueueModel
+from taskgov.scheduling.doubts import Doubts
 from taskgov.snapshot.model import KueueObjects, Snapshot
 
 State = Literal["runs", "waits", "absent"]
@@ -45,6 +47,8 @@ class Side:
     """Workload -> how often it is preempted on the way."""
     loop: tuple[str, ...] = ()
     not_settled: tuple[str, ...] = ()
+    at_risk: Doubts = field(default_factory=dict)
+    """Who may be preempted besides, and would not be on the other side, with what makes it uncertain."""
 
     @property
     def kueue(self) -> KueueObjects:
@@ -74,9 +78,14 @@ def sides_of(snapshot: Snapshot, supposed: Snapshot, changes: Sequence[Change]) 
     Raises `KeyError` or `ValueError` for objects that cannot be read.
     """
     today = Projection.of(snapshot, changes, teams=_differing(snapshot, supposed))
+    now = today.model.copy()
     rest = today.settle(Budget(MODEL_STEPS))
     before = _side(snapshot, today, rest, not_settled=_unsettled(rest, "the cluster as it is"))
-    return before, _supposed_side(supposed, changes, before)
+    after = _supposed_side(supposed, changes, before)
+    waves = (list(writes) for _, writes in groupby(changes, attrgetter("wave")))
+    start, lost = Projection.of(supposed, changes), (*before.preempted, *after.losses)
+    at_risk = may_be_preempted((now, before.world), start, waves, lost, Budget(MODEL_STEPS))
+    return before, replace(after, at_risk=at_risk)
 
 
 def _supposed_side(supposed: Snapshot, changes: Sequence[Change], before: Side) -> Side:

@@ -67,11 +67,15 @@ class WorkloadDifference:
     preempted_by: str
     """Who preempts it after, if somebody does that would not have before."""
     because: str
+    uncertain: tuple[str, ...] = ()
+    """The features that the scheduling model does not follow and that may change this; none where it is certain."""
+    may_be_preempted: bool = False
+    """Whether it may be preempted after, and would not be before, without that being certain."""
 
     @property
     def differs(self) -> bool:
-        """Whether the supposition makes a difference to it."""
-        return self.before != self.after or bool(self.preempted_by)
+        """Whether the supposition makes a difference to it, or may."""
+        return self.before != self.after or bool(self.preempted_by) or self.may_be_preempted
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +168,7 @@ def _usage(side: Side) -> Usage:
 
 
 def _workloads(snapshot: Snapshot, supposed: Snapshot, before: Side, after: Side) -> Iterator[WorkloadDifference]:
-    now = model_of(snapshot)
+    now, doubts = model_of(snapshot), {**before.world.doubts, **after.world.doubts}
     known = set(now.workloads())
     names = {named_workload.key: named_workload for named_workload in map(named, supposed.kueue.workloads)}
     for key, workload in sorted(names.items(), key=lambda pair: pair[1].shown):
@@ -182,6 +186,8 @@ def _workloads(snapshot: Snapshot, supposed: Snapshot, before: Side, after: Side
             after=after.state(key),
             preempted_by=names[loss.preemptor].shown if loss and loss.preemptor in names else "",
             because=loss.reason if loss else "",
+            uncertain=doubts.get(key, ()),
+            may_be_preempted=key in after.at_risk and after.state(key) == "runs",
         )
 
 

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from taskgov.allocation.lease_book import LeaseEntry, lease_book
 from taskgov.allocation.projection import model_of
+from taskgov.allocation.uncertain import waiting_in
 from taskgov.quantities import is_accelerator
 from taskgov.scheduling import instant, moment
 from taskgov.scheduling.objects import FlavorResource, flavor_resource
@@ -84,6 +85,10 @@ class WorkloadExplanation:
     earliest: datetime | None
     earliest_because: str
     not_modelled: tuple[str, ...] = ()
+    uncertain: tuple[str, ...] = ()
+    """The features that the scheduling model does not follow and that may make another answer true."""
+    may_be_preempted: bool = False
+    """Whether it runs, and work that waits may take its quota, without that being certain."""
     not_visible: tuple[str, ...] = ()
     """What the rights of the person who asks do not show (`taskgov_explain.own_workload`)."""
 
@@ -100,6 +105,8 @@ def explain_workload(snapshot: Snapshot, name: str, run_times: RunTimes = NOTHIN
     waits = case.is_pending and reason in {Reason.WAITING_FOR_QUOTA, Reason.EXCEEDS_MAX_QUOTA}
     earliest, told = _earliest(case, reason, run_times)
     holders = holders_of(snapshot, _keys(case))
+    doubts = world.doubts
+    threats = world.threats(waiting_in(world), doubts) if doubts else ()
     return WorkloadExplanation(
         workload=case.named.shown,
         key=case.named.key,
@@ -120,6 +127,8 @@ def explain_workload(snapshot: Snapshot, name: str, run_times: RunTimes = NOTHIN
         earliest=earliest,
         earliest_because=told,
         not_modelled=tuple(f"{gap.feature} ({gap.kind} {gap.name})" for gap in world.not_modelled),
+        uncertain=doubts.get(case.named.key, ()),
+        may_be_preempted=case.named.key in world.threatened(threats),
     )
 
 

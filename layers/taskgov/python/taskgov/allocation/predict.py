@@ -221,7 +221,8 @@ def prediction_of(player: Player, end: Stage, waves: Iterable[Sequence[Change]])
     not_played = tuple(f"{what} and what follows was not played: {why}" for what in end.not_played[:1])
     ends = tuple(state.cluster for state in end.states)
     again = scheduling.Budget(player.steps)
-    at_risk = may_be_preempted(player.today, player.calm, waves, end.losses, again)
+    alone = (player.today.model, player.calm.model)
+    at_risk = may_be_preempted(alone, player.today, waves, end.losses, again)
     effects = tuple(effects_of(player.calm, ends, end.losses, at_risk))
     return Prediction(
         simulated=True,

@@ -14,6 +14,8 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
+from taskgov.scheduling.threats import Threat
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from taskgov.allocation.projection import Projection
     from taskgov.scheduling import Budget, KueueModel, NotModelled
     from taskgov.scheduling.doubts import Doubts
-    from taskgov.scheduling.threats import Threat
 
 MOST_NAMED: Final = 3
 """Names that a sentence has."""
@@ -33,26 +34,31 @@ def waiting_in(model: KueueModel) -> frozenset[str]:
 
 
 def may_be_preempted(
-    today: Projection, calm: Projection, waves: Iterable[Sequence[Change]], safe: Collection[str], budget: Budget
+    known: Sequence[KueueModel],
+    start: Projection,
+    waves: Iterable[Sequence[Change]],
+    safe: Collection[str],
+    budget: Budget,
 ) -> Doubts:
-    """Return who runs, and may be preempted because of the plan, with the features that make it uncertain.
+    """Return who runs, and may be preempted because of writes, with the features that make it uncertain.
 
-    `today` is the cluster as it is, and `calm` as it comes to rest by itself. The waves of the plan are played once
-    more on a copy, within the budget: who is threatened is asked when a wave is written, and when it has settled.
-    `safe` are workloads that are not asked about.
+    `known` is the cluster that is left alone, as it is and as it comes to rest. The waves are played on a copy of
+    `start`, within the budget: who is threatened is asked when a wave is written, and when it has settled. `safe` are
+    workloads that are not asked about.
     """
-    if not (today.model.doubts or calm.model.doubts):
+    if not any(model.doubts for model in (*known, start.model)):
         return {}
-    waiting = waiting_in(today.model)
-    known = _threats(today.model, waiting) | _threats(calm.model, waiting)
+    waits = waiting_in(known[0])
+    before = frozenset[Threat]().union(*(_threats(model, waits) for model in known))
     found: dict[str, tuple[str, ...]] = {}
 
     def ask(model: KueueModel) -> None:
         doubts = model.doubts
-        reached = model.threatened(_threats(model, waiting) - known)
-        found.update({key: doubts[key] for key in reached - {*waiting, *safe, *found} if key in doubts})
+        reached = model.threatened(_threats(model, waits) - before)
+        found.update({key: doubts[key] for key in reached - {*waits, *safe, *found} if key in doubts})
 
-    played = today.copy()
+    played = start.copy()
+    ask(played.model)
     for wave in waves:
         played.write(wave)
         ask(played.model)
