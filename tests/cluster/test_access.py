@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from kubernetes.client import ApiClient
 
     from tests.cluster.conftest import Cluster
+    from tests.cluster.kube import Object
 
 pytestmark = pytest.mark.cluster
 RBAC = Path(__file__).parents[2] / "docs" / "rbac.yaml"
@@ -70,11 +71,23 @@ def test_readers_read_what_decisions_use_and_nothing_else(own: OwnCluster) -> No
     assert "node-1" in [one["metadata"]["name"] for one in reader.nodes(ANY)]
     objects = reader.kueue_objects(ANY)
     assert len(objects.cluster_queues) == len(objects.local_queues) == len(objects.resource_flavors) == 1
+    configuration = manager_configuration(POLICY).to_manifest()
+    own.kube.apply(a_config_map(yaml.safe_dump(configuration)))
+    assert reader.manager_settings(ANY).configuration == configuration
     with closing(Kube(kubeconfig)) as kube, pytest.raises(ApiException, match="cannot list resource"):
         kube.list("v1", "Secret")
     stranger = KubernetesReader(KubeconfigContext("test", str(own.kubeconfig("stranger", "nobody"))))
     with pytest.raises(UpstreamError, match="cannot list resource"):
         stranger.nodes(ANY)
+    assert "cannot get resource" in stranger.manager_settings(ANY).unread
+    own.kube.delete([a_config_map("")])
+
+
+def a_config_map(text: str) -> Object:
+    metadata = {"name": "kueue-manager-config", "namespace": "kueue-system"}
+    return {
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"controller_manager_config.yaml": text},
+    }  # fmt: skip
 
 
 def test_no_right_is_missing_and_none_is_in_vain(own: OwnCluster) -> None:
@@ -115,6 +128,7 @@ def read(own: OwnCluster) -> None:
     quotas.scheduler_config(ARN)
     reader.nodes(ANY)
     reader.kueue_objects(ANY)
+    assert reader.manager_settings(ANY).unread.endswith('configmaps "kueue-manager-config" not found')
 
 
 def test_a_member_reads_the_own_team_and_is_known_by_name(own: OwnCluster) -> None:
