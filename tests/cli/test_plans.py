@@ -45,3 +45,13 @@ def test_a_prediction_says_in_which_wave_and_that_it_is_not_complete() -> None:
     text = shown(replace(PATH, prediction=replace(complete, not_predicted=("Wave 3 was not played.",))))
     assert "What the scheduler would do, at least" in text
     assert "Wave 3 was not played." in text
+
+
+def test_a_prediction_says_who_may_be_preempted_and_what_is_not_modelled() -> None:
+    effect = WorkloadEffect("ns", "job-1", "team-b", "may be preempted", 2, "", uncertain=("MultiKueue",))
+    unsure = Prediction(
+        simulated=True, effects=(effect,), not_modelled=("MultiKueue (Workload ns/job-1)",), may_be_preempted_gpus=2
+    )
+    text = shown(replace(PATH, prediction=unsure))
+    assert "may be preempted" in text
+    assert "Not modelled: MultiKueue (Workload ns/job-1)" in text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -22,7 +22,7 @@ from tests.scheduling.builders import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-RACK = {"topologyRequest": {"required": "rack"}}
+RACK: dict[str, Any] = {"topologyRequest": {"required": "rack"}}
 TOPOLOGY = ("TopologyAwareScheduling",)
 TWO = {"gpu": {"cpu": "4"}, "cpu": {"cpu": "4"}}
 
@@ -31,7 +31,7 @@ def uncertain(model: KueueModel) -> dict[str, tuple[str, ...]]:
     return {key.removeprefix("default/"): features for key, features in model.doubts.items()}
 
 
-def only(flavor: str) -> dict[str, object]:
+def only(flavor: str) -> dict[str, Any]:
     """Make a job one that may use one of two flavors only."""
     return {
         "template": {

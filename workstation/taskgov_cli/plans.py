@@ -40,6 +40,7 @@ def shown(plan: Plan) -> Iterator[RenderableType]:
         yield _prediction(plan)
     if plan.prediction.not_predicted:
         yield table("Not predicted", ("what",), [(sentence,) for sentence in plan.prediction.not_predicted])
+    yield from (Text(f"Not modelled: {sentence}", style="dim") for sentence in plan.prediction.not_modelled)
     stopped = [verdict for verdict in plan.guardrails if not verdict.passed]
     if stopped:
         rows = [(verdict.guardrail, verdict.because, verdict.remedy) for verdict in stopped]

@@ -49,12 +49,12 @@ def may_be_preempted(
     if not any(model.doubts for model in (*known, start.model)):
         return {}
     waits = waiting_in(known[0])
-    before = frozenset[Threat]().union(*(_threats(model, waits) for model in known))
+    before = frozenset[Threat]().union(*(_threats(model, waits, model.doubts) for model in known))
     found: dict[str, tuple[str, ...]] = {}
 
     def ask(model: KueueModel) -> None:
         doubts = model.doubts
-        reached = model.threatened(_threats(model, waits) - before)
+        reached = model.threatened(_threats(model, waits, doubts) - before)
         found.update({key: doubts[key] for key in reached - {*waits, *safe, *found} if key in doubts})
 
     played = start.copy()
@@ -67,8 +67,8 @@ def may_be_preempted(
     return found
 
 
-def _threats(model: KueueModel, waiting: Collection[str]) -> frozenset[Threat]:
-    return model.threats({*waiting, *waiting_in(model)}, model.doubts)
+def _threats(model: KueueModel, waits: Collection[str], doubts: Doubts) -> frozenset[Threat]:
+    return model.threats({*waits, *waiting_in(model)}, doubts)
 
 
 def not_followed(gaps: Iterable[NotModelled]) -> tuple[str, ...]:
