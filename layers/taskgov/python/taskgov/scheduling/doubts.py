@@ -9,9 +9,9 @@ uncertain who compete, directly or through others, with somebody who uses it.
 | the manager: a gate or a setting | everybody |
 | the configuration is assumed, because it cannot be read | nobody: it is named, and what it would say is not known |
 
-A competition is what workloads of one cohort tree compete for, by flavor: a workload that may use two flavors joins
-them. Under fair sharing the whole tree is one, because a queue's share counts all its flavors; so is a queue that is
-StrictFIFO, because whoever waits there waits for the one before. What is done for good competes for nothing.
+Workloads of one queue compete, because they stand in one line and a cycle looks at one of them; those of two queues of
+a cohort tree do when they may use one flavor, directly or through others. Under fair sharing the whole tree competes,
+because a queue's share counts all its flavors. What is done for good competes for nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from taskgov.scheduling import unmodelled
-from taskgov.scheduling.objects import STRICT_FIFO
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -113,11 +112,10 @@ def _places(store: Store, record: Record, flavors: Iterable[str]) -> Iterator[_P
     queue = record.queue
     if queue is None:
         return
-    root = queue.node.root
-    tree = root.tree
-    yield (tree, _ALL) if store.config.fair_sharing and not root.is_queue else (f"Workload/{record.key}", _ALL)
-    if queue.spec.strategy == STRICT_FIFO and record.admission is None:
-        yield f"{tree}/{queue.spec.name}", _ALL
+    tree = queue.node.root.tree
+    yield f"ClusterQueue/{queue.spec.name}", _ALL
+    if store.config.fair_sharing:
+        yield tree, _ALL
     yield from ((tree, flavor) for flavor in flavors)
 
 
