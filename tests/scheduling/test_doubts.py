@@ -176,6 +176,13 @@ def test_who_waits_and_is_uncertain_threatens(objects: list[Object], want: set[s
     assert threatened(objects, "racked", fair_sharing=fair_sharing) == want
 
 
+def test_a_queue_that_would_borrow_with_its_uncertain_work_counts_as_borrowing() -> None:
+    objects = (*pair("4", reclaimWithinCohort="Any"), a_running_job("small", "b"), RACKED)
+    wants = a_job("wants", "b", cpu="2", **RACK)
+    assert threatened((*objects, wants), "racked") == set()
+    assert threatened((*objects, wants), "racked", "wants") == {"small"}
+
+
 def test_hyperpods_policies_threaten_borrowers_of_the_whole_tree() -> None:
     queues = (
         a_queue("a", cohort="all", cpu="2", preemption=HYPERPOD_PREEMPTION),

@@ -11,8 +11,9 @@ threatened:
 | the same, under fair sharing | these also if its queue's share with it is not above that queue's |
 | the same, without fair sharing | whom `borrowWithinCohort` allows it |
 
-It is within its queue's quota if that has room for it once those have left whom it may take there; quota of cohorts
-themselves counts as room. Source: `pkg/scheduler/preemption/classical` and `fairsharing` of Kueue.
+A queue counts as borrowing if it would with the uncertain work that waits there. A request is within its queue's quota
+if there is room for it once those have left whom it may take there; quota of cohorts themselves counts as room.
+Source: `pkg/scheduler/preemption/classical` and `fairsharing` of Kueue.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ from typing import TYPE_CHECKING, Final
 from taskgov.scheduling.candidates import allows
 from taskgov.scheduling.doubts import flavors_of
 from taskgov.scheduling.objects import LOWER_PRIORITY, NEVER, flavor_resource
-from taskgov.scheduling.quota import within_nominal
 from taskgov.scheduling.shares import dominant_share
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from taskgov.scheduling.doubts import Doubts
     from taskgov.scheduling.instants import Instant
     from taskgov.scheduling.objects import FlavorResource, PodSet
+    from taskgov.scheduling.quota import QuotaNode
     from taskgov.scheduling.state import QueueState, Record
     from taskgov.scheduling.store import Store
 
@@ -64,17 +65,23 @@ class Threat:
 def threats_of(store: Store, waiting: Iterable[str], doubts: Doubts) -> frozenset[Threat]:
     """Return what threatens whom, by these waiting workloads as far as they are uncertain."""
     store.settle_tree()
+    records = [store.records[key] for key in waiting if key in doubts and key in store.records]
+    wanted: dict[str, dict[FlavorResource, int]] = {}
+    for record in records:
+        if record.queue is not None and record.admission is None and not record.finished:
+            of_queue = wanted.setdefault(record.queue.spec.name, {})
+            for fr, amount in _may_use(store, record).items():
+                of_queue[fr] = of_queue.get(fr, 0) + amount
     found: set[Threat] = set()
     seen: set[object] = set()
-    for key in waiting:
-        record = store.records.get(key)
-        queue = None if record is None else record.queue
-        if record is None or queue is None or key not in doubts or record.finished or not store.is_active(queue):
+    for record in records:
+        queue = record.queue
+        if queue is None or record.finished or not store.is_active(queue):
             continue
         shape = queue.spec.name, record.workload.pod_sets, record.workload.priority, record.queued_since
         if shape not in seen:
             seen.add(shape)
-            found.update(_threats(store, record, queue))
+            found.update(_threats(store, record, queue, wanted))
     return frozenset(found)
 
 
@@ -88,10 +95,11 @@ def threatened(store: Store, threats: Iterable[Threat]) -> frozenset[str]:
     return frozenset(keys)
 
 
-def _threats(store: Store, record: Record, queue: QueueState) -> Iterator[Threat]:
+def _threats(
+    store: Store, record: Record, queue: QueueState, wanted: Mapping[str, Mapping[FlavorResource, int]]
+) -> Iterator[Threat]:
     preemption = queue.spec.preemption
-    requests = _requests(record)
-    frs = frozenset(flavor_resource(flavor, name) for flavor in flavors_of(store, record) for name in requests)
+    requests, frs = _requests(record), frozenset(_may_use(store, record))
 
     def threat(to: str, policy: str, threshold: int | None = None) -> Threat:
         workload, since = record.workload, record.queued_since
@@ -104,7 +112,7 @@ def _threats(store: Store, record: Record, queue: QueueState) -> Iterator[Threat
     fits = reclaims not in _NOBODY and _is_within_nominal(record, queue, requests, own)
     for node in () if root.is_queue else root.subtree_queues():
         other = store.queues[node.name]
-        if other is queue or within_nominal(node, frs) or not store.is_active(other):
+        if other is queue or not _may_borrow(node, frs, wanted.get(node.name, {})) or not store.is_active(other):
             continue
         if fits or (
             store.config.fair_sharing and reclaims not in _NOBODY and _is_not_above(record, queue, requests, other, frs)
@@ -112,6 +120,17 @@ def _threats(store: Store, record: Record, queue: QueueState) -> Iterator[Threat
             yield threat(node.name, reclaims)
         if not store.config.fair_sharing and borrow is not None and borrow.policy not in _NOBODY:
             yield threat(node.name, LOWER_PRIORITY, borrow.max_priority_threshold)
+
+
+def _may_use(store: Store, record: Record) -> dict[FlavorResource, int]:
+    """Return what a workload asks for of each flavor that it may get."""
+    requests, flavors = _requests(record), flavors_of(store, record)
+    return {flavor_resource(flavor, name): amount for flavor in flavors for name, amount in requests.items()}
+
+
+def _may_borrow(node: QuotaNode, frs: frozenset[FlavorResource], wanted: Mapping[FlavorResource, int]) -> bool:
+    """Say whether a queue uses more than its quota of some of `frs`, or would with the uncertain work that waits."""
+    return any(node.subtree.get(fr, 0) < node.usage.get(fr, 0) + wanted.get(fr, 0) for fr in frs)
 
 
 def _requests(record: Record) -> dict[str, int]:
