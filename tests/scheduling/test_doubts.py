@@ -209,7 +209,7 @@ def a_random_world(seed: int, *, fair_sharing: bool) -> tuple[KueueModel, str]:
     ]
     jobs = []
     for number in range(24):
-        at = {"priority": random.randint(0, 2), "second": random.randint(0, 50)}
+        at: dict[str, Any] = {"priority": random.randint(0, 2), "second": random.randint(0, 50)}
         job = a_job(f"j{number}", f"q{random.randrange(6)}", **at)
         spec = job["spec"]["podSets"][0]["template"]["spec"]
         spec["containers"][0]["resources"]["requests"]["cpu"] = str(random.randint(1, 3))
