@@ -91,7 +91,17 @@ def test_a_plan_of_before_is_read_and_is_the_plan_that_is_made_today(name: str) 
 def test_a_plan_is_stored_as_the_release_before_stores_and_reads_it(name: str) -> None:
     """A person may answer a request for approval through the function of before, when a deployment is taken back."""
     stored = (BEFORE / f"plan-{name}.json").read_bytes()
-    assert plan_to_store(plan_from_json(stored)) == _canonical(stored)
+    assert _without_new(plan_to_store(plan_from_json(stored))) == _canonical(stored)
+
+
+def _without_new(text: bytes) -> bytes:
+    """Leave out the members that the release before does not know: it passes over them."""
+    data = json.loads(text)
+    assert data["prediction"].pop("may_be_preempted_gpus") == 0
+    assert [effect.pop("uncertain") for effect in data["prediction"]["effects"]] == [
+        [] for _ in data["prediction"]["effects"]
+    ]
+    return _canonical(json.dumps(data).encode())
 
 
 def test_what_a_run_stores_is_in_the_form_of_the_release_before() -> None:
