@@ -213,7 +213,30 @@ def test_reserved_quota_may_wait_for_admission_checks() -> None:
     waiting = {**item, "status": {**item["status"], "conditions": kept, "admissionChecks": checks}}
     answer = explain_workload(replace(snapshot, kueue=replace(snapshot.kueue, workloads=(waiting,))), "it")
     assert answer.reason is Reason.ADMISSION_GATED
-    assert answer.because == "Its quota is reserved; it is not admitted before these agree: budget."
+    assert answer.because == "Its quota is reserved; it waits for admission check budget: Pending."
+
+
+def test_the_state_and_the_message_of_each_open_check_are_told() -> None:
+    [item] = running().kueue.workloads
+    kept = [each for each in item["status"]["conditions"] if each["type"] != "Admitted"]
+    checks = [{"name": "budget", "state": "Pending", "message": "asked"}, {"name": "quality", "state": "Retry"}]
+    waiting = {**item, "status": {**item["status"], "conditions": kept, "admissionChecks": checks}}
+    answer = explain_workload(replace(running(), kueue=replace(running().kueue, workloads=(waiting,))), "it")
+    assert answer.because.endswith("it waits for admission checks budget: Pending (asked); quality: Retry.")
+
+
+def test_who_keeps_out_of_the_queue_is_told_why() -> None:
+    item = workload("team-b", "it", 1)
+    gates = {**item, "metadata": {**item["metadata"], "annotations": {"kueue.x-k8s.io/admission-gated-by": "cost"}}}
+    answer = explain_workload(full().put(gates).snapshot(), "it")
+    assert answer.reason is Reason.ADMISSION_GATED
+    assert answer.because == "It stays out of the queue until these gates are opened: cost."
+    held = changed(item, status=conditions(("QuotaReserved", "False", "OnHold", "Job is on hold")))
+    answer = explain_workload(full().put(held).snapshot(), "it")
+    assert (answer.reason, answer.because) == (Reason.ON_HOLD, "Its job wants no quota now: Job is on hold.")
+    pods = changed(item, status=conditions(("WaitingForReplacementPods", "True", "PodsFailed", "some failed")))
+    answer = explain_workload(full().put(pods).snapshot(), "it")
+    assert (answer.reason, "pods that replace failed ones" in answer.because) == (Reason.SUSPENDED, True)
 
 
 def test_whom_it_will_preempt_is_told_before_it_happens() -> None:

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
-from taskgov.scheduling import KueueModel, ManagerConfig, PodSet, Workload
-from taskgov_explain.simulation import Simulation, Timeline
-from tests.scheduling.builders import HYPERPOD_PREEMPTION, a_door, a_flavor, a_job, a_queue, a_running_job, a_world
+from typing import TYPE_CHECKING
+
+from taskgov.scheduling import KueueModel, ManagerConfig, PodSet, Workload, instant
+from taskgov_explain.simulation import Simulation
+from tests.scheduling.builders import (
+    HYPERPOD_PREEMPTION,
+    NOW,
+    a_door,
+    a_flavor,
+    a_job,
+    a_queue,
+    a_running_job,
+    a_world,
+)
+
+if TYPE_CHECKING:
+    from taskgov_explain.timeline import Timeline
 
 SECOND = 1_000_000
 
@@ -122,3 +136,32 @@ def _looping_world() -> KueueModel:
         ],
     )
     return world
+
+
+def test_a_workload_runs_once_its_checks_agree_and_comes_back_when_one_says_so() -> None:
+    queue = a_queue("q", cpu="1", admissionChecksStrategy={"admissionChecks": [{"name": "c"}]})
+    simulation = Simulation(a_world(queue))
+    simulation.arrive(a_job("j", "q"), at=NOW, run_time=10 * SECOND)
+    simulation.answer("default/j", "c", "Retry", at="2026-11-20T09:00:10Z")
+    simulation.answer("default/j", "c", "Ready", at="2026-11-20T09:00:30Z")
+    timeline = simulation.run()
+    assert [h.kind for h in timeline.happenings] == ["evicted", "admitted"]
+    assert (timeline.end, timeline.unfinished) == (instant("2026-11-20T09:00:40Z"), ())
+
+
+def test_a_workload_whose_check_never_answers_does_not_finish() -> None:
+    queue = a_queue("q", cpu="1", admissionChecksStrategy={"admissionChecks": [{"name": "c"}]})
+    simulation = Simulation(a_world(queue))
+    simulation.arrive(a_job("j", "q"), at=NOW, run_time=10 * SECOND)
+    assert simulation.run().unfinished == ("default/j",)
+    assert simulation.world.admission("default/j") is not None
+
+
+def test_a_slice_ends_the_run_of_the_one_before_it() -> None:
+    simulation = Simulation(a_world(a_queue("q", cpu="3")))
+    simulation.arrive(a_job("old", "q", count=2), at=NOW, run_time=60 * SECOND)
+    new = a_job("new", "q", count=3)
+    new["metadata"]["annotations"] = {"kueue.x-k8s.io/workload-slice-replacement-for": "default/old"}
+    simulation.arrive(new, at="2026-11-20T09:00:10Z", run_time=60 * SECOND)
+    timeline = simulation.run()
+    assert (timeline.end, timeline.unfinished) == (instant("2026-11-20T09:01:10Z"), ())

@@ -87,18 +87,16 @@ def test_under_fair_sharing_a_tree_is_one_competition() -> None:
     assert uncertain(two_flavors(*queues, *jobs, fair_sharing=True)) == dict.fromkeys(("racked", "other"), TOPOLOGY)
 
 
-def test_a_flavor_a_queue_and_a_local_queue_count_for_those_who_use_them() -> None:
+def test_a_flavor_and_a_queue_count_for_those_who_use_them() -> None:
     jobs = (a_job("gpus", "q", **only("gpu")), a_job("cpus", "r", **only("cpu")))
     queues = [a_queue(name, cohort="all", flavors=TWO) for name in "qr"]
     model = two_flavors(*queues, *jobs)
     model.apply(a_flavor("cpu", nodeLabels={"of": "cpu"}, topologyName="racks"))
     assert uncertain(model) == {"cpus": TOPOLOGY}
-    checked = two_flavors(a_queue("q", cohort="all", flavors=TWO, admissionChecks=["c"]), queues[1], *jobs)
-    assert uncertain(checked) == {"gpus": ("AdmissionChecks",)}
-    weighted = two_flavors(*queues, *jobs)
-    door = a_door("q")
-    weighted.apply(door | {"spec": {**door["spec"], "fairSharing": {"weight": "1"}}})
-    assert uncertain(weighted) == {"gpus": ("AdmissionFairSharing",)}
+    checked = two_flavors(
+        a_queue("q", cohort="all", flavors=TWO, concurrentAdmissionPolicy={"mode": "x"}), queues[1], *jobs
+    )
+    assert uncertain(checked) == {"gpus": ("ConcurrentAdmission",)}
 
 
 def test_what_is_done_for_good_makes_nobody_uncertain() -> None:

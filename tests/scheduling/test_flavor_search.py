@@ -15,7 +15,7 @@ from taskgov.scheduling.assignment import (
     Assignment,
     Mode,
 )
-from taskgov.scheduling.flavor_search import is_preferred, tries_next
+from taskgov.scheduling.grades import is_preferred, tries_next
 from taskgov.scheduling.objects import Fungibility
 from tests.scheduling.builders import a_flavor, a_group, a_job, a_queue, a_running_job, a_world
 

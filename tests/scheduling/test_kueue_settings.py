@@ -86,7 +86,33 @@ READ = {
     ),
     "admission blocked, as v1beta1 has it by default": (
         {**V1BETA1, "waitForPodsReady": {"enable": True}},
-        ManagerConfig(not_followed=(("BlockAdmission", "waitForPodsReady.blockAdmission"),)),
+        ManagerConfig(wait_for_pods_ready_block_admission=True),
+    ),
+    "resources left out and transformed": (
+        {
+            **V1BETA2,
+            "resources": {
+                "excludeResourcePrefixes": ["example.com/"],
+                "transformations": [
+                    {"input": "nvidia.com/mig-1g.5gb", "strategy": "Replace", "outputs": {"memory": "5Gi"}},
+                    {"input": "cpu", "multiplyBy": "nvidia.com/gpu", "outputs": {"credits": "2"}},
+                ],
+            },
+        },
+        ManagerConfig(
+            resources_exclude_prefixes=("example.com/",),
+            resource_transformations=(
+                ResourceTransformation("nvidia.com/mig-1g.5gb", {"memory": "5Gi"}, "Replace"),
+                ResourceTransformation("cpu", {"credits": "2"}, "Retain", "nvidia.com/gpu"),
+            ),
+        ),
+    ),
+    "LocalQueues that take turns": (
+        {
+            **V1BETA2,
+            "admissionFairSharing": {"usageHalfLifeTime": "1h30m", "resourceWeights": {"cpu": 2, "memory": 0.5}},
+        },
+        ManagerConfig(admission_fair_sharing=AdmissionFairSharing(5400, 300, {"cpu": 2, "memory": 0.5})),
     ),
     "not waited for pods, as a gate has it": (
         {
@@ -121,6 +147,30 @@ WRONG = {
     "no strategies": ({**V1BETA2, "fairSharing": {}}, "v1beta2 needs them"),
     "a gate that is neither": ({**V1BETA2, "featureGates": {"TLSOptions": "yes"}}, "featureGates.TLSOptions: yes"),
     "a list for an object": ({**V1BETA2, "resources": []}, "resources: it has to be an object"),
+    "a prefix that is no text": (
+        {**V1BETA2, "resources": {"excludeResourcePrefixes": [1]}},
+        "excludeResourcePrefixes: ",
+    ),
+    "a transformation of nothing": (
+        {**V1BETA2, "resources": {"transformations": [{"outputs": {}}]}},
+        r"transformations\[0\].input: it has to name a resource",
+    ),
+    "a strategy of transforming": (
+        {**V1BETA2, "resources": {"transformations": [{"input": "cpu", "strategy": "Keep"}]}},
+        "strategy: Keep is neither",
+    ),
+    "blocked by a text": (
+        {**V1BETA2, "waitForPodsReady": {"blockAdmission": "yes"}},
+        "waitForPodsReady.blockAdmission: yes",
+    ),
+    "no duration": (
+        {**V1BETA2, "admissionFairSharing": {"usageHalfLifeTime": "a day"}},
+        "admissionFairSharing.usageHalfLifeTime: a day is no duration",
+    ),
+    "a weight below nothing": (
+        {**V1BETA2, "admissionFairSharing": {"resourceWeights": {"cpu": -1}}},
+        "resourceWeights.cpu: -1",
+    ),
     "a backoff below nothing": (
         {**V1BETA2, "waitForPodsReady": {"requeuingStrategy": {"backoffBaseSeconds": -1}}},
         "backoffBaseSeconds: -1",
@@ -139,10 +189,10 @@ def test_a_configuration_that_kueue_refuses_is_refused_by_name(configuration: di
 
 
 def test_a_setting_that_is_not_followed_is_named() -> None:
-    config = read_configuration({**V1BETA2, "resources": {"excludeResourcePrefixes": ["example.com/"]}})
+    config = read_configuration({**V1BETA2, "resources": {"quotaCheckStrategy": "IgnoreUndeclared"}})
     [named] = KueueModel(config).not_modelled
     assert (named.feature, named.kind, named.name) == (
-        "ResourceTransformations",
+        "QuotaCheckStrategy",
         "Configuration",
-        "resources.excludeResourcePrefixes",
+        "resources.quotaCheckStrategy",
     )

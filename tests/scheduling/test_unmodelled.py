@@ -32,9 +32,6 @@ def _boosted() -> Object:
     [
         (a_flavor("f", topologyName="racks"), "TopologyAwareScheduling"),
         (_job(topologyRequest={"required": "rack"}), "TopologyAwareScheduling"),
-        (a_queue("q", cpu="1", admissionChecks=["check"]), "AdmissionChecks"),
-        (a_queue("q", cpu="1", admissionChecksStrategy={"admissionChecks": [{"name": "c"}]}), "AdmissionChecks"),
-        (_job() | {"status": {"admissionChecks": [{"name": "c", "state": "Pending"}]}}, "AdmissionChecks"),
         (_job() | {"status": {"clusterName": "worker-1"}}, "MultiKueue"),
         ({"kind": "MultiKueueConfig", "metadata": {"name": "m"}}, "MultiKueue"),
         (_claiming(), "DynamicResourceAllocation"),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from taskgov_cli.replay_traces import Job, Trace
-    from taskgov_explain.simulation import Happening
+    from taskgov_explain.timeline import Happening
 
 Capacity = list[tuple[float, int]]
 """From when (seconds) how many GPUs there are."""

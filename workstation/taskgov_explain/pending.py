@@ -1,8 +1,8 @@
 """Why is a workload where it is? Each reason has one rule that gives a sentence when it holds; the first one counts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from taskgov.kueue.named import named
 from taskgov.scheduling import moment
@@ -63,6 +63,9 @@ def _on_hold(case: Case) -> str | None:
         policy = (queue or {}).get("spec", {}).get("stopPolicy") or "None"
         if queue is not None and policy != "None":
             return f"{kind} {queue['metadata']['name']} is stopped ({policy}): it admits nothing."
+    reserved = case.conditions.get("QuotaReserved")
+    if reserved is not None and not reserved.status and reserved.reason == Reason.ON_HOLD:
+        return f"Its job wants no quota now: {reserved.message}."
     return None
 
 
@@ -102,6 +105,8 @@ def _request_never_fits(case: Case) -> str | None:
 def _suspended(case: Case) -> str | None:
     if not case.is_pending:
         return None
+    if case.holds("WaitingForReplacementPods"):
+        return "It waits for pods that replace failed ones, and stays out of the queue until they are there."
     _, back = read_requeue_state(case.item.get("status") or {})
     if back is None or _timed_out(case):
         return _as_kueue_says(case, Reason.SUSPENDED)
@@ -112,11 +117,18 @@ def _suspended(case: Case) -> str | None:
 def _admission_gated(case: Case) -> str | None:
     if case.admission is not None and not case.holds("Admitted"):
         checks = (case.item.get("status") or {}).get("admissionChecks") or ()
-        waiting = [check["name"] for check in checks if check.get("state") != "Ready"]
-        return (
-            f"Its quota is reserved; it is not admitted before these agree: {', '.join(waiting) or 'admission checks'}."
-        )
+        open_checks = [_named_check(check) for check in checks if check.get("state") != "Ready"]
+        noun = "admission checks" if len(open_checks) != 1 else "admission check"
+        return f"Its quota is reserved; it waits for {' '.join((noun, '; '.join(open_checks))).strip()}."
+    if case.is_pending and case.workload.gates:
+        return f"It stays out of the queue until these gates are opened: {case.workload.gates}."
     return _as_kueue_says(case, Reason.ADMISSION_GATED)
+
+
+def _named_check(check: Mapping[str, Any]) -> str:
+    """Name a check, its state and what it says about it: `capacity: Pending (no nodes yet)`."""
+    said = f" ({check['message']})" if check.get("message") else ""
+    return f"{check['name']}: {check.get('state', 'Pending')}{said}"
 
 
 def _waiting_for_pods_ready(case: Case) -> str | None:

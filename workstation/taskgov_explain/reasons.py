@@ -17,7 +17,7 @@ class Reason(StrEnum):
     DEACTIVATED = "Deactivated"
     """Somebody (or a limit of retries) set `spec.active` to false."""
     ON_HOLD = "OnHold"
-    """Its LocalQueue or ClusterQueue is stopped."""
+    """Its LocalQueue or ClusterQueue is stopped, or its job wants no quota now."""
     MISCONFIGURED = "Misconfigured"
     """The way to its quota is broken: no LocalQueue, no ClusterQueue, a missing flavor, a namespace not selected."""
     NO_MATCHING_FLAVOR = "NoMatchingFlavor"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, Final
@@ -16,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 from taskgov.scheduling.instants import SECOND, Instant, instant
 from taskgov.scheduling.objects import Workload
 from taskgov.scheduling.reading import name_of, namespace_of
+from taskgov_explain.timeline import Happening, PreemptionLoop, Timeline
 
 if TYPE_CHECKING:
     from taskgov.scheduling.kueue_model import KueueModel
     from taskgov.scheduling.results import CycleResult
-    from taskgov.scheduling.unmodelled import NotModelled
 
 _SUSPICIOUS: Final = 5
 """So many preemptions of one workload, with nothing new in between, make it worth comparing whole states."""
@@ -29,43 +28,6 @@ _COMPLETION, _CHANGE, _REQUEUE = range(3)
 """What comes first among things due at one moment."""
 
 Action = Callable[[Instant], bool]
-
-
-@dataclass(frozen=True, slots=True)
-class Happening:
-    """Something that happened to a workload: `admitted`, `preempted`, `evicted` or `finished`."""
-
-    at: Instant
-    cycle: int
-    kind: str
-    workload: str
-    uid: str
-
-
-@dataclass(frozen=True, slots=True)
-class PreemptionLoop:
-    """Proof that the rules as configured move these workloads in and out for ever: a state came back, nothing new."""
-
-    at: Instant
-    workloads: tuple[str, ...]
-
-
-@dataclass(slots=True)
-class Timeline:
-    """What a simulation brought about.
-
-    `end` is the moment of the last thing that happened. `loop` is set when the simulation was stopped because nothing
-    new could ever happen again; `unfinished` are workloads that arrived and never finished.
-    """
-
-    happenings: list[Happening] = field(default_factory=list)
-    cycles: int = 0
-    idle_cycles: int = 0
-    instants: int = 0
-    end: Instant = 0
-    loop: PreemptionLoop | None = None
-    unfinished: tuple[str, ...] = ()
-    not_modelled: tuple[NotModelled, ...] = ()
 
 
 class Simulation:
@@ -129,6 +91,10 @@ class Simulation:
         """Evict a workload, if it is running then, for a reason of its own, such as `PodsReadyTimeout`."""
         self._plan(at, partial(self._evict, workload, reason, message))
 
+    def answer(self, workload: str, check: str, state: str, at: Instant | str) -> None:
+        """Have an admission check answer at a moment; the workload runs once the last of its checks is `Ready`."""
+        self._plan(at, partial(self._answer, workload, check, state))
+
     def run(self, until: Instant | str | None = None) -> Timeline:
         """Let time pass until nothing more can happen, or `until`; gives the timeline so far."""
         limit = None if until is None else _moment(until)
@@ -165,8 +131,11 @@ class Simulation:
         self.timeline.cycles += 1
         self.timeline.idle_cycles += result.idle
         for admitted in sorted(result.admitted, key=lambda a: a.uid):
-            self._note(now, result.number, "admitted", admitted.workload, admitted.uid)
-            self._start(admitted.workload, now)
+            if admitted.replaces:
+                self._replace(admitted.replaces)
+            if not admitted.waits_for:
+                self._note(now, result.number, "admitted", admitted.workload, admitted.uid)
+                self._start(admitted.workload, now)
         for preempted in sorted(result.preempted, key=lambda p: p.uid):
             self._note(now, result.number, "preempted", preempted.workload, preempted.uid)
             self._preemptions[preempted.workload] += 1
@@ -195,6 +164,7 @@ class Simulation:
             self._note(now, self.timeline.cycles, "evicted", stopped, "")
             self._started.pop(stopped, None)
             self.world.finish_eviction(stopped, now)
+            self._plan_return()
 
     # Actions: each says whether anything happened
 
@@ -206,7 +176,7 @@ class Simulation:
             key = f"{namespace_of(workload)}/{name_of(workload)}"
             self.world.apply(workload)
         self._run_times[key] = run_time
-        if self.world.admission(key) is not None:
+        if self.world.runs(key):
             self._start(key, now)
 
     def _apply(self, obj: Mapping[str, Any]) -> None:
@@ -220,9 +190,25 @@ class Simulation:
         self._note(now, self.timeline.cycles, "evicted", workload, "")
         self.world.evict(workload, now, reason=reason, message=message)
         self.world.finish_eviction(workload, now)
+        self._plan_return()
+
+    def _plan_return(self) -> None:
+        """Look again when the next workload may come back."""
         back = self.world.next_backoff
         if back is not None:
             self._plan(back, lambda _: None)
+
+    def _answer(self, workload: str, check: str, state: str, now: Instant) -> None:
+        self.world.answer(workload, check, state, now)
+        self._changed = True
+        if workload not in self._started and self.world.runs(workload):
+            self._note(now, self.timeline.cycles, "admitted", workload, "")
+            self._start(workload, now)
+
+    def _replace(self, before: str) -> None:
+        """Forget a slice whose place another one has taken: it will not end by itself any more."""
+        self._started.pop(before, None)
+        self._run_times.pop(before, None)
 
     def _finish(self, workload: str, started: int, now: Instant) -> bool:
         """Complete a workload, unless it was evicted since it started."""

@@ -21,14 +21,25 @@ RUN: Final = "None"
 DRAIN: Final = "HoldAndDrain"
 
 
-def inactive_because(queue: ClusterQueue, cohorts: Mapping[str, Cohort], flavors: FlavorBook) -> str | None:
-    """Say why a cluster queue takes no workloads, `None` when it is active (Kueue: its Active condition)."""
+def inactive_because(
+    queue: ClusterQueue, cohorts: Mapping[str, Cohort], flavors: FlavorBook, checks: Mapping[str, bool]
+) -> str | None:
+    """Say why a cluster queue takes no workloads, `None` when it is active (Kueue: its Active condition).
+
+    `checks` are the AdmissionChecks by name, and whether each is active. Where there are none at all nothing is known
+    about them, and those that a queue names count as active: not every dump has them.
+    """
     if queue.stop_policy != RUN:
         return "Stopped"
     if queue.cohort and in_circle(queue.cohort, cohorts):
         return "CohortCycleDetected"
     if any(flavor not in flavors for group in queue.groups for flavor in group.flavors):
         return "FlavorNotFound"
+    if queue.checks and checks:
+        if any(name not in checks for name, _ in queue.checks):
+            return "AdmissionCheckNotFound"
+        if not all(checks[name] for name, _ in queue.checks):
+            return "AdmissionCheckInactive"
     return None
 
 

@@ -75,6 +75,8 @@ class PodSetAssignment:
     choices: dict[str, Choice]
     reasons: Sequence[Reason]
     attempts: Sequence[Sequence[Attempt]]
+    held: Mapping[str, int] = field(default_factory=dict)
+    """What the slice that this one replaces holds already: only the rest counts as new usage."""
 
     @property
     def mode(self) -> Mode:
@@ -149,4 +151,7 @@ def append(assignment: Assignment, pod_set: PodSetAssignment) -> None:
     for resource, choice in pod_set.choices.items():
         assignment.borrowing = max(assignment.borrowing, choice.borrow)
         fr = flavor_resource(choice.flavor, resource)
-        assignment.usage[fr] = assignment.usage.get(fr, 0) + pod_set.requests[resource]
+        amount = pod_set.requests[resource]
+        if pod_set.held:
+            amount -= pod_set.held.get(resource, 0)
+        assignment.usage[fr] = assignment.usage.get(fr, 0) + amount

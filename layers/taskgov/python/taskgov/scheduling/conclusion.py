@@ -11,9 +11,11 @@ from taskgov.scheduling import lifecycle
 from taskgov.scheduling.inquiry import preemption
 from taskgov.scheduling.instants import read_now
 from taskgov.scheduling.objects import Admission, Condition, PodSetAdmission
+from taskgov.scheduling.quota import add_usage
 from taskgov.scheduling.reasons import (
     MISCONFIGURED,
     PENDING,
+    PENDING_EVALUATION,
     WAITING,
     WAITING_FOR_PODS_READY,
     WAITING_FOR_PREEMPTED,
@@ -21,6 +23,7 @@ from taskgov.scheduling.reasons import (
 )
 from taskgov.scheduling.results import Admitted, CycleResult, Preempted, Requeue, Waiting, considered_flavors
 from taskgov.scheduling.state import QUOTA_RESERVED
+from taskgov.scheduling.upkeep import ask
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,10 +44,11 @@ def conclude(
     admitted: list[Admitted] = []
     preempted: list[Preempted] = []
     waiting: list[Waiting] = []
+    explicit = run.config.gate("UnadmittedWorkloadsObservability")
     for entry in run.processed:
         if entry.admitted:
             moment = reserved_at(entry.record.key) if reserved_at is not None else None
-            admitted.append(_admit(entry, run.now if moment is None else read_now(moment)))
+            admitted.append(_admit(entry, run.now if moment is None else read_now(moment), explicit=explicit))
             continue
         if entry.requeue is Requeue.PENDING_PREEMPTION and not entry.deferred:
             preempted += _preempt(entry, run.now)
@@ -71,7 +75,7 @@ def tell_to_leave(record: Record, reason: str, message: str, now: Instant, preem
         record.queue.add(record)
 
 
-def _admit(entry: Entry, now: Instant) -> Admitted:
+def _admit(entry: Entry, now: Instant, *, explicit: bool) -> Admitted:
     record, queue, assignment = entry.record, entry.queue, entry.assignment
     pod_sets = tuple(
         PodSetAdmission(
@@ -84,9 +88,13 @@ def _admit(entry: Entry, now: Instant) -> Admitted:
     )
     queued_since = record.queued_since
     admission = Admission(queue.spec.name, pod_sets)
-    lifecycle.admit(record, admission, now)
+    if queue.spec.checks or record.checks:
+        ask(record, queue.spec, admission, now)
+    lifecycle.admit(record, admission, now, explicit=explicit)
     queue.pending.remove(record)
     queue.add(record)
+    if entry.victims:  # a slice: only what it has beyond its predecessor was counted in the cycle, and is undone
+        add_usage(queue.node, record.usage)
     queue.generation += 1  # the controller takes it out of the cache and puts it in again with its conditions
     return Admitted(
         workload=record.key,
@@ -96,13 +104,16 @@ def _admit(entry: Entry, now: Instant) -> Admitted:
         borrowing=assignment.borrowing,
         considered=considered_flavors(assignment),
         queued_since=queued_since,
+        waits_for=record.unready if record.checks else (),
+        job_uid=record.workload.job_uid,
+        replaces=entry.victims[0].record.key if entry.victims else "",
     )
 
 
 def _preempt(entry: Entry, now: Instant) -> list[Preempted]:
     """Tell the victims to leave, except those that were told before."""
     issued = []
-    for record, reason in entry.victims:
+    for record, reason in entry.told:
         queue = record.queue
         if queue is None or record.evicted:
             continue
@@ -147,7 +158,7 @@ def _reason(entry: Entry, config: ManagerConfig) -> str:
         return PENDING
     match entry.requeue:
         case Requeue.NAMESPACE_MISMATCH | Requeue.GENERIC:
-            return MISCONFIGURED
+            return PENDING_EVALUATION if entry.record.has_failed_check else MISCONFIGURED
         case Requeue.PENDING_PREEMPTION:
             return WAITING_FOR_PREEMPTED
         case Requeue.NO_FIT:

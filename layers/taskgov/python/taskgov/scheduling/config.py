@@ -14,6 +14,8 @@ GATE_DEFAULTS: Final[Mapping[str, bool]] = MappingProxyType(
     {
         "AdmissionFairSharing": True,
         "DisableWaitForPodsReady": False,
+        "AdmissionGatedBy": True,
+        "ElasticJobsViaWorkloadSlices": True,
         "FairSharingPreemptWithinNominal": True,
         "FairSharingPrioritizeNonBorrowing": True,
         "FlavorFungibilityPreserveScanProgress": True,

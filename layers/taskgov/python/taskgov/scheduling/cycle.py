@@ -17,6 +17,7 @@ from taskgov.scheduling.ordering import in_order
 from taskgov.scheduling.quota import QuotaNode, add_usage, available, remove_usage
 from taskgov.scheduling.reasons import (
     DEFERRED,
+    FAILED_CHECKS,
     NAMESPACE_MISMATCH,
     NO_LONGER_FITS,
     OVERLAPPING,
@@ -150,11 +151,13 @@ class Cycle:
     def _nominate(self, queue: QueueState, record: Record) -> Entry | None:
         """Find flavors and victims for one head; one that is refused goes straight back.
 
-        Refused is who is of a namespace that is not selected, or asks for what may not be asked for (Kueue:
-        `ValidateAdmissibility` in `pkg/workload/resources.go`).
+        Refused is who has a failed check, is of a namespace that is not selected, or asks for what may not be asked for
+        (Kueue: `ValidateAdmissibility` in `pkg/workload/resources.go`).
         """
         remark, requeue = record.workload.refusal, Requeue.GENERIC
-        if not self.nominator.selects_namespace(queue, record):
+        if record.has_failed_check:
+            remark = FAILED_CHECKS
+        elif not self.nominator.selects_namespace(queue, record):
             remark, requeue = NAMESPACE_MISMATCH, Requeue.NAMESPACE_MISMATCH
         if remark:
             refused = Entry(record, queue, Assignment(mode=NO_FIT), verdict=Verdict(None, remark), requeue=requeue)
@@ -238,6 +241,8 @@ class Cycle:
         node = entry.queue.node
         self.supposed.without_victims(node.root)
         own = [v for v in entry.victims if v.record not in self.supposed.preempted]
+        if entry.victims and entry.replaced is not None:  # the slice may be a candidate for preemption besides
+            own = list({victim.record: victim for victim in own}.values())
         for victim in own:
             take_out(victim.record)
         answer = all(amount <= max(0, available(node, fr)) for fr, amount in entry.assignment.usage.items())
@@ -247,11 +252,14 @@ class Cycle:
     def _accept(self, entry: Entry) -> None:
         """Admit, or preempt and keep the room until the victims are gone."""
         self.supposed.preempt(entry.victims)
-        if entry.assignment.mode == FIT:
+        entry.admitted = entry.assignment.mode == FIT
+        if entry.admitted and not entry.victims:
             self._admit(entry)
             return
         self.supposed.hold(entry.queue.node, entry.assignment.usage)
-        entry.verdict = Verdict(entry.assignment, victims=len(entry.victims))
+        if entry.admitted:  # a slice: its predecessor keeps what it has until the cycle is over
+            return
+        entry.verdict = Verdict(entry.assignment, victims=len(entry.told))
         entry.requeue = Requeue.PENDING_PREEMPTION
         entry.record.scan = None
 

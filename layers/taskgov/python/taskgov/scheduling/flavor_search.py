@@ -7,14 +7,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from taskgov.scheduling.assignment import (
     FIT,
     NO_CANDIDATES,
     NO_FIT,
-    PREEMPT,
-    RECLAIM,
     Assignment,
     Attempt,
     Choice,
@@ -23,14 +21,14 @@ from taskgov.scheduling.assignment import (
     append,
 )
 from taskgov.scheduling.demand import Demand, total
+from taskgov.scheduling.grades import is_preferred, tries_next
 from taskgov.scheduling.objects import (
     NEVER,
-    PREEMPTION_OVER_BORROWING,
-    TRY_NEXT_FLAVOR,
     ClusterQueue,
     FlavorResource,
     Fungibility,
     PodSet,
+    PodSetAdmission,
     ResourceGroup,
     Usage,
     flavor_resource,
@@ -42,10 +40,14 @@ from taskgov.scheduling.reasons import (
     NotNominated,
     Reason,
     ResourceUnavailable,
+    SliceElsewhere,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+
+_NOTHING: Final[Mapping[str, int]] = {}
 
 
 class Scan(NamedTuple):
@@ -78,7 +80,10 @@ class Eligibility(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Assigner:
-    """The circumstances of one search: a queue with its quota, and what is known about flavors and preemption."""
+    """The circumstances of one search: a queue with its quota, and what is known about flavors and preemption.
+
+    `replaced` is what the pod sets of the slice hold that this workload replaces, `None` when it replaces none.
+    """
 
     queue: ClusterQueue
     node: QuotaNode
@@ -88,6 +93,7 @@ class Assigner:
     fair_sharing: bool
     scan: tuple[dict[str, int], ...] = ()
     nominated: tuple[dict[str, str], ...] | None = None
+    replaced: tuple[PodSetAdmission, ...] | None = None
 
     def assign(self, demand: Demand) -> Assignment:
         """Find flavors for each pod set in turn; after one that finds none the rest is not looked at."""
@@ -105,11 +111,13 @@ class Assigner:
         found, reasons, attempts = self._find_flavors(total(parts), indexes, [m.pod_set for m in members], assignment)
         for member, requests in zip(members, parts, strict=True):
             choices = {r: found[r] for r in requests if r in found} if found is not None else {}
-            append(
-                assignment,
-                PodSetAssignment(member.pod_set.name, member.count, requests, choices, reasons, attempts),
-            )
+            name = member.pod_set.name
+            held = _NOTHING if self.replaced is None else self._held(name)
+            append(assignment, PodSetAssignment(name, member.count, requests, choices, reasons, attempts, held))
         return found is not None
+
+    def _held(self, pod_set: str) -> Mapping[str, int]:
+        return next((p.usage for p in self.replaced or () if p.name == pod_set), _NOTHING)
 
     def _find_flavors(
         self,
@@ -130,7 +138,7 @@ class Assigner:
                 if amount == 0:
                     continue
                 return None, [ResourceUnavailable(resource)], attempts
-            search = _GroupSearch(self, group, requests, assignment.usage, resource, indexes[0])
+            search = _GroupSearch(self, group, requests, assignment.usage, resource, indexes)
             choices = search.run(pod_sets)
             attempts.append(search.attempts)
             if choices is None:
@@ -171,6 +179,7 @@ class _GroupSearch:
         "best_mode",
         "group",
         "index",
+        "indexes",
         "reasons",
         "requests",
         "trigger",
@@ -184,14 +193,14 @@ class _GroupSearch:
         requests: Mapping[str, int],
         used: Usage,
         trigger: str,
-        index: int,
+        indexes: tuple[int, ...],
     ) -> None:
         self.assigner = assigner
         self.group = group
         self.requests = {r: amount for r, amount in requests.items() if r in group.resources}
         self.used = used
         self.trigger = trigger
-        self.index = index
+        self.index, self.indexes = indexes[0], indexes
         self.attempts: list[Attempt] = []
         self.reasons: list[Reason] = []
         self.best_mode: Mode = NO_FIT
@@ -242,7 +251,13 @@ class _GroupSearch:
         modes: dict[str, tuple[Mode, int]] = {}
         reasons: list[Reason] = []
         worst = (FIT, 0)
-        for resource, request in self.requests.items():
+        for resource, amount in self.requests.items():
+            request = amount
+            if self.assigner.replaced is not None:
+                elsewhere, request = self._beyond(self.assigner.replaced, flavor, resource, amount)
+                if elsewhere is not None:
+                    reasons.append(elsewhere)
+                    worst = (NO_FIT, 0)
             grade, reason = self._ask(flavor, resource, request)
             if reason is not None:
                 reasons.append(reason)
@@ -251,6 +266,21 @@ class _GroupSearch:
             modes[resource] = grade
         self._note(flavor, worst[0], worst[1], reasons)
         return modes, worst
+
+    def _beyond(
+        self, replaced: tuple[PodSetAdmission, ...], flavor: str, resource: str, amount: int
+    ) -> tuple[Reason | None, int]:
+        """Return why a slice cannot have this flavor, if its predecessor has another, and what it asks for beyond it.
+
+        As in Kueue, what pod sets behind the first with another flavor hold is not deducted then.
+        """
+        for index in self.indexes:
+            before = replaced[index] if index < len(replaced) else None
+            held = "" if before is None else before.flavors.get(resource, "")
+            if before is None or held != flavor:
+                return SliceElsewhere(flavor, held), amount
+            amount -= before.usage.get(resource, 0)
+        return None, amount
 
     def _ask(self, flavor: str, resource: str, request: int) -> tuple[tuple[Mode, int], Reason | None]:
         assigner = self.assigner
@@ -268,26 +298,3 @@ class _GroupSearch:
     def _note(self, flavor: str, mode: Mode, borrow: int, reasons: list[Reason]) -> None:
         self.attempts.append(Attempt(flavor, mode, borrow, tuple(reasons)))
         self.reasons += reasons
-
-
-def is_preferred(a: tuple[Mode, int], b: tuple[Mode, int], fungibility: Fungibility) -> bool:
-    """Say whether (mode, borrow level) `a` is strictly better than `b` (FA: isPreferred)."""
-    if a[0] == NO_FIT:
-        return False
-    if b[0] == NO_FIT:
-        return True
-    if (a[0] == NO_CANDIDATES) != (b[0] == NO_CANDIDATES):
-        return b[0] == NO_CANDIDATES
-    if fungibility.preference == PREEMPTION_OVER_BORROWING:
-        return a[1] < b[1] or (a[1] == b[1] and a[0] > b[0])
-    return a[0] > b[0] or (a[0] == b[0] and a[1] < b[1])
-
-
-def tries_next(grade: tuple[Mode, int], fungibility: Fungibility) -> bool:
-    """Say whether the search goes on after a flavor of this grade (FA: shouldTryNextFlavor)."""
-    mode, borrow = grade
-    if mode in {NO_FIT, NO_CANDIDATES}:
-        return True
-    if mode in {PREEMPT, RECLAIM} and fungibility.when_can_preempt == TRY_NEXT_FLAVOR:
-        return True
-    return borrow != 0 and fungibility.when_can_borrow == TRY_NEXT_FLAVOR

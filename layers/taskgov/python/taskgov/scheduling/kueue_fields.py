@@ -14,15 +14,11 @@ from enum import StrEnum
 from typing import Any, Final
 
 from taskgov.scheduling.unmodelled import (
-    ADMISSION_CHECKS,
-    ADMISSION_GATES,
     CLAIMS,
     CONCURRENT_ADMISSION,
-    ELASTIC_SLICES,
     MULTI_KUEUE,
     PREEMPTION_GATES,
     PRIORITY_BOOST,
-    REPLACEMENT_PODS,
     TOPOLOGY,
     UNHEALTHY_NODES,
 )
@@ -47,6 +43,9 @@ class Row:
 
 _MODELLED: Final = """
 ClusterQueue.spec.admissionScope
+AdmissionCheck.status
+ClusterQueue.spec.admissionChecks
+ClusterQueue.spec.admissionChecksStrategy
 ClusterQueue.spec.cohort
 ClusterQueue.spec.cohortName
 ClusterQueue.spec.fairSharing
@@ -67,6 +66,8 @@ ResourceFlavor.spec.nodeLabels
 ResourceFlavor.spec.nodeTaints
 ResourceFlavor.spec.tolerations
 WorkloadPriorityClass.value
+Workload.metadata.annotations{kueue.x-k8s.io/admission-gated-by}
+Workload.metadata.annotations{kueue.x-k8s.io/workload-slice-replacement-for}
 Workload.spec.active
 Workload.spec.podSets[].count
 Workload.spec.podSets[].minCount
@@ -90,6 +91,7 @@ Workload.spec.priorityClassRef
 Workload.spec.priorityClassSource
 Workload.spec.queueName
 Workload.status.admission
+Workload.status.admissionChecks
 Workload.status.conditions[type=Admitted]
 Workload.status.conditions[type=Evicted]
 Workload.status.conditions[type=Finished]
@@ -97,6 +99,7 @@ Workload.status.conditions[type=PodsReady]
 Workload.status.conditions[type=Preempted]
 Workload.status.conditions[type=QuotaReserved]
 Workload.status.conditions[type=Requeued]
+Workload.status.conditions[type=WaitingForReplacementPods]
 Workload.status.reclaimablePods
 Workload.status.requeueState
 """
@@ -151,6 +154,11 @@ _WITHOUT_INFLUENCE: Final[Mapping[str, tuple[str, ...]]] = {
         "Workload.metadata.annotations{kueue.x-k8s.io/local-queue-name}",
         "Workload.metadata.annotations{kueue.x-k8s.io/resource-in-use}",
     ),
+    "the controller of an admission check reads it, whose answer is modelled": (
+        "AdmissionCheck.spec",
+        "ProvisioningRequestConfig",
+        "Workload.metadata.annotations{kueue.x-k8s.io/provisioning-request}",
+    ),
     "it is a label, and modelled": (
         "Workload.metadata.annotations{kueue.x-k8s.io/job-uid}",
         "Workload.metadata.annotations{kueue.x-k8s.io/priority-class}",
@@ -172,14 +180,6 @@ _NOT_MODELLED: Final[Mapping[str, tuple[str, ...]]] = {
         "Workload.spec.podSets[].topologyRequest.unconstrained",
         "Workload.status.admission.podSetAssignments[].delayedTopologyRequest",
         "Workload.status.admission.podSetAssignments[].topologyAssignment",
-    ),
-    ADMISSION_CHECKS: (
-        "AdmissionCheck",
-        "ClusterQueue.spec.admissionChecks",
-        "ClusterQueue.spec.admissionChecksStrategy",
-        "ProvisioningRequestConfig",
-        "Workload.metadata.annotations{kueue.x-k8s.io/provisioning-request}",
-        "Workload.status.admissionChecks",
     ),
     MULTI_KUEUE: (
         "MultiKueueCluster",
@@ -206,9 +206,6 @@ _NOT_MODELLED: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     PREEMPTION_GATES: ("Workload.spec.preemptionGates", "Workload.status.preemptionGates"),
     PRIORITY_BOOST: ("Workload.metadata.annotations{kueue.x-k8s.io/priority-boost}",),
-    ADMISSION_GATES: ("Workload.metadata.annotations{kueue.x-k8s.io/admission-gated-by}",),
-    ELASTIC_SLICES: ("Workload.metadata.annotations{kueue.x-k8s.io/workload-slice-replacement-for}",),
-    REPLACEMENT_PODS: ("Workload.status.conditions[type=WaitingForReplacementPods]",),
     UNHEALTHY_NODES: ("Workload.status.unhealthyNodes",),
 }
 
@@ -220,9 +217,11 @@ ROWS: Final[tuple[Row, ...]] = (
 """One row for each field of Kueue's objects, as short as one statement holds for all fields below it."""
 
 ANNOTATIONS: Final = frozenset(
-    row.path.partition("{")[2].rstrip("}") for row in ROWS if row.followed is Followed.NOT_MODELLED and "{" in row.path
+    row.path.partition("{")[2].rstrip("}")
+    for row in ROWS
+    if row.followed is not Followed.WITHOUT_INFLUENCE and "{" in row.path
 )
-"""The annotations that stand for a feature that is not modelled: to leave them out would pass over it in silence."""
+"""The annotations that are modelled, or stand for a feature that is not: without them a decision would be another."""
 
 KINDS: Final = frozenset(row.path.partition(".")[0] for row in ROWS) - {"*"}
 """The kinds of Kueue's API that the model accepts, whether or not they have an effect."""

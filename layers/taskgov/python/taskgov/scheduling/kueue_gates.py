@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
 AS_BY_DEFAULT: Final[Mapping[str, bool]] = MappingProxyType(
     {
-        "AdmissionGatedBy": True,
         "ConcurrentAdmission": False,
-        "ElasticJobsViaWorkloadSlices": True,
         "FlavorFungibility": True,
         "HierarchicalCohorts": True,
         "KueueDRAIntegration": True,

@@ -9,20 +9,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from taskgov.scheduling import kueue_fields, kueue_forms, lifecycle, reading
+from taskgov.scheduling import kueue_fields, kueue_forms, lifecycle, reading, reports
 from taskgov.scheduling.blocking import not_ready
+from taskgov.scheduling.check_reading import is_active_check
 from taskgov.scheduling.conclusion import conclude, tell_to_leave
 from taskgov.scheduling.cycle import Cycle
 from taskgov.scheduling.fair_admission import read_consumed
-from taskgov.scheduling.instants import Now, read_now
+from taskgov.scheduling.instants import Instant, Now, read_now
 from taskgov.scheduling.limit_ranges import read_limit_range, read_overhead
 from taskgov.scheduling.matching import selects
 from taskgov.scheduling.nomination import namespace_labels
-from taskgov.scheduling.reasons import PENDING, PENDING_EVALUATION
+from taskgov.scheduling.reasons import PENDING, PENDING_EVALUATION, SLICE_GIVEN_UP, SLICE_REPLACED, replaced_message
+from taskgov.scheduling.reports import KueueModelReports
 from taskgov.scheduling.restart import restarted
 from taskgov.scheduling.results import CycleResult
 from taskgov.scheduling.store import KINDS
-from taskgov.scheduling.view import KueueModelView
+from taskgov.scheduling.upkeep import keep_up, loses_its_reservation, order_to_leave
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 _NO_STATUS: Final[Mapping[str, Any]] = {}
 
 
-class KueueModel(KueueModelView):
+class KueueModel(KueueModelReports):
     """A Kueue installation whose scheduler runs when it is told to.
 
     Example:
@@ -99,7 +101,8 @@ class KueueModel(KueueModelView):
     def apply(self, obj: Mapping[str, Any]) -> None:
         """Add or change one object of `kueue.x-k8s.io` v1beta1 or v1beta2, a Namespace, LimitRange or RuntimeClass.
 
-        The status of a workload or LocalQueue is read when it is new; from then on its status is this world's.
+        The status of a workload or LocalQueue is read when it is new; from then on its status is this world's, except
+        what others write (`reports.observe`).
         Raises `ValueError` for an object of another kind or one that cannot be read, and names the field, its value and
         the rule; the model stays as it was then.
         """
@@ -133,6 +136,8 @@ class KueueModel(KueueModelView):
                 store.put_limit_range(reading.namespace_of(obj), name, read_limit_range(obj))
             case "RuntimeClass":
                 store.put_runtime_class(name, read_overhead(obj))
+            case "AdmissionCheck":
+                store.put_check(name, active=is_active_check(obj))
             case "Workload":
                 self.submit(store.read(obj), obj.get("status") or {})
             case _:  # a kind of Kueue's that decides nothing
@@ -145,6 +150,8 @@ class KueueModel(KueueModelView):
             self._store.add_workload(workload, status)
         else:
             self._store.change_workload(record, workload)
+            if status:
+                reports.observe(self._store, record, status)
 
     def put_queue_spec(self, spec: ClusterQueue) -> None:
         """Add or change a ClusterQueue given as a value."""
@@ -173,6 +180,7 @@ class KueueModel(KueueModelView):
         """
         when, store = read_now(now), self._store
         store.settle_tree()
+        keep_up(self._store, when)
         self.release_backoffs(when)
         store.sample_accounts(when)
         held = store.held
@@ -190,6 +198,11 @@ class KueueModel(KueueModelView):
         for entry in run.processed if store.takes_turns else ():
             if entry.admitted:
                 store.charge(entry.record, when)
+        for admitted in result.admitted:
+            if admitted.replaces:
+                self._replace(admitted.replaces, admitted.workload, when)
+        if store.late:
+            store.drop_late(waiting.workload for waiting in result.waiting)
         return result
 
     def evict(self, workload: str, now: Now, *, reason: str, message: str) -> None:
@@ -199,14 +212,19 @@ class KueueModel(KueueModelView):
     def evict_stopped(self, now: Now) -> list[str]:
         """Tell the workloads to leave that may not run any more, and say which.
 
-        These are deactivated ones, and those of queues that are stopped with `HoldAndDrain`.
+        These are deactivated ones, those of queues that are stopped with `HoldAndDrain`, and those that an admission
+        check sent back or rejected. One that has quota and is not admitted yet loses it at once where its queue is
+        stopped. Also writes what Kueue's workload controller writes on a workload before the scheduler sees it.
         """
         when, told = read_now(now), []
+        keep_up(self._store, when)
         for record in list(self._store.records.values()):
-            order = self._store.drained_because(record)
-            if order is not None and not record.evicted:
+            order = order_to_leave(self._store, record, when)
+            if order is not None:
                 tell_to_leave(record, *order, when)
                 told.append(record.key)
+            elif (stopped := loses_its_reservation(self._store, record)) is not None:
+                reports.take_back(self._store, record, self._token("Suspended", "Inadmissible"), stopped, when)
         return told
 
     def pods_ready(self, workload: str, now: Now, *, ready: bool = True) -> None:
@@ -225,16 +243,19 @@ class KueueModel(KueueModelView):
     def finish_eviction(self, workload: str, now: Now) -> None:
         """Free the quota of an evicted workload whose pods are gone, and queue it again, as old as it is.
 
-        Raises `ValueError` when it was not told to leave.
+        Raises `ValueError` when it was not told to leave. A slice of a job that has another slice in line is finished
+        instead: its job's controller keeps the newer one.
         """
         record, when = self._running(workload), read_now(now)
         if not record.evicted:
             raise ValueError(f"workload {workload} is not evicted")
         self._store.sample_accounts(when)
+        if self._store.gives_way(record):
+            self.finish(workload, when, reason=SLICE_REPLACED, message=SLICE_GIVEN_UP)
+            return
         self._store.stop(record)
-        explicit = self.config.gate("UnadmittedWorkloadsObservability")
-        pending = PENDING_EVALUATION if explicit else PENDING
-        lifecycle.leave(record, pending, self.config.backoff, when, explicit=explicit)
+        pending = self._token(PENDING_EVALUATION, PENDING)
+        lifecycle.leave(record, pending, self.config.backoff, when, explicit=self._store.explicit)
         self._store.enqueue(record)
 
     def finish(
@@ -278,6 +299,15 @@ class KueueModel(KueueModelView):
         self._unmodelled.pop(key, None)
         if features := kueue_fields.not_modelled(obj):
             self._unmodelled[key] = features
+
+    def _replace(self, before: str, slice_key: str, now: Instant) -> None:
+        """Finish the slice whose place another one of its job has taken, unless it is finished."""
+        new = self._record(slice_key).workload
+        if not self._record(before).finished:
+            self.finish(before, now, reason=SLICE_REPLACED, message=replaced_message(new.uid, new.job_uid))
+
+    def _token(self, explicit: str, otherwise: str) -> str:
+        return explicit if self._store.explicit else otherwise
 
     def _running(self, key: str) -> Record:
         record = self._record(key)

@@ -7,13 +7,21 @@ Kueue's module, and fails for a setting without a row (`tests/scheduling/test_ku
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from taskgov.scheduling.config import DEFAULT_STRATEGIES, ManagerConfig, RequeueBackoff, Strategy
+from taskgov.scheduling.config import (
+    DEFAULT_STRATEGIES,
+    AdmissionFairSharing,
+    ManagerConfig,
+    RequeueBackoff,
+    ResourceTransformation,
+    Strategy,
+)
 from taskgov.scheduling.kueue_fields import Followed, Row
-from taskgov.scheduling.unmodelled import BLOCKED_ADMISSION, CLAIMS, QUOTA_CHECK, RESOURCES
+from taskgov.scheduling.unmodelled import CLAIMS, QUOTA_CHECK
 
 GROUP: Final = "config.kueue.x-k8s.io"
 VERSIONS: Final = ("v1beta2", "v1beta1")
@@ -23,6 +31,10 @@ fairSharing
 featureGates
 waitForPodsReady.enable
 waitForPodsReady.requeuingStrategy
+waitForPodsReady.blockAdmission
+resources.excludeResourcePrefixes
+resources.transformations
+admissionFairSharing
 """
 
 _WITHOUT_INFLUENCE: Final[Mapping[str, str]] = MappingProxyType(
@@ -36,7 +48,6 @@ _WITHOUT_INFLUENCE: Final[Mapping[str, str]] = MappingProxyType(
         "it says which jobs become workloads": "integrations managedJobsNamespaceSelector manageJobsWithoutQueueName",
         "it says when finished objects are deleted": "objectRetentionPolicies",
         "it is about clusters of MultiKueue, whose use is named by itself": "multiKueue",
-        "only queues with an admissionScope are ordered by it, which is named by itself": "admissionFairSharing",
         "a workload is evicted by it later, which its conditions show then": """
             waitForPodsReady.timeout waitForPodsReady.recoveryTimeout
         """,
@@ -45,10 +56,8 @@ _WITHOUT_INFLUENCE: Final[Mapping[str, str]] = MappingProxyType(
 
 _NOT_MODELLED: Final[Mapping[str, str]] = MappingProxyType(
     {
-        BLOCKED_ADMISSION: "waitForPodsReady.blockAdmission",
         CLAIMS: "resources.deviceClassMappings",
         QUOTA_CHECK: "resources.quotaCheckStrategy",
-        RESOURCES: "resources.excludeResourcePrefixes resources.transformations",
     },
 )
 
@@ -66,11 +75,9 @@ ROWS: Final[tuple[Row, ...]] = (
 )
 """One row for each setting, as short as one statement holds for all settings below it."""
 
-READ: Final = (
-    frozenset({"apiVersion", "kind"})
-    | {row.path.partition(".")[0] for row in ROWS if row.followed is not Followed.WITHOUT_INFLUENCE}
-    | {"admissionFairSharing"}
-)
+READ: Final = frozenset({"apiVersion", "kind"}) | {
+    row.path.partition(".")[0] for row in ROWS if row.followed is not Followed.WITHOUT_INFLUENCE
+}
 """The parts of a Configuration that are kept of one that is read: no other changes a decision."""
 
 
@@ -78,8 +85,8 @@ def row_of(path: str) -> Row | None:
     """Return the row that a setting stands under, `None` when there is none.
 
     Example:
-        >>> row_of("resources.transformations[].input").note
-        'ResourceTransformations'
+        >>> row_of("resources.transformations[].input").followed.value
+        'modelled'
         >>> row_of("surprise") is None
         True
 
@@ -115,6 +122,10 @@ def read_configuration(configuration: Mapping[str, Any]) -> ManagerConfig:
         strategies=_strategies(strategies) if strategies else DEFAULT_STRATEGIES,
         gates=gates,
         backoff=_backoff(_part(_part(settings, "waitForPodsReady"), "requeuingStrategy")),
+        resources_exclude_prefixes=_texts(_part(settings, "resources"), "excludeResourcePrefixes"),
+        resource_transformations=tuple(_transformations(_part(settings, "resources"))),
+        wait_for_pods_ready_block_admission=_is_on(_part(settings, "waitForPodsReady"), "blockAdmission"),
+        admission_fair_sharing=_admission_fair_sharing(settings),
         not_followed=tuple((row.note, row.path) for row in ROWS if _is_in_use(row, settings)),
     )
 
@@ -172,6 +183,68 @@ def _backoff(strategy: Mapping[str, Any]) -> RequeueBackoff:
         limit=limit,
         by_creation=timestamp == "Creation",
     )
+
+
+def _texts(settings: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    listed = settings.get(name) or []
+    if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
+        raise ValueError(f"resources.{name}: {listed} is no list of texts")
+    return tuple(listed)
+
+
+def _is_on(settings: Mapping[str, Any], name: str) -> bool:
+    on = settings.get(name) or False
+    if not isinstance(on, bool):
+        raise ValueError(f"waitForPodsReady.{name}: {on} is neither true nor false")  # noqa: TRY004
+    return on
+
+
+def _transformations(resources: Mapping[str, Any]) -> Iterator[ResourceTransformation]:
+    """Read `resources.transformations`; the model refuses quantities that cannot be read."""
+    listed = resources.get("transformations") or []
+    if not isinstance(listed, list):
+        raise ValueError(f"resources.transformations: {listed} is no list")  # noqa: TRY004
+    for place, item in enumerate(listed):
+        where = f"resources.transformations[{place}]"
+        if not isinstance(item, Mapping) or not isinstance(item.get("input"), str):
+            raise ValueError(f"{where}.input: it has to name a resource")
+        strategy = item.get("strategy") or "Retain"
+        if strategy not in {"Retain", "Replace"}:
+            raise ValueError(f"{where}.strategy: {strategy} is neither Retain nor Replace")
+        multiply_by = item.get("multiplyBy") or ""
+        yield ResourceTransformation(item["input"], dict(_part(item, "outputs")), strategy, multiply_by)
+
+
+def _admission_fair_sharing(settings: Mapping[str, Any]) -> AdmissionFairSharing | None:
+    """Read `admissionFairSharing`; an interval that is not given is Kueue's (apis/config/v1beta2/defaults.go)."""
+    name = "admissionFairSharing"
+    if settings.get(name) is None:
+        return None
+    fair, default = _part(settings, name), AdmissionFairSharing()
+    weights = _part(fair, "resourceWeights")
+    for resource, weight in weights.items():
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or weight < 0:
+            raise ValueError(f"{name}.resourceWeights.{resource}: {weight} is no weight")
+    return AdmissionFairSharing(
+        _seconds(fair, f"{name}.usageHalfLifeTime", default.usage_half_life_time),
+        _seconds(fair, f"{name}.usageSamplingInterval", default.usage_sampling_interval),
+        dict(weights),
+    )
+
+
+_UNITS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
+_DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)")
+
+
+def _seconds(settings: Mapping[str, Any], path: str, default: float) -> float:
+    """Read a duration as Go writes it (`1h30m`)."""
+    text = settings.get(path.rpartition(".")[2])
+    if text is None:
+        return default
+    parts = _DURATION.findall(str(text))
+    if text != "0" and (not parts or "".join(map("".join, parts)) != text):
+        raise ValueError(f"{path}: {text} is no duration, such as 5m or 168h")
+    return sum(float(number) * _UNITS[unit] for number, unit in parts)
 
 
 def _is_in_use(row: Row, settings: Mapping[str, Any]) -> bool:

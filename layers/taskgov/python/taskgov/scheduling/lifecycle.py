@@ -10,9 +10,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from taskgov.scheduling.instants import SECOND, Instant
-from taskgov.scheduling.reasons import NO_RESERVATION
+from taskgov.scheduling.objects import CHECK_PENDING, CHECK_RETRY, CheckState
+from taskgov.scheduling.reasons import NO_RESERVATION, UNSATISFIED_CHECKS
 from taskgov.scheduling.state import (
     ADMITTED,
+    BY_ADMISSION_CHECK,
     EVICTED,
     FINISHED,
     PODS_READY,
@@ -35,8 +37,8 @@ _NOT_READY: Final = "Not all pods are ready or succeeded"
 _COME_BACK_AT_ONCE: Final = {"Preempted", "NodeFailures"}
 
 
-def admit(record: Record, admission: Admission, now: Instant) -> None:
-    """Reserve quota and admit; what was said about an earlier eviction becomes history."""
+def admit(record: Record, admission: Admission, now: Instant, *, explicit: bool = False) -> None:
+    """Reserve quota, and admit if no admission check is open; what was said about an earlier eviction is history."""
     record.hold(admission)
     record.scan = None
     message = f"Quota reserved in ClusterQueue {admission.cluster_queue}"
@@ -46,7 +48,26 @@ def admit(record: Record, admission: Admission, now: Instant) -> None:
         if before is not None and before.status:
             past = f"Previously: {before.message}"
             record.set_condition(kind, status=False, reason=QUOTA_RESERVED, message=past, now=now)
-    record.set_condition(ADMITTED, status=True, reason=ADMITTED, message="The workload is admitted", now=now)
+    if record.checks:
+        sync_admitted(record, now, explicit=explicit)
+    else:
+        record.set_condition(ADMITTED, status=True, reason=ADMITTED, message="The workload is admitted", now=now)
+
+
+def sync_admitted(record: Record, now: Instant, *, explicit: bool) -> None:
+    """Admit a workload that holds quota once all checks agree; one that is admitted stays so until it leaves.
+
+    That it is not is written only where `explicit`. Kueue: `SyncAdmittedCondition` in
+    `pkg/workload/admissionchecks.go`.
+    """
+    before = record.conditions.get(ADMITTED)
+    if record.admission is None or (before is not None and before.status):
+        return
+    if not record.checks or not record.unready:
+        record.set_condition(ADMITTED, status=True, reason=ADMITTED, message="The workload is admitted", now=now)
+    elif explicit:
+        reason = "UnsatisfiedAdmissionChecks"
+        record.set_condition(ADMITTED, status=False, reason=reason, message=UNSATISFIED_CHECKS, now=now)
 
 
 def wait(record: Record, reason: str, message: str | Verdict, now: Instant, *, explicit: bool) -> None:
@@ -58,20 +79,34 @@ def wait(record: Record, reason: str, message: str | Verdict, now: Instant, *, e
     record.set_condition(QUOTA_RESERVED, status=False, reason=reason, message=message, now=now)
     admitted = record.conditions.get(ADMITTED)
     if explicit or (admitted is not None and admitted.status):
-        record.set_condition(ADMITTED, status=False, reason="NoReservation", message=NO_RESERVATION, now=now)
+        unready = bool(record.checks) and not explicit and bool(record.unready)
+        message = f"{NO_RESERVATION} and not all checks ready" if unready else NO_RESERVATION
+        token = "NoReservationUnsatisfiedChecks" if unready else "NoReservation"
+        record.set_condition(ADMITTED, status=False, reason=token, message=message, now=now)
 
 
 def tell_to_leave(record: Record, reason: str, message: str, now: Instant, preempted: str | None = None) -> None:
     """Evict; a preemption also says which kind. The quota stays until `leave`."""
     record.set_condition(EVICTED, status=True, reason=reason, message=message, now=now)
+    record.checks = {name: _asked_again(check, now) for name, check in record.checks.items()}
     if preempted is not None:
         record.set_condition(PREEMPTED, status=True, reason=preempted, message=message, now=now)
+
+
+def _asked_again(check: CheckState, now: Instant) -> CheckState:
+    """Return a check as it stands after an eviction (Kueue: `resetChecksOnEviction`)."""
+    if check.state == CHECK_PENDING:
+        return check
+    retries = (check.retries or 0) + 1 if check.state == CHECK_RETRY else None
+    said = f"Reset to Pending after eviction. Previously: {check.state}"
+    return CheckState(CHECK_PENDING, said, now, check.requeue_after, retries)
 
 
 def leave(record: Record, pending_reason: str, backoff: RequeueBackoff, now: Instant, *, explicit: bool) -> None:
     """Give the quota back now that the pods are gone, and say whether the workload may queue again.
 
-    Preempted workloads may at once; those whose pods did not become ready wait (60 s, 120 s, ... by default).
+    Preempted workloads may at once; those whose pods did not become ready wait (60 s, 120 s, ... by default); those
+    that an admission check sent back wait as long as it says.
     """
     eviction = record.conditions.get(EVICTED)
     if eviction is None or not eviction.status:
@@ -80,11 +115,15 @@ def leave(record: Record, pending_reason: str, backoff: RequeueBackoff, now: Ins
         _requeued(record, eviction, now, status=True)
     elif eviction.reason == PODS_READY_TIMEOUT:
         _back_off(record, eviction, backoff, now)
+    elif eviction.reason.endswith(BY_ADMISSION_CHECK):
+        _requeued(record, eviction, now, status=False)
     record.let_go()
     record.scan = None
     if PODS_READY in record.conditions:
         record.set_condition(PODS_READY, status=False, reason=_WAITS_FOR_START, message=_NOT_READY, now=now)
     wait(record, pending_reason, str(eviction.message), now, explicit=explicit)
+    if eviction.reason == BY_ADMISSION_CHECK and (record.requeue_at is None or record.requeue_at <= now):
+        end_backoff(record, now)
 
 
 def _back_off(record: Record, eviction: Condition, backoff: RequeueBackoff, now: Instant) -> None:

@@ -25,8 +25,10 @@ from taskgov.scheduling.demand import Demand, resized
 from taskgov.scheduling.fair_preemption import fair_victims
 from taskgov.scheduling.flavor_search import Assigner, Eligibility, Oracle, Scan
 from taskgov.scheduling.matching import selects
+from taskgov.scheduling.objects import flavor_resource
 from taskgov.scheduling.preemption import classical_victims
 from taskgov.scheduling.quota import lowest_subtree_that_fits
+from taskgov.scheduling.reasons import SLICE_REPLACED
 from taskgov.scheduling.results import Requeue, Verdict
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 
     from taskgov.scheduling.config import ManagerConfig
     from taskgov.scheduling.fair_admission import QueueKey
-    from taskgov.scheduling.objects import FlavorResource
+    from taskgov.scheduling.objects import FlavorResource, PodSetAdmission, Usage
     from taskgov.scheduling.state import QueueState, Record
 
 _PODS: Final = f"/{PODS}"
@@ -54,11 +56,22 @@ class Entry:
     verdict: Verdict = field(default_factory=lambda: Verdict(None))
     requeue: Requeue = Requeue.FAILED_AFTER_NOMINATION
 
+    @property
+    def told(self) -> list[Victim]:
+        """The victims that are told to leave."""
+        replaces = self.record.workload.replaces and self.replaced is not None
+        return self.victims[1:] if replaces else self.victims
+
+    @property
+    def replaced(self) -> Record | None:
+        """The slice that it takes the place of; counted among the victims, not told to leave."""
+        return self.victims[0].record if self.victims and self.victims[0].reason == SLICE_REPLACED else None
+
 
 class Nominator:
     """Judges heads against the state as it stands."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - what a nomination looks at, each from another part of the store
         self,
         config: ManagerConfig,
         queue_of: QueueOf,
@@ -66,9 +79,11 @@ class Nominator:
         namespaces: Mapping[str, Mapping[str, str]],
         is_active: Callable[[QueueState], bool],
         somebody_starts: Callable[[], bool],
+        records: Mapping[str, Record],
         usage_of: Callable[[QueueKey], float] | None = None,
     ) -> None:
         self.config = config
+        self.records = records
         self.queue_of = queue_of
         self.eligible = eligible
         self.namespaces = namespaces
@@ -106,6 +121,19 @@ class Nominator:
         record.scan = Scan(assignment.scan, record.demand, cycle, queue.generation)
         return assignment, victims
 
+    def replaced_by(self, record: Record, queue: QueueState, gone: Collection[Record]) -> Record | None:
+        """Return the slice of the same job that a workload takes the place of, where it still holds quota in the queue.
+
+        Kueue: `ReplacedWorkloadSlice` in `pkg/workloadslicing/workloadslicing.go`.
+        """
+        workload = record.workload
+        if not workload.replaces or not self.config.gate("ElasticJobsViaWorkloadSlices"):
+            return None
+        before = self.records.get(workload.replaces)
+        if before is None or before.queue is not queue or before.admission is None or before in gone:
+            return None
+        return before if before.workload.namespace == workload.namespace else None
+
     def _outdated(self, scan: Scan, queue: QueueState, record: Record, cycle: int) -> bool:
         """Say whether the shape changed, or quota was freed since (a scan survives the very next cycle)."""
         if scan.demand is not record.demand:
@@ -134,6 +162,10 @@ class Head:
         self.record = record
         self.candidates = candidates
         self.found: dict[tuple[tuple[FlavorResource, int], ...], list[Victim]] = {}
+        self.slice: list[Victim] = []
+        self.held: tuple[PodSetAdmission, ...] | None = None
+        if record.workload.replaces and (before := nominator.replaced_by(record, queue, candidates.gone)) is not None:
+            self.slice, self.held = [Victim(before, SLICE_REPLACED)], before.held
         self.assigner = Assigner(
             queue=queue.spec,
             node=queue.node,
@@ -143,6 +175,7 @@ class Head:
             fair_sharing=nominator.config.fair_sharing,
             scan=() if scan is None else scan.tried,
             nominated=nominated,
+            replaced=self.held,
         )
 
     def assignment(self) -> Assignment:
@@ -150,13 +183,18 @@ class Head:
         return self.assigner.assign(self.record.demand)
 
     def best(self) -> tuple[Assignment, list[Victim]]:
-        """Return the assignment at full size, or a smaller one where pod sets allow it and only that fits."""
+        """Return the assignment at full size, or a smaller one where pod sets allow it and only that fits.
+
+        A slice that is replaced is the first of the victims: it holds its quota until the new one is admitted.
+        """
         assignment = self.assignment()
         victims = self.victims(assignment)
         if assignment.mode == FIT or victims:
-            return assignment, victims
+            return assignment, self.slice + victims if self.slice else victims
         if self.record.demand.can_shrink and self.nominator.config.gate("PartialAdmission"):
-            return self._largest_that_fits() or (assignment, [])
+            found = self._largest_that_fits()
+            if found is not None:
+                return found[0], self.slice + found[1]
         return assignment, []
 
     def victims(self, assignment: Assignment) -> list[Victim]:
@@ -167,8 +205,23 @@ class Head:
         """
         if assignment.mode in {FIT, NO_FIT}:
             return []
-        usage = {fr: amount for fr, amount in assignment.usage.items() if not fr.endswith(_PODS)}
+        usage = self._beyond(assignment) if self.held is not None else assignment.usage
+        usage = {fr: amount for fr, amount in usage.items() if not fr.endswith(_PODS)}
         return self._search(usage, assignment.needs_preemption)
+
+    def _beyond(self, assignment: Assignment) -> Usage:
+        """Return what the pods of a slice ask for that its predecessor does not have (Kueue: `TotalRequestsFor`)."""
+        usage: Usage = {}
+        for pod_set, got, before in zip(
+            self.record.demand.pod_sets, assignment.pod_sets, self.held or (), strict=False
+        ):
+            more = pod_set.count - before.count
+            for resource, amount in pod_set.requests.items():
+                beyond = amount // pod_set.count * more if pod_set.count else amount
+                if beyond:
+                    fr = flavor_resource(got.choices[resource].flavor, resource)
+                    usage[fr] = usage.get(fr, 0) + beyond
+        return usage
 
     def oracle(self, fr: FlavorResource, amount: int) -> tuple[Mode, int]:
         """Say whether preemption could free `amount` of `fr` alone, from whom, and how high it would still borrow."""

@@ -28,6 +28,10 @@ TRY_NEXT_FLAVOR: Final = "TryNextFlavor"
 MAY_STOP_SEARCH: Final = "MayStopSearch"
 PREEMPTION_OVER_BORROWING: Final = "PreemptionOverBorrowing"
 BORROWING_OVER_PREEMPTION: Final = "BorrowingOverPreemption"
+CHECK_PENDING: Final = "Pending"
+CHECK_READY: Final = "Ready"
+CHECK_RETRY: Final = "Retry"
+CHECK_REJECTED: Final = "Rejected"
 
 
 def flavor_resource(flavor: str, resource: str) -> FlavorResource:
@@ -163,6 +167,22 @@ class ClusterQueue:
     weight: float = 1.0
     stop_policy: str = "None"
     fair_admission: bool = False
+    checks: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Admission checks by name, with the flavors for which each is asked; none means all flavors of the queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckState:
+    """What an admission check says of a workload: `Pending`, `Ready`, `Retry` or `Rejected`, and since when.
+
+    `requeue_after` is how many seconds after a `Retry` the workload may come back; `retries` counts them.
+    """
+
+    state: str
+    message: str = ""
+    since: Instant = ZERO
+    requeue_after: int | None = None
+    retries: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +248,9 @@ class Condition:
 class Workload:
     """A job as Kueue sees it: what it asks for, where, and since when.
 
-    `source` is the Kubernetes object it was read from, given back (with a new status) when the workload is written.
+    `gates` is the annotation `admission-gated-by`; `replaces` is the key of the slice that this one takes the place of
+    (annotation `workload-slice-replacement-for`). `source` is the Kubernetes object it was read from, given back (with
+    a new status) when the workload is written.
     `refusal` is why Kueue refuses it, whatever quota there is; `completion` tells apart what was added to its pods.
     """
 
@@ -245,6 +267,8 @@ class Workload:
     reclaimable: tuple[tuple[str, int], ...] = ()
     completion: str = ""
     refusal: str = field(default="", compare=False)
+    gates: str = ""
+    replaces: str = ""
     source: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
 
     @property

@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from taskgov.quantities import exact, parse
+from taskgov.scheduling.check_reading import read_checks
 from taskgov.scheduling.config import DEFAULTS
 from taskgov.scheduling.demand import layout, pod_requests
 from taskgov.scheduling.instants import NEVER_AGAIN, Instant, instant
@@ -48,6 +49,8 @@ JOB_UID_LABEL: Final = "kueue.x-k8s.io/job-uid"
 PRIORITY_CLASS_LABEL: Final = "kueue.x-k8s.io/priority-class"
 AS_WRITTEN: Final = PodRules(DEFAULTS)
 """What is known of pods where there is no LimitRange, no RuntimeClass and no setting of the manager."""
+GATES_ANNOTATION: Final = "kueue.x-k8s.io/admission-gated-by"
+REPLACES_ANNOTATION: Final = "kueue.x-k8s.io/workload-slice-replacement-for"
 _V1BETA1_STOPS: Final = {"Borrow": MAY_STOP_SEARCH, "Preempt": MAY_STOP_SEARCH}
 
 
@@ -129,6 +132,7 @@ def read_cluster_queue(obj: Object) -> ClusterQueue:
         weight=_weight(spec),
         stop_policy=spec.get("stopPolicy") or "None",
         fair_admission=(spec.get("admissionScope") or {}).get("admissionMode") == "UsageBasedAdmissionFairSharing",
+        checks=read_checks(spec),
     )
 
 
@@ -152,7 +156,7 @@ def read_workload(obj: Object, priority_of_class: Mapping[str, int], rules: PodR
     """
     spec = obj.get("spec") or {}
     metadata = obj["metadata"]
-    labels = metadata.get("labels") or {}
+    labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
     reference = spec.get("priorityClassRef") or {}
     workload_class = labels.get(PRIORITY_CLASS_LABEL)
     if reference.get("kind") == "WorkloadPriorityClass":
@@ -181,6 +185,8 @@ def read_workload(obj: Object, priority_of_class: Mapping[str, int], rules: PodR
         ),
         completion=review.completion,
         refusal=review.refusal,
+        gates=annotations.get(GATES_ANNOTATION) or "",
+        replaces=annotations.get(REPLACES_ANNOTATION) or "",
         source=obj,
     )
 

@@ -128,6 +128,21 @@ class AffinityMismatch(NamedTuple):
         return f"flavor {self.flavor} doesn't match node affinity"
 
 
+class SliceElsewhere(NamedTuple):
+    """A slice keeps the flavor of the slice that it replaces; an empty `before` is a resource that one does not use."""
+
+    flavor: str
+    before: str
+
+    @property
+    def blocker(self) -> Blocker:
+        """How severe this is."""
+        return Blocker.NO_MATCHING_FLAVOR
+
+    def __str__(self) -> str:
+        return f"could not assign {self.flavor} flavor since the original workload is assigned: {self.before}"
+
+
 class NotNominated(NamedTuple):
     """A second look within a cycle keeps to the flavors of the first."""
 
@@ -152,6 +167,7 @@ Reason = (
     | FlavorNotFound
     | UntoleratedTaint
     | AffinityMismatch
+    | SliceElsewhere
     | NotNominated
 )
 
@@ -159,6 +175,9 @@ IN_CLUSTER_QUEUE: Final = "InClusterQueue"
 IN_COHORT_RECLAMATION: Final = "InCohortReclamation"
 IN_COHORT_FAIR_SHARING: Final = "InCohortFairSharing"
 IN_COHORT_RECLAIM_WHILE_BORROWING: Final = "InCohortReclaimWhileBorrowing"
+
+SLICE_REPLACED: Final = "WorkloadSliceReplaced"
+SLICE_GIVEN_UP: Final = "Replaced to accommodate a new workload slice"
 
 _DUE_TO: Final = {
     IN_CLUSTER_QUEUE: "prioritization in the ClusterQueue",
@@ -174,7 +193,14 @@ NAMESPACE_MISMATCH: Final = "workload namespace doesn't match ClusterQueue selec
 PODS_NOT_READY: Final = "waiting for all admitted workloads to be in PodsReady condition"
 NO_RESERVATION: Final = "The workload has no reservation"
 
+UNSATISFIED_CHECKS: Final = "The workload has not all checks ready"
+FAILED_CHECKS: Final = "The workload has failed admission checks"
+GATE_CLEARED: Final = "AdmissionGatedBy cleared, waiting for quota reservation"
+HOLD_CLEARED: Final = "Workload no longer on hold; waiting for quota reservation"
+
 PENDING: Final = "Pending"
+ON_HOLD: Final = "OnHold"
+ADMISSION_GATED: Final = "AdmissionGated"
 WAITING_FOR_QUOTA: Final = "WaitingForQuota"
 WAITING_FOR_PREEMPTED: Final = "WaitingForPreemptedWorkloads"
 MISCONFIGURED: Final = "Misconfigured"
@@ -195,3 +221,14 @@ def preempted_message(reason: str, uid: str, job_uid: str, preemptor_path: str, 
         f"Preempted to accommodate a workload (UID: {uid or 'UNKNOWN'}, JobUID: {job_uid or 'UNKNOWN'}) "
         f"due to {_DUE_TO[reason]}; preemptor path: {preemptor_path}; preemptee path: {preemptee_path}"
     )
+
+
+def replaced_message(uid: str, job_uid: str) -> str:
+    """Say for which slice of its job a slice was finished (`replaceWorkloadSlice` in `pkg/scheduler/scheduler.go`).
+
+    Example:
+        >>> replaced_message("u2", "j")
+        'Replaced to accommodate a workload (UID: u2, JobUID: j) due to workload slice aggregation'
+
+    """
+    return f"Replaced to accommodate a workload (UID: {uid}, JobUID: {job_uid}) due to workload slice aggregation"

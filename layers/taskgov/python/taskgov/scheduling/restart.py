@@ -23,6 +23,7 @@ def restarted(store: Store, config: ManagerConfig) -> Store:
     twin.priorities = dict(store.priorities)
     twin.pod_rules.take_objects_of(store.pod_rules)
     twin.cohorts = dict(store.cohorts)
+    twin.known_checks = dict(store.known_checks)
     for state in store.queues.values():
         twin.put_queue(state.spec)
     for queue in store.local_queues.values():
@@ -39,7 +40,7 @@ def _take(store: Store, before: Record) -> None:
     source = before.workload.source
     workload = before.workload if source is None else replace(store.read(source), active=before.workload.active)
     record = Record(workload, store.config)
-    record.conditions = dict(before.conditions)
+    record.conditions, record.checks = dict(before.conditions), dict(before.checks)
     record.requeue_count, record.requeue_at = before.requeue_count, before.requeue_at
     store.records[record.key] = record
     if before.admission is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from taskgov.scheduling.assignment import FIT, NO_FIT, PUBLIC_MODES, Assignment
 from taskgov.scheduling.instants import SECOND, Instant
+from taskgov.scheduling.reasons import SLICE_REPLACED, replaced_message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +34,11 @@ class Requeue(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A workload that got its quota. `borrowing` is how high up the tree it borrows, 0 for not at all."""
+    """A workload that got its quota. `borrowing` is how high up the tree it borrows, 0 for not at all.
+
+    It runs at once, unless it `waits_for` admission checks. `replaces` is the slice of the same job that it takes the
+    place of, which is finished; empty for none.
+    """
 
     workload: str
     uid: str
@@ -42,6 +47,9 @@ class Admitted:
     borrowing: int
     considered: str
     queued_since: Instant
+    waits_for: tuple[str, ...] = ()
+    replaces: str = ""
+    job_uid: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +155,10 @@ def events(result: CycleResult) -> list[Event]:
         )
         admitted = f"Admitted by ClusterQueue {a.cluster_queue}, wait time since reservation was 0s"
         found += [Event(a.workload, "Normal", "QuotaReserved", reserved)]
-        found += [Event(a.workload, "Normal", "Admitted", admitted)]
+        if not a.waits_for:
+            found += [Event(a.workload, "Normal", "Admitted", admitted)]
+        if a.replaces:
+            found += [Event(a.replaces, "Normal", SLICE_REPLACED, replaced_message(a.uid, a.job_uid))]
     for p in result.preempted:
         by = f"Preempted workload {p.workload} (UID: {p.uid}) in ClusterQueue {p.cluster_queue}"
         found += [Event(p.workload, "Normal", "EvictedDueToPreempted", p.message)]

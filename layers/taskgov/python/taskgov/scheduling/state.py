@@ -12,17 +12,22 @@ from typing import TYPE_CHECKING, Any, Final
 from taskgov.scheduling.config import DEFAULTS, ManagerConfig
 from taskgov.scheduling.demand import demand_of
 from taskgov.scheduling.objects import (
+    CHECK_READY,
+    CHECK_REJECTED,
+    CHECK_RETRY,
     Admission,
+    CheckState,
     ClusterQueue,
     Condition,
     FlavorResource,
+    PodSetAdmission,
     ResourceGroup,
     Usage,
     Workload,
     flavor_resource,
 )
 from taskgov.scheduling.quota import QuotaNode
-from taskgov.scheduling.reasons import IN_COHORT_RECLAIM_WHILE_BORROWING
+from taskgov.scheduling.reasons import ADMISSION_GATED, IN_COHORT_RECLAIM_WHILE_BORROWING, ON_HOLD
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -39,8 +44,10 @@ PREEMPTED: Final = "Preempted"
 REQUEUED: Final = "Requeued"
 FINISHED: Final = "Finished"
 PODS_READY: Final = "PodsReady"
+WAITING_FOR_REPLACEMENT_PODS: Final = "WaitingForReplacementPods"
 PODS_READY_TIMEOUT: Final = "PodsReadyTimeout"
-_TIMED_BY_CHECK: Final = frozenset({"AdmissionCheck"})
+BY_ADMISSION_CHECK: Final = "AdmissionCheck"
+_TIMED_BY_CHECK: Final = frozenset({BY_ADMISSION_CHECK})
 _TIMED_BY_EVICTION: Final = _TIMED_BY_CHECK | {PODS_READY_TIMEOUT}
 _JUST_AFTER: Final = 1000
 """A millisecond, in microseconds."""
@@ -55,6 +62,7 @@ class Record:
 
     __slots__ = (
         "admission",
+        "checks",
         "conditions",
         "config",
         "demand",
@@ -77,6 +85,7 @@ class Record:
         self.demand = demand_of(workload.pod_sets, workload.reclaimable if config.gate("ReclaimablePods") else ())
         self.queue: QueueState | None = None
         self.conditions: dict[str, Condition] = {}
+        self.checks: dict[str, CheckState] = {}
         self.admission: Admission | None = None
         self.usage: Usage = {}
         self.frs: frozenset[FlavorResource] = frozenset()
@@ -89,7 +98,7 @@ class Record:
     def copy(self) -> Record:
         """Return a record of its own in the same state; its place in a queue is for the queue's copy to set."""
         twin = copy(self)
-        twin.conditions = dict(self.conditions)
+        twin.conditions, twin.checks = dict(self.conditions), dict(self.checks)
         twin.queue = twin.waiting = None
         return twin
 
@@ -100,10 +109,67 @@ class Record:
         return condition is not None and condition.status
 
     @property
+    def has_failed_check(self) -> bool:
+        """Whether an admission check has sent it back or refused it."""
+        return any(check.state in {CHECK_RETRY, CHECK_REJECTED} for check in self.checks.values())
+
+    @property
     def finished(self) -> bool:
         """Whether it is done for good."""
         condition = self.conditions.get(FINISHED)
         return condition is not None and condition.status
+
+    @property
+    def admitted(self) -> bool:
+        """Whether it may run: it holds quota, and no admission check is still to agree.
+
+        Of one that was read without a condition, quota alone tells, where it has no checks to wait for.
+        """
+        condition = self.conditions.get(ADMITTED)
+        return (condition is not None and condition.status) or (self.admission is not None and not self.unready)
+
+    @property
+    def on_hold(self) -> bool:
+        """Whether its job gave its quota back and does not want it now (Kueue: `IsOnHold`)."""
+        reserved = self.conditions.get(QUOTA_RESERVED)
+        return reserved is not None and not reserved.status and reserved.reason == ON_HOLD
+
+    @property
+    def gates(self) -> str:
+        """The admission gates that are closed, as its annotation names them; empty for none."""
+        return self.workload.gates if self.config.gate("AdmissionGatedBy") else ""
+
+    @property
+    def is_special(self) -> bool:
+        """Whether anything but its spec and quota may decide where it waits: all else is asked only of these."""
+        return bool(self.conditions or self.checks or self.workload.gates)
+
+    @property
+    def needs_word(self) -> bool:
+        """Whether Kueue's controller may have something to write on it before the scheduler looks at it."""
+        return bool(self.checks or self.workload.gates or self.gates_said)
+
+    @property
+    def gates_said(self) -> bool:
+        """Whether its condition says that a gate keeps it out."""
+        reserved = self.conditions.get(QUOTA_RESERVED)
+        return reserved is not None and reserved.reason == ADMISSION_GATED
+
+    @property
+    def barred(self) -> bool:
+        """Whether it may not queue, whatever quota there is (Kueue: `IsAdmissible` in `pkg/workload/workload.go`).
+
+        A gate is closed, its job does not want quota now, or pods are missing that replace failed ones.
+        """
+        if self.workload.gates and self.gates:
+            return True
+        waiting = self.conditions.get(WAITING_FOR_REPLACEMENT_PODS)
+        return self.on_hold or (waiting is not None and waiting.status)
+
+    @property
+    def unready(self) -> tuple[str, ...]:
+        """The admission checks that have yet to agree, by name."""
+        return tuple(sorted(name for name, check in self.checks.items() if check.state != CHECK_READY))
 
     @property
     def queued_since(self) -> Instant:
@@ -131,15 +197,25 @@ class Record:
         counts = {p.pod_set.name: p.count for p in self.demand.pod_sets}
         usage: Usage = {}
         for pod_set in admission.pod_sets:
-            count = min(pod_set.count, counts.get(pod_set.name, pod_set.count))
-            for resource, flavor in pod_set.flavors.items():
+            held = pod_set if pod_set.count <= counts.get(pod_set.name, pod_set.count) else self._scaled(pod_set)
+            for resource, flavor in held.flavors.items():
                 fr = flavor_resource(flavor, resource)
-                amount = pod_set.usage.get(resource, 0)
-                if count != pod_set.count:
-                    amount = amount // pod_set.count * count
-                usage[fr] = usage.get(fr, 0) + amount
+                usage[fr] = usage.get(fr, 0) + held.usage.get(resource, 0)
         self.usage = usage
         self.frs = frozenset(usage)
+
+    @property
+    def held(self) -> tuple[PodSetAdmission, ...]:
+        """What each pod set holds now, without pods that are reclaimable (Kueue: `totalRequestsFromAdmission`)."""
+        return () if self.admission is None else tuple(self._scaled(p) for p in self.admission.pod_sets)
+
+    def _scaled(self, pod_set: PodSetAdmission) -> PodSetAdmission:
+        """Scale down to the pods that are left; a pod set that was admitted with fewer keeps what it has."""
+        count = next((p.count for p in self.demand.pod_sets if p.pod_set.name == pod_set.name), pod_set.count)
+        if count >= pod_set.count:
+            return pod_set
+        usage = {resource: amount // pod_set.count * count for resource, amount in pod_set.usage.items()}
+        return PodSetAdmission(pod_set.name, count, pod_set.flavors, usage)
 
     def let_go(self) -> None:
         """Hold nothing any more."""

@@ -30,6 +30,7 @@ KINDS: Final = (
     "LimitRange",
     "RuntimeClass",
     "ResourceFlavor",
+    "AdmissionCheck",
     "WorkloadPriorityClass",
     "Cohort",
     "ClusterQueue",
@@ -55,6 +56,9 @@ class Store(AccountStore):
         twin.records = {key: twins[record] for key, record in self.records.items()}
         twin.orphans = {key: twins[record] for key, record in self.orphans.items()}
         twin.unrouted = {key: twins[record] for key, record in self.unrouted.items()}
+        twin.known_checks = dict(self.known_checks)
+        twin.unsaid = {key: twins[record] for key, record in self.unsaid.items()}
+        twin.late = {key: twins[record] for key, record in self.late.items()}
         twin.backing_off = {key: twins[record] for key, record in self.backing_off.items()}
         twin.queues = {name: queue.copy(twins) for name, queue in self.queues.items()}
         for queue in twin.queues.values():
@@ -83,6 +87,17 @@ class Store(AccountStore):
         """Delete a flavor; queues that use it become inactive."""
         self.flavors.drop(name)
         self._flavor_changed(name)
+
+    def put_check(self, name: str, *, active: bool) -> None:
+        """Add or change an admission check; queues that ask it get another look."""
+        if self.known_checks.get(name) is not active:
+            self.known_checks[name] = active
+            self._check_changed(name)
+
+    def drop_check(self, name: str) -> None:
+        """Delete an admission check; queues that ask it become inactive."""
+        del self.known_checks[name]
+        self._check_changed(name)
 
     def put_cohort(self, cohort: Cohort) -> None:
         """Add or change a cohort: the tree in which it is then gets another look, not one that it leaves.
@@ -125,6 +140,8 @@ class Store(AccountStore):
         self.notified.add(spec.name)
         if state.spec.quotas != spec.quotas or state.spec.cohort != spec.cohort:
             state.generation += 1
+        if state.spec.checks != spec.checks:
+            self.unsaid.update({r.key: r for r in self.records.values() if self.queue_of(r) is state})
         state.redefine(spec)
         state.pending.strategy = spec.strategy
         self._tree_changed = True
@@ -224,6 +241,8 @@ class Store(AccountStore):
                 self.drop_queue(name)
             case "LocalQueue":
                 self.drop_local_queue(namespace, name)
+            case "AdmissionCheck":
+                self.drop_check(name)
             case "Workload":
                 self.drop_workload(self.records[f"{namespace}/{name}" if namespace else name])
             case _:
@@ -235,6 +254,11 @@ class Store(AccountStore):
     def _flavor_changed(self, name: str) -> None:
         self.notified.update(
             queue.spec.name for queue in self.queues.values() if any(name in g.flavors for g in queue.spec.groups)
+        )
+
+    def _check_changed(self, name: str) -> None:
+        self.notified.update(
+            queue.spec.name for queue in self.queues.values() if any(name == check for check, _ in queue.spec.checks)
         )
 
     def _raise_generations(self, cohort: str) -> None:

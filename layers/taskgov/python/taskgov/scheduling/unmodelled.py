@@ -3,11 +3,10 @@
 | feature | what the model does instead |
 | --- | --- |
 | topology-aware scheduling | counts quota only; placement may keep a workload out longer |
-| admission checks, MultiKueue, provisioning | admits as soon as quota is reserved |
+| MultiKueue | schedules locally |
 | dynamic resource allocation | counts containers' requests, not claims |
-| priority boost, preemption gates, admission gates, concurrent admission | ignores them |
-| elastic workload slices | takes a slice that replaces another for a workload of its own |
-| pods that wait for replacements, nodes that are to be replaced | ignores them |
+| priority boost, preemption gates, concurrent admission | ignores them |
+| nodes that are to be replaced | ignores them |
 | the manager's `blockAdmission`, `quotaCheckStrategy`, excluded prefixes and transformations | ignores them |
 | a manager whose configuration cannot be read | takes what the cluster policy says, and Kueue's defaults |
 
@@ -28,20 +27,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 TOPOLOGY: Final = "TopologyAwareScheduling"
-ADMISSION_CHECKS: Final = "AdmissionChecks"
 MULTI_KUEUE: Final = "MultiKueue"
 CLAIMS: Final = "DynamicResourceAllocation"
 PRIORITY_BOOST: Final = "PriorityBoost"
 PREEMPTION_GATES: Final = "PreemptionGates"
 CONCURRENT_ADMISSION: Final = "ConcurrentAdmission"
-ADMISSION_GATES: Final = "AdmissionGatedBy"
-ELASTIC_SLICES: Final = "ElasticJobsViaWorkloadSlices"
-REPLACEMENT_PODS: Final = "WaitingForReplacementPods"
 UNHEALTHY_NODES: Final = "TASFailedNodeReplacement"
 FEATURE_GATE: Final = "FeatureGate"
-BLOCKED_ADMISSION: Final = "BlockAdmission"
 QUOTA_CHECK: Final = "QuotaCheckStrategy"
-RESOURCES: Final = "ResourceTransformations"
 ASSUMED_CONFIGURATION: Final = "AssumedConfiguration"
 
 CONFIGURATION: Final = "Configuration"
@@ -51,21 +44,13 @@ CONFIGURATION: Final = "Configuration"
 _WORDS: Final[Mapping[str, str]] = MappingProxyType(
     {
         TOPOLOGY: "topology",
-        ADMISSION_CHECKS: "admission checks",
         CLAIMS: "resource claims",
-        ADMISSION_FAIR_SHARING: "admission fair sharing",
         PRIORITY_BOOST: "priority boost",
         PREEMPTION_GATES: "preemption gates",
         CONCURRENT_ADMISSION: "concurrent admission",
-        ADMISSION_GATES: "admission gates",
-        ELASTIC_SLICES: "elastic workload slices",
-        REPLACEMENT_PODS: "replacement pods",
-        POD_OVERHEAD: "RuntimeClass overhead",
         UNHEALTHY_NODES: "unhealthy nodes",
         FEATURE_GATE: "feature gates",
-        BLOCKED_ADMISSION: "blocked admission",
         QUOTA_CHECK: "quota check",
-        RESOURCES: "resource transformations",
     },
 )
 

@@ -126,6 +126,11 @@ class KueueModelView:
         """Return what a workload holds, `None` when it holds nothing."""
         return self._record(key).admission
 
+    def runs(self, key: str) -> bool:
+        """Say whether a workload may run: it holds quota, and no admission check is open."""
+        record = self._record(key)
+        return record.admission is not None and record.admitted
+
     def cluster_queue(self, name: str) -> dict[str, Any]:
         """Return the ClusterQueue `name` with its status as Kueue reports it (v1beta2)."""
         self._store.settle_tree()
@@ -231,6 +236,7 @@ class KueueModelView:
             store.namespaces,
             store.is_active,
             store.somebody_starts,
+            store.records,
             store.usage_of if store.takes_turns else None,
         )
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from taskgov.scheduling import reading
 from taskgov.scheduling.activity import RUN, drained_because, inactive_because
 from taskgov.scheduling.blocking import HeldCycle, not_ready
+from taskgov.scheduling.check_reading import read_check_states
 from taskgov.scheduling.eligibility import FlavorBook
 from taskgov.scheduling.forest import build_forest
 from taskgov.scheduling.pods import PodRules
@@ -18,7 +19,7 @@ from taskgov.scheduling.quota import QuotaNode, add_usage, remove_usage
 from taskgov.scheduling.state import QUOTA_RESERVED, QueueState, Record
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from taskgov.scheduling.config import ManagerConfig
     from taskgov.scheduling.instants import Instant
@@ -41,6 +42,9 @@ class WorkloadStore:
         self.unrouted: dict[str, Record] = {}
         self.orphans: dict[str, Record] = {}
         self.backing_off: dict[str, Record] = {}
+        self.unsaid: dict[str, Record] = {}
+        self.late: dict[str, Record] = {}
+        self.known_checks: dict[str, bool] = {}
         self.notified: set[str] = set()
         self.held: HeldCycle | None = None
         self.cohort_nodes: dict[str, QuotaNode] = {}
@@ -51,11 +55,24 @@ class WorkloadStore:
         """Read a Workload object with what its priority class and the rules about pods say now."""
         return reading.read_workload(obj, self.priorities, self.pod_rules)
 
+    @property
+    def explicit(self) -> bool:
+        """Whether conditions say more than that a workload waits (gate `UnadmittedWorkloadsObservability`)."""
+        return self.config.gate("UnadmittedWorkloadsObservability")
+
+    def queue_of(self, record: Record) -> QueueState | None:
+        """Return the queue that a workload runs or waits in; also where it may not queue at the moment."""
+        if record.queue is not None:
+            return record.queue
+        local = self.local_queues.get((record.workload.namespace, record.workload.queue))
+        return None if local is None else self.queues.get(local.cluster_queue)
+
     def add_workload(self, workload: Workload, status: Mapping[str, Any]) -> Record:
         """Take a new workload, running or pending as its status says."""
         record = self._new_record(workload)
         record.conditions = reading.read_conditions(status)
         record.requeue_count, record.requeue_at = reading.read_requeue_state(status)
+        record.checks = read_check_states(status)
         admission = reading.read_admission(status)
         self.records[record.key] = record
         reserved = record.conditions.get(QUOTA_RESERVED)
@@ -107,7 +124,35 @@ class WorkloadStore:
         else:
             self.dequeue(record)
         self.notify_of(record)
+        self.unsaid.pop(record.key, None)
+        self.late.pop(record.key, None)
         del self.records[record.key]
+
+    def gives_way(self, record: Record) -> bool:
+        """Say whether a slice that is evicted ends for good, because another slice of its job is there to run.
+
+        Kueue: `normalizeActiveSlices` in `pkg/workloadslicing/workloadslicing.go`, which looks at the slices of one
+        owner.
+        """
+        owners = _owners(record.workload)
+        return (
+            bool(owners)
+            and any(
+                other.workload.replaces == record.key
+                and not other.finished
+                and not other.evicted
+                and owners & _owners(other.workload)
+                for other in self.records.values()
+            )
+            and self.config.gate("ElasticJobsViaWorkloadSlices")
+        )
+
+    def drop_late(self, looked_at: Iterable[str]) -> None:
+        """Take out of the queue who may not queue any more and was only waiting to be looked at once."""
+        for key in looked_at:
+            if record := self.late.pop(key, None):
+                self.dequeue(record)
+                self._unroute(record)
 
     def start(self, record: Record, queue: str) -> None:
         """Count a workload that holds quota as running in `queue`."""
@@ -116,6 +161,8 @@ class WorkloadStore:
             self.orphans[record.key] = record
             return
         self.orphans.pop(record.key, None)
+        if record.checks or state.spec.checks:
+            self.unsaid[record.key] = record
         state.add(record)
         if not self._tree_changed:
             add_usage(state.node, record.usage)
@@ -136,6 +183,8 @@ class WorkloadStore:
     def enqueue(self, record: Record) -> None:
         """Put a pending workload in line, where its local queue leads."""
         state = self._destination(record)
+        if (state is not None and state.spec.checks) or (record.is_special and record.needs_word):
+            self.unsaid[record.key] = record
         if state is None:
             self._unroute(record)
             return
@@ -183,7 +232,7 @@ class WorkloadStore:
 
     def inactive_because(self, state: QueueState) -> str | None:
         """Say why a cluster queue takes no workloads, `None` when it is active."""
-        return inactive_because(state.spec, self.cohorts, self.flavors)
+        return inactive_because(state.spec, self.cohorts, self.flavors, self.known_checks)
 
     def somebody_starts(self) -> bool:
         """Say whether the pods of anybody who holds quota are not ready."""
@@ -206,7 +255,7 @@ class WorkloadStore:
     def _destination(self, record: Record) -> QueueState | None:
         workload = record.workload
         local = self.local_queues.get((workload.namespace, workload.queue))
-        if local is None or local.stop_policy != RUN or not workload.active:
+        if local is None or local.stop_policy != RUN or not workload.active or (record.is_special and record.barred):
             return None
         return self.queues.get(local.cluster_queue)
 
@@ -224,3 +273,9 @@ class WorkloadStore:
             if pending and (record.workload.namespace, record.workload.queue) == key:
                 self.dequeue(record)
                 self.enqueue(record)
+
+
+def _owners(workload: Workload) -> set[str]:
+    """Return the UIDs of the jobs that a workload belongs to."""
+    metadata = (workload.source or {}).get("metadata") or {}
+    return {owner["uid"] for owner in metadata.get("ownerReferences") or () if "uid" in owner}

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.quantities import format_quantity
+from taskgov.scheduling.check_reading import check_list
 from taskgov.scheduling.fair_admission import quantity
-from taskgov.scheduling.instants import ZERO, timestamp
+from taskgov.scheduling.instants import NEVER_AGAIN, ZERO, timestamp
 from taskgov.scheduling.shares import dominant_share
 from taskgov.scheduling.state import ADMITTED, QueueState, Record
 
@@ -37,13 +38,17 @@ def workload_object(record: Record, version: str) -> Object:
     status = dict(obj.get("status") or {})
     status.pop("admission", None)
     status.pop("requeueState", None)
+    status.pop("admissionChecks", None)
+    if record.checks:
+        status["admissionChecks"] = check_list(record.checks)
     status["conditions"] = condition_list(record)
     if record.admission is not None:
         status["admission"] = admission_object(record.admission)
-    if record.requeue_count:
-        status["requeueState"] = {"count": record.requeue_count}
-        if record.requeue_at is not None:
-            status["requeueState"]["requeueAt"] = timestamp(record.requeue_at)
+    state: Object = {"count": record.requeue_count} if record.requeue_count else {}
+    if record.requeue_at is not None and record.requeue_at != NEVER_AGAIN:
+        state["requeueAt"] = timestamp(record.requeue_at)
+    if state:
+        status["requeueState"] = state
     return obj | {"status": status}
 
 

@@ -74,7 +74,7 @@ def trimmed_runtime_class(runtime_class: KubernetesObject) -> KubernetesObject:
 def trimmed(item: KubernetesObject) -> KubernetesObject:
     """Keep spec, status, a priority class's value, and the metadata without managed fields.
 
-    Of annotations only those of Kueue's features that the scheduling model does not follow are kept, to be named.
+    Of annotations only those by which Kueue decides are kept: the scheduling model follows them, or names them.
     """
     annotations = _only(item["metadata"].get("annotations") or {}, tuple(ANNOTATIONS))
     return {
