@@ -160,6 +160,11 @@ conformance: $(READY) ## Run recorded Kueue decisions through the engine (CASES=
 	@test -n "$(CASES)" || { echo "Say where the case files are: make conformance CASES=DIR" >&2; exit 2; }
 	@$(BIN)/taskgov conformance $(CASES) $(ARGS)
 
+.PHONY: kueue-tables
+kueue-tables: $(READY) ## Record the decisions of Kueue's own table tests and compare the engine with them (needs Go)
+	@$(BIN)/python -m tests.kueue_tables --out build/kueue-tables $(ARGS)
+	@$(BIN)/taskgov conformance build/kueue-tables
+
 .PHONY: prove
 prove: $(READY) ## Prove the plans of stored snapshots: goal, limits, sums, preemption, roll back (WORLDS=DIR)
 	@test -n "$(WORLDS)" || { echo "Say where the snapshots are: make prove WORLDS=DIR" >&2; exit 2; }

@@ -11,7 +11,6 @@ from taskgov.scheduling import lifecycle
 from taskgov.scheduling.inquiry import preemption
 from taskgov.scheduling.instants import read_now
 from taskgov.scheduling.objects import Admission, Condition, PodSetAdmission
-from taskgov.scheduling.quota import add_usage
 from taskgov.scheduling.reasons import (
     MISCONFIGURED,
     PENDING,
@@ -93,8 +92,6 @@ def _admit(entry: Entry, now: Instant, *, explicit: bool) -> Admitted:
     lifecycle.admit(record, admission, now, explicit=explicit)
     queue.pending.remove(record)
     queue.add(record)
-    if entry.victims:  # a slice: only what it has beyond its predecessor was counted in the cycle, and is undone
-        add_usage(queue.node, record.usage)
     queue.generation += 1  # the controller takes it out of the cache and puts it in again with its conditions
     return Admitted(
         workload=record.key,

@@ -108,6 +108,7 @@ class Cycle:
         self.skipped_preemptions: dict[str, int] = {}
         self.processed: list[Entry] = []
         self.left: HeldCycle | None = None
+        self.had_slices = False
 
     def run(self, heads: Sequence[tuple[QueueState, Record]]) -> None:
         """Nominate all heads against the same state, then process them in order."""
@@ -256,6 +257,9 @@ class Cycle:
         if entry.admitted and not entry.victims:
             self._admit(entry)
             return
+        if entry.victims and entry.replaced is not None:  # it may take less than nothing, where all others hold theirs
+            self.supposed.with_victims(entry.queue.node.root)
+            self.had_slices = True
         self.supposed.hold(entry.queue.node, entry.assignment.usage)
         if entry.admitted:  # a slice: its predecessor keeps what it has until the cycle is over
             return

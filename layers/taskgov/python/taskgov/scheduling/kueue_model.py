@@ -198,8 +198,9 @@ class KueueModel(KueueModelReports):
         for entry in run.processed if store.takes_turns else ():
             if entry.admitted:
                 store.charge(entry.record, when)
-        for admitted in result.admitted:
-            if admitted.replaces:
+        if run.had_slices:
+            self._store.count_again()
+            for admitted in result.admitted:
                 self._replace(admitted.replaces, admitted.workload, when)
         if store.late:
             store.drop_late(waiting.workload for waiting in result.waiting)
@@ -210,11 +211,10 @@ class KueueModel(KueueModelReports):
         tell_to_leave(self._running(workload), reason, message, read_now(now))
 
     def evict_stopped(self, now: Now) -> list[str]:
-        """Tell the workloads to leave that may not run any more, and say which.
+        """Tell the workloads to leave that may not run any more, and say which: what Kueue's workload controller does.
 
         These are deactivated ones, those of queues that are stopped with `HoldAndDrain`, and those that an admission
-        check sent back or rejected. One that has quota and is not admitted yet loses it at once where its queue is
-        stopped. Also writes what Kueue's workload controller writes on a workload before the scheduler sees it.
+        check sent back or rejected. A reservation in a stopped queue is lost at once. Conditions are written too.
         """
         when, told = read_now(now), []
         keep_up(self._store, when)
@@ -301,9 +301,9 @@ class KueueModel(KueueModelReports):
             self._unmodelled[key] = features
 
     def _replace(self, before: str, slice_key: str, now: Instant) -> None:
-        """Finish the slice whose place another one of its job has taken, unless it is finished."""
-        new = self._record(slice_key).workload
-        if not self._record(before).finished:
+        """Finish the slice whose place another one of its job has taken, unless there is none or it is finished."""
+        if before and not self._record(before).finished:
+            new = self._record(slice_key).workload
             self.finish(before, now, reason=SLICE_REPLACED, message=replaced_message(new.uid, new.job_uid))
 
     def _token(self, explicit: str, otherwise: str) -> str:

@@ -185,7 +185,7 @@ def add_usage(node: QuotaNode, usage: Mapping[FlavorResource, int]) -> None:
         while at is not None:
             used = at.usage.get(fr, 0)
             at.usage[fr] = used + amount
-            kept = max(0, at.local.get(fr, 0) - used) if at.local else 0
+            kept = max(0, at.local.get(fr, 0) - used) if at.local or used < 0 else 0
             if amount <= kept:
                 break
             amount -= kept  # noqa: PLW2901 -- what the local quota does not hold goes on to the parent

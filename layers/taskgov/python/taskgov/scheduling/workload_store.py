@@ -147,6 +147,10 @@ class WorkloadStore:
             and self.config.gate("ElasticJobsViaWorkloadSlices")
         )
 
+    def count_again(self) -> None:
+        """Count usage anew before it is looked at: what was supposed in a cycle with slices does not cancel out."""
+        self._tree_changed = True
+
     def drop_late(self, looked_at: Iterable[str]) -> None:
         """Take out of the queue who may not queue any more and was only waiting to be looked at once."""
         for key in looked_at:
