@@ -140,11 +140,6 @@ class Record:
         return self.workload.gates if self.config.gate("AdmissionGatedBy") else ""
 
     @property
-    def is_special(self) -> bool:
-        """Whether anything but its spec and quota may decide where it waits: all else is asked only of these."""
-        return bool(self.conditions or self.checks or self.workload.gates)
-
-    @property
     def needs_word(self) -> bool:
         """Whether Kueue's controller may have something to write on it before the scheduler looks at it."""
         return bool(self.checks or self.workload.gates or self.gates_said)

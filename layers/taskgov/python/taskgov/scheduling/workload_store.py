@@ -72,7 +72,8 @@ class WorkloadStore:
         record = self._new_record(workload)
         record.conditions = reading.read_conditions(status)
         record.requeue_count, record.requeue_at = reading.read_requeue_state(status)
-        record.checks = read_check_states(status)
+        if "admissionChecks" in status:
+            record.checks = read_check_states(status)
         admission = reading.read_admission(status)
         self.records[record.key] = record
         reserved = record.conditions.get(QUOTA_RESERVED)
@@ -187,7 +188,11 @@ class WorkloadStore:
     def enqueue(self, record: Record) -> None:
         """Put a pending workload in line, where its local queue leads."""
         state = self._destination(record)
-        if (state is not None and state.spec.checks) or (record.is_special and record.needs_word):
+        if record.conditions or record.checks or record.workload.gates:
+            state = None if record.barred else state
+            if record.needs_word:
+                self.unsaid[record.key] = record
+        if state is not None and state.spec.checks:
             self.unsaid[record.key] = record
         if state is None:
             self._unroute(record)
@@ -259,7 +264,7 @@ class WorkloadStore:
     def _destination(self, record: Record) -> QueueState | None:
         workload = record.workload
         local = self.local_queues.get((workload.namespace, workload.queue))
-        if local is None or local.stop_policy != RUN or not workload.active or (record.is_special and record.barred):
+        if local is None or local.stop_policy != RUN or not workload.active:
             return None
         return self.queues.get(local.cluster_queue)
 
