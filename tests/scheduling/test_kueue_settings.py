@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from taskgov.scheduling import KueueModel, ManagerConfig, RequeueBackoff, Strategy
+from taskgov.scheduling.config import AdmissionFairSharing, ResourceTransformation
 from taskgov.scheduling.kueue_fields import Followed
 from taskgov.scheduling.kueue_settings import ROWS, read_configuration, row_of
 from tests.cluster.binaries import kueue_module

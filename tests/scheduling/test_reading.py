@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from taskgov.scheduling import instant, reading
+from taskgov.scheduling import instant, reading, status_reading
 from taskgov.scheduling.demand import pod_requests
 from taskgov.scheduling.instants import NEVER_AGAIN
 from taskgov.scheduling.objects import BorrowWithinCohort, Fungibility, Preemption, Quota, Requirement, Selector
@@ -158,13 +158,16 @@ def test_node_affinity_is_read_only_where_it_is_required() -> None:
 def test_a_requeue_moment_keeps_a_workload_out_only_while_it_is_not_requeued() -> None:
     out = a_condition("Requeued", status="False")
     state = {"count": 2, "requeueAt": "2026-11-20T10:00:00Z"}
-    assert reading.read_requeue_state({"requeueState": state, "conditions": [out]}) == (
+    assert status_reading.read_requeue_state({"requeueState": state, "conditions": [out]}) == (
         2,
         instant("2026-11-20T10:00:00Z"),
     )
-    assert reading.read_requeue_state({"requeueState": state, "conditions": [a_condition("Requeued")]}) == (2, None)
-    assert reading.read_requeue_state({"conditions": [out]}) == (0, NEVER_AGAIN)
-    assert reading.read_requeue_state({}) == (0, None)
+    assert status_reading.read_requeue_state({"requeueState": state, "conditions": [a_condition("Requeued")]}) == (
+        2,
+        None,
+    )
+    assert status_reading.read_requeue_state({"conditions": [out]}) == (0, NEVER_AGAIN)
+    assert status_reading.read_requeue_state({}) == (0, None)
 
 
 def test_an_object_without_a_name_is_refused() -> None:

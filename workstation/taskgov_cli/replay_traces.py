@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 from taskgov.kueue.named import named
 from taskgov.scheduling.instants import SECOND, instant
-from taskgov.scheduling.reading import read_conditions, read_workload
+from taskgov.scheduling.reading import read_workload
+from taskgov.scheduling.status_reading import read_conditions
 from taskgov.snapshot.codec import snapshot_from_json
 from taskgov.usage.amounts import accelerators
 

@@ -7,8 +7,9 @@ from taskgov.allocation.predict import MODEL_STEPS
 from taskgov.kueue.named import Named, named
 from taskgov.scheduling import Budget, KueueModel, Preempted, moment, settle
 from taskgov.scheduling.objects import ClusterQueue, FlavorResource, Workload
-from taskgov.scheduling.reading import read_admission, read_cluster_queue, read_conditions, read_workload
+from taskgov.scheduling.reading import read_cluster_queue, read_workload
 from taskgov.scheduling.reasons import InsufficientQuota, InsufficientUnusedQuota
+from taskgov.scheduling.status_reading import read_admission, read_conditions
 from taskgov.snapshot.model import KubernetesObject, Snapshot
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from datetime import datetime
 from taskgov.kueue.named import named
 from taskgov.scheduling import moment
 from taskgov.scheduling.objects import FlavorResource, flavor_resource
-from taskgov.scheduling.reading import read_admission, read_conditions
+from taskgov.scheduling.status_reading import read_admission, read_conditions
 from taskgov.snapshot.model import KubernetesObject, Snapshot
 from taskgov.usage.quota_usage import usage_of
 

@@ -11,7 +11,7 @@ from typing import Final
 from taskgov.hyperpod.names import team_of_namespace
 from taskgov.kueue.named import named
 from taskgov.quantities import CPU, ResourceName, is_accelerator
-from taskgov.scheduling.reading import read_admission, read_conditions
+from taskgov.scheduling.status_reading import read_admission, read_conditions
 from taskgov.snapshot.model import KubernetesObject, Snapshot
 from taskgov.snapshot.unseen import Part
 from taskgov.usage.capacity import Offers, leading_resources

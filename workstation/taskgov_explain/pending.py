@@ -9,8 +9,8 @@ from taskgov.scheduling import moment
 from taskgov.scheduling.assignment import FIT
 from taskgov.scheduling.instants import NEVER_AGAIN
 from taskgov.scheduling.matching import selects
-from taskgov.scheduling.reading import read_requeue_state
 from taskgov.scheduling.reasons import WAITING, Blocker
+from taskgov.scheduling.status_reading import read_requeue_state
 from taskgov.snapshot.model import KueueObjects
 from taskgov.usage.amounts import all_words, words
 from taskgov.usage.never_fits import never_fits

@@ -6,7 +6,7 @@ from typing import Final
 
 from taskgov.allocation.projection import finish_evictions
 from taskgov.scheduling import KueueModel, instant
-from taskgov.scheduling.reading import read_conditions
+from taskgov.scheduling.status_reading import read_conditions
 from taskgov.snapshot.model import KubernetesObject, Snapshot
 from taskgov_explain.simulation import Simulation
 

@@ -32,7 +32,8 @@ from taskgov.allocation.written import (
 )
 from taskgov.hyperpod.names import NAMESPACE_NAME_LABEL
 from taskgov.kueue.render import manager_configuration, render
-from taskgov.scheduling.reading import read_cluster_queue, read_conditions, read_flavor, read_local_queue
+from taskgov.scheduling.reading import read_cluster_queue, read_flavor, read_local_queue
+from taskgov.scheduling.status_reading import read_conditions
 from taskgov.snapshot.manager import config_of
 from taskgov.snapshot.unreadable import MACHINES
 from taskgov.usage.quota_usage import team_of

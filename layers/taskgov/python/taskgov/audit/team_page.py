@@ -15,7 +15,7 @@ from taskgov.audit.report import LoanLine, PreemptionLine, TaskLine, UsageLine
 from taskgov.audit.report_build import leading_first, loan_line, preemption_line, usage_line
 from taskgov.audit.report_tasks import task_lines
 from taskgov.kueue.named import named
-from taskgov.scheduling.reading import read_conditions
+from taskgov.scheduling.status_reading import read_conditions
 from taskgov.snapshot.model import KubernetesObject, Snapshot
 from taskgov.usage.cluster_usage import cluster_usage
 from taskgov.usage.tasks import Task, TaskState, tasks_of

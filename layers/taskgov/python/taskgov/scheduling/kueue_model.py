@@ -6,37 +6,29 @@ owns no clock: every call that writes a moment takes `now` (aware `datetime`, RF
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
-from taskgov.scheduling import kueue_fields, kueue_forms, lifecycle, reading, reports
+from taskgov.scheduling import lifecycle, reports
 from taskgov.scheduling.blocking import not_ready
-from taskgov.scheduling.check_reading import is_active_check
 from taskgov.scheduling.conclusion import conclude, tell_to_leave
 from taskgov.scheduling.cycle import Cycle
-from taskgov.scheduling.fair_admission import read_consumed
 from taskgov.scheduling.instants import Instant, Now, read_now
-from taskgov.scheduling.limit_ranges import read_limit_range, read_overhead
 from taskgov.scheduling.matching import selects
 from taskgov.scheduling.nomination import namespace_labels
+from taskgov.scheduling.objects_in import KueueModelObjects
 from taskgov.scheduling.reasons import PENDING, PENDING_EVALUATION, SLICE_GIVEN_UP, SLICE_REPLACED, replaced_message
-from taskgov.scheduling.reports import KueueModelReports
 from taskgov.scheduling.restart import restarted
 from taskgov.scheduling.results import CycleResult
-from taskgov.scheduling.store import KINDS
 from taskgov.scheduling.upkeep import keep_up, loses_its_reservation, order_to_leave
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from taskgov.scheduling.config import ManagerConfig
-    from taskgov.scheduling.objects import ClusterQueue, Workload
     from taskgov.scheduling.state import QueueState, Record
 
-_NO_STATUS: Final[Mapping[str, Any]] = {}
 
-
-class KueueModel(KueueModelReports):
+class KueueModel(KueueModelObjects):
     """A Kueue installation whose scheduler runs when it is told to.
 
     Example:
@@ -86,81 +78,6 @@ class KueueModel(KueueModelReports):
         twin._store = restarted(self._store, config)
         twin._unmodelled = dict(self._unmodelled)
         return twin
-
-    # Objects in
-
-    def load(self, objects: Iterable[Mapping[str, Any]]) -> None:
-        """Apply many objects, or whole lists as `kubectl get -o json` prints them, in an order that suits them.
-
-        Raises `ValueError` as `apply` does, before any of them is applied.
-        """
-        flat = [self._checked(item) for obj in objects for item in _items(obj)]
-        for obj in sorted(flat, key=lambda o: KINDS.index(o["kind"]) if o["kind"] in KINDS else len(KINDS)):
-            self._take(obj)
-
-    def apply(self, obj: Mapping[str, Any]) -> None:
-        """Add or change one object of `kueue.x-k8s.io` v1beta1 or v1beta2, a Namespace, LimitRange or RuntimeClass.
-
-        The status of a workload or LocalQueue is read when it is new; from then on its status is this world's, except
-        what others write (`reports.observe`).
-        Raises `ValueError` for an object of another kind or one that cannot be read, and names the field, its value and
-        the rule; the model stays as it was then.
-        """
-        self._take(self._checked(obj))
-
-    @staticmethod
-    def _checked(obj: object) -> Mapping[str, Any]:
-        found = kueue_forms.checked(obj)
-        kind = found["kind"]
-        if kind not in kueue_fields.KINDS and kind not in KINDS:
-            raise ValueError(f"kind is {kind!r:.80}: Kueue does not schedule by objects of kind {kind}")
-        return found
-
-    def _take(self, obj: Mapping[str, Any]) -> None:
-        store, name = self._store, reading.name_of(obj)
-        self._remember_unmodelled(obj)
-        match obj["kind"]:
-            case "Namespace":
-                store.put_namespace(name, obj["metadata"].get("labels") or {})
-            case "ResourceFlavor":
-                store.put_flavor(reading.read_flavor(obj))
-            case "WorkloadPriorityClass":
-                store.put_priority_class(name, int(obj["value"]))
-            case "Cohort":
-                store.put_cohort(reading.read_cohort(obj))
-            case "ClusterQueue":
-                store.put_queue(reading.read_cluster_queue(obj))
-            case "LocalQueue":
-                store.put_local_queue(reading.read_local_queue(obj), read_consumed(obj))
-            case "LimitRange":
-                store.put_limit_range(reading.namespace_of(obj), name, read_limit_range(obj))
-            case "RuntimeClass":
-                store.put_runtime_class(name, read_overhead(obj))
-            case "AdmissionCheck":
-                store.put_check(name, active=is_active_check(obj))
-            case "Workload":
-                self.submit(store.read(obj), obj.get("status") or {})
-            case _:  # a kind of Kueue's that decides nothing
-                pass
-
-    def submit(self, workload: Workload, status: Mapping[str, Any] = _NO_STATUS) -> None:
-        """Add or change a workload given as a value."""
-        record = self._store.records.get(workload.key)
-        if record is None:
-            self._store.add_workload(workload, status)
-        else:
-            self._store.change_workload(record, workload)
-            if status:
-                reports.observe(self._store, record, status)
-
-    def put_queue_spec(self, spec: ClusterQueue) -> None:
-        """Add or change a ClusterQueue given as a value."""
-        self._store.put_queue(spec)
-
-    def delete(self, kind: str, name: str, namespace: str = "") -> None:
-        """Delete one object. Raises `KeyError` when there is none."""
-        self._unmodelled.pop((kind, namespace, name), None)
-        self._store.drop(kind, name, namespace)
 
     # What happens
 
@@ -294,12 +211,6 @@ class KueueModel(KueueModelReports):
 
     # Inside
 
-    def _remember_unmodelled(self, obj: Mapping[str, Any]) -> None:
-        key = (obj["kind"], reading.namespace_of(obj), reading.name_of(obj))
-        self._unmodelled.pop(key, None)
-        if features := kueue_fields.not_modelled(obj):
-            self._unmodelled[key] = features
-
     def _replace(self, before: str, slice_key: str, now: Instant) -> None:
         """Finish the slice whose place another one of its job has taken, unless there is none or it is finished."""
         if before and not self._record(before).finished:
@@ -334,11 +245,3 @@ class KueueModel(KueueModelReports):
             return record.requeue_at is None and selects(selector, labels)
 
         return may_enter
-
-
-def _items(obj: Any) -> Sequence[Any]:
-    """Return the objects of a list, or the object itself. Raises `ValueError` for a list whose items are none."""
-    items = obj.get("items", [obj]) if isinstance(obj, Mapping) else [obj]
-    if not isinstance(items, list | tuple):
-        raise ValueError(f"items is {items!r:.60}: a list is needed")  # noqa: TRY004
-    return items

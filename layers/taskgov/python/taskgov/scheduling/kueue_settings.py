@@ -207,7 +207,7 @@ def _transformations(resources: Mapping[str, Any]) -> Iterator[ResourceTransform
     for place, item in enumerate(listed):
         where = f"resources.transformations[{place}]"
         if not isinstance(item, Mapping) or not isinstance(item.get("input"), str):
-            raise ValueError(f"{where}.input: it has to name a resource")
+            raise ValueError(f"{where}.input: it has to name a resource")  # noqa: TRY004
         strategy = item.get("strategy") or "Retain"
         if strategy not in {"Retain", "Replace"}:
             raise ValueError(f"{where}.strategy: {strategy} is neither Retain nor Replace")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from taskgov.scheduling import lifecycle, reading
+from taskgov.scheduling import lifecycle, status_reading
 from taskgov.scheduling.check_reading import read_check_states
 from taskgov.scheduling.instants import read_now
 from taskgov.scheduling.objects import CheckState
@@ -62,7 +62,7 @@ def observe(store: WorkloadStore, record: Record, status: Mapping[str, Any]) -> 
     That is the states of its admission checks, `WaitingForReplacementPods`, and whether its job has it on hold
     (`reclaimablePods` are read with the spec).
     """
-    told = reading.read_conditions(status)
+    told = status_reading.read_conditions(status)
     reserved, waits = told.get(QUOTA_RESERVED), told.get(WAITING_FOR_REPLACEMENT_PODS)
     if waits is not None and waits != record.conditions.get(WAITING_FOR_REPLACEMENT_PODS):
         _replace_pods(store, record, waits.status)

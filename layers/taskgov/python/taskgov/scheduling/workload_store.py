@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from taskgov.scheduling import reading
+from taskgov.scheduling import reading, status_reading
 from taskgov.scheduling.activity import RUN, drained_because, inactive_because
 from taskgov.scheduling.blocking import HeldCycle, not_ready
 from taskgov.scheduling.check_reading import read_check_states
@@ -70,11 +70,11 @@ class WorkloadStore:
     def add_workload(self, workload: Workload, status: Mapping[str, Any]) -> Record:
         """Take a new workload, running or pending as its status says."""
         record = self._new_record(workload)
-        record.conditions = reading.read_conditions(status)
-        record.requeue_count, record.requeue_at = reading.read_requeue_state(status)
+        record.conditions = status_reading.read_conditions(status)
+        record.requeue_count, record.requeue_at = status_reading.read_requeue_state(status)
         if "admissionChecks" in status:
             record.checks = read_check_states(status)
-        admission = reading.read_admission(status)
+        admission = status_reading.read_admission(status)
         self.records[record.key] = record
         reserved = record.conditions.get(QUOTA_RESERVED)
         if record.finished:

@@ -13,7 +13,8 @@ from taskgov.kueue.named import named
 from taskgov.policy.notices import NoticeRules, Occasion
 from taskgov.quantities import format_quantity
 from taskgov.scheduling.objects import Workload
-from taskgov.scheduling.reading import read_conditions, read_workload
+from taskgov.scheduling.reading import read_workload
+from taskgov.scheduling.status_reading import read_conditions
 from taskgov.snapshot.model import KubernetesObject, Snapshot
 from taskgov.usage.starved import Starved
 from taskgov.usage.workloads import Preemption, preemptions_of, waiting_since

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from taskgov.hyperpod.names import INSTANCE_TYPE_LABEL
 from taskgov.quantities import ResourceName
 from taskgov.scheduling.objects import ClusterQueue, PodSet
-from taskgov.scheduling.reading import read_cluster_queue, read_conditions, read_local_queue, read_workload
+from taskgov.scheduling.reading import read_cluster_queue, read_local_queue, read_workload
+from taskgov.scheduling.status_reading import read_conditions
 from taskgov.snapshot.model import KubernetesObject, KueueObjects
 
 Demand = Mapping[tuple[str, str, ResourceName], int]

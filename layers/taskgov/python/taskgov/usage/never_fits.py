@@ -9,7 +9,8 @@ from taskgov.findings.of_audit import REQUEST_NEVER_FITS
 from taskgov.hyperpod.names import INSTANCE_TYPE_LABEL, team_of_namespace
 from taskgov.quantities import CPU, GIBIBYTE, MEMORY
 from taskgov.scheduling.objects import Workload
-from taskgov.scheduling.reading import read_conditions, read_workload
+from taskgov.scheduling.reading import read_workload
+from taskgov.scheduling.status_reading import read_conditions
 from taskgov.snapshot.model import KubernetesObject, Snapshot
 
 

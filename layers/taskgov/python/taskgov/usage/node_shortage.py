@@ -12,7 +12,7 @@ from taskgov.kueue.named import named
 from taskgov.quantities import is_accelerator
 from taskgov.scheduling import instant
 from taskgov.scheduling.objects import Admission, Condition
-from taskgov.scheduling.reading import read_admission, read_conditions
+from taskgov.scheduling.status_reading import read_admission, read_conditions
 from taskgov.snapshot.health import node_fault
 from taskgov.snapshot.model import KubernetesObject, Snapshot
 from taskgov.usage.capacity import Offers

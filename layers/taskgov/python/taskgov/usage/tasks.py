@@ -13,7 +13,8 @@ from taskgov.quantities import ResourceName, is_accelerator
 from taskgov.scheduling import moment
 from taskgov.scheduling.instants import Instant
 from taskgov.scheduling.objects import Admission, Workload
-from taskgov.scheduling.reading import read_admission, read_conditions, read_workload
+from taskgov.scheduling.reading import read_workload
+from taskgov.scheduling.status_reading import read_admission, read_conditions
 from taskgov.snapshot.model import KubernetesObject, Snapshot
 from taskgov.usage.node_shortage import short_of_nodes
 from taskgov.usage.quota_usage import usage_of

@@ -15,7 +15,8 @@ from taskgov.hyperpod import names
 from taskgov.quantities import is_accelerator
 from taskgov.scheduling.instants import Instant, moment
 from taskgov.scheduling.objects import Condition, Workload
-from taskgov.scheduling.reading import read_conditions, read_workload
+from taskgov.scheduling.reading import read_workload
+from taskgov.scheduling.status_reading import read_conditions
 
 KubernetesObject = Mapping[str, Any]
 

@@ -1,0 +1,57 @@
+"""What does the status of a Workload say? Its admission, conditions, and when it may be queued again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from taskgov.quantities import parse
+from taskgov.scheduling.instants import NEVER_AGAIN, Instant, instant
+from taskgov.scheduling.objects import Admission, Condition, PodSetAdmission
+
+Object = Mapping[str, Any]
+
+
+def read_admission(status: Object) -> Admission | None:
+    """Read `status.admission`: what the workload holds, or `None`."""
+    admission = status.get("admission")
+    if not admission:
+        return None
+    return Admission(
+        cluster_queue=admission["clusterQueue"],
+        pod_sets=tuple(
+            PodSetAdmission(
+                name=p["name"],
+                count=p.get("count", 1) if p.get("count") is not None else 1,
+                flavors=dict(p.get("flavors") or {}),
+                usage={r: parse(r, q) for r, q in (p.get("resourceUsage") or {}).items()},
+            )
+            for p in admission.get("podSetAssignments") or ()
+        ),
+    )
+
+
+def read_conditions(status: Object) -> dict[str, Condition]:
+    """Read `status.conditions`, by type."""
+    return {
+        c["type"]: Condition(
+            status=c["status"] == "True",
+            reason=c.get("reason") or "",
+            message=c.get("message") or "",
+            since=instant(c.get("lastTransitionTime")),
+        )
+        for c in status.get("conditions") or ()
+    }
+
+
+def read_requeue_state(status: Object) -> tuple[int, Instant | None]:
+    """Read `status.requeueState`: how often it was put back, and until when it has to stay out (`None`: it may come).
+
+    `Requeued=False` without a moment keeps a workload out until somebody says otherwise.
+    """
+    state = status.get("requeueState") or {}
+    requeued = read_conditions(status).get("Requeued")
+    if requeued is None or requeued.status:
+        return state.get("count") or 0, None
+    back = state.get("requeueAt")
+    return state.get("count") or 0, instant(back) if back else NEVER_AGAIN
