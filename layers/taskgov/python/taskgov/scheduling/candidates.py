@@ -146,10 +146,10 @@ class Candidates:
         return sorted(entries, key=cmp_to_key(self._compare))
 
     def _compare(self, left: RunningKey, right: RunningKey) -> int:
-        one, other = left[-1], right[-1]
-        of_one_queue = one.queue is not None and one.queue is other.queue and one.queue.spec.fair_admission
-        if left[0] == right[0] and of_one_queue and one.workload.queue != other.workload.queue and self.usage_of:
-            used = self.usage_of((one.workload.namespace, one.workload.queue))
+        first, other = left[-1], right[-1]
+        of_one_queue = first.queue is not None and first.queue is other.queue and first.queue.spec.fair_admission
+        if left[0] == right[0] and of_one_queue and first.workload.queue != other.workload.queue and self.usage_of:
+            used = self.usage_of((first.workload.namespace, first.workload.queue))
             used_by_other = self.usage_of((other.workload.namespace, other.workload.queue))
             if used != used_by_other:
                 return -1 if used > used_by_other else 1

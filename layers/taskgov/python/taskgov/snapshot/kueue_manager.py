@@ -23,9 +23,3 @@ def unknown_because(kueue: KueueObjects) -> str:
     if kueue.manager_image and kueue_release(kueue) is None:
         return f"the image {kueue.manager_image} does not say it"
     return ""
-
-
-def said_release(kueue: KueueObjects) -> str:
-    """Return the release in words: `0.19.2`, or why it is not known."""
-    release = kueue_release(kueue)
-    return f"unknown ({unknown_because(kueue) or 'nobody looked'})" if release is None else str(release)
