@@ -66,6 +66,7 @@ def test_a_directory_without_cases_is_an_error(tmp_path: Path, capsys: pytest.Ca
 
 UNREADABLE = {
     "a file that is no JSON": ("cases.json", b"{", "cases.json"),
+    "a file that is nested too deeply": ("cases.json", b"[" * 100_000 + b"]" * 100_000, "cases.json"),
     "a file that is not compressed": ("cases.json.gz", b"[]", "cases.json.gz"),
     "a compressed file that ends early": ("cases.json.gz", gzip.compress(b"[]" * 99)[:-9], "cases.json.gz"),
     "a file with something else than cases": ("cases.json", b'{"worlds": []}', "cases.json"),

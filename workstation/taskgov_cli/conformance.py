@@ -109,7 +109,10 @@ def run(directory: Path, *, as_json: bool = False, verbose: bool = False) -> int
 def _cases(path: Path) -> Sequence[Any]:
     """Return the cases of a file. Raises `ValueError` for a file of another form."""
     text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    content = json.loads(text)
+    try:
+        content = json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply to be read") from None
     cases = content.get("cases") if isinstance(content, dict) else content
     if not isinstance(cases, list):
         raise ValueError('a file of cases is a list, or an object with a list "cases"')  # noqa: TRY004 - told with the others
