@@ -156,7 +156,7 @@ class Cycle:
         (Kueue: `ValidateAdmissibility` in `pkg/workload/resources.go`).
         """
         remark, requeue = record.workload.refusal, Requeue.GENERIC
-        if record.has_failed_check:
+        if record.checks and record.has_failed_check:
             remark = FAILED_CHECKS
         elif not self.nominator.selects_namespace(queue, record):
             remark, requeue = NAMESPACE_MISMATCH, Requeue.NAMESPACE_MISMATCH
