@@ -230,6 +230,32 @@ def test_a_stopped_door_keeps_its_workloads_out_and_may_drain() -> None:
     assert names(world.cycle(NOW))[0] == ["j"]
 
 
+def test_who_left_a_stopped_queue_or_door_comes_back_when_it_runs_again_and_says_so() -> None:
+    """`isDisabledRequeuedByClusterQueueStopped` and its like in `pkg/controller/core/workload_controller.go`."""
+    drained = a_door("q")
+    drained["spec"]["stopPolicy"] = "HoldAndDrain"
+    cases = (
+        ("ClusterQueue", a_queue("q", cpu="4", stopPolicy="HoldAndDrain"), a_queue("q", cpu="4")),
+        ("LocalQueue", drained, a_door("q")),
+    )
+    for kind, stopped, runs in cases:
+        world = a_world(a_queue("q", cpu="4"), a_running_job("r", "q"))
+        world.apply(stopped)
+        assert world.evict_stopped(NOW) == ["default/r"]
+        world.finish_eviction("default/r", NOW)
+        read = KueueModel()
+        read.load([a_flavor(), runs if kind == "ClusterQueue" else a_queue("q", cpu="4"), a_door("q")])
+        read.apply(world.workload("default/r"))
+        requeued = conditions(world, "r")["Requeued"]
+        assert (requeued["status"], requeued["reason"]) == ("False", f"{kind}Stopped")
+        world.apply(runs)
+        for other in (world, read):
+            assert names(other.cycle(NOW))[0] == ["r"]
+            requeued = conditions(other, "r")["Requeued"]
+            told = f"The {kind} was restarted after being stopped"
+            assert (requeued["status"], requeued["reason"], requeued["message"]) == ("True", f"{kind}Restarted", told)
+
+
 def test_an_inactive_workload_is_not_queued_and_leaves_when_it_runs() -> None:
     world = a_world(a_queue("q", cpu="4"), a_job("j", "q"), a_running_job("r", "q"))
     for job in (a_job("j", "q"), a_running_job("r", "q")):

@@ -36,11 +36,14 @@ def test_who_was_not_told_to_leave_does_not_leave() -> None:
         lifecycle.leave(_running(), "Pending", RequeueBackoff(), 7, explicit=False)
 
 
-def test_an_eviction_for_another_reason_says_nothing_about_coming_back() -> None:
+def test_an_eviction_for_another_reason_says_that_it_does_not_come_back_by_itself() -> None:
+    """Step 6, handle eviction, in `pkg/controller/jobframework/reconciler.go` of Kueue."""
     record = _running()
     lifecycle.tell_to_leave(record, "ClusterQueueStopped", "The ClusterQueue is stopped", 6)
     lifecycle.leave(record, "Pending", RequeueBackoff(), 7, explicit=False)
-    assert "Requeued" not in record.conditions
+    requeued = record.conditions["Requeued"]
+    said = (requeued.status, requeued.reason, requeued.message)
+    assert said == (False, "ClusterQueueStopped", "The ClusterQueue is stopped")
     assert "Preempted" not in record.conditions
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from taskgov.scheduling.instants import SECOND, Instant
-from taskgov.scheduling.objects import CHECK_PENDING, CHECK_RETRY, CheckState
+from taskgov.scheduling.objects import CHECK_PENDING, CHECK_RETRY, RESTARTS, CheckState
 from taskgov.scheduling.reasons import NO_RESERVATION, UNSATISFIED_CHECKS
 from taskgov.scheduling.state import (
     ADMITTED,
@@ -106,7 +106,8 @@ def leave(record: Record, pending_reason: str, backoff: RequeueBackoff, now: Ins
     """Give the quota back now that the pods are gone, and say whether the workload may queue again.
 
     Preempted workloads may at once; those whose pods did not become ready wait (60 s, 120 s, ... by default); those
-    that an admission check sent back wait as long as it says.
+    that an admission check sent back wait as long as it says; those of a stopped queue until it runs again
+    (`come_back`). Kueue: step 6, handle eviction, in `pkg/controller/jobframework/reconciler.go`.
     """
     eviction = record.conditions.get(EVICTED)
     if eviction is None or not eviction.status:
@@ -115,7 +116,7 @@ def leave(record: Record, pending_reason: str, backoff: RequeueBackoff, now: Ins
         _requeued(record, eviction, now, status=True)
     elif eviction.reason == PODS_READY_TIMEOUT:
         _back_off(record, eviction, backoff, now)
-    elif eviction.reason.endswith(BY_ADMISSION_CHECK):
+    else:
         _requeued(record, eviction, now, status=False)
     record.let_go()
     record.scan = None
@@ -136,6 +137,15 @@ def _back_off(record: Record, eviction: Condition, backoff: RequeueBackoff, now:
     seconds = min(backoff.base_seconds * 2 ** (count - 1), backoff.max_seconds)
     record.requeue_at = now + seconds * SECOND
     _requeued(record, eviction, now, status=False)
+
+
+def come_back(record: Record, now: Instant) -> None:
+    """Say that a workload whose queue was stopped, or that was deactivated itself, may queue again."""
+    before = record.conditions.get(REQUEUED)
+    if before is None or before.status or before.reason not in RESTARTS:
+        return
+    reason, message = RESTARTS[before.reason]
+    record.set_condition(REQUEUED, status=True, reason=reason, message=message, now=now)
 
 
 def end_backoff(record: Record, now: Instant) -> None:

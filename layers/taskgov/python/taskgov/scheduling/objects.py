@@ -29,6 +29,12 @@ MAY_STOP_SEARCH: Final = "MayStopSearch"
 PREEMPTION_OVER_BORROWING: Final = "PreemptionOverBorrowing"
 BORROWING_OVER_PREEMPTION: Final = "BorrowingOverPreemption"
 CHECK_PENDING: Final = "Pending"
+RESTARTS: Final[Mapping[str, tuple[str, str]]] = {
+    "ClusterQueueStopped": ("ClusterQueueRestarted", "The ClusterQueue was restarted after being stopped"),
+    "LocalQueueStopped": ("LocalQueueRestarted", "The LocalQueue was restarted after being stopped"),
+    "Deactivated": ("Reactivated", "The workload was reactivated"),
+}
+"""What keeps a workload out until it is over, and what is said of it then (`pkg/controller/core` of Kueue)."""
 CHECK_READY: Final = "Ready"
 CHECK_RETRY: Final = "Retry"
 CHECK_REJECTED: Final = "Rejected"

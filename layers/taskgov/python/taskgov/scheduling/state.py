@@ -15,6 +15,7 @@ from taskgov.scheduling.objects import (
     CHECK_READY,
     CHECK_REJECTED,
     CHECK_RETRY,
+    RESTARTS,
     Admission,
     CheckState,
     ClusterQueue,
@@ -142,7 +143,13 @@ class Record:
     @property
     def needs_word(self) -> bool:
         """Whether Kueue's controller may have something to write on it before the scheduler looks at it."""
-        return bool(self.checks or self.workload.gates or self.gates_said)
+        return bool(self.checks or self.workload.gates or self.gates_said or self.stopped_by)
+
+    @property
+    def stopped_by(self) -> str:
+        """What keeps it out until it is over: its queue was stopped, or it was deactivated; empty for nothing."""
+        requeued = self.conditions.get(REQUEUED)
+        return "" if requeued is None or requeued.status or requeued.reason not in RESTARTS else requeued.reason
 
     @property
     def gates_said(self) -> bool:

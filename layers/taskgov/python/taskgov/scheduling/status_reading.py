@@ -7,7 +7,7 @@ from typing import Any
 
 from taskgov.quantities import parse
 from taskgov.scheduling.instants import NEVER_AGAIN, Instant, instant
-from taskgov.scheduling.objects import Admission, Condition, PodSetAdmission
+from taskgov.scheduling.objects import RESTARTS, Admission, Condition, PodSetAdmission
 
 Object = Mapping[str, Any]
 
@@ -47,11 +47,12 @@ def read_conditions(status: Object) -> dict[str, Condition]:
 def read_requeue_state(status: Object) -> tuple[int, Instant | None]:
     """Read `status.requeueState`: how often it was put back, and until when it has to stay out (`None`: it may come).
 
-    `Requeued=False` without a moment keeps a workload out until somebody says otherwise.
+    `Requeued=False` without a moment keeps a workload out until somebody says otherwise; where its queue was stopped,
+    that is when the queue runs again.
     """
     state = status.get("requeueState") or {}
     requeued = read_conditions(status).get("Requeued")
-    if requeued is None or requeued.status:
+    if requeued is None or requeued.status or requeued.reason in RESTARTS:
         return state.get("count") or 0, None
     back = state.get("requeueAt")
     return state.get("count") or 0, instant(back) if back else NEVER_AGAIN

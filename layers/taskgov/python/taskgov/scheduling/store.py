@@ -140,7 +140,7 @@ class Store(AccountStore):
         self.notified.add(spec.name)
         if state.spec.quotas != spec.quotas or state.spec.cohort != spec.cohort:
             state.generation += 1
-        if state.spec.checks != spec.checks:
+        if state.spec.checks != spec.checks or state.spec.stop_policy != spec.stop_policy:
             self.unsaid.update({r.key: r for r in self.records.values() if self.queue_of(r) is state})
         state.redefine(spec)
         state.pending.strategy = spec.strategy

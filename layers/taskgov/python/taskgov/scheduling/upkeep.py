@@ -33,6 +33,8 @@ def keep_up(store: WorkloadStore, now: Instant) -> None:
             continue
         if record.admission is None:
             _say_gates(store, record, now)
+            if record.stopped_by and _runs_again(store, record):
+                lifecycle.come_back(record, now)
         queue = store.queue_of(record)
         if queue is not None:
             ask(record, queue.spec, record.admission, now)
@@ -95,6 +97,18 @@ def loses_its_reservation(store: WorkloadStore, record: Record) -> str | None:
     if queue is None:
         return f"ClusterQueue {local.cluster_queue} is terminating or missing"
     return f"ClusterQueue {local.cluster_queue} is stopped" if queue.spec.stop_policy != RUN else None
+
+
+def _runs_again(store: WorkloadStore, record: Record) -> bool:
+    """Say whether what kept a workload out is over (Kueue: `isDisabledRequeuedByClusterQueueStopped` and its like)."""
+    workload = record.workload
+    local = store.local_queues.get((workload.namespace, workload.queue))
+    if not workload.active or record.stopped_by == "Deactivated":
+        return workload.active
+    if record.stopped_by == "LocalQueueStopped":
+        return local is not None and local.stop_policy == RUN
+    queue = store.queues.get(local.cluster_queue) if local is not None and local.stop_policy == RUN else None
+    return queue is not None and queue.spec.stop_policy == RUN
 
 
 def _say_gates(store: WorkloadStore, record: Record, now: Instant) -> None:
