@@ -256,6 +256,19 @@ def test_who_left_a_stopped_queue_or_door_comes_back_when_it_runs_again_and_says
             assert (requeued["status"], requeued["reason"], requeued["message"]) == ("True", f"{kind}Restarted", told)
 
 
+def test_reclaimable_pods_give_another_look_even_where_the_workload_holds_no_less() -> None:
+    """`Update` in `pkg/controller/core/workload_controller.go`: whenever they change of one that is admitted."""
+    running = a_job("r", "q", count=3, minCount=1)
+    world = a_world(a_queue("q", cpu="1"), running)
+    assert names(world.cycle(NOW))[0] == ["r"]  # with one pod of three
+    world.apply(a_job("j", "q"))
+    assert names(world.cycle(NOW))[2] == ["j"]
+    assert not world.has_notified
+    world.apply({**running, "status": {"reclaimablePods": [{"name": "main", "count": 1}]}})
+    assert (world.quota("q").usage, world.has_notified) == ({"gpu/cpu": 1000}, True)
+    assert world.requeue_inadmissible() == 1
+
+
 def test_an_inactive_workload_is_not_queued_and_leaves_when_it_runs() -> None:
     world = a_world(a_queue("q", cpu="4"), a_job("j", "q"), a_running_job("r", "q"))
     for job in (a_job("j", "q"), a_running_job("r", "q")):

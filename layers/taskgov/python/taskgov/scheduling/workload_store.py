@@ -102,9 +102,15 @@ class WorkloadStore:
             self.enqueue(record)
 
     def _change_running(self, record: Record, fresh: Record) -> None:
-        """Take a changed spec for a workload that runs; its tree gets another look only when it holds less now."""
+        """Take a changed spec for a workload that runs; its tree gets another look when it holds less now.
+
+        So it does when more of its pods are reclaimable, even where it holds no less because it was admitted with fewer
+        (`Update` in `pkg/controller/core/workload_controller.go` of Kueue).
+        """
         if record.admission is None:
             return
+        if record.admitted and record.workload.reclaimable != fresh.workload.reclaimable:
+            self.notify_of(record)
         fresh.hold(record.admission)
         queue, shrinks = record.queue, fresh.usage != record.usage
         if shrinks:
