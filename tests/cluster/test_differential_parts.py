@@ -12,11 +12,13 @@ import pytest
 from tests.cluster.differential.api import wordless
 from tests.cluster.differential.builders import a_queue, a_sequence, submit
 from tests.cluster.differential.coverage import ENOUGH, LEAST, missed
+from tests.cluster.differential.extras import EXTRAS
 from tests.cluster.differential.generate import generate
 from tests.cluster.differential.journal import Journal
 from tests.cluster.differential.modelled import ModelSide
-from tests.cluster.differential.sequence import LANE, Submit, read, written
+from tests.cluster.differential.sequence import LANE, Reclaim, Scale, Submit, read, written
 from tests.cluster.differential.shrink import shrink
+from tests.cluster.differential.slices import a_slice, one_pod_less
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,6 +66,30 @@ def test_other_words_of_a_condition_are_no_change_of_a_workload() -> None:
     assert wordless(waits("first")) == wordless(waits("second"))
     assert wordless(waits("first")) != wordless(waits("first", "Inadmissible"))
     assert wordless(waits("first")) != wordless({**waits("first"), "metadata": {"name": "w", "generation": 2}})
+
+
+def test_every_kind_of_extra_is_drawn_and_survives_being_written() -> None:
+    sequences = [generate(seed, fair_sharing=True) for seed in range(20)]
+    assert {extra for one in sequences for extra in one.traits} >= set(EXTRAS)
+    assert {type(step) for one in sequences for step in one.steps} >= {Reclaim, Scale}
+    assert all(read(json.dumps(written(one))) == one for one in sequences)
+
+
+def test_a_slice_asks_for_other_pods_and_names_what_it_replaces() -> None:
+    running = submit("a", "job", 1, 2).workload
+    new = a_slice(running, 2)
+    namespace = running["metadata"]["namespace"]
+    assert new["metadata"]["annotations"] == {"kueue.x-k8s.io/workload-slice-replacement-for": f"{namespace}/job"}
+    assert [pod_set["count"] for pod_set in new["spec"]["podSets"]] == [1, 3]
+    assert [pod_set["count"] for pod_set in a_slice(running, -1)["spec"]["podSets"]] == [1, 1]
+
+
+def test_pods_are_done_one_by_one_until_none_is_left() -> None:
+    status = {"admission": {"podSetAssignments": [{"name": "main", "count": 2}]}}
+    done = [{"name": "main", "count": 1}]
+    assert one_pod_less({"status": status}) == ("main", 1)
+    assert one_pod_less({"status": {**status, "reclaimablePods": done}}) == ("main", 2)
+    assert one_pod_less({"status": {**status, "reclaimablePods": [{"name": "main", "count": 2}]}}) is None
 
 
 # The log

@@ -28,6 +28,7 @@ LANE: Final = re.compile(r"\bq\d+x\b")
 _KUEUE: Final = "/apis/kueue.x-k8s.io/v1beta2"
 _PATHS: Final[Mapping[str, str]] = {
     "Namespace": "/api/v1/namespaces",
+    "LimitRange": "/api/v1/namespaces/{namespace}/limitranges",
     "ResourceFlavor": f"{_KUEUE}/resourceflavors",
     "WorkloadPriorityClass": f"{_KUEUE}/workloadpriorityclasses",
     "ClusterQueue": f"{_KUEUE}/clusterqueues",

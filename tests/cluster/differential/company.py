@@ -75,7 +75,7 @@ class Company:
         if tell:
             seconds = time.monotonic() - began
             told = f"{len(played.steps)} steps, {played.compared} states, {len(played.differences)} differences"
-            print(f"sequence {sequence.seed}: {told}, {seconds:.0f} seconds", flush=True)
+            print(f"sequence {sequence.seed}: {told}, {seconds:.0f} seconds", *played.differences, sep="\n", flush=True)
         return played
 
     def _player(self, sequence: Sequence) -> Player:

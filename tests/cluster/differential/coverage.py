@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from tests.cluster.differential.sequence import Apply, Delete, Finish, Release, Submit
+from tests.cluster.differential.sequence import Apply, Delete, Finish, Reclaim, Release, Scale, Submit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -42,6 +42,23 @@ LEAST: Final[Mapping[str, float]] = {
     "with affinity": 0.15,
     "with lending limits": 0.1,
     "with other policies": 0.1,
+    "with pods as a resource": 0.1,
+    "with stopped queues": 0.15,
+    "with partial admission": 0.15,
+    "with elastic slices": 0.15,
+    "with bounds and limits": 0.05,
+    "waits: for a number of pods": 0.03,
+    "waits: bounds or limits": 0.02,
+    "admitted: with fewer pods": 0.08,
+    "pods: not needed again": 0.1,
+    "slice: took the place of another": 0.08,
+    "stopped: ClusterQueue Hold": 0.03,
+    "stopped: ClusterQueue HoldAndDrain": 0.03,
+    "stopped: ClusterQueue flavor missing": 0.03,
+    "stopped: LocalQueue Hold": 0.01,
+    "stopped: LocalQueue HoldAndDrain": 0.01,
+    "drained": 0.05,
+    "done: in a stopped queue": 0.05,
 }
 """Of all sequences, the share that has to reach it; half of what is measured or less."""
 ENOUGH: Final = 100
@@ -52,6 +69,11 @@ _TRAITS: Final[Mapping[str, str]] = {
     "affinity": "with affinity",
     "lending": "with lending limits",
     "policies": "with other policies",
+    "pods": "with pods as a resource",
+    "stops": "with stopped queues",
+    "partial": "with partial admission",
+    "slices": "with elastic slices",
+    "bounds": "with bounds and limits",
 }
 _WORDS: Final[Mapping[str, str]] = {
     "Pending the preemption of": "waits: for victims",
@@ -61,6 +83,8 @@ _WORDS: Final[Mapping[str, str]] = {
     "overlapping preemption targets": "waits: overlapping victims",
     "untolerated taint": "waits: taints",
     "doesn't match node affinity": "waits: affinity",
+    "for pods in flavor": "waits: for a number of pods",
+    "resources validation failed": "waits: bounds or limits",
 }
 
 
@@ -105,7 +129,7 @@ def _of_step(step: Step, cycles: Iterable[CycleResult], before: set[str]) -> Ite
         case Finish():
             if any("Pending the preemption" in waiting.message for cycle in cycles for waiting in cycle.waiting):
                 yield "done: while others wait for victims"
-        case Submit():
+        case Submit() | Reclaim() | Scale():
             pass
 
 
@@ -127,5 +151,6 @@ def _of_cycle(cycle: CycleResult) -> Iterator[str]:
 def _of_states(played: Played) -> Iterator[str]:
     if played.over_quota:
         yield "quota: below what is used"
+    yield from played.reached
     if played.ties:
         yield "reserved in the same second"

@@ -10,6 +10,8 @@ tables leave out.
 | groups | a second resource group (EFA) with flavors of its own |
 | lending | lending limits |
 | policies | other preemption and fungibility policies than HyperPod's, StrictFIFO |
+
+`extras` adds more, to any of them.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.hyperpod.names import INSTANCE_TYPE_LABEL, local_queue_of, namespace_of
 from taskgov.kueue.render import render
+from tests.cluster.differential.extras import Extras
 from tests.cluster.differential.pods import EFA, GPU, PodSets
 from tests.cluster.differential.sequence import LANE, Apply, Delete, Finish, Release, Sequence, Step, Submit
 from tests.cluster.workbench import TABLE, a_policy, a_quota
@@ -60,6 +63,7 @@ class _Generator:
         self._late = [team for team in self._teams if team not in self._early]
         self._pods = PodSets(self._chance, self._traits, self._types)
         self._number = 0
+        self._extras = Extras(f"{seed} {fair_sharing}")
 
     def sequence(self) -> Sequence:
         """Build the beginning, then the steps."""
@@ -75,9 +79,11 @@ class _Generator:
             }
             for name, value in CLASSES.items()
         ]
-        objects = (*rendered.namespaces, *flavors, *classes, *queues, *rendered.local_queues)
+        bounds = [found for team in self._teams for found in self._extras.limit_range(team)]
+        objects = (*rendered.namespaces, *bounds, *flavors, *classes, *queues, *rendered.local_queues)
         steps = tuple(self._step(number) for number in range(STEPS))
-        return Sequence(self._seed, self._fair_sharing, self._traits, objects, steps)
+        traits = (*self._traits, *self._extras.traits)
+        return Sequence(self._seed, self._fair_sharing, traits, objects, steps)
 
     # The cluster
 
@@ -114,6 +120,7 @@ class _Generator:
         team = adapted["metadata"]["name"].removeprefix("hyperpod-ns-").removesuffix("-clusterqueue")
         for name, value in self._policies[team].items():
             spec[name] = {**spec[name], **value} if isinstance(value, dict) else value
+        self._extras.adapt(adapted)
         return adapted
 
     def _split_off_efa(self, spec: Object, *, has_cohort: bool) -> None:
@@ -184,9 +191,16 @@ class _Generator:
     def _step(self, number: int) -> Step:
         """Let some teams fill the cluster first, beyond their own, then the others come; then jobs come and go."""
         if number < FILLING_STEPS:
-            return self._submit(self._early, [*CLASSES][1:])
-        if number < FILLING_STEPS + len(self._late):
-            return self._submit([self._late[number - FILLING_STEPS]], [*CLASSES])
+            first = self._submit(self._early, [*CLASSES][1:])
+        elif number < FILLING_STEPS + len(self._late):
+            first = self._submit([self._late[number - FILLING_STEPS]], [*CLASSES])
+        else:
+            return self._extras.instead(self._contend(), self._teams)
+        self._extras.complete(first)
+        return first
+
+    def _contend(self) -> Step:
+        """Let somebody come or go, or change a quota."""
         chance = self._chance
         what = chance.choices(["submit", "apply", "release", "finish", "delete"], [48, 9, 30, 9, 4])[0]
         if what == "submit":

@@ -33,6 +33,8 @@ _BATCH_SECONDS: Final = 1.1
 """A queue without cohort logs no look at inadmissible workloads when it has none: Kueue does it after one second."""
 _STILL_SECONDS: Final = 0.12
 """So long after the last stir a scheduler that waits for somebody in line has had its chance to wake."""
+_SILENT_SECONDS: Final = 0.5
+"""So long after a change that the log does not show as news Kueue has seen it."""
 _POLL_SECONDS: Final = 0.01
 _PATIENCE_SECONDS: Final = 30
 _STARTS: Final = "Scheduling cycle starts"
@@ -54,6 +56,7 @@ _STIRS: Final = {
     "ClusterQueue create event",
     "ClusterQueue update event",
     "ResourceFlavor update event",
+    "Queue update event",
     "Workload assumed in the cache",
     "Workload couldn't be admitted.",
     "Workload couldn't be admitted. Moving the head of this ClusterQueue to the consecutive Workload.",
@@ -96,13 +99,14 @@ class Journal:
         """Follow no longer."""
         self._stopped = True
 
-    def wait_for_rest(self, lane: str, since: float, *, batch: bool, cohort: bool) -> None:
+    def wait_for_rest(self, lane: str, since: float, *, batch: bool, cohort: bool, silent: bool = False) -> None:
         """Wait until what was done at `since` has come to its end.
 
-        With `batch`, Kueue gives inadmissible workloads another look because of it, once a second has passed.
+        With `batch`, Kueue gives inadmissible workloads another look because of it, once a second has passed. What is
+        `silent` is not seen in the log as news by itself.
         """
         deadline = time.time() + _PATIENCE_SECONDS
-        while not self.rests(lane, since, batch=batch, cohort=cohort):
+        while not self.rests(lane, since, batch=batch, cohort=cohort, silent=silent):
             if time.time() > deadline:
                 raise RestlessError(f"after {_PATIENCE_SECONDS} seconds {lane} still does not rest")
             time.sleep(_POLL_SECONDS)
@@ -113,11 +117,11 @@ class Journal:
             known = self._lanes[lane]
             return known.moved > since and known.hurried
 
-    def rests(self, lane: str, since: float, *, batch: bool, cohort: bool) -> bool:
+    def rests(self, lane: str, since: float, *, batch: bool, cohort: bool, silent: bool = False) -> bool:
         """Say whether what was done at `since` has come to its end."""
         with self._lock:
             known = self._lanes.get(lane)
-            if known is None or known.stirred <= since:
+            if known is None or (known.stirred <= since and not (silent and self._read > since + _SILENT_SECONDS)):
                 return False
             if batch and (known.moved <= since if cohort else self._read < since + _BATCH_SECONDS):
                 return False

@@ -13,6 +13,7 @@ from itertools import permutations
 from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.scheduling import KueueModel, ManagerConfig
+from tests.cluster.kube import conditions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _MAX_CYCLES: Final = 500
 _MAX_INTERRUPTED: Final = 12
+_LATEST_ENDS: Final = 2
 
 
 class ModelSide:
@@ -54,6 +56,10 @@ class ModelSide:
         for world in self._worlds:
             world.finish_eviction(key, _now())
 
+    def reclaim(self, told: Object) -> None:
+        """Take a workload with the pods that are done and not needed again."""
+        self.apply(told)
+
     def delete(self, key: str) -> None:
         """Delete a workload."""
         namespace, _, name = key.partition("/")
@@ -65,8 +71,9 @@ class ModelSide:
         return self._shown.workload(key)
 
     def holds_quota(self, key: str) -> bool:
-        """Say whether a workload holds quota."""
-        return self._shown.admission(key) is not None
+        """Say whether a workload holds quota and is not done."""
+        done = any(one["type"] == "Finished" for one in self.workload(key)["status"]["conditions"])
+        return self._shown.admission(key) is not None and not done
 
     def is_over_quota(self) -> bool:
         """Say whether some queue holds more than it may."""
@@ -104,6 +111,8 @@ class ModelSide:
     def settle(self, reserved_at: Callable[[str], str | None]) -> None:
         """Run cycles until nothing changes: those in line first, then, as Kueue after a second, the inadmissible."""
         self.cycles = []
+        for world in self._worlds:
+            world.evict_stopped(_now())
         self._before = [world.copy() for world in self._worlds]
         cycles = _Cycles(reserved_at, self.cycles)
         self._take(self._ends(world, cycles) for world in self._worlds)
@@ -118,6 +127,23 @@ class ModelSide:
             for turn in permutations(world.cluster_queues())
         )
         self._note_what_was_said(done)
+
+    def settle_with_late_ends(self, reserved_at: Callable[[str], str | None]) -> bool:
+        """Settle anew, with slices that are replaced in use for one more cycle or two; say whether that may differ.
+
+        Kueue counts the new slice at once, and the one before it until its end has been written and seen
+        (`admit` in `pkg/scheduler/scheduler.go`).
+        """
+        if not any(admitted.replaces for result in self.cycles for admitted in result.admitted):
+            return False
+        done: list[CycleResult] = []
+        self._take(
+            self._ends(world.copy(), _Cycles(reserved_at, done, late=late))
+            for world in self._before
+            for late in range(1, _LATEST_ENDS + 1)
+        )
+        self._note_what_was_said(done)
+        return True
 
     def settle_hurriedly(self, reserved_at: Callable[[str], str | None]) -> bool:
         """Settle anew, with the inadmissible back in line after any number of cycles; say whether that may differ.
@@ -175,6 +201,8 @@ class _Cycles:
     reserved_at: Callable[[str], str | None]
     done: list[CycleResult]
     turn: tuple[str, ...] = ()
+    late: int = 0
+    """For how many cycles a slice that is replaced is still in use."""
 
     def run(self, world: KueueModel) -> list[KueueModel]:
         """Run cycles until one leaves the world as an earlier one did; return it as it stood since then."""
@@ -208,7 +236,23 @@ class _Cycles:
         """Run a cycle in the second in which Kueue admitted whom it admits, each at the moment that it wrote."""
         foreseen = world.copy().cycle(_now(), self.turn)
         moments = [moment for one in foreseen.admitted if (moment := self.reserved_at(one.workload))]
-        return world.cycle(max(moments, default=None) or _now(), self.turn, self.reserved_at)
+        before = {one.replaces: world.workload(one.replaces) for one in foreseen.admitted if one.replaces and self.late}
+        result = world.cycle(max(moments, default=None) or _now(), self.turn, self.reserved_at)
+        if before:
+            self._use_longer(world, before)
+        return result
+
+    def _use_longer(self, world: KueueModel, replaced: dict[str, Object]) -> None:
+        """Run cycles in which slices that have been replaced still hold their quota."""
+        ends = {key: conditions(world.workload(key))["Finished"] for key in replaced}
+        for running in replaced.values():
+            world.delete("Workload", running["metadata"]["name"], running["metadata"]["namespace"])
+            world.apply(running)
+        for _ in range(self.late):
+            if world.has_heads():
+                self.done.append(world.cycle(_now(), self.turn, self.reserved_at))
+        for key, end in ends.items():
+            world.finish(key, _now(), reason=end["reason"], message=end["message"])
 
 
 def _stand(world: KueueModel) -> tuple[Any, ...]:

@@ -44,6 +44,8 @@ class Played:
     """Steps after which Kueue goes round among several states without an end."""
     equals: int = 0
     """Steps in which workloads of different queues were equal in everything, and Kueue took another one first."""
+    late_ends: int = 0
+    """Steps in which a slice that was replaced was still in use when Kueue decided about others."""
     hurried: int = 0
     """Steps in which the second before another look was over early, and Kueue decided as it does then."""
     words_of_an_earlier_look: int = 0
@@ -51,6 +53,8 @@ class Played:
     steps: list[tuple[Step, tuple[CycleResult, ...]]] = field(default_factory=list)
     over_quota: bool = False
     """Whether a queue was seen holding more than a changed quota gives it."""
+    reached: set[str] = field(default_factory=set)
+    """What was seen that cycles do not tell (`coverage`)."""
     ties: bool = False
     """Whether several workloads were seen whose quota was reserved in the same second."""
 

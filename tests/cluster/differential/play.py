@@ -10,7 +10,8 @@ from tests.cluster.differential.modelled import ModelSide
 from tests.cluster.differential.outcome import Difference, Played, state_of, told
 from tests.cluster.differential.real import RealSide
 from tests.cluster.differential.rest import RestlessError
-from tests.cluster.differential.sequence import Apply, Delete, Finish, Release, Step, Submit
+from tests.cluster.differential.sequence import Apply, Delete, Finish, Reclaim, Release, Scale, Step, Submit
+from tests.cluster.differential.slices import a_slice, one_pod_less
 from tests.cluster.kube import conditions
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from tests.cluster.kube import Object
 
 AGREE_SECONDS: Final = 5
+_BATCH_SECONDS: Final = 1.2
+"""Within this, Kueue looks at inadmissible workloads again after something became free."""
+_WATCH_SECONDS: Final = 0.05
 _LATEST_START: Final = 0.6
 """No step begins later in a second: what one cycle reserves shall not fall into two seconds."""
 
@@ -37,6 +41,8 @@ class Player:
         self.real = RealSide(api, workloads, self._sequence)
         self.keys: list[str] = []
         self._hurried = False
+        self._scaled: set[str] = set()
+        self._stopped: set[str] = set()
         self._stored: dict[tuple[str, str], Object] = {}
         self.played = Played(sequence)
 
@@ -81,32 +87,116 @@ class Player:
                 self.keys.append(key_of(stored))
                 self._settle(began, self.model.submit, stored, [])
             case Apply(manifest):
+                if self._is_in_flight(manifest):
+                    return False
                 stored = self.real.apply(manifest)
                 if not self._is_news(stored):
                     return False
+                self._note_stop(stored)
                 self._settle(began, self.model.apply, stored, self._queues_of(stored))
             case _ if key is None:
                 return False
             case Finish():
+                self._note_finish(key)
                 self.real.finish(key)
                 self.keys.remove(key)
-                self._settle(began, self.model.finish, key, [self._queue_of(key)])
+                self._settle(began, self.model.finish, key, self._notified_by(key))
             case Release():
                 self.real.release(key)
-                self._settle(began, self.model.release, key, [self._queue_of(key)])
+                self._settle(began, self.model.release, key, self._notified_by(key))
             case Delete():
                 self.real.delete(key)
                 self.keys.remove(key)
-                self._settle(began, self.model.delete, key, [self._queue_of(key)])
+                self._settle(began, self.model.delete, key, self._notified_by(key))
+            case Reclaim():
+                return self._reclaim(began, key)
+            case Scale(_, change):
+                self._scaled.add(key)
+                stored = self.real.submit(a_slice(self.real.submitted(key), change))
+                self.keys.append(key_of(stored))
+                self._settle(began, self.model.submit, stored, [])
         return True
 
-    def _settle(self, began: float, change: Callable[[Any], None], argument: Any, notified: list[Object]) -> None:
-        """Wait until Kueue rests, then do the same to the model; `notified` are queues whose trees get another look."""
+    def _reclaim(self, began: float, key: str) -> bool:
+        """Let one more pod be done and not needed again; say whether there was one."""
+        less = one_pod_less(self.model.workload(key))
+        if less is None:
+            return False
+        self.real.reclaim(key, *less)
+        told = self.real.workload(key) or {}
+        status = {"reclaimablePods": told["status"]["reclaimablePods"]}
+        self.played.reached.add("pods: not needed again")
+        argument = {**self.real.submitted(key), "status": status}
+        self._settle(began, self.model.reclaim, argument, self._notified_by(key), silent=True)
+        return True
+
+    def _settle(
+        self,
+        began: float,
+        change: Callable[[Any], None],
+        argument: Any,
+        notified: list[Object],
+        *,
+        silent: bool = False,
+    ) -> None:
+        """Wait until Kueue rests, then do the same to the model; `notified` are queues whose trees get another look.
+
+        So does the tree of a slice that is replaced, whenever that is.
+        """
         cohort = any(map(_has_cohort, notified))
-        self._rest.wait_for_rest(self._lane, began, batch=bool(notified), cohort=cohort)
+        self._rest.wait_for_rest(self._lane, began, batch=bool(notified), cohort=cohort, silent=silent)
+        if self._scaled and self._somebody_was_replaced():
+            time.sleep(_BATCH_SECONDS)
+            self._rest.wait_for_rest(self._lane, began, batch=bool(notified), cohort=cohort)
         change(argument)
         self.model.settle(self._awaited_reservation)
         self._hurried = bool(notified) and self._rest.was_hurried(self._lane, began)
+
+    def _somebody_was_replaced(self) -> bool:
+        """Say whether a slice was finished in this step because another one took its place."""
+        time.sleep(_WATCH_SECONDS)
+        return any("Finished" in conditions(self.real.workload(key) or {}) for key in self.keys)
+
+    def _is_in_flight(self, changed: Object) -> bool:
+        """Say whether a door is to be stopped while somebody behind it is looked at in cycle after cycle.
+
+        Whether Kueue's scheduler has taken that workload out of its queue just then, and so keeps it, is chance.
+        """
+        if changed["kind"] != "LocalQueue" or changed["spec"]["stopPolicy"] == "None":
+            return False
+        here = [key for key in self.keys if key.startswith(changed["metadata"]["namespace"] + "/")]
+        waits = (conditions(self.model.workload(key)).get("QuotaReserved") for key in here)
+        return any(one and "Pending the preemption" in one["message"] for one in waits)
+
+    def _note_finish(self, key: str) -> None:
+        if self._stopped_now(key):
+            self.played.reached.add("done: in a stopped queue")
+
+    def _note_stop(self, stored: Object) -> None:
+        """Remember what has been stopped, or lacks a flavor: Kueue's controller says so on its workloads."""
+        spec = stored["spec"]
+        if spec.get("stopPolicy", "None") != "None" or self._lacks_a_flavor(stored):
+            self._stopped.add(stored["metadata"]["name"])
+            kind = "flavor missing" if self._lacks_a_flavor(stored) else spec["stopPolicy"]
+            self.played.reached.add(f"stopped: {stored['kind']} {kind}")
+
+    def _lacks_a_flavor(self, queue: Object) -> bool:
+        return any(("ResourceFlavor", name) not in self._stored for name in _flavors_of(queue))
+
+    def _stopped_now(self, key: str) -> bool:
+        queue, door = self._queue_of(key), self._door_of(key)
+        return self._lacks_a_flavor(queue) or any(one["spec"].get("stopPolicy") != "None" for one in (queue, door))
+
+    def _door_of(self, key: str) -> Object:
+        namespace, _, _ = key.partition("/")
+        return self._stored["LocalQueue", f"{namespace}-localqueue"]
+
+    def _notified_by(self, key: str) -> list[Object]:
+        """Return the queue of a workload that is done or gone: its tree gets another look, unless its door is stopped.
+
+        A stopped LocalQueue is not known to Kueue's queues (`QueueAssociatedInadmissibleWorkloadsAfter`).
+        """
+        return [self._queue_of(key)] if self._door_of(key)["spec"].get("stopPolicy", "None") == "None" else []
 
     def _awaited_reservation(self, key: str) -> str | None:
         """Return when quota was reserved for a workload; what Kueue has decided may still be on its way."""
@@ -133,6 +223,8 @@ class Player:
         """Return a changed queue, or those that use a changed flavor."""
         if changed["kind"] == "ClusterQueue":
             return [changed]
+        if changed["kind"] == "LocalQueue":
+            return []
         name = changed["metadata"]["name"]
         return [queue for queue in self._queues() if name in _flavors_of(queue)]
 
@@ -142,6 +234,10 @@ class Player:
                 among = [key for key in self.keys if self.model.holds_quota(key)]
             case Release(pick):
                 among = [key for key in self.keys if self._leaves(key)]
+            case Reclaim(pick):
+                among = [key for key in self.keys if self._runs(key)]
+            case Scale(pick):
+                among = [key for key in self.keys if self._runs(key) and key not in self._scaled]
             case Delete(pick):
                 among = list(self.keys)
             case _:
@@ -151,6 +247,9 @@ class Player:
     def _leaves(self, key: str) -> bool:
         told = conditions(self.model.workload(key)).get("Evicted")
         return told is not None and told["status"] == "True" and self.model.holds_quota(key)
+
+    def _runs(self, key: str) -> bool:
+        return self.model.holds_quota(key) and not self._leaves(key)
 
     def _reserved_at(self, key: str) -> str | None:
         found = conditions(self.real.workload(key) or {}).get("QuotaReserved")
@@ -166,11 +265,23 @@ class Player:
                 if kueue != model
             ]
         self.played.compared += len(self.keys)
+        self._note_what_was_reached()
         self.played.over_quota |= isinstance(step, Apply) and self.model.is_over_quota()
         moments = [moment for key in self.keys if (moment := self._reserved_at(key))]
         self.played.ties |= len(set(moments)) < len(moments)
         self.played.going_round += self.model.possible > 1
         return []
+
+    def _note_what_was_reached(self) -> None:
+        """Note what is seen on workloads only; a slice that was replaced is looked at no longer."""
+        for key, state in self._seen().items():
+            if "Finished" in state["conditions"]:
+                self.played.reached.add("slice: took the place of another")
+                self.keys.remove(key)
+            if _takes_fewer(self.real.submitted(key), state):
+                self.played.reached.add("admitted: with fewer pods")
+            if state["conditions"].get("Evicted", ("", ""))[1] in {"ClusterQueueStopped", "LocalQueueStopped"}:
+                self.played.reached.add("drained")
 
     def _comes_to_agree(self) -> bool:
         deadline = time.monotonic() + AGREE_SECONDS
@@ -186,6 +297,9 @@ class Player:
         self.model.settle_in_any_turn(self._reserved_at)
         if self._agrees():
             self.played.equals += 1
+            return True
+        if self.model.settle_with_late_ends(self._reserved_at) and self._agrees():
+            self.played.late_ends += 1
             return True
         if self._hurried and self.model.settle_hurriedly(self._reserved_at) and self._agrees():
             self.played.hurried += 1
@@ -217,7 +331,29 @@ class Player:
         return {**state, "conditions": {**state["conditions"], "QuotaReserved": (*waits[:2], modelled[2])}}
 
     def _seen(self) -> dict[str, Object]:
-        return {key: state_of(self.real.workload(key) or {}) for key in self.keys}
+        return {key: self._of_the_scheduler(key, state_of(self.real.workload(key) or {})) for key in self.keys}
+
+    def _of_the_scheduler(self, key: str, state: Object) -> Object:
+        """Return the state with the model's words where Kueue's controller says that a queue is stopped.
+
+        The scheduler does not look at such a workload; who writes these words of the embedded cluster is
+        `taskgov_embedded.cluster.inadmissible`. Whether the controller is there before the queue has stopped, and so
+        says nothing, is a race of two watches in Kueue.
+        """
+        waits = state["conditions"].get("QuotaReserved")
+        if not waits or waits[:2] != ("False", "Inadmissible") or waits[2] not in self._words_of_stops(key):
+            return state
+        told = {kind: said for kind, said in state["conditions"].items() if kind != "QuotaReserved"}
+        modelled = state_of(self.model.workload(key))["conditions"].get("QuotaReserved")
+        if modelled is not None and modelled[0] == "False":
+            told["QuotaReserved"] = modelled
+        return {**state, "conditions": told}
+
+    def _words_of_stops(self, key: str) -> set[str]:
+        names = [("ClusterQueue", self._queue_of(key)), ("LocalQueue", self._door_of(key))]
+        stopped = [(kind, one["metadata"]["name"]) for kind, one in names]
+        words = {f"{kind} {name} is inactive" for kind, name in stopped if name in self._stopped}
+        return words | {"ClusterQueue  doesn't exist"} if words else words  # a door that was started a moment ago
 
 
 def wait_for_an_early_moment() -> None:
@@ -229,6 +365,11 @@ def wait_for_an_early_moment() -> None:
 
 def _has_cohort(queue: Object) -> bool:
     return bool(queue["spec"].get("cohortName"))
+
+
+def _takes_fewer(workload: Object, state: Object) -> bool:
+    counts = {one["name"]: one["count"] for one in workload["spec"]["podSets"]}
+    return any(held[0] is not None and held[0] < counts[name] for name, held in state["holds"].items())
 
 
 def _flavors_of(queue: Object) -> set[str]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.cluster.differential.sequence import Sequence
     from tests.cluster.kube import Object
 
-_ORDER_OF_DELETION: Final = ("LocalQueue", "ClusterQueue", "ResourceFlavor", "WorkloadPriorityClass")
+_ORDER_OF_DELETION: Final = ("LimitRange", "LocalQueue", "ClusterQueue", "ResourceFlavor", "WorkloadPriorityClass")
 
 
 class RealSide:
@@ -57,6 +57,19 @@ class RealSide:
         """Free the quota of a workload that was told to leave: its pods are gone."""
         self._written[key] = self._api.change_status(self._submitted[key], _leave)
 
+    def reclaim(self, key: str, pod_set: str, count: int) -> None:
+        """Write that so many pods of a pod set are done and not needed again."""
+
+        def change(status: Object) -> None:
+            others = [one for one in status.get("reclaimablePods", ()) if one["name"] != pod_set]
+            status["reclaimablePods"] = [*others, {"name": pod_set, "count": count}]
+
+        self._written[key] = self._api.change_status(self._submitted[key], change)
+
+    def submitted(self, key: str) -> Object:
+        """Return a workload as it was stored when it was submitted."""
+        return self._submitted[key]
+
     def delete(self, key: str) -> None:
         """Delete a workload."""
         self._api.delete(self._submitted[key])
@@ -83,8 +96,10 @@ def _version(workload: Object) -> int:
 
 
 def _leave(status: Object) -> None:
-    message = conditions({"status": status})["Evicted"]["message"]
-    _set(status, "Requeued", "True", "Preempted", message)
+    evicted = conditions({"status": status})["Evicted"]
+    message = evicted["message"]
+    comes_back = "True" if evicted["reason"] == "Preempted" else "False"
+    _set(status, "Requeued", comes_back, evicted["reason"], message)
     _set(status, "QuotaReserved", "False", "Pending", message)
     _set(status, "Admitted", "False", "NoReservation", "The workload has no reservation")
     status.pop("admission", None)

@@ -48,8 +48,23 @@ class Delete:
     pick: int
 
 
-Step = Submit | Apply | Finish | Release | Delete
-_STEPS: Final = {kind.__name__: kind for kind in (Submit, Apply, Finish, Release, Delete)}
+@dataclass(frozen=True, slots=True)
+class Reclaim:
+    """One more pod of a workload that holds quota is done and not needed again."""
+
+    pick: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """An elastic job that runs asks for so many pods more: a new slice is to take the place of the one that it has."""
+
+    pick: int
+    change: int
+
+
+Step = Submit | Apply | Finish | Release | Delete | Reclaim | Scale
+_STEPS: Final = {kind.__name__: kind for kind in (Submit, Apply, Finish, Release, Delete, Reclaim, Scale)}
 
 
 @dataclass(frozen=True, slots=True)
