@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _MAX_CYCLES: Final = 500
 _MAX_INTERRUPTED: Final = 12
-_LATEST_ENDS: Final = 2
+_LATEST_ENDS: Final = 3
 
 
 class ModelSide:

@@ -110,6 +110,8 @@ class Player:
                 self._settle(began, self.model.delete, key, self._notified_by(key))
             case Reclaim():
                 return self._reclaim(began, key)
+            case Scale() if self._somebody_waits_for_victims():
+                return False  # for a moment Kueue counts both slices: what it decides then is chance
             case Scale(_, change):
                 self._scaled.add(key)
                 stored = self.real.submit(a_slice(self.real.submitted(key), change))
@@ -162,9 +164,13 @@ class Player:
 
         Whether Kueue's scheduler has taken that workload out of its queue just then, and so keeps it, is chance.
         """
-        if changed["kind"] != "LocalQueue" or changed["spec"]["stopPolicy"] == "None":
+        if changed["kind"] != "LocalQueue" or not _is_stopped(changed):
             return False
-        here = [key for key in self.keys if key.startswith(changed["metadata"]["namespace"] + "/")]
+        return self._somebody_waits_for_victims(changed["metadata"]["namespace"])
+
+    def _somebody_waits_for_victims(self, namespace: str = "") -> bool:
+        """Say whether a workload, of all or of a namespace, is looked at in cycle after cycle."""
+        here = [key for key in self.keys if key.startswith(f"{namespace}/" if namespace else "")]
         waits = (conditions(self.model.workload(key)).get("QuotaReserved") for key in here)
         return any(one and "Pending the preemption" in one["message"] for one in waits)
 
@@ -175,7 +181,7 @@ class Player:
     def _note_stop(self, stored: Object) -> None:
         """Remember what has been stopped, or lacks a flavor: Kueue's controller says so on its workloads."""
         spec = stored["spec"]
-        if spec.get("stopPolicy", "None") != "None" or self._lacks_a_flavor(stored):
+        if _is_stopped(stored) or self._lacks_a_flavor(stored):
             self._stopped.add(stored["metadata"]["name"])
             kind = "flavor missing" if self._lacks_a_flavor(stored) else spec["stopPolicy"]
             self.played.reached.add(f"stopped: {stored['kind']} {kind}")
@@ -185,7 +191,7 @@ class Player:
 
     def _stopped_now(self, key: str) -> bool:
         queue, door = self._queue_of(key), self._door_of(key)
-        return self._lacks_a_flavor(queue) or any(one["spec"].get("stopPolicy") != "None" for one in (queue, door))
+        return self._lacks_a_flavor(queue) or any(map(_is_stopped, (queue, door)))
 
     def _door_of(self, key: str) -> Object:
         namespace, _, _ = key.partition("/")
@@ -196,7 +202,7 @@ class Player:
 
         A stopped LocalQueue is not known to Kueue's queues (`QueueAssociatedInadmissibleWorkloadsAfter`).
         """
-        return [self._queue_of(key)] if self._door_of(key)["spec"].get("stopPolicy", "None") == "None" else []
+        return [] if _is_stopped(self._door_of(key)) else [self._queue_of(key)]
 
     def _awaited_reservation(self, key: str) -> str | None:
         """Return when quota was reserved for a workload; what Kueue has decided may still be on its way."""
@@ -361,6 +367,10 @@ def wait_for_an_early_moment() -> None:
     phase = time.time() % 1
     if phase > _LATEST_START:
         time.sleep(1.02 - phase)
+
+
+def _is_stopped(queue: Object) -> bool:
+    return bool(queue["spec"].get("stopPolicy", "None") != "None")
 
 
 def _has_cohort(queue: Object) -> bool:
