@@ -50,15 +50,15 @@ LEAST: Final[Mapping[str, float]] = {
     "waits: for a number of pods": 0.03,
     "waits: bounds or limits": 0.02,
     "admitted: with fewer pods": 0.08,
-    "pods: not needed again": 0.1,
-    "slice: took the place of another": 0.08,
+    "pods: not needed again": 0.08,
+    "slice: took the place of another": 0.03,
     "stopped: ClusterQueue Hold": 0.03,
     "stopped: ClusterQueue HoldAndDrain": 0.03,
     "stopped: ClusterQueue flavor missing": 0.03,
     "stopped: LocalQueue Hold": 0.01,
     "stopped: LocalQueue HoldAndDrain": 0.01,
     "drained": 0.05,
-    "done: in a stopped queue": 0.05,
+    "done: in a stopped queue": 0.02,
 }
 """Of all sequences, the share that has to reach it; half of what is measured or less."""
 ENOUGH: Final = 100
