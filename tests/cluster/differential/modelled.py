@@ -145,6 +145,23 @@ class ModelSide:
         self._note_what_was_said(done)
         return True
 
+    def settle_with_another_look(self, reserved_at: Callable[[str], str | None]) -> None:
+        """Settle anew, with one more look at everybody at the end: a door that is started, and its controller's words.
+
+        Kueue's controller writes on workloads behind it; where the scheduler has one in hand just then, the event puts
+        it in line once more (`PushOrUpdate` in `pkg/cache/queue/cluster_queue.go`).
+        """
+        done = [*self.cycles]
+        cycles = _Cycles(reserved_at, done)
+
+        def again(world: KueueModel) -> list[KueueModel]:
+            self._ends(world, cycles)
+            world.requeue_inadmissible(world._trees())
+            return self._ends(world, cycles)
+
+        self._take(again(world.copy()) for world in self._before)
+        self._note_what_was_said(done)
+
     def settle_hurriedly(self, reserved_at: Callable[[str], str | None]) -> bool:
         """Settle anew, with the inadmissible back in line after any number of cycles; say whether that may differ.
 

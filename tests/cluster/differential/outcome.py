@@ -44,6 +44,8 @@ class Played:
     """Steps after which Kueue goes round among several states without an end."""
     equals: int = 0
     """Steps in which workloads of different queues were equal in everything, and Kueue took another one first."""
+    started_doors: int = 0
+    """Steps in which a door was started, and a workload behind it was looked at once more."""
     late_ends: int = 0
     """Steps in which a slice that was replaced was still in use when Kueue decided about others."""
     hurried: int = 0

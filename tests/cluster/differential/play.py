@@ -41,6 +41,7 @@ class Player:
         self.real = RealSide(api, workloads, self._sequence)
         self.keys: list[str] = []
         self._hurried = False
+        self._door_started = False
         self._scaled: set[str] = set()
         self._stopped: set[str] = set()
         self._stored: dict[tuple[str, str], Object] = {}
@@ -81,6 +82,7 @@ class Player:
         """Do a step on both sides; say whether there was anything to do."""
         began = time.time()
         key = self._picked(step)
+        self._door_started = isinstance(step, Apply) and step.manifest["kind"] == "LocalQueue"
         match step:
             case Submit(workload):
                 stored = self.real.submit(workload)
@@ -304,6 +306,11 @@ class Player:
         if self._agrees():
             self.played.equals += 1
             return True
+        if self._door_started:
+            self.model.settle_with_another_look(self._reserved_at)
+            if self._agrees():
+                self.played.started_doors += 1
+                return True
         if self.model.settle_with_late_ends(self._reserved_at) and self._agrees():
             self.played.late_ends += 1
             return True

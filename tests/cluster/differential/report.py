@@ -40,6 +40,7 @@ class Ledger:
         looks = sum(one.words_of_an_earlier_look for one in self.played)
         rounds = sum(one.going_round for one in self.played)
         late = sum(one.late_ends for one in self.played)
+        doors = sum(one.started_doors for one in self.played)
         equals = sum(one.equals for one in self.played)
         counted = count(self.played)
         return [
@@ -47,7 +48,8 @@ class Ledger:
             f"  {steps} steps, {compared} states of workloads compared",
             (
                 f"  races, in steps: words of an earlier look {looks}, searches that go round {rounds}, "
-                f"equals in another order {equals}, slices that end late {late}, hurried {hurried}"
+                f"equals in another order {equals}, slices that end late {late}, "
+                f"started doors {doors}, hurried {hurried}"
             ),
             *(f"  {counted[name]:4} {name}" for name in sorted(counted)),
         ]
