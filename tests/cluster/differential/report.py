@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from tests.cluster.binaries import CACHE
 from tests.cluster.differential.coverage import count, missed
+from tests.cluster.differential.extras import RACING
 from tests.cluster.differential.sequence import Sequence, read, written
 from tests.cluster.differential.shrink import shrink
 
@@ -59,7 +60,8 @@ class Ledger:
         """What too few sequences reached; nothing when only one kind was played, which cannot reach everything."""
         if len({one.sequence.fair_sharing for one in self.played}) < 2:
             return []
-        return missed(count(self.played), len(self.played))
+        racing = any(RACING.intersection(one.sequence.traits) for one in self.played)
+        return missed(count(self.played), len(self.played), racing=racing)
 
 
 def explain(played: list[Played], company: Company) -> str:
