@@ -156,6 +156,18 @@ WRONG = {
         {**V1BETA2, "resources": {"transformations": [{"outputs": {}}]}},
         r"transformations\[0\].input: it has to name a resource",
     ),
+    "no quantity": (
+        {**V1BETA2, "resources": {"transformations": [{"input": "cpu", "outputs": {"credits": [1]}}]}},
+        r"transformations\[0\].outputs.credits: \[1\] is no quantity",
+    ),
+    "a multiplier that is no text": (
+        {**V1BETA2, "resources": {"transformations": [{"input": "cpu", "multiplyBy": 2}]}},
+        "multiplyBy: 2 names no resource",
+    ),
+    "an input twice": (
+        {**V1BETA2, "resources": {"transformations": [{"input": "cpu"}, {"input": "cpu"}]}},
+        r"transformations\[1\].input: cpu is transformed already",
+    ),
     "a strategy of transforming": (
         {**V1BETA2, "resources": {"transformations": [{"input": "cpu", "strategy": "Keep"}]}},
         "strategy: Keep is neither",

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+from taskgov.quantities import exact
 from taskgov.scheduling.config import (
     DEFAULT_STRATEGIES,
     AdmissionFairSharing,
@@ -200,7 +201,7 @@ def _is_on(settings: Mapping[str, Any], name: str) -> bool:
 
 
 def _transformations(resources: Mapping[str, Any]) -> Iterator[ResourceTransformation]:
-    """Read `resources.transformations`; the model refuses quantities that cannot be read."""
+    """Read `resources.transformations`: one for each input at most."""
     listed = resources.get("transformations") or []
     if not isinstance(listed, list):
         raise ValueError(f"resources.transformations: {listed} is no list")  # noqa: TRY004
@@ -211,8 +212,21 @@ def _transformations(resources: Mapping[str, Any]) -> Iterator[ResourceTransform
         strategy = item.get("strategy") or "Retain"
         if strategy not in {"Retain", "Replace"}:
             raise ValueError(f"{where}.strategy: {strategy} is neither Retain nor Replace")
+        if any(item["input"] == before["input"] for before in listed[:place]):
+            raise ValueError(f"{where}.input: {item['input']} is transformed already")
+        for output, factor in _part(item, "outputs").items():
+            _check_quantity(f"{where}.outputs.{output}", factor)
         multiply_by = item.get("multiplyBy") or ""
+        if not isinstance(multiply_by, str):
+            raise ValueError(f"{where}.multiplyBy: {multiply_by} names no resource")  # noqa: TRY004
         yield ResourceTransformation(item["input"], dict(_part(item, "outputs")), strategy, multiply_by)
+
+
+def _check_quantity(path: str, factor: Any) -> None:
+    try:
+        exact(factor)
+    except (ValueError, TypeError, ArithmeticError):
+        raise ValueError(f"{path}: {factor!r:.60} is no quantity") from None
 
 
 def _admission_fair_sharing(settings: Mapping[str, Any]) -> AdmissionFairSharing | None:

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
-
-import yaml
+from typing import TYPE_CHECKING
 
 from taskgov.hyperpod.names import MANAGER_CONFIG_KEY, MANAGER_CONFIG_MAP
 from taskgov.kueue.render import manager_configuration
+from taskgov.policy.text import read_text
 from taskgov.scheduling.config import ManagerConfig
 from taskgov.scheduling.kueue_settings import READ, read_configuration
 from taskgov.scheduling.unmodelled import ASSUMED_CONFIGURATION
@@ -35,16 +34,14 @@ def settings_in(config_map: KubernetesObject) -> ManagerSettings:
     text = data.get(MANAGER_CONFIG_KEY) if isinstance(data, Mapping) else None
     if not isinstance(text, str):
         return ManagerSettings(unread=f"ConfigMap {MANAGER_CONFIG_MAP} has no {MANAGER_CONFIG_KEY}")
+    read = read_text(text)
+    if read.data is None or read.violations:
+        return ManagerSettings(unread=_unreadable(str(read.violations[0])))
     try:
-        said: Any = yaml.safe_load(text)
-        if not isinstance(said, Mapping):
-            return ManagerSettings(unread=_unreadable("it is no object"))
-        read_configuration(said)
-    except yaml.YAMLError as error:
-        return ManagerSettings(unread=_unreadable(" ".join(str(error).split())))
+        read_configuration(read.data)
     except ValueError as error:
         return ManagerSettings(unread=_unreadable(str(error)))
-    return ManagerSettings({name: value for name, value in said.items() if name in READ})
+    return ManagerSettings({name: value for name, value in read.data.items() if name in READ})
 
 
 def config_of(settings: ManagerSettings, scheduler: SchedulerConfig | None) -> ManagerConfig:
