@@ -85,12 +85,14 @@ $(BROWSER): $(READY) requirements/browser.txt
 test-browser: $(BROWSER) ## Open the audit report in headless Chromium: layout, sorting, no request (needs Chromium)
 	@$(BIN)/pytest --quiet -m browser tests/browser $(ARGS)
 
-AWSCLI := .venv-awscli
-$(AWSCLI)/.ready: requirements/awscli.txt
-	@echo "Making the environment of the AWS CLI in $(AWSCLI) (pinned packages, once) ..."
-	@$(PYTHON) -m venv --clear $(AWSCLI)
-	@$(AWSCLI)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement requirements/awscli.txt
+# A tool whose pins are not ours has an environment of its own.
+.venv-%/.ready: requirements/%.txt
+	@echo "Making the environment of $* in .venv-$* (pinned packages, once; up to a minute) ..."
+	@$(PYTHON) -m venv --clear .venv-$*
+	@.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement $<
 	@touch $@
+
+AWSCLI := .venv-awscli
 
 .PHONY: test-local-invoke
 test-local-invoke: $(READY) $(AWSCLI)/.ready ## Run every function in a Lambda container with its sample event (needs Docker)
@@ -119,23 +121,12 @@ CHECKOV := .venv-checkov
 lint-security: $(CHECKOV)/.ready ## Check the template with checkov (an environment of its own: its pins are not ours)
 	@echo "checkov"; LOG_LEVEL=CRITICAL $(CHECKOV)/bin/checkov --config-file .checkov.yaml
 
-$(CHECKOV)/.ready: requirements/checkov.txt
-	@echo "Making the environment of checkov in $(CHECKOV) (pinned packages, once; about a minute) ..."
-	@$(PYTHON) -m venv --clear $(CHECKOV)
-	@$(CHECKOV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement requirements/checkov.txt
-	@touch $@
-
 .PHONY: audit-deps
 audit-deps: $(READY) ## Ask whether vulnerabilities are known in the pinned packages (needs the index's advisory service)
 	@$(BIN)/python -m tests.supply_chain.audit
 
 SBOM := build/sbom.cdx.json
 REFERENCE := .venv-reference
-$(REFERENCE)/.ready: requirements/reference.txt
-	@echo "Making the environment of policy_sentry in $(REFERENCE) (pinned packages, once) ..."
-	@$(PYTHON) -m venv --clear $(REFERENCE)
-	@$(REFERENCE)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement requirements/reference.txt
-	@touch $@
 
 .PHONY: iam-reference
 iam-reference: $(REFERENCE)/.ready ## Write anew what the emulated account knows of AWS's service authorization reference
@@ -170,12 +161,7 @@ prove: $(READY) ## Prove the plans of stored snapshots: goal, limits, sums, pree
 	@test -n "$(WORLDS)" || { echo "Say where the snapshots are: make prove WORLDS=DIR" >&2; exit 2; }
 	@$(BIN)/python -m tests.prove --jobs 2 $(WORLDS) $(ARGS)
 
-COSMIC_RAY := .venv-mutants
-$(COSMIC_RAY)/.ready: requirements/cosmic-ray.txt
-	@echo "Making the environment of Cosmic Ray in $(COSMIC_RAY) (pinned packages, once) ..."
-	@$(PYTHON) -m venv --clear $(COSMIC_RAY)
-	@$(COSMIC_RAY)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement requirements/cosmic-ray.txt
-	@touch $@
+COSMIC_RAY := .venv-cosmic-ray
 
 .PHONY: mutants
 mutants: $(READY) $(COSMIC_RAY)/.ready ## Change the allocation in 300 places, one at a time: do its tests notice? (ARGS="--count 40 --seed 2")
