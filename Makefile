@@ -13,7 +13,8 @@ READY := $(VENV)/.ready
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  \033[1m%-18s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@if [ -t 1 ] && [ -z "$${NO_COLOR:-}" ]; then on=$$'\033[1m' off=$$'\033[0m'; else on= off=; fi; \
+	awk -v on="$$on" -v off="$$off" -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  %s%-18s%s %s\n", on, $$1, off, $$2}' $(MAKEFILE_LIST)
 
 # Made anew when the lock changes; other changes of pyproject.toml need no new packages.
 $(READY): requirements/dev.txt
@@ -35,6 +36,11 @@ demo: $(READY) ## Govern a cluster on the embedded stack: every walkthrough, eac
 	@echo "Playing the walkthroughs on the embedded stack ..." >&2
 	@$(BIN)/taskgov demo $(ARGS)
 
+.PHONY: smoke
+smoke: $(READY) ## Play the test for a sandbox account on the embedded one
+	@mkdir -p build
+	@$(BIN)/taskgov smoke --embedded --report build/smoke.json $(ARGS)
+
 # What `make test` runs: everything that has no target of its own. A file stays in one process, which opens its world once.
 FAST := not slow and not faults and not faults_deep and not cluster and not browser and not fuzz and not walkthroughs
 
@@ -48,11 +54,11 @@ test-slow: $(READY) ## Run what needs the package index: `sam build` on a machin
 	@$(BIN)/pytest --quiet -m slow $(ARGS)
 
 .PHONY: test-faults
-test-faults: $(READY) ## Break every call of a run in every way, and drown it in events; prove that it comes out right
+test-faults: $(READY) ## Break calls of a run (a seeded sample), and drown it in events; prove that it comes out right
 	@$(BIN)/pytest --quiet -m faults -s tests/faults $(ARGS)
 
 .PHONY: test-faults-deep
-test-faults-deep: $(READY) ## Play 5,000 pairs of faults, each pair in one run (about two hours on two processors)
+test-faults-deep: $(READY) ## Break every call of a run in every way, and play 5,000 pairs of faults (about three hours on two processors)
 	@$(BIN)/pytest --quiet -m faults_deep -s tests/faults $(ARGS)
 
 .PHONY: test-fuzz
@@ -175,9 +181,9 @@ weeks: $(READY) ## Play weeks of events with a run after each: what holds for pl
 bench-engine: $(READY) ## Measure the scheduling model on Kueue's performance scenario (ARGS="--scenario FILE")
 	@$(BIN)/python -m benchmarks.engine $(ARGS)
 
-.PHONY: bench-plan
-bench-plan: $(READY) ## Measure planning against the parsing of the node list, as teams and nodes grow
-	@$(BIN)/python -m benchmarks.plan $(ARGS)
+.PHONY: bench
+bench: $(READY) ## Measure what grows with the cluster, in one table (ARGS="--scale 1 --json --row plan_quotas")
+	@$(BIN)/python -m benchmarks.scale $(ARGS)
 
 .PHONY: cost
 cost: $(READY) ## Write docs/cost.md from counted requests and list prices (ARGS=--measure counts them anew)

@@ -5,7 +5,7 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from taskgov.bootstrap.audit_cluster import audit_cluster
-from taskgov.contracts.steps import AuditClusterRequest
+from taskgov.contracts.steps import AuditClusterRequest, AuditClusterResult
 from taskgov.observability import logger
 
 
@@ -13,5 +13,7 @@ from taskgov.observability import logger
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - Lambda's signature
     """Parse, audit_cluster, map. Raises the errors that docs/architecture.md lists for this function."""
     result = audit_cluster()(AuditClusterRequest.parse(event))
-    logger.info("cluster audited", extra=result.to_json())
+    logger.info(
+        "cluster audited" if isinstance(result, AuditClusterResult) else "cluster unreadable", extra=result.to_json()
+    )
     return result.to_json()

@@ -237,6 +237,14 @@ def test_an_edit_that_arrives_late_does_not_replace_a_newer_one(store: StateStor
     assert store.edits(CLUSTER_ARN) == (EDIT,)
 
 
+def test_an_edit_keeps_the_tool_that_made_it_until_a_person_edits(store: StateStore) -> None:
+    by_tool = replace(EDIT, tool="Terraform")
+    store.record_edit(CLUSTER_ARN, by_tool)
+    assert store.edits(CLUSTER_ARN) == (by_tool,)
+    store.record_edit(CLUSTER_ARN, EDIT)
+    assert store.edits(CLUSTER_ARN) == (EDIT,)
+
+
 def test_an_identity_is_counted_once_for_each_cluster(store: StateStore) -> None:
     runs = ((CLUSTER_ARN, "run-1"), (CLUSTER_ARN, "run-2"), (OTHER_ARN, "run-2"))
     assert [store.count_once(arn, "uid-1", NOON, by=run) for arn, run in runs] == [True, False, True]

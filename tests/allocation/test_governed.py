@@ -64,6 +64,45 @@ def test_kept_an_edit_stays_is_counted_as_taken_and_said_with_who_did_it() -> No
     )
 
 
+def by_tool(world: Snapshot, rule: str) -> Snapshot:
+    """The same edit, made by Terraform, in a document with this rule."""
+    policy = document(fixed("team-a", row(Count=2)), handEdits="putRight", coOwned=rule)
+    return replace(world, policy=policy, edits=(replace(EDIT, tool="Terraform"),))
+
+
+def co_owned(plan: Plan) -> list[Finding]:
+    return [finding for finding in plan.findings if finding.code == "co-owned-quota"]
+
+
+def test_a_quota_that_terraform_changed_last_is_left_to_it_and_its_co_owner_is_named() -> None:
+    plan = plan_of(by_tool(edited(governed("putRight"), Count=5), "keep"))
+    assert (counts(plan), told(plan)) == ({"team-a": 5, "shared-pool": 3}, [])
+    [finding] = co_owned(plan)
+    assert finding.because == (
+        "The quota team-a-quota was last changed by Terraform, as alice (UpdateComputeQuota, 2026-11-20 11:55 UTC), "
+        "which would take back what is written here; left as it is"
+    )
+    assert finding.evidence["coOwner"] == "Terraform"
+
+
+def test_a_co_owned_quota_that_failed_is_not_deleted() -> None:
+    world = by_tool(edited(governed("putRight"), Count=5), "keep")
+    failed = [each.model_copy(update={"status": "UpdateRollbackFailed"}) for each in world.quotas]
+    plan = plan_of(replace(world, quotas=tuple(failed)))
+    assert "team-a" not in {change.team for change in plan.changes}
+
+
+def test_a_co_owned_quota_is_governed_where_the_document_says_so_and_the_co_owner_is_told() -> None:
+    plan = plan_of(by_tool(edited(governed("putRight"), Count=5), "govern"))
+    assert counts(plan) == {"team-a": 2, "shared-pool": 6}
+    assert [finding.severity for finding in co_owned(plan)] == ["info"]
+
+
+def test_a_quota_that_a_person_changed_after_terraform_is_nobodys_but_ours() -> None:
+    world = edited(governed("putRight"), Count=5)
+    assert co_owned(plan_of(replace(by_tool(world, "keep"), edits=(EDIT,)))) == []
+
+
 def test_a_kept_edit_stays_whatever_the_document_says_later() -> None:
     world = edited(governed("keep"), Count=5)
     later = replace(world, policy=document(fixed("team-a", row(Count=1)), handEdits="keep"))

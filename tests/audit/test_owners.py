@@ -13,6 +13,8 @@ OWNERS = {
     "a lease from the shared pool": ("shared-pool -> team-a", {}, ("team-a",)),
     "a workload by its namespace": ("hyperpod-ns-team-b/train", {}, ("team-b",)),
     "a place in the document that names a team": ("teams[1].quota", {"team": "team-b"}, ("team-b",)),
+    "the end of machines that costs two teams something": ("spring", {"teams": "team-a, team-b"}, ("team-a", "team-b")),
+    "the end of machines that costs nobody anything": ("spring", {"teams": ""}, ()),
     "an instance type is nobody's": ("ml.g5.8xlarge", {}, ()),
     "a team that nobody knows": ("team-c", {}, ()),
     "a name that only begins like a team": ("team-a-policy", {}, ()),

@@ -208,8 +208,8 @@ def test_a_request_that_botocore_refuses_is_an_invalid_request() -> None:
 class Listing(HyperPodEks):
     """Lists what no service would list: the stub, which knows the service's model, refuses it."""
 
-    def __init__(self, stub: Stubber, *rows: Any) -> None:
-        super().__init__(cast("SageMakerClient", stub.client))
+    def __init__(self, stub: Stubber, *rows: Any, **settings: Any) -> None:
+        super().__init__(cast("SageMakerClient", stub.client), **settings)
         self.rows = rows
 
     def _pages(self, operation: str, member: str, **arguments: str) -> list[Any]:
@@ -265,6 +265,12 @@ def test_odd_summaries_of_cluster_policies_are_left_out_and_named(stub: Stubber)
 
 def test_an_odd_summary_of_a_cluster_leaves_the_others_in_the_list(stub: Stubber) -> None:
     told: list[UnreadableObject] = []
-    listing = Listing(stub, {"ClusterArn": CLUSTER_ARN}, {"ClusterName": "odd"}, 7)
+    listing = Listing(stub, {"ClusterArn": CLUSTER_ARN, "ClusterName": "ml-cluster"}, {"ClusterName": "odd"}, 7)
     assert listing.clusters(told.append) == [CLUSTER_ARN]
     assert [each.name for each in told] == ["odd", ""]
+
+
+def test_the_list_has_the_clusters_that_are_governed(stub: Stubber) -> None:
+    rows = [{"ClusterArn": f"{CLUSTER_ARN}{name}", "ClusterName": name} for name in ("one", "two")]
+    listing = Listing(stub, *rows, governed=lambda: lambda name: name == "two")
+    assert listing.clusters() == [f"{CLUSTER_ARN}two"]

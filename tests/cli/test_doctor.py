@@ -130,7 +130,7 @@ def bad(found: dict[str, dict[str, Any]]) -> dict[str, str]:
 def test_with_everything_in_place_all_is_well_and_a_test_event_arrives(world: World) -> None:
     before, held = len(world.stack.timeline.of("execution")), world.quotas()
     result = taskgov("doctor", "ml-cluster")
-    assert (result.exit_code, "doctor: 17 ok" in result.stdout) == (0, True), result.output
+    assert (result.exit_code, "doctor: 18 ok" in result.stdout) == (0, True), result.output
     assert (len(world.stack.timeline.of("execution")), world.quotas()) == (before, held)
     assert set(checks()) == CHECKS
 
@@ -373,7 +373,7 @@ def test_a_state_that_was_restored_is_shown_until_it_is_settled() -> None:
 NAMES = Names("ml-cluster", "taskgov", "ml-eks", "us-east-1", "111122223333")
 CLUSTER = Cluster("ml-cluster", "arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghijkl", "InService", "x")
 NOTHING = Unknown("nobody looked")
-UNREAD = Facts(*([NOTHING] * 13))
+UNREAD = Facts(*([NOTHING] * 14))
 
 
 def test_of_nothing_that_could_be_read_nothing_is_well() -> None:

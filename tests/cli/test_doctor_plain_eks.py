@@ -134,7 +134,8 @@ def test_permissions_of_sagemaker_are_not_asked_and_those_of_ec2_are(world: Worl
         asked = {action for actions in resources.values() for action in actions}
         assert asked <= granted
         assert {action for action in asked if action.startswith("sagemaker:")} <= {"sagemaker:ListClusters"}
-        assert ("ec2:DescribeInstances" in asked) == (role in ASKS_EC2)
+        for action in ("ec2:DescribeInstances", "ec2:DescribeCapacityReservations"):
+            assert (action in asked) == (role in ASKS_EC2)
 
 
 def test_the_doctor_has_checks_of_each_backend() -> None:

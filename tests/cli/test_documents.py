@@ -69,7 +69,7 @@ def test_a_snapshot_is_planned_as_if_the_document_were_in_force(
     policy = written(tmp_path, GOOD)
     result = runner.invoke(app, ["plan", "--snapshot", str(snapshot), "--policy", str(policy), "--json"])
     assert result.exit_code == 0, result.output
-    plan = json.loads(result.output)
+    plan = json.loads(result.stdout)
     assert plan["outcome"] == "planned"
     after = {each["team"]: each["after"] for each in plan["allocations"]}
     assert after == {"team-a": 2, "shared-pool": 2}
@@ -81,3 +81,11 @@ def test_a_plan_is_shown_as_tables_with_reasons(runner: CliRunner, tmp_path: Pat
     assert result.exit_code == 0
     for text in ("Capacity", "Changes, in this order", "team-a", "because"):
         assert text in result.output
+
+
+def test_a_document_of_another_cluster_is_refused(runner: CliRunner, tmp_path: Path, snapshot: Path) -> None:
+    policy = written(tmp_path, GOOD.replace("abcdefghijkl", "zyxwvutsrqpo"))
+    for command in ("plan", "audit", "what-if"):
+        result = runner.invoke(app, [command, "-s", str(snapshot), "-p", str(policy)], env={"COLUMNS": "400"})
+        assert result.exit_code == 2
+        assert "cluster/zyxwvutsrqpo, and the cluster that is looked at is" in result.output

@@ -21,12 +21,13 @@ from taskgov_cli.onboarding.draft import draft_policy
 from taskgov_cli.onboarding.first_teams import FirstTeams, Style, TeamWish
 from taskgov_cli.onboarding.text import document_text
 from tests.allocation.world import C5, G5, P5, applied, nodes, quota, row, snapshot
-from tests.support.operating import data, taskgov
+from tests.support.operating import data, opened, played, taskgov
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from taskgov.snapshot.model import Snapshot
+    from taskgov_embedded.walkthrough.world import World
 
 TRN1 = "ml.trn1.32xlarge"
 POLICIES = st.sampled_from([None, Switch.DISABLED, Switch.ENABLED])
@@ -171,6 +172,39 @@ def test_on_a_terminal_it_asks_again_until_the_answers_make_sense(
         "research": [{"InstanceType": G5, "Count": 3}],
         "serving": [{"InstanceType": G5, "Count": 1}],
     }
+
+
+TERRAFORM = "APN/1.0 HashiCorp/1.0 Terraform/1.9.5 (+https://www.terraform.io) terraform-provider-aws/5.70.0"
+
+
+def by_terraform(world: World) -> None:
+    """Let Terraform give team A a quota."""
+    world.stack.sagemaker.trail.user_agents["terraform"] = TERRAFORM
+    world.stack.client("sagemaker", "terraform").create_compute_quota(
+        Name="team-a",
+        ClusterArn=world.cluster_arn,
+        ComputeQuotaConfig={"ComputeQuotaResources": [{"InstanceType": G5, "Count": 2}]},
+        ComputeQuotaTarget={"TeamName": "team-a"},
+    )
+    world.stack.run_until_quiet()
+
+
+@pytest.mark.parametrize(("typed", "want"), [("\n", "keep"), ("govern\n", "govern")])
+def test_who_keeps_a_quota_that_terraform_changed_last_is_asked_on_a_terminal(
+    typed: str, want: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("taskgov_cli.onboarding.init.at_a_terminal", lambda: True)
+    file = tmp_path / "new.yaml"
+    with opened({"waitMinutes": 1}) as world:
+        by_terraform(played(world))
+        command = ["init", "ml-cluster", "--stack", "taskgov", "-o", str(file)]
+        result = CliRunner().invoke(app, command, input=typed)
+        assert result.exit_code == 0, result.output
+        assert "team-a was last changed by Terraform." in result.output
+        assert yaml.safe_load(file.read_text())["coOwned"] == want
+        assert "Also kept by infrastructure as code: team-a (Terraform)." in file.read_text()
+        plain = data("init", "ml-cluster", "--stack", "taskgov", "-o", str(tmp_path / "plain.yaml"))
+        assert plain["document"]["coOwned"] == "keep"
 
 
 def test_on_a_terminal_enter_writes_an_empty_document_and_programs_are_never_asked(

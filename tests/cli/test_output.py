@@ -12,6 +12,7 @@ from taskgov.errors import UpstreamError
 from taskgov.findings import Finding, Severity
 from taskgov_cli import output, snapshots
 from taskgov_cli.deployed import RefusedError, told
+from taskgov_cli.failures import SafeGroup
 from taskgov_cli.main import app
 
 HOSTILE = {
@@ -53,7 +54,7 @@ def test_what_is_seen_stays_as_it_is() -> None:
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_an_error_is_shown_as_safely(text: str) -> None:
-    app = typer.Typer(cls=output.SafeGroup, pretty_exceptions_enable=False)
+    app = typer.Typer(cls=SafeGroup, pretty_exceptions_enable=False)
 
     @app.command()
     def refuse() -> None:

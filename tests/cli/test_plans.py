@@ -36,6 +36,14 @@ def test_every_outcome_can_be_shown(outcome: Outcome) -> None:
     assert outcome.value in shown(replace(PATH, outcome=outcome))
 
 
+@pytest.mark.parametrize("outcome", list(Outcome))
+def test_only_what_is_stopped_is_a_no_and_changes_count_where_they_are_asked_for(outcome: Outcome) -> None:
+    plan = replace(PATH, outcome=outcome)
+    codes = plans.exit_code(plan, changes=0), plans.exit_code(plan, changes=4)
+    stopped, changes = {Outcome.BLOCKED, Outcome.NO_PROGRESS}, {Outcome.PLANNED, Outcome.APPLY, Outcome.NEEDS_APPROVAL}
+    assert codes == ((1, 1) if outcome in stopped else (0, 4 if outcome in changes else 0))
+
+
 def test_a_prediction_says_in_which_wave_and_that_it_is_not_complete() -> None:
     effect = WorkloadEffect("ns", "job-1", "team-b", "preempted", 2, "reclaimed", wave=2)
     complete = Prediction(simulated=True, effects=(effect,), preempted_gpus=2)

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from taskgov_cli.main import app
-from taskgov_cli.snapshots import UNREACHABLE
+from taskgov_cli.output import UNREACHABLE
 from taskgov_embedded.walkthrough.model import HERE, load
 from taskgov_embedded.walkthrough.runner import Runner
 from taskgov_embedded.walkthrough.world import World
@@ -85,3 +85,23 @@ def test_the_live_cluster_was_only_looked_at(runner: CliRunner, live: World) -> 
     runner.invoke(app, ["audit", "--cluster", "ml-cluster", "--stack", STACK])
     actions = {call.action for call in live.stack.calls[before:]}
     assert all(action.split(":")[1].startswith(("Describe", "List", "Get", "Query")) for action in actions), actions
+
+
+def test_what_is_wrong_with_a_file_is_named_member_by_member(tmp_path: Path) -> None:
+    file = tmp_path / "bad.json"
+    file.write_text(json.dumps({"cluster": 3, "takenAt": "x", "nodes": [{"name": 1}] * 9}))
+    result = CliRunner().invoke(app, ["status", "--snapshot", str(file)], env={"COLUMNS": "400"})
+    assert result.exit_code == 2
+    for words in ("cluster: Input should be an object, not 3", "takenAt: ", "nodes.0.name: ", "more);"):
+        assert words in result.output
+
+
+def test_what_a_snapshot_lacks_and_what_is_passed_over_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "poor.json"
+    cluster = {"name": "ml-cluster", "arn": "arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghijkl"}
+    file.write_text(json.dumps({"cluster": cluster, "takenAt": "2026-11-20T09:00:00Z", "apiVersion": "taskgov/v9"}))
+    result = CliRunner().invoke(app, ["status", "--snapshot", str(file), "--json"])
+    assert (result.exit_code, json.loads(result.stdout)["teams"]) == (0, [])
+    said = [line.removeprefix(f"{file}: ") for line in result.stderr.splitlines()]
+    assert [line.split(",")[0] for line in said] == ["passed over", "it has no nodes", "it has no objects of Kueue"]
+    assert said[0].endswith(": apiVersion")

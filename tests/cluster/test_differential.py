@@ -10,7 +10,6 @@ import pytest
 
 from taskgov.kueue.render import manager_configuration
 from tests.cluster.differential.company import Company
-from tests.cluster.differential.extras import EXTRAS, RACING
 from tests.cluster.differential.generate import generate
 from tests.cluster.differential.report import CLOSING_LINES, Ledger, explain, kept
 from tests.cluster.workbench import a_policy
@@ -24,7 +23,6 @@ pytestmark = pytest.mark.cluster
 SEQUENCES = int(os.environ.get("TASKGOV_TEST_SEQUENCES", "200"))
 FIRST_SEED = int(os.environ.get("TASKGOV_TEST_FIRST_SEED", "0"))
 REPLAY = os.environ.get("TASKGOV_TEST_REPLAY")
-EXTRAS_PLAYED = EXTRAS.keys() - (set() if os.environ.get("TASKGOV_TEST_RACING") else RACING)
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +36,7 @@ def test_kueue_and_the_model_decide_alike(cluster: Cluster, ledger: Ledger, fair
         sequences = [one for one in [kept(Path(REPLAY))] if one.fair_sharing is fair_sharing]
     else:
         seeds = range(FIRST_SEED, FIRST_SEED + SEQUENCES // 2)
-        sequences = [generate(seed, fair_sharing=fair_sharing, extras=EXTRAS_PLAYED) for seed in seeds]
+        sequences = [generate(seed, fair_sharing=fair_sharing) for seed in seeds]
     policy = a_policy("Enabled" if fair_sharing else "Disabled")
     cluster.run_kueue(manager_configuration(policy).to_manifest())
     with Company(cluster.kube.kubeconfig, cluster.kueue_log) as company:

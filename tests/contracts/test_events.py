@@ -67,6 +67,16 @@ WANT = {
         EVERYTHING,
         "EC2 Capacity Reservation Instance Interruption Warning: i-0fedcba9876543210",
     ),
+    "ec2_capacity_block_delivered": (EVERYTHING, "Capacity Block Reservation Delivered: cr-0123456789abcdef0"),
+    "ec2_capacity_block_expiration_warning": (
+        EVERYTHING,
+        "Capacity Block Reservation Expiration Warning: cr-0123456789abcdef0",
+    ),
+    "ec2_capacity_block_expiration_warning.short": (
+        EVERYTHING,
+        "Capacity Block Expiration Warning: cr-0123456789abcdef0",
+    ),
+    "ec2_capacity_reservation_state": (EVERYTHING, "EC2 Capacity Reservation Expired: cr-0123456789abcdef0"),
     "autoscaling_launch_successful": (EVERYTHING, "EC2 Instance Launch Successful: i-0fedcba9876543210"),
     "autoscaling_launch_unsuccessful": (EVERYTHING, "EC2 Instance Launch Unsuccessful: i-0fedcba9876543210"),
     "autoscaling_terminate_successful": (EVERYTHING, "EC2 Instance Terminate Successful: i-0fedcba9876543210"),
@@ -128,7 +138,14 @@ def test_every_event_sample_is_tested() -> None:
 def test_an_update_of_a_quota_remembers_who_edited_it() -> None:
     found = hint(sample("cloudtrail_update_compute_quota"))
 
-    assert (found.edited_quota_id, found.cause.by) == ("q0w1e2r3t4y5", ADMIN)
+    assert (found.edited_quota_id, found.edited_with, found.cause.by) == ("q0w1e2r3t4y5", None, ADMIN)
+
+
+def test_an_update_by_terraform_remembers_the_tool() -> None:
+    event = sample("cloudtrail_update_compute_quota")
+    event["detail"]["userAgent"] = "APN/1.0 HashiCorp/1.0 Terraform/1.9.5 (+https://www.terraform.io)"
+
+    assert hint(event).edited_with == "Terraform"
 
 
 def test_a_change_of_a_cluster_is_no_edit_of_a_quota() -> None:

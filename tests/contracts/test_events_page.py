@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from taskgov.contracts import events
+from taskgov.hyperpod import inferred
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "events.md").read_text()
@@ -10,7 +11,7 @@ PAGE = (ROOT / "docs" / "events.md").read_text()
 
 def test_every_kind_of_event_is_on_the_page() -> None:
     kinds = {detail_type.removesuffix(" Unsuccessful") for _, detail_type in events._READERS}
-    calls = events.QUOTA_CALLS | events.POLICY_CALLS | events.CLUSTER_CALLS
+    calls = inferred.QUOTA_CALLS | inferred.POLICY_CALLS | events.CLUSTER_CALLS
 
     assert {one for one in kinds | calls if one not in PAGE} == set()
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from taskgov_embedded.cloudwatch.alarms import TIMER
 from taskgov_embedded.stack import Stack
 from tests.deployment.releases import TEMPLATE, older_release
 
@@ -29,6 +30,7 @@ class Deployed:
         self.alarms_after_stop = self.names("AWS::CloudWatch::Alarm")
         self.versions_after_stop = self.versions()
         self.used_after_stop = self.publish()
+        stack.advance(60, schedules=[TIMER])  # a state that was set lasts until the alarm is evaluated
         self.moves = len(stack.timeline.of("deployment"))
         self.began = stack.clock.now
         self.succeeded = self.deploy(TEMPLATE, rings=False)
@@ -38,7 +40,7 @@ class Deployed:
         self.unwatched = self.deploy(older, rings=True, RollbackOnAlarms="no")
 
     def deploy(self, template: Path, *, rings: bool, **parameters: str) -> str | None:
-        """Deploy; an alarm rings in the third function's five minutes (CloudWatch evaluates none here)."""
+        """Deploy; an alarm rings in the third function's five minutes (none is evaluated while a deployment waits)."""
         if rings:
             ring = {"AlarmName": self.stack.physical(ALARM), "StateValue": "ALARM", "StateReason": "errors"}
             self.stack.clock.after(700, lambda: self.stack.client("cloudwatch").set_alarm_state(**ring))

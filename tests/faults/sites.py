@@ -110,6 +110,23 @@ class Cell:
         return f"{self.site} / {self.kind}"
 
 
+def sample(where: Iterable[Site], count: int, seed: int) -> list[Cell]:
+    """Return `count` cells, drawn with a seed: every call and every kind of fault is among them.
+
+    Raises ValueError where `count` is too small for that.
+    """
+    every = list(cells(where))
+    random.Random(seed).shuffle(every)  # noqa: S311 a sample that can be drawn again
+    first_of: dict[Call | Kind, Cell] = {}
+    for cell in every:
+        first_of.setdefault(cell.site.call, cell)
+        first_of.setdefault(cell.kind, cell)
+    chosen = list(dict.fromkeys([*first_of.values(), *every]))[:count]
+    if not set(first_of.values()) <= set(chosen):
+        raise ValueError(f"{count} cells are too few: {len(set(first_of.values()))} are needed")
+    return chosen
+
+
 def pairs(where: Iterable[Site], count: int, seed: int) -> list[tuple[Cell, Cell]]:
     """Return `count` different pairs of cells at different sites, drawn with a seed: a sample of all that can happen.
 

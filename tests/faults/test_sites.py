@@ -12,8 +12,10 @@ from tests.faults.sites import (
     Call,
     Kind,
     Site,
+    cells,
     conflict_code,
     kinds,
+    sample,
     sites,
 )
 
@@ -69,3 +71,16 @@ def test_a_delivery_is_doubled_late_or_lost() -> None:
 )
 def test_the_service_s_model_says_what_a_conflict_is_called(call: Call, code: str | None) -> None:
     assert conflict_code(call) == code
+
+
+def test_a_sample_has_every_call_and_every_kind_and_is_drawn_again_by_its_seed() -> None:
+    where = sites([READ] * 4 + [WRITE] * 3 + [Call(MACHINE, "lambda", "Invoke")] * 2)
+    every = list(cells(where))
+    drawn = sample(where, 30, 1)
+    assert (len(set(drawn)), drawn, set(drawn) <= set(every)) == (30, sample(where, 30, 1), True)
+    assert {cell.kind for cell in drawn} == {cell.kind for cell in every}
+    assert {cell.site.call for cell in drawn} == {cell.site.call for cell in every}
+    assert drawn != sample(where, 30, 2)
+    assert set(sample(where, len(every), 1)) == set(every)
+    with pytest.raises(ValueError, match="5 cells are too few"):
+        sample(where, 5, 1)

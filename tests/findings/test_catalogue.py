@@ -138,7 +138,7 @@ def test_whoever_raises_a_finding_gives_the_fields_of_its_sentence_and_no_others
                     wrong.append(f"{path}:{call.lineno} {name}: {sorted(map(str, given ^ _fields(KINDS[name])))}")
     assert wrong == []
     # Those about a quota that is left alone are all raised by one line, with the quota's own fields.
-    notes = {"team", "quota", "status", "governed", "reason", "recovery", "who", "before", "after", "settings"}
+    notes = {"team", "quota", "status", "governed", "reason", "recovery", "who", "before", "after", "settings", "tool"}
     assert all(_fields(KINDS[name]) <= notes for name in KINDS.keys() - checked), KINDS.keys() - checked
 
 

@@ -107,7 +107,7 @@ def _without_new(text: bytes) -> bytes:
 def test_what_a_run_stores_is_in_the_form_of_the_release_before() -> None:
     documents = InMemoryDocuments()
     snapshot = documents.put("snapshots/x.json", snapshot_to_store(SCENARIOS["approval"]), "application/json")
-    plan = PlanQuotas(documents)(PlanQuotasRequest(snapshot=snapshot, apply_mode="apply")).plan
+    plan = PlanQuotas(documents)(PlanQuotasRequest(snapshot=snapshot, apply_mode="apply", needs_approver=False)).plan
     assert {"cluster_arn", "snapshot_sha256"} < json.loads(documents.get(plan)).keys()
 
 

@@ -241,7 +241,9 @@ def read_what_was_stored(draw: Random) -> None:
     if draw.random() < 0.5:
         cluster.publish_usage()(PublishUsageRequest())
     else:
-        PlanQuotas(documents=cluster.documents)(PlanQuotasRequest(snapshot=pointer, apply_mode="plan"))
+        PlanQuotas(documents=cluster.documents)(
+            PlanQuotasRequest(snapshot=pointer, apply_mode="plan", needs_approver=False)
+        )
 
 
 def busy() -> GovernedCluster:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,7 +24,7 @@ from taskgov_embedded.walkthrough.runner import Runner
 from taskgov_embedded.walkthrough.step_result import StepResult
 from taskgov_embedded.walkthrough.world import World
 from tests.deployment.releases import older_release
-from tests.support.ec2_machines import launch_in_ec2, lose_nodes
+from tests.support.ec2_machines import buy_block, launch_in_ec2, lose_nodes
 from tests.support.plans import creation, deletion, plan_of, policy, policy_change
 from tests.support.refusals import refused_for
 
@@ -148,7 +149,8 @@ def play_beside(recorded: Recorded) -> None:
         _deploy_another_release(world)
     plain = load(next(file for file in all_files() if "without-hyperpod" in file.stem))
     with recording(recorded, World(plain), ROOM) as world:
-        launch_in_ec2(world)
+        machines = launch_in_ec2(world)
+        buy_block(world, list(machines.values())[:1], world.clock.now + timedelta(days=1))
         next(Runner(plain, world).run())
         lose_nodes(world, 3)
         _do(Actor(world), {"reconcile": True})

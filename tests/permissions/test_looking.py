@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -109,11 +110,22 @@ def looking() -> Iterator[Looking]:
         for kind in KINDS:
             world.cluster.submit(job_manifest("team-a", f"a-{kind.lower()}", {"nvidia.com/gpu": "1"}, kind=kind))
         world.cluster.submit(a_pod())
+        _buy_plan(world)
         world.stack.run_until_quiet(120)
         let_in(world, "team-a")
         world.stack.fire("AuditAllSchedule")  # which writes the pages of the teams
         world.stack.run_until_quiet(300)
         yield Looking(world)
+
+
+def _buy_plan(world: World) -> None:
+    """Let the instances of the cluster be of a training plan, which a lead may read."""
+    (group,) = world.cluster.groups()
+    now = world.clock.now
+    plan = world.stack.sagemaker.training_plans.buy(
+        "spring", group.instance_type, group.target_count, now, now + timedelta(days=30)
+    )
+    world.cluster.set_target(replace(group, training_plan=plan.arn))
 
 
 def a_pod() -> dict[str, Any]:
@@ -212,6 +224,7 @@ def needing(used: dict[tuple[str, str], Used], looker: Looker, action: str) -> s
 
 
 UNNOTICED = {
+    "sagemaker:DescribeTrainingPlan",  # without it nodes count until they are lost, and this plan ends in a month
     "sagemaker:ListClusterNodes",  # it adds instances that did not join, of which there are none here
     "sagemaker:ListComputeQuotas",  # `status` does not need it; `explain` does
     "sagemaker:ListClusterSchedulerConfigs",

@@ -68,7 +68,7 @@ class Mutant:
         known = {name: definition(name) for name in ("reconcile", "audit")}
         self.changes(known["reconcile"])
         # Not the function: whoever has imported that has it as it was.
-        with patch.object(machines, "_definition", lambda name: json.dumps(known[name])), self.within():
+        with patch.object(machines, "written", lambda name: json.dumps(known[name])), self.within():
             yield
 
 

@@ -12,6 +12,7 @@ from taskgov_explain.simulation import Simulation
 from tests.scheduling.builders import (
     NOW,
     a_condition,
+    a_door,
     a_flavor,
     a_job,
     a_queue,
@@ -104,6 +105,38 @@ def test_a_workload_that_ends_in_a_held_local_queue_wakes_nobody() -> None:
     assert world.requeue_inadmissible() == 0
     world.finish("default/runs", LATER)
     assert not world.has_notified
+
+
+def test_workloads_of_a_started_local_queue_are_looked_at_though_their_equals_wait() -> None:
+    """`AddFromLocalQueue` in `pkg/cache/queue/cluster_queue.go` does not ask whether equals are inadmissible."""
+    door, other = a_door("q"), a_door("q", "other")
+    world = a_world(
+        a_queue("q", cpu="4"),
+        other,
+        a_running_job("runs", "q", cpu="4"),
+        a_job("waits", "q", cpu="3"),
+        a_job("waits", "q", cpu="3", second=1, namespace="other"),
+        a_job("later", "q", cpu="3", second=2, namespace="other"),
+    )
+    world.cycle(NOW)
+    waiting = {"default/waits", "other/later", "other/waits"}
+    assert world.pending("q") == ([], sorted(waiting))
+    for who in ("default/waits", "other/waits"):
+        held = a_door("q", who.partition("/")[0])
+        stopped = held | {"spec": {"clusterQueue": "q", "stopPolicy": "Hold"}}
+        world.apply(stopped)
+        world.apply(held)
+        behind = sorted(key for key in waiting if key.startswith(held["metadata"]["namespace"]))
+        assert world.pending("q") == (behind, sorted(waiting.difference(behind)))
+        assert [one.workload for one in world.cycle(NOW).waiting] == [who]
+        assert world.pending("q") == ([], sorted(waiting))  # its equals in line go with it
+    world.apply(door | {"spec": {"clusterQueue": "q", "stopPolicy": "Hold"}})
+    world.finish("default/runs", LATER)
+    world.apply(door)
+    assert names(world.copy().cycle(LATER))[0] == ["waits"]
+    world.apply(a_queue("q", cpu="5"))
+    world.requeue_inadmissible()
+    assert world.pending("q") == (sorted(waiting), [])
 
 
 def test_workloads_of_another_layout_of_containers_are_not_equals() -> None:

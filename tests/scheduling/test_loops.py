@@ -11,41 +11,12 @@ import pytest
 from taskgov.scheduling import Budget, KueueModel, loops, settle
 from taskgov.scheduling.loops import PreemptionLoop, QueueSetting, Remedy, Setting, predicted_loop, set_queues
 from tests.scheduling.builders import HYPERPOD_PREEMPTION, NOW, a_job, a_queue, a_world
+from tests.scheduling.looping_worlds import mixed_sizes, weight_zero
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 STEPS = 20_000
-
-
-def mixed_sizes() -> KueueModel:
-    """`own` reclaims from `rich`, `big` takes `own` by priority, `rich` comes before `big` by priority, and so on."""
-    return a_world(
-        a_queue("a", cohort="pool", cpu="2", preemption=HYPERPOD_PREEMPTION),
-        a_queue("b", cohort="pool", cpu="4", preemption=HYPERPOD_PREEMPTION),
-        a_job("own", "a", cpu="1", priority=0, second=0),
-        a_job("big", "a", cpu="6", priority=1, second=1),
-        a_job("rich", "b", cpu="6", priority=2, second=2),
-    )
-
-
-def weight_zero() -> KueueModel:
-    """`a` has no weight: as soon as it borrows, its share is infinite, and whoever is taken from it comes back."""
-    world = a_world(
-        a_queue("a", cohort="pool", cpu="4", preemption=HYPERPOD_PREEMPTION, fairSharing={"weight": "0"}),
-        a_queue("b", cohort="pool", cpu="4", preemption=HYPERPOD_PREEMPTION, fairSharing={"weight": "10"}),
-        fair_sharing=True,
-    )
-    world.load(
-        [
-            a_job("first", "a", cpu="1", priority=2, second=1),
-            a_job("home", "a", cpu="3", priority=1, second=2),
-            a_job("late", "a", cpu="4", priority=0, second=3),
-        ],
-    )
-    settle(world, NOW)
-    world.load([a_job("big", "b", cpu="5", second=0), a_job("huge", "b", cpu="5", priority=1, second=0)])
-    return world
 
 
 def loop_in(world: KueueModel, steps: int = STEPS) -> PreemptionLoop:

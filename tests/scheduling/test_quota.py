@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -139,3 +141,22 @@ def test_within_nominal_counts_every_flavor_that_is_asked_for() -> None:
 
 def _node(name: str, nominal: int, *, queue: bool = True, limit: int | None = None) -> QuotaNode:
     return QuotaNode(name, {FR: Quota(nominal, None, limit)}, 1.0, is_queue=queue)
+
+
+def test_what_exceeds_the_quota_is_kept_up_to_date() -> None:
+    top = QuotaNode("top", {FR: Quota(1000)}, 1.0, is_queue=False)
+    queues = [QuotaNode(name, {FR: Quota(2000, lending_limit=1000)}, 1.0, is_queue=True) for name in ("a", "b")]
+    for queue in queues:
+        link(queue, top)
+    settle_limits(top)
+    draw = random.Random(7)  # noqa: S311 - a test that plays the same every time
+    held: list[tuple[QuotaNode, dict[str, int]]] = []
+    for _ in range(200):
+        if held and draw.random() < 0.5:
+            remove_usage(*held.pop())
+        else:
+            held.append((draw.choice(queues), {FR: draw.randrange(1, 3000), "other/cpu": 1}))
+            add_usage(*held[-1])
+        for node in (*queues, top):
+            over = {fr: used - node.subtree.get(fr, 0) for fr, used in node.usage.items()}
+            assert node.over == {fr: amount for fr, amount in over.items() if amount > 0}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from taskgov.scheduling import Budget, KueueModel, settle
+from taskgov.scheduling import Budget, settle
 from taskgov_explain.simulation import Simulation
 from tests.scheduling.builders import HYPERPOD_PREEMPTION, NOW, a_job, a_queue, a_running_job, a_world
+from tests.scheduling.looping_worlds import mixed_sizes, weight_zero
 
 SECOND = 1_000_000
 
@@ -51,51 +52,19 @@ def test_who_is_in_line_is_looked_at_before_who_waits_for_another_look() -> None
     assert [a.workload for a in settle(world, NOW).admitted] == ["default/new"]
 
 
-def a_looping_world() -> KueueModel:
-    """Build the smallest case where fair sharing takes a workload out that comes back at once, for ever.
-
-    `a` has no weight, so as soon as it borrows its share is infinite. A big one takes `late` and, on the way, `home`;
-    that is then within its quota, comes back before the big one, and lets `late` borrow again. Then the other big one
-    tries.
-    """
-    world = a_world(
-        a_queue("a", cohort="pool", cpu="4", preemption=HYPERPOD_PREEMPTION, fairSharing={"weight": "0"}),
-        a_queue("b", cohort="pool", cpu="4", preemption=HYPERPOD_PREEMPTION, fairSharing={"weight": "10"}),
-        fair_sharing=True,
-    )
-    world.load(
-        [
-            a_job("first", "a", cpu="1", priority=2, second=1),
-            a_job("home", "a", cpu="3", priority=1, second=2),
-            a_job("late", "a", cpu="4", priority=0, second=3),
-        ],
-    )
-    settle(world, NOW)
-    world.load([a_job("big", "b", cpu="5", second=0), a_job("huge", "b", cpu="5", priority=1, second=0)])
-    return world
-
-
 def test_workloads_that_preempt_one_another_for_ever_are_named() -> None:
-    settlement = settle(a_looping_world(), NOW)
+    settlement = settle(weight_zero(), NOW)
     assert not settlement.settled
     assert settlement.loop == ("default/home", "default/late")
     assert len(settlement.cycles) < 40
 
 
 def test_priorities_and_sizes_alone_can_go_round_without_fair_sharing() -> None:
-    """`own` reclaims from `rich`, `big` takes `own` by priority, `rich` comes before `big` by priority, and so on."""
-    world = a_world(
-        a_queue("a", cohort="pool", cpu="2", preemption=HYPERPOD_PREEMPTION),
-        a_queue("b", cohort="pool", cpu="4", preemption=HYPERPOD_PREEMPTION),
-        a_job("own", "a", cpu="1", priority=0, second=0),
-        a_job("big", "a", cpu="6", priority=1, second=1),
-        a_job("rich", "b", cpu="6", priority=2, second=2),
-    )
-    assert settle(world, NOW).loop == ("default/big", "default/own", "default/rich")
+    assert settle(mixed_sizes(), NOW).loop == ("default/big", "default/own", "default/rich")
 
 
 def test_a_simulation_stops_at_such_a_loop_and_says_so() -> None:
-    simulation = Simulation(a_looping_world(), requeue_batch=0)
+    simulation = Simulation(weight_zero(), requeue_batch=0)
     for name in ("first", "home", "late"):
         simulation.running(f"default/{name}", 10**6 * SECOND, 0)
     simulation.arrive(a_job("tick", "b", cpu="9"), SECOND, SECOND)
@@ -105,7 +74,7 @@ def test_a_simulation_stops_at_such_a_loop_and_says_so() -> None:
 
 
 def test_too_few_cycles_are_neither_settled_nor_a_loop() -> None:
-    settlement = settle(a_looping_world(), NOW, max_cycles=2)
+    settlement = settle(weight_zero(), NOW, max_cycles=2)
     assert (settlement.settled, settlement.loop, len(settlement.cycles)) == (False, (), 2)
 
 
@@ -138,7 +107,7 @@ def test_a_budget_that_is_just_enough_is_enough() -> None:
 
 
 def test_a_loop_within_a_budget_is_named() -> None:
-    assert settle(a_looping_world(), NOW, budget=Budget(1000)).loop == ("default/home", "default/late")
+    assert settle(weight_zero(), NOW, budget=Budget(1000)).loop == ("default/home", "default/late")
 
 
 def test_more_shapes_than_any_limit_of_cycles_settle_within_a_budget() -> None:

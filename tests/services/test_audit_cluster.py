@@ -1,6 +1,7 @@
 """Auditing one cluster: the report, the metrics, the notice, and that nothing is written to the cluster."""
 
 import json
+import re
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -10,7 +11,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 
 from taskgov.audit.notices import TOLD
 from taskgov.audit.report import Report
-from taskgov.contracts.steps import AuditClusterRequest, AuditClusterResult
+from taskgov.contracts.steps import AuditClusterRequest, AuditClusterResult, ClusterUnreadable
 from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError, ThrottledError, UpstreamError
 from taskgov.services.audit_cluster import AuditCluster
 from tests.support.clusters import G5, GPU, GovernedCluster
@@ -35,6 +36,11 @@ class Audited:
     topics: RecordingTopics = field(default_factory=RecordingTopics)
 
     def audit(self, cluster_arn: str = CLUSTER_ARN, run_id: str = "audit-1") -> AuditClusterResult:
+        result = self.ask(cluster_arn, run_id)
+        assert isinstance(result, AuditClusterResult)
+        return result
+
+    def ask(self, cluster_arn: str = CLUSTER_ARN, run_id: str = "audit-1") -> AuditClusterResult | ClusterUnreadable:
         use_case = AuditCluster(
             take_snapshot=self.cluster.take_snapshot(),
             documents=self.cluster.documents,
@@ -137,13 +143,15 @@ def test_the_report_shows_the_same_standing_as_the_metrics() -> None:
     assert report.pending[0].oldest_seconds == timedelta(minutes=10).total_seconds()
 
 
-def test_a_cluster_that_is_gone_or_not_on_eks_is_an_error() -> None:
+def test_a_cluster_that_is_gone_is_an_error_and_one_that_cannot_be_read_is_an_answer() -> None:
     world = a_calm_world()
     with pytest.raises(NotFoundError):
         world.audit("arn:aws:sagemaker:us-east-1:111122223333:cluster/gone00000000")
     world.cluster.hyperpod.descriptions = [cluster_description(Orchestrator={"Slurm": {}})]
-    with pytest.raises(InvalidRequestError, match="not orchestrated by EKS"):
-        world.audit()
+    answer = world.ask()
+    assert isinstance(answer, ClusterUnreadable)
+    assert re.search("InvalidRequestError: .*not orchestrated by EKS", answer.unreadable)
+    assert world.cluster.documents.stored == {}
 
 
 TEAM_A = "arn:aws:sns:us-east-1:111122223333:taskgov-team-a"

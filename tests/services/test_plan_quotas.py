@@ -9,17 +9,18 @@ from taskgov.allocation.plan import Outcome
 from taskgov.contracts.steps import PlanQuotasRequest
 from taskgov.findings import Finding, Severity
 from taskgov.services.plan_path import wave_ends
-from taskgov.services.plan_quotas import SUMMARY_CHANGES, PlanQuotas, summary
+from taskgov.services.plan_quotas import LEFT, SUMMARY_CHANGES, PlanQuotas, summary
 from taskgov.snapshot.codec import snapshot_to_json
 from taskgov.snapshot.model import ClusterFacts, Snapshot
 from taskgov.violations import Violation
+from tests.allocation.test_golden_plans import SCENARIOS
 from tests.support.memory import CLUSTER_ARN, NOON, InMemoryDocuments
 from tests.support.plans import low_write, plan_of, second_write, update
 
 
 def request_for(documents: InMemoryDocuments, snapshot: Snapshot) -> PlanQuotasRequest:
     pointer = documents.put("snapshots/x.json", snapshot_to_json(snapshot), "application/json")
-    return PlanQuotasRequest(snapshot=pointer, apply_mode="apply")
+    return PlanQuotasRequest(snapshot=pointer, apply_mode="apply", needs_approver=False)
 
 
 def test_the_plan_is_stored_and_the_same_snapshot_gives_the_same_bytes() -> None:
@@ -89,3 +90,15 @@ def test_a_finding_of_a_plan_that_is_not_blocked_is_no_line_of_its_summary() -> 
     finding = Finding("drift", Severity.WARNING, "team-a", "it differs")
     plan = replace(plan_of(outcome=Outcome.NOTHING_TO_DO), findings=(finding,))
     assert "it differs" not in summary(plan)
+
+
+@pytest.mark.parametrize("mode", ["apply", "plan"])
+def test_a_run_on_the_machine_of_a_release_before_waves_plans_and_leaves_the_writes_to_the_next_run(mode: str) -> None:
+    documents = InMemoryDocuments()
+    pointer = documents.put("snapshots/x.json", snapshot_to_json(SCENARIOS["approval"]), "application/json")
+    payload = {"snapshot": pointer.to_json(), "applyMode": mode, "approvedChanges": None}
+    result = PlanQuotas(documents)(PlanQuotasRequest.parse(payload))
+    assert result.change_count > 0
+    ends = mode == "apply"
+    assert (result.outcome, LEFT in result.summary) == ("blocked" if ends else "planned", ends)
+    assert result.recheck_at is not None or not ends

@@ -1,6 +1,6 @@
 """Publishing usage each minute, and the end of each run."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -146,15 +146,15 @@ def test_a_cluster_that_fails_does_not_stop_the_others_and_is_reported(error: Ex
     assert world.failures.reported == [("other", "measure the usage", known)]
 
 
-def test_of_several_clusters_none_that_can_be_measured_is_an_error() -> None:
+def test_that_no_cluster_can_be_measured_is_told_of_each_and_is_no_error_of_the_function() -> None:
     world = a_world()
     world.cluster.hyperpod.descriptions = [
         cluster_description(name, OTHER_ARN, ClusterStatus=None, Orchestrator={"Eks": {"ClusterArn": "other"}})
         for name in ("one", "two")
     ]
     take = replace(world.cluster.take_snapshot(), kubernetes=FailingKubernetes(world.cluster, KeyError("items")))
-    with pytest.raises(UpstreamError, match="none of 2 clusters could be measured"):
-        replace(world.use_case, take_snapshot=take)(PublishUsageRequest())
+    result = replace(world.use_case, take_snapshot=take)(PublishUsageRequest())
+    assert (result.published, result.unreadable) == (0, 2)
     assert len(world.failures.reported) == 2
 
 
@@ -164,8 +164,7 @@ def test_each_minute_another_cluster_is_the_first() -> None:
     asked: list[str] = []
     world.cluster.hyperpod.describe_cluster = asked.append  # type: ignore[method-assign,assignment]
     for _ in range(2):
-        with pytest.raises(UpstreamError):
-            world.publish()
+        world.publish()
         world.cluster.clock.advance(minutes=1)
     assert asked == [*asked[:2], *reversed(asked[:2])]
 
@@ -354,6 +353,23 @@ def test_a_run_whose_cluster_cannot_be_read_counts_for_that_cluster_and_for_no_f
         ("unreadable", "UpstreamError: list nodes: 403")
     ]
     assert world.notices.sent == [], "the alarm ClusterUnreadable tells it"
+
+
+@pytest.mark.parametrize("documents_can_be_listed", [True, False])
+def test_a_run_that_cannot_read_a_cluster_that_nobody_took_in_is_on_record_and_rings_nothing(
+    *, documents_can_be_listed: bool
+) -> None:
+    world = a_world()
+
+    def governed() -> Callable[[str], bool]:
+        if not documents_can_be_listed:
+            raise UpstreamError("list policy documents: 503")
+        return lambda _: False
+
+    event = the_end(world, "unreadable", error="UpstreamError: list nodes: 403")
+    replace(world.use_case, governed=governed)(event)
+    assert len(world.failures.reported) == (0 if documents_can_be_listed else 1)
+    assert [record.outcome for record in world.cluster.state.runs] == ["unreadable"]
 
 
 def test_a_cluster_that_describes_itself_in_another_form_is_named_by_its_arn() -> None:

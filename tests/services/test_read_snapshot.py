@@ -1,6 +1,7 @@
 """Reading a cluster into one snapshot."""
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from taskgov.ports import LOCK_SECONDS
 from taskgov.services.read_snapshot import ReadSnapshot
 from taskgov.services.take_snapshot import TakeSnapshot
 from taskgov.snapshot.codec import snapshot_from_json
+from taskgov.snapshot.leaving import Reserved
+from taskgov.snapshot.reservations import TRAINING_PLAN, Period, Reservation
 from taskgov.snapshot.unreadable import UnreadableItem
 from tests.support.memory import (
     CLUSTER_ARN,
@@ -231,6 +234,24 @@ def test_nodes_that_nobody_lists_stay_in_the_snapshots(world: World) -> None:
         world.clock.advance(minutes=minute)
         snapshot = snapshot_from_json(world.documents.get(world.read().snapshot))
         assert [each.name for each in snapshot.gone] == ["hyperpod-i-0aaaaaaaaaaaaaaaa", "hyperpod-i-0bbbbbbbbbbbbbbbb"]
+
+
+def test_nodes_of_a_training_plan_say_when_they_leave_also_when_it_cannot_be_read_later(world: World) -> None:
+    plan = "arn:aws:sagemaker:us-east-1:111122223333:training-plan/spring"
+    group = {"InstanceGroupName": "bought", "InstanceType": "ml.g5.8xlarge", "TrainingPlanArn": plan}
+    world.hyperpod.descriptions = [cluster_description(InstanceGroups=[group])]
+    labels = world.kubernetes.node_objects[0]["metadata"]["labels"]
+    labels["sagemaker.amazonaws.com/instance-group-name"] = "bought"
+    period = Period(NOON, NOON + timedelta(hours=10))
+    for reservation in (
+        Reservation(plan, TRAINING_PLAN, "Active", (period,)),
+        Reservation.silent(plan, TRAINING_PLAN, "throttled"),
+    ):
+        world.hyperpod.machines.bought = Reserved((reservation,))
+        snapshot = snapshot_from_json(world.documents.get(world.read().snapshot))
+        assert snapshot.cluster.instance_groups[0].training_plan == plan
+        assert snapshot.reservations == (reservation,)
+        assert [node.leaves_at for node in snapshot.nodes] == [NOON + timedelta(hours=9.5), None]
 
 
 def test_a_look_that_fails_remembers_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -267,6 +267,14 @@ def test_who_edited_a_quota_by_hand_is_remembered(world: World) -> None:
     assert "ana" in edit.by
 
 
+def test_an_edit_by_a_tool_is_remembered_with_the_tool(world: World) -> None:
+    event = call("UpdateComputeQuota", {"computeQuotaId": world.quota_id})
+    event["detail"]["userAgent"] = "cloudformation.amazonaws.com"
+    world.receive(event)
+    (edit,) = world.state.edits(CLUSTER_ARN)
+    assert edit.tool == "CloudFormation"
+
+
 def test_the_project_s_own_writes_are_recognised(world: World) -> None:
     outcome = world.receive(call("UpdateComputeQuota", {"computeQuotaId": world.quota_id}, role=OWN_ROLE))
     assert isinstance(outcome, Ignored)

@@ -24,6 +24,7 @@ SUBSTITUTIONS = {
     "NeedsApprover": "false",
     "ApprovalHours": "24",
     "ChangesPerCall": "25",
+    "ClustersWithoutDocument": "*",
     "AccountId": "111122223333",
     "Region": "us-east-1",
     "ScheduleGroup": "schedules",
@@ -40,12 +41,12 @@ SUBSTITUTIONS = {
 
 def definition(name: str) -> dict[str, Any]:
     """Return a state machine with its substitutions made, as CloudFormation makes them: in the text."""
-    loaded: dict[str, Any] = json.loads(_definition(name))
+    loaded: dict[str, Any] = json.loads(written(name))
     return loaded
 
 
 @cache
-def _definition(name: str) -> str:
+def written(name: str) -> str:
     """Return it as JSON: a copy of its own is read from that in no time."""
     text = (STATEMACHINES / f"{name}.asl.yaml").read_text()
     for key, value in SUBSTITUTIONS.items():

@@ -8,6 +8,7 @@ import pytest
 from taskgov.contracts.steps import AuditClusterRequest
 from taskgov.services.metric_catalogue import ALL_CLUSTERS, AUDITS_MISSED
 from taskgov_embedded.stepfunctions.host import Ended, TaskFailedError
+from tests.statemachines import machines
 from tests.statemachines.machines import SUBSTITUTIONS, Execution, definition
 
 ARN = "arn:aws:sagemaker:us-east-1:111122223333:cluster/"
@@ -91,6 +92,37 @@ def test_every_cluster_of_every_page_is_audited_once(pages: list[Page], clusters
 
 
 @pytest.mark.parametrize(
+    ("named", "clusters"),
+    [
+        ("", ["documented", "plain"]),
+        ("named", ["documented", "named", "plain"]),
+        ("named, other", ["documented", "named", "other", "plain"]),
+        ("*", ["documented", "named", "other", "plain"]),
+    ],
+)
+def test_only_clusters_with_a_document_or_named_by_the_parameter_are_audited(
+    named: str, clusters: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SUBSTITUTIONS, "ClustersWithoutDocument", named)
+    machines.written.cache_clear()
+    listed = [page("documented", "named", following="2"), page("other")]
+    documents = documents_page("policies/documented.yaml", "policies/plain.yaml")
+    ended, audited = audit(listed, documents=(documents,))
+    machines.written.cache_clear()
+    assert audited == clusters
+    assert ended.output is not None
+    assert ended.output["audited"] == len(clusters)
+
+
+def test_without_a_document_nothing_is_audited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SUBSTITUTIONS, "ClustersWithoutDocument", "")
+    machines.written.cache_clear()
+    ended, audited = audit([page("one", "two")])
+    machines.written.cache_clear()
+    assert (ended.error, audited) == (None, [])
+
+
+@pytest.mark.parametrize(
     "error", ["ThrottledError", "UpstreamError", "InvalidRequestError", "KeyError", "States.Timeout"]
 )
 def test_a_cluster_that_cannot_be_audited_turns_nothing_red_but_its_own_metric(error: str) -> None:
@@ -109,6 +141,20 @@ def test_a_cluster_that_cannot_be_audited_turns_nothing_red_but_its_own_metric(e
         }
         for cluster in ("b", ALL_CLUSTERS)
     ]
+
+
+@pytest.mark.parametrize(("failures", "missed"), [(1, []), (3, []), (4, ["b"])])
+def test_a_cluster_that_cannot_be_read_is_tried_again_and_then_missed(failures: int, missed: list[str]) -> None:
+    answers = iter([{"unreadable": "UpstreamError: list nodes: 401"}] * failures)
+
+    def function(name: str) -> Any:
+        well = {"clusterName": name, "findings": 1, "muted": 0}
+        return next(answers, well) if name == "b" else well
+
+    ended, audited, metrics = counted_audit([page("a", "b")], function)
+    assert audited.count("b") == min(failures + 1, 4)
+    assert ended.output == {"audited": 2 - len(missed), "missed": missed, "findings": 2 - len(missed), "muted": 0}
+    assert len(metrics) == len(missed)
 
 
 def test_of_several_clusters_that_cannot_be_audited_each_is_counted() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import boto3
 import cfnlint.api
 import pytest
 import yaml
@@ -269,3 +270,37 @@ def test_what_may_have_written_ends_unfinished_and_nothing_else_does() -> None:
     }
     assert states["Note what is unfinished"]["Assign"]["outcome"] == "unfinished"
     assert states["Note the failure"]["Assign"]["outcome"] == "failed"
+
+
+PASSING = {
+    "Lambda.ClientExecutionTimeoutException",
+    "Lambda.ResourceNotReadyException",
+    "Lambda.ENINotReadyException",
+    "Lambda.EC2ThrottledException",
+    "Lambda.EC2UnexpectedException",
+}
+"""What ends by itself: a client's timeout, and a VPC connection that is made (anew); the API reference of Invoke."""
+LASTING = {
+    "EC2AccessDenied",
+    "ENILimitReached",
+    "InvalidSecurityGroupID",
+    "InvalidSubnetID",
+    "SubnetIPAddressLimitReached",
+}
+"""What a person has to put right first."""
+
+
+@pytest.mark.parametrize(("machine", "state"), of_type("Task"))
+def test_a_function_in_a_vpc_that_is_not_ready_is_called_again(machine: str, state: dict[str, Any]) -> None:
+    if state["Resource"].endswith(":lambda:invoke"):
+        assert named_errors(state, "Retry") >= PASSING
+        assert not named_errors(state, "Retry") & {f"Lambda.{name}Exception" for name in LASTING}
+
+
+def test_every_error_of_a_vpc_that_lambda_has_is_known_to_pass_or_to_last() -> None:
+    shapes = boto3.client("lambda", "us-east-1").meta.service_model.operation_model("Invoke").error_shapes
+    of_vpc = {
+        shape.name for shape in shapes if shape.name.startswith(("EC2", "ENI", "InvalidS", "Subnet", "ResourceNotR"))
+    }
+    known = {name.removeprefix("Lambda.") for name in PASSING} | {f"{name}Exception" for name in LASTING}
+    assert of_vpc <= known

@@ -147,6 +147,7 @@ class GovernedCluster:
             "notices": RecordingNotices(),
             "meter": RecordingMeter(),
             "failures": Raised(),
+            "governed": lambda: lambda _: True,
             "write_pages": TeamPages(self.documents).write,
         } | recorders
         topics = told.pop("topics", RecordingTopics())

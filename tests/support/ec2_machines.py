@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from taskgov_embedded.ec2 import CapacityBlock
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
     from taskgov_embedded.walkthrough.world import World
+
+BLOCK: Final = "cr-0123456789abcdef0"
 
 
 def launch_in_ec2(world: World) -> dict[str, str]:
@@ -20,6 +27,13 @@ def launch_in_ec2(world: World) -> dict[str, str]:
         provider = f"aws:///{instance['Placement']['AvailabilityZone']}/{instance['InstanceId']}"
         store.apply({**node, "spec": {**node["spec"], "providerID": provider}})
     return found
+
+
+def buy_block(world: World, instance_ids: Sequence[str], ends_at: datetime, name: str = BLOCK) -> CapacityBlock:
+    """Let these machines run in a Capacity Block; an extension moves its `ends_at`."""
+    block = CapacityBlock(name, "g5.8xlarge", tuple(instance_ids), world.clock.now, ends_at)
+    world.stack.ec2.blocks.append(block)
+    return block
 
 
 def lose_nodes(world: World, count: int) -> list[str]:

@@ -10,7 +10,7 @@ from taskgov_embedded.walkthrough.world import World
 from tests.support.operating import taskgov
 
 OF_THE_STACK = ("stack", "approvers", "session-names")
-OF_ITS_RIGHTS = ("authentication-mode", "access-entries", "kubernetes-rights", "iam-permissions")
+OF_ITS_RIGHTS = ("network", "authentication-mode", "access-entries", "kubernetes-rights", "iam-permissions")
 OF_EVERY_BACKEND_LAST = ("subscription", "policy-document", "governor")
 
 

@@ -31,6 +31,7 @@ from taskgov.ports import (
     Written,
 )
 from taskgov.snapshot.identity import StateStamp
+from taskgov.snapshot.leaving import Reserved
 from taskgov.snapshot.model import KubernetesObject, KueueObjects, ManagerSettings
 from taskgov.snapshot.records import AppliedPolicy, AppliedQuota, Authorship, QuotaEdit, RefusedWrite
 from taskgov.snapshot.unreadable import (
@@ -109,6 +110,9 @@ class InMemoryHyperPod:
 
     def machine_states(self, cluster_arn: str, instance_ids: Sequence[str]) -> Mapping[str, str]:
         return self.machines.machine_states(cluster_arn, instance_ids)
+
+    def reserved(self, cluster_arn: str, training_plans: Sequence[str]) -> Reserved:
+        return self.machines.reserved(cluster_arn, training_plans)
 
     def tags(self, cluster_arn: str) -> Mapping[str, str]:
         return self.tagged.tags(cluster_arn)
@@ -480,6 +484,10 @@ class InMemoryMachines:
     known: dict[str, str] = field(default_factory=dict)
     error: GovernanceError | None = None
     asked: list[tuple[str, ...]] = field(default_factory=list)
+    bought: Reserved = field(default_factory=Reserved)
+
+    def reserved(self, cluster_arn: str, training_plans: Sequence[str]) -> Reserved:
+        return self.bought
 
     def asks_about_machines(self, cluster_arn: str) -> bool:
         return ":eks:" in cluster_arn

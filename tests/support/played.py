@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-REPRESENTATIVE = ("07", "14", "21", "25", "26", "28")
+REPRESENTATIVE = ("07", "14", "21", "25", "26", "28", "29")
 """Walkthroughs that together with `permissions.playing.play_beside` use every permission that any of them uses."""
 
 

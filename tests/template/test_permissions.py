@@ -21,6 +21,7 @@ WILDCARDS = {
     "sagemaker:ListClusters": "SageMaker's List calls name no resource",
     "sagemaker:ListComputeQuotas": "SageMaker's List calls name no resource",
     "sagemaker:ListClusterSchedulerConfigs": "SageMaker's List calls name no resource",
+    "ec2:DescribeCapacityReservations": "EC2's Describe calls name no resource",
     "ec2:DescribeInstances": "EC2's Describe calls name no resource",
     "xray:PutTraceSegments": "X-Ray names no resource",
     "xray:PutTelemetryRecords": "X-Ray names no resource",
@@ -41,7 +42,7 @@ WILDCARDS = {
 """Actions that may have any resource, and why."""
 
 TELLS_A_TOPIC = {"kms:Decrypt", "kms:GenerateDataKey"}
-SEES_MACHINES = {"ec2:DescribeInstances"}
+SEES_MACHINES = {"ec2:DescribeInstances", "ec2:DescribeCapacityReservations"}
 NOT_ASKED = {
     "ReadSnapshotRole": SEES_MACHINES,
     "PublishUsageRole": SEES_MACHINES | TELLS_A_TOPIC,
@@ -95,7 +96,7 @@ def test_every_action_is_granted_on_the_kinds_of_resources_that_the_reference_li
 @roles
 def test_every_other_resource_is_this_stacks_or_of_one_kind_in_this_account_and_region(role: str) -> None:
     kinds = (
-        r"sagemaker:.*:(cluster|compute-quota|cluster-scheduler-config)/\*|eks:.*:(cluster|access-entry)/\*"
+        r"sagemaker:.*:(cluster|compute-quota|cluster-scheduler-config|training-plan)/\*|eks:.*:(cluster|access-entry)/\*"
         r"|states:.*:execution:\$\{ReconcileStateMachine\.Name\}:\*"
         r"|scheduler:.*:schedule/\$\{Schedules\}/recheck-\*|sns:.*:\$\{TeamTopicPrefix\}\*|ssm:.*:parameter/\$\{OrderRights\}"
     )

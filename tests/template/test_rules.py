@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from moto.events.models import EventPattern
 
+from taskgov.contracts.events import RESERVATION_EVENTS
 from taskgov_embedded.cloudformation.template import Translated
 from tests.template.conftest import ROOT, Properties, load, references
 
@@ -88,6 +89,7 @@ DELIVERED = {
         event("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning"),
         "InterruptionRule",
     ),
+    **{kind: (event("aws.ec2", kind), "InterruptionRule") for kind in RESERVATION_EVENTS},
     "a group launched an instance": (event("aws.autoscaling", "EC2 Instance Launch Successful"), "AutoScalingRule"),
     "a group terminated one": (event("aws.autoscaling", "EC2 Instance Terminate Successful"), "AutoScalingRule"),
 }

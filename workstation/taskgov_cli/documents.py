@@ -6,6 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import typer
 from rich.console import RenderableType
 from rich.text import Text
 
@@ -36,9 +37,12 @@ def shown(file: Path, parsed: ParsedPolicy) -> Iterator[RenderableType]:
 
 
 def in_force(snapshot: Snapshot, file: Path) -> Snapshot:
-    """Return the snapshot as if this document were the cluster's."""
+    """Return the snapshot as if this document were the cluster's. Raises `typer.BadParameter` for another cluster's."""
     body = file.read_bytes()
     parsed = parse_policy(body)
+    if parsed.document is not None and parsed.document.cluster.arn != snapshot.cluster.arn:
+        named = f"{file}: cluster.arn is {parsed.document.cluster.arn}"
+        raise typer.BadParameter(f"{named}, and the cluster that is looked at is {snapshot.cluster.arn}")
     return replace(
         snapshot,
         policy=parsed.document,

@@ -1,5 +1,6 @@
 """`taskgov`: the commands and their options. Each command is a few lines over the module that does the work."""
 
+import os
 import platform
 from importlib import metadata
 from pathlib import Path
@@ -33,8 +34,10 @@ from taskgov_cli import (
 )
 from taskgov_cli.applying import command as applying
 from taskgov_cli.doctor import command as doctor
+from taskgov_cli.failures import SafeGroup
 from taskgov_cli.onboarding import init
-from taskgov_cli.output import NO, NOT_UNDERSTOOD, OK, SafeGroup, console, print_json
+from taskgov_cli.output import CHANGES, NO, NOT_UNDERSTOOD, OK, console, print_json
+from taskgov_cli.preflight import command as preflight
 
 app = typer.Typer(
     name="taskgov",
@@ -89,16 +92,22 @@ def validate(
 
 
 @app.command()
-def plan(
+def plan(  # noqa: PLR0913 -- options are named by whoever types them
     snapshot: snapshots.SnapshotFile = None,
     policy: snapshots.PolicyFile = None,
     mode: Annotated[Literal["plan", "apply"], typer.Option(help="As the deployed stack would run.")] = "plan",
     cluster: snapshots.LiveCluster = None,
     stack: snapshots.Stack = None,
     context: snapshots.Context = None,
+    *,
     as_json: AsJson = False,
+    exit_code: Annotated[
+        bool, typer.Option("--exit-code", help="End with exit code 4 when there are changes, also ones to approve.")
+    ] = False,
 ) -> None:
     """Plan the quotas of a cluster; with --policy as if that document were in force. Nothing is written.
+
+    A plan that is blocked ends with exit code 1.
 
     Example: taskgov plan --snapshot ml-cluster.json --policy new.yaml
     """
@@ -108,6 +117,7 @@ def plan(
     else:
         for part in plans.shown(result):
             console().print(part)
+    raise typer.Exit(plans.exit_code(result, changes=CHANGES if exit_code else OK))
 
 
 @app.command()
@@ -132,6 +142,35 @@ def demo(
     raise typer.Exit(demonstration.run(app, files, reports, whole=whole, as_json=as_json, brief=brief))
 
 
+@app.command()
+def smoke(
+    cluster: Annotated[
+        str | None, typer.Argument(help="A HyperPod cluster that nobody needs, by name or ARN.", metavar="CLUSTER")
+    ] = None,
+    account: Annotated[
+        str | None, typer.Option("--account", help="The account that your credentials are of.", metavar="ID")
+    ] = None,
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="A parameter of the template that the account asks for. Repeat."),
+    ] = None,
+    report_file: Annotated[
+        Path | None,
+        typer.Option("--report", dir_okay=False, help="Where the report goes; else taskgov-smoke-RUN.json."),
+    ] = None,
+    embedded: Annotated[bool, typer.Option("--embedded", help="On the embedded account, without one of AWS.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Try everything once in a sandbox account, remove it again, and report what AWS does that is inferred today.
+
+    Example: taskgov smoke ml-sandbox --account 111122223333
+    """
+    from taskgov_cli.smoke import command as smoking  # noqa: PLC0415 - nobody else needs the test
+
+    order = smoking.Order(cluster, account, parameter or [], report_file, embedded, as_json)
+    raise typer.Exit(smoking.run(app, order, Path.cwd()))
+
+
 app.command()(explain.explain)
 app.command()(snapshots.snapshot)
 app.command()(approvals.approve)
@@ -146,6 +185,7 @@ app.add_typer(leases.app, name="lease")
 app.command()(local.local)
 app.command()(init.init)
 app.command()(applying.apply)
+app.command()(preflight.preflight)
 app.command()(doctor.doctor)
 app.command()(status.status)
 app.command()(jobs.jobs)
@@ -174,6 +214,8 @@ def conformance(
 
 def main() -> None:
     """Run the command line. A command that needs an extra says what to install when that is not there."""
+    if os.environ.get("AWS_DEFAULT_REGION") == "":
+        del os.environ["AWS_DEFAULT_REGION"]  # botocore would take it for a Region without a name
     try:
         app()
     except ModuleNotFoundError as error:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from taskgov.adapters.clock import SystemClock
 from taskgov.contracts.steps import ApplyChangeRequest, VerifyPlanRequest
 from taskgov.errors import ConflictError
+from taskgov.hyperpod.inferred import COMMAND_PATIENCE, SETTLE_SECONDS
 from taskgov.services.apply_change import ApplyChange
 from taskgov.services.plan_path import Direction, waves
 from taskgov.services.verify_plan import VerifyPlan
@@ -24,9 +25,7 @@ if TYPE_CHECKING:
     from taskgov_cli.deployed import Deployed
     from taskgov_cli.manual_lock import Held
 
-SETTLE_SECONDS: Final = 5
-SETTLE_TRIES: Final = 60
-"""Five minutes for a wave."""
+SETTLE_TRIES: Final = COMMAND_PATIENCE // SETTLE_SECONDS
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,28 +3,28 @@
 Names, reasons and errors are what others wrote. Whatever is printed for people passes through here, so that no control
 character of theirs reaches the terminal; JSON escapes them by itself.
 
-Exit codes: 0 all is well, 1 the answer is "no" (violations, failed checks), 2 the command was not understood,
-3 the cluster or the stack could not be reached.
+Exit codes: 0 all is well, 1 the answer is "no" (violations, failed checks), 2 the command was not understood or this
+machine lacks what it needs (a file, a Region), 3 the cluster or AWS could not be read, 4 there are changes (`plan
+--exit-code`).
 """
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-import typer
 from pydantic_core import to_jsonable_python
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
-from typer.core import TyperGroup
 
 from taskgov.findings import Finding, Severity
 from taskgov.json_form import member_of
 from taskgov.printable import printable
 
-OK, NO, NOT_UNDERSTOOD = 0, 1, 2
+OK, NO, NOT_UNDERSTOOD, UNREACHABLE, CHANGES = range(5)
 SEVERITY_STYLE = {
     Severity.INFO: "cyan",
     Severity.WARNING: "yellow",
@@ -41,25 +41,15 @@ class _SafeConsole(Console):
             yield segment if segment.control else Segment(printable(segment.text, keep="\n"), segment.style)
 
 
-class SafeGroup(TyperGroup):
-    """The commands; an error that one ends with is printed as `_SafeConsole` would."""
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command."""
-        try:
-            return super().invoke(ctx)
-        except typer.BadParameter as error:
-            error.message = printable(error.message, keep="\n")
-            raise
-
-
 def console(*, stderr: bool = False) -> Console:
-    """Return the console; wide enough for tables when nobody looks (a file, a pipe).
+    """Return the console: as wide as the terminal or `COLUMNS` says, else wide enough for tables (a file, a pipe).
 
     Square brackets are text: what others wrote may hold them, and rich would read `[/b]` as its own markup.
     """
     plain = _SafeConsole(stderr=stderr, highlight=False, markup=False)
-    return plain if plain.is_terminal else _SafeConsole(stderr=stderr, highlight=False, markup=False, width=140)
+    if plain.is_terminal or os.environ.get("COLUMNS", "").isdecimal():
+        return plain
+    return _SafeConsole(stderr=stderr, highlight=False, markup=False, width=140)
 
 
 def print_error(what: str, sentence: object) -> None:

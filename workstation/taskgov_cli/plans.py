@@ -7,7 +7,7 @@ from rich.text import Text
 
 from taskgov.allocation.plan import CapacityLine, Change, ChangeKind, Outcome, Plan, WorkloadEffect
 from taskgov.allocation.wording import said_number
-from taskgov_cli.output import findings_table, table
+from taskgov_cli.output import NO, OK, findings_table, table
 
 OUTCOME_STYLE = {
     Outcome.NOTHING_TO_DO: "green",
@@ -47,6 +47,13 @@ def shown(plan: Plan) -> Iterator[RenderableType]:
         yield table("Stopped by", ("guardrail", "because", "what would let it through"), rows)
     if plan.findings:
         yield findings_table(plan.findings)
+
+
+def exit_code(plan: Plan, *, changes: int) -> int:
+    """Return the exit code: NO for a plan that is stopped, `changes` for one that would write, else OK."""
+    if plan.outcome in {Outcome.BLOCKED, Outcome.NO_PROGRESS}:
+        return NO
+    return OK if plan.outcome is Outcome.NOTHING_TO_DO else changes
 
 
 def _capacity(plan: Plan) -> RenderableType:

@@ -8,13 +8,15 @@ found); without, nothing is remembered. Nothing is ever written.
 
 from __future__ import annotations
 
+import json
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 import boto3
 import typer
+from pydantic import ValidationError
 from rich.text import Text
 
 from taskgov.adapters.clock import SystemClock
@@ -24,12 +26,14 @@ from taskgov.adapters.s3 import Bucket
 from taskgov.backends import registry
 from taskgov.bootstrap.aws import CONFIG
 from taskgov.errors import GovernanceError
+from taskgov.json_form import member_of
 from taskgov.services.take_snapshot import TakeSnapshot
 from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_json
+from taskgov.snapshot.model import KueueObjects, Snapshot
 from taskgov.snapshot.readable import readable_kueue
 from taskgov_cli import documents
 from taskgov_cli.kubeconfig import KubeconfigContext
-from taskgov_cli.output import console, print_error
+from taskgov_cli.output import UNREACHABLE, console, print_error
 from taskgov_cli.own_rights import OwnBackends, OwnKubernetes
 from taskgov_cli.stack_outputs import stack_outputs
 
@@ -39,11 +43,10 @@ if TYPE_CHECKING:
     from taskgov.adapters.kubernetes import ApiConnections
     from taskgov.backends.backends import Backends
     from taskgov.ports import DocumentStore, StateStore
-    from taskgov.snapshot.model import Snapshot
     from taskgov_cli.own_rights import OwnRights
 
-UNREACHABLE = 3
-"""Exit code when a cluster or AWS could not be read."""
+_SHOWN: Final = 5
+"""So many mistakes of a file are named."""
 
 SnapshotFile = Annotated[
     Path | None,
@@ -54,7 +57,9 @@ LiveCluster = Annotated[
 ]
 Stack = Annotated[
     str | None,
-    typer.Option("--stack", help="CloudFormation stack of taskgov, for its policy document and memory."),
+    typer.Option(
+        "--stack", help="CloudFormation stack of taskgov, for its policy document and memory.", envvar="TASKGOV_STACK"
+    ),
 ]
 Context = Annotated[
     str | None, typer.Option("--context", help="Context of the kubeconfig, instead of a token for the EKS cluster.")
@@ -135,13 +140,40 @@ def read(file: Path) -> Snapshot:
 
     Raises `typer.BadParameter` for anything else.
     """
+    body = file.read_bytes()
     try:
-        found = snapshot_from_json(file.read_bytes())
+        found = snapshot_from_json(body)
     except ValueError as error:
-        first = str(error).splitlines()[0]
-        raise typer.BadParameter(f"{file} is no snapshot ({first}); write one with: taskgov snapshot NAME") from error
+        wrong = "; ".join(_wrong(error))
+        raise typer.BadParameter(f"{file} is no snapshot ({wrong}); write one with: taskgov snapshot NAME") from error
+    for note in _notes(found, body):
+        console(stderr=True).print(f"{file}: {note}", style="dim", soft_wrap=True)
     kueue, odd = readable_kueue(found.kueue)
     return replace(found, kueue=kueue, unreadable_objects=(*found.unreadable_objects, *odd))
+
+
+def _wrong(error: ValueError) -> Iterator[str]:
+    """Say what is wrong with a file that is no snapshot: member, rule and value of the first few."""
+    found = error.errors() if isinstance(error, ValidationError) else []
+    for mistake in found[:_SHOWN]:
+        place = ".".join(map(str, mistake["loc"]))
+        yield f"{place}: {mistake['msg']}, not {mistake['input']!r:.40}" if place else mistake["msg"]
+    if len(found) > _SHOWN:
+        yield f"and {len(found) - _SHOWN} more"
+    if not found:
+        yield str(error).splitlines()[0]
+
+
+def _notes(found: Snapshot, body: bytes) -> Iterator[str]:
+    """Say what a snapshot lacks, and what of it is passed over."""
+    names = {field.name for field in fields(Snapshot)}
+    unknown = json.loads(body).keys() - names - set(map(member_of, names))
+    if unknown:
+        yield f"passed over, for this release does not know it: {', '.join(sorted(unknown))}"
+    if not found.nodes and not found.gone:
+        yield "it has no nodes, so there is no capacity"
+    if found.kueue == KueueObjects():
+        yield "it has no objects of Kueue, so nothing is known of tasks, and nothing is predicted"
 
 
 def live(

@@ -9,6 +9,7 @@ from taskgov_embedded.aws_api.clients import Clients
 from taskgov_embedded.aws_api.faults import Faults
 from taskgov_embedded.aws_api.patches import Patches
 from taskgov_embedded.cloudformation.resources import Resources
+from taskgov_embedded.cloudwatch.service_metrics import ServiceMetrics
 from taskgov_embedded.functions import process
 from taskgov_embedded.iam.identity import Identities
 from taskgov_embedded.iam.policies import Policies
@@ -28,6 +29,7 @@ class Account:
         self.clock = clock
         self.timeline = Timeline(clock)
         self.faults = Faults()
+        self.metrics = ServiceMetrics(place, clock)
         self.turns = Turns(clock, process.suspended)
         self.identities = Identities(place.account)
         self.clients = Clients(place, self.identities)

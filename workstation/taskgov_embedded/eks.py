@@ -58,6 +58,7 @@ class Eks:
         self._clusters: dict[str, EksCluster] = {}
         self._hooks: list[Callable[[str, str], None]] = []
         answers: dict[str, Callable[[Call], Mapping[str, Any]]] = {
+            "ListClusters": self._list,
             "DescribeCluster": self._describe,
             "TagResource": self._tag,
             "UntagResource": self._untag,
@@ -105,6 +106,9 @@ class Eks:
         return self._account.identities.principal(access_key).arn
 
     # Clusters
+
+    def _list(self, _: Call) -> Mapping[str, Any]:
+        return {"clusters": sorted(self._clusters)}
 
     def _describe(self, call: Call) -> Mapping[str, Any]:
         cluster = self._find(call.params["name"])

@@ -23,6 +23,8 @@ from taskgov_embedded.cloudformation.template import translate
 from taskgov_embedded.cloudformation.updates import DeploymentFailedError, Updates
 from taskgov_embedded.cloudtrail import CloudTrail
 from taskgov_embedded.cloudwatch import emf
+from taskgov_embedded.cloudwatch.alarms import TIMER, Alarms
+from taskgov_embedded.ec2 import Ec2
 from taskgov_embedded.eks import Eks
 from taskgov_embedded.eventbridge.bus import Bus
 from taskgov_embedded.eventbridge.object_events import ObjectEvents
@@ -37,6 +39,7 @@ from taskgov_embedded.functions.warm import PURE_PACKAGES
 from taskgov_embedded.iam import trust
 from taskgov_embedded.iam.service import IamService
 from taskgov_embedded.iam.sts import Sts
+from taskgov_embedded.limits import AccountLimits
 from taskgov_embedded.place import Place
 from taskgov_embedded.sagemaker.service import SageMaker
 from taskgov_embedded.stepfunctions import machine_roles
@@ -94,11 +97,14 @@ class Stack:
         self.executions = Executions(self.account, self.bus)
         self._event_source_mappings = EventSourceMappings(self.account, self.runtime)
         self.schedules = Schedules(self.account, self.bus)
+        self.alarms = Alarms(self.account)
         self.sagemaker = SageMaker(self.account, self.bus)
         self.eks = Eks(self.account)
+        self.ec2 = Ec2(self.account)
         Sts(self.account)
         IamService(self.account)
         CloudTrail(self.account)
+        self.limits = AccountLimits(self.account)
         self._closing = ExitStack()
         self.translated: Translated
 
@@ -152,6 +158,7 @@ class Stack:
         self._event_source_mappings.add_mappings(self._resources)
         self.schedules.arm()
         self.schedules.arm_rules()
+        self.alarms.start()
         self.requests.calls.clear()
         trust.check(self._resources, self.account.policies, self.requests.place)
         machine_roles.check(self._resources, self.requests)
@@ -209,8 +216,9 @@ class Stack:
         """Let `seconds` pass, with everything that falls due in them, recurring schedules too.
 
         `schedules` names the logical ids of those that fire (all by default): a night with a job every minute is long.
+        Alarms are evaluated with all schedules, or where `alarms` is among those that are named.
         """
-        only = None if schedules is None else {self.physical(schedule) for schedule in schedules}
+        only = None if schedules is None else {TIMER if name == TIMER else self.physical(name) for name in schedules}
         self._turns.run(seconds, recurring=True, only=only)
 
     # Causes

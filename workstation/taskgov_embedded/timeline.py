@@ -23,6 +23,7 @@ Kind = Literal[
     "settled",
     "note",
     "deployment",
+    "alarm",
 ]
 
 

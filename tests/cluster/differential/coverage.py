@@ -107,18 +107,14 @@ def count(all_played: Iterable[Played]) -> Counter[str]:
     return counted
 
 
-OF_RACING: Final = ("with stopped queues", "with elastic slices", "slice:", "stopped:", "drained", "done: in a stopped")
-"""How what is named begins that only sequences with the racing extras reach."""
-
-
-def missed(counted: Mapping[str, int], sequences: int, *, racing: bool = True) -> list[str]:
+def missed(counted: Mapping[str, int], sequences: int) -> list[str]:
     """Return what too few sequences reached; nothing when there are too few to tell."""
     if sequences < ENOUGH:
         return []
     return [
         f"{name}: {counted[name]} of {sequences} sequences, at least {share:.0%} wanted"
         for name, share in LEAST.items()
-        if counted[name] < share * sequences and (racing or not name.startswith(OF_RACING))
+        if counted[name] < share * sequences
     ]
 
 

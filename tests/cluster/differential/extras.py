@@ -21,14 +21,12 @@ from taskgov.hyperpod.names import local_queue_of, namespace_of
 from tests.cluster.differential.sequence import LANE, Apply, Finish, Reclaim, Scale, Step, Submit
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
 
     from tests.cluster.kube import Object
 
 EXTRAS: Final[Mapping[str, float]] = {"pods": 0.25, "stops": 0.3, "partial": 0.3, "slices": 0.3, "bounds": 0.15}
 """What may be added, and how often it is."""
-RACING: Final = frozenset({"stops", "slices"})
-"""What still shows a difference in one of some hundred sequences, by races of Kueue's that are not all understood."""
 PODS: Final = "pods"
 _ABSENT: Final = f"{LANE}-absent"
 
@@ -36,10 +34,9 @@ _ABSENT: Final = f"{LANE}-absent"
 class Extras:
     """Makes them for one sequence."""
 
-    def __init__(self, seed: str, wanted: Collection[str]) -> None:
+    def __init__(self, seed: str) -> None:
         self._chance = random.Random(f"{seed} extras")  # noqa: S311 - reproducible, not secret
-        drawn = [name for name, share in EXTRAS.items() if self._chance.random() < share]
-        self.traits = tuple(name for name in drawn if name in wanted)
+        self.traits = tuple(name for name, share in EXTRAS.items() if self._chance.random() < share)
         self._queues: dict[str, Object] = {}
         self._stopped: Object | None = None
 

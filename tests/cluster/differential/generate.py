@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.hyperpod.names import INSTANCE_TYPE_LABEL, local_queue_of, namespace_of
 from taskgov.kueue.render import render
-from tests.cluster.differential.extras import EXTRAS, Extras
+from tests.cluster.differential.extras import Extras
 from tests.cluster.differential.pods import EFA, GPU, PodSets
 from tests.cluster.differential.sequence import LANE, Apply, Delete, Finish, Release, Sequence, Step, Submit
 from tests.cluster.workbench import TABLE, a_policy, a_quota
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Mapping
 
     from tests.cluster.kube import Object
 
@@ -44,13 +44,13 @@ _SPOT: Final = {"key": "spot", "value": "", "effect": "NoExecute"}
 _PREFERRED: Final = {"key": "old", "value": "", "effect": "PreferNoSchedule"}
 
 
-def generate(seed: int, *, fair_sharing: bool, extras: Collection[str] = tuple(EXTRAS)) -> Sequence:
-    """Return the sequence of a seed, with those of these extras that it draws."""
-    return _Generator(seed, fair_sharing=fair_sharing, extras=extras).sequence()
+def generate(seed: int, *, fair_sharing: bool) -> Sequence:
+    """Return the sequence of a seed."""
+    return _Generator(seed, fair_sharing=fair_sharing).sequence()
 
 
 class _Generator:
-    def __init__(self, seed: int, *, fair_sharing: bool, extras: Collection[str]) -> None:
+    def __init__(self, seed: int, *, fair_sharing: bool) -> None:
         self._seed = seed
         self._fair_sharing = fair_sharing
         self._chance = random.Random(f"{seed} {fair_sharing}")  # noqa: S311 - reproducible, not secret
@@ -63,7 +63,7 @@ class _Generator:
         self._late = [team for team in self._teams if team not in self._early]
         self._pods = PodSets(self._chance, self._traits, self._types)
         self._number = 0
-        self._extras = Extras(f"{seed} {fair_sharing}", extras)
+        self._extras = Extras(f"{seed} {fair_sharing}")
 
     def sequence(self) -> Sequence:
         """Build the beginning, then the steps."""

@@ -36,6 +36,7 @@ class ModelSide:
         self._shown = world
         self.cycles: list[CycleResult] = []
         self._said: dict[str, frozenset[str]] = {}
+        self._kept_words: dict[str, frozenset[str]] = {}
 
     def submit(self, stored: Object) -> None:
         """Take a workload as the API server stored it."""
@@ -111,6 +112,7 @@ class ModelSide:
     def settle(self, reserved_at: Callable[[str], str | None]) -> None:
         """Run cycles until nothing changes: those in line first, then, as Kueue after a second, the inadmissible."""
         self.cycles = []
+        self._kept_words = {key: self._said[key] for key in self._in_line() if key in self._said}
         for world in self._worlds:
             world.evict_stopped(_now())
         self._before = [world.copy() for world in self._worlds]
@@ -144,6 +146,27 @@ class ModelSide:
         )
         self._note_what_was_said(done)
         return True
+
+    def settle_with_late_return(self, key: str, reserved_at: Callable[[str], str | None]) -> None:
+        """Settle anew, with one cycle before a workload that gave its quota back is in line again.
+
+        Kueue's scheduler takes the heads first and the snapshot of the quotas after them (`schedule` in
+        `pkg/scheduler/scheduler.go`); what is given back between the two is seen by those heads alone.
+        """
+        done: list[CycleResult] = []
+        cycles = _Cycles(reserved_at, done)
+        namespace, _, name = key.partition("/")
+
+        def late(world: KueueModel) -> list[KueueModel]:
+            returned = world.workload(key)
+            world.delete("Workload", name, namespace)
+            if world.has_heads():
+                cycles.once(world)
+            world.apply(returned)
+            return self._ends(world, cycles)
+
+        self._take(late(world.copy()) for world in self._before)
+        self._note_what_was_said(done)
 
     def settle_with_another_look(self, reserved_at: Callable[[str], str | None]) -> None:
         """Settle anew, with one more look at everybody at the end: a door that is started, and its controller's words.
@@ -189,9 +212,10 @@ class ModelSide:
     def said(self, key: str) -> frozenset[str]:
         """Return why a workload waits, in the words of each look at it in the last step in which it was looked at.
 
-        Looks that follow one another within the delay of a watch compare with a copy of the workload from before them,
-        and do not write what that copy says already; then what an earlier look wrote stays. So Kueue's status may have
-        the words of any of these looks, though the last ones are meant (`test_races`).
+        Where it was in line when that step began, looks followed one another before, and their words count too. Looks
+        that follow one another within the delay of a watch compare with a copy of the workload from before them, and do
+        not write what that copy says already; then what an earlier look wrote stays. So Kueue's status may have the
+        words of any of these looks, though the last ones are meant (`test_races`).
         """
         return self._said.get(key, frozenset())
 
@@ -200,7 +224,10 @@ class ModelSide:
         for result in cycles:
             for waiting in result.waiting:
                 now.setdefault(waiting.workload, set()).add(waiting.message)
-        self._said |= {key: frozenset(messages) for key, messages in now.items()}
+        self._said |= {key: self._kept_words.get(key, frozenset()) | messages for key, messages in now.items()}
+
+    def _in_line(self) -> set[str]:
+        return {key for world in self._worlds for name in world.cluster_queues() for key in world.pending(name)[0]}
 
     def _ends(self, world: KueueModel, cycles: _Cycles) -> list[KueueModel]:
         """Return the world at rest, or all it goes through for ever without admitting or preempting anybody."""
@@ -227,7 +254,7 @@ class _Cycles:
         for _ in range(_MAX_CYCLES):
             if not world.has_heads():
                 return [world]
-            self.done.append(self._cycle(world))
+            self.once(world)
             if not self.done[-1].idle:
                 idle.clear()
                 continue
@@ -246,8 +273,12 @@ class _Cycles:
                 found.append(branch)
             if not world.has_heads():
                 break
-            self.done.append(self._cycle(world))
+            self.once(world)
         return found
+
+    def once(self, world: KueueModel) -> None:
+        """Run one cycle."""
+        self.done.append(self._cycle(world))
 
     def _cycle(self, world: KueueModel) -> CycleResult:
         """Run a cycle in the second in which Kueue admitted whom it admits, each at the moment that it wrote."""

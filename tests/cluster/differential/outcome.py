@@ -48,6 +48,8 @@ class Played:
     """Steps in which a door was started, and a workload behind it was looked at once more."""
     late_ends: int = 0
     """Steps in which a slice that was replaced was still in use when Kueue decided about others."""
+    late_returns: int = 0
+    """Steps in which quota was free for one cycle before the workload that gave it back was in line."""
     hurried: int = 0
     """Steps in which the second before another look was over early, and Kueue decided as it does then."""
     words_of_an_earlier_look: int = 0

@@ -42,6 +42,7 @@ class Player:
         self.keys: list[str] = []
         self._hurried = False
         self._door_started = False
+        self._released: str | None = None
         self._scaled: set[str] = set()
         self._stopped: set[str] = set()
         self._stored: dict[tuple[str, str], Object] = {}
@@ -82,6 +83,7 @@ class Player:
         """Do a step on both sides; say whether there was anything to do."""
         began = time.time()
         key = self._picked(step)
+        self._released = None
         self._door_started = isinstance(step, Apply) and step.manifest["kind"] == "LocalQueue"
         match step:
             case Submit(workload):
@@ -104,6 +106,7 @@ class Player:
                 self.keys.remove(key)
                 self._settle(began, self.model.finish, key, self._notified_by(key))
             case Release():
+                self._released = key
                 self.real.release(key)
                 self._settle(began, self.model.release, key, self._notified_by(key))
             case Delete():
@@ -306,6 +309,11 @@ class Player:
         if self._agrees():
             self.played.equals += 1
             return True
+        if self._released is not None:
+            self.model.settle_with_late_return(self._released, self._reserved_at)
+            if self._agrees():
+                self.played.late_returns += 1
+                return True
         if self._door_started:
             self.model.settle_with_another_look(self._reserved_at)
             if self._agrees():

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 from tests.cluster.binaries import CACHE
 from tests.cluster.differential.coverage import count, missed
-from tests.cluster.differential.extras import RACING
 from tests.cluster.differential.sequence import Sequence, read, written
 from tests.cluster.differential.shrink import shrink
 
@@ -41,6 +40,7 @@ class Ledger:
         looks = sum(one.words_of_an_earlier_look for one in self.played)
         rounds = sum(one.going_round for one in self.played)
         late = sum(one.late_ends for one in self.played)
+        returns = sum(one.late_returns for one in self.played)
         doors = sum(one.started_doors for one in self.played)
         equals = sum(one.equals for one in self.played)
         counted = count(self.played)
@@ -49,7 +49,7 @@ class Ledger:
             f"  {steps} steps, {compared} states of workloads compared",
             (
                 f"  races, in steps: words of an earlier look {looks}, searches that go round {rounds}, "
-                f"equals in another order {equals}, slices that end late {late}, "
+                f"equals in another order {equals}, slices that end late {late}, late returns {returns}, "
                 f"started doors {doors}, hurried {hurried}"
             ),
             *(f"  {counted[name]:4} {name}" for name in sorted(counted)),
@@ -60,8 +60,7 @@ class Ledger:
         """What too few sequences reached; nothing when only one kind was played, which cannot reach everything."""
         if len({one.sequence.fair_sharing for one in self.played}) < 2:
             return []
-        racing = any(RACING.intersection(one.sequence.traits) for one in self.played)
-        return missed(count(self.played), len(self.played), racing=racing)
+        return missed(count(self.played), len(self.played))
 
 
 def explain(played: list[Played], company: Company) -> str:

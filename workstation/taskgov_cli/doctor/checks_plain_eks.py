@@ -24,7 +24,7 @@ INSTALL: Final = (
 """The version that is tested (`docs/test-cluster.md`)."""
 EC2_RULE: Final = "InstanceStateRule"
 """What the template has with `WatchPlainEks=yes` only."""
-KEPT_BY_SAGEMAKER: Final = frozenset({"cluster", "quota", "scheduler-config", "access-entry"})
+KEPT_BY_SAGEMAKER: Final = frozenset({"cluster", "training-plan", "quota", "scheduler-config", "access-entry"})
 ASKS_EC2: Final = ("ReadSnapshotRole", "PublishUsageRole", "AuditClusterRole")
 """Roles that ask about lost machines, with `WatchPlainEks=yes`."""
 _WRITTEN: Final = {
@@ -93,14 +93,17 @@ def _said(kueue: KueueDeployment) -> str:
 
 
 def node_events(stack: Read[DeployedStack], names: Names) -> Diagnosis:
-    """Check that the stack hears of EC2's events, and so may ask about lost machines."""
+    """Check that the stack hears of EC2's events, and so may ask about lost machines and Capacity Blocks."""
     check = "node-events"
     if isinstance(stack, Unknown):
         return unknown(check, stack.reason)
     if EC2_RULE in stack.resources:
         return ok(check, "WatchPlainEks=yes: events of EC2 and Auto Scaling start runs")
     because = "WatchPlainEks=no: the stack hears of no EC2 event, so lost nodes wait for the resync"
-    note = "Without it nobody asks EC2 about lost nodes either: a mass loss waits for a person (docs/kueue.md)."
+    note = (
+        "Without it nobody asks EC2 about lost nodes and the ends of Capacity Blocks either: a mass loss waits for a "
+        "person (docs/kueue.md)."
+    )
     deploy = f"sam deploy --stack-name {names.stack} --parameter-overrides WatchPlainEks=yes"
     return warning(check, because, "sam build", deploy, note=note)
 
@@ -112,7 +115,7 @@ def permissions(stack: DeployedStack) -> dict[str, dict[str, tuple[str, ...]]]:
         actions = {name: of for name, of in resources.items() if name not in KEPT_BY_SAGEMAKER}
         asked = tuple(action for action in actions.pop("*", ()) if action not in LISTS["*"])
         if EC2_RULE in stack.resources and role in ASKS_EC2:
-            asked += ("ec2:DescribeInstances",)
+            asked += ("ec2:DescribeInstances", "ec2:DescribeCapacityReservations")
         found[role] = actions | ({"*": asked} if asked else {})
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, Protocol
 
 import typer
 from rich.text import Text
@@ -13,10 +13,12 @@ from taskgov_cli.deployed import DEFAULT_STACK, AsJson, StackName, told
 from taskgov_cli.doctor.diagnosis import Status
 from taskgov_cli.doctor.examination import Request, examine
 from taskgov_cli.onboarding.init import detected
-from taskgov_cli.output import NO, OK, console, print_json, table
-from taskgov_cli.snapshots import UNREACHABLE, Context
+from taskgov_cli.output import NO, OK, UNREACHABLE, console, print_json, table
+from taskgov_cli.snapshots import Context  # noqa: TC001 -- typer reads the annotations
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from taskgov_cli.doctor.diagnosis import Diagnosis
 
 STYLE: Final = {
@@ -25,6 +27,14 @@ STYLE: Final = {
     Status.FAILED: "red",
     Status.UNKNOWN: "magenta",
 }
+
+
+class HasStatus(Protocol):
+    """One answer of an examination."""
+
+    @property
+    def status(self) -> Status:
+        """How it came out."""
 
 
 def doctor(
@@ -56,9 +66,9 @@ def doctor(
     raise typer.Exit(exit_code(found))
 
 
-def exit_code(found: list[Diagnosis]) -> int:
+def exit_code(found: Iterable[HasStatus]) -> int:
     """Return 1 when something is broken, 3 when something could not be read, else 0."""
-    statuses = {diagnosis.status for diagnosis in found}
+    statuses = {answer.status for answer in found}
     if Status.FAILED in statuses:
         return NO
     return UNREACHABLE if Status.UNKNOWN in statuses else OK

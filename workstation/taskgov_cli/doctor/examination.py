@@ -20,6 +20,7 @@ from taskgov_cli.doctor import (
     checks_account,
     checks_hyperpod,
     checks_plain_eks,
+    network,
     reading_aws,
     sessions,
     state,
@@ -33,7 +34,7 @@ from taskgov_cli.doctor.reading_kubernetes import ClusterReader
 if TYPE_CHECKING:
     from taskgov_cli.doctor.backend_checks import BackendChecks
     from taskgov_cli.doctor.diagnosis import Diagnosis
-    from taskgov_cli.doctor.facts import Cluster, DeployedStack, Permission, PolicyFile, Read
+    from taskgov_cli.doctor.facts import Cluster, DeployedStack, Network, Permission, PolicyFile, Read
 
 LOOK_EVERY: Final = 5
 """Seconds between two looks for the trace of the test event."""
@@ -70,6 +71,7 @@ def diagnose(facts: Facts, *, cluster: str, stack: str) -> list[Diagnosis]:
         checks_account.stack_deployed(facts.stack, names),
         checks_account.approvers(facts.stack, names),
         sessions.session_names(facts.sessions, names),
+        network.network(facts.network, facts.eks, facts.stack, names),
         checks_access.authentication_mode(facts.eks, names),
         checks_access.access_entries(facts.entries, names),
         checks_access.kubernetes_rights(facts.rbac),
@@ -133,8 +135,15 @@ def read_facts(request: Request, say: Say) -> Facts:
             ),
         ),
         sessions=both(cluster, stack, lambda found, deployed: sessions.read_session_roles(deployed, found.account)),
+        network=then(stack, _network),
         trace=None if request.wait_seconds is None else then(stack, lambda found: _trace(request, found, say)),
     )
+
+
+def _network(stack: DeployedStack) -> Network | None:
+    """Read the VPC of the functions that read Kubernetes; they all have the same subnets."""
+    subnets = reading_aws.function_subnets(_resource(stack, "ReadSnapshotFunction"))
+    return network.read_network(reading_aws.client("ec2"), subnets) if subnets else None
 
 
 def _trace(request: Request, stack: DeployedStack, say: Say) -> EventTrace:

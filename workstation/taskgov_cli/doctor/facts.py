@@ -59,6 +59,8 @@ class EksCluster:
     version: str
     authentication_mode: str
     status: str = "ACTIVE"
+    public: bool = True
+    """Whether its endpoint is reached from outside its VPC."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +213,18 @@ class SessionRoles:
 
 
 @dataclass(frozen=True, slots=True)
+class Network:
+    """The VPC of the functions that run in one."""
+
+    vpc: str
+    endpoints: Mapping[str, str]
+    """Names of endpoint services -> why the endpoint does not do, empty where it does."""
+    without_way_out: tuple[str, ...]
+    """Subnets of the functions whose routes lead to nothing outside the VPC."""
+    only_ipv6: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """All that was read. What was not asked for is absent from what is diagnosed (`trace` is None then)."""
 
@@ -227,6 +241,8 @@ class Facts:
     policy: Read[PolicyFile]
     governor: Read[Governor]
     sessions: Read[SessionRoles]
+    network: Read[Network | None]
+    """None where the functions run outside a VPC."""
     trace: Read[EventTrace] | None = None
 
 

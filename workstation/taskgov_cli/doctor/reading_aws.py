@@ -80,7 +80,8 @@ def eks_cluster(name: str) -> EksCluster:
     with translated(f"describe EKS cluster {name}"):
         found = client("eks").describe_cluster(name=name)["cluster"]
     mode = found.get("accessConfig", {}).get("authenticationMode", "CONFIG_MAP")
-    return EksCluster(found["name"], found["version"], mode, found.get("status", "ACTIVE"))
+    public = found.get("resourcesVpcConfig", {}).get("endpointPublicAccess", True)
+    return EksCluster(found["name"], found["version"], mode, found.get("status", "ACTIVE"), public)
 
 
 def add_on(eks: EksCluster) -> AddOn | None:
@@ -168,6 +169,13 @@ def deployed_stack(name: str) -> DeployedStack:
         },
         found.get("DriftInformation", {}).get("StackDriftStatus", "NOT_CHECKED"),
     )
+
+
+def function_subnets(function: str) -> tuple[str, ...]:
+    """Return the subnets that a function runs in, none where it runs outside a VPC."""
+    with translated(f"get the configuration of function {function}"):
+        found = client("lambda").get_function_configuration(FunctionName=function)
+    return tuple(found.get("VpcConfig", {}).get("SubnetIds", ()))
 
 
 def access_entries(eks: str, roles: Iterable[tuple[str, str]]) -> tuple[AccessEntry, ...]:

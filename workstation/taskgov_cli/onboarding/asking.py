@@ -1,4 +1,4 @@
-"""With which teams does a cluster without quotas begin? Read from options, or asked on a terminal."""
+"""With which teams does a cluster without quotas begin, and who keeps its quotas? Read from options, or asked."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from taskgov.policy.document import CoOwnedPolicy
 from taskgov_cli.onboarding.first_teams import FirstTeams, Style, TeamWish, team_wish
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from taskgov.snapshot.model import Snapshot
 
 
@@ -35,6 +38,29 @@ def first_teams(snapshot: Snapshot, typed: Typed, *, may_ask: bool) -> FirstTeam
         raise typer.BadParameter(f"{given} says how teams begin, and there is none: name them with --team")
     types = sorted({node.instance_type for node in snapshot.nodes})
     return _asked(types) if may_ask and types and not snapshot.quotas else None
+
+
+def co_owned_rule(owners: Mapping[str, str], typed: CoOwnedPolicy | None, *, may_ask: bool) -> CoOwnedPolicy | None:
+    """Return what becomes of quotas that a tool keeps too (`owners`: quota -> tool); None where there is none."""
+    if typed is not None or not owners:
+        return typed
+    if not may_ask:
+        return CoOwnedPolicy.KEEP
+    for quota, tool in owners.items():
+        typer.echo(f"{quota} was last changed by {tool}.")
+    chosen: CoOwnedPolicy = typer.prompt(
+        "Quotas that a tool keeps too: keep (plans leave them to it) or govern (docs/terraform.md)",
+        default=CoOwnedPolicy.KEEP.value,
+        value_proc=_co_owned_in,
+    )
+    return chosen
+
+
+def _co_owned_in(text: str) -> CoOwnedPolicy:
+    try:
+        return CoOwnedPolicy(text.strip())
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} is none of {', '.join(CoOwnedPolicy)}") from error
 
 
 def _asked(types: list[str]) -> FirstTeams | None:

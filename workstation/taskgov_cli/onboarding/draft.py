@@ -22,7 +22,7 @@ from taskgov.hyperpod.instance_types import InstanceTypeTable, is_instance_type_
 from taskgov.hyperpod.model import ActivationState, Switch
 from taskgov.kueue.record import FOREIGN
 from taskgov.policy.backends import Backend
-from taskgov.policy.document import CapacityRules
+from taskgov.policy.document import CapacityRules, CoOwnedPolicy
 from taskgov.policy.parse import parse_policy
 from taskgov_cli.onboarding.first_teams import first_sections
 
@@ -86,10 +86,11 @@ class Draft:
     """With which teams the cluster begins, where it has no quotas yet."""
 
 
-def draft_policy(snapshot: Snapshot, wanted: FirstTeams | None = None) -> Draft:
+def draft_policy(snapshot: Snapshot, wanted: FirstTeams | None = None, co_owned: CoOwnedPolicy | None = None) -> Draft:
     """Return the first document of a cluster; planned on the same snapshot, it changes nothing.
 
     `wanted` says with which teams a cluster without quotas begins: their quotas are what the plan then creates.
+    `co_owned` is what becomes of quotas that infrastructure as code keeps too; None says nothing of them.
     Raises InvalidRequestError for a cluster that no document can name (a snapshot made by hand), and for teams that
     break rules or are wanted where there are quotas.
     """
@@ -102,6 +103,8 @@ def draft_policy(snapshot: Snapshot, wanted: FirstTeams | None = None) -> Draft:
     base = _document(snapshot, chosen, overcommit=_overcommit(sums, capacities))
     if wanted is not None:
         base = _with_first_teams(snapshot, base, wanted, capacities)
+    if co_owned is not None:
+        base["coOwned"] = co_owned.value
     document, frozen, scheduler_left_out = base, dict[str, str](), None
     while True:
         parsed = parse_policy(json.dumps(document))

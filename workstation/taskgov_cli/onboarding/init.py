@@ -17,14 +17,15 @@ from taskgov.bootstrap.aws import CONFIG
 from taskgov.errors import InvalidRequestError
 from taskgov.hyperpod.model import ComputeQuotaConfig
 from taskgov.number_text import counted
+from taskgov.policy.document import CoOwnedPolicy  # noqa: TC001 -- typer reads the annotations
 from taskgov.policy.parse import parse_policy
 from taskgov_cli import snapshots
 from taskgov_cli.deployed import AsJson, RefusedError, told
 from taskgov_cli.doctor import reading_aws
-from taskgov_cli.onboarding.asking import Typed, first_teams
+from taskgov_cli.onboarding.asking import Typed, co_owned_rule, first_teams
 from taskgov_cli.onboarding.draft import draft_policy
 from taskgov_cli.onboarding.first_teams import Style  # noqa: TC001 -- typer reads the annotations
-from taskgov_cli.onboarding.text import document_text, undecided
+from taskgov_cli.onboarding.text import co_owners, document_text, undecided
 from taskgov_cli.output import console, print_json, table
 
 if TYPE_CHECKING:
@@ -53,6 +54,10 @@ def init(  # noqa: PLR0913, PLR0917 -- options are named by whoever types them
         list[str] | None, typer.Option("--instance-type", help="What the teams divide; else all that counts. Repeat.")
     ] = None,
     style: Annotated[Style | None, typer.Option("--style", help="How the teams share; else flexible.")] = None,
+    co_owned: Annotated[
+        CoOwnedPolicy | None,
+        typer.Option("--co-owned", help="What becomes of quotas that Terraform, CloudFormation or the CDK keeps too."),
+    ] = None,
     snapshot: snapshots.SnapshotFile = None,
     stack: snapshots.Stack = None,
     context: snapshots.Context = None,
@@ -72,7 +77,9 @@ def init(  # noqa: PLR0913, PLR0917 -- options are named by whoever types them
         if file.exists() and not force:
             raise _is_there(file)
         typed = Typed(team or [], instance_type or [], style)
-        draft = _draft(known, first_teams(known, typed, may_ask=not as_json and at_a_terminal()))
+        may_ask = not as_json and at_a_terminal()
+        rule = co_owned_rule(co_owners(known), co_owned, may_ask=may_ask)
+        draft = _draft(known, first_teams(known, typed, may_ask=may_ask), rule)
         text = document_text(draft, known)
         _require_true(text, draft)
         _write(file, text, force=force)
@@ -120,9 +127,9 @@ def known_arn(cluster: str) -> str:
     return reading_aws.cluster(cluster).arn
 
 
-def _draft(known: Snapshot, wanted: FirstTeams | None) -> Draft:
+def _draft(known: Snapshot, wanted: FirstTeams | None, co_owned: CoOwnedPolicy | None) -> Draft:
     try:
-        return draft_policy(known, wanted)
+        return draft_policy(known, wanted, co_owned)
     except InvalidRequestError as error:
         raise RefusedError(str(error)) from error
 

@@ -31,6 +31,7 @@ def document_text(draft: Draft, snapshot: Snapshot) -> str:
         _pool(draft, snapshot),
         _capacity(draft),
         _guardrails(draft),
+        *([_co_owned(draft, snapshot)] if "coOwned" in draft.document else []),
     )
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
@@ -208,6 +209,23 @@ def _guardrails(draft: Draft) -> Iterator[str]:
         yield from _comment(f"{team} is frozen, because a plan would change it: {why}", indent=2)
     if draft.frozen:
         yield f"  freeze: {_flow(sorted(draft.frozen))}"
+
+
+def _co_owned(draft: Draft, snapshot: Snapshot) -> Iterator[str]:
+    names = [f"{quota} ({tool})" for quota, tool in co_owners(snapshot).items()]
+    found = f"Also kept by infrastructure as code: {', '.join(names)}. " if names else ""
+    yield from _comment(
+        f"{found}keep: plans leave such quotas to their tool. govern: plans change them, so tell the tool to ignore "
+        "their configuration (docs/terraform.md)."
+    )
+    yield f"coOwned: {draft.document['coOwned']}"
+
+
+def co_owners(snapshot: Snapshot) -> dict[str, str]:
+    """Return the quotas that a tool of infrastructure as code changed last, by name, each with its tool."""
+    tools = {edit.compute_quota_id: edit.tool for edit in snapshot.edits if edit.tool is not None}
+    found = {quota.name: tools[quota.compute_quota_id] for quota in snapshot.quotas if quota.compute_quota_id in tools}
+    return dict(sorted(found.items()))
 
 
 def _pool_is_native(snapshot: Snapshot) -> bool:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-OPEN_ENUMS = {"ClusterInstanceType": re.compile(r"ml\.[a-z0-9-]+\.[a-z0-9-]+")}
+_INSTANCE_TYPE = re.compile(r"ml\.[a-z0-9-]+\.[a-z0-9-]+")
+OPEN_ENUMS = {"ClusterInstanceType": _INSTANCE_TYPE, "ReservedCapacityInstanceType": _INSTANCE_TYPE}
 """Enumerations that grow with each release of botocore: here the form is enough."""
 
 

@@ -123,7 +123,8 @@ class MadeByApi:
         client.delete_schedule_group(Name=name)
 
     def _alarm(self, name: str, properties: Properties) -> MadeResource:
-        self._clients.of_person("cloudwatch").put_metric_alarm(**(properties | {"AlarmName": name}))
+        threshold = {"Threshold": float(properties["Threshold"])} if "Threshold" in properties else {}  # may be text
+        self._clients.of_person("cloudwatch").put_metric_alarm(**(properties | {"AlarmName": name} | threshold))
         return MadeResource(name, Arn=self._place.arn("cloudwatch", f"alarm:{name}"))
 
     def _delete_alarm(self, name: str, _properties: Properties) -> None:

@@ -131,6 +131,10 @@ class Fleet:
         self.join_due()
         return node_id
 
+    def take_back(self, node: str) -> None:
+        """Terminate a node and launch none in its place, as AWS does at the end of a reservation."""
+        self._terminate(self._id_of(node))
+
     def cordon(self, node: str, *, cordoned: bool = True) -> None:
         """Cordon a node, or let pods onto it again."""
         self._change(self._id_of(node), cordoned=cordoned)

@@ -240,6 +240,12 @@ class SimulatedCluster:
         self.settle()
 
     @_in_turn
+    def take_back(self, node: str) -> None:
+        """Terminate a node whose reservation ends."""
+        self.fleet.take_back(node)
+        self.settle()
+
+    @_in_turn
     def replace_node(self, node: str) -> str:
         """Terminate a node and launch another in its group; return the new instance id."""
         new = self.fleet.replace_node(node)

@@ -18,7 +18,7 @@ from moto.sqs.models import Message, sqs_backends
 
 from taskgov_embedded.aws_api.wire import AwsError
 from taskgov_embedded.eventbridge.event_input import InputError, target_input
-from taskgov_embedded.iam import evaluation
+from taskgov_embedded.iam import evaluation, resource_policies
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -190,7 +190,9 @@ class Bus:
         if role is not None:
             allowed = self._requests.allows(role, "sqs:SendMessage", queue_arn)
         else:
-            allowed = self._resource_allows("AWS::SQS::QueuePolicy", queue_arn, "sqs:SendMessage", service, source_arn)
+            allowed = resource_policies.allows(
+                self._account, "AWS::SQS::QueuePolicy", queue_arn, "sqs:SendMessage", service, source_arn
+            )
         if not allowed:
             raise DeliveryError("NO_PERMISSIONS", f"{service} may not send to {queue_arn} for {source_arn}")
         name = queue_arn.rsplit(":", 1)[-1]
@@ -215,7 +217,8 @@ class Bus:
             client.start_execution(stateMachineArn=target["Arn"], name=event_id, input=json.dumps(data))
 
     def _to_topic(self, rule_arn: str, target: Mapping[str, Any], data: Any, _event_id: str) -> None:
-        if not self._resource_allows("AWS::SNS::TopicPolicy", target["Arn"], "sns:Publish", EVENTS, rule_arn):
+        topic = target["Arn"]
+        if not resource_policies.allows(self._account, "AWS::SNS::TopicPolicy", topic, "sns:Publish", EVENTS, rule_arn):
             raise DeliveryError("NO_PERMISSIONS", f"no policy of {target['Arn']} lets {EVENTS} publish to it")
         message = data if isinstance(data, str) else json.dumps(data)
         self._account.clients.of_person("sns").publish(TopicArn=target["Arn"], Message=message)
@@ -224,21 +227,6 @@ class Bus:
         if not self._requests.allows(target["RoleArn"], "events:PutEvents", target["Arn"]):
             raise DeliveryError("NO_PERMISSIONS", f"{target['RoleArn']} may not put events on {target['Arn']}")
         self.publish_event(data, target["Arn"])
-
-    def _resource_allows(self, kind: str, arn: str, action: str, service: str, source_arn: str) -> bool:
-        """Ask the resource policies of the template about an AWS service that acts for `source_arn`."""
-        context = {"aws:SourceArn": source_arn, "aws:SourceAccount": self._place.account, "aws:SecureTransport": "true"}
-        key = {"AWS::SQS::QueuePolicy": "Queues", "AWS::SNS::TopicPolicy": "Topics"}[kind]
-        name = arn.rsplit(":", 1)[-1]
-        statements = [
-            statement
-            for policy in self._account.resources.of(kind)
-            if any(target.endswith((f"/{name}", f":{name}")) for target in policy.properties[key])
-            for statement in evaluation.statements(arn, policy.logical_id, policy.properties["PolicyDocument"])
-        ]
-        verdict = evaluation.evaluate(statements, action, arn, context, principal=service)
-        self._requests.unknown_condition_keys.update(verdict.unknown_keys)
-        return verdict.allowed
 
     def _function_permits(self, arn: str, service: str, source_arn: str) -> bool:
         name = arn.rsplit("function:", 1)[-1].split(":", maxsplit=1)[0]
@@ -249,10 +237,16 @@ class Bus:
             for permission in self._account.resources.of("AWS::Lambda::Permission")
         )
 
+    def _count(self, name: str, rule: Any) -> None:
+        """Count it for the rule; a rule of another bus than the default one is named with its bus."""
+        bus = {} if rule.event_bus_name == "default" else {"EventBusName": rule.event_bus_name}
+        self._account.metrics.count("AWS/Events", name, RuleName=rule.name, **bus)
+
     def _dead_letter(self, rule: Any, target: Mapping[str, Any], event: Mapping[str, Any], error: Exception) -> None:
         code = error.code if isinstance(error, DeliveryError) else "INVALID_JSON"
         what = f"{rule.name} -> {_short(target['Arn'])} failed: {code}: {error}"
         self._timeline.add("delivery", what, rule=rule.arn, target=target, error=code)
+        self._count("FailedInvocations", rule)
         queue = target.get("DeadLetterConfig", {}).get("Arn")
         if queue is None:
             return
@@ -264,7 +258,9 @@ class Bus:
         }
         try:
             self.send_to_queue(queue, json.dumps(event), EVENTS, rule.arn, attributes=attributes)
+            self._count("InvocationsSentToDlq", rule)
         except DeliveryError as lost:
+            self._count("InvocationsFailedToBeSentToDlq", rule)
             self._timeline.add("delivery", f"event of {rule.name} is lost: {lost}", rule=rule.arn, error=lost.code)
 
 

@@ -118,7 +118,9 @@ class Schedules:
         except ClientError as error:
             code = error.response["Error"]["Code"]
             self._account.timeline.add("delivery", f"schedule {schedule.name} -> {short} failed: {error}", error=code)
-            self._dead_letter(target, schedule.arn, data, code)
+            for name in ("TargetErrorCount", "InvocationDroppedCount"):
+                self._count(name, schedule)
+            self._dead_letter(schedule, data, code)
             return
         self._account.timeline.add("delivery", f"schedule {schedule.name} -> {short}", input=data)
 
@@ -149,14 +151,20 @@ class Schedules:
         else:
             raise NotImplementedError(f"the embedded stack cannot schedule {arn}")
 
-    def _dead_letter(self, target: Mapping[str, Any], schedule_arn: str, data: str, code: str) -> None:
+    def _count(self, name: str, schedule: Any) -> None:
+        self._account.metrics.count("AWS/Scheduler", name, ScheduleGroup=schedule.group_name)
+
+    def _dead_letter(self, schedule: Any, data: str, code: str) -> None:
+        target, schedule_arn = schedule.target, schedule.arn
         queue = target.get("DeadLetterConfig", {}).get("Arn")
         if queue is None:
             return
         about = {"ERROR_CODE": code, "SCHEDULE_ARN": schedule_arn, "TARGET_ARN": target["Arn"]}
         try:
             self._bus.send_to_queue(queue, data, SCHEDULER, schedule_arn, role=target["RoleArn"], attributes=about)
+            self._count("InvocationsSentToDeadLetterCount", schedule)
         except DeliveryError as lost:
+            self._count("InvocationsFailedToBeSentToDeadLetterCount", schedule)
             self._account.timeline.add("delivery", f"the input of {schedule_arn} is lost: {lost}", error=lost.code)
 
     def _fire_rule(self, rule: Any) -> None:

@@ -31,6 +31,8 @@ class Invocations:
         self._runtime = runtime
         self._versions = runtime.versions
         account.requests.answer("lambda", "Invoke", self._invoke)
+        account.requests.answer("lambda", "GetFunctionConfiguration", self._configuration)
+        account.requests.listeners.append(self._note_throttled)
 
     def add_all(self, root: Path) -> None:
         """Take the template's functions in, with their versions and aliases; their code is below `root`."""
@@ -50,6 +52,16 @@ class Invocations:
                 self._versions.point(name, resource.properties["Name"], version)
             case _:
                 return
+
+    def _configuration(self, call: Call) -> Mapping[str, Any]:
+        """Say what people look up of a function: the VPC that it runs in."""
+        name = name_of(call.params["FunctionName"])
+        functions = self._account.resources.of("AWS::Lambda::Function")
+        found = next((function for function in functions if function.physical_id == name), None)
+        if found is None:
+            raise AwsError("ResourceNotFoundException", f"Function not found: {call.resources[0]}")
+        runs_in = found.properties.get("VpcConfig")
+        return {"FunctionName": name, "Role": found.properties["Role"], **({"VpcConfig": runs_in} if runs_in else {})}
 
     def invoke_later(self, name_or_arn: str, event: Any, attempt: int = 0) -> None:
         """Take an asynchronous event."""
@@ -92,6 +104,13 @@ class Invocations:
         result = self._runtime.invoke(name, event)
         answer = {"StatusCode": 200, "ExecutedVersion": result.version, "Payload": result.payload.encode()}
         return answer | ({"FunctionError": "Unhandled"} if result.is_error else {})
+
+    def _note_throttled(self, call: Call) -> None:
+        """Count a call that was refused: nothing limits concurrency here, so a fault did it."""
+        if (call.service, call.operation, call.error) == ("lambda", "Invoke", "TooManyRequestsException"):
+            name = _qualified(call.params)
+            qualifier = None if qualifier_of(name) == LATEST else qualifier_of(name)
+            self._account.metrics.throttled(name_of(name), qualifier)
 
     def _run_async(self, name_or_arn: str, event: Any, attempt: int) -> None:
         result = self._runtime.invoke(name_or_arn, event)

@@ -23,7 +23,7 @@ from moto.logs.models import logs_backends
 from taskgov_embedded.aws_api.faults import FunctionCrash
 from taskgov_embedded.cloudwatch import emf
 from taskgov_embedded.functions.process import entered
-from taskgov_embedded.functions.versions import Versions
+from taskgov_embedded.functions.versions import Versions, qualifier_of
 from taskgov_embedded.functions.warm import LATEST, LambdaContext, Warm, started
 
 if TYPE_CHECKING:
@@ -97,6 +97,8 @@ class Runtime:
         kept = self._keep(warm, lines)
         result = Result(warm.spec.logical_id, request_id, event, payload, is_error, lines, kept, warm.version)
         self.results.append(result)
+        qualifier = None if qualifier_of(name_or_arn) == LATEST else qualifier_of(name_or_arn)
+        self._account.metrics.invoked(warm.spec.name, qualifier, warm.version, started, failed=is_error)
         outcome = f"failed: {result.value['errorType']}" if is_error else "ok"
         self._account.timeline.add("invocation", f"{warm.spec.logical_id} {outcome}", result=result)
         return result

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     from taskgov_embedded.place import Place
 
-SIGNING_TO_SERVICE = {"monitoring": "cloudwatch", "states": "stepfunctions"}
+SIGNING_TO_SERVICE = {"monitoring": "cloudwatch", "servicequotas": "service-quotas", "states": "stepfunctions"}
 """botocore's service for the name in a signature's credential scope, where the two differ."""
 
-SERVICE_TO_PREFIX = {"stepfunctions": "states"}
+SERVICE_TO_PREFIX = {"service-quotas": "servicequotas", "stepfunctions": "states"}
 """IAM's prefix for botocore's service, where the two differ."""
 
 RENAMED = {

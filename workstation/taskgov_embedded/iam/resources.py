@@ -101,6 +101,9 @@ def _sagemaker(operation: str, params: Mapping[str, Any], place: Place) -> tuple
     for key, kind in _BY_ARN_OR_ID.items():
         if key in params:
             return (place.arn("sagemaker", f"{kind}/{params[key]}"),)
+    if "TrainingPlanName" in params:
+        plan = params["TrainingPlanName"]
+        return (_as_arn(plan, place.arn("sagemaker", f"training-plan/{plan}")),)
     if operation.startswith("Create") and "ClusterArn" in params:
         kind = "compute-quota" if "Quota" in operation else "cluster-scheduler-config"
         return (params["ClusterArn"], place.arn("sagemaker", f"{kind}/*"))

@@ -43,6 +43,8 @@ class GroupFact:
     target_count: int
     status: GroupStatus = "InService"
     threads_per_core: int = 2
+    training_plan: str | None = None
+    """ARN of the training plan that its instances are of."""
 
 
 class ClusterPort(Protocol):

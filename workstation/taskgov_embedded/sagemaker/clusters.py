@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from taskgov.hyperpod.inferred import LIMIT_REACHED
 from taskgov_embedded.aws_api.wire import AwsError
 from taskgov_embedded.sagemaker import listing
 from taskgov_embedded.sagemaker.cluster_port import GroupFact
@@ -77,6 +78,8 @@ class HyperPodCluster:
             "ThreadsPerCore": group.threads_per_core,
             "Status": group.status,
         }
+        if group.training_plan:
+            answer["TrainingPlanArn"] = group.training_plan
         return answer | ({"ActiveOperations": {"Scaling": 1}} if current != group.target_count else {})
 
 
@@ -131,7 +134,7 @@ class Clusters:
         cluster = self._tagged(call)
         tags = cluster.tags | {tag["Key"]: tag["Value"] for tag in call.params["Tags"]}
         if len(tags) > MOST_TAGS:
-            raise AwsError("ResourceLimitExceeded", f"The maximum number of tags on a resource is {MOST_TAGS}.")
+            raise AwsError(LIMIT_REACHED, f"The maximum number of tags on a resource is {MOST_TAGS}.")
         cluster.tags = tags
         return {"Tags": _as_list(cluster.tags)}
 
@@ -240,6 +243,7 @@ def _asked_group(asked: Mapping[str, Any], known: GroupFact | None) -> GroupFact
         instance_type=instance_type,
         target_count=asked["InstanceCount"],
         threads_per_core=asked.get("ThreadsPerCore") or (known.threads_per_core if known else 2),
+        training_plan=asked.get("TrainingPlanArn") or (known.training_plan if known else None),
     )
 
 

@@ -1,8 +1,8 @@
 """Answer the calls for compute quotas and scheduler configs: versions, conflicts, statuses that settle.
 
-What the API documents is done as documented (shapes, limits, error names, versions). What it does not is inferred, and
-said here: a write while another one settles is a ConflictException, an update replaces the config that it gives, and an
-unknown cluster is a ValidationException.
+What the API documents is done as documented (shapes, limits, error names, versions). Which error is given for which
+cause and how long a write takes to settle is inferred (`taskgov.hyperpod.inferred`), and so is that an update replaces
+the config that it gives.
 """
 
 from __future__ import annotations
@@ -14,6 +14,14 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from taskgov.hyperpod.inferred import (
+    LIMIT_REACHED,
+    NAME_TAKEN,
+    SETTLE_SECONDS,
+    STALE_VERSION,
+    STILL_SETTLING,
+    UNKNOWN_CLUSTER,
+)
 from taskgov_embedded.aws_api.wire import AwsError
 from taskgov_embedded.sagemaker import listing
 from taskgov_embedded.sagemaker.governed import COMPUTE_QUOTA, SCHEDULER_CONFIG, Governed, Kind
@@ -42,7 +50,7 @@ class Governance:
     """Both kinds of object of the account."""
 
     def __init__(self, account: Account, clusters: Mapping[str, Any]) -> None:
-        self.settle_seconds: float = 5.0
+        self.settle_seconds: float = SETTLE_SECONDS
         self.limit_per_cluster = 100
         self.late_seconds: float = 0.0
         """How far List answers are behind: they show what was there so long ago."""
@@ -116,14 +124,14 @@ class Governance:
     def _refuse_create(self, kind: Kind, params: Mapping[str, Any]) -> None:
         arn = params["ClusterArn"]
         if arn not in self._clusters:
-            raise AwsError("ValidationException", f"Cluster {arn} does not exist.")
+            raise AwsError(UNKNOWN_CLUSTER, f"Cluster {arn} does not exist.")
         others = self._in_cluster(kind, arn)
         if kind.one_per_cluster and others:
-            raise AwsError("ConflictException", f"Cluster {arn} already has the {kind.name} {others[0].arn}.")
+            raise AwsError(NAME_TAKEN, f"Cluster {arn} already has the {kind.name} {others[0].arn}.")
         if any(other.name == params["Name"] for other in others):
-            raise AwsError("ConflictException", f"A {kind.name} with the name {params['Name']} already exists.")
+            raise AwsError(NAME_TAKEN, f"A {kind.name} with the name {params['Name']} already exists.")
         if len(others) >= self.limit_per_cluster:
-            raise AwsError("ResourceLimitExceeded", f"A cluster can have {self.limit_per_cluster} of {kind.name}.")
+            raise AwsError(LIMIT_REACHED, f"A cluster can have {self.limit_per_cluster} of {kind.name}.")
 
     def _update(self, kind: Kind, call: Call) -> Mapping[str, Any]:
         governed = self._find(kind, call.params)
@@ -131,7 +139,7 @@ class Governance:
         target = call.params["TargetVersion"]
         if target != governed.version:
             message = f"TargetVersion {target} is not the current version {governed.version} of {governed.arn}."
-            raise AwsError("ConflictException", message)
+            raise AwsError(STALE_VERSION, message)
         governed.versions.append(governed.versions[-1] | _spec(kind, call.params))
         governed.status, governed.failure = "Updating", None
         governed.modified, governed.modified_by = self._account.clock.now, _user_context(call)
@@ -181,7 +189,7 @@ class Governance:
 
     def _refuse_in_flight(self, governed: Governed) -> None:
         if governed.status in {"Creating", "Updating", "Deleting"}:
-            raise AwsError("ConflictException", f"{governed.arn} is in status {governed.status}.")
+            raise AwsError(STILL_SETTLING, f"{governed.arn} is in status {governed.status}.")
 
     def _settle_later(self, governed: Governed, operation: str) -> None:
         governed.remember(self._account.clock.now)

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from moto.core.utils import get_service_model
 
+from taskgov.hyperpod.inferred import HEALTHY
 from taskgov_embedded.aws_api import model_checks
 from taskgov_embedded.aws_api.wire import AwsError
 from taskgov_embedded.sagemaker.clusters import Clusters, HyperPodCluster
 from taskgov_embedded.sagemaker.governance import Governance
 from taskgov_embedded.sagemaker.governed import COMPUTE_QUOTA, SCHEDULER_CONFIG
 from taskgov_embedded.sagemaker.trail import Trail
+from taskgov_embedded.sagemaker.training_plans import TrainingPlans
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -31,8 +33,10 @@ class SageMaker:
         self._bus = bus
         self.clusters = Clusters(account)
         self.governance = Governance(account, self.clusters.by_arn)
+        self.training_plans = TrainingPlans(account)
         self.trail = Trail(account, bus)
-        for operation, handler in (self.clusters.operations() | self.governance.operations()).items():
+        operations = self.clusters.operations() | self.governance.operations() | self.training_plans.operations()
+        for operation, handler in operations.items():
             account.requests.answer("sagemaker", operation, _checked(operation, handler))
 
     def register_cluster(
@@ -82,14 +86,14 @@ class SageMaker:
         return self._bus.publish("aws.sagemaker", "SageMaker HyperPod Cluster State Change", detail, [cluster.arn])
 
     def emit_node_health(self, cluster: HyperPodCluster, instance_id: str, *, healthy: bool, reason: str = "") -> str:
-        """Put a "SageMaker HyperPod Cluster Node Health Event" on the bus; "Healthy" is inferred, see the facts."""
+        """Put a "SageMaker HyperPod Cluster Node Health Event" on the bus."""
         detail = {
             "ClusterName": cluster.name,
             "ClusterArn": cluster.arn,
             "InstanceId": instance_id,
             "Tags": {},
             "HealthSummary": {
-                "HealthStatus": "Healthy" if healthy else "Unhealthy",
+                "HealthStatus": HEALTHY if healthy else "Unhealthy",
                 "HealthStatusReason": reason,
                 "RepairAction": "None",
                 "Recommendation": "" if healthy else "Please Replace the Faulty Node.",

@@ -1,7 +1,6 @@
 """Tell the default bus about changes through the API, in the form of CloudTrail's events.
 
-The form of SageMaker's events is documented; that of the governance calls is inferred from it: members with a first
-letter in lower case, no cluster in Update and Delete, `errorCode` when the call failed.
+The form of the envelope is documented; that of the governance calls is inferred (`taskgov.hyperpod.inferred`).
 """
 
 from __future__ import annotations
@@ -10,6 +9,8 @@ import uuid
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from taskgov.hyperpod.inferred import POLICY_CALLS, QUOTA_CALLS, TRAIL_CODES, spellings
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -17,12 +18,7 @@ if TYPE_CHECKING:
     from taskgov_embedded.aws_api.aws_requests import Call
     from taskgov_embedded.eventbridge.bus import Bus
 
-TRAILED = frozenset(
-    f"{verb}{kind}" for verb in ("Create", "Update", "Delete") for kind in ("ComputeQuota", "ClusterSchedulerConfig")
-) | {"UpdateCluster", "BatchAddClusterNodes", "BatchDeleteClusterNodes"}
-
-ERROR_CODES = {"AccessDeniedException": "AccessDenied"}
-"""CloudTrail's word for an error, where it is another one."""
+TRAILED = QUOTA_CALLS | POLICY_CALLS | {"UpdateCluster", "BatchAddClusterNodes", "BatchDeleteClusterNodes"}
 
 
 class Trail:
@@ -30,6 +26,8 @@ class Trail:
 
     def __init__(self, account: Account, bus: Bus) -> None:
         self.delay_seconds: float = 5.0
+        self.user_agents: dict[str, str] = {}
+        """Person -> what the calls of that person are made with, where it is not boto3: Terraform, for example."""
         self._account = account
         self._bus = bus
         account.requests.listeners.append(self._on_call)
@@ -52,9 +50,9 @@ class Trail:
             "eventName": call.operation,
             "awsRegion": self._account.place.region,
             "sourceIPAddress": "192.0.2.1",
-            "userAgent": "Boto3",
-            "requestParameters": _lowered(call.params),
-            "responseElements": _lowered(call.result) if call.result else None,
+            "userAgent": self.user_agents.get(call.principal.name, "Boto3"),
+            "requestParameters": in_trail(call.params),
+            "responseElements": in_trail(call.result) if call.result else None,
             "requestID": str(uuid.uuid5(uuid.NAMESPACE_URL, f"request/{number}")),
             "eventID": str(uuid.uuid5(uuid.NAMESPACE_URL, f"trail/{number}")),
             "readOnly": False,
@@ -64,7 +62,7 @@ class Trail:
             "eventCategory": "Management",
         }
         if call.error:
-            detail |= {"errorCode": ERROR_CODES.get(call.error, call.error), "errorMessage": call.error}
+            detail |= {"errorCode": TRAIL_CODES.get(call.error, call.error), "errorMessage": call.error}
         return detail
 
     def _identity(self, call: Call) -> dict[str, Any]:
@@ -95,12 +93,12 @@ class Trail:
         }
 
 
-def _lowered(value: Any) -> Any:
-    """Return API data with the first letter of each member in lower case, nested as well.
+def in_trail(value: Any) -> Any:
+    """Return API data as CloudTrail writes it, at every depth.
 
-    >>> _lowered({"ComputeQuotaConfig": {"PreemptTeamTasks": "Never"}})
+    >>> in_trail({"ComputeQuotaConfig": {"PreemptTeamTasks": "Never"}})
     {'computeQuotaConfig': {'preemptTeamTasks': 'Never'}}
     """
     if isinstance(value, dict):
-        return {key[:1].lower() + key[1:]: _lowered(item) for key, item in value.items()}
-    return [_lowered(item) for item in value] if isinstance(value, list) else value
+        return {spellings(name)[0]: in_trail(item) for name, item in value.items()}
+    return [in_trail(item) for item in value] if isinstance(value, list) else value

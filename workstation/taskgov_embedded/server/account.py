@@ -53,7 +53,7 @@ class LocalAccount:
     def __init__(self, address: str = "127.0.0.1", kubernetes_port: int = 0, *, bare: GroupFact | None = None) -> None:
         self._bare = bare
         self.clock = LiveClock(datetime.now(UTC) - PREPARED_IN)
-        self.stack = Stack(TEMPLATE, {"ApplyMode": "plan"}, self.clock)
+        self.stack = Stack(TEMPLATE, {"ApplyMode": "plan", "ClustersWithoutDocument": "*"}, self.clock)
         self.cluster = SimulatedCluster(
             CLUSTER_NAME, lambda: self.clock.now, pace=Pace(join=30), at=self.clock.at, add_on=bare is None
         )

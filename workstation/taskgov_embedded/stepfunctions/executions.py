@@ -104,6 +104,7 @@ class Executions:
                 known.started, "ExecutionStarted", {"input": json.loads(given), "roleArn": machine.role_arn}
             )
             self._account.timeline.add("execution", f"{machine.name} started", arn=arn)
+            self._count("Started", machine)
             self._run(known, None)
         return {"executionArn": arn, "startDate": known.started}
 
@@ -230,8 +231,12 @@ class Executions:
         execution.history.add(self._now(), f"Execution{_EVENTS[status]}", about)
         told = f"{execution.machine.name} {status}" + (f": {error}" if error and status == FAILED else "")
         self._account.timeline.add("execution", told, arn=execution.arn, cause=cause)
+        self._count(_EVENTS[status], execution.machine)
         if self.sends_events:
             self._bus.publish_if_asked_for(SOURCE, DETAIL_TYPE, self._detail(execution), [execution.arn])
+
+    def _count(self, ended: str, machine: Machine) -> None:
+        self._account.metrics.count("AWS/States", f"Executions{ended}", StateMachineArn=machine.arn)
 
     def _detail(self, execution: Execution) -> dict[str, Any]:
         """Return the detail as the developer guide has it: times in milliseconds, absent data as null."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -12,12 +13,11 @@ from botocore.exceptions import ClientError
 from taskgov import keys
 from taskgov.hyperpod.names import cluster_queue_of, namespace_of
 from taskgov_embedded.cluster.manifests import job_manifest
-from taskgov_embedded.sagemaker.cluster_port import GroupFact
 from taskgov_embedded.walkthrough.model import SETTLE
 from taskgov_embedded.walkthrough.team_jobs import find_job
 
 if TYPE_CHECKING:
-    from taskgov_embedded.walkthrough.model import Action, Call, Edit, Job, JobRef, NodeEvent
+    from taskgov_embedded.walkthrough.model import Action, Call, Edit, Extension, Job, JobRef, NodeEvent
     from taskgov_embedded.walkthrough.step_result import StepResult
     from taskgov_embedded.walkthrough.world import World
 
@@ -75,6 +75,8 @@ class Actor:
                 self._change_health(event)
             case "joins" | "leaves":
                 self._resize(event)
+            case "taken-back":
+                self._take_back(event)
 
     def _change_health(self, event: NodeEvent) -> None:
         failing = event.happens == "fails"
@@ -93,13 +95,18 @@ class Actor:
         cluster = self._world.cluster
         (group,) = (group for group in cluster.groups() if group.name == event.group)
         change = event.count if event.happens == "joins" else -event.count
-        cluster.set_target(
-            GroupFact(
-                group.name, group.instance_type, group.target_count + change, group.status, group.threads_per_core
-            )
-        )
+        cluster.set_target(replace(group, target_count=group.target_count + change))
         self._world.stack.advance(60)  # nodes join in their own time; HyperPod tells of it when the group is in service
         self._world.tell_of_resize()
+
+    def _take_back(self, event: NodeEvent) -> None:
+        chosen = [node.instance_id for node in self._world.cluster.nodes() if node.group == event.group]
+        for node in chosen[: event.count]:
+            self._world.cluster.take_back(node)
+        self._world.tell_of_resize()
+
+    def _extend(self, extension: Extension) -> None:
+        self._world.stack.sagemaker.training_plans.extend(extension.group, extension.until)
 
     def _kubectl(self, edit: Edit) -> None:
         queue = self._world.cluster.store.get("clusterqueues", cluster_queue_of(edit.team))

@@ -24,6 +24,8 @@ class Group(Part):
     count: int
     allocatable: Amounts | None = None
     threads_per_core: Literal[1, 2] = 2
+    training_plan_until: datetime | None = None
+    """Its instances are of a training plan of the group's name, which ends then."""
 
 
 class ClusterSetup(Part):
@@ -66,11 +68,21 @@ class JobRef(Part):
 
 
 class NodeEvent(Part):
-    """Something that happens to `count` nodes of a group, the first ones by name, with HyperPod's own event."""
+    """Something that happens to `count` nodes of a group, the first ones by name, with HyperPod's own event.
 
-    happens: Literal["fails", "recovers", "joins", "leaves"]
+    What is taken back is terminated by AWS, and the group's target stays as it is.
+    """
+
+    happens: Literal["fails", "recovers", "joins", "leaves", "taken-back"]
     group: str = "workers"
     count: int = 1
+
+
+class Extension(Part):
+    """The training plan of a group is extended."""
+
+    group: str
+    until: datetime
 
 
 class Edit(Part):
@@ -88,6 +100,7 @@ class Action(Part):
     submit: Job | None = None
     delete: JobRef | None = None
     nodes: NodeEvent | None = None
+    extend: Extension | None = None
     kubectl: Edit | None = None
     policy: dict[str, Any] | None = None
     """The governance policy document is written to the bucket."""

@@ -56,6 +56,7 @@ class World:
             "ApplyMode": walkthrough.mode,
             "PublishSchedule": f"rate({walkthrough.publish_minutes} {unit})",
             "WatchPlainEks": "yes" if self.is_plain_eks else "no",
+            "ClustersWithoutDocument": "*",  # it is looked at before it has a document, too
             **(more or {}),
         }
         self.stack = Stack(template, parameters, self.clock)
@@ -86,7 +87,13 @@ class World:
     def _build(self, undo: ExitStack) -> None:
         for group in self._groups:
             self.cluster.set_target(
-                GroupFact(group.name, group.instance_type, group.count, threads_per_core=group.threads_per_core)
+                GroupFact(
+                    group.name,
+                    group.instance_type,
+                    group.count,
+                    threads_per_core=group.threads_per_core,
+                    training_plan=self._bought(group),
+                )
             )
         eks_name = self.cluster_name if self.is_plain_eks else EKS_NAME
         eks = self.stack.eks
@@ -111,6 +118,14 @@ class World:
         for name in self.walkthrough.team_topics:
             self.stack.client("sns").create_topic(Name=name)
         self.stack.run_until_quiet()  # the nodes join
+
+    def _bought(self, group: Group) -> str | None:
+        """Buy the training plan of a group, and return its ARN."""
+        until = group.training_plan_until
+        if until is None:
+            return None
+        plans, starts = self.stack.sagemaker.training_plans, self.walkthrough.starts
+        return plans.buy(group.name, group.instance_type, group.count, starts, until).arn
 
     def apply_rbac(self) -> None:
         """Do what `kubectl apply -f docs/rbac.yaml` does."""

@@ -119,6 +119,7 @@ class Table(Coordination):
                     "by": edit.by,
                     "at": edit.at.isoformat(),
                     "eventName": edit.event_name,
+                    **({} if edit.tool is None else {"tool": edit.tool}),
                     "expiresAt": expiry(edit.at, KEPT_DAYS),
                 },
                 ConditionExpression="attribute_not_exists(pk) OR #at <= :at",
@@ -197,4 +198,5 @@ def _record(form: KeptForm[Record]) -> Callable[[Item], Record]:
 
 
 def _edit(item: Mapping[str, Any]) -> QuotaEdit:
-    return QuotaEdit(item["sk"].removeprefix(keys.EDIT), str(item["by"]), moment(item["at"]), str(item["eventName"]))
+    quota_id, by, at = item["sk"].removeprefix(keys.EDIT), str(item["by"]), moment(item["at"])
+    return QuotaEdit(quota_id, by, at, str(item["eventName"]), str(item["tool"]) if item.get("tool") else None)

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 
 from taskgov.errors import ConflictError, InvalidRequestError, NotFoundError, ThrottledError, UpstreamError
+from taskgov.hyperpod.inferred import CONFLICTS, LIMIT_REACHED
 
 THROTTLED = frozenset(
     {
@@ -22,15 +23,18 @@ THROTTLED = frozenset(
 CONFLICT = frozenset(
     {
         "ConditionalCheckFailedException",
-        "ConflictException",
+        *CONFLICTS,
         "ResourceInUse",
         "ResourceInUseException",
     }
 )
 NOT_FOUND = frozenset({"404", "NotFound", "NoSuchBucket", "NoSuchKey", "ResourceNotFound", "ResourceNotFoundException"})
-LIMIT_REACHED = frozenset({"ResourceLimitExceeded", "ServiceQuotaExceededException"})
-INVALID = frozenset({*LIMIT_REACHED, "ValidationException", "ValidationError"})
+LIMITS = frozenset({LIMIT_REACHED, "ServiceQuotaExceededException"})
+INVALID = frozenset({*LIMITS, "ValidationException", "ValidationError"})
 DENIED = frozenset({"AccessDenied", "AccessDeniedException"})
+
+UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)
+"""What reading an answer of another form than the documented one raises."""
 
 
 @contextmanager
@@ -48,7 +52,7 @@ def translated(what: str) -> Iterator[None]:
         details = error.response.get("Error", {})
         code = details.get("Code", "")
         problem = _domain_error(code)(f"{what}: {code}: {details.get('Message')}")
-        if code in LIMIT_REACHED:
+        if code in LIMITS:
             problem.refusal = "limit-reached"
         elif code in DENIED:
             problem.refusal = "access-denied"

@@ -1,13 +1,14 @@
 """Count what the cluster really has, instance type by instance type.
 
 A node counts when it is healthy (`taskgov.snapshot.health`); one that turned unhealthy counts on until its hold time
-ends; one that turned healthy counts once it has been so for `growAfterMinutes`. A node that is gone does not count.
+ends; one that turned healthy counts once it has been so for `growAfterMinutes`. A node that is gone does not count, and
+one that its training plan or Capacity Block takes back does not from that moment on, whatever its health.
 Called by the planner and by the audit.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from itertools import pairwise
 from operator import attrgetter
@@ -18,7 +19,9 @@ from taskgov.hyperpod.instance_types import InstanceResources, InstanceTypeTable
 from taskgov.policy.document import CapacityBasis, CapacityRules
 from taskgov.quantities import CPU, GIBIBYTE, GPU, MEMORY, NEURON_DEVICE
 from taskgov.snapshot.health import node_fault
+from taskgov.snapshot.leaving import has_left
 from taskgov.snapshot.model import InstanceGroup, Node
+from taskgov.snapshot.reservations import name_of
 from taskgov.snapshot.threads import Threads
 
 
@@ -113,8 +116,12 @@ class _Count:
         held: list[str] = []
         moments: list[datetime] = []
         for node in sorted(nodes, key=attrgetter("name")):
+            if has_left(node, self.now):
+                left_out.append(f"{node.name}: {_taken_back(node)}")
+                continue
             fault = node_fault(node)
             counts = is_counted(node, self.rules, self.now, healthy=fault is None)
+            moments.extend(self._before_end(node))
             if counts:
                 counted.append(node)
                 if fault is not None:
@@ -143,6 +150,13 @@ class _Count:
         )
         recheck_at = min(moments, default=None)
         return TypeCapacity(line, resources, per_instance, usable, total, recheck_at, self.rules.basis)
+
+    def _before_end(self, node: Node) -> list[datetime]:
+        """Return when the end of the node's reservation is to be told, and when it comes."""
+        if node.leaves_at is None:
+            return []
+        notice = node.leaves_at - timedelta(hours=self.rules.notice_before_end_hours)
+        return [moment for moment in (notice, node.leaves_at) if moment > self.now]
 
     def _held(self, node: Node, fault: str) -> str:
         until = "".join(f"; counts until {_clock(moment)}" for moment in self._ends(node, fault))
@@ -198,8 +212,12 @@ def _because(node: Node, fault: str | None) -> str:
     return f"{node.name}: {fault}" + (f" since {_clock(node.unhealthy_since)}" if node.unhealthy_since else "")
 
 
+def _taken_back(node: Node) -> str:
+    return f"taken back at {_clock(node.leaves_at)} by {name_of(node.reservation or 'its reservation')}"
+
+
 def _clock(moment: datetime | None) -> str:
-    return "an unknown time" if moment is None else f"{moment:%Y-%m-%d %H:%M} UTC"
+    return "an unknown time" if moment is None else f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def _from_nodes(counted: Sequence[Node]) -> InstanceResources | None:

@@ -5,6 +5,7 @@
 | in SageMaker's list | a status other than `Running`, a health label of HyperPod, a deep health check not passed |
 | in any list | a taint of the autoscaler that removes it |
 | a machine of plain EKS | EC2, that has it no longer, or has it stopped or terminated, or says that it is about to be |
+| of a training plan or Capacity Block | its end: AWS takes the machines back 30 minutes before |
 | of an instance group that is being scaled down | TargetCount below the number listed, for as many nodes |
 | in no list | as many nodes of its group listed as CurrentCount or TargetCount says, or no such group any more |
 """
@@ -14,6 +15,7 @@ from operator import attrgetter
 from typing import Final
 
 from taskgov.snapshot.health import node_fault
+from taskgov.snapshot.leaving import has_left
 from taskgov.snapshot.model import InstanceGroup, Node, Snapshot
 
 NOT_FOUND: Final = "not-found"
@@ -29,7 +31,11 @@ def confirmed_nodes(snapshot: Snapshot) -> frozenset[str]:
         by_group.setdefault(node.instance_group, []).append(node)
     groups = {group.name: group for group in snapshot.cluster.instance_groups}
     listed = {name: sum(node.instance_status is not None for node in by_group.get(name, ())) for name in groups}
-    confirmed = {node.name for node in chain(snapshot.nodes, snapshot.gone) if _says_so(node)}
+    confirmed = {
+        node.name
+        for node in chain(snapshot.nodes, snapshot.gone)
+        if _says_so(node) or has_left(node, snapshot.taken_at)
+    }
     for name, group in groups.items():
         missed = [node for node in by_group.get(name, ()) if node_fault(node) is not None]
         leaving = 0 if group.target_count is None else listed[name] - group.target_count

@@ -5,6 +5,7 @@ The planner asks, makes writes of the answer, and tells the rest. Everything her
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from taskgov.allocation.allocate import TypeClaims, allocate
 from taskgov.allocation.allocations import Allocation
@@ -13,8 +14,10 @@ from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.desired_quotas import DesiredQuotas
 from taskgov.allocation.goals import deletion_goals, wanted_goals
 from taskgov.allocation.governed import GovernedQuotas, LeftAlone, select_governed
+from taskgov.allocation.lease_ends import LeaseBeyond, leases_beyond, without_leases
 from taskgov.allocation.leases import Given
 from taskgov.allocation.partial import hold_back
+from taskgov.allocation.plan import TeamAllocation
 from taskgov.allocation.refused import beside_refusals
 from taskgov.allocation.sources import Cause
 from taskgov.allocation.wanted import Wanted
@@ -36,6 +39,8 @@ class Decided:
     wanted: Wanted
     writes: Writes
     """What makes the quotas so."""
+    refused_leases: tuple[LeaseBeyond, ...] = ()
+    """Leases that reach beyond the end of the machines that they are made of."""
 
 
 def decide(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity]) -> Decided:
@@ -44,6 +49,8 @@ def decide(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity]) -> Decide
     Where limits leave nothing to write (`guardrails.onLimit: partial`), it is decided without them, so that the
     guardrails block the plan and name the limit.
     """
+    refused_leases = leases_beyond(snapshot)
+    snapshot = without_leases(snapshot, refused_leases)
     governed, policy = select_governed(snapshot, capacities), snapshot.policy
     claims_by_type = [] if policy is None else allocate(snapshot, policy, governed, capacities)
     desired_quotas = _desired_quotas(snapshot, claims_by_type, capacities)
@@ -59,7 +66,7 @@ def decide(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity]) -> Decide
     if step is not wanted and not planned:
         in_full = _to_write(snapshot, wanted, capacities)
         step, planned = (wanted, in_full) if in_full else (step, planned)
-    return Decided(governed, tuple(claims_by_type), desired_quotas, given, step, planned)
+    return Decided(governed, tuple(claims_by_type), desired_quotas, given, step, planned, refused_leases)
 
 
 def _to_write(snapshot: Snapshot, wanted: Wanted, capacities: Mapping[str, TypeCapacity]) -> Writes:
@@ -78,6 +85,16 @@ def as_written(decided: Decided) -> list[Allocation]:
         for allocation in decided.wanted.allocations
     )
     return [*written, *(write.stays for write in decided.wanted.refused if write.stays is not None)]
+
+
+def planned_lines(decided: Decided) -> tuple[TeamAllocation, ...]:
+    """Return what each team gets of each instance type, before and after, by type, team and unit."""
+    left_alone = (*decided.governed.left_alone, *decided.wanted.left_alone)
+    lines = (
+        *(line for allocation in as_written(decided) for line in allocation.lines),
+        *(line for left in left_alone for line in decided.desired_quotas.lines_of_left_alone(left)),
+    )
+    return tuple(sorted(lines, key=attrgetter("instance_type", "team", "unit")))
 
 
 def _held_back(

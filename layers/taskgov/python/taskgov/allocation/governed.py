@@ -9,6 +9,7 @@ The first step of a plan. What is left alone counts as taken, so that others are
 | of a frozen team | left alone |
 | whose numbers Kueue itself sets (`taskgov.allocation.orchestrated`) | left alone |
 | whose record in the table cannot be read | left alone |
+| that infrastructure as code changed last, with `coOwned: keep` | left alone |
 | changed by hand since the last write of ours | by `handEdits`: left alone, taken as the promise, or put right |
 | switched off, or being deleted | left alone |
 | being created or updated by HyperPod | left alone until it has settled: it refuses a write |
@@ -21,6 +22,7 @@ wrote is not: a document written for an existing cluster says what is wanted fro
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 from taskgov.allocation import orchestrated
@@ -32,6 +34,8 @@ from taskgov.findings import Evidence, Finding
 from taskgov.findings.kind import FindingKind
 from taskgov.findings.of_plan import (
     BETWEEN_WRITES,
+    CO_OWNED_GOVERNED,
+    CO_OWNED_LEFT,
     EDIT_ADOPTED,
     EDIT_LEFT,
     EDIT_PUT_RIGHT,
@@ -45,7 +49,7 @@ from taskgov.findings.of_plan import (
 )
 from taskgov.hyperpod.model import ActivationState, ComputeQuota
 from taskgov.kueue.record import FOREIGN
-from taskgov.policy.document import EditPolicy, PolicyDocument, TeamPolicy
+from taskgov.policy.document import CoOwnedPolicy, EditPolicy, PolicyDocument, TeamPolicy
 from taskgov.snapshot.model import Snapshot
 from taskgov.snapshot.records import AppliedQuota, QuotaEdit, began_from
 from taskgov.usage.quota_usage import team_of
@@ -172,7 +176,7 @@ class _Selection:
         if unread is not None:
             return unread
         self._note_between_writes(quota)
-        return self._unmendable(quota) or self._hand_edited(quota)
+        return self._co_owned(quota) or self._unmendable(quota) or self._hand_edited(quota)
 
     def _not_known_in_full(self, quota: ComputeQuota) -> str | None:
         team = quota.compute_quota_target.team_name
@@ -189,6 +193,16 @@ class _Selection:
         """Report a quota at its low write, whatever becomes of it in this plan."""
         if began_from(self._applied.get(quota.compute_quota_id), quota.compute_quota_version) is not None:
             self._note(BETWEEN_WRITES, quota)
+
+    def _co_owned(self, quota: ComputeQuota) -> str | None:
+        """Judge a quota whose last change by somebody else came from a tool of infrastructure as code."""
+        edit = self._edits.get(quota.compute_quota_id)
+        if edit is None or edit.tool is None:
+            return None
+        is_kept = self._policy.co_owned is CoOwnedPolicy.KEEP
+        kind = CO_OWNED_LEFT if is_kept else CO_OWNED_GOVERNED
+        self._note(kind, quota, {"coOwner": edit.tool}, tool=edit.tool, who=self._who(quota))
+        return f"{edit.tool} changed it last" if is_kept else None
 
     def _unmendable(self, quota: ComputeQuota) -> str | None:
         if quota.compute_quota_target.team_name in self._orchestrated:
@@ -228,10 +242,12 @@ class _Selection:
         team = self._teams.get(name) or TeamPolicy(name=name)
         return self._promises.of_pool(team, mine.get(name), self._failed.get(name))
 
-    def _note(self, kind: FindingKind, quota: ComputeQuota, **fields: object) -> None:
+    def _note(
+        self, kind: FindingKind, quota: ComputeQuota, more: Evidence = MappingProxyType({}), **fields: object
+    ) -> None:
         """Report a quota; the sentence may name its team, its name and its status without being told."""
         team, name, status = quota.compute_quota_target.team_name, quota.name, quota.status
-        evidence: Evidence = {"quota": name, "version": quota.compute_quota_version, "status": status}
+        evidence: Evidence = {"quota": name, "version": quota.compute_quota_version, "status": status, **more}
         self._findings.append(kind.about(team, evidence, team=team, quota=name, status=status, **fields))
 
 

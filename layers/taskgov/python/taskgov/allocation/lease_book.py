@@ -108,11 +108,13 @@ def entry_of(lease: Lease, now: datetime) -> LeaseEntry:
 
 def _as_planned(lease: Lease, plan: Plan) -> LeaseEntry:
     entry = entry_of(lease, plan.taken_at)
-    if entry.state is not LeaseState.ACTIVE:
+    if entry.state is LeaseState.ENDED:
         return entry
     refusal = _told(LEASE_REFUSED, lease, plan.findings)
-    if refusal is not None:
+    if refusal is not None:  # also before it starts, where it reaches beyond the end of its machines
         return replace(entry, state=LeaseState.REFUSED, because=refusal.because)
+    if entry.state is LeaseState.DUE:
+        return entry
     part = _told(LEASE_PARTIAL, lease, plan.findings)
     if part is not None:
         entry = replace(entry, given=int(part.evidence["given"]))

@@ -12,12 +12,14 @@ from typing import Literal
 from taskgov.allocation.allocations import Allocation
 from taskgov.allocation.authorship import author_verdicts
 from taskgov.allocation.budgets import borrowing_resumes_at
-from taskgov.allocation.capacity import TypeCapacity, count_capacity
+from taskgov.allocation.capacity import TypeCapacity
+from taskgov.allocation.capacity_ends import ends_found
 from taskgov.allocation.codec import changes_sha256, plan_id_of
-from taskgov.allocation.deciding import as_written, decide
+from taskgov.allocation.deciding import as_written, decide, planned_lines
 from taskgov.allocation.doubts import as_onlooker
 from taskgov.allocation.goals import goals_of
 from taskgov.allocation.guardrails import Judged, Unconfirmed, judge
+from taskgov.allocation.lease_ends import refused_leases_found
 from taskgov.allocation.leases import next_moment
 from taskgov.allocation.mass_loss import loss_findings, mass_losses
 from taskgov.allocation.partial import NEXT_STEP
@@ -37,13 +39,14 @@ from taskgov.allocation.progress import no_progress
 from taskgov.allocation.promises import today_rows
 from taskgov.allocation.quota_deltas import quota_deltas
 from taskgov.allocation.refusals import asked_again_at
+from taskgov.allocation.snapshot_capacity import capacities_of
 from taskgov.allocation.sources import Trail
 from taskgov.allocation.writes import in_order
 from taskgov.findings import Finding
 from taskgov.findings.of_plan import QUOTA_IN_FLIGHT
 from taskgov.findings.of_state import NO_PROGRESS, OTHER_STACK, POLICY_VIOLATION
-from taskgov.hyperpod.instance_types import InstanceTypeTable, is_instance_type_name
-from taskgov.policy.document import CapacityRules, Guardrails, PolicyDocument
+from taskgov.hyperpod.instance_types import InstanceTypeTable
+from taskgov.policy.document import Guardrails
 from taskgov.snapshot.codec import snapshot_sha256
 from taskgov.snapshot.model import Snapshot
 
@@ -72,7 +75,7 @@ def plan_quotas(
     | is there | `apply` | `apply`, `needs-approval`, `blocked` or `no-progress` when there are changes |
     """
     table = snapshot.instance_types
-    capacities = _capacities(snapshot, table)
+    capacities = capacities_of(snapshot)
     work = _work(snapshot, capacities, table, needs_approver=needs_approver)
     plan = _plan(snapshot, mode, capacities, work)
     return replace(plan, plan_id=plan_id_of(plan), outcome=_outcome(plan, work.judged, approved_changes))
@@ -95,8 +98,7 @@ def row_sources(snapshot: Snapshot) -> dict[str, dict[RowKey, Trail]]:
 
     The sources of a row add up to what the plan makes of it. It is made anew here, because a plan does not carry it.
     """
-    table = snapshot.instance_types
-    capacities = _capacities(snapshot, table)
+    capacities = capacities_of(snapshot)
     decided = decide(snapshot, capacities)
     found = {allocation.promise.team: _trails(allocation) for allocation in as_written(decided)}
     for left in (*decided.governed.left_alone, *decided.wanted.left_alone):
@@ -118,35 +120,24 @@ def _work(
     snapshot: Snapshot, capacities: Mapping[str, TypeCapacity], table: InstanceTypeTable, *, needs_approver: bool
 ) -> _Work:
     policy, decided = snapshot.policy, decide(snapshot, capacities)
-    governed, desired_quotas, wanted = decided.governed, decided.desired_quotas, decided.wanted
+    governed, wanted = decided.governed, decided.wanted
     planned = decided.writes
     waves, prediction = predicted_path(snapshot, planned, table)
     changes = in_order(waves, prediction)
-    lines = tuple(
-        sorted(
-            (
-                *(line for allocation in as_written(decided) for line in allocation.lines),
-                *(
-                    line
-                    for left in (*governed.left_alone, *wanted.left_alone)
-                    for line in desired_quotas.lines_of_left_alone(left)
-                ),
-            ),
-            key=lambda line: (line.instance_type, line.team, line.unit),
-        )
-    )
     moving = (
         [] if policy is None else quota_deltas(snapshot, policy, goals_of(snapshot, changes), decided.given, capacities)
     )
     guardrails = Guardrails() if policy is None else policy.guardrails
     losses = mass_losses(snapshot)
-    unconfirmed = Unconfirmed(losses, _capacities_without(snapshot, losses, table) if losses else {})
+    unconfirmed = Unconfirmed(losses, _capacities_without(snapshot, losses) if losses else {})
     judged = judge(snapshot, guardrails, changes, moving, prediction, capacities, unconfirmed)
     if needs_approver and changes:
         judged = replace(judged, verdicts=(*judged.verdicts, *author_verdicts(snapshot)))
     stalled = no_progress(snapshot, changes)
     findings = (
         *loss_findings(snapshot, losses),
+        *ends_found(snapshot, decided),
+        *refused_leases_found(decided.refused_leases),
         *findings_of(snapshot, governed, decided.claims_by_type, capacities),
         *without_row(wanted.allocations),
         *map(failed_and_kept, wanted.kept),
@@ -158,7 +149,7 @@ def _work(
     # What has no effect is not tried again by itself.
     moments = [asked_again_at(refusal) for refusal in in_the_way(snapshot, wanted)]
     moments += [] if stalled or wanted.recheck_at is None else [wanted.recheck_at]
-    return _Work(lines, judged, prediction, findings, min(moments, default=None))
+    return _Work(planned_lines(decided), judged, prediction, findings, min(moments, default=None))
 
 
 def _plan(snapshot: Snapshot, mode: Mode, capacities: Mapping[str, TypeCapacity], work: _Work) -> Plan:
@@ -198,45 +189,17 @@ def _outcome(plan: Plan, judged: Judged, approved_changes: str | None) -> Outcom
     return Outcome.NEEDS_APPROVAL if judged.needs_approval and not approved else Outcome.APPLY
 
 
-def _capacities(snapshot: Snapshot, table: InstanceTypeTable) -> dict[str, TypeCapacity]:
-    policy = snapshot.policy
-    # Other machines of the EKS cluster (for add-ons, Fargate) are no capacity of HyperPod, whose types begin with ml.
-    foreign_too = policy is not None and not policy.cluster.backend.is_of_hyperpod
-    nodes = (node for node in snapshot.nodes if node.instance_type)
-    return count_capacity(
-        (node for node in nodes if foreign_too or is_instance_type_name(node.instance_type)),
-        CapacityRules() if policy is None else policy.capacity,
-        snapshot.taken_at,
-        table,
-        instance_types=_named_types(snapshot, policy),
-        memory_reserved_percent=snapshot.cluster.memory_reserved_percent,
-        instance_groups=snapshot.cluster.instance_groups,
-    )
-
-
-def _capacities_without(
-    snapshot: Snapshot, losses: Iterable[MassLoss], table: InstanceTypeTable
-) -> dict[str, TypeCapacity]:
+def _capacities_without(snapshot: Snapshot, losses: Iterable[MassLoss]) -> dict[str, TypeCapacity]:
     """Return the capacity as if the lost nodes were not there."""
     lost = {name for loss in losses for name in loss.nodes}
-    return _capacities(replace(snapshot, nodes=tuple(node for node in snapshot.nodes if node.name not in lost)), table)
-
-
-def _named_types(snapshot: Snapshot, policy: PolicyDocument | None) -> set[str]:
-    """Return the instance types that quotas and the document speak of, whether there are nodes or not."""
-    configs = [quota.compute_quota_config for quota in snapshot.quotas]
-    if policy is None:
-        return {row.instance_type for config in configs for row in config.compute_quota_resources}
-    configs += [team.quota for team in policy.teams if team.quota is not None]
-    configs += [applied.adopted for applied in snapshot.applied if applied.adopted is not None]
-    named = {row.instance_type for config in configs for row in config.compute_quota_resources}
-    named |= {share.instance_type for team in policy.teams for share in team.share}
-    return named | {lease.instance_type for lease in policy.leases}
+    return capacities_of(replace(snapshot, nodes=tuple(node for node in snapshot.nodes if node.name not in lost)))
 
 
 def _recheck_at(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity], work: _Work) -> datetime | None:
     """Return when time alone will change the answer."""
     moments = [capacity.recheck_at for capacity in capacities.values()]
+    # Machines that are lost just before their reservation takes them back are confirmed then.
+    moments += [node.leaves_at for node in snapshot.gone if node.leaves_at and node.leaves_at > snapshot.taken_at]
     if snapshot.policy is not None:
         moments.append(next_moment(snapshot.policy.leases, snapshot.taken_at))
         moments.append(borrowing_resumes_at(snapshot.policy.budgets, snapshot.budget_use))

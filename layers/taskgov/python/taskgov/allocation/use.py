@@ -10,14 +10,14 @@ from taskgov.allocation.parts import ACCELERATOR, Vector, offered, whole_instanc
 from taskgov.snapshot.model import Node, Snapshot
 from taskgov.snapshot.threads import Threads
 from taskgov.snapshot.use_memory import Place, UseNow
-from taskgov.usage.quota_usage import usage_of
+from taskgov.usage.quota_usage import usage_in
 from taskgov.usage.workloads import waiting_for
 
 
 def use_now(snapshot: Snapshot) -> UseNow:
     """Return what every team uses of every instance type that it has quota of, or still uses."""
     amounts: dict[Place, dict[str, int]] = {}
-    for line in usage_of(snapshot.kueue.cluster_queues, snapshot.kueue.cohorts).lines:
+    for line in usage_in(snapshot.kueue).lines:
         place = amounts.setdefault((line.team, line.instance_type), {})
         place[line.resource] = place.get(line.resource, 0) + line.used
     vectors = {place: offered(used) for place, used in amounts.items()}

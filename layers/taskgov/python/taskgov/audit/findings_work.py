@@ -20,7 +20,7 @@ from taskgov.hyperpod.model import SharingStrategy
 from taskgov.quantities import is_accelerator
 from taskgov.snapshot.model import Snapshot
 from taskgov.usage.never_fits import never_fits
-from taskgov.usage.quota_usage import QuotaUsage, usage_of
+from taskgov.usage.quota_usage import QuotaUsage, usage_in
 from taskgov.usage.starved import starved_teams
 from taskgov.usage.workloads import TeamPending, pending_by_team
 
@@ -32,7 +32,7 @@ LOOP: Final = 3
 
 def work_findings(snapshot: Snapshot) -> Iterable[Finding]:
     """Return the findings about use, waiting work and evictions."""
-    usage = usage_of(snapshot.kueue.cluster_queues, snapshot.kueue.cohorts).lines
+    usage = usage_in(snapshot.kueue).lines
     accelerators = [line for line in usage if is_accelerator(line.resource)]
     pending = {work.team: work for work in pending_by_team(snapshot.kueue.workloads)}
     yield from _starved(snapshot)

@@ -13,7 +13,9 @@ from taskgov.number_text import counted
 from taskgov.policy.notices import TeamNotices
 
 TOLD: Final = 20
-"""Findings in a notice; the report has them all."""
+"""Findings, topics and teams in a notice; the report has them all."""
+LETTERS: Final = 1000
+"""Letters of a sentence in a notice: it may name every team."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ def cluster_notice(report: Report, page: str, untold: Iterable[str]) -> Notice |
     `page` is where the report lies; `untold` names the topics that could not be told, with the reason.
     """
     grave = attention(report)
-    lost = [f"Not told: {message}" for message in untold]
+    lost = _some([f"Not told: {message}"[:LETTERS] for message in untold])
     if not grave and not lost:
         return None
     muted = [f"Muted: {counted(len(report.muted), 'finding')}"] if report.muted else []
@@ -63,20 +65,28 @@ def by_topic(report: Report, rules: TeamNotices, topics: str) -> dict[str, list[
 def team_notice(report: Report, findings: list[ReportedFinding], page: str) -> Notice:
     """Return what one topic is told of its teams' findings."""
     name = report.header.cluster_name
-    teams = ", ".join(sorted({team for finding in findings for team in finding.teams}))
+    teams = _named(sorted({team for finding in findings for team in finding.teams}))
     head = f"{counted(len(findings), 'finding')} about {teams}"
     lines = [f"The audit of {name} has {head}.", "", *_lines(findings), "", f"Report: {page}"]
     return Notice(f"taskgov: audit of {name}: {head}", "\n".join(lines))
 
 
 def _lines(findings: list[ReportedFinding]) -> list[str]:
-    lines = [_line(finding) for finding in findings[:TOLD]]
-    return [*lines, f"and {len(findings) - TOLD} more"] if len(findings) > TOLD else lines
+    return _some([_line(finding) for finding in findings])
+
+
+def _some(lines: list[str]) -> list[str]:
+    return [*lines[:TOLD], f"and {len(lines) - TOLD:,} more"] if len(lines) > TOLD else lines
+
+
+def _named(teams: list[str]) -> str:
+    return ", ".join(teams[:TOLD]) + (f" and {len(teams) - TOLD:,} more" if len(teams) > TOLD else "")
 
 
 def _line(finding: ReportedFinding) -> str:
     plan = f" (plan {finding.plan.plan_id} does it)" if finding.plan else ""
-    return f"{finding.severity.upper()} {finding.subject}: {finding.because} {finding.remedy}{plan}{_since(finding)}"
+    sentence = f"{finding.because[:LETTERS]} {finding.remedy[:LETTERS]}"
+    return f"{finding.severity.upper()} {finding.subject}: {sentence}{plan}{_since(finding)}"
 
 
 def _since(finding: ReportedFinding) -> str:

@@ -1,7 +1,8 @@
 """Whose finding is it? The teams that can do something about it, to be told on their own topics.
 
 A finding names what it is about in its subject: a team, `team -> team` (a lease), a workload by its namespace. Where
-the subject is a place in the policy document, the evidence names the team. Findings about an instance type or the
+the subject is a place in the policy document, the evidence names the team; where it is the end of machines, the teams
+that it costs something. Findings about an instance type or the
 cluster policy are the administrator's, and have no owner here.
 """
 
@@ -34,3 +35,6 @@ def _named(finding: Finding) -> Iterator[str]:
     told = finding.evidence.get("team")
     if isinstance(told, str):
         yield told
+    all_told = finding.evidence.get("teams")
+    if isinstance(all_told, str):
+        yield from all_told.split(", ")

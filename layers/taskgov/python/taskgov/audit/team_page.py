@@ -7,7 +7,7 @@ page, and nothing else of the cluster. `team_page_html` draws it, `taskgov.servi
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeVar
 
 from taskgov.allocation.lease_book import LeaseEntry, lease_book
 from taskgov.audit.owners import known_teams
@@ -18,7 +18,9 @@ from taskgov.kueue.named import named
 from taskgov.scheduling.status_reading import read_conditions
 from taskgov.snapshot.model import KubernetesObject, Snapshot
 from taskgov.usage.cluster_usage import cluster_usage
-from taskgov.usage.tasks import Task, TaskState, tasks_of
+from taskgov.usage.tasks import TaskState, tasks_of
+
+Item = TypeVar("Item")
 
 KEY: Final = "reports/{cluster}/teams/{team}.html"
 """Where the page of a team is in the bucket; the latest takes the place of the one before."""
@@ -63,26 +65,26 @@ class TeamPage:
 def team_pages(snapshot: Snapshot) -> Iterator[TeamPage]:
     """Yield the page of every team that has a quota, a promise or a task, by name."""
     usage, leases = cluster_usage(snapshot), lease_book(snapshot)
-    tasks = _by_team(tasks_of(snapshot))
+    tasks = _grouped((task.team, task) for task in tasks_of(snapshot))
     said = {(its.team, its.job): _said(item) for item in snapshot.kueue.workloads for its in (named(item),)}
-    lines = leading_first(usage.teams)
+    lines = _grouped((line.usage.team, line) for line in leading_first(usage.teams))
+    loans = _grouped((team, loan) for loan in usage.loans for team in dict.fromkeys((loan.borrower, loan.lender)))
+    leased = _grouped((team, lease) for lease in leases for team in dict.fromkeys((lease.borrower, lease.donor)))
+    preempted = _grouped((preemption.team, preemption) for preemption in reversed(usage.preemptions))
     for team in sorted({*known_teams(snapshot), *tasks}):
         shown, left_out = task_lines(tasks.get(team, ()))
+        its_leases = tuple(leased.get(team, ()))
         yield TeamPage(
             team=team,
             cluster_name=snapshot.cluster.name,
             taken_at=snapshot.taken_at,
-            usage=tuple(usage_line(line, leases) for line in lines if line.usage.team == team),
-            loans=tuple(loan_line(loan) for loan in usage.loans if team in {loan.borrower, loan.lender}),
-            leases=tuple(lease for lease in leases if team in {lease.borrower, lease.donor}),
+            usage=tuple(usage_line(line, its_leases) for line in lines.get(team, ())),
+            loans=tuple(map(loan_line, loans.get(team, ()))),
+            leases=its_leases,
             tasks=shown,
             tasks_left_out=left_out,
             waits=tuple(_waits(shown, said)),
-            preemptions=tuple(
-                preemption_line(preemption, usage)
-                for preemption in reversed(usage.preemptions)
-                if preemption.team == team
-            ),
+            preemptions=tuple(preemption_line(preemption, usage) for preemption in preempted.get(team, ())),
         )
 
 
@@ -92,10 +94,11 @@ def _waits(tasks: Iterable[TaskLine], said: Mapping[tuple[str, str], str]) -> It
             yield WaitLine(task.task, task.since, said.get((task.team, task.task), ""))
 
 
-def _by_team(tasks: Iterable[Task]) -> Mapping[str, list[Task]]:
-    found: dict[str, list[Task]] = {}
-    for task in tasks:
-        found.setdefault(task.team, []).append(task)
+def _grouped(pairs: Iterable[tuple[str, Item]]) -> Mapping[str, list[Item]]:
+    """Return what belongs to each team, in the order in which it is given."""
+    found: dict[str, list[Item]] = {}
+    for team, item in pairs:
+        found.setdefault(team, []).append(item)
     return found
 
 

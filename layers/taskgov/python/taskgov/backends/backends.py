@@ -15,6 +15,7 @@ from taskgov.hyperpod.model import (
 from taskgov.ports import ClusterBackend, OnUnreadableObject, Written
 from taskgov.services.failures import Failures
 from taskgov.services.metric_catalogue import ALL_CLUSTERS
+from taskgov.snapshot.leaving import Reserved
 from taskgov.snapshot.unreadable import UnreadableObject, UnreadableObjectError
 
 
@@ -123,6 +124,10 @@ class Backends:
     def machine_states(self, cluster_arn: str, instance_ids: Sequence[str]) -> Mapping[str, str]:
         """Return the state of each instance that is known."""
         return self._of(cluster_arn).machine_states(cluster_arn, instance_ids)
+
+    def reserved(self, cluster_arn: str, training_plans: Sequence[str]) -> Reserved:
+        """Return what the cluster's machines were bought with for a time."""
+        return self._of(cluster_arn).reserved(cluster_arn, training_plans)
 
     def _of(self, arn_or_id: str) -> ClusterBackend:
         return self.by_name[self.name_of(arn_or_id)]

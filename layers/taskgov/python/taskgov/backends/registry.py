@@ -33,6 +33,8 @@ class Reach:
     eks: "Callable[[], EKSClient]"
     ec2: "Callable[[], EC2Client]"
     failures: Failures = field(default_factory=Raised)
+    governed: "Callable[[], Callable[[str], bool]]" = lambda: lambda _: True
+    """Returns what says of a cluster's name whether it is among `clusters()`; all are, unless it says otherwise."""
 
 
 Siblings = tuple["ClusterBackend", ...]
@@ -61,7 +63,7 @@ def is_eks(arn_or_id: str) -> bool:
 
 
 def _hyperpod_eks(reach: Reach, _above: Siblings) -> HyperPodEks:
-    return HyperPodEks(reach.sagemaker())
+    return HyperPodEks(reach.sagemaker(), reach.governed)
 
 
 def _plain_eks(reach: Reach, above: Siblings) -> PlainEks:

@@ -12,6 +12,7 @@ from taskgov.backends import registry
 from taskgov.backends.backends import Backends
 from taskgov.bootstrap import aws
 from taskgov.observability import logger
+from taskgov.services.governed_clusters import EVERY, GovernedClusters
 
 if TYPE_CHECKING:
     from kubernetes import client
@@ -35,7 +36,9 @@ class LateConnections:
         return self._made.open(cluster)
 
 
-def backends(documents: Bucket) -> Backends:
-    """Return the port over AWS."""
+def backends(documents: Bucket, governed: GovernedClusters | None = None) -> Backends:
+    """Return the port over AWS; its list of clusters has those that are `governed`, else all of them."""
     failures = ReportedFailures(logger, EmbeddedMetrics())
-    return registry.backends(registry.Reach(documents, LateConnections(), aws.sagemaker, aws.eks, aws.ec2, failures))
+    services = (aws.sagemaker, aws.eks, aws.ec2)
+    listed = governed or GovernedClusters(documents, EVERY)
+    return registry.backends(registry.Reach(documents, LateConnections(), *services, failures, listed))

@@ -14,6 +14,7 @@ from taskgov.bootstrap.backends import backends
 from taskgov.bootstrap.take_snapshot import take_snapshot
 from taskgov.config import Settings
 from taskgov.observability import logger
+from taskgov.services.governed_clusters import GovernedClusters
 from taskgov.services.publish_usage import PublishUsage
 from taskgov.services.tell_teams import TellTeams
 from taskgov.snapshot.model import Snapshot
@@ -25,6 +26,7 @@ class PublishUsageSettings(Settings):
     bus_name: str
     topic_arn: str
     team_topics: str
+    clusters_without_document: str
 
 
 def _write_pages(documents: Bucket, snapshot: Snapshot) -> None:
@@ -41,9 +43,11 @@ def publish_usage() -> PublishUsage:
     documents = Bucket(aws.s3(), settings.bucket_name)
     bus, clock = Bus(aws.events(), settings.bus_name), SystemClock()
     topics = TopicsOfTeams(aws.sns(), settings.team_topics)
+    governed = GovernedClusters(documents, settings.clusters_without_document)
     return PublishUsage(
         take_snapshot=take_snapshot(state, documents),
-        backends=backends(documents),
+        backends=backends(documents, governed),
+        governed=governed,
         documents=documents,
         state=state,
         bus=bus,

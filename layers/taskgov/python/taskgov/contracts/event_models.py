@@ -22,6 +22,8 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel, to_pascal
 
+from taskgov.hyperpod.inferred import spellings
+
 
 def _text_or_none(value: object) -> object:
     """Drop what is no text where a text only decorates."""
@@ -130,20 +132,21 @@ class UserIdentity(EventModel):
 
 
 class ApiCall(EventModel):
-    """`AWS API Call via CloudTrail`. Names of parameters start in lower case, at every depth."""
+    """`AWS API Call via CloudTrail`; how its parameters are spelled is inferred (`taskgov.hyperpod.inferred`)."""
 
     event_source: str
     event_name: str
     error_code: str | None = None
+    user_agent: OptionalText = None
     read_only: bool | None = None
     user_identity: UserIdentity = UserIdentity()
     request_parameters: Members = {}
     response_elements: Members = {}
 
     def value(self, name: str) -> str | None:
-        """Return a text out of the parameters or else of the answer, whichever case its first letter has."""
+        """Return a text out of the parameters or else of the answer, by its name in the API."""
         for members in (self.request_parameters, self.response_elements):
-            for key in (name, name[0].upper() + name[1:]):
+            for key in spellings(name):
                 if isinstance(members.get(key), str) and members[key]:
                     return str(members[key])
         return None

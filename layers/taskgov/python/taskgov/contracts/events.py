@@ -23,6 +23,16 @@ from taskgov.contracts.event_models import (
 from taskgov.contracts.steps import Cause
 from taskgov.errors import MalformedEventError
 from taskgov.hyperpod.cluster_arn import cluster_arn
+from taskgov.hyperpod.inferred import (
+    CLUSTER_ARN,
+    CLUSTER_NAME,
+    POLICY_CALLS,
+    POLICY_ID,
+    QUOTA_CALLS,
+    QUOTA_ID,
+    named_in_call,
+    tool_behind,
+)
 from taskgov.printable import printable
 from taskgov.violations import violations_from
 
@@ -31,7 +41,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Which cluster an event concerns, in whatever way the event names it; `everything` is all clusters (a resync)."""
+    """Which cluster an event concerns, in whatever way it names it; `everything` is all governed ones (a resync)."""
 
     cluster_arn: str | None = None
     cluster_name: str | None = None
@@ -44,11 +54,13 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """An event that makes a cluster dirty. `edited_quota_id` is set when a person changed that quota."""
+    """An event that makes a cluster dirty. `edited_quota_id` is set when somebody else changed that quota."""
 
     subject: Subject
     cause: Cause
     edited_quota_id: str | None = None
+    edited_with: str | None = None
+    """The tool of infrastructure as code that changed it, if one did (`taskgov.hyperpod.inferred`)."""
     retry_refused: bool = False
     """A person orders that writes that were refused before are asked for again."""
     unlocked: str | None = None
@@ -62,10 +74,6 @@ class Ignored:
     reason: str
 
 
-QUOTA_CALLS: Final = frozenset({"CreateComputeQuota", "UpdateComputeQuota", "DeleteComputeQuota"})
-POLICY_CALLS: Final = frozenset(
-    {"CreateClusterSchedulerConfig", "UpdateClusterSchedulerConfig", "DeleteClusterSchedulerConfig"}
-)
 CLUSTER_CALLS: Final = frozenset(
     {
         "UpdateCluster",
@@ -76,6 +84,17 @@ CLUSTER_CALLS: Final = frozenset(
         "BatchRebootClusterNodes",
     }
 )
+RESERVATION_EVENTS: Final = (
+    "Capacity Block Delivered",
+    "Capacity Block Reservation Delivered",
+    "Capacity Block Expiration Warning",
+    "Capacity Block Reservation Expiration Warning",
+    *(
+        f"EC2 Capacity Reservation {state}"
+        for state in ("Active", "Delayed", "Expired", "Failed", "Scheduled", "Unsupported")
+    ),
+)
+"""EC2's events about reserved capacity; AWS documents those of Capacity Blocks in two spellings (docs/events.md)."""
 POLICY_PREFIX: Final = "policies/"
 POLICY_SUFFIX: Final = ".yaml"
 WHAT_LIMIT: Final = 200
@@ -141,20 +160,22 @@ def _api_call(envelope: Envelope, own_role_arn: str) -> Hint | Ignored:
         return Ignored(f"{call.event_name} failed with {call.error_code}")
     if call.event_name not in CLUSTER_CALLS and call.user_identity.role_arn() == own_role_arn:
         return Ignored(f"{call.event_name} was the automation's own")
-    quota_id = call.value("computeQuotaId") if call.event_name in QUOTA_CALLS else None
+    quota_id = call.value(QUOTA_ID) if call.event_name in QUOTA_CALLS else None
     who = call.user_identity
-    by = who.arn or who.invoked_by or who.principal_id
-    return Hint(_called_upon(call, envelope), _cause(envelope, what=call.event_name, by=by), edited_quota_id=quota_id)
+    cause = _cause(envelope, what=call.event_name, by=who.arn or who.invoked_by or who.principal_id)
+    tool = tool_behind(call.user_agent, who.invoked_by, who.role_arn()) if quota_id else None
+    return Hint(_called_upon(call, envelope), cause, edited_quota_id=quota_id, edited_with=tool)
 
 
 def _called_upon(call: ApiCall, envelope: Envelope) -> Subject:
     """Return whom a call concerns: updates and deletions of a quota or policy name only that, not the cluster."""
-    cluster = call.value("clusterArn") or call.value("clusterName")
+    cluster = call.value(CLUSTER_ARN) or call.value(CLUSTER_NAME)
+    named = named_in_call(call.event_name)
     subject = Subject(
         cluster_arn=cluster if cluster and cluster.startswith("arn:") else None,
         cluster_name=cluster if cluster and not cluster.startswith("arn:") else None,
-        compute_quota_id=call.value("computeQuotaId") if call.event_name in QUOTA_CALLS else None,
-        scheduler_config_id=call.value("clusterSchedulerConfigId") if call.event_name in POLICY_CALLS else None,
+        compute_quota_id=call.value(QUOTA_ID) if named == QUOTA_ID else None,
+        scheduler_config_id=call.value(POLICY_ID) if named == POLICY_ID else None,
     )
     if subject == Subject():
         raise MalformedEventError(f"{call.event_name} {envelope.id} names no cluster, quota or scheduler config")
@@ -172,10 +193,11 @@ def _policy_document(envelope: Envelope) -> Hint | Ignored:
 
 
 def _plain_eks(envelope: Envelope) -> Hint:
-    """Look at every cluster: events of EC2 and Auto Scaling name an instance, and no cluster."""
+    """Look at every cluster: events of EC2 and Auto Scaling name an instance or a reservation, and no cluster."""
     detail = envelope.detail
-    instance = detail.get("instance-id") or detail.get("EC2InstanceId") or "(unnamed)"
-    return Hint(Subject(everything=True), _cause(envelope, what=f"{envelope.detail_type}: {instance}"))
+    names = ("instance-id", "EC2InstanceId", "capacity-reservation-id")
+    about = next((detail[name] for name in names if detail.get(name)), "(unnamed)")
+    return Hint(Subject(everything=True), _cause(envelope, what=f"{envelope.detail_type}: {about}"))
 
 
 def _operator_request(envelope: Envelope) -> Hint:
@@ -219,6 +241,7 @@ _READERS: Final[Mapping[tuple[str, str], Callable[[Envelope], Hint | Ignored]]] 
     ("aws.ec2", "EC2 Spot Instance Interruption Warning"): _plain_eks,
     ("aws.ec2", "EC2 Instance Rebalance Recommendation"): _plain_eks,
     ("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning"): _plain_eks,
+    **{("aws.ec2", kind): _plain_eks for kind in RESERVATION_EVENTS},
     ("aws.autoscaling", "EC2 Instance Launch Successful"): _plain_eks,
     ("aws.autoscaling", "EC2 Instance Launch Unsuccessful"): _plain_eks,
     ("aws.autoscaling", "EC2 Instance Terminate Successful"): _plain_eks,

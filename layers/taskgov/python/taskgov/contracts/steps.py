@@ -103,7 +103,7 @@ class ReadSnapshotResult(StepModel):
 
 
 class ClusterUnreadable(StepModel):
-    """The other answer of `read_snapshot`: why the cluster cannot be read. That is no failure of the function."""
+    """The other answer of `read_snapshot` and `audit_cluster`: why the cluster cannot be read, which is no failure."""
 
     unreadable: str
 
@@ -115,8 +115,11 @@ class PlanQuotasRequest(StepModel):
     approved_changes: str | None = None
     approved_by: str | None = None
     """Who approved them: `taskgov.people.Person.identity`, as the signed entry tells it."""
-    needs_approver: bool = False
-    """Whether the stack names approvers: then a document of an unknown author needs one, and no author approves."""
+    needs_approver: bool | None = None
+    """Whether the stack names approvers: then a document of an unknown author needs one, and no author approves.
+
+    None: the run began on the state machine of a release that does not say it, and does not write as this one does.
+    """
 
 
 class PlanQuotasResult(StepModel):

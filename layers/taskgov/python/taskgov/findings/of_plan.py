@@ -51,6 +51,28 @@ MASS_LOSS: Final = FindingKind(
     ),
     found_in=("allocation/mass_loss.py",),
 )
+CAPACITY_ENDS: Final = FindingKind(
+    code="capacity-ends",
+    severity=Severity.WARNING,
+    means="a training plan or Capacity Block ends within `capacity.noticeBeforeEndHours`: what that costs each team",
+    sentence=(
+        "The {kind} {name} ends at {ends_at:%Y-%m-%d %H:%M} UTC, and its nodes ({nodes}) are taken back from "
+        "{leaves_at:%H:%M} UTC on. {costs}."
+    ),
+    remedy="extend it, or add other nodes; else let work finish before: quotas follow by themselves at that moment",
+    found_in=("allocation/capacity_ends.py",),
+)
+CAPACITY_END_UNKNOWN: Final = FindingKind(
+    code="capacity-end-unknown",
+    severity=ByCase(
+        "info where it is not known whether there are Capacity Blocks, else warning",
+        lambda is_known: Severity.WARNING if is_known else Severity.INFO,
+    ),
+    means="the end of a training plan or Capacity Block cannot be read: its nodes count until they are lost",
+    sentence="The end of {what} cannot be read: {silence}. Its nodes count until they are lost.",
+    remedy="allow the functions what taskgov doctor finds missing, or see what became of the reservation",
+    found_in=("allocation/capacity_ends.py",),
+)
 QUOTA_WITHOUT_NODES: Final = FindingKind(
     code="quota-without-nodes",
     severity=Severity.WARNING,
@@ -82,6 +104,17 @@ LEASE_REFUSED: Final = FindingKind(
     sentence="The lease of {what} ({reason}) is refused: {refusal}.",
     remedy="choose another donor or a smaller count, write partial: true, or end the lease",
     found_in=("allocation/lending.py",),
+)
+LEASE_BEYOND_END: Final = FindingKind(
+    code="lease-refused",
+    severity=Severity.WARNING,
+    means="a lease reaches beyond the end of the machines that it is made of: field, value and rule",
+    sentence=(
+        "The lease of {what} ({reason}) is refused: {path}: {value} {rule}, when {reservation} takes its "
+        "{instance_type} back, and the donor can no longer give it."
+    ),
+    remedy="end the lease before, or extend the training plan or Capacity Block",
+    found_in=("allocation/lease_ends.py",),
 )
 LEASE_PARTIAL: Final = FindingKind(
     code="lease-partial",
@@ -219,6 +252,24 @@ BETWEEN_WRITES: Final = FindingKind(
     means="a run was broken off after the first of a quota's two writes",
     sentence="a run was broken off after the first of the two writes of {quota}; it has less than before",
     remedy="let the plan be applied: it goes on from there",
+    found_in=("allocation/governed.py",),
+)
+_CO_OWNED: Final = "The quota {quota} was last changed by {tool}, as {who}, "
+CO_OWNED_LEFT: Final = FindingKind(
+    code="co-owned-quota",
+    severity=Severity.WARNING,
+    means="infrastructure as code changed a quota last, with `coOwned: keep`",
+    sentence=_CO_OWNED + "which would take back what is written here; left as it is",
+    remedy="tell {tool} to ignore the quota's configuration (docs/terraform.md) and set coOwned: govern, or take the "
+    "team out of the policy document",
+    found_in=("allocation/governed.py",),
+)
+CO_OWNED_GOVERNED: Final = FindingKind(
+    code="co-owned-quota",
+    severity=Severity.INFO,
+    means="the same with `coOwned: govern`",
+    sentence=_CO_OWNED + "and is governed all the same",
+    remedy="tell {tool} to ignore the quota's configuration (docs/terraform.md), or it takes back what is written here",
     found_in=("allocation/governed.py",),
 )
 _EDITED: Final = "{who} changed the quota {quota} by hand (version {before} -> {after}); "

@@ -85,6 +85,8 @@ class CapacityRules(PolicyModel):
     hold_unhealthy_minutes: Minutes = 10
     grow_after_minutes: Minutes = 5
     overcommit_percent: Annotated[float, Field(ge=0, le=1000)] = 0
+    notice_before_end_hours: Annotated[int, Field(ge=0, le=24 * 92)] = 48
+    """How long before a training plan or Capacity Block takes machines back it is a finding; 0 for never."""
 
 
 class ChangeWindow(PolicyModel):
@@ -151,6 +153,13 @@ class EditPolicy(StrEnum):
     KEEP = "keep"
     ADOPT = "adopt"
     PUT_RIGHT = "putRight"
+
+
+class CoOwnedPolicy(StrEnum):
+    """What becomes of a quota that infrastructure as code changed last: left to its tool, or governed all the same."""
+
+    KEEP = "keep"
+    GOVERN = "govern"
 
 
 class Budget(PolicyModel):
@@ -231,10 +240,19 @@ class PolicyDocument(PolicyModel):
     budgets: tuple[Budget, ...] = ()
     demand: DemandRules = DemandRules()
     hand_edits: EditPolicy = EditPolicy.KEEP
+    co_owned: CoOwnedPolicy = CoOwnedPolicy.KEEP
     audit: AuditRules = AuditRules()
     notices: NoticeRules | None = None
     instance_types: dict[InstanceType, InstanceTypeNumbers] = {}  # noqa: RUF012 -- pydantic copies defaults
     """Numbers of instance types that are not known, or known differently."""
+
+    @model_serializer(mode="wrap")
+    def _without_co_owned_where_it_says_nothing(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave the later field out at its default: digests stay as they were, and the release before reads it."""
+        written: dict[str, Any] = handler(self)
+        if self.co_owned is CoOwnedPolicy.KEEP:
+            written = {key: value for key, value in written.items() if key not in {"co_owned", "coOwned"}}
+        return written
 
     @property
     def notice_rules(self) -> NoticeRules:

@@ -11,6 +11,7 @@ from taskgov.hyperpod.model import (
     ComputeQuotaTarget,
     SchedulerConfig,
 )
+from taskgov.snapshot.leaving import Reserved
 from taskgov.snapshot.model import KubernetesObject, KueueObjects, ManagerSettings
 from taskgov.snapshot.unreadable import UnreadableObject
 
@@ -129,6 +130,13 @@ class Machines(Protocol):
         """Return the state (`running`, `terminated`, ...) of each instance that EC2 has, by id; the others are missing.
 
         Raises ThrottledError, UpstreamError: also when EC2 refuses, or the cluster is in another Region.
+        """
+        ...
+
+    def reserved(self, cluster_arn: str, training_plans: Sequence[str]) -> Reserved:
+        """Return what the cluster's machines were bought with for a time; `training_plans` are those of its groups.
+
+        It raises nothing: what cannot be read says why (`Reservation.silence`), and stops nothing else.
         """
         ...
 

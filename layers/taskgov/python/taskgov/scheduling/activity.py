@@ -33,7 +33,7 @@ def inactive_because(
         return "Stopped"
     if queue.cohort and in_circle(queue.cohort, cohorts):
         return "CohortCycleDetected"
-    if any(flavor not in flavors for group in queue.groups for flavor in group.flavors):
+    if not all(flavors.has_all(group.flavors) for group in queue.groups):
         return "FlavorNotFound"
     if queue.checks and checks:
         if any(name not in checks for name, _ in queue.checks):

@@ -109,8 +109,9 @@ class Candidates:
         if policy not in {LOWER_PRIORITY, LOWER_OR_NEWER_EQUAL, ANY}:
             return []
         running = preemptor.queue.running
-        if policy != ANY:  # the order is by priority: whoever comes after the equals is out of reach
-            running = running[: bisect_left(running, (1, preemptor.priority + 1))]
+        if policy != ANY:  # the order is by priority: whoever comes after these is out of reach
+            beyond = preemptor.priority + (policy == LOWER_OR_NEWER_EQUAL)
+            running = running[: bisect_left(running, (1, beyond))]
         if self.usage_of is not None:
             running = self.in_turn(running)
         records = (entry[-1] for entry in running)

@@ -14,7 +14,7 @@ from taskgov.scheduling.candidates import Victim, put_back, take_out
 from taskgov.scheduling.nomination import Entry
 from taskgov.scheduling.objects import ANY, FlavorResource, Usage
 from taskgov.scheduling.ordering import in_order
-from taskgov.scheduling.quota import QuotaNode, add_usage, available, remove_usage
+from taskgov.scheduling.quota import QuotaNode, add_usage, available, remove_usage, shift_usage
 from taskgov.scheduling.reasons import (
     DEFERRED,
     FAILED_CHECKS,
@@ -80,7 +80,7 @@ class Supposed:
         self._held.append((node, held))
         for fr, amount in usage.items():
             if amount < 0:
-                node.usage[fr] = node.usage.get(fr, 0) + amount
+                shift_usage(node, fr, amount)
                 self._held.append((node, {fr: amount}))
 
     def undo(self) -> None:
@@ -90,7 +90,7 @@ class Supposed:
         for node, usage in reversed(self._held):
             for fr, amount in usage.items():
                 if amount < 0:
-                    node.usage[fr] -= amount
+                    shift_usage(node, fr, -amount)
                 else:
                     remove_usage(node, {fr: amount})
 

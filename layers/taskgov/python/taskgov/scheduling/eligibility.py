@@ -5,15 +5,19 @@ Called by the flavor search through `store.Store`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from taskgov.scheduling.matching import fits_affinity, untolerated_taint
 from taskgov.scheduling.reasons import AffinityMismatch, FlavorNotFound, Reason, UntoleratedTaint
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from taskgov.scheduling.objects import PodSet, ResourceFlavor
+
+
+_MOST_SHAPES: Final = 65_536
+"""So many pod sets are remembered at once."""
 
 
 class FlavorBook:
@@ -21,15 +25,19 @@ class FlavorBook:
 
     def __init__(self) -> None:
         self._flavors: dict[str, ResourceFlavor] = {}
-        self._found: dict[tuple[str, PodSet], Reason | None] = {}
+        self._names: set[str] = set()
+        self._found: dict[int, tuple[PodSet, dict[str, Reason | None]]] = {}
+        """By the identity of a pod set, since equal ones are one object (`demand_of`); held, so that it stays one."""
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._flavors
+    def has_all(self, names: Iterable[str]) -> bool:
+        """Say whether there are all of these flavors."""
+        return self._names.issuperset(names)
 
     def copy(self) -> FlavorBook:
         """Return a book of its own with the same flavors."""
         twin = FlavorBook()
-        twin._flavors = dict(self._flavors)
+        twin._flavors, twin._names = dict(self._flavors), set(self._names)
+        twin._found = self._found
         return twin
 
     def put(self, flavor: ResourceFlavor) -> bool:
@@ -37,21 +45,27 @@ class FlavorBook:
         if self._flavors.get(flavor.name) == flavor:
             return False
         self._flavors[flavor.name] = flavor
-        self._found.clear()
+        self._names.add(flavor.name)
+        self._found = {}
         return True
 
     def drop(self, name: str) -> None:
         """Delete a flavor. Raises `KeyError` when there is none."""
         del self._flavors[name]
-        self._found.clear()
+        self._names.remove(name)
+        self._found = {}
 
     def obstacle(self, flavor: str, pod_sets: Sequence[PodSet]) -> Reason | None:
         """Say why pods may not use a flavor, `None` when all of them may."""
         for pod_set in pod_sets:
-            key = (flavor, pod_set)
-            if key not in self._found:
-                self._found[key] = self._judge(flavor, pod_set)
-            if (reason := self._found[key]) is not None:
+            if (known := self._found.get(id(pod_set))) is None:
+                if len(self._found) >= _MOST_SHAPES:
+                    self._found = {}
+                known = self._found[id(pod_set)] = (pod_set, {})
+            found = known[1]
+            if flavor not in found:
+                found[flavor] = self._judge(flavor, pod_set)
+            if (reason := found[flavor]) is not None:
                 return reason
         return None
 

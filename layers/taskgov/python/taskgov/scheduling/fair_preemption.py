@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NewType
 
 from taskgov.scheduling.candidates import Candidates, Preemptor, Victim, allows, put_back, take_out
@@ -100,9 +101,9 @@ class _FairSearch:
         old_share = TargetOldShare(dominant_share(theirs))
         while waiting:
             record = waiting[0]
-            take_out(record)
+            remove_usage(target, record.usage)
             after = TargetNewShare(dominant_share(theirs))
-            put_back([Victim(record, "")])
+            add_usage(target, record.usage)
             if _allows(self.strategies[0], new_share, old_share, after):
                 return self._take(waiting, IN_COHORT_FAIR_SHARING)
             self.retry.setdefault(target, []).append(waiting.pop(0))
@@ -143,6 +144,8 @@ def _allows(
 
 def _almost_meeting(a: QuotaNode, b: QuotaNode) -> tuple[QuotaNode, QuotaNode]:
     """Return the children, on either side, of the lowest cohort that holds both queues."""
+    if a.parent is b.parent and a.parent is not None:
+        return a, b
     above_a: dict[QuotaNode, QuotaNode] = {}
     child = a
     for cohort in a.ancestors():
@@ -159,7 +162,9 @@ def _almost_meeting(a: QuotaNode, b: QuotaNode) -> tuple[QuotaNode, QuotaNode]:
 class _TargetOrder:
     """Gives, again and again, the queue to take from next: down the tree, always to the child with the largest share.
 
-    Shares are taken as they are at each step. What is dropped once never comes back.
+    Shares are taken as they are at each step. What is dropped once never comes back. Only queues with candidates are
+    looked at; those of a cohort stand in a heap, in which `changed` gives a queue its new place: a step costs the
+    logarithm of their number.
     """
 
     def __init__(self, preemptor: QuotaNode, candidates: dict[QuotaNode, list[Record]]) -> None:
@@ -168,6 +173,10 @@ class _TargetOrder:
         self.ancestors = set(preemptor.ancestors())
         self.dropped: set[QuotaNode] = set()
         self.shares: dict[QuotaNode, Share] = {}
+        self.lines: dict[QuotaNode, list[_Place]] = {}
+        self.stands: dict[QuotaNode, int] = {}
+        for node in candidates:
+            self._stand(node)
 
     def __iter__(self) -> Iterator[tuple[QuotaNode, list[Record]]]:
         if self.preemptor.parent is None:
@@ -182,7 +191,7 @@ class _TargetOrder:
 
     def changed(self, node: QuotaNode) -> None:
         """Take note that somebody left `node`: its share and those above it are others now."""
-        self.shares.pop(node, None)
+        self._stand(node)
         for cohort in node.ancestors():
             self.shares.pop(cohort, None)
 
@@ -190,32 +199,36 @@ class _TargetOrder:
         """Leave `node` out from now on."""
         self.dropped.add(node)
 
+    def _stand(self, node: QuotaNode) -> None:
+        """Give a queue its place among those of its cohort; it has none without candidates, or if it borrows nothing.
+
+        At equal shares the queue comes first whose first candidate is first.
+        """
+        number = self.stands[node] = self.stands.get(node, 0) + 1
+        share = self.shares[node] = dominant_share(node)
+        if node.parent is not None and self.candidates[node] and (share.borrowing or node is self.preemptor):
+            infinite, amount = share.rank
+            place = (not infinite, -amount, self._order(node), number, node)
+            heappush(self.lines.setdefault(node.parent, []), place)
+
     def _next(self, cohort: QuotaNode) -> QuotaNode | None:
-        queue, queue_rank = self._largest_queue(cohort)
+        queue = self._largest_queue(cohort)
         child, child_rank = self._largest_cohort(cohort)
-        if child is not None and child_rank >= queue_rank:
+        if child is not None and (queue is None or child_rank >= self.shares[queue].rank):
             return self._next(child)
         if queue is None:
             self.drop(cohort)
         return queue
 
-    def _largest_queue(self, cohort: QuotaNode) -> tuple[QuotaNode | None, tuple[bool, float]]:
-        """Find the borrowing queue with the largest share; at equal shares the one whose first candidate is first."""
-        best, best_rank = None, (False, -1.0)
-        for node in cohort.queues:
-            if node in self.dropped:
-                continue
-            if not self.candidates.get(node):
-                self.drop(node)
-                continue
-            share = self._share(node)
-            if not share.borrowing and node is not self.preemptor:
-                self.drop(node)
-            elif best is None or share.rank > best_rank:
-                best, best_rank = node, share.rank
-            elif share.rank == best_rank and self._order(node) < self._order(best):
-                best = node
-        return best, best_rank
+    def _largest_queue(self, cohort: QuotaNode) -> QuotaNode | None:
+        """Find the borrowing queue with the largest share."""
+        line = self.lines.get(cohort)
+        while line:
+            *_, number, node = line[0]
+            if number == self.stands[node] and node not in self.dropped:
+                return node
+            heappop(line)
+        return None
 
     def _largest_cohort(self, cohort: QuotaNode) -> tuple[QuotaNode | None, tuple[bool, float]]:
         """Find the child cohort with the largest share that borrows or is above the preemptor; the last of equals."""
@@ -223,20 +236,20 @@ class _TargetOrder:
         for node in cohort.cohorts:
             if node in self.dropped:
                 continue
-            share = self._share(node)
+            share = self.shares.get(node)
+            if share is None:
+                share = self.shares[node] = dominant_share(node)
             if not share.borrowing and node not in self.ancestors:
                 self.drop(node)
             elif share.rank >= best_rank:
                 best, best_rank = node, share.rank
         return best, best_rank
 
-    def _share(self, node: QuotaNode) -> Share:
-        share = self.shares.get(node)
-        if share is None:
-            share = self.shares[node] = dominant_share(node)
-        return share
-
     def _order(self, node: QuotaNode) -> tuple[int, bool, int, int, str, str]:
         """Candidates order across queues: those of other queues before the preemptor's own."""
         evicted, priority, since, uid, key, _ = self.candidates[node][0].running_key()
         return evicted, node is self.preemptor, priority, since, uid, key
+
+
+_Place = tuple[bool, float, tuple[int, bool, int, int, str, str], int, QuotaNode]
+"""What orders a queue, the number of the time that it was given a place, and the queue: its last place counts."""

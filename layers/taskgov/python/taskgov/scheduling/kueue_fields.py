@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
@@ -244,26 +244,25 @@ def row_of(path: str) -> Row | None:
 
 def not_modelled(obj: Mapping[str, Any]) -> frozenset[str]:
     """Return the features of an object that are in use (a field is set, and not to nothing) and not modelled."""
-    return frozenset(feature for feature, steps in _LOOKS.get(obj["kind"], ()) if any(_values(obj, steps)))
+    return frozenset(_in_use(obj, _LOOKS.get(obj["kind"], _Look())))
 
 
 def _covers(above: str, path: str) -> bool:
     return path.startswith(above) and (len(path) == len(above) or path[len(above)] in ".[{")
 
 
-def _values(at: Any, steps: tuple[str, ...]) -> Iterator[Any]:
-    """Give what stands at the end of a path, in each item of its lists."""
-    if not steps:
-        yield at
-        return
-    name, *rest = steps
-    if name == "[]":
-        for item in at if isinstance(at, list) else ():
-            yield from _values(item, tuple(rest))
-    elif name.startswith("type="):
-        yield any(condition.get("type") == name[5:] and condition.get("status") == "True" for condition in at or ())
-    elif isinstance(at, Mapping):
-        yield from _values(at.get(name), tuple(rest))
+def _in_use(at: Any, look: _Look) -> Iterator[str]:
+    """Give the features for which something is set, here or below."""
+    yield from look.features if at else ()
+    for name, below in look.below.items():
+        if name == "[]":
+            for item in at if isinstance(at, list) else ():
+                yield from _in_use(item, below)
+        elif name.startswith("type="):
+            if any(condition.get("type") == name[5:] and condition.get("status") == "True" for condition in at or ()):
+                yield from below.features
+        elif isinstance(at, Mapping) and (value := at.get(name)):
+            yield from _in_use(value, below)
 
 
 def _steps(path: str) -> tuple[str, ...]:
@@ -278,12 +277,24 @@ def _steps(path: str) -> tuple[str, ...]:
 
 
 _STEP: Final = re.compile(r"(?<=\{)[^}]+|\[\]|type=\w+|[^.\[\]{}]+")
-_LOOKS: Final = {
-    kind: tuple(
-        (row.note, _steps(row.path))
-        for row in ROWS
-        if row.followed is Followed.NOT_MODELLED and row.path.partition(".")[0] == kind
-    )
-    for kind in KINDS
-}
-"""By kind the fields to look at, and of which feature each is."""
+
+
+@dataclass(slots=True)
+class _Look:
+    features: set[str] = field(default_factory=set)
+    below: dict[str, _Look] = field(default_factory=dict)
+
+
+def _looks(kind: str) -> _Look:
+    """Return the fields of a kind that are not modelled, as one tree: each object is walked once."""
+    root = _Look()
+    for row in ROWS:
+        if row.followed is Followed.NOT_MODELLED and row.path.partition(".")[0] == kind:
+            look = root
+            for step in _steps(row.path):
+                look = look.below.setdefault(step, _Look())
+            look.features.add(row.note)
+    return root
+
+
+_LOOKS: Final = {kind: _looks(kind) for kind in KINDS}

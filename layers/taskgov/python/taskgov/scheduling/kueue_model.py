@@ -19,6 +19,7 @@ from taskgov.scheduling.objects_in import KueueModelObjects
 from taskgov.scheduling.reasons import PENDING, PENDING_EVALUATION, SLICE_GIVEN_UP, SLICE_REPLACED, replaced_message
 from taskgov.scheduling.restart import restarted
 from taskgov.scheduling.results import CycleResult
+from taskgov.scheduling.slices import gives_way
 from taskgov.scheduling.upkeep import keep_up, loses_its_reservation, order_to_leave
 
 if TYPE_CHECKING:
@@ -167,7 +168,7 @@ class KueueModel(KueueModelObjects):
         if not record.evicted:
             raise ValueError(f"workload {workload} is not evicted")
         self._store.sample_accounts(when)
-        if self._store.gives_way(record):
+        if gives_way(self._store, record):
             self.finish(workload, when, reason=SLICE_REPLACED, message=SLICE_GIVEN_UP)
             return
         self._store.stop(record)

@@ -8,6 +8,7 @@ one dictionary key for the pair, hashed once (flavor names have no slash).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.scheduling.instants import ZERO, Instant
@@ -55,6 +56,18 @@ def split(key: FlavorResource) -> tuple[str, str]:
     """Give back the flavor and the resource of a key."""
     flavor, _, resource = key.partition("/")
     return flavor, resource
+
+
+@lru_cache(maxsize=65_536)
+def resource_of(key: FlavorResource) -> str:
+    """Give back the resource of a key.
+
+    Example:
+        >>> resource_of("ml.p5.48xlarge/nvidia.com/gpu")
+        'nvidia.com/gpu'
+
+    """
+    return key.partition("/")[2]
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,13 @@ class PendingQueue(Generic[R]):
         """Put a new, changed or evicted workload in line; an equal of inadmissible ones joins them."""
         self._enter(record, self._class_of(record))
 
+    def push_started(self, record: R) -> None:
+        """Put in line a workload whose LocalQueue begins or starts again, even where equals of it are inadmissible.
+
+        Kueue: `AddFromLocalQueue`, which does not ask for equals, unlike `PushOrUpdate`.
+        """
+        self._enter(record, self._class_in_line(record))
+
     def keep(self, record: R) -> None:
         """Count `record`, which was popped, as waiting still: a cycle that is held up goes on with it."""
         self.kept[record.key] = record
@@ -97,7 +104,7 @@ class PendingQueue(Generic[R]):
         )
         unfinished = record.scan is not None and record.scan.unfinished
         if not waits_for_backoff and (immediate or unfinished):
-            self._enter(record, self._class_of(record))
+            self._enter(record, self._class_in_line(record))
             return True
         if self.hashing and not strict and reason in {Requeue.NO_FIT, Requeue.NO_CANDIDATES}:
             kind = self._class_of(record)
@@ -114,7 +121,7 @@ class PendingQueue(Generic[R]):
         """
         moved = 0
         for digest in self.marks:
-            for kind in list(self._classes.get(digest, {}).values()):
+            for kind in [kind for kind in self._classes.get(digest, {}).values() if kind.marked]:
                 kind.marked = False
                 first = kind.top()
                 if first is None or may_enter(first.record):
@@ -174,6 +181,16 @@ class PendingQueue(Generic[R]):
             kind = kinds[workload.namespace] = PendingClass(digest, workload.namespace, marked=digest in self.marks)
         return kind
 
+    def _class_in_line(self, record: R) -> PendingClass[R]:
+        """Return its class, or one beside it where that one has a mark."""
+        kind = self._class_of(record)
+        while kind.marked:
+            kinds, place = self._classes[kind.hash], f"{kind.place} beside"
+            if place not in kinds or not kinds[place].size:
+                kinds[place] = PendingClass(kind.hash, place, marked=False)
+            kind = kinds[place]
+        return kind
+
     def _new(self) -> PendingQueue[R]:
         """Return an empty queue like this one."""
         return PendingQueue(self.strategy, hashing=self.hashing)
@@ -212,12 +229,11 @@ class PendingQueue(Generic[R]):
             heappush(self._heads, first)
 
     def _mark(self, digest: Hash) -> None:
-        if digest in self.marks:
-            return
         self.marks.add(digest)
         for kind in self._classes.get(digest, {}).values():
-            kind.marked = True
-            self.active -= kind.size
+            if not kind.marked:
+                kind.marked = True
+                self.active -= kind.size
 
     def _park_all(self, kind: PendingClass[R]) -> None:
         self.active += kind.size

@@ -1,8 +1,9 @@
 """How much can a queue still use? The tree of quotas: cluster queues are its leaves, cohorts its inner nodes.
 
 A node's **local** quota (Kueue: guaranteed) is what it does not lend; usage beyond it spills into the parent. Limits
-are derived once per change of the specs (`settle_limits`); usage is kept up to date along the path to the root, so
-that a question costs the depth of the tree. Rules: `pkg/cache/scheduler/resource_node.go` of Kueue.
+are derived once per change of the specs (`settle_limits`); usage is kept up to date along the path to the root, and
+with it what exceeds the quota of a subtree (`over`), so that a question costs the depth of the tree. Rules:
+`pkg/cache/scheduler/resource_node.go` of Kueue.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ class QuotaNode:
         "lendable",
         "local",
         "name",
+        "over",
         "parent",
         "path",
         "potential",
@@ -53,6 +55,7 @@ class QuotaNode:
         self.potential: Usage = {}
         self.lendable: dict[str, int] = {}
         self.usage: Usage = {}
+        self.over: Usage = {}
         self.height = 0
         self.path = f"/{name}"
 
@@ -105,6 +108,7 @@ def _derive_upwards(node: QuotaNode) -> None:
         for fr, quota in node.quotas.items()
         if quota.lending_limit is not None
     }
+    node.over = {fr: over for fr, used in node.usage.items() if (over := used - node.subtree.get(fr, 0)) > 0}
     node.height = max([1 if node.queues else 0, *(cohort.height + 1 for cohort in node.cohorts)])
 
 
@@ -174,8 +178,7 @@ def would_borrow(node: QuotaNode, fr: FlavorResource, amount: int) -> bool:
 
 def within_nominal(node: QuotaNode, keys: Iterable[FlavorResource]) -> bool:
     """Say whether `node` uses no more than its own subtree's quota of each of `keys`."""
-    subtree, usage = node.subtree, node.usage
-    return all(subtree.get(fr, 0) >= usage.get(fr, 0) for fr in keys)
+    return not node.over or node.over.keys().isdisjoint(keys)
 
 
 def add_usage(node: QuotaNode, usage: Mapping[FlavorResource, int]) -> None:
@@ -185,6 +188,11 @@ def add_usage(node: QuotaNode, usage: Mapping[FlavorResource, int]) -> None:
         while at is not None:
             used = at.usage.get(fr, 0)
             at.usage[fr] = used + amount
+            over = used + amount - at.subtree.get(fr, 0)
+            if over > 0:
+                at.over[fr] = over
+            elif amount < 0:
+                at.over.pop(fr, None)
             kept = max(0, at.local.get(fr, 0) - used) if at.local or used < 0 else 0
             if amount <= kept:
                 break
@@ -199,11 +207,26 @@ def remove_usage(node: QuotaNode, usage: Mapping[FlavorResource, int]) -> None:
         while at is not None:
             used = at.usage.get(fr, 0)
             at.usage[fr] = used - amount
+            over = used - amount - at.subtree.get(fr, 0)
+            if over > 0:
+                at.over[fr] = over
+            else:
+                at.over.pop(fr, None)
             spilled = used - at.local.get(fr, 0) if at.local else used
             if spilled <= 0:
                 break
             amount = min(amount, spilled)  # noqa: PLW2901 -- only what had spilled leaves the parent
             at = at.parent
+
+
+def shift_usage(node: QuotaNode, fr: FlavorResource, amount: int) -> None:
+    """Count `amount` more, or less, in `node` alone: its ancestors do not learn of it."""
+    used = node.usage[fr] = node.usage.get(fr, 0) + amount
+    over = used - node.subtree.get(fr, 0)
+    if over > 0:
+        node.over[fr] = over
+    else:
+        node.over.pop(fr, None)
 
 
 def lowest_subtree_that_fits(node: QuotaNode, fr: FlavorResource, amount: int) -> tuple[int, bool]:

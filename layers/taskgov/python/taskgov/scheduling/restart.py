@@ -43,6 +43,8 @@ def _take(store: Store, before: Record) -> None:
     record.conditions, record.checks = dict(before.conditions), dict(before.checks)
     record.requeue_count, record.requeue_at = before.requeue_count, before.requeue_at
     store.records[record.key] = record
+    if workload.replaces:
+        store.slices[record.key] = record
     if before.admission is not None:
         record.hold(before.admission)
     if record.finished:

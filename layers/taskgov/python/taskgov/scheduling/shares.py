@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from taskgov.quantities import UNLIMITED
-from taskgov.scheduling.objects import FlavorResource, split
+from taskgov.scheduling.objects import FlavorResource, Usage, resource_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,16 +61,15 @@ class Share:
 def dominant_share(node: QuotaNode, extra: Mapping[FlavorResource, int] = _NOTHING) -> Share:
     """Return the share of `node` as it would be with `extra` usage; a node without parent has none."""
     if node.parent is None:
-        return Share(weight=node.weight)
+        return _no_share(node.weight)
+    over = _over_with(node, extra) if extra else node.over
     borrowed: dict[str, int] = {}
-    usage = node.usage
-    for fr, quota in node.subtree.items():
-        over = usage.get(fr, 0) + extra.get(fr, 0) - quota
-        if over > 0:
-            resource = split(fr)[1]
-            borrowed[resource] = borrowed.get(resource, 0) + over
+    for fr, amount in over.items():
+        if fr in node.subtree:  # what is held without any quota of it counts nowhere
+            resource = resource_of(fr)
+            borrowed[resource] = borrowed.get(resource, 0) + amount
     if not borrowed:
-        return Share(weight=node.weight)
+        return _no_share(node.weight)
     ratio, dominant = 0.0, ""
     for resource in sorted(borrowed):  # a tie goes to the first name
         lendable = node.lendable.get(resource, 0)
@@ -77,3 +77,16 @@ def dominant_share(node: QuotaNode, extra: Mapping[FlavorResource, int] = _NOTHI
         if share > ratio:
             ratio, dominant = share, resource
     return Share(ratio, node.weight, dominant, borrowing=True)
+
+
+def _over_with(node: QuotaNode, extra: Mapping[FlavorResource, int]) -> Usage:
+    """Return what `node` would hold above its quota with `extra` usage."""
+    over = dict(node.over)
+    for fr, amount in extra.items():
+        over[fr] = node.usage.get(fr, 0) + amount - node.subtree.get(fr, 0)
+    return {fr: amount for fr, amount in over.items() if amount > 0}
+
+
+@lru_cache(maxsize=1024)
+def _no_share(weight: float) -> Share:
+    return Share(weight=weight)

@@ -59,6 +59,7 @@ class Store(AccountStore):
         twin.known_checks = dict(self.known_checks)
         twin.unsaid = {key: twins[record] for key, record in self.unsaid.items()}
         twin.late = {key: twins[record] for key, record in self.late.items()}
+        twin.slices = {key: twins[record] for key, record in self.slices.items()}
         twin.backing_off = {key: twins[record] for key, record in self.backing_off.items()}
         twin.queues = {name: queue.copy(twins) for name, queue in self.queues.items()}
         for queue in twin.queues.values():

@@ -88,7 +88,7 @@ def loses_its_reservation(store: WorkloadStore, record: Record) -> str | None:
     if record.admission is None or record.finished or record.evicted or record.admitted:
         return None
     workload = record.workload
-    local = store.local_queues.get((workload.namespace, workload.queue))
+    local = store.local_queue_of(record)
     if local is None:
         return f"LocalQueue {workload.queue} is terminating or missing"
     if local.stop_policy != RUN:
@@ -102,7 +102,7 @@ def loses_its_reservation(store: WorkloadStore, record: Record) -> str | None:
 def _runs_again(store: WorkloadStore, record: Record) -> bool:
     """Say whether what kept a workload out is over (Kueue: `isDisabledRequeuedByClusterQueueStopped` and its like)."""
     workload = record.workload
-    local = store.local_queues.get((workload.namespace, workload.queue))
+    local = store.local_queue_of(record)
     if not workload.active or record.stopped_by == "Deactivated":
         return workload.active
     if record.stopped_by == "LocalQueueStopped":

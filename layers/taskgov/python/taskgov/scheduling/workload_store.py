@@ -44,6 +44,7 @@ class WorkloadStore:
         self.backing_off: dict[str, Record] = {}
         self.unsaid: dict[str, Record] = {}
         self.late: dict[str, Record] = {}
+        self.slices: dict[str, Record] = {}  # that take the place of another slice of their job, or once did
         self.known_checks: dict[str, bool] = {}
         self.notified: set[str] = set()
         self.held: HeldCycle | None = None
@@ -64,8 +65,12 @@ class WorkloadStore:
         """Return the queue that a workload runs or waits in; also where it may not queue at the moment."""
         if record.queue is not None:
             return record.queue
-        local = self.local_queues.get((record.workload.namespace, record.workload.queue))
+        local = self.local_queue_of(record)
         return None if local is None else self.queues.get(local.cluster_queue)
+
+    def local_queue_of(self, record: Record) -> LocalQueue | None:
+        """Return the LocalQueue that a workload names, if it is there."""
+        return self.local_queues.get((record.workload.namespace, record.workload.queue))
 
     def add_workload(self, workload: Workload, status: Mapping[str, Any]) -> Record:
         """Take a new workload, running or pending as its status says."""
@@ -76,6 +81,8 @@ class WorkloadStore:
             record.checks = read_check_states(status)
         admission = status_reading.read_admission(status)
         self.records[record.key] = record
+        if workload.replaces:
+            self.slices[record.key] = record
         reserved = record.conditions.get(QUOTA_RESERVED)
         if record.finished:
             return record
@@ -88,6 +95,8 @@ class WorkloadStore:
 
     def change_workload(self, record: Record, workload: Workload) -> None:
         """Take a changed spec; a pending workload is queued anew, a running one keeps what is not reclaimable."""
+        if workload.replaces:
+            self.slices[record.key] = record
         if record.workload == workload:
             record.workload = workload
             return
@@ -133,26 +142,8 @@ class WorkloadStore:
         self.notify_of(record)
         self.unsaid.pop(record.key, None)
         self.late.pop(record.key, None)
+        self.slices.pop(record.key, None)
         del self.records[record.key]
-
-    def gives_way(self, record: Record) -> bool:
-        """Say whether a slice that is evicted ends for good, because another slice of its job is there to run.
-
-        Kueue: `normalizeActiveSlices` in `pkg/workloadslicing/workloadslicing.go`, which looks at the slices of one
-        owner.
-        """
-        owners = _owners(record.workload)
-        return (
-            bool(owners)
-            and any(
-                other.workload.replaces == record.key
-                and not other.finished
-                and not other.evicted
-                and owners & _owners(other.workload)
-                for other in self.records.values()
-            )
-            and self.config.gate("ElasticJobsViaWorkloadSlices")
-        )
 
     def count_again(self) -> None:
         """Count usage anew before it is looked at: what was supposed in a cycle with slices does not cancel out."""
@@ -191,8 +182,8 @@ class WorkloadStore:
         self.notify_of(record)
         record.queue = None
 
-    def enqueue(self, record: Record) -> None:
-        """Put a pending workload in line, where its local queue leads."""
+    def enqueue(self, record: Record, *, started: bool = False) -> None:
+        """Put a pending workload in line, where its local queue leads; that one may just have been `started`."""
         state = self._destination(record)
         if record.conditions or record.checks or record.workload.gates:
             state = None if record.barred else state
@@ -208,6 +199,8 @@ class WorkloadStore:
         if record.requeue_at is not None:
             self.backing_off[record.key] = record
             state.pending.park(record)
+        elif started:
+            state.pending.push_started(record)
         else:
             state.pending.push(record)
 
@@ -225,7 +218,7 @@ class WorkloadStore:
         Kueue: the workload controller calls `QueueAssociatedInadmissibleWorkloadsAfter` for either, which finds the
         tree by the workload's local queue; one that is held is not known to it.
         """
-        local = self.local_queues.get((record.workload.namespace, record.workload.queue))
+        local = self.local_queue_of(record)
         if local is not None and local.stop_policy == RUN and local.cluster_queue in self.queues:
             self.notified.add(local.cluster_queue)
 
@@ -259,8 +252,7 @@ class WorkloadStore:
 
     def drained_because(self, record: Record) -> tuple[str, str] | None:
         """Say for which reason, in which words, a running workload has to leave; `None` when it may stay."""
-        workload = record.workload
-        return drained_because(record, self.local_queues.get((workload.namespace, workload.queue)))
+        return drained_because(record, self.local_queue_of(record))
 
     def _new_record(self, workload: Workload) -> Record:
         return Record(workload, self.config)
@@ -268,9 +260,8 @@ class WorkloadStore:
     # Routing
 
     def _destination(self, record: Record) -> QueueState | None:
-        workload = record.workload
-        local = self.local_queues.get((workload.namespace, workload.queue))
-        if local is None or local.stop_policy != RUN or not workload.active:
+        local = self.local_queue_of(record)
+        if local is None or local.stop_policy != RUN or not record.workload.active:
             return None
         return self.queues.get(local.cluster_queue)
 
@@ -280,17 +271,11 @@ class WorkloadStore:
 
     def _route_waiting(self) -> None:
         for record in list(self.unrouted.values()):
-            self.enqueue(record)
+            self.enqueue(record, started=True)
 
     def _reroute(self, key: tuple[str, str]) -> None:
         for record in list(self.records.values()):
             pending = record.admission is None and not record.finished
             if pending and (record.workload.namespace, record.workload.queue) == key:
                 self.dequeue(record)
-                self.enqueue(record)
-
-
-def _owners(workload: Workload) -> set[str]:
-    """Return the UIDs of the jobs that a workload belongs to."""
-    metadata = (workload.source or {}).get("metadata") or {}
-    return {owner["uid"] for owner in metadata.get("ownerReferences") or () if "uid" in owner}
+                self.enqueue(record, started=True)

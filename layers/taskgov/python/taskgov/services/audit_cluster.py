@@ -12,8 +12,14 @@ from taskgov.audit.report import Report, ReportedFinding, report_json
 from taskgov.audit.report_build import audit_report, count_findings, history_after
 from taskgov.audit.report_html import report_html, worst_severity
 from taskgov.audit.trend import Earlier, history_from_json, history_to_json
-from taskgov.contracts.steps import AuditClusterRequest, AuditClusterResult, Pointer, ReportPointers
-from taskgov.errors import InvalidRequestError, NotFoundError, UpstreamError
+from taskgov.contracts.steps import (
+    AuditClusterRequest,
+    AuditClusterResult,
+    ClusterUnreadable,
+    Pointer,
+    ReportPointers,
+)
+from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError, UpstreamError
 from taskgov.ports import DocumentStore, Meter, Notices, StateStore, TeamTopics
 from taskgov.services import metric_catalogue as metric
 from taskgov.services.failures import said_of
@@ -36,13 +42,18 @@ class AuditCluster:
     team_topics: TeamTopics
     meter: Meter
 
-    def __call__(self, request: AuditClusterRequest) -> AuditClusterResult:
-        """Return how many findings there are, the worst of them, and where the report is.
+    def __call__(self, request: AuditClusterRequest) -> AuditClusterResult | ClusterUnreadable:
+        """Return how many findings there are, the worst of them, and where the report is; or why it cannot be read.
 
         The cluster's own notice comes last: when it cannot be sent the audit fails, and its next try sends it. A topic
         of a team that cannot be told does not fail the audit; the cluster's notice and a metric say so.
         """
-        snapshot = self.take_snapshot(request.cluster_arn)
+        try:
+            snapshot = self.take_snapshot(request.cluster_arn)
+        except GovernanceError as error:
+            if isinstance(error, NotFoundError) or not error.cluster_unreadable:
+                raise
+            return ClusterUnreadable(unreadable=f"{type(error).__name__}: {error}")
         name = snapshot.cluster.name
         earlier = earlier_audits(self.documents, name, request.run_id)
         report = audit_report(snapshot, earlier, topics=self.team_topics.begin_with)

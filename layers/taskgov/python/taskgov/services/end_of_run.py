@@ -8,6 +8,7 @@ from taskgov.allocation.plan import Plan
 from taskgov.contracts.steps import Cause, Pointer
 from taskgov.ports import RunRecord
 from taskgov.services.plan_path import QuotaPath, paths
+from taskgov.services.wording import MOST_OF_AN_ERROR, shortened
 
 RunOutcome = Literal[
     "nothing-to-do",
@@ -67,7 +68,7 @@ def record_of(end: EndOfRun) -> RunRecord:
         plan=end.plan_pointer,
         plan_id=end.plan.plan_id if end.plan else None,
         applied=end.applied,
-        error=end.error,
+        error=None if end.error is None else shortened(end.error, MOST_OF_AN_ERROR),
         snapshot=end.snapshot_pointer,
         written=end.written,
     )

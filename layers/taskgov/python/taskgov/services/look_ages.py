@@ -29,7 +29,7 @@ class LookAges:
         """Measure the age of each governed cluster's last look, and the greatest age.
 
         `undescribed` are the ARNs of clusters that could not be described now. The greatest age is left out when an
-        age, or which clusters are governed, cannot be found out: without a value for fifteen minutes the alarm rings.
+        age, or which clusters are governed, cannot be found out: without a value the alarm stays as it was.
         """
         try:
             governed = frozenset(self.documents.policy_names())

@@ -11,8 +11,14 @@ from taskgov.contracts.steps import PlanQuotasRequest, PlanQuotasResult, Pointer
 from taskgov.errors import InvalidRequestError
 from taskgov.ports import DocumentStore
 from taskgov.services.plan_path import paths, wave_ends
+from taskgov.services.told_plan import stopped_by
+from taskgov.services.wording import shortened
 from taskgov.snapshot.codec import snapshot_from_json
 
+WRITES = frozenset({Outcome.APPLY, Outcome.NEEDS_APPROVAL})
+"""What leads to writes."""
+LEFT = "! This run began before an upgrade, on a state machine that writes otherwise; the next run asks and writes."
+"""An execution keeps its definition: one from before waves ends here, and the look that is due now is today's."""
 KEY = "plans/{cluster}/{plan}/{digest}.json"
 """Plans of one id change the same; they are made on different snapshots and are kept each by itself."""
 
@@ -35,17 +41,18 @@ class PlanQuotas:
             snapshot,
             mode=request.apply_mode,
             approved_changes=request.approved_changes if counts else None,
-            needs_approver=request.needs_approver,
+            needs_approver=bool(request.needs_approver),
         )
+        left = request.needs_approver is None and plan.outcome in WRITES
         return PlanQuotasResult(
-            outcome=plan.outcome,
+            outcome=Outcome.BLOCKED if left else plan.outcome,
             plan_id=plan.plan_id,
             plan=keep_plan(self.documents, plan),
             change_count=len(plan.changes),
             wave_count=len(wave_ends(plan.changes)),
             changes_sha256=changes_sha256(plan),
-            summary=summary(plan),
-            recheck_at=plan.recheck_at,
+            summary=f"{summary(plan)}\n{LEFT}" if left else summary(plan),
+            recheck_at=snapshot.taken_at if left else plan.recheck_at,
         )
 
 
@@ -57,16 +64,20 @@ def keep_plan(documents: DocumentStore, plan: Plan) -> Pointer:
 
 
 def summary(plan: Plan) -> str:
-    """Return the plan in a few lines, as a notice shows it: one for each quota, however often it is written."""
+    """Return the plan in a few lines, as a notice shows it: one for each quota, however often it is written.
+
+    It does not grow with the cluster beyond that: lines are cut, and what is left out is counted.
+    """
     lines = [f"Plan {plan.plan_id} for cluster {plan.cluster_name}: {plan.outcome.value}"]
     changed = [path.last for path in paths(plan.changes)]
-    lines += [f"- {change.team or change.name}: {change.because}" for change in changed[:SUMMARY_CHANGES]]
+    lines += [shortened(f"- {change.team or change.name}: {change.because}") for change in changed[:SUMMARY_CHANGES]]
     if len(changed) > SUMMARY_CHANGES:
-        lines.append(f"- and {len(changed) - SUMMARY_CHANGES} more changes")
-    stopped = [verdict for verdict in plan.guardrails if not verdict.passed]
-    lines += [f"! {verdict.guardrail}: {verdict.because} {verdict.remedy}".rstrip() for verdict in stopped]
+        lines.append(f"- and {len(changed) - SUMMARY_CHANGES:,} more changes")
+    lines += [f"! {verdict.guardrail}: {verdict.because} {verdict.remedy}".rstrip() for verdict in stopped_by(plan)]
     if plan.outcome in {Outcome.BLOCKED, Outcome.NO_PROGRESS}:
-        lines += [f"! {finding.subject}: {finding.because}" for finding in plan.findings[:SUMMARY_CHANGES]]
+        lines += [shortened(f"! {finding.subject}: {finding.because}") for finding in plan.findings[:SUMMARY_CHANGES]]
+        if len(plan.findings) > SUMMARY_CHANGES:
+            lines.append(f"! and {len(plan.findings) - SUMMARY_CHANGES:,} more findings")
     return "\n".join(lines)
 
 

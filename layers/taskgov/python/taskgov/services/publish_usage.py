@@ -62,15 +62,17 @@ class PublishUsage:
     clock: Clock
     failures: Failures
     tell_teams: TellTeams
+    governed: Callable[[], Callable[[str], bool]]
+    """Returns what says of a cluster's name whether it is governed (`taskgov.services.governed_clusters`)."""
     write_pages: Callable[[Snapshot], None]
     """Writes the pages of the teams (`taskgov.services.team_pages`)."""
 
     def __call__(self, request: PublishUsageRequest) -> PublishUsageResult:
         """Return how many values were published.
 
-        Without a cluster, every EKS cluster of the account is measured; one that fails is reported, and does not stop
-        the others; where none of several could be measured, that is an UpstreamError. With a run's end, its record,
-        event, notice and metrics come first: they must not wait for a Kubernetes API that is down.
+        Without a cluster, every governed cluster is measured; one that fails is reported, and neither stops
+        the others nor makes the function fail. With a run's end, its record, event, notice and metrics come first:
+        they must not wait for a Kubernetes API that is down.
         """
         if request.cluster_arn is None:
             return self._every_cluster()
@@ -82,7 +84,7 @@ class PublishUsage:
             # The answer of the invocation that did it was lost, or the same call came twice.
             return PublishUsageResult(published=0, applied=end.applied)
         self._tell(end)
-        if end.outcome == "unreadable":
+        if end.outcome == "unreadable" and self._is_governed(end):
             self.failures.report(
                 end.cluster_name, "read the cluster for a run", UpstreamError(end.error or "no reason")
             )
@@ -96,6 +98,16 @@ class PublishUsage:
             published += usage.published + self._tell_teams(usage)
             self._write_pages(usage.snapshot)
         return PublishUsageResult(published=published, applied=end.applied, unmeasured=unmeasured, unmarked=unmarked)
+
+    def _is_governed(self, end: EndOfRun) -> bool:
+        """Say whether a run that read nothing counts: an event may name a cluster that nobody has taken in yet.
+
+        One whose name could not be found out either (the id in its ARN stands for it) counts.
+        """
+        try:
+            return end.cluster_name == end.cluster_arn.rpartition("/")[2] or self.governed()(end.cluster_name)
+        except GovernanceError:
+            return True
 
     def _write_pages(self, snapshot: Snapshot) -> None:
         """Write the teams' pages; a run is none the worse for a page that is as old as the run before."""
@@ -132,8 +144,6 @@ class PublishUsage:
         results = [self._try(facts) for facts in described]
         measured = [result for result in results if result is not None]
         unreadable = len(undescribed) + len(results) - len(measured)
-        if unreadable > 1 and not measured:
-            raise UpstreamError(f"none of {unreadable} clusters could be measured; the log has the error of each")
         return PublishUsageResult(published=sum(measured), unreadable=unreadable)
 
     def _describe(self, arns: Iterable[str]) -> tuple[list[ClusterFacts], list[str]]:
@@ -168,7 +178,7 @@ class PublishUsage:
         return usage.published + 1 + self._tell_teams(usage)
 
     def _usage(self, snapshot: Snapshot, by: str | None = None) -> _Usage:
-        standing = cluster_usage(snapshot)
+        standing = cluster_usage(snapshot, with_loans=False)
         new = [preemption for preemption in standing.preemptions if self._is_new(snapshot, preemption, by)]
         usage = measure_usage(standing, snapshot.taken_at, lease_book(snapshot))
         lost = metric.NODES_LOST.of(sum(len(loss.nodes) for loss in mass_losses(snapshot)))

@@ -5,7 +5,7 @@ there is no difference.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -83,7 +83,7 @@ class ReceiveEvent:
             return Ignored(f"{execution_arn} is no execution of a run, or runs again")
         named = hint.subject.cluster_arn
         failed: list[Exception] = []
-        for cluster_arn in (named,) if named else self.backends.clusters():
+        for cluster_arn in (named,) if named else self._candidates(execution.name):
             try:
                 if self._owners.of_execution(cluster_arn, execution, hint.cause):
                     return Hinted(hint, (cluster_arn,))
@@ -93,6 +93,12 @@ class ReceiveEvent:
         if not clusters and failed:
             raise failed[0]
         return Hinted(hint, clusters) if clusters else Ignored(f"{execution_arn} ended {execution.status} with no lock")
+
+    def _candidates(self, execution: str) -> Iterator[str]:
+        """Yield the clusters that an execution may be of: the governed ones, then the one that its name is of."""
+        governed = self.backends.clusters()
+        yield from governed
+        yield from (arn for arn in self._started_for(execution) if arn not in governed)
 
     def _left_without_a_run(self, execution: Execution, named: str | None) -> tuple[str, ...]:
         """Return for which cluster an execution was broken off that held nothing, if that is known."""
@@ -141,7 +147,7 @@ class ReceiveEvent:
 
     def _remember_edit(self, hint: Hint, clusters: tuple[str, ...]) -> None:
         if hint.edited_quota_id and hint.cause.by:
-            edit = QuotaEdit(hint.edited_quota_id, hint.cause.by, hint.cause.at, hint.cause.what)
+            edit = QuotaEdit(hint.edited_quota_id, hint.cause.by, hint.cause.at, hint.cause.what, hint.edited_with)
             self.state.record_edit(clusters[0], edit)
 
     def _carry_out(self, hint: Hint, clusters: tuple[str, ...]) -> None:

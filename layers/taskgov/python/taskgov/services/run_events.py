@@ -13,6 +13,8 @@ from taskgov.contracts.steps import Cause, Pointer, StepModel
 from taskgov.findings import Finding, Severity
 from taskgov.services.end_of_run import EndOfRun, RunOutcome
 from taskgov.services.plan_path import QuotaPath
+from taskgov.services.told_plan import MOST_OF_A_GUARDRAIL, stopped_by
+from taskgov.services.wording import MOST_OF_AN_ERROR, shortened
 
 DETAIL_TYPES: Final[dict[str, tuple[RunOutcome, ...]]] = {
     "Quota Plan Computed": ("nothing-to-do", "planned"),
@@ -79,7 +81,9 @@ class RunEnded(StepModel):
         default=0, description="Quotas that the plan changes; one that is written twice counts once."
     )
     changes: tuple[ToldChange, ...] = Field(default=(), description=f"The first {CHANGES_TOLD} changes.")
-    stopped_by: tuple[ToldGuardrail, ...] = ()
+    stopped_by: tuple[ToldGuardrail, ...] = Field(
+        default=(), description=f"The first {MOST_OF_A_GUARDRAIL} verdicts of each guardrail, then how many more."
+    )
     findings: tuple[ToldFinding, ...] = Field(default=(), description=f"The first {CHANGES_TOLD} findings.")
     cause: Cause | None = None
     error: str | None = None
@@ -102,10 +106,10 @@ def event_of(end: EndOfRun) -> tuple[str, dict[str, Any]]:
         mode=plan.mode if plan else None,
         change_count=len(end.planned_changes),
         changes=tuple(_told_change(path) for path in end.planned_changes[:CHANGES_TOLD]),
-        stopped_by=tuple(_told_guardrail(verdict) for verdict in plan.guardrails if not verdict.passed) if plan else (),
+        stopped_by=tuple(map(_told_guardrail, stopped_by(plan))) if plan else (),
         findings=tuple(_told_finding(finding) for finding in plan.findings[:CHANGES_TOLD]) if plan else (),
         cause=end.cause,
-        error=end.error,
+        error=None if end.error is None else shortened(end.error, MOST_OF_AN_ERROR),
     )
     return _DETAIL_TYPE_OF[end.outcome], detail.to_json()
 
@@ -119,7 +123,7 @@ def _told_change(path: QuotaPath) -> ToldChange:
         gpus_before=path.first.gpus_before,
         gpus_after=change.gpus_after,
         reason=change.reason,
-        because=change.because,
+        because=shortened(change.because),
     )
 
 
@@ -128,8 +132,8 @@ def _told_finding(finding: Finding) -> ToldFinding:
         code=finding.code,
         severity=finding.severity,
         subject=finding.subject,
-        because=finding.because,
-        remedy=finding.remedy,
+        because=shortened(finding.because),
+        remedy=shortened(finding.remedy),
     )
 
 

@@ -10,6 +10,7 @@ from taskgov.allocation.codec import changes_sha256
 from taskgov.findings import Finding, Severity
 from taskgov.services.end_of_run import EndOfRun, RunOutcome
 from taskgov.services.plan_quotas import summary
+from taskgov.services.wording import MOST_OF_AN_ERROR, MOST_SENTENCES, shortened
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +82,11 @@ def _text(end: EndOfRun, incidents: list[Finding]) -> str:
         by = f" by {end.cause.by}" if end.cause.by else ""
         lines.append(f"Cause: {end.cause.what or end.cause.detail_type}{by} at {_clock(end.cause.at)}")
     if end.error:
-        lines.append(f"Error: {end.error}")
-    for incident in incidents:
-        lines += ["", f"INCIDENT {incident.subject}: {incident.because}", incident.remedy]
+        lines.append(f"Error: {shortened(end.error, MOST_OF_AN_ERROR)}")
+    for incident in incidents[:MOST_SENTENCES]:
+        lines += ["", f"INCIDENT {incident.subject}: {shortened(incident.because)}", shortened(incident.remedy)]
+    if len(incidents) > MOST_SENTENCES:
+        lines += ["", f"and {len(incidents) - MOST_SENTENCES:,} more incidents"]
     if end.plan:
         lines += ["", summary(end.plan)]
     return "\n".join(lines)

@@ -26,6 +26,7 @@ from taskgov.services.reading import reading
 from taskgov.services.state_identity import StateIdentity
 from taskgov.services.use_history import UseHistory, with_use
 from taskgov.snapshot.identity import Claim
+from taskgov.snapshot.leaving import marked
 from taskgov.snapshot.model import ClusterFacts, GroupInstanceType, InstanceGroup, Snapshot
 from taskgov.snapshot.nodes import NodeMemory, nodes_from_kubernetes, remember_nodes
 from taskgov.snapshot.readable import readable_groups, readable_kueue, readable_nodes, readable_summaries
@@ -70,6 +71,8 @@ class TakeSnapshot:
         with reading("list cluster nodes"):
             summaries, odd_machines = readable_summaries(self.backends.cluster_nodes(facts.arn))
         seen = nodes_from_kubernetes(items, summaries, odd_nodes)
+        plans = [group.training_plan for group in facts.instance_groups if group.training_plan]
+        reserved = self.backends.reserved(facts.arn, plans)
         key = MEMORY_KEY.format(facts.name)
         stored = self.documents.find(key)
         known = _memory(stored, key)
@@ -77,7 +80,9 @@ class TakeSnapshot:
             known = NodeMemory(lost=True)
         is_partial = any(not unreadable_object.name for unreadable_object in (*odd_nodes, *odd_machines))
         unread = {name for machine in odd_machines for name in (machine.name, kubernetes_node_of(machine.name))}
-        memory, nodes = remember_nodes(known, seen, self.clock.now(), is_partial=is_partial, unread=unread)
+        now = self.clock.now()
+        seen = marked(seen, reserved, facts.instance_groups, now, known)
+        memory, nodes = remember_nodes(known, seen, now, is_partial=is_partial, unread=unread)
         with reading("list Kueue's objects", throttled=True):
             kueue, odd_objects = readable_kueue(self.kubernetes.kueue_objects(access))
         with reading("get the configuration of Kueue's manager", throttled=True):
@@ -105,6 +110,7 @@ class TakeSnapshot:
             applied_policy=self.state.applied_policy(facts.arn, unreadable.append),
             refusals=self.state.refusals(facts.arn, unreadable.append),
             manager=manager,
+            reservations=reserved.of(nodes),
         )
         state = self.state.stamp(facts.arn, unreadable.append) if looked is None else None
         snapshot = replace(snapshot, claims=claims, state=state, unreadable=tuple(unreadable))
@@ -175,6 +181,7 @@ def _instance_group(group: Any) -> InstanceGroup:
         instance_types=tuple(sorted(types, key=attrgetter("instance_type"))),
         current_count=group.get("CurrentCount"),
         target_count=group.get("TargetCount"),
+        training_plan=group.get("TrainingPlanArn"),
     )
 
 

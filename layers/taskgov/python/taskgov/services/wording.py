@@ -3,16 +3,26 @@
 from collections.abc import Sequence
 from typing import Final
 
-MOST_SENTENCES: Final = 50
-MOST_LETTERS: Final = 500
+MOST_SENTENCES: Final = 20
+MOST_LETTERS: Final = 350
 MOST_NAMED: Final = 20
+MOST_OF_AN_ERROR: Final = 8000
+"""Letters of an error that end a run: as many as the state machine keeps of a cause."""
 
 
 def cut(sentences: Sequence[str]) -> tuple[str, ...]:
     """Return the first sentences, each of them not too long, and how many more there are."""
-    shown = [text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]} ..." for text in sentences]
-    more = len(shown) - MOST_SENTENCES
-    return (*shown[:MOST_SENTENCES], *([f"and {more} more"] if more > 0 else ()))
+    more = len(sentences) - MOST_SENTENCES
+    return (*map(shortened, sentences[:MOST_SENTENCES]), *([f"and {more:,} more"] if more > 0 else ()))
+
+
+def shortened(sentence: str, letters: int = MOST_LETTERS) -> str:
+    """Return a sentence, or its beginning where it is too long: it may name every team.
+
+    >>> shortened("one, two, three", 8)
+    'one, two ...'
+    """
+    return sentence if len(sentence) <= letters else f"{sentence[:letters]} ..."
 
 
 def listed(names: Sequence[str]) -> str:
@@ -22,4 +32,4 @@ def listed(names: Sequence[str]) -> str:
     ('alpha, beta', True)
     """
     more = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")

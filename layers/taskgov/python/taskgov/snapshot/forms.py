@@ -61,6 +61,7 @@ class _InstanceGroup(_TypeDetails):
     InstanceTypeDetails: list[_TypeDetails] | None = None
     CurrentCount: Count | None = None
     TargetCount: Count | None = None
+    TrainingPlanArn: Text = None
 
 
 _FORMS: Final[Mapping[str, type[BaseModel]]] = {

@@ -34,6 +34,9 @@ class NodeRecord:
     instance_id: str | None = None
     gone: bool = False
     """Neither Kubernetes nor SageMaker lists it any more."""
+    reservation: str | None = None
+    """As in `Node`, with `leaves_at`: a machine that is gone, or whose reservation cannot be read, is still of it."""
+    leaves_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +121,8 @@ def _look(memory: NodeMemory, node: Node, now: datetime) -> NodeRecord:
         "instance_type": node.instance_type,
         "instance_group": node.instance_group,
         "instance_id": node.instance_id,
+        "reservation": node.reservation,
+        "leaves_at": node.leaves_at,
         "gone": False,
     }
     if node.unreadable and node.instance_status in {None, "Running"}:
@@ -167,6 +172,8 @@ def _gone_node(name: str, record: NodeRecord) -> Node:
         instance_type=record.instance_type,
         instance_group=record.instance_group,
         instance_id=record.instance_id,
+        reservation=record.reservation,
+        leaves_at=record.leaves_at,
         in_kubernetes=False,
         ready=False,
     )
@@ -181,6 +188,8 @@ def _marked(node: Node, record: NodeRecord) -> Node:
             instance_type=record.instance_type or node.instance_type,
             instance_group=record.instance_group or node.instance_group,
             instance_id=record.instance_id or node.instance_id,
+            reservation=record.reservation,
+            leaves_at=record.leaves_at,
             in_kubernetes=record.healthy or node.in_kubernetes,
             ready=record.healthy,
         )
@@ -206,6 +215,8 @@ def _to_data(record: NodeRecord) -> dict[str, Any]:
         "group": record.instance_group,
         "id": record.instance_id,
         "gone": record.gone,
+        "reservation": record.reservation,
+        "leaves": _text(record.leaves_at),
     }
     # What says nothing is left out: a cluster has thousands of nodes.
     return {name: value for name, value in data.items() if value or name in {"healthy", "found", "turns"}}
@@ -222,6 +233,8 @@ def _from_data(data: Mapping[str, Any]) -> NodeRecord:
         instance_group=data.get("group"),
         instance_id=data.get("id"),
         gone=data.get("gone", False),
+        reservation=data.get("reservation"),
+        leaves_at=_moment(data.get("leaves")),
     )
 
 

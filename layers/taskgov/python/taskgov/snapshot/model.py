@@ -25,6 +25,7 @@ from taskgov.snapshot.records import (
     QuotaEdit,
     RefusedWrite,
 )
+from taskgov.snapshot.reservations import Reservation
 from taskgov.snapshot.unreadable import UnreadableItem, UnreadableObject
 from taskgov.snapshot.unseen import Unseen
 from taskgov.violations import Violation
@@ -52,6 +53,8 @@ class InstanceGroup:
     """How many instances it has (CurrentCount); None where SageMaker does not say."""
     target_count: int | None = None
     """How many it is to have (TargetCount); None where SageMaker does not say."""
+    training_plan: str | None = None
+    """ARN of the training plan that its instances are of (TrainingPlanArn)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +119,10 @@ class Node:
     ec2_state: str | None = None
     """What EC2 says of a lost machine of a plain EKS cluster: `running`, `terminated`, ..., or `not-found` where it has
     no such instance; None when EC2 was not asked, or did not answer."""
+    reservation: str | None = None
+    """The training plan (ARN) or the Capacity Block (id of its Capacity Reservation) that it is of."""
+    leaves_at: datetime | None = None
+    """When that takes it back (`taskgov.snapshot.reservations`): from then on it does not count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +150,7 @@ class BudgetUse:
     """Which of the team's budgets it is: `day`, `week` or `month`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class KueueObjects:
     """The scheduler's own objects, trimmed to the fields that decisions use, in the API's form."""
 
@@ -215,6 +222,8 @@ class Snapshot:
     unseen: tuple[Unseen, ...] = ()
     """What the rights of the person who took it did not show; none in a snapshot of a function."""
     manager: ManagerSettings = ManagerSettings()
+    reservations: tuple[Reservation, ...] = ()
+    """What its machines were bought with for a time, by id; none in a snapshot from before they were read."""
 
     @property
     def instance_types(self) -> InstanceTypeTable:

@@ -132,12 +132,14 @@ class RefusedWrite:
 
 @dataclass(frozen=True, slots=True)
 class QuotaEdit:
-    """Who last changed a quota by hand, from the CloudTrail event."""
+    """Who last changed a quota beside the automation, from the CloudTrail event."""
 
     compute_quota_id: str
     by: str
     at: datetime
     event_name: str
+    tool: str | None = None
+    """The tool of infrastructure as code that made the call, by name; None: a person, or a program of their own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from taskgov.snapshot.model import Snapshot
 from taskgov.usage.capacity import Capacity, Offers, capacity_of, leading_resources
 from taskgov.usage.loans import apportion
 from taskgov.usage.lost_work import LostWork, lost_work
-from taskgov.usage.quota_usage import QuotaUsage, usage_of
+from taskgov.usage.quota_usage import QuotaUsage, usage_in
 from taskgov.usage.shares import Roots, entitlements_of, pool_of, roots_of
 from taskgov.usage.workloads import Preemption, TeamPending, pending_by_team, preemptions_of
 
@@ -53,11 +53,14 @@ class ClusterUsage:
     """GPU-seconds that the preemptions threw away, by their identity, where they are known."""
 
 
-def cluster_usage(snapshot: Snapshot) -> ClusterUsage:
-    """Return what everybody has at the moment of the snapshot."""
+def cluster_usage(snapshot: Snapshot, *, with_loans: bool = True) -> ClusterUsage:
+    """Return what everybody has at the moment of the snapshot.
+
+    `with_loans` also says who lends to whom: as many lines as borrowers times lenders, where much is borrowed.
+    """
     kueue = snapshot.kueue
     preemptions = preemptions_of(kueue.workloads)
-    usage = usage_of(kueue.cluster_queues, kueue.cohorts)
+    usage = usage_in(kueue)
     roots = roots_of(kueue)
     offers = Offers(snapshot)
     leading = leading_resources(usage, offers)
@@ -73,7 +76,7 @@ def cluster_usage(snapshot: Snapshot) -> ClusterUsage:
             )
             for line in usage.lines
         ),
-        loans=tuple(_loans(usage.lines, roots)),
+        loans=tuple(_loans(usage.lines, roots)) if with_loans else (),
         capacities=tuple(capacity_of(usage, offers, place) for place in sorted(leading)),
         pending=pending_by_team(kueue.workloads),
         preemptions=preemptions,
@@ -86,7 +89,7 @@ def _loans(lines: Iterable[QuotaUsage], roots: Roots) -> Iterator[Loan]:
     for (_, instance_type, resource), pool in groupby(sorted(lines, key=pool_of(roots)), key=pool_of(roots)):
         members = list(pool)
         lent = {line.team: line.lent for line in members if line.lent}
-        for line in members:
+        for line in (line for line in members if line.borrowed):
             for lender, amount in apportion(line.borrowed, lent).items():
                 lent[lender] -= amount
                 if amount:

@@ -10,13 +10,15 @@ from taskgov.hyperpod.names import INSTANCE_TYPE_LABEL
 from taskgov.quantities import ResourceName
 from taskgov.scheduling.objects import ClusterQueue, PodSet
 from taskgov.scheduling.reading import read_cluster_queue, read_local_queue, read_workload
-from taskgov.scheduling.status_reading import read_conditions
-from taskgov.snapshot.model import KubernetesObject, KueueObjects
+from taskgov.snapshot.derived import once
+from taskgov.snapshot.model import KueueObjects
+from taskgov.usage.workloads import waits
 
 Demand = Mapping[tuple[str, str, ResourceName], int]
 """Cluster queue, instance type, resource -> base units."""
 
 
+@once
 def waiting_demand(kueue: KueueObjects) -> Demand:
     """Return what waits for quota, by cluster queue, instance type and resource."""
     queues = {queue.name: queue for queue in map(read_cluster_queue, kueue.cluster_queues)}
@@ -24,7 +26,7 @@ def waiting_demand(kueue: KueueObjects) -> Demand:
         (local.namespace, local.name): local.cluster_queue for local in map(read_local_queue, kueue.local_queues)
     }
     demand: dict[tuple[str, str, ResourceName], int] = {}
-    for obj in filter(_is_waiting, kueue.workloads):
+    for obj in filter(waits, kueue.workloads):
         workload = read_workload(obj, {})
         queue = queues.get(cluster_queues.get((workload.namespace, workload.queue), ""))
         if queue is None:
@@ -35,12 +37,6 @@ def waiting_demand(kueue: KueueObjects) -> Demand:
                     key = (queue.name, flavor, resource)
                     demand[key] = demand.get(key, 0) + amount * pods.count
     return demand
-
-
-def _is_waiting(workload: KubernetesObject) -> bool:
-    conditions = read_conditions(workload.get("status") or {})
-    held_or_done = any(kind in conditions and conditions[kind].status for kind in ("QuotaReserved", "Finished"))
-    return not held_or_done and read_workload(workload, {}).active
 
 
 def _flavor(queue: ClusterQueue, pods: PodSet, resource: ResourceName) -> str | None:

@@ -18,6 +18,8 @@ from taskgov.hyperpod import names
 from taskgov.quantities import ResourceName, parse
 from taskgov.scheduling.objects import ClusterQueue, FlavorResource, Quota, flavor_resource, split
 from taskgov.scheduling.reading import read_cluster_queue, read_cohort
+from taskgov.snapshot.derived import once
+from taskgov.snapshot.model import KueueObjects
 from taskgov.usage.loans import Account, LoanAttribution, attribute_alone, attribute_loans
 
 KubernetesObject = Mapping[str, Any]
@@ -94,6 +96,12 @@ def usage_of(cluster_queues: Iterable[KubernetesObject], cohorts: Iterable[Kuber
     holders = _holders(queues, tuple(cohorts))
     lines = sorted(_lines(holders), key=lambda line: (line.team, line.instance_type, line.resource, line.queue))
     return Usage(tuple(lines), tuple(_fair_share(queue) for queue in queues))
+
+
+@once
+def usage_in(kueue: KueueObjects) -> Usage:
+    """Read usage from the queues and cohorts of one look at a cluster."""
+    return usage_of(kueue.cluster_queues, kueue.cohorts)
 
 
 def team_of(cluster_queue: KubernetesObject) -> str:

@@ -5,6 +5,7 @@ from itertools import groupby
 
 from taskgov.quantities import ResourceName
 from taskgov.scheduling.reading import read_cluster_queue, read_cohort
+from taskgov.snapshot.derived import once
 from taskgov.snapshot.manager import config_of
 from taskgov.snapshot.model import KueueObjects, Snapshot
 from taskgov.usage.capacity import Place
@@ -16,6 +17,7 @@ Roots = Mapping[str, str | None]
 """Holder of quota -> the cohort at the top of its tree; None outside any."""
 
 
+@once
 def roots_of(kueue: KueueObjects) -> Roots:
     """Return, for each holder of quota, the cohort at the top of its tree; None outside any."""
     parents = {cohort.name: cohort.parent for cohort in map(read_cohort, kueue.cohorts)}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from taskgov.quantities import ResourceName, is_accelerator
 from taskgov.snapshot.model import Snapshot
 from taskgov.usage.demand import waiting_demand
-from taskgov.usage.quota_usage import usage_of
+from taskgov.usage.quota_usage import usage_in
 from taskgov.usage.shares import pool_of, roots_of
 
 
@@ -37,7 +37,7 @@ class Starved:
 def starved_teams(snapshot: Snapshot) -> tuple[Starved, ...]:
     """Return who could reclaim accelerators and waits for them, by team and instance type."""
     kueue = snapshot.kueue
-    lines = [line for line in usage_of(kueue.cluster_queues, kueue.cohorts).lines if is_accelerator(line.resource)]
+    lines = [line for line in usage_in(kueue).lines if is_accelerator(line.resource)]
     pool = pool_of(roots_of(kueue))
     borrowed = Counter[tuple[str, str, ResourceName]]()
     for line in lines:

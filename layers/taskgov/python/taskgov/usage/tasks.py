@@ -17,7 +17,7 @@ from taskgov.scheduling.reading import read_workload
 from taskgov.scheduling.status_reading import read_admission, read_conditions
 from taskgov.snapshot.model import KubernetesObject, Snapshot
 from taskgov.usage.node_shortage import short_of_nodes
-from taskgov.usage.quota_usage import usage_of
+from taskgov.usage.quota_usage import usage_in
 from taskgov.usage.workloads import wanted_types
 
 Place = tuple[str, str, ResourceName]
@@ -145,7 +145,7 @@ def _borrowed(snapshot: Snapshot, read: Iterable[_Read]) -> dict[str, dict[Resou
     """Return what each workload holds beyond quota, by key: accelerators, and cpu of those that hold none."""
     left: dict[Place, int] = {
         (line.queue, line.instance_type, line.resource): line.borrowed + line.over_quota
-        for line in usage_of(snapshot.kueue.cluster_queues, snapshot.kueue.cohorts).lines
+        for line in usage_in(snapshot.kueue).lines
         if line.borrowed or line.over_quota
     }
     holding = [item for item in read if item.admission is not None] if left else []

@@ -15,8 +15,8 @@ from taskgov.hyperpod import names
 from taskgov.quantities import is_accelerator
 from taskgov.scheduling.instants import Instant, moment
 from taskgov.scheduling.objects import Condition, Workload
-from taskgov.scheduling.reading import read_workload
-from taskgov.scheduling.status_reading import read_conditions
+from taskgov.scheduling.reading import namespace_of, read_workload
+from taskgov.scheduling.status_reading import is_met, read_conditions
 
 KubernetesObject = Mapping[str, Any]
 
@@ -75,10 +75,9 @@ def pending_by_team(workloads: Iterable[KubernetesObject]) -> tuple[TeamPending,
     since its eviction, any other since its creation.
     """
     waiting: dict[str, list[tuple[int, Instant]]] = {}
-    for workload, conditions in _read(workloads):
-        if _waits(workload, conditions):
-            since = _waits_since(workload, conditions)
-            waiting.setdefault(_team(workload), []).append((_accelerators(workload), since))
+    for workload, conditions in _read(filter(waits, workloads)):
+        since = _waits_since(workload, conditions)
+        waiting.setdefault(_team(workload), []).append((_accelerators(workload), since))
     return tuple(
         TeamPending(team, len(some), sum(asked for asked, _ in some), moment(min(since for _, since in some)))
         for team, some in sorted(waiting.items())
@@ -88,10 +87,10 @@ def pending_by_team(workloads: Iterable[KubernetesObject]) -> tuple[TeamPending,
 def waiting_for(workloads: Iterable[KubernetesObject]) -> frozenset[tuple[str, str]]:
     """Return for which instance type work of which team waits (see `pending_by_team`); "" where any type would do."""
     found: set[tuple[str, str]] = set()
-    items = tuple(workloads)
-    for item, (workload, conditions) in zip(items, _read(items), strict=True):
-        if _waits(workload, conditions):
-            found |= {(_team(workload), instance_type) for instance_type in wanted_types(item)}
+    for item in filter(waits, workloads):
+        namespace = namespace_of(item)
+        team = names.team_of_namespace(namespace) or namespace
+        found |= {(team, instance_type) for instance_type in wanted_types(item)}
     return frozenset(found)
 
 
@@ -99,8 +98,7 @@ def waiting_since(workloads: Iterable[KubernetesObject]) -> dict[str, datetime]:
     """Return since when each waiting workload waits (see `pending_by_team`), by uid."""
     return {
         workload.uid: moment(_waits_since(workload, conditions))
-        for workload, conditions in _read(workloads)
-        if _waits(workload, conditions)
+        for workload, conditions in _read(filter(waits, workloads))
     }
 
 
@@ -108,8 +106,7 @@ def preemptions_of(workloads: Iterable[KubernetesObject]) -> tuple[Preemption, .
     """Return every preemption that the workloads' conditions tell of, oldest first."""
     found = (
         _preemption(workload, conditions)
-        for workload, conditions in _read(workloads)
-        if _is_true(conditions, "Preempted")
+        for workload, conditions in _read(item for item in workloads if is_met(item.get("status") or {}, "Preempted"))
     )
     return tuple(sorted(found, key=lambda preemption: (preemption.at, preemption.identity)))
 
@@ -142,8 +139,12 @@ def _read(workloads: Iterable[KubernetesObject]) -> Iterator[tuple[Workload, dic
         yield read_workload(workload, {}), read_conditions(workload.get("status") or {})
 
 
-def _waits(workload: Workload, conditions: Mapping[str, Condition]) -> bool:
-    return workload.active and not _is_true(conditions, "QuotaReserved") and not _is_true(conditions, "Finished")
+def waits(workload: KubernetesObject) -> bool:
+    """Say whether a workload waits (see `pending_by_team`)."""
+    if (workload.get("spec") or {}).get("active") is False:
+        return False
+    status = workload.get("status") or {}
+    return not is_met(status, "QuotaReserved") and not is_met(status, "Finished")
 
 
 def _waits_since(workload: Workload, conditions: Mapping[str, Condition]) -> Instant:

@@ -1,6 +1,6 @@
 """The HyperPod side of SageMaker: clusters, nodes, compute quotas and the cluster policy."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from taskgov.adapters.errors import translated
 from taskgov.backends.hyperpod_eks.sent import keep_what_was_sent, with_unknown_members
+from taskgov.backends.hyperpod_eks.training_plans import training_plans_of
 from taskgov.errors import NotFoundError, UpstreamError
 from taskgov.hyperpod.model import (
     ClusterSchedulerConfig,
@@ -18,6 +19,7 @@ from taskgov.hyperpod.model import (
 )
 from taskgov.ports import OnUnreadableObject, Written
 from taskgov.snapshot.forms import first_fault
+from taskgov.snapshot.leaving import Reserved
 from taskgov.snapshot.unreadable import COMPUTE_QUOTA, SCHEDULER_CONFIG, UnreadableObject, UnreadableObjectError
 
 if TYPE_CHECKING:
@@ -38,16 +40,22 @@ MAX_PAGES = 1000
 class HyperPodEks:
     """The `ClusterBackend` port over SageMaker's API. Lists are paged 100 at a time, the API's maximum."""
 
-    def __init__(self, client: "SageMakerClient") -> None:
+    def __init__(
+        self, client: "SageMakerClient", governed: Callable[[], Callable[[str], bool]] = lambda: lambda _: True
+    ) -> None:
+        """Take the client, and what says of a cluster's name whether it is among `clusters`."""
         self._client = client
+        self._governed = governed
         keep_what_was_sent(client)
 
     def clusters(self, on_unreadable: OnUnreadableObject | None = None) -> list[str]:
-        """Return the ARNs of all clusters, in the API's order."""
+        """Return the ARNs of all clusters that are governed, in the API's order."""
+        is_governed = self._governed()
         found: list[str] = []
         for summary in self._pages("list_clusters", "ClusterSummaries"):
             with leaving_out(on_unreadable):
-                found.append(_member("Cluster", summary, "ClusterArn"))
+                if is_governed(_member("Cluster", summary, "ClusterName")):
+                    found.append(_member("Cluster", summary, "ClusterArn"))
         return found
 
     def knows(self, cluster_arn: str) -> bool:
@@ -204,6 +212,10 @@ class HyperPodEks:
     def machine_states(self, cluster_arn: str, instance_ids: Sequence[str]) -> Mapping[str, str]:  # noqa: ARG002 - the port's signature
         """Return nothing: nobody is asked beside `cluster_nodes`."""
         return {}
+
+    def reserved(self, cluster_arn: str, training_plans: Sequence[str]) -> Reserved:  # noqa: ARG002 - the port's signature
+        """Return the training plans."""
+        return training_plans_of(self._client, training_plans)
 
     def _pages(self, operation: str, member: str, **arguments: str) -> list[Mapping[str, Any]]:
         client: Any = self._client  # the stubs type each paginator by itself; here one loop serves four

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from taskgov.adapters.errors import translated
+from taskgov.backends.plain_eks.capacity_blocks import capacity_blocks
 from taskgov.backends.plain_eks.machines import states_of
 from taskgov.backends.plain_eks.quotas import KueueQuotas
 from taskgov.errors import NotFoundError
@@ -15,6 +16,7 @@ from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.policy.backends import Backend
 from taskgov.policy.cluster import eks_cluster_of, mistaken_cluster_of
 from taskgov.policy.parse import parse_policy
+from taskgov.snapshot.leaving import Reserved
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
@@ -95,6 +97,10 @@ class PlainEks(KueueQuotas):
     def machine_states(self, cluster_arn: str, instance_ids: Sequence[str]) -> Mapping[str, str]:
         """Return the state of each instance that EC2 has."""
         return states_of(self._ec2(), cluster_arn, instance_ids)
+
+    def reserved(self, cluster_arn: str, training_plans: Sequence[str]) -> Reserved:  # noqa: ARG002 - the port's signature
+        """Return the Capacity Blocks, and which instances are in each."""
+        return capacity_blocks(self._ec2, cluster_arn)
 
     def _governed(self, cluster_name: str) -> str | None:
         """Return the ARN of the EKS cluster that the document of this name governs, if it does."""

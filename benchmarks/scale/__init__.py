@@ -1,0 +1,1 @@
+"""How a cluster's size tells on time and memory: `make bench` prints one table."""

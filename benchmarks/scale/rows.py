@@ -1,0 +1,176 @@
+"""What is measured on a cluster: each row does the work of one function or command on the answers in a folder."""
+
+import contextlib
+import io
+import os
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from time import process_time
+from typing import Any, Final
+
+from benchmarks.scale.serving import Cluster
+from benchmarks.scale.world import ARN, Size, write_world
+
+Figures = dict[str, float]
+Row = Callable[[Path], Figures]
+"""Does the work of a row, and returns its CPU seconds (`cpuSeconds`) and counts of what was done."""
+
+SNAPSHOT: Final = "snapshot.out"
+TEAMS: Final = "teams.out"
+
+
+def prepare(folder: Path, teams: int) -> None:
+    """Write the answers of a world into the folder, and what a run's first step makes of them."""
+    write_world(folder, Size(teams))
+    (folder / TEAMS).write_text(str(teams))
+    (folder / SNAPSHOT).write_bytes(_stored_snapshot(Cluster.of(folder)))
+
+
+def read_snapshot(folder: Path) -> Figures:
+    """Look at the cluster as a run does, and store the snapshot."""
+    cluster = Cluster.of(folder)
+    taken = cluster.take_snapshot()
+    return _measured(lambda: {"bytes": len(_stored_snapshot(cluster, taken))})
+
+
+def plan_quotas(folder: Path) -> Figures:
+    """Plan from the stored snapshot, with prediction, and store the plan."""
+    from taskgov.contracts.steps import PlanQuotasRequest  # noqa: PLC0415 - each row imports what its function does
+    from taskgov.services.plan_quotas import PlanQuotas  # noqa: PLC0415
+
+    cluster = Cluster.of(folder)
+    pointer = cluster.documents.put("snapshot", (folder / SNAPSHOT).read_bytes(), "application/json")
+    use_case = PlanQuotas(cluster.documents)
+    request = PlanQuotasRequest(snapshot=pointer, apply_mode="apply", needs_approver=False)
+    return _measured(lambda: {"changes": use_case(request).change_count})
+
+
+def publish_usage(folder: Path) -> Figures:
+    """Publish as the schedule does: the second minute, when what the first one remembers is there."""
+    from taskgov.adapters.metrics import EmbeddedMetrics  # noqa: PLC0415
+    from taskgov.contracts.steps import PublishUsageRequest  # noqa: PLC0415
+    from taskgov.services.publish_usage import PublishUsage  # noqa: PLC0415
+    from taskgov.services.tell_teams import TellTeams  # noqa: PLC0415
+    from tests.support.memory import RecordingBus, RecordingFailures, RecordingNotices, RecordingTopics  # noqa: PLC0415
+
+    os.environ.setdefault("POWERTOOLS_METRICS_NAMESPACE", "taskgov")
+    cluster, bus, failures = Cluster.of(folder), RecordingBus(), RecordingFailures()
+    tell = TellTeams(cluster.documents, cluster.state, bus, RecordingTopics(), cluster.clock)
+    use_case = PublishUsage(
+        take_snapshot=cluster.take_snapshot(),
+        backends=cluster.backends(),
+        documents=cluster.documents,
+        state=cluster.state,
+        bus=bus,
+        notices=RecordingNotices(),
+        meter=EmbeddedMetrics(),
+        clock=cluster.clock,
+        failures=failures,
+        governed=lambda: lambda _name: True,
+        tell_teams=tell,
+        write_pages=lambda _: None,
+    )
+
+    def minute() -> Figures:
+        with contextlib.redirect_stdout(io.StringIO()) as log:
+            done = use_case(PublishUsageRequest.parse({}))
+        if failures.reported:
+            raise RuntimeError(failures.reported)
+        return {"published": done.published, "logBytes": len(log.getvalue())}
+
+    minute()
+    cluster.clock.at += timedelta(minutes=1)
+    return _measured(minute)
+
+
+def audit_cluster(folder: Path) -> Figures:
+    """Audit the cluster: look, plan, judge, and write the report."""
+    from taskgov.contracts.steps import AuditClusterRequest, ClusterUnreadable  # noqa: PLC0415
+    from taskgov.services.audit_cluster import AuditCluster  # noqa: PLC0415
+    from tests.support.memory import RecordingMeter, RecordingNotices, RecordingTopics  # noqa: PLC0415
+
+    cluster = Cluster.of(folder)
+    use_case = AuditCluster(
+        take_snapshot=cluster.take_snapshot(),
+        documents=cluster.documents,
+        state=cluster.state,
+        notices=RecordingNotices(),
+        team_topics=RecordingTopics(),
+        meter=RecordingMeter(),
+    )
+
+    def audit() -> Figures:
+        done = use_case(AuditClusterRequest.parse({"clusterArn": ARN, "runId": "bench"}))
+        if isinstance(done, ClusterUnreadable):
+            raise TypeError(done)
+        return {"findings": done.findings, "pageBytes": len(cluster.documents.stored[done.report.html.key])}
+
+    return _measured(audit)
+
+
+def status(folder: Path) -> Figures:
+    """Run `taskgov status`."""
+    return _command(folder, "status")
+
+
+def explain(folder: Path) -> Figures:
+    """Run `taskgov explain` for a job that waits."""
+    return _command(folder, "explain", "team-1/team-1-job-49")
+
+
+def what_if(folder: Path) -> Figures:
+    """Run `taskgov what-if` for a fifth of the nodes of a type that are lost."""
+    lost = max(int((folder / TEAMS).read_text()) // 10, 1)
+    return _command(folder, "what-if", "--lose-nodes", f"{lost}xml.p5.48xlarge")
+
+
+ON_A_CLUSTER: Final[dict[str, Row]] = {
+    "read_snapshot": read_snapshot,
+    "plan_quotas": plan_quotas,
+    "publish_usage": publish_usage,
+    "audit_cluster": audit_cluster,
+    "status": status,
+    "explain": explain,
+    "what-if": what_if,
+}
+
+
+def _stored_snapshot(cluster: Cluster, taken: Any = None) -> bytes:
+    from taskgov.contracts.steps import ReadSnapshotRequest, ReadSnapshotResult  # noqa: PLC0415
+    from taskgov.services.read_snapshot import ReadSnapshot  # noqa: PLC0415
+
+    use_case = ReadSnapshot(taken or cluster.take_snapshot(), cluster.documents, cluster.state)
+    request = ReadSnapshotRequest.parse({"clusterArn": ARN, "runId": "bench", "cause": None})
+    done = use_case(request)
+    if not isinstance(done, ReadSnapshotResult):
+        raise TypeError(done)
+    return cluster.documents.get(done.snapshot)
+
+
+def _command(folder: Path, *arguments: str) -> Figures:
+    """Run a command on the snapshot file; its yardstick is reading that file."""
+    from taskgov.snapshot.codec import snapshot_from_json  # noqa: PLC0415
+    from taskgov_cli.main import app  # noqa: PLC0415
+
+    file = folder / SNAPSHOT
+
+    def read() -> Figures:
+        snapshot_from_json(file.read_bytes())
+        return {}
+
+    read()
+    reading = min(_measured(read)["cpuSeconds"] for _ in range(2))
+
+    def run() -> Figures:
+        with contextlib.redirect_stdout(io.StringIO()) as shown:
+            app([*arguments, "--snapshot", str(file)], standalone_mode=False)
+        return {"printedBytes": len(shown.getvalue())}
+
+    return {**_measured(run), "yardstickSeconds": reading}
+
+
+def _measured(work: Callable[[], Figures]) -> Figures:
+    began = process_time()
+    counts = work()
+    return {"cpuSeconds": process_time() - began, **counts}

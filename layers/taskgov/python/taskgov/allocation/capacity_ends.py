@@ -1,0 +1,135 @@
+"""Tell that machines will leave: which training plan or Capacity Block ends when, and what that costs each team.
+
+Nothing changes before. The costs are what the planner takes from each team on the same snapshot without the machines
+that leave: those of earlier ends are gone before those of later ones, so that the costs of all ends add up.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from math import ceil
+from operator import attrgetter
+from typing import Final
+
+from taskgov.allocation.deciding import Decided, decide, planned_lines
+from taskgov.allocation.plan import TeamAllocation
+from taskgov.allocation.snapshot_capacity import capacities_of
+from taskgov.allocation.wording import said_number
+from taskgov.findings import Finding
+from taskgov.findings.of_plan import CAPACITY_END_UNKNOWN, CAPACITY_ENDS
+from taskgov.policy.document import CapacityRules
+from taskgov.snapshot.model import Node, Snapshot
+from taskgov.snapshot.reservations import TAKEN_BACK_BEFORE, Reservation, name_of
+
+_UNITS: Final[Mapping[str, str]] = {
+    "Count": "",
+    "Accelerators": "accelerators of ",
+    "VCpu": "vCPUs of ",
+    "MemoryInGiB": "GiB of ",
+}
+
+
+def ends_found(snapshot: Snapshot, decided: Decided) -> Iterator[Finding]:
+    """Report each reservation that ends within `capacity.noticeBeforeEndHours`, and each whose end is not known."""
+    known = {reservation.id: reservation for reservation in snapshot.reservations}
+    left, before = snapshot, None
+    for (moment, its_id), nodes in sorted(_within_notice(snapshot).items()):
+        # Made anew only where something ends: a plan of many teams takes its time.
+        before = planned_lines(decided) if before is None else before
+        left = _without(left, its_id, moment)
+        after = planned_lines(decide(left, capacities_of(left)))
+        yield _ends(known.get(its_id), its_id, moment, nodes, _costs(before, after))
+        before = after
+    for reservation in snapshot.reservations:
+        if reservation.silence:
+            yield _unknown(reservation)
+
+
+def _within_notice(snapshot: Snapshot) -> dict[tuple[datetime, str], list[Node]]:
+    rules = CapacityRules() if snapshot.policy is None else snapshot.policy.capacity
+    now, found = snapshot.taken_at, dict[tuple[datetime, str], list[Node]]()
+    for node in snapshot.nodes:
+        moment = node.leaves_at
+        if moment is not None and now < moment <= now + timedelta(hours=rules.notice_before_end_hours):
+            found.setdefault((moment, node.reservation or ""), []).append(node)
+    return found
+
+
+def _without(snapshot: Snapshot, its_id: str, moment: datetime) -> Snapshot:
+    """Return the snapshot as if the machines of one end had left, too."""
+    return replace(
+        snapshot,
+        nodes=tuple(
+            replace(node, leaves_at=snapshot.taken_at)
+            if (node.leaves_at, node.reservation or "") == (moment, its_id)
+            else node
+            for node in snapshot.nodes
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Cost:
+    """What one team loses of one instance type, in the unit of its promise."""
+
+    team: str
+    said: str
+    gpus: float
+
+
+def _costs(before: Iterable[TeamAllocation], after: Iterable[TeamAllocation]) -> list[_Cost]:
+    """Return what each team has less after an end, by team and instance type."""
+    then = {(line.team, line.instance_type, line.unit): line for line in after}
+    found = []
+    for line in sorted(before, key=attrgetter("team", "instance_type", "unit")):
+        later = then.get((line.team, line.instance_type, line.unit))
+        left, gpus = (later.after, later.gpus_after) if later else (0, 0)
+        if left < line.after:
+            of = _UNITS.get(line.unit, f"{line.unit} of ")
+            said = f"{line.team} {said_number(line.after)} -> {said_number(left)} {of}{line.instance_type}"
+            found.append(_Cost(line.team, said, line.gpus_after - gpus))
+    return found
+
+
+def _ends(
+    reservation: Reservation | None, its_id: str, moment: datetime, nodes: Sequence[Node], costs: Sequence[_Cost]
+) -> Finding:
+    kind = "reservation" if reservation is None else reservation.kind
+    leaves_at = moment.astimezone(UTC)
+    ends_at = leaves_at + TAKEN_BACK_BEFORE
+    counts = sorted(Counter(node.instance_type for node in nodes).items())
+    teams = list(dict.fromkeys(cost.team for cost in costs))
+    evidence: dict[str, str | int] = {
+        "kind": kind,
+        "reservation": its_id,
+        "instanceType": ", ".join(instance_type for instance_type, _ in counts),
+        "nodes": len(nodes),
+        "leavesAt": leaves_at.isoformat(),
+        "endsAt": ends_at.isoformat(),
+        "teams": ", ".join(teams),
+        "costs": "; ".join(cost.said for cost in costs),
+        "gpus": ceil(sum(cost.gpus for cost in costs)),
+    }
+    return CAPACITY_ENDS.about(
+        name_of(its_id) or kind,
+        evidence,
+        kind=kind,
+        name=name_of(its_id),
+        ends_at=ends_at,
+        leaves_at=leaves_at,
+        nodes=", ".join(f"{count} {instance_type}" for instance_type, count in counts),
+        costs=f"It costs {'; '.join(cost.said for cost in costs)}" if costs else "It costs no team any quota",
+    )
+
+
+def _unknown(reservation: Reservation) -> Finding:
+    is_known = bool(reservation.id)
+    what = f"the {reservation.kind} {reservation.name}" if is_known else f"any {reservation.kind}"
+    return CAPACITY_END_UNKNOWN.about(
+        reservation.name or reservation.kind,
+        {"kind": reservation.kind, "reservation": reservation.id},
+        case=is_known,
+        what=what,
+        silence=reservation.silence,
+    )

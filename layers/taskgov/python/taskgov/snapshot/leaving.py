@@ -1,0 +1,64 @@
+"""Which machines of a cluster leave when: the nodes, each with its reservation and the moment at which that ends.
+
+`take_snapshot` marks the nodes with what the backend says (`taskgov.snapshot.reservations`).
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from taskgov.snapshot.memory import NodeMemory, NodeRecord
+from taskgov.snapshot.model import InstanceGroup, Node
+from taskgov.snapshot.reservations import Reservation
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """What a backend says of a cluster's reservations: which there are, and which machines are in each."""
+
+    reservations: tuple[Reservation, ...] = ()
+    by_machine: Mapping[str, str] | None = None
+    """Instance id -> reservation; None where the instance groups say it."""
+
+    def of(self, nodes: Iterable[Node]) -> tuple[Reservation, ...]:
+        """Return the reservations that may be of these nodes: an account's instances are of many clusters."""
+        if self.by_machine is None:
+            return self.reservations
+        own = {"", *(self.by_machine.get(node.instance_id or "") for node in nodes)}
+        return tuple(reservation for reservation in self.reservations if reservation.id in own)
+
+
+def marked(
+    nodes: Iterable[Node], reserved: Reserved, groups: Iterable[InstanceGroup], now: datetime, memory: NodeMemory
+) -> tuple[Node, ...]:
+    """Return the nodes, each with its reservation and with the moment at which that takes it back.
+
+    What cannot be read is as it was at the look before (`memory`).
+    """
+    known = {reservation.id: reservation for reservation in reserved.reservations}
+    all_silent = "" in known
+    plans = {group.name: group.training_plan for group in groups}
+    found = []
+    for node in nodes:
+        if reserved.by_machine is None:
+            its_id = plans.get(node.instance_group or "")
+        else:
+            its_id = reserved.by_machine.get(node.instance_id or "")
+        reservation, before = known.get(its_id or ""), memory.nodes.get(node.name)
+        if all_silent or (reservation is not None and reservation.silence):
+            found.append(node if before is None else _as_before(node, before))
+        elif reservation is None:
+            found.append(node)
+        else:
+            moment = reservation.leaves_at(node.instance_type, now)
+            found.append(replace(node, reservation=reservation.id, leaves_at=moment))
+    return tuple(found)
+
+
+def _as_before(node: Node, before: NodeRecord) -> Node:
+    return replace(node, reservation=before.reservation, leaves_at=before.leaves_at)
+
+
+def has_left(node: Node, now: datetime) -> bool:
+    """Say whether the reservation of a node takes it back now, or did before."""
+    return node.leaves_at is not None and node.leaves_at <= now

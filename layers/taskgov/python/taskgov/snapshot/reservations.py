@@ -1,0 +1,100 @@
+"""Machines that were bought for a time, by SageMaker training plans and EC2 Capacity Blocks, and when they leave.
+
+AWS begins to terminate the instances of a Capacity Block 30 minutes before its end (EC2 User Guide, "Monitor Capacity
+Blocks using EventBridge"), and those of a training plan's reserved capacity, too (SageMaker developer guide, "Training
+plans utilization for SageMaker training jobs"; for HyperPod clusters it is inferred). From then on they do not count.
+
+Backends give reservations, `taskgov.snapshot.leaving` marks the nodes, `taskgov.allocation` decides.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from operator import attrgetter
+from typing import Final, Self
+
+TAKEN_BACK_BEFORE: Final = timedelta(minutes=30)
+"""How long before its end AWS begins to terminate the instances of a reservation."""
+SAID_AT_MOST: Final = 300
+"""Characters of an error that a finding quotes."""
+TRAINING_PLAN: Final = "training plan"
+CAPACITY_BLOCK: Final = "Capacity Block"
+NEVER_DELIVERED: Final = frozenset({"Failed", "failed", "cancelled", "payment-failed", "unsupported"})
+"""Statuses of a reservation that gives no machines, so that its end ends nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """One time for which machines were bought, from start to end; of all instance types without one.
+
+    Raises `ValueError` for moments without a time zone: they cannot be compared with the clock.
+    """
+
+    starts_at: datetime
+    ends_at: datetime
+    instance_type: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.starts_at.tzinfo is None or self.ends_at.tzinfo is None:
+            raise ValueError("a period needs moments with their time zone")
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """A training plan (by its ARN) or a Capacity Block (by the id of its Capacity Reservation)."""
+
+    id: str
+    """Empty for Capacity Blocks of which it is not known whether there are any (`silence` says why)."""
+    kind: str
+    """`training plan` or `Capacity Block`."""
+    status: str = ""
+    """As AWS says it: `Active`, `Scheduled`, `Expired`, ...; empty where it could not be read."""
+    periods: tuple[Period, ...] = ()
+    """A training plan may have several, with gaps between them; an extension adds to the last one or follows it."""
+    silence: str = ""
+    """Why its end could not be read; empty where it was."""
+
+    @classmethod
+    def silent(cls, its_id: str, kind: str, why: str) -> Self:
+        """Return one of which nothing is known but why: the first words of an error, which may carry kilobytes."""
+        return cls(its_id, kind, silence=why[:SAID_AT_MOST])
+
+    @property
+    def name(self) -> str:
+        """What people call it: the last part of an ARN, or the id.
+
+        Example:
+            >>> Reservation("arn:aws:sagemaker:us-east-1:111122223333:training-plan/spring", TRAINING_PLAN).name
+            'spring'
+
+        """
+        return name_of(self.id)
+
+    def leaves_at(self, instance_type: str, now: datetime) -> datetime | None:
+        """Return when machines of a type are taken back that are there now, None where no end is known.
+
+        Periods that touch or overlap are one. A machine is of the first period that is not over; after the last one it
+        is of that.
+        """
+        if self.status in NEVER_DELIVERED:
+            return None
+        of_type = [period for period in self.periods if period.instance_type in {None, instance_type}]
+        ends = [end for _, end in _joined(of_type)]
+        end = next((moment for moment in ends if moment > now), ends[-1] if ends else None)
+        return None if end is None else end - TAKEN_BACK_BEFORE
+
+
+def name_of(reservation_id: str) -> str:
+    """Return what people call a reservation, by its id."""
+    return reservation_id.rpartition("/")[2]
+
+
+def _joined(periods: Iterable[Period]) -> list[tuple[datetime, datetime]]:
+    """Return periods without those that touch: one after the other, with gaps."""
+    joined: list[tuple[datetime, datetime]] = []
+    for period in sorted(periods, key=attrgetter("starts_at", "ends_at")):
+        if joined and period.starts_at <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], period.ends_at))
+        else:
+            joined.append((period.starts_at, period.ends_at))
+    return joined

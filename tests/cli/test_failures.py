@@ -1,0 +1,108 @@
+"""Ordinary mistakes end a command with a sentence and an exit code, never with a traceback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import IO, TYPE_CHECKING
+
+import pytest
+import typer
+from botocore.exceptions import ClientError, EndpointConnectionError, NoCredentialsError
+from typer.testing import CliRunner
+
+from taskgov.errors import UpstreamError
+from taskgov_cli.failures import SafeGroup
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DENIED = ClientError({"Error": {"Code": "AccessDenied", "Message": "not you"}}, "DescribeCluster")
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (FileNotFoundError(2, "No such file or directory", "/nope/a.json"), 2, "/nope/a.json: No such file"),
+        (PermissionError(13, "Permission denied", b"a\x1b[31m"), 2, "Permission denied"),
+        (NoCredentialsError(), 3, "log in first"),
+        (EndpointConnectionError(endpoint_url="https://eks.invalid"), 3, "https://eks.invalid"),
+        (DENIED, 3, "not you"),
+        (UpstreamError("eks: gone"), 3, "eks: gone"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_failure_that_no_command_handles_is_a_sentence(error: Exception, code: int, words: str) -> None:
+    app = typer.Typer(cls=SafeGroup, pretty_exceptions_enable=False)
+
+    @app.command()
+    def fail() -> None:
+        raise error
+
+    @app.command()
+    def nothing() -> None: ...
+
+    result = CliRunner().invoke(app, ["fail"])
+    assert result.exit_code == code
+    assert words in result.stderr
+    assert "\x1b" not in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_defect_of_ours_keeps_its_traceback() -> None:
+    app = typer.Typer(cls=SafeGroup, pretty_exceptions_enable=False)
+
+    @app.command()
+    def fail() -> None:
+        raise RuntimeError("a defect")
+
+    @app.command()
+    def nothing() -> None: ...
+
+    assert isinstance(CliRunner().invoke(app, ["fail"]).exception, RuntimeError)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({}, "set AWS_DEFAULT_REGION"),
+        ({"AWS_DEFAULT_REGION": ""}, "set AWS_DEFAULT_REGION"),
+        ({"AWS_DEFAULT_REGION": "bad region"}, "bad region"),
+        ({"AWS_PROFILE": "nope"}, "(nope)"),
+    ],
+    ids=["no Region", "an empty Region", "a Region that cannot be", "an unknown profile"],
+)
+def test_what_the_machine_lacks_is_named(settings: dict[str, str], words: str, tmp_path: Path) -> None:
+    ended = run(["status", "--cluster", "ml-cluster"], tmp_path, settings)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert words in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")  # noqa: PTH110 -- at collection
+def test_an_answer_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    document = tmp_path / "document.yaml"
+    document.write_text("a: 1\n")
+    with open("/dev/full", "w") as full:  # noqa: PTH123 -- a device
+        ended = run(["validate", str(document)], tmp_path, {}, stdout=full)
+    assert ended.returncode == 2
+    assert ended.stderr.splitlines() == ["OSError: cannot write the answer: No space left on device"]
+
+
+def run(
+    arguments: list[str], home: Path, settings: dict[str, str], stdout: IO[str] | int = subprocess.PIPE
+) -> subprocess.CompletedProcess[str]:
+    """Run the command line as a shell would, without this machine's AWS configuration."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    files = {"AWS_CONFIG_FILE": str(home / "config"), "AWS_SHARED_CREDENTIALS_FILE": str(home / "credentials")}
+    keys = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing"}
+    return subprocess.run(  # noqa: S603 -- our own module
+        [sys.executable, "-m", "taskgov_cli.main", *arguments],
+        env=kept | files | keys | settings,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        timeout=120,
+    )

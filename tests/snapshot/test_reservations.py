@@ -1,0 +1,132 @@
+"""When a training plan or a Capacity Block takes its machines back, and from which nodes."""
+
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from taskgov.snapshot.leaving import Reserved, has_left, marked
+from taskgov.snapshot.memory import NodeMemory, remember_nodes
+from taskgov.snapshot.model import InstanceGroup, Node
+from taskgov.snapshot.reservations import CAPACITY_BLOCK, TRAINING_PLAN, Period, Reservation
+from tests.allocation.world import G5, NOW, P5
+
+PLAN = "arn:aws:sagemaker:us-east-1:111122223333:training-plan/spring"
+
+
+def hours(number: float) -> datetime:
+    return NOW + timedelta(hours=number)
+
+
+def plan(*periods: tuple[float, float], status: str = "Active", **fields: str) -> Reservation:
+    found = tuple(Period(hours(start), hours(end), **fields) for start, end in periods)
+    return Reservation(PLAN, TRAINING_PLAN, status, found)
+
+
+@pytest.mark.parametrize(
+    ("periods", "end"),
+    [
+        (((-10, 5),), 5),
+        (((-10, -1),), -1),
+        (((-10, -1), (-2, 6)), 6),
+        (((-10, 2), (2, 8)), 8),
+        (((2, 8), (-10, 2)), 8),
+        (((-10, 2), (3, 8)), 2),
+        (((-10, -2), (3, 8)), 8),
+        (((-10, -5), (-4, -2)), -2),
+    ],
+    ids=["one", "over", "overlap", "extended", "unordered", "gap", "in the gap", "all over"],
+)
+def test_the_end_is_that_of_the_running_time_with_its_extensions(
+    periods: tuple[tuple[float, float], ...], end: float
+) -> None:
+    assert plan(*periods).leaves_at(P5, NOW) == hours(end - 0.5)
+
+
+def test_a_machine_is_of_the_period_until_it_is_over() -> None:
+    both = plan((-10, 0.25), (3, 8))
+    assert both.leaves_at(P5, NOW) == hours(-0.25)
+    assert both.leaves_at(P5, hours(0.25)) == hours(7.5)
+
+
+def test_periods_of_other_instance_types_say_nothing() -> None:
+    assert plan((-10, 5), instance_type=G5).leaves_at(P5, NOW) is None
+    assert plan((-10, 5), instance_type=P5).leaves_at(P5, NOW) == hours(4.5)
+
+
+@pytest.mark.parametrize("status", ["Failed", "failed", "cancelled", "payment-failed"])
+def test_what_was_never_delivered_ends_nothing(status: str) -> None:
+    assert plan((-10, 5), status=status).leaves_at(P5, NOW) is None
+
+
+@pytest.mark.parametrize("status", ["Active", "Scheduled", "Pending", "Expired", "a status of tomorrow"])
+def test_the_clock_decides_and_not_the_status(status: str) -> None:
+    assert plan((-10, 5), status=status).leaves_at(P5, NOW) == hours(4.5)
+
+
+def test_moments_of_other_time_zones_are_the_same_moments() -> None:
+    seoul = timezone(timedelta(hours=9))
+    period = Period(hours(-10).astimezone(seoul), hours(5).astimezone(seoul))
+    assert Reservation(PLAN, TRAINING_PLAN, "Active", (period,)).leaves_at(P5, NOW) == hours(4.5)
+
+
+def test_nodes_of_groups_with_the_plan_leave_and_others_stay() -> None:
+    nodes = [Node("a", P5, instance_group="bought"), Node("b", P5, instance_group="own"), Node("c", P5)]
+    groups = (InstanceGroup("bought", training_plan=PLAN), InstanceGroup("own"))
+    found = marked(nodes, Reserved((plan((-10, 5)),)), groups, NOW, NodeMemory())
+    assert [(node.reservation, node.leaves_at) for node in found] == [(PLAN, hours(4.5)), (None, None), (None, None)]
+
+
+def test_several_groups_may_be_of_one_plan() -> None:
+    nodes = [Node("a", P5, instance_group="east"), Node("b", P5, instance_group="west")]
+    groups = (InstanceGroup("east", training_plan=PLAN), InstanceGroup("west", training_plan=PLAN))
+    found = marked(nodes, Reserved((plan((-10, 5)),)), groups, NOW, NodeMemory())
+    assert [node.leaves_at for node in found] == [hours(4.5)] * 2
+
+
+def test_machines_of_a_capacity_block_are_known_by_their_instance() -> None:
+    block = Reservation("cr-1", CAPACITY_BLOCK, "active", (Period(hours(-1), hours(24)),))
+    nodes = [Node("a", "p5.48xlarge", "i-1"), Node("b", "p5.48xlarge", "i-2")]
+    found = marked(nodes, Reserved((block,), {"i-1": "cr-1"}), (), NOW, NodeMemory())
+    assert [node.leaves_at for node in found] == [hours(23.5), None]
+
+
+GROUPS = (InstanceGroup("bought", training_plan=PLAN),)
+SILENT = Reservation.silent(PLAN, TRAINING_PLAN, "AccessDeniedException")
+
+
+def test_a_plan_that_could_never_be_read_marks_no_node() -> None:
+    [node] = marked([Node("a", P5, instance_group="bought")], Reserved((SILENT,)), GROUPS, NOW, NodeMemory())
+    assert (node.reservation, node.leaves_at) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "silent",
+    [Reserved((SILENT,)), Reserved((Reservation.silent("", CAPACITY_BLOCK, "throttled"),), {})],
+    ids=["a plan", "all blocks"],
+)
+def test_what_cannot_be_read_now_is_as_it_was_at_the_look_before(silent: Reserved) -> None:
+    nodes = [Node("a", P5, "i-1", "bought"), Node("b", P5, "i-2")]
+    seen = marked(nodes, Reserved((plan((-10, 5)),)), GROUPS, NOW, NodeMemory())
+    memory, _ = remember_nodes(NodeMemory(), seen, NOW)
+    kept = NodeMemory.from_json(memory.to_json())
+    found = marked(nodes, silent, GROUPS, NOW, kept)
+    assert [(node.reservation, node.leaves_at) for node in found] == [(PLAN, hours(4.5)), (None, None)]
+
+
+def test_a_machine_that_is_gone_is_still_of_its_reservation() -> None:
+    seen = marked([Node("a", P5, "i-1", "bought")], Reserved((plan((-10, 5)),)), GROUPS, NOW, NodeMemory())
+    memory, _ = remember_nodes(NodeMemory(), seen, NOW)
+    memory, _ = remember_nodes(NodeMemory.from_json(memory.to_json()), [], hours(5))
+    [gone] = memory.gone
+    assert (gone.reservation, gone.leaves_at) == (PLAN, hours(4.5))
+
+
+def test_blocks_of_other_clusters_are_not_of_this_one() -> None:
+    blocks = tuple(Reservation(its_id, CAPACITY_BLOCK, "active") for its_id in ("cr-1", "cr-2"))
+    reserved = Reserved(blocks, {"i-1": "cr-1", "i-2": "cr-2"})
+    assert [found.id for found in reserved.of([Node("a", P5, "i-2"), Node("b", P5)])] == ["cr-2"]
+
+
+def test_a_node_has_left_from_the_moment_on() -> None:
+    node = Node("a", P5, leaves_at=NOW)
+    assert [has_left(node, NOW + timedelta(seconds=second)) for second in (-1, 0, 1)] == [False, True, True]

@@ -1,0 +1,56 @@
+"""A look at a cluster reads each workload as rarely as it can: the counts, not the time."""
+
+import gc
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from taskgov.scheduling.objects import Workload
+from taskgov.snapshot.derived import once
+from taskgov.snapshot.model import KueueObjects
+from taskgov.usage import demand, workloads
+from taskgov.usage.cluster_usage import cluster_usage
+from taskgov.usage.starved import starved_teams
+from tests.support.clusters import GovernedCluster
+
+
+def test_what_was_worked_out_is_given_again_until_the_objects_are_gone() -> None:
+    asked: list[int] = []
+
+    @once
+    def queues(kueue: KueueObjects) -> int:
+        asked.append(len(kueue.cluster_queues))
+        return asked[-1]
+
+    first = KueueObjects(cluster_queues=({},))
+    assert [queues(first), queues(first)] == [1, 1]
+    assert queues(replace(first, cluster_queues=({}, {}))) == 2
+    assert asked == [1, 2]
+    del first
+    gc.collect()
+    assert [queues(KueueObjects()) for _ in range(3)] == [0, 0, 0]
+
+
+def test_a_minute_reads_each_waiting_workload_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = GovernedCluster().with_team("team-a").with_team("team-b")
+    for number in range(4):
+        cluster.with_waiting(f"waits-{number}", "team-a", gpus=8)
+    snapshot, read = cluster.snapshot(), list[str]()
+    for module in (demand, workloads):
+        original = module.read_workload
+
+        def counted(item: Any, *more: Any, original: Any = original) -> Workload:
+            found: Workload = original(item, *more)
+            read.append(found.name)
+            return found
+
+        monkeypatch.setattr(module, "read_workload", counted)
+    cluster_usage(snapshot, with_loans=False)
+    starved_teams(snapshot)
+    assert sorted(read) == sorted([f"waits-{number}" for number in range(4)] * 2)
+
+
+def test_loans_are_left_out_for_whoever_does_not_read_them() -> None:
+    snapshot = GovernedCluster().with_team("team-a").with_team("team-b").snapshot()
+    assert cluster_usage(snapshot, with_loans=False) == replace(cluster_usage(snapshot), loans=())

@@ -1,0 +1,120 @@
+"""`taskgov preflight`: whether an account and Region take the stack, before the first deployment."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path  # noqa: TC003 - typer reads the annotations
+from typing import TYPE_CHECKING, Annotated
+
+import boto3
+import typer
+from rich.text import Text
+
+from taskgov.errors import InvalidRequestError
+from taskgov.policy.backends import Backend
+from taskgov_cli.deployed import DEFAULT_STACK, AsJson, StackName
+from taskgov_cli.doctor.command import STYLE, exit_code
+from taskgov_cli.doctor.diagnosis import Status
+from taskgov_cli.doctor.facts import Unknown
+from taskgov_cli.doctor.reading_aws import read
+from taskgov_cli.output import console, print_json, table
+from taskgov_cli.preflight import regions
+from taskgov_cli.preflight.built import read_built
+from taskgov_cli.preflight.checks import Asked, Row, rows
+from taskgov_cli.preflight.needs import needs_of
+from taskgov_cli.preflight.reading import account_number, read_account
+from taskgov_cli.preflight.template import Place, Template, read_template
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+_NEXT = re.compile(r"\s+(?=[A-Za-z0-9]+=)")
+"""Where another parameter begins; a value may have spaces, as `rate(1 hour)` has."""
+NO_ACCOUNT = "000000000000"
+"""Stands in where the caller's account is not known."""
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--parameter-overrides", "-p", metavar="name=value", help="As for `sam deploy`. Repeat."),
+]
+
+
+def preflight(
+    backend: Annotated[Backend, typer.Option(help="What keeps the quotas of the clusters.")] = Backend.SAGEMAKER,
+    overrides: Overrides = None,
+    clusters: Annotated[int, typer.Option(min=1, help="How many clusters are to be governed.")] = 1,
+    stack: StackName = DEFAULT_STACK,
+    template: Annotated[
+        Path | None, typer.Option(exists=True, dir_okay=False, help="Else the template of this package.")
+    ] = None,
+    built: Annotated[
+        Path | None,
+        typer.Option(file_okay=False, help="What `sam build` wrote; else .aws-sam/build beside the template."),
+    ] = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Check whether this account and Region take the stack, before it is deployed. Nothing is written.
+
+    Example: taskgov preflight --backend kueue -p WatchPlainEks=yes -p Architecture=arm64
+    """
+    with console(stderr=True).status("examining") as status:
+        found = examine(_template(template, overrides or []), backend, clusters, stack, built, status.update)
+    if as_json:
+        print_json({"stack": stack, "backend": backend, "rows": found})
+    else:
+        _show(found)
+    raise typer.Exit(exit_code(found))
+
+
+def examine(
+    template: Template, backend: Backend, clusters: int, stack: str, built: Path | None, say: Callable[[str], None]
+) -> list[Row]:
+    """Return every row."""
+    needs, services = needs_of(template, clusters), regions.services(template, backend)
+    asked = Asked(
+        template=template,
+        needs=needs,
+        stack=stack,
+        services=services,
+        without_endpoint=regions.without_endpoint(services, template.place.partition, template.place.region),
+        built=read_built(built or template.folder / ".aws-sam" / "build"),
+    )
+    return rows(asked, read_account(template, needs, backend, stack, say))
+
+
+def _template(path: Path | None, overrides: Iterable[str]) -> Template:
+    from taskgov_embedded.deployable import TEMPLATE  # noqa: PLC0415 - beside the package, and imports nothing else
+
+    region = boto3.Session().region_name
+    if region is None:
+        raise typer.BadParameter("no Region is set; give it with AWS_DEFAULT_REGION or `aws configure`")
+    account = read(account_number)
+    number = NO_ACCOUNT if isinstance(account, Unknown) else account
+    given = dict(_pair(pair) for text in overrides for pair in _NEXT.split(text.strip()) if pair)
+    try:
+        return read_template(path or TEMPLATE, given, Place(regions.partition_of(region), region, number))
+    except InvalidRequestError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise typer.BadParameter(f"{text} has to be NAME=VALUE", param_hint="--parameter-overrides")
+    quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
+    return name, value[1:-1] if quoted else value
+
+
+def _show(found: list[Row]) -> None:
+    out = console()
+    shown = [(Text(row.status, style=STYLE[row.status]), row.what, row.needed, row.found) for row in found]
+    out.print(table("Before the deployment", ("", "what", "needed", "found"), shown))
+    for row in found:
+        if row.remedy:
+            out.print(Text(f"\n{row.what}:", style="bold"))
+            for line in row.remedy.splitlines():
+                out.print(f"  {line}", markup=False, soft_wrap=True)
+    counted = Counter(row.status for row in found)
+    said = ", ".join(f"{counted[status]} {status}" for status in Status if counted[status])
+    out.print(Text(f"\npreflight: {said}", style="bold"))
