@@ -12,7 +12,6 @@ from taskgov.contracts.orders import AnswerOrder
 from taskgov.errors import NotFoundError
 from taskgov_cli.deployed import (
     DEFAULT_STACK,
-    AsJson,
     OfCluster,
     PlanId,
     RefusedError,
@@ -20,6 +19,7 @@ from taskgov_cli.deployed import (
     deployed,
     told,
 )
+from taskgov_cli.formats import AsJson  # noqa: TC001 -- typer reads the annotations
 from taskgov_cli.orders import give
 from taskgov_cli.output import console, print_json
 

@@ -18,7 +18,9 @@ from taskgov.findings import Severity
 from taskgov.number_text import counted, number
 from taskgov.services.audit_cluster import earlier_audits
 from taskgov_cli import snapshots
-from taskgov_cli.output import NO, OK, SEVERITY_STYLE, console, findings_table, print_json, table
+from taskgov_cli.formats import AsJson, Form, Format, answer, unfolded
+from taskgov_cli.grid import table
+from taskgov_cli.output import NO, OK, SEVERITY_STYLE, findings_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +52,8 @@ def audit(  # noqa: PLR0913 -- options are named by whoever types them
         FailOn, typer.Option("--fail-on", help="End with exit code 1 when a finding is so severe, or more.")
     ] = "error",
     *,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON, for programs.")] = False,
+    form: Format = Form.TABLE,
+    as_json: AsJson = False,
 ) -> None:
     """Judge a cluster now: every finding with its evidence and its remedy, and the report of the nightly audit.
 
@@ -64,13 +67,8 @@ def audit(  # noqa: PLR0913 -- options are named by whoever types them
         memory = snapshots.documents_of(stack if snapshot is None else None)
         report = audit_report(known, earlier_audits(memory, known.cluster.name))
     files = [] if output is None else write(report, output)
-    if as_json:
-        print_json(json.loads(report_json(report)))
-    else:
-        for part in shown(report):
-            console().print(part)
-        for file in files:
-            console().print(f"written: {file}", soft_wrap=True, markup=False)
+    parts = (*shown(report), *(unfolded(f"written: {file}") for file in files))
+    answer(lambda: json.loads(report_json(report)), parts, form, as_json=as_json)
     raise typer.Exit(NO if fails(report, fail_on) else OK)
 
 
@@ -100,7 +98,9 @@ def shown(report: Report) -> Iterator[RenderableType]:
     yield Text.assemble((head.cluster_name, "bold"), f", {head.taken_at:%Y-%m-%d %H:%M:%S} UTC: ", (worst or "", style))
     yield Text(f"  {headline(report)}")
     yield Text(f"  {_figures(report.totals)}")
-    yield findings_table(report.findings) if report.findings else Text("  No findings.", style="green")
+    yield findings_table(report.findings, main=True)
+    if not report.findings:
+        yield Text("  No findings.", style="green")
     if report.trend.previous:
         yield from _trend(report)
 

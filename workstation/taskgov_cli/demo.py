@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from taskgov_cli import demo_steps
+from taskgov_cli.grid import table
 from taskgov_cli.onboarding import first_day
-from taskgov_cli.output import NO, OK, console, print_json, table
+from taskgov_cli.output import NO, OK, console, print_json
 from taskgov_cli.questions import Questions
 from taskgov_embedded.walkthrough import measured
 from taskgov_embedded.walkthrough.model import all_files, load

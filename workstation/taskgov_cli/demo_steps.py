@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from taskgov.allocation.leases import LeaseState
-from taskgov_cli.output import table
+from taskgov_cli.grid import table
 from taskgov_cli.plans import OUTCOME_STYLE
 
 if TYPE_CHECKING:

@@ -32,7 +32,6 @@ OfCluster = Annotated[
     str | None, typer.Option("--cluster", "-c", help="The plan's cluster; else every cluster is asked.", metavar="NAME")
 ]
 PlanId = Annotated[str, typer.Argument(help="As the notice or `taskgov history` names it.", metavar="PLAN_ID")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the same as JSON, for programs.")]
 
 DEFAULT_STACK: Final = "taskgov"
 

@@ -13,7 +13,8 @@ from rich.text import Text
 from taskgov.number_text import counted
 from taskgov.policy.parse import ParsedPolicy, parse_policy
 from taskgov.snapshot.model import Snapshot
-from taskgov_cli.output import findings_table, table
+from taskgov_cli.grid import table
+from taskgov_cli.output import findings_table
 
 
 def as_data(parsed: ParsedPolicy) -> dict[str, Any]:
@@ -27,13 +28,11 @@ def as_data(parsed: ParsedPolicy) -> dict[str, Any]:
 
 def shown(file: Path, parsed: ParsedPolicy) -> Iterator[RenderableType]:
     """Return the answer for people."""
-    if parsed.violations:
-        rows = [(violation.path, violation.value, violation.rule) for violation in parsed.violations]
-        yield table(f"{file} breaks {counted(len(rows), 'rule')}", ("where", "value", "rule"), rows)
-    else:
+    rows = [(violation.path, violation.value, violation.rule) for violation in parsed.violations]
+    yield table(f"{file} breaks {counted(len(rows), 'rule')}", ("where", "value", "rule"), rows)
+    if not rows:
         yield Text.assemble((str(file), "bold"), " is a valid policy document", style="green")
-    if parsed.warnings:
-        yield findings_table(parsed.warnings)
+    yield findings_table(parsed.warnings)
 
 
 def in_force(snapshot: Snapshot, file: Path) -> Snapshot:

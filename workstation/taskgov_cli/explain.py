@@ -12,8 +12,10 @@ from taskgov.quantities import format_quantity
 from taskgov.scheduling.unmodelled import words_of
 from taskgov.usage.amounts import all_words
 from taskgov_cli import durations, snapshots
+from taskgov_cli.formats import AsJson, Form, Format, answer
+from taskgov_cli.grid import table
 from taskgov_cli.lease_table import leases_table
-from taskgov_cli.output import console, findings_table, print_json, table
+from taskgov_cli.output import findings_table
 from taskgov_cli.own_rights import OwnRights, namespaces_of
 from taskgov_cli.status import print_own_team
 from taskgov_explain.find import UnknownNameError
@@ -50,7 +52,8 @@ def explain(  # noqa: PLR0913, PLR0917 -- options are named by whoever types the
     context: snapshots.Context = None,
     runs: durations.Runs = None,
     *,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON, for programs.")] = False,
+    form: Format = Form.TABLE,
+    as_json: AsJson = False,
 ) -> None:
     """Say why a workload waits, was preempted or runs where it runs; or why a team has its quota and share.
 
@@ -64,11 +67,13 @@ def explain(  # noqa: PLR0913, PLR0917 -- options are named by whoever types the
     known = snapshots.known(snapshot, cluster, policy, stack, context, OwnRights(namespaces_of(whose)))
     try:
         if workload is not None:
-            _print(of_one := _of_workload(known, workload, runs), workload_shown(of_one), as_json=as_json)
+            of_one = _of_workload(known, workload, runs)
+            answer(lambda: of_one, workload_shown(of_one), form, as_json=as_json)
         elif sees_all(known, EXPLAINING_NEEDS):
-            _print(of_team := explain_team(known, str(team)), team_shown(of_team), as_json=as_json)
+            of_team = explain_team(known, str(team))
+            answer(lambda: of_team, team_shown(of_team), form, as_json=as_json)
         else:
-            print_own_team(known, str(team), as_json=as_json)
+            print_own_team(known, str(team), form, as_json=as_json)
     except UnknownNameError as error:
         raise typer.BadParameter(str(error)) from error
 
@@ -77,14 +82,6 @@ def _of_workload(known: Snapshot, workload: str, runs: list[str] | None) -> Work
     if sees_all(known, EXPLAINING_NEEDS):
         return explain_workload(known, workload, durations.run_times(known, runs))
     return explain_own_workload(known, workload)
-
-
-def _print(answer: object, parts: Iterable[RenderableType], *, as_json: bool) -> None:
-    if as_json:
-        print_json(answer)
-    else:
-        for part in parts:
-            console().print(part)
 
 
 def workload_shown(answer: WorkloadExplanation) -> Iterator[RenderableType]:
@@ -135,7 +132,7 @@ def _holders(answer: WorkloadExplanation) -> RenderableType:
         amounts = (format_quantity(holder.resource, number) for number in numbers)
         rows.append((holder.team, holder.instance_type, holder.resource, *amounts, jobs + more))
     columns = ("team", "instance type", "resource", "quota #", "used #", "borrowed #", "lent #", "idle #", "workloads")
-    return table("Who holds what", columns, rows)
+    return table("Who holds what", columns, rows, main=True)
 
 
 def team_shown(answer: TeamExplanation) -> Iterator[RenderableType]:
@@ -144,7 +141,7 @@ def team_shown(answer: TeamExplanation) -> Iterator[RenderableType]:
     yield Text(f"  {answer.sharing}. {answer.pending}")
     if answer.quotas:
         columns = ("instance type", "unit", "today #", "planned #", "because")
-        yield table("Why this quota", columns, _why_quota(answer.quotas))
+        yield table("Why this quota", columns, _why_quota(answer.quotas), main=True)
         sources = [
             (line.instance_type, line.unit, _signed(source.amount), source.origin)
             for line in answer.quotas

@@ -15,10 +15,14 @@ from rich.text import Text
 from taskgov import keys
 from taskgov.adapters.errors import translated
 from taskgov.adapters.items import SCHEMA, read
-from taskgov_cli.deployed import DEFAULT_STACK, AsJson, Cluster, StackName, deployed, told
-from taskgov_cli.output import console, print_json, table
+from taskgov_cli.deployed import DEFAULT_STACK, Cluster, StackName, deployed, told
+from taskgov_cli.formats import AsJson, Form, Format, answer
+from taskgov_cli.grid import table
+from taskgov_cli.output import console
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from taskgov.snapshot.unreadable import UnreadableItem
     from taskgov_cli.deployed import Deployed
 
@@ -50,6 +54,7 @@ def history(
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many runs.")] = 20,
     stack: StackName = DEFAULT_STACK,
     *,
+    form: Format = Form.TABLE,
     as_json: AsJson = False,
 ) -> None:
     """Show the last runs of a cluster: when, why, with which plan, and how they ended.
@@ -59,13 +64,14 @@ def history(
     with told():
         place = deployed(stack)
         found = list(islice(runs(place, place.arn_of(cluster)), limit))
-    if as_json:
-        print_json([_as_data(run) for run in found])
-    elif not found:
-        console().print(f"No run is on record for {cluster}. Ask for one: taskgov reconcile {cluster}", markup=False)
-    else:
-        columns = ("started (UTC)", "seconds #", "outcome", "plan", "written #", "cause, and what went wrong")
-        console().print(table(f"Runs of {cluster}", columns, map(_row, found)))
+    answer(lambda: [_as_data(run) for run in found], _shown(cluster, found), form, as_json=as_json)
+
+
+def _shown(cluster: str, found: list[Run]) -> Iterator[RenderableType]:
+    columns = ("started (UTC)", "seconds #", "outcome", "plan", "written #", "cause, and what went wrong")
+    yield table(f"Runs of {cluster}", columns, map(_row, found))
+    if not found:
+        yield Text(f"No run is on record for {cluster}. Ask for one: taskgov reconcile {cluster}")
 
 
 def runs(place: Deployed, cluster_arn: str) -> Iterator[Run]:

@@ -17,8 +17,10 @@ from taskgov.ports import ClusterAccess
 from taskgov.usage.amounts import all_words
 from taskgov.usage.tasks import Task, TaskState, tasks_of
 from taskgov_cli import snapshots
+from taskgov_cli.formats import AsJson, Form, Format, answer
+from taskgov_cli.grid import table
 from taskgov_cli.mine import SUBMITTED_BY, mine_of
-from taskgov_cli.output import console, jsonable, print_json, table
+from taskgov_cli.output import console, jsonable
 from taskgov_cli.own_rights import OwnRights, namespaces_of
 from taskgov_explain.find import nearest
 from taskgov_explain.own_view import LISTING_NEEDS, borrowing_unknown, not_visible, visible_teams
@@ -58,7 +60,8 @@ def jobs(  # noqa: PLR0913 -- options are named by whoever types them
         bool, typer.Option("--mine", help="Only your own: jobs that name you in an annotation, taskgov/submitted-by.")
     ] = False,
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Look again and again, until Ctrl-C.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON, for programs.")] = False,
+    form: Format = Form.TABLE,
+    as_json: AsJson = False,
 ) -> None:
     """List tasks: team, kind, priority, state, what each asks for and borrows. `explain` takes a name from it.
 
@@ -66,8 +69,8 @@ def jobs(  # noqa: PLR0913 -- options are named by whoever types them
 
     Example: taskgov jobs --cluster ml-cluster --team team-a --state pending --state preempted
     """
-    if watch and (snapshot is not None or as_json):
-        raise typer.BadParameter("--watch looks at a live cluster and prints a table: give --cluster, without --json")
+    if watch and (snapshot is not None or as_json or form is not Form.TABLE):
+        raise typer.BadParameter("--watch looks at a live cluster: give --cluster, without --json and --format")
 
     if mine and cluster is None:
         raise typer.BadParameter("--mine asks the cluster who you are: give --cluster")
@@ -80,13 +83,10 @@ def jobs(  # noqa: PLR0913 -- options are named by whoever types them
         return Listed(known, _chosen(known, team or [], states, own), borrowing_unknown(known), own)
 
     if watch:
-        _watch(lambda: _shown(look()), every)
+        _watch(lambda: Group(*_shown(look())), every)
         return
     listed = look()
-    if as_json:
-        print_json(as_data(listed))
-    else:
-        console().print(_shown(listed))
+    answer(lambda: as_data(listed), _shown(listed), form, as_json=as_json)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,14 +144,16 @@ def _chosen(snapshot: Snapshot, teams: list[str], states: list[TaskState], mine:
     return [task for task in tasks if task.state in states and (not teams or task.team in teams)]
 
 
-def _shown(listed: Listed) -> RenderableType:
+def _shown(listed: Listed) -> Iterator[RenderableType]:
     now = listed.snapshot.taken_at
     rows = [_row(task, listed.borrowed(task), now) for task in listed.tasks]
     columns = ("team", "task", "kind", "priority", "state", "for", "instance type", "asks for", "borrowed", "age")
     counts = ", ".join(_counted(listed.tasks)) or "no tasks"
     head = Text.assemble((listed.snapshot.cluster.name, "bold"), f", {now:%Y-%m-%d %H:%M:%S} UTC: {counts}")
-    parts: list[RenderableType] = [head, *([table("", columns, rows)] if rows else [])]
-    return Group(*parts, *_whose(listed.mine), *snapshots.hidden_words(listed.not_visible))
+    yield head
+    yield table("", columns, rows)
+    yield from _whose(listed.mine)
+    yield from snapshots.hidden_words(listed.not_visible)
 
 
 def _whose(mine: Mine | None) -> Iterator[Text]:

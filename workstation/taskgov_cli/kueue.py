@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import boto3
 import typer
 import yaml
+from rich.text import Text
 
 from taskgov.adapters.clock import SystemClock
 from taskgov.adapters.kubernetes import EksConnections
@@ -22,13 +23,17 @@ from taskgov.kueue.render import manager_configuration
 from taskgov.policy.parse import parse_policy
 from taskgov.ports import ClusterAccess
 from taskgov_cli import documents
+from taskgov_cli.formats import AsJson, Form, Format, answer, print_parts
+from taskgov_cli.grid import table
 from taskgov_cli.kubeconfig import KubeconfigContext
 from taskgov_cli.kueue_objects import KueueObjectWriter
-from taskgov_cli.output import NO, OK, console, print_json, table
+from taskgov_cli.output import NO, OK, console, print_json
 from taskgov_cli.snapshots import reported
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from rich.console import RenderableType
 
     from taskgov.hyperpod.model import ComputeQuota
     from taskgov.policy.document import PolicyDocument
@@ -51,7 +56,8 @@ def adopt(
     ] = None,
     *,
     yes: Annotated[bool, typer.Option("--yes", help="Adopt them; without it only what would change is shown.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON, for programs.")] = False,
+    form: Format = Form.TABLE,
+    as_json: AsJson = False,
 ) -> None:
     """Take over queues that somebody else made, as they stand; without --yes, show what that would change.
 
@@ -75,10 +81,12 @@ def adopt(
         if yes:
             for quota in foreign:
                 store.adopt(quota)
-    if as_json:
-        print_json({"adopted": yes, "quotas": [_as_data(quota, changes[quota.name]) for quota in foreign]})
-    else:
-        _show(foreign, changes, adopted=yes)
+    answer(
+        lambda: {"adopted": yes, "quotas": [_as_data(quota, changes[quota.name]) for quota in foreign]},
+        _shown(foreign, changes, adopted=yes),
+        form,
+        as_json=as_json,
+    )
     raise typer.Exit(OK if yes or not foreign else NO)
 
 
@@ -106,8 +114,7 @@ def kueue_config(
 def _of_kueue(policy: Path) -> PolicyDocument:
     parsed = parse_policy(policy.read_bytes())
     if parsed.document is None:
-        for part in documents.shown(policy, parsed):
-            console(stderr=True).print(part)
+        print_parts(documents.shown(policy, parsed), console(stderr=True))
         raise typer.Exit(NO)
     if not parsed.document.cluster.backend.writes_kueue_objects:
         raise typer.BadParameter(
@@ -144,10 +151,9 @@ def _as_data(quota: ComputeQuota, objects: Sequence[Inspected]) -> dict[str, obj
     }
 
 
-def _show(quotas: Sequence[ComputeQuota], changes: Mapping[str, Sequence[Inspected]], *, adopted: bool) -> None:
-    if not quotas:
-        console().print("No queue of a team in the document is somebody else's: nothing to adopt.")
-        return
+def _shown(
+    quotas: Sequence[ComputeQuota], changes: Mapping[str, Sequence[Inspected]], *, adopted: bool
+) -> Iterator[RenderableType]:
     rows = [
         (
             quota.compute_quota_target.team_name,
@@ -159,9 +165,13 @@ def _show(quotas: Sequence[ComputeQuota], changes: Mapping[str, Sequence[Inspect
         for inspected in changes[quota.name]
         for change in inspected.changes or (None,)
     ]
-    console().print(table("", ("team", "object", "is", "field", "today", "then"), rows))
-    told = "Adopted." if adopted else "Nothing was written. Adopt them with --yes; the quotas stay as they are."
-    console().print(told)
+    yield table("", ("team", "object", "is", "field", "today", "then"), rows)
+    if not quotas:
+        yield Text("No queue of a team in the document is somebody else's: nothing to adopt.")
+    elif adopted:
+        yield Text("Adopted.")
+    else:
+        yield Text("Nothing was written. Adopt them with --yes; the quotas stay as they are.")
 
 
 def _field(change: FieldChange | None) -> tuple[str, str, str]:

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable
 
-from rich.table import Table
 from rich.text import Text
 
 from taskgov.allocation.lease_book import LeaseEntry
 from taskgov.allocation.leases import LeaseState
-from taskgov_cli.output import table
+from taskgov_cli.grid import Grid, table
 
 STYLES = {
     LeaseState.ACTIVE: "green",
@@ -19,7 +18,7 @@ STYLES = {
 COLUMNS = ("state", "to", "from", "count #", "instance type", "start (UTC)", "end (UTC)", "reason", "refused")
 
 
-def leases_table(leases: Iterable[LeaseEntry]) -> Table:
+def leases_table(leases: Iterable[LeaseEntry]) -> Grid:
     """Return the leases in their order, with why one is refused where one is."""
     return table("Leases", COLUMNS, map(_row, leases))
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.text import Text
 
 from taskgov.adapters.clock import SystemClock
 from taskgov.allocation.lease_book import LeaseEntry, entry_of, lease_book
@@ -19,9 +20,9 @@ from taskgov.allocation.leases import LeaseState
 from taskgov.number_text import counted
 from taskgov.policy.parse import parse_policy
 from taskgov_cli import documents
-from taskgov_cli.deployed import AsJson  # noqa: TC001 -- typer reads the annotations
+from taskgov_cli.formats import AsJson, Form, Format, answer
 from taskgov_cli.lease_table import leases_table
-from taskgov_cli.output import NO, OK, console, print_json
+from taskgov_cli.output import NO, OK
 from taskgov_cli.snapshots import read
 
 if TYPE_CHECKING:
@@ -36,13 +37,13 @@ At = Annotated[datetime | None, typer.Option("--at", help="As of this moment (UT
 
 
 @app.command("list")
-def list_(policy: PolicyFile, at: At = None, *, as_json: AsJson = False) -> None:
+def list_(policy: PolicyFile, at: At = None, *, form: Format = Form.TABLE, as_json: AsJson = False) -> None:
     """Show the leases of a policy document: who has how many from whom, until when, and which hold now.
 
     Example: taskgov lease list --policy ml-cluster.yaml
     """
     now = _moment(at)
-    _tell([entry_of(lease, now) for lease in _document(policy).leases], as_json=as_json)
+    _tell([entry_of(lease, now) for lease in _document(policy).leases], form, as_json=as_json)
 
 
 @app.command()
@@ -53,6 +54,7 @@ def check(
     ],
     at: At = None,
     *,
+    form: Format = Form.TABLE,
     as_json: AsJson = False,
 ) -> None:
     """Say for each lease whether its donor could give it when it starts, by the nodes and quotas of a snapshot.
@@ -62,7 +64,7 @@ def check(
     document, known = _document(policy), documents.in_force(read(snapshot), policy)
     now = known.taken_at if at is None else _moment(at)
     checked = [checked_in(known, lease, now) for lease in document.leases]
-    _tell(checked, as_json=as_json)
+    _tell(checked, form, as_json=as_json)
     raise typer.Exit(NO if any(entry.because for entry in checked) else OK)
 
 
@@ -97,13 +99,9 @@ def _moment(at: datetime | None) -> datetime:
     return at.replace(tzinfo=UTC) if at.tzinfo is None else at
 
 
-def _tell(leases: list[LeaseEntry], *, as_json: bool) -> None:
-    if as_json:
-        print_json([_as_data(entry) for entry in leases])
-    elif not leases:
-        console().print("The document has no leases.")
-    else:
-        console().print(leases_table(leases))
+def _tell(leases: list[LeaseEntry], form: Form, *, as_json: bool) -> None:
+    nothing = [] if leases else [Text("The document has no leases.")]
+    answer(lambda: [_as_data(entry) for entry in leases], [leases_table(leases), *nothing], form, as_json=as_json)
 
 
 def _as_data(entry: LeaseEntry) -> dict[str, Any]:

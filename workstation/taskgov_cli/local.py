@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from taskgov_cli.output import console, table
+from taskgov_cli.grid import table
+from taskgov_cli.output import console
 
 if TYPE_CHECKING:
     from taskgov_embedded.server.account import LocalAccount

@@ -35,8 +35,10 @@ from taskgov_cli import (
 from taskgov_cli.applying import command as applying
 from taskgov_cli.doctor import command as doctor
 from taskgov_cli.failures import SafeGroup
+from taskgov_cli.formats import AsJson, Form, Format, answer
 from taskgov_cli.onboarding import init
-from taskgov_cli.output import CHANGES, NO, NOT_UNDERSTOOD, OK, console, print_json
+from taskgov_cli.output import CHANGES, NO, NOT_UNDERSTOOD, OK, console
+from taskgov_cli.plan_markdown import plan_markdown
 from taskgov_cli.preflight import command as preflight
 
 app = typer.Typer(
@@ -52,8 +54,6 @@ EXTRAS = {
     **dict.fromkeys(("cryptography", "jsonata", "moto", "samtranslator", "time_machine", "werkzeug"), "embedded"),
 }
 """Module -> the extra that brings it."""
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print the same as JSON, for programs.")]
 
 
 def _print_version(*, wanted: bool) -> None:
@@ -76,6 +76,8 @@ def taskgov(
 @app.command()
 def validate(
     policy: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="Policy document, YAML or JSON.")],
+    *,
+    form: Format = Form.TABLE,
     as_json: AsJson = False,
 ) -> None:
     """Check a policy document: every broken rule at once, with its path, value and rule.
@@ -83,11 +85,7 @@ def validate(
     Example: taskgov validate ml-cluster.yaml
     """
     parsed = parse_policy(policy.read_bytes())
-    if as_json:
-        print_json(documents.as_data(parsed))
-    else:
-        for part in documents.shown(policy, parsed):
-            console().print(part)
+    answer(lambda: documents.as_data(parsed), documents.shown(policy, parsed), form, as_json=as_json)
     raise typer.Exit(NO if parsed.violations else OK)
 
 
@@ -100,6 +98,7 @@ def plan(  # noqa: PLR0913 -- options are named by whoever types them
     stack: snapshots.Stack = None,
     context: snapshots.Context = None,
     *,
+    form: Format = Form.TABLE,
     as_json: AsJson = False,
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="End with exit code 4 when there are changes, also ones to approve.")
@@ -112,11 +111,7 @@ def plan(  # noqa: PLR0913 -- options are named by whoever types them
     Example: taskgov plan --snapshot ml-cluster.json --policy new.yaml
     """
     result = plan_quotas(snapshots.known(snapshot, cluster, policy, stack, context), mode=mode)
-    if as_json:
-        print_json(result)
-    else:
-        for part in plans.shown(result):
-            console().print(part)
+    answer(lambda: result, plans.shown(result), form, as_json=as_json, markdown=lambda: plan_markdown(result))
     raise typer.Exit(plans.exit_code(result, changes=CHANGES if exit_code else OK))
 
 

@@ -10,19 +10,19 @@ machine lacks what it needs (a file, a Region), 3 the cluster or AWS could not b
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
 from pydantic_core import to_jsonable_python
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
-from rich.table import Table
 from rich.text import Text
 
 from taskgov.findings import Finding, Severity
 from taskgov.json_form import member_of
 from taskgov.printable import printable
+from taskgov_cli.grid import Grid, table
 
 OK, NO, NOT_UNDERSTOOD, UNREACHABLE, CHANGES = range(5)
 SEVERITY_STYLE = {
@@ -82,18 +82,7 @@ def jsonable(value: object) -> Any:
             return to_jsonable_python(value, fallback=str)
 
 
-def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
-    """Return a table; columns whose heading ends with a number sign are right-aligned numbers."""
-    result = Table(title=title or None, title_justify="left", title_style="bold", header_style="bold", box=None)
-    for column in columns:
-        name = column.removesuffix(" #")
-        result.add_column(name, justify="right" if name != column else "left", overflow="fold")
-    for row in rows:
-        result.add_row(*(cell if isinstance(cell, Text) else Text(printable(str(cell), keep="\n")) for cell in row))
-    return result
-
-
-def findings_table(findings: Iterable[Finding]) -> Table:
+def findings_table(findings: Iterable[Finding], *, main: bool = False) -> Grid:
     """Return findings, worst first."""
     order = list(Severity)
     worst_first = sorted(findings, key=lambda finding: (-order.index(finding.severity), finding.code, finding.subject))
@@ -107,4 +96,4 @@ def findings_table(findings: Iterable[Finding]) -> Table:
         )
         for finding in worst_first
     ]
-    return table("Findings", ("severity", "code", "about", "because", "remedy"), rows)
+    return table("Findings", ("severity", "code", "about", "because", "remedy"), rows, main=main)

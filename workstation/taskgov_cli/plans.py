@@ -7,7 +7,8 @@ from rich.text import Text
 
 from taskgov.allocation.plan import CapacityLine, Change, ChangeKind, Outcome, Plan, WorkloadEffect
 from taskgov.allocation.wording import said_number
-from taskgov_cli.output import NO, OK, findings_table, table
+from taskgov_cli.grid import Grid, table
+from taskgov_cli.output import NO, OK, findings_table
 
 OUTCOME_STYLE = {
     Outcome.NOTHING_TO_DO: "green",
@@ -30,23 +31,20 @@ def shown(plan: Plan) -> Iterator[RenderableType]:
         (plan.outcome.value, OUTCOME_STYLE[plan.outcome]),
     )
     yield heading
-    if plan.capacity:
-        yield _capacity(plan)
-    if plan.allocations:
-        yield _allocations(plan)
-    if plan.changes:
-        yield _changes(plan)
-    if plan.prediction.effects:
-        yield _prediction(plan)
-    if plan.prediction.not_predicted:
-        yield table("Not predicted", ("what",), [(sentence,) for sentence in plan.prediction.not_predicted])
+    yield capacity_table(plan)
+    yield allocations_table(plan)
+    yield changes_table(plan)
+    yield effects_table(plan)
+    yield table("Not predicted", ("what",), [(sentence,) for sentence in plan.prediction.not_predicted])
     yield from (Text(f"Not modelled: {sentence}", style="dim") for sentence in plan.prediction.not_modelled)
-    stopped = [verdict for verdict in plan.guardrails if not verdict.passed]
-    if stopped:
-        rows = [(verdict.guardrail, verdict.because, verdict.remedy) for verdict in stopped]
-        yield table("Stopped by", ("guardrail", "because", "what would let it through"), rows)
-    if plan.findings:
-        yield findings_table(plan.findings)
+    yield stopped_table(plan)
+    yield findings_table(plan.findings)
+
+
+def stopped_table(plan: Plan) -> Grid:
+    """Return the guardrails that stop a plan, or ask for approval."""
+    rows = [(verdict.guardrail, verdict.because, verdict.remedy) for verdict in plan.guardrails if not verdict.passed]
+    return table("Stopped by", ("guardrail", "because", "what would let it through"), rows)
 
 
 def exit_code(plan: Plan, *, changes: int) -> int:
@@ -56,7 +54,8 @@ def exit_code(plan: Plan, *, changes: int) -> int:
     return OK if plan.outcome is Outcome.NOTHING_TO_DO else changes
 
 
-def _capacity(plan: Plan) -> RenderableType:
+def capacity_table(plan: Plan) -> Grid:
+    """Return the capacity by instance type, and what of it counts."""
     rows = [
         (line.instance_type, line.nodes, line.counted, len(line.held), line.headroom, line.usable, _apart(line))
         for line in plan.capacity
@@ -78,7 +77,8 @@ def _apart(line: CapacityLine) -> str:
     return "; ".join(filter(None, (single, *line.left_out, *line.held)))
 
 
-def _allocations(plan: Plan) -> RenderableType:
+def allocations_table(plan: Plan) -> Grid:
+    """Return what each team gets, and why."""
     rows = [
         (
             allocation.team,
@@ -93,7 +93,8 @@ def _allocations(plan: Plan) -> RenderableType:
     return table("Teams", ("team", "instance type", "unit", "before #", "after #", "because"), rows)
 
 
-def _changes(plan: Plan) -> RenderableType:
+def changes_table(plan: Plan) -> Grid:
+    """Return the writes in their order."""
     rows = [
         (
             change.index + 1,
@@ -107,7 +108,7 @@ def _changes(plan: Plan) -> RenderableType:
         for change in plan.changes
     ]
     columns = ("#", "wave #", "team", "change", "GPUs before #", "GPUs after #", "because")
-    return table("Changes, in this order; each wave settles before the next", columns, rows)
+    return table("Changes, in this order; each wave settles before the next", columns, rows, main=True)
 
 
 def said_wave(change: Change) -> str:
@@ -123,7 +124,8 @@ def said_kind(change: Change) -> str:
     return f"{change.kind}, second of two writes" if second else change.kind
 
 
-def _prediction(plan: Plan) -> RenderableType:
+def effects_table(plan: Plan) -> Grid:
+    """Return what becomes of workloads."""
     rows = [
         (effect.team, effect.name, _effect(effect), effect.gpus, effect.because) for effect in plan.prediction.effects
     ]

@@ -14,7 +14,9 @@ from taskgov.hyperpod.model import ComputeQuotaConfig, SharingStrategy
 from taskgov.policy.parse import parse_policy
 from taskgov_cli import replay_counts, replay_run, snapshots
 from taskgov_cli.durations import duration
-from taskgov_cli.output import console, print_json, table
+from taskgov_cli.formats import AsJson, Form, Format, answer
+from taskgov_cli.grid import table
+from taskgov_cli.output import console
 from taskgov_cli.replay_traces import read_trace
 
 if TYPE_CHECKING:
@@ -50,7 +52,8 @@ def replay(  # noqa: PLR0913 -- options are named by whoever types them
         Path | None, typer.Option("--plot", dir_okay=False, help="Draw it into this file: .svg, .png or .pdf.")
     ] = None,
     *,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON, for programs.")] = False,
+    form: Format = Form.TABLE,
+    as_json: AsJson = False,
 ) -> None:
     """Replay a trace of GPU jobs under a policy and under static partitions: use, waiting, loans, preemptions.
 
@@ -64,14 +67,14 @@ def replay(  # noqa: PLR0913 -- options are named by whoever types them
         if replay_counts.is_counts(trace):
             given = [name for name, value in (("--days", days), ("--failures", failures)) if value is not None]
             counts = _counts(trace, policy, given, quiet=as_json)
-            _print([counts], counts_shown(counts), as_json=as_json)
+            answer(lambda: [counts], counts_shown(counts), form, as_json=as_json)
             if draw is not None and plot is not None:
                 draw.plot_counts(f"{counts.name}: what lending could have served", counts, plot)
             return
         outcomes, jobs = _outcomes(_window(trace, days), policy, gpus, borrow_limit, failures, quiet=as_json)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
-    _print(outcomes, shown(jobs, outcomes), as_json=as_json)
+    answer(lambda: outcomes, shown(jobs, outcomes), form, as_json=as_json)
     if draw is not None and plot is not None:
         title = f"{jobs.name} on {gpus:,} GPUs: {outcomes[0].name}, and {outcomes[1].name}"
         draw.plot_jobs(title, outcomes, plot)
@@ -161,14 +164,6 @@ def _teller(progress: Progress, task: Any) -> Callable[[float], None]:
     return lambda done: progress.update(task, completed=done)
 
 
-def _print(data: Sequence[object], parts: Iterable[RenderableType], *, as_json: bool) -> None:
-    if as_json:
-        print_json(data)
-    else:
-        for part in parts:
-            console().print(part)
-
-
 # For people
 
 
@@ -187,7 +182,7 @@ def shown(trace: Trace, outcomes: Sequence[Outcome]) -> Iterator[RenderableType]
     ]
     waits = tuple(f"mean wait, {outcome.name} (h) #" for outcome in outcomes)
     columns = ("team", "quota #", "jobs #", *waits, "borrowed GPU-h #", "preempted #", "lost GPU-h #")
-    yield table("Teams", columns, teams)
+    yield table("Teams", columns, teams, main=True)
 
 
 def _moved(same: Sequence[Any]) -> tuple[str, str, str]:
@@ -245,7 +240,7 @@ def counts_shown(counts: CountsOutcome) -> Iterator[RenderableType]:
         (team.team, team.quota, f"{team.running:,.0f}", f"{team.idle:,.0f}", f"{team.waiting:,.0f}")
         for team in counts.by_team
     ]
-    yield table("Teams", ("team", "quota #", "running, GPU-h #", "idle, GPU-h #", "waiting, GPU-h #"), teams)
+    yield table("Teams", ("team", "quota #", "running, GPU-h #", "idle, GPU-h #", "waiting, GPU-h #"), teams, main=True)
 
 
 _LIMIT_WORDS: dict[int | None, str] = {replay_counts.NO_LIMIT: "none", None: "as the policy says"}

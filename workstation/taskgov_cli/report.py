@@ -17,7 +17,8 @@ from taskgov.adapters.s3 import Bucket
 from taskgov.audit.team_page import KEY
 from taskgov.bootstrap.aws import CONFIG
 from taskgov.errors import GovernanceError
-from taskgov_cli.deployed import DEFAULT_STACK, AsJson, RefusedError, StackName, told
+from taskgov_cli.deployed import DEFAULT_STACK, RefusedError, StackName, told
+from taskgov_cli.formats import AsJson  # noqa: TC001 -- typer reads the annotations
 from taskgov_cli.output import console, print_json
 from taskgov_cli.own_rights import is_denied
 from taskgov_cli.stack_outputs import stack_outputs

@@ -23,7 +23,6 @@ from taskgov.services.step_inputs import stored_plan
 from taskgov_cli.change_states import ChangeSince, ChangeState, change_states
 from taskgov_cli.deployed import (
     DEFAULT_STACK,
-    AsJson,
     OfCluster,
     PlanId,
     RefusedError,
@@ -31,12 +30,14 @@ from taskgov_cli.deployed import (
     deployed,
     told,
 )
+from taskgov_cli.formats import AsJson  # noqa: TC001 -- typer reads the annotations
+from taskgov_cli.grid import table
 from taskgov_cli.history import runs
 from taskgov_cli.manual_lock import locked
 from taskgov_cli.manual_writes import ManualWrites
 from taskgov_cli.operate import switch_of, turn
 from taskgov_cli.orders import by_hand
-from taskgov_cli.output import NO, OK, console, print_json, table
+from taskgov_cli.output import NO, OK, console, print_json
 from taskgov_cli.plans import said_kind, said_wave
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.text import Text
@@ -17,8 +17,10 @@ from taskgov.snapshot.kueue_manager import kueue_release, unknown_because
 from taskgov.usage.cluster_usage import cluster_usage
 from taskgov.usage.workloads import pending_by_team
 from taskgov_cli import snapshots
+from taskgov_cli.formats import AsJson, Form, Format, answer
+from taskgov_cli.grid import table
 from taskgov_cli.lease_table import leases_table
-from taskgov_cli.output import console, jsonable, print_json, table
+from taskgov_cli.output import jsonable
 from taskgov_cli.own_rights import OwnRights, namespaces_of
 from taskgov_explain.find import UnknownNameError, nearest
 from taskgov_explain.own_view import EXPLAINING_NEEDS, STANDING_NEEDS, not_visible, own_lines, sees_all, visible_teams
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from taskgov.snapshot.model import KueueObjects, Snapshot
     from taskgov.snapshot.unseen import Part
     from taskgov.usage.cluster_usage import ClusterUsage, TeamUsage
+    from taskgov.usage.workloads import TeamPending
+    from taskgov_explain.own_view import OwnLine
 
 
 def status(
@@ -41,7 +45,8 @@ def status(
     context: snapshots.Context = None,
     team: snapshots.Teams = None,
     *,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON, for programs.")] = False,
+    form: Format = Form.TABLE,
+    as_json: AsJson = False,
 ) -> None:
     """Show how everybody stands: capacity, quota, used, borrowed, lent and waiting, by team and instance type.
 
@@ -55,14 +60,10 @@ def status(
         if name not in (teams := visible_teams(known)):
             raise typer.BadParameter(f"no team is called {name}; {nearest(name, teams)}", param_hint="--team")
     if not sees_all(known, STANDING_NEEDS):
-        _print_own(known, set(team or ()), STANDING_NEEDS, as_json=as_json)
+        _print_own(known, set(team or ()), STANDING_NEEDS, form, as_json=as_json)
         return
     standing, leases = _of_teams(cluster_usage(known), set(team or ())), lease_book(known)
-    if as_json:
-        print_json(as_data(known, standing, leases))
-    else:
-        for part in shown(known, standing, leases):
-            console().print(part)
+    answer(lambda: as_data(known, standing, leases), shown(known, standing, leases), form, as_json=as_json)
 
 
 def _of_teams(standing: ClusterUsage, teams: set[str]) -> ClusterUsage:
@@ -78,37 +79,46 @@ def _of_teams(standing: ClusterUsage, teams: set[str]) -> ClusterUsage:
     )
 
 
-def print_own_team(known: Snapshot, team: str, *, as_json: bool) -> None:
+def print_own_team(known: Snapshot, team: str, form: Form, *, as_json: bool) -> None:
     """Print one team as a person sees it who does not see all. Raises `UnknownNameError` for one that is not seen."""
     if team not in (teams := visible_teams(known)):
         raise UnknownNameError(f"no team is called {team}; {nearest(team, teams)}")
-    _print_own(known, {team}, EXPLAINING_NEEDS, as_json=as_json)
+    _print_own(known, {team}, EXPLAINING_NEEDS, form, as_json=as_json)
 
 
-def _print_own(known: Snapshot, teams: set[str], needs: frozenset[Part], *, as_json: bool) -> None:
+def _print_own(known: Snapshot, teams: set[str], needs: frozenset[Part], form: Form, *, as_json: bool) -> None:
     """Print what a person sees who does not see all teams."""
     lines = [line for line in own_lines(known) if not teams or line.team in teams]
     waiting = {team.team: team for team in pending_by_team(known.kueue.workloads) if not teams or team.team in teams}
-    if as_json:
-        head = {"cluster": known.cluster.name, "takenAt": known.taken_at, "teams": lines}
-        rest = {"pending": list(waiting.values()), "notVisible": not_visible(known, needs)}
-        print_json(head | rest)
-        return
-    console().print(Text.assemble((known.cluster.name, "bold"), f", {known.taken_at:%Y-%m-%d %H:%M:%S} UTC"))
+    data = {
+        "cluster": known.cluster.name,
+        "takenAt": known.taken_at,
+        "teams": lines,
+        "pending": list(waiting.values()),
+        "notVisible": not_visible(known, needs),
+    }
+    answer(lambda: data, _own_shown(known, lines, list(waiting.values()), needs), form, as_json=as_json)
+
+
+def _own_shown(
+    known: Snapshot, lines: list[OwnLine], waiting: list[TeamPending], needs: frozenset[Part]
+) -> Iterator[RenderableType]:
+    yield Text.assemble((known.cluster.name, "bold"), f", {known.taken_at:%Y-%m-%d %H:%M:%S} UTC")
     rows = []
     for line in lines:
         amounts = (line.quota, line.used, line.unused, line.beyond_quota)
         shown_amounts = ("?" if amount is None else format_quantity(line.resource, amount) for amount in amounts)
         rows.append((line.team, line.instance_type, *shown_amounts))
     columns = ("team", "instance type", "quota #", "used #", "unused #", "beyond quota #")
-    console().print(table("Teams", columns, rows) if rows else Text("No quota is visible, and no task holds any."))
-    for team in waiting.values():
+    yield table("Teams", columns, rows)
+    if not rows:
+        yield Text("No quota is visible, and no task holds any.")
+    for team in waiting:
         words = (
             f"{team.team}: {counted(team.workloads, 'task waits', 'tasks wait')}, for {team.accelerators} accelerators"
         )
-        console().print(Text(words, style="yellow"))
-    for text in snapshots.hidden_words(not_visible(known, needs)):
-        console().print(text)
+        yield Text(words, style="yellow")
+    yield from snapshots.hidden_words(not_visible(known, needs))
 
 
 def as_data(snapshot: Snapshot, standing: ClusterUsage, leases: tuple[LeaseEntry, ...]) -> dict[str, Any]:
@@ -131,11 +141,9 @@ def shown(snapshot: Snapshot, standing: ClusterUsage, leases: tuple[LeaseEntry, 
         yield Text("The stop switch is on: nothing is changed.", style="bold red")
     yield _capacity(standing)
     yield _teams(standing, leases)
-    if leases:
-        yield leases_table(leases)
+    yield leases_table(leases)
     faults = [(node.name, node.instance_type, fault) for node in snapshot.nodes if (fault := node_fault(node))]
-    if faults:
-        yield table("Nodes that take no work", ("node", "instance type", "because"), faults)
+    yield table("Nodes that take no work", ("node", "instance type", "because"), faults)
 
 
 def _capacity(standing: ClusterUsage) -> RenderableType:
@@ -165,7 +173,7 @@ def _teams(standing: ClusterUsage, leases: tuple[LeaseEntry, ...]) -> Renderable
             quota, *others = _amounts(team)
             rows.append((team.usage.team, team.usage.instance_type, quota, _leased(team, leases), *others, pending))
     numbers = ("quota #", "leased #", "used #", "borrowed #", "lent #", "idle #", "fair #", "waiting (GPUs) #")
-    return table("Teams", ("team", "instance type", *numbers), rows)
+    return table("Teams", ("team", "instance type", *numbers), rows, main=True)
 
 
 def _leased(team: TeamUsage, leases: tuple[LeaseEntry, ...]) -> str:

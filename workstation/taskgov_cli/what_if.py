@@ -13,8 +13,10 @@ from taskgov.quantities import format_quantity
 from taskgov.scheduling.unmodelled import words_of
 from taskgov.usage.amounts import words
 from taskgov_cli import documents, durations, snapshots, supposing
+from taskgov_cli.formats import AsJson, Form, Format, answer
+from taskgov_cli.grid import table
 from taskgov_cli.lease_table import leases_table
-from taskgov_cli.output import console, findings_table, print_json, table
+from taskgov_cli.output import findings_table
 from taskgov_explain.find import UnknownNameError
 from taskgov_explain.suppose import suppose
 from taskgov_explain.what_if import what_if
@@ -61,7 +63,8 @@ def what_if_command(  # noqa: PLR0913, PLR0917 -- options are named by whoever t
     stack: snapshots.Stack = None,
     context: snapshots.Context = None,
     *,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON, for programs.")] = False,
+    form: Format = Form.TABLE,
+    as_json: AsJson = False,
 ) -> None:
     """Suppose that nodes, quotas, weights, work or the policy were otherwise: the plan, and what becomes of work.
 
@@ -73,14 +76,10 @@ def what_if_command(  # noqa: PLR0913, PLR0917 -- options are named by whoever t
         typed = supposing.Typed(lose_nodes or [], add_nodes or [], set_quota or [], weight or [])
         hypothesis = supposing.hypothesis(wanted, typed, supposing.submitted(submit or [], now, as_team))
         supposed = suppose(wanted, hypothesis)
-        answer = what_if(now, supposed, durations.run_times(supposed, runs))
+        supposed_then = what_if(now, supposed, durations.run_times(supposed, runs))
     except (UnknownNameError, ValueError) as error:
         raise typer.BadParameter(str(error)) from error
-    if as_json:
-        print_json(answer)
-    else:
-        for part in shown(answer):
-            console().print(part)
+    answer(lambda: supposed_then, shown(supposed_then), form, as_json=as_json)
 
 
 def shown(answer: WhatIf) -> Iterator[RenderableType]:
@@ -154,7 +153,7 @@ def _teams(teams: tuple[TeamDifference, ...]) -> RenderableType:
         waiting = _arrow(str(team.before.pending), str(team.after.pending))
         rows.append((team.team, team.instance_type, team.resource, *amounts, waiting))
     columns = ("team", "instance type", "resource", "quota #", "used #", "borrowed #", "lent #", "waiting #")
-    return table("Teams, before -> after, when nothing more happens", columns, rows)
+    return table("Teams, before -> after, when nothing more happens", columns, rows, main=True)
 
 
 def _arrow(before: str, after: str) -> str:

@@ -16,13 +16,13 @@ from taskgov_cli import documents, plans, snapshots
 from taskgov_cli.applying import document, plan
 from taskgov_cli.deployed import (
     DEFAULT_STACK,
-    AsJson,
     OfCluster,
     RefusedError,
     StackName,
     deployed,
     told,
 )
+from taskgov_cli.formats import AsJson, print_parts
 from taskgov_cli.orders import by_hand
 from taskgov_cli.output import NO, OK, console, print_json
 
@@ -97,8 +97,7 @@ def _document(
     body = file.read_bytes()
     parsed = parse_policy(body)
     if parsed.document is None:
-        for part in documents.shown(file, parsed):
-            console(stderr=True).print(part)
+        print_parts(documents.shown(file, parsed), console(stderr=True))
         raise RefusedError(f"{file} is not valid, so nothing was written")
     if snapshot is not None:
         return _planned(documents.in_force(snapshots.read(snapshot), file)), _never
@@ -159,8 +158,7 @@ def _never() -> Ended:
 
 
 def _show(shown: Plan) -> None:
-    for part in plans.shown(shown):
-        console().print(part)
+    print_parts(plans.shown(shown))
 
 
 def _close(shown: Plan, ended: Ended | None) -> None:

@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Final, Protocol
 import typer
 from rich.text import Text
 
-from taskgov_cli.deployed import DEFAULT_STACK, AsJson, StackName, told
+from taskgov_cli.deployed import DEFAULT_STACK, StackName, told
 from taskgov_cli.doctor.diagnosis import Status
 from taskgov_cli.doctor.examination import Request, examine
+from taskgov_cli.formats import AsJson, Form, Format, answer, unfolded
+from taskgov_cli.grid import table
 from taskgov_cli.onboarding.init import detected
-from taskgov_cli.output import NO, OK, UNREACHABLE, console, print_json, table
+from taskgov_cli.output import NO, OK, UNREACHABLE, console
 from taskgov_cli.snapshots import Context  # noqa: TC001 -- typer reads the annotations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
+
+    from rich.console import RenderableType
 
     from taskgov_cli.doctor.diagnosis import Diagnosis
 
@@ -47,6 +51,7 @@ def doctor(
     wait: Annotated[float, typer.Option("--wait", min=0, help="Seconds to wait for the test event.")] = 180,
     *,
     event: Annotated[bool, typer.Option("--event/--no-event", help="Send a test event; it starts no change.")] = True,
+    form: Format = Form.TABLE,
     as_json: AsJson = False,
 ) -> None:
     """Check everything that governing a cluster takes; name what is broken, and the command that mends it.
@@ -59,10 +64,8 @@ def doctor(
     request = Request(name, stack, context, wait if event else None, token)
     with console(stderr=True).status("examining") as status:
         _, found = examine(request, status.update)
-    if as_json:
-        print_json({"cluster": name, "stack": stack, "checks": found})
-    else:
-        _show(name, found)
+    data = {"cluster": name, "stack": stack, "checks": found}
+    answer(lambda: data, _shown(name, found), form, as_json=as_json)
     raise typer.Exit(exit_code(found))
 
 
@@ -74,22 +77,20 @@ def exit_code(found: Iterable[HasStatus]) -> int:
     return UNREACHABLE if Status.UNKNOWN in statuses else OK
 
 
-def _show(name: str, found: list[Diagnosis]) -> None:
-    out = console()
+def _shown(name: str, found: list[Diagnosis]) -> Iterator[RenderableType]:
     rows = [
         (Text(diagnosis.status, style=STYLE[diagnosis.status]), diagnosis.check, diagnosis.because)
         for diagnosis in found
     ]
-    out.print(table(f"Examined {name}", ("", "check", "found"), rows))
+    yield table(f"Examined {name}", ("", "check", "found"), rows)
     for diagnosis in found:
         if diagnosis.mend:
-            out.print(Text(f"\nTo mend {diagnosis.check}:", style="bold"))
+            yield Text(f"\nTo mend {diagnosis.check}:", style="bold")
             if diagnosis.note:
-                out.print(Text(f"  # {diagnosis.note}", style="dim"), soft_wrap=True)
-            for command in diagnosis.mend:
-                out.print(f"  {command}", markup=False, soft_wrap=True)
+                yield unfolded(f"  # {diagnosis.note}", style="dim")
+            yield from (unfolded(f"  {command}") for command in diagnosis.mend)
         elif diagnosis.note:
-            out.print(Text(f"\n{diagnosis.check}: {diagnosis.note}", style="dim"), soft_wrap=True)
+            yield unfolded(f"\n{diagnosis.check}: {diagnosis.note}", style="dim")
     counted = Counter(diagnosis.status for diagnosis in found)
     said = ", ".join(f"{counted[status]} {status}" for status in Status if counted[status])
-    out.print(Text(f"\ndoctor: {said}", style="bold"))
+    yield Text(f"\ndoctor: {said}", style="bold")

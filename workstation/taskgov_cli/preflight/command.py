@@ -13,12 +13,14 @@ from rich.text import Text
 
 from taskgov.errors import InvalidRequestError
 from taskgov.policy.backends import Backend
-from taskgov_cli.deployed import DEFAULT_STACK, AsJson, StackName
+from taskgov_cli.deployed import DEFAULT_STACK, StackName
 from taskgov_cli.doctor.command import STYLE, exit_code
 from taskgov_cli.doctor.diagnosis import Status
 from taskgov_cli.doctor.facts import Unknown
 from taskgov_cli.doctor.reading_aws import read
-from taskgov_cli.output import console, print_json, table
+from taskgov_cli.formats import AsJson, Form, Format, answer, unfolded
+from taskgov_cli.grid import table
+from taskgov_cli.output import console
 from taskgov_cli.preflight import regions
 from taskgov_cli.preflight.built import read_built
 from taskgov_cli.preflight.checks import Asked, Row, rows
@@ -27,7 +29,9 @@ from taskgov_cli.preflight.reading import account_number, read_account
 from taskgov_cli.preflight.template import Place, Template, read_template
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
+
+    from rich.console import RenderableType
 
 _NEXT = re.compile(r"\s+(?=[A-Za-z0-9]+=)")
 """Where another parameter begins; a value may have spaces, as `rate(1 hour)` has."""
@@ -39,7 +43,7 @@ Overrides = Annotated[
 ]
 
 
-def preflight(
+def preflight(  # noqa: PLR0913 - options of a command, each named by whoever types it
     backend: Annotated[Backend, typer.Option(help="What keeps the quotas of the clusters.")] = Backend.SAGEMAKER,
     overrides: Overrides = None,
     clusters: Annotated[int, typer.Option(min=1, help="How many clusters are to be governed.")] = 1,
@@ -52,6 +56,7 @@ def preflight(
         typer.Option(file_okay=False, help="What `sam build` wrote; else .aws-sam/build beside the template."),
     ] = None,
     *,
+    form: Format = Form.TABLE,
     as_json: AsJson = False,
 ) -> None:
     """Check whether this account and Region take the stack, before it is deployed. Nothing is written.
@@ -60,10 +65,8 @@ def preflight(
     """
     with console(stderr=True).status("examining") as status:
         found = examine(_template(template, overrides or []), backend, clusters, stack, built, status.update)
-    if as_json:
-        print_json({"stack": stack, "backend": backend, "rows": found})
-    else:
-        _show(found)
+    data = {"stack": stack, "backend": backend, "rows": found}
+    answer(lambda: data, _shown(found), form, as_json=as_json)
     raise typer.Exit(exit_code(found))
 
 
@@ -106,15 +109,13 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value[1:-1] if quoted else value
 
 
-def _show(found: list[Row]) -> None:
-    out = console()
+def _shown(found: list[Row]) -> Iterator[RenderableType]:
     shown = [(Text(row.status, style=STYLE[row.status]), row.what, row.needed, row.found) for row in found]
-    out.print(table("Before the deployment", ("", "what", "needed", "found"), shown))
+    yield table("Before the deployment", ("", "what", "needed", "found"), shown)
     for row in found:
         if row.remedy:
-            out.print(Text(f"\n{row.what}:", style="bold"))
-            for line in row.remedy.splitlines():
-                out.print(f"  {line}", markup=False, soft_wrap=True)
+            yield Text(f"\n{row.what}:", style="bold")
+            yield from (unfolded(f"  {line}") for line in row.remedy.splitlines())
     counted = Counter(row.status for row in found)
     said = ", ".join(f"{counted[status]} {status}" for status in Status if counted[status])
-    out.print(Text(f"\npreflight: {said}", style="bold"))
+    yield Text(f"\npreflight: {said}", style="bold")
