@@ -153,3 +153,38 @@ def test_a_plan_that_a_run_wrote_is_not_written_again(applied: World) -> None:
 @pytest.mark.parametrize("arguments", [[], ["plan-1", "--policy", __file__]])
 def test_it_takes_either_a_plan_or_a_document(arguments: list[str]) -> None:
     assert taskgov("apply", *arguments).exit_code == 2
+
+
+def reviewed_in(applied: World, file: str) -> str:
+    """Return the plan and digest that the comment of `taskgov plan` ends with."""
+    comment = taskgov("plan", "--cluster", "ml-cluster", "--policy", file, "--format", "markdown").stdout
+    return comment.rsplit("<!-- taskgov reviewed: ", 1)[1].split()[0]
+
+
+def test_a_document_whose_plan_was_reviewed_is_put_into_force_with_the_claim_of_its_author(
+    applied: World, tmp_path: Path
+) -> None:
+    file = file_of(applied, tmp_path)
+    words = ("--reviewed", reviewed_in(applied, file), "--claim", "alice, pull request 12")
+    answer = data("apply", "--policy", file, "--yes", *words)
+    assert (answer["ended"]["outcome"], counts(applied)) == ("applied", BEFORE)
+    head = boto3.client("s3").head_object(Bucket=applied.stack.outputs["BucketName"], Key=KEY)
+    assert words[1].endswith(head["Metadata"]["taskgov-reviewed"])
+    table = boto3.resource("dynamodb").Table(applied.stack.outputs["TableName"])
+    behind = table.get_item(Key={"pk": "DOCUMENT#ml-cluster", "sk": f"VERSION#{head['VersionId']}"})["Item"]
+    assert (str(behind["author"]).endswith("user/operator"), behind["claim"]) == (True, "alice, pull request 12")
+
+
+def test_a_document_whose_plan_moved_since_the_review_is_not_put_into_force(applied: World, tmp_path: Path) -> None:
+    before = stored(applied)
+    other = reviewed_in(applied, file_of(applied, tmp_path, teams=HALF))
+    result = taskgov("apply", "--policy", file_of(applied, tmp_path), "--yes", "--reviewed", other)
+    assert (result.exit_code, "was reviewed" in result.stderr, stored(applied)) == (1, True, before), result.output
+
+
+@pytest.mark.parametrize("reviewed", ["plan-1", "plan-0123456789abcdef", "plan-0123456789abcdef:xyz", ""])
+def test_a_review_that_names_no_plan_and_digest_is_not_understood(
+    applied: World, tmp_path: Path, reviewed: str
+) -> None:
+    result = taskgov("apply", "--policy", file_of(applied, tmp_path), "--yes", "--reviewed", reviewed)
+    assert (result.exit_code, "PLAN_ID:DIGEST" in result.output) == (2, True), result.output

@@ -50,7 +50,7 @@ def test_the_changes_are_open_the_rest_is_folded_and_the_foot_names_plan_and_dig
     assert "team-a 4 -&gt; 2" in MarkdownIt("gfm-like", {"linkify": False}).render(before)
     assert "job-1" in folded
     assert f"`{PLAN.plan_id}`" in folded
-    assert text.rstrip().endswith(f"<!-- taskgov reviewed: {PLAN.plan_id} {changes_sha256(PLAN)} -->")
+    assert text.rstrip().endswith(f"<!-- taskgov reviewed: {PLAN.plan_id}:{changes_sha256(PLAN)} -->")
 
 
 def test_what_stops_a_plan_is_above_the_changes_with_its_remedy() -> None:

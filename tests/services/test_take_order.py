@@ -42,6 +42,7 @@ class InMemoryBook:
     fails: bool = False
     told: list[tuple[str, bool]] = field(default_factory=list)
     behind: dict[tuple[str, str], Authorship] = field(default_factory=dict)
+    claims: dict[tuple[str, str], str] = field(default_factory=dict)
     switch: tuple[bool, str, str] | None = None
     documents: list[str] = field(default_factory=list)
     orders: list[tuple[str, str]] = field(default_factory=list)
@@ -83,8 +84,9 @@ class InMemoryBook:
     def authorship(self, cluster_name: str, version: str) -> Authorship | None:
         return self.behind.get((cluster_name, version))
 
-    def record_author(self, cluster_name: str, version: str, by: Person, at: datetime) -> None:
+    def record_author(self, cluster_name: str, version: str, by: Person, at: datetime, claim: str) -> None:
         self.behind[cluster_name, version] = Authorship(author=by.identity)
+        self.claims[cluster_name, version] = claim
 
     def record_acceptance(self, cluster_name: str, version: str, by: Person, at: datetime) -> None:
         self.behind[cluster_name, version] = Authorship(accepted_by=by.identity)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MARK: Final = "<!-- taskgov plan: {cluster} -->"
 """The first line: by it a later comment for the same cluster finds the one that it replaces."""
-REVIEWED: Final = "<!-- taskgov reviewed: {plan_id} {changes} -->"
+REVIEWED: Final = "<!-- taskgov reviewed: {plan_id}:{changes} -->"
 """The last line: what `taskgov apply --reviewed` takes."""
 MOST: Final = 60_000
 """Characters of a comment: GitHub refuses more than 65,536, and GitLab more than 1,000,000."""

@@ -14,6 +14,7 @@ from taskgov.errors import NotFoundError
 from taskgov.policy.parse import parse_policy
 from taskgov_cli import documents, plans, snapshots
 from taskgov_cli.applying import document, plan
+from taskgov_cli.applying.document import Review
 from taskgov_cli.deployed import (
     DEFAULT_STACK,
     OfCluster,
@@ -62,6 +63,16 @@ def apply(  # noqa: PLR0913 - options of a command, each named by whoever types 
     wait: Annotated[float, typer.Option("--wait", min=0, help="Seconds to wait for the run of the document.")] = 600,
     *,
     yes: Annotated[bool, typer.Option("--yes", help="Do it; without, the plan is only shown.")] = False,
+    reviewed: Annotated[
+        str | None,
+        typer.Option(
+            help="With --policy: the plan that was reviewed, as its comment names it; no other is written unasked.",
+            metavar="PLAN_ID:DIGEST",
+        ),
+    ] = None,
+    claim: Annotated[
+        str, typer.Option(help="With --policy: who wrote the document, as a forge says; kept as a claim, no identity.")
+    ] = "",
     as_json: AsJson = False,
 ) -> None:
     """Put a policy document into force (--policy), or write one plan that a stack in plan mode left unwritten.
@@ -72,9 +83,13 @@ def apply(  # noqa: PLR0913 - options of a command, each named by whoever types 
     """
     if (plan_id is None) == (policy is None):
         raise typer.BadParameter("give either a PLAN_ID, or --policy FILE")
+    if policy is None and (reviewed is not None or claim):
+        raise typer.BadParameter("--reviewed and --claim are about a document: give --policy FILE")
+    review = _review(reviewed, claim)
     with told():
         if policy is not None:
-            shown, doing = _document(policy, snapshot, stack, context, wait)
+            shown, doing = _document(policy, snapshot, stack, context, wait, review)
+            review.require(shown)
         else:
             shown, doing = _plan(str(plan_id), snapshot, stack, cluster, context)
         if not as_json:
@@ -90,8 +105,15 @@ def apply(  # noqa: PLR0913 - options of a command, each named by whoever types 
     raise typer.Exit(OK if is_well else NO)
 
 
+def _review(reviewed: str | None, claim: str) -> Review:
+    try:
+        return Review.of(reviewed, claim)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--reviewed") from error
+
+
 def _document(
-    file: Path, snapshot: Path | None, stack: str, context: str | None, wait: float
+    file: Path, snapshot: Path | None, stack: str, context: str | None, wait: float, review: Review
 ) -> tuple[Plan, Callable[[], Ended]]:
     """Return the plan of a document on what there is now, and how to put the document into force."""
     body = file.read_bytes()
@@ -109,7 +131,7 @@ def _document(
     known = documents.in_force(snapshots.live(arn, stack, context), file)
 
     def put() -> Ended:
-        written = document.store(place, cluster, body.decode(), replaces=seen)
+        written = document.store(place, cluster, body.decode(), replaces=seen, review=review)
         with console(stderr=True).status("waiting for the run") as status:
             ended = document.wait_for_run(place, written, wait, status.update)
         if ended is None:

@@ -6,6 +6,7 @@ applies and verifies as always.
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,11 +18,12 @@ from taskgov import keys
 from taskgov.adapters.clock import SystemClock
 from taskgov.adapters.errors import translated
 from taskgov.adapters.s3 import POLICY_KEY
-from taskgov.allocation.codec import plan_from_json
+from taskgov.allocation.codec import changes_sha256, plan_from_json
 from taskgov.bootstrap.aws import CONFIG
 from taskgov.contracts.orders import DocumentOrder
 from taskgov.contracts.steps import Pointer
 from taskgov.errors import NotFoundError
+from taskgov_cli.deployed import RefusedError
 from taskgov_cli.history import runs
 from taskgov_cli.orders import give
 
@@ -39,6 +41,7 @@ LOOK_EVERY: Final = 5
 NEEDS_APPROVAL: Final = "needs-approval"
 STOPPED: Final = "stopped"
 """A run that was broken off says nothing of the document: another one follows."""
+_REVIEWED: Final = re.compile(r"(plan-[0-9a-f]{16}):([0-9a-f]{64})")
 UNLOCKED: Final = "unlocked"
 """Among the runs, and none: a person freed the lock."""
 
@@ -61,6 +64,37 @@ def tag_of(place: Deployed, cluster_name: str) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
+class Review:
+    """The review of a document: the changes that were read, by digest, and who is said to have written it."""
+
+    plan_id: str | None = None
+    changes: str | None = None
+    claim: str = ""
+
+    @classmethod
+    def of(cls, reviewed: str | None, claim: str) -> Review:
+        """Read `PLAN_ID:DIGEST`, the last line of the plan's comment. Raises ValueError for anything else."""
+        if reviewed is None:
+            return cls(claim=claim)
+        found = _REVIEWED.fullmatch(reviewed)
+        if found is None:
+            raise ValueError(f"{reviewed} is not PLAN_ID:DIGEST, as the comment of `taskgov plan` ends")
+        return cls(found[1], found[2], claim)
+
+    def require(self, plan: Plan) -> None:
+        """Raise RefusedError when another plan was reviewed than this one."""
+        if self.changes is None:
+            return
+        # A plan without changes is called by its snapshot, which is another one each time.
+        is_same = changes_sha256(plan) == self.changes and (not plan.changes or plan.plan_id == self.plan_id)
+        if not is_same:
+            raise RefusedError(
+                f"plan {self.plan_id} was reviewed, and the document leads to {plan.plan_id} now: the document or the "
+                "cluster moved. Nothing was written; plan again, and review that"
+            )
+
+
+@dataclass(frozen=True, slots=True)
 class Written:
     """A document that was stored: whose it is, its version, and when by the clock of S3."""
 
@@ -70,7 +104,7 @@ class Written:
     at: datetime
 
 
-def store(place: Deployed, cluster: ClusterRef, text: str, *, replaces: str | None) -> Written:
+def store(place: Deployed, cluster: ClusterRef, text: str, *, replaces: str | None, review: Review) -> Written:
     """Order the document into force in place of the one that was seen; whom AWS attests is its author.
 
     Raises RefusedError, GovernanceError.
@@ -82,6 +116,8 @@ def store(place: Deployed, cluster: ClusterRef, text: str, *, replaces: str | No
             "clusterName": cluster.name,
             "text": text,
             "replaces": replaces,
+            "reviewed": review.changes,
+            "claim": review.claim,
         }
     )
     version = str(give(place, order)["version"])

@@ -63,7 +63,9 @@ class Table(Coordination):
     def authorship(self, cluster_name: str, version: str) -> Authorship | None:
         """Return who put a version of a document into force, and who accepted it; None where neither is known."""
         item = self._item(keys.document(cluster_name, version))
-        return Authorship(_text(item, "author"), _text(item, "acceptedBy")) if item else None
+        if not item:
+            return None
+        return Authorship(_text(item, "author"), _text(item, "acceptedBy"), _text(item, "claim") or "")
 
     def cluster_of(self, resource_id: str) -> str | None:
         """Return the cluster that a quota or scheduler config belongs to, if it is known."""

@@ -16,7 +16,7 @@ from taskgov.adapters.dynamodb import Table
 from taskgov.adapters.errors import translated
 from taskgov.adapters.items import NEWEST, SCHEMA, in_form, read
 from taskgov.adapters.lock import RELEASE
-from taskgov.adapters.s3 import POLICY_KEY, Bucket
+from taskgov.adapters.s3 import POLICY_KEY, REVIEWED, Bucket
 from taskgov.contracts.events import ORDERS, RUN_ORDERED
 from taskgov.contracts.orders import DocumentOrder, ManualOrder, RunOrder, UnlockOrder
 from taskgov.contracts.steps import Pointer
@@ -111,9 +111,12 @@ class DynamoOrderBook:
         """Store a document in place of the one that was seen; return its version."""
         key = POLICY_KEY.format(order.cluster_name)
         only: dict[str, Any] = {"IfNoneMatch": "*"} if order.replaces is None else {"IfMatch": order.replaces}
+        metadata = {} if order.reviewed is None else {REVIEWED: order.reviewed}
         with translated(f"store {key}"):
             try:
-                answer = self._s3.put_object(Bucket=self._bucket, Key=key, Body=order.text.encode(), **only)
+                answer = self._s3.put_object(
+                    Bucket=self._bucket, Key=key, Body=order.text.encode(), Metadata=metadata, **only
+                )
             except ClientError as error:
                 if error.response["Error"]["Code"] not in CHANGED:
                     raise
@@ -124,9 +127,10 @@ class DynamoOrderBook:
         """Return who put a version into force, and who accepted it."""
         return Table(self._table).authorship(cluster_name, version)
 
-    def record_author(self, cluster_name: str, version: str, by: Person, at: datetime) -> None:
-        """Keep who put a version into force."""
-        self._record(cluster_name, version, {"author": by.identity, "storedBy": by.arn, "storedAt": at.isoformat()})
+    def record_author(self, cluster_name: str, version: str, by: Person, at: datetime, claim: str) -> None:
+        """Keep who put a version into force, and who is said to have written it."""
+        values = {"author": by.identity, "storedBy": by.arn, "storedAt": at.isoformat()}
+        self._record(cluster_name, version, values | ({"claim": claim} if claim else {}))
 
     def record_acceptance(self, cluster_name: str, version: str, by: Person, at: datetime) -> None:
         """Keep who accepted a version of an unknown author."""

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 POLICY_KEY = "policies/{}.yaml"
+REVIEWED = "taskgov-reviewed"
+"""Metadata of a document: it is written together with the version that it speaks of, and cannot be changed later."""
 
 
 class Bucket:
@@ -27,7 +29,7 @@ class Bucket:
         """Return the cluster's policy document with its version id, or None."""
         # One byte more than a document may have is enough to see that it is too long.
         found = self._read(POLICY_KEY.format(cluster_name), MAX_BYTES + 1)
-        return PolicyText(*found) if found else None
+        return PolicyText(found[0], found[1], found[2].get(REVIEWED, "")) if found else None
 
     def put(self, key: str, body: bytes, content_type: str) -> Pointer:
         """Store a document."""
@@ -58,11 +60,11 @@ class Bucket:
         named = (key.removeprefix(prefix).removesuffix(suffix) for key in keys if key.endswith(suffix))
         return tuple(sorted(name for name in named if name and "/" not in name))
 
-    def _read(self, key: str, most: int | None = None) -> tuple[bytes, str] | None:
+    def _read(self, key: str, most: int | None = None) -> tuple[bytes, str, dict[str, str]] | None:
         try:
             with translated(f"read {key}"):
                 answer = self._client.get_object(Bucket=self._name, Key=key)
                 with closing(answer["Body"]) as body:
-                    return body.read(most), answer.get("VersionId", "")
+                    return body.read(most), answer.get("VersionId", ""), answer.get("Metadata", {})
         except NotFoundError:
             return None

@@ -18,7 +18,8 @@ def author_verdicts(snapshot: Snapshot) -> Iterator[GuardrailVerdict]:
     if snapshot.policy_version is None:
         return
     if behind.author is not None:
-        because = f"{behind.author} put the document into force."
+        claimed = f", written by {behind.claim} as it says" if behind.claim else ""
+        because = f"{behind.author} put the document into force{claimed}."
     elif behind.accepted_by is not None:
         because = f"Who wrote the document is not known; {behind.accepted_by} accepted it."
     else:

@@ -39,6 +39,7 @@ from taskgov.allocation.progress import no_progress
 from taskgov.allocation.promises import today_rows
 from taskgov.allocation.quota_deltas import quota_deltas
 from taskgov.allocation.refusals import asked_again_at
+from taskgov.allocation.reviewed import reviewed_verdicts
 from taskgov.allocation.snapshot_capacity import capacities_of
 from taskgov.allocation.sources import Trail
 from taskgov.allocation.writes import in_order
@@ -78,7 +79,13 @@ def plan_quotas(
     capacities = capacities_of(snapshot)
     work = _work(snapshot, capacities, table, needs_approver=needs_approver)
     plan = _plan(snapshot, mode, capacities, work)
-    return replace(plan, plan_id=plan_id_of(plan), outcome=_outcome(plan, work.judged, approved_changes))
+    judged = replace(work.judged, verdicts=(*work.judged.verdicts, *reviewed_verdicts(snapshot, plan)))
+    return replace(
+        plan,
+        plan_id=plan_id_of(plan),
+        guardrails=judged.verdicts,
+        outcome=_outcome(plan, judged, approved_changes),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,10 @@ class DocumentOrder(StepModel):
     cluster_name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$")
     text: str = Field(max_length=MAX_BODY)
     replaces: str | None = Field(default=None, max_length=100)
+    reviewed: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
+    """Digest of the changes that were reviewed with it: a run writes these, or asks for an approval."""
+    claim: str = Field(default="", max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")
+    """Who is said to have written it, for example by a forge. Kept as that; it is nobody's identity."""
 
 
 class ManualOrder(StepModel):

@@ -12,6 +12,8 @@ class PolicyText:
 
     body: bytes
     version: str
+    reviewed: str = ""
+    """Digest of the changes that were reviewed with this version; empty where none were."""
 
 
 class DocumentStore(Protocol):

@@ -71,8 +71,8 @@ class OrderBook(Protocol):
         """Return who put this version into force through the entry, and who accepted it."""
         ...
 
-    def record_author(self, cluster_name: str, version: str, by: Person, at: datetime) -> None:
-        """Keep who put this version into force."""
+    def record_author(self, cluster_name: str, version: str, by: Person, at: datetime, claim: str) -> None:
+        """Keep who put this version into force, and, where it is not empty, who is said to have written it."""
         ...
 
     def record_acceptance(self, cluster_name: str, version: str, by: Person, at: datetime) -> None:

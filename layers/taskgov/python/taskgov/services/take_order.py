@@ -183,7 +183,7 @@ class TakeOrder:
         at = self.clock.now()
         version = self.book.put_document(order)
         # After the document, whose version is known only now: a run that reads it in between finds no author and asks.
-        self.book.record_author(order.cluster_name, version, by, at)
+        self.book.record_author(order.cluster_name, version, by, at, order.claim)
         return OrderResult(
             action=order.action,
             by=by.arn,

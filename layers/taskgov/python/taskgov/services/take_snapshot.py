@@ -60,7 +60,7 @@ class TakeSnapshot:
         with reading(f"describe cluster {cluster}"):
             facts = cluster_facts(self.backends.describe_cluster(cluster), odd.append)
             access = ClusterAccess(_eks_arn(facts))
-        parsed, version = self._policy(facts.name)
+        parsed, version, reviewed = self._policy(facts.name)
         unreadable: list[UnreadableItem] = []
         looked = self.identity.look(facts, claims, unreadable.append) if remember else None
         # The records first: a list that is read after them is behind no other write of ours than its own delay.
@@ -102,6 +102,7 @@ class TakeSnapshot:
             unreadable_objects=tuple(dict.fromkeys((*odd_nodes, *odd_objects, *odd_machines, *odd))),
             policy=parsed.document,
             policy_version=version,
+            policy_reviewed=reviewed,
             policy_violations=parsed.violations,
             policy_findings=parsed.warnings,
             applied=applied,
@@ -129,11 +130,11 @@ class TakeSnapshot:
         """Whose records these are."""
         return StateIdentity(self.documents, self.state)
 
-    def _policy(self, cluster_name: str) -> tuple[ParsedPolicy, str | None]:
+    def _policy(self, cluster_name: str) -> tuple[ParsedPolicy, str | None, str]:
         stored = self.documents.policy(cluster_name)
         if stored is None:
-            return ParsedPolicy(document=None, violations=(), warnings=()), None
-        return parse_policy(stored.body), stored.version
+            return ParsedPolicy(document=None, violations=(), warnings=()), None, ""
+        return parse_policy(stored.body), stored.version, stored.reviewed
 
 
 def _memory(stored: bytes | None, key: str) -> NodeMemory:

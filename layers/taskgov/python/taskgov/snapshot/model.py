@@ -224,6 +224,8 @@ class Snapshot:
     manager: ManagerSettings = ManagerSettings()
     reservations: tuple[Reservation, ...] = ()
     """What its machines were bought with for a time, by id; none in a snapshot from before they were read."""
+    policy_reviewed: str = ""
+    """Digest of the changes that were reviewed with the document (`changes_sha256`); empty where none were."""
 
     @property
     def instance_types(self) -> InstanceTypeTable:

@@ -150,6 +150,8 @@ class Authorship:
     """Who put it into force through the signed entry; None where it was stored in any other way."""
     accepted_by: str | None = None
     """Who approved a plan that follows from it, when its author was not known."""
+    claim: str = ""
+    """Who is said to have written it, for example by a forge; nobody has attested that."""
 
 
 UNKNOWN_AUTHOR: Final = Authorship()
