@@ -1,6 +1,7 @@
 """Policy documents on the command line: what is wrong with one, and a snapshot as if one were in force."""
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -17,8 +18,22 @@ from taskgov_cli.grid import table
 from taskgov_cli.output import findings_table
 
 
-def as_data(parsed: ParsedPolicy) -> dict[str, Any]:
-    """Return the answer for programs."""
+def body_of(file: Path) -> bytes:
+    """Return what a file holds; `-` is standard input."""
+    return sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+
+
+def as_data(read: Sequence[tuple[Path, ParsedPolicy]]) -> dict[str, Any] | list[dict[str, Any]]:
+    """Return the answer for programs: an object for one document, a list of objects with their files for several."""
+    answers = [_as_data(parsed) for _, parsed in read]
+    return (
+        answers[0]
+        if len(read) == 1
+        else [{"file": str(file)} | data for (file, _), data in zip(read, answers, strict=True)]
+    )
+
+
+def _as_data(parsed: ParsedPolicy) -> dict[str, Any]:
     return {
         "valid": not parsed.violations,
         "violations": parsed.violations,

@@ -40,6 +40,7 @@ from taskgov_cli.onboarding import init
 from taskgov_cli.output import CHANGES, NO, NOT_UNDERSTOOD, OK, console
 from taskgov_cli.plan_markdown import plan_markdown
 from taskgov_cli.preflight import command as preflight
+from taskgov_cli.review import command as review
 
 app = typer.Typer(
     name="taskgov",
@@ -75,18 +76,30 @@ def taskgov(
 
 @app.command()
 def validate(
-    policy: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="Policy document, YAML or JSON.")],
+    policies: Annotated[
+        list[Path],
+        typer.Argument(
+            exists=True,
+            dir_okay=False,
+            allow_dash=True,
+            metavar="POLICY...",
+            help="Policy documents, YAML or JSON; - is standard input.",
+        ),
+    ],
     *,
     form: Format = Form.TABLE,
     as_json: AsJson = False,
 ) -> None:
-    """Check a policy document: every broken rule at once, with its path, value and rule.
+    """Check policy documents: every broken rule at once, with its path, value and rule.
+
+    As JSON, one document is an object, and several are a list of objects with their file.
 
     Example: taskgov validate ml-cluster.yaml
     """
-    parsed = parse_policy(policy.read_bytes())
-    answer(lambda: documents.as_data(parsed), documents.shown(policy, parsed), form, as_json=as_json)
-    raise typer.Exit(NO if parsed.violations else OK)
+    read = [(file, parse_policy(documents.body_of(file))) for file in policies]
+    parts = [part for file, parsed in read for part in documents.shown(file, parsed)]
+    answer(lambda: documents.as_data(read), parts, form, as_json=as_json)
+    raise typer.Exit(NO if any(parsed.violations for _, parsed in read) else OK)
 
 
 @app.command()
@@ -189,6 +202,7 @@ app.command("kueue-config")(kueue.kueue_config)
 app.command()(audit.audit)
 app.command()(report.report)
 app.command()(replay.replay)
+app.command()(review.review)
 app.command("what-if")(what_if.what_if_command)
 
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from taskgov.allocation.plan import Plan
     from taskgov_cli.grid import Grid
 
-MARK: Final = "<!-- taskgov plan: {cluster} -->"
-"""The first line: by it a later comment for the same cluster finds the one that it replaces."""
+MARK: Final = "<!-- taskgov plan: {about} -->"
+"""The first line: by it a later comment about the same document finds the one that it replaces."""
 REVIEWED: Final = "<!-- taskgov reviewed: {plan_id}:{changes} -->"
 """The last line: what `taskgov apply --reviewed` takes."""
 MOST: Final = 60_000
@@ -35,9 +35,12 @@ _VERDICTS: Final = {
 }
 
 
-def plan_markdown(plan: Plan) -> str:
-    """Return the comment, of at most `MOST` characters; sections that do not fit are left out and named."""
-    head, details, foot = "\n".join(_head(plan)), list(_details(plan)), "\n".join(_foot(plan))
+def plan_markdown(plan: Plan, about: str = "") -> str:
+    """Return the comment, of at most `MOST` characters; sections that do not fit are left out and named.
+
+    `about` is what its mark names: the file of the document; the cluster where it is empty.
+    """
+    head, details, foot = "\n".join(_head(plan, about)), list(_details(plan)), "\n".join(_foot(plan))
     room, left_out, kept = MOST - len(head) - len(foot), [], []
     for title, text in details:
         if len(text) + 200 <= room:
@@ -70,8 +73,8 @@ def _preempted(plan: Plan) -> str:
     return f"{least}{counted(len(jobs), 'job')} preempted"
 
 
-def _head(plan: Plan) -> Iterator[str]:
-    yield MARK.format(cluster=plan.cluster_name)
+def _head(plan: Plan, about: str) -> Iterator[str]:
+    yield MARK.format(about=about or plan.cluster_name)
     yield f"### Quotas of {escaped(plan.cluster_name)}: {headline(plan)}"
     yield ""
     stopped = [verdict for verdict in plan.guardrails if not verdict.passed]

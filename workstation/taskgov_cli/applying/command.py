@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path  # noqa: TC003 -- typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Final
@@ -26,6 +27,7 @@ from taskgov_cli.deployed import (
 from taskgov_cli.formats import AsJson, print_parts
 from taskgov_cli.orders import by_hand
 from taskgov_cli.output import NO, OK, console, print_json
+from taskgov_cli.review.forge import forge_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
     from taskgov_cli.applying.document import Ended
     from taskgov_cli.deployed import Deployed
 
+FORGE: Final = "forge"
+"""For --reviewed: ask the forge whose pipeline this is."""
 WELL: Final = frozenset({"applied", "nothing-to-do"})
 NOT_LET_THROUGH: Final = frozenset({Outcome.BLOCKED, Outcome.NO_PROGRESS})
 WHAT_NEXT: Final = {
@@ -66,7 +70,8 @@ def apply(  # noqa: PLR0913 - options of a command, each named by whoever types 
     reviewed: Annotated[
         str | None,
         typer.Option(
-            help="With --policy: the plan that was reviewed, as its comment names it; no other is written unasked.",
+            help="With --policy: the plan that was reviewed, as its comment names it; no other is written unasked. "
+            "`forge`: that of the pull or merge request which the commit of this pipeline was merged with.",
             metavar="PLAN_ID:DIGEST",
         ),
     ] = None,
@@ -85,7 +90,7 @@ def apply(  # noqa: PLR0913 - options of a command, each named by whoever types 
         raise typer.BadParameter("give either a PLAN_ID, or --policy FILE")
     if policy is None and (reviewed is not None or claim):
         raise typer.BadParameter("--reviewed and --claim are about a document: give --policy FILE")
-    review = _review(reviewed, claim)
+    review = _review(policy, reviewed, claim)
     with told():
         if policy is not None:
             shown, doing = _document(policy, snapshot, stack, context, wait, review)
@@ -105,7 +110,10 @@ def apply(  # noqa: PLR0913 - options of a command, each named by whoever types 
     raise typer.Exit(OK if is_well else NO)
 
 
-def _review(reviewed: str | None, claim: str) -> Review:
+def _review(policy: Path | None, reviewed: str | None, claim: str) -> Review:
+    if reviewed == FORGE:
+        with told():
+            return Review.on(forge_of(os.environ), str(policy), claim)
     try:
         return Review.of(reviewed, claim)
     except ValueError as error:

@@ -6,6 +6,7 @@ applies and verifies as always.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import time
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from taskgov.errors import NotFoundError
 from taskgov_cli.deployed import RefusedError
 from taskgov_cli.history import runs
 from taskgov_cli.orders import give
+from taskgov_cli.review import comment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,12 +37,15 @@ if TYPE_CHECKING:
     from taskgov.allocation.plan import Plan
     from taskgov.policy.document import ClusterRef
     from taskgov_cli.deployed import Deployed
+    from taskgov_cli.review.forge import Forge
 
 LOOK_EVERY: Final = 5
 """Seconds between two looks for the run."""
 NEEDS_APPROVAL: Final = "needs-approval"
 STOPPED: Final = "stopped"
 """A run that was broken off says nothing of the document: another one follows."""
+NO_CHANGES: Final = hashlib.sha256(b"[]").hexdigest()
+"""Digest of a plan without changes."""
 _REVIEWED: Final = re.compile(r"(plan-[0-9a-f]{16}):([0-9a-f]{64})")
 UNLOCKED: Final = "unlocked"
 """Among the runs, and none: a person freed the lock."""
@@ -81,6 +86,17 @@ class Review:
             raise ValueError(f"{reviewed} is not PLAN_ID:DIGEST, as the comment of `taskgov plan` ends")
         return cls(found[1], found[2], claim)
 
+    @classmethod
+    def on(cls, forge: Forge, about: str, claim: str) -> Review:
+        """Read the comment on the request that this commit was merged with, and who opened that.
+
+        A request without a comment changes nothing (`taskgov review`). Raises GovernanceError.
+        """
+        request = forge.request()
+        said = claim or f"{request.author}, {request.name}"
+        found = comment.reviewed(forge, request, about)
+        return cls(changes=NO_CHANGES, claim=said) if found is None else cls.of(found, said)
+
     def require(self, plan: Plan) -> None:
         """Raise RefusedError when another plan was reviewed than this one."""
         if self.changes is None:
@@ -89,8 +105,8 @@ class Review:
         is_same = changes_sha256(plan) == self.changes and (not plan.changes or plan.plan_id == self.plan_id)
         if not is_same:
             raise RefusedError(
-                f"plan {self.plan_id} was reviewed, and the document leads to {plan.plan_id} now: the document or the "
-                "cluster moved. Nothing was written; plan again, and review that"
+                f"{self.plan_id or 'a plan without changes'} was reviewed, and the document leads to {plan.plan_id} "
+                "now: the document or the cluster moved. Nothing was written; plan again, and review that"
             )
 
 
