@@ -6,10 +6,11 @@ snapshot: whether the donor could give, and why not.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from rich.text import Text
@@ -19,10 +20,10 @@ from taskgov.allocation.lease_book import LeaseEntry, entry_of, lease_book
 from taskgov.allocation.leases import LeaseState
 from taskgov.number_text import counted
 from taskgov.policy.parse import parse_policy
-from taskgov_cli import documents
+from taskgov_cli import documents, lease_edit, moments
 from taskgov_cli.formats import AsJson, Form, Format, answer
 from taskgov_cli.lease_table import leases_table
-from taskgov_cli.output import NO, OK
+from taskgov_cli.output import NO, OK, console
 from taskgov_cli.snapshots import read
 
 if TYPE_CHECKING:
@@ -30,9 +31,15 @@ if TYPE_CHECKING:
     from taskgov.policy.measured import Lease
     from taskgov.snapshot.model import Snapshot
 
-app = typer.Typer(no_args_is_help=True, help="Temporary quota: which leases a policy document has, and if they hold.")
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Temporary quota: the leases of a policy document, whether they hold, new ones and ended ones.",
+)
 
 PolicyFile = Annotated[Path, typer.Option("--policy", "-p", exists=True, dir_okay=False, help="Policy document.")]
+Until = Annotated[str, typer.Option("--until", help=f"When it ends, in UTC: {moments.FORMS}.", metavar="WHEN")]
+_WHAT: Final = re.compile(r"([1-9]\d{0,6})x(\S+)")
+_MINUTE: Final = "%Y-%m-%dT%H:%MZ"
 At = Annotated[datetime | None, typer.Option("--at", help="As of this moment (UTC unless it says so); else now.")]
 
 
@@ -66,6 +73,94 @@ def check(
     checked = [checked_in(known, lease, now) for lease in document.leases]
     _tell(checked, form, as_json=as_json)
     raise typer.Exit(NO if any(entry.because for entry in checked) else OK)
+
+
+@app.command()
+def add(
+    what: Annotated[str, typer.Argument(help="How many of what: 2xml.g5.8xlarge.", metavar="NxTYPE")],
+    policy: PolicyFile,
+    to: Annotated[str, typer.Option("--to", help="The team that gets it.", metavar="TEAM")],
+    from_: Annotated[str, typer.Option("--from", help="The team that gives it, or the shared pool.", metavar="TEAM")],
+    until: Until,
+    start: Annotated[str | None, typer.Option("--start", help="When it begins, as --until; else now.")] = None,
+    reason: Annotated[str, typer.Option("--reason", help="Why, for those who read the document.")] = "temporary need",
+) -> None:
+    """Add a lease to a policy document; comments and everything else stay as they are. Nothing is put into force.
+
+    Example: taskgov lease add 2xml.g5.8xlarge --to team-a --from team-b --until friday -p ml-cluster.yaml
+    """
+    found = _WHAT.fullmatch(what)
+    if found is None:
+        raise typer.BadParameter(f"{what!r} is not of the form 2xml.g5.8xlarge", param_hint="NxTYPE")
+    now = SystemClock().now()
+    lease = {
+        "to": to,
+        "from": from_,
+        "instanceType": found[2],
+        "count": int(found[1]),
+        "start": _typed(start, now, "--start") if start else f"{now:{_MINUTE}}",
+        "end": _typed(until, now, "--until"),
+        "reason": reason,
+    }
+    text = lease_edit.with_lease(_text(policy), lease)
+    _write(policy, text)
+    _tell([entry_of(lease, now) for lease in _document(policy).leases], Form.TABLE, as_json=False)
+    console().print(f"Put it into force: taskgov apply --policy {policy}", soft_wrap=True, markup=False)
+
+
+@app.command()
+def end(
+    policy: PolicyFile,
+    to: Annotated[str, typer.Option("--to", help="The team that has it.", metavar="TEAM")],
+    from_: Annotated[str, typer.Option("--from", help="The team that gave it.", metavar="TEAM")],
+    instance_type: Annotated[str | None, typer.Option("--type", help="Only of this instance type.")] = None,
+) -> None:
+    """End a lease of a policy document now; one that has not begun is taken out. Nothing is put into force.
+
+    Example: taskgov lease end --to team-a --from team-b -p ml-cluster.yaml
+    """
+    now = SystemClock().now()
+    matching = [
+        (place, lease)
+        for place, lease in enumerate(_document(policy).leases)
+        if (lease.to, lease.from_) == (to, from_) and instance_type in {None, lease.instance_type} and lease.end > now
+    ]
+    if len(matching) != 1:
+        which = "there is none" if not matching else f"there are {len(matching)}: say which with --type"
+        raise typer.BadParameter(f"one lease from {from_} to {to} that has not ended is needed, and {which}")
+    [(place, lease)] = matching
+    has_begun = lease.start < now.replace(second=0, microsecond=0)
+    text = _text(policy)
+    _write(
+        policy,
+        lease_edit.with_end(text, place, f"{now:{_MINUTE}}") if has_begun else lease_edit.without_lease(text, place),
+    )
+    _tell([entry_of(lease, now) for lease in _document(policy).leases], Form.TABLE, as_json=False)
+    console().print(f"Put it into force: taskgov apply --policy {policy}", soft_wrap=True, markup=False)
+
+
+def _typed(text: str, now: datetime, option: str) -> str:
+    try:
+        return f"{moments.until(text, now):{_MINUTE}}"
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint=option) from error
+
+
+def _text(file: Path) -> str:
+    _document(file)  # refuses what cannot be understood before anything is changed
+    return file.read_bytes().decode()
+
+
+def _write(file: Path, text: str) -> None:
+    """Write a document that keeps all rules, whole or not at all. Raises `typer.BadParameter` for any other."""
+    parsed = parse_policy(text.encode())
+    if parsed.document is None:
+        broken = "; ".join(f"{violation.path} = {violation.value}: {violation.rule}" for violation in parsed.violations)
+        raise typer.BadParameter(f"{file} is left as it was; with the change it would break rules: {broken}")
+    beside = file.with_name(f".{file.name}.taskgov")
+    beside.write_bytes(text.encode())
+    beside.chmod(file.stat().st_mode)
+    beside.replace(file.resolve())
 
 
 def checked_in(snapshot: Snapshot, lease: Lease, now: datetime) -> LeaseEntry:

@@ -1,0 +1,165 @@
+"""`taskgov lease add` and `end`: the document changes by one lease, and by nothing else."""
+
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import time_machine
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner, Result
+
+from taskgov_cli import lease_edit
+from taskgov_cli.main import app
+from taskgov_cli.moments import until
+from tests.allocation.world import ARN, G5
+
+MONDAY = datetime(2026, 11, 23, 10, 30, 12, tzinfo=UTC)
+HEAD = f"""# Quotas of the cluster
+apiVersion: taskgov/v1
+cluster: {{name: ml-cluster, arn: "{ARN}"}}   # one line
+teams:
+  - name: team-a   # vision
+    quota: {{ComputeQuotaResources: [{{InstanceType: {G5}, Count: 2}}]}}
+  - name: team-b
+    quota: {{ComputeQuotaResources: [{{InstanceType: {G5}, Count: 4}}]}}
+"""
+ONE = f"to: team-a, from: team-b, instanceType: {G5}, count: 1, start: 2026-11-20T09:00Z, end: 2026-12-20T09:00Z"
+LEASES = {
+    "none": "",
+    "an empty list": "leases: []   # none yet\n# the end\n",
+    "a list of blocks": f"leases:\n  # for the paper\n  - {ONE.replace(', ', chr(10) + '    ')}\n    reason: x # y\n"
+    "\n# what follows\nhandEdits: keep\n",
+    "without indentation": f"leases:\n- {{{ONE}, reason: paper}}   # yes\nhandEdits: keep\n",
+    "over lines": f"leases:\n  - {{{ONE},\n     reason: paper}}\n",
+    "a list in brackets": f"leases: [{{{ONE}, reason: paper}}]   # yes\n",
+    "without a last line end": f"leases:\n  - {{{ONE}, reason: paper}}",
+}
+
+
+@pytest.fixture(params=[pytest.param(text, id=name) for name, text in LEASES.items()])
+def policy(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    file = tmp_path / "policy.yaml"
+    file.write_text(HEAD + request.param)
+    return file
+
+
+def lease(*arguments: str, now: datetime = MONDAY) -> Result:
+    with time_machine.travel(now, tick=False):
+        return CliRunner().invoke(app, ["lease", *arguments])
+
+
+def comments(text: str) -> list[str]:
+    return [line.partition("#")[2] for line in text.splitlines() if "#" in line]
+
+
+ADD = ("add", "2xml.g5.8xlarge", "--to", "team-a", "--from", "team-b", "--until", "friday", "-p")
+
+
+def test_a_lease_is_added_and_nothing_else_changes(policy: Path) -> None:
+    before, text = yaml.safe_load(policy.read_text()), policy.read_text()
+    result = lease(*ADD, str(policy), "--reason", "a demo, on stage")
+    assert result.exit_code == 0, result.output
+    after = yaml.safe_load(policy.read_text())
+    new = after["leases"].pop()
+    assert (new["end"], new["start"], new["count"]) == ("2026-11-28T00:00Z", "2026-11-23T10:30Z", 2)
+    assert new["reason"] == "a demo, on stage"
+    assert after == before | {"leases": before.get("leases") or []}
+    assert comments(policy.read_text()) == comments(text)
+    assert policy.read_text().startswith(HEAD)
+
+
+def test_a_lease_that_runs_ends_now_and_one_that_is_to_come_is_taken_out(policy: Path) -> None:
+    text = policy.read_text()
+    if "team-a, from" not in text and "to: team-a" not in text:
+        result = lease("end", "--to", "team-a", "--from", "team-b", "-p", str(policy))
+        assert (result.exit_code, "there is none" in result.output, policy.read_text()) == (2, True, text)
+        return
+    before = yaml.safe_load(text)
+    result = lease("end", "--to", "team-a", "--from", "team-b", "-p", str(policy), now=MONDAY - timedelta(days=9))
+    assert result.exit_code == 0, result.output
+    assert not yaml.safe_load(policy.read_text()).get("leases")
+    assert yaml.safe_load(policy.read_text()) | {"leases": before["leases"]} == before
+    policy.write_text(text)
+    assert lease("end", "--to", "team-a", "--from", "team-b", "-p", str(policy)).exit_code == 0
+    before["leases"][0]["end"] = "2026-11-23T10:30Z"
+    assert yaml.safe_load(policy.read_text()) == before
+    assert comments(policy.read_text()) == comments(text)
+
+
+REFUSED = {
+    "a team that is not there": (("--to", "team-x"), "team-x"),
+    "a donor that is the borrower": (("--to", "team-b"), "leases"),
+    "an end before the start": (("--until", "2026-11-20"), "leases"),
+    "no moment": (("--until", "soonish"), "no moment"),
+}
+
+
+@pytest.mark.parametrize(("words", "said"), REFUSED.values(), ids=REFUSED)
+def test_a_lease_that_breaks_rules_leaves_the_document_as_it_was(
+    tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text(HEAD)
+    result = lease(*ADD, str(file), *words)
+    assert (result.exit_code, said in result.output, file.read_text()) == (2, True, HEAD), result.output
+    assert [found.name for found in tmp_path.iterdir()] == ["policy.yaml"]
+
+
+def test_of_two_leases_one_has_to_be_named(tmp_path: Path) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text(HEAD + f"leases:\n  - {{{ONE}, reason: one}}\n  - {{{ONE}, reason: two}}\n")
+    result = lease("end", "--to", "team-a", "--from", "team-b", "-p", str(file))
+    assert (result.exit_code, "there are 2" in result.output) == (2, True)
+
+
+def test_a_document_in_json_stays_json(tmp_path: Path) -> None:
+    file = tmp_path / "policy.json"
+    file.write_text(yaml.safe_dump(yaml.safe_load(HEAD), default_flow_style=True, width=1000))
+    assert lease(*ADD, str(file)).exit_code == 0
+    assert len(yaml.safe_load(file.read_text())["leases"]) == 1
+
+
+MOMENTS = {
+    "friday": "2026-11-28T00:00",
+    "Friday 18:00": "2026-11-27T18:00",
+    "monday": "2026-11-24T00:00",
+    "today": "2026-11-24T00:00",
+    "tomorrow": "2026-11-25T00:00",
+    "2026-11-27": "2026-11-28T00:00",
+    "2026-11-27T18:00Z": "2026-11-27T18:00",
+    "2026-11-27T18:00+02:00": "2026-11-27T16:00",
+    "3d": "2026-11-26T10:30",
+    "2h30m": "2026-11-23T13:00",
+    "18:00": "2026-11-23T18:00",
+}
+
+
+@pytest.mark.parametrize(("text", "want"), MOMENTS.items(), ids=MOMENTS)
+def test_moments_are_read_as_people_mean_them(text: str, want: str) -> None:
+    assert until(text, MONDAY).isoformat() == f"{want}:00+00:00"
+
+
+@given(st.text(max_size=30))
+def test_any_other_text_is_refused_with_the_forms(text: str) -> None:
+    with suppress(ValueError):
+        assert until(text, MONDAY).tzinfo is UTC
+        return
+    with pytest.raises(ValueError, match="for example: friday"):
+        until(text, MONDAY)
+
+
+@given(reasons=st.lists(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1), max_size=4))
+def test_any_reason_comes_back_as_it_was_written(reasons: list[str]) -> None:
+    for start in ("teams: []\n", "leases: []\n", "leases: [{reason: a}]\n", "leases:\n- reason: a\n"):
+        text, kept = start, yaml.safe_load(start).get("leases") or []
+        for number, reason in enumerate(reasons):
+            text = lease_edit.with_lease(text, {"to": f"team-{number}", "reason": reason})
+        want = [*kept, *({"to": f"team-{number}", "reason": reason} for number, reason in enumerate(reasons))]
+        assert (yaml.safe_load(text).get("leases") or []) == want
+        for _ in reasons:
+            text = lease_edit.without_lease(text, len(want) - 1)
+            want.pop()
+            assert (yaml.safe_load(text).get("leases") or []) == want

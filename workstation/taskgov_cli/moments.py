@@ -1,0 +1,50 @@
+"""Moments as people type them: `friday`, `friday 18:00`, `2026-11-27T18:00Z`, `tomorrow`, `3d`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from dateutil import parser
+
+from taskgov_cli.durations import duration
+
+FORMS: Final = "friday, friday 18:00, 2026-11-27, 2026-11-27T18:00Z, tomorrow, 3d, 12h"
+DAYS: Final = {"today": 0, "tomorrow": 1}
+
+
+def until(text: str, now: datetime) -> datetime:
+    """Return the end that somebody types, in UTC unless it names a zone. Raises ValueError with the forms.
+
+    A day without a time means its end: `friday` is Saturday, 00:00. A day of the week is the next one, or today. A
+    duration counts from `now`.
+
+    Example:
+        >>> monday = datetime(2026, 11, 23, 10, tzinfo=UTC)
+        >>> until("friday", monday).isoformat()
+        '2026-11-28T00:00:00+00:00'
+
+    """
+    words = text.strip().lower()
+    if words in DAYS:
+        return _day(now) + timedelta(days=DAYS[words] + 1)
+    try:
+        return now.replace(second=0, microsecond=0) + duration(words)
+    except ValueError:
+        pass  # no duration: a moment
+    try:
+        # What a text leaves out is taken from the default: where two give two times, it names none.
+        first, second = (_parsed(text, _day(now) + timedelta(hours=hour)) for hour in (0, 1))
+    except (ValueError, OverflowError):
+        raise ValueError(f"{text!r} is no moment; for example: {FORMS}") from None
+    end = first if first == second else _day(first) + timedelta(days=1)
+    return end.astimezone(UTC)
+
+
+def _parsed(text: str, default: datetime) -> datetime:
+    found: datetime = parser.parse(text, default=default)
+    return found
+
+
+def _day(moment: datetime) -> datetime:
+    return moment.replace(hour=0, minute=0, second=0, microsecond=0)
