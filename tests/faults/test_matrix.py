@@ -14,8 +14,8 @@ from tests.faults.fault_cases import Clean, Outcome
 from tests.faults.sites import KUBERNETES, MACHINE, Kind
 from tests.faults.table import failures, table
 
-CELLS = 600
-PAIRS = 60
+CELLS = int(os.environ.get("TASKGOV_FAULTS_CELLS", "600"))
+PAIRS = CELLS // 10
 DEEP_PAIRS = 5_000
 SEED = int(os.environ.get("TASKGOV_FAULTS_SEED", "20"))
 SAMPLE = (
