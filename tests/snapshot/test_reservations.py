@@ -31,10 +31,15 @@ def plan(*periods: tuple[float, float], status: str = "Active", **fields: str) -
         (((-10, 2), (2, 8)), 8),
         (((2, 8), (-10, 2)), 8),
         (((-10, 2), (3, 8)), 2),
-        (((-10, -2), (3, 8)), 8),
+        (((-10, -2), (3, 8)), -2),
+        (((-10, -2), (0, 8)), 8),
+        (((3, 8), (9, 12)), 8),
         (((-10, -5), (-4, -2)), -2),
     ],
-    ids=["one", "over", "overlap", "extended", "unordered", "gap", "in the gap", "all over"],
+    ids=[
+        *("one", "over", "overlap", "extended", "unordered", "gap", "in the gap", "at a start", "before all"),
+        "all over",
+    ],
 )
 def test_the_end_is_that_of_the_running_time_with_its_extensions(
     periods: tuple[tuple[float, float], ...], end: float
@@ -42,10 +47,19 @@ def test_the_end_is_that_of_the_running_time_with_its_extensions(
     assert plan(*periods).leaves_at(P5, NOW) == hours(end - 0.5)
 
 
-def test_a_machine_is_of_the_period_until_it_is_over() -> None:
+def test_a_machine_that_is_listed_beyond_its_period_has_left_until_the_next_begins() -> None:
     both = plan((-10, 0.25), (3, 8))
-    assert both.leaves_at(P5, NOW) == hours(-0.25)
-    assert both.leaves_at(P5, hours(0.25)) == hours(7.5)
+    assert [both.leaves_at(P5, hours(at)) for at in (0, 0.25, 2.9)] == [hours(-0.25)] * 3
+    assert both.leaves_at(P5, hours(3)) == hours(7.5)
+
+
+def test_a_loss_in_a_gap_is_of_the_period_that_is_over() -> None:
+    both = Reserved((plan((-10, 0.25), (3, 8)),))
+    memory, lingering = NodeMemory(), [Node("a", P5, "i-1", "bought")]
+    for at in (0, 0.26):
+        memory, _ = remember_nodes(memory, marked(lingering, both, GROUPS, hours(at), memory), hours(at))
+    memory, _ = remember_nodes(memory, [], hours(0.4))
+    assert [has_left(node, hours(0.4)) for node in memory.gone] == [True]
 
 
 def test_periods_of_other_instance_types_say_nothing() -> None:

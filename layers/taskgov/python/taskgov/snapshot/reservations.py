@@ -73,15 +73,15 @@ class Reservation:
     def leaves_at(self, instance_type: str, now: datetime) -> datetime | None:
         """Return when machines of a type are taken back that are there now, None where no end is known.
 
-        Periods that touch or overlap are one. A machine is of the first period that is not over; after the last one it
-        is of that.
+        Periods that touch or overlap are one. A machine is of the last period that has begun: one that is still listed
+        in a gap has left. Before the first period it is of that.
         """
         if self.status in NEVER_DELIVERED:
             return None
         of_type = [period for period in self.periods if period.instance_type in {None, instance_type}]
-        ends = [end for _, end in _joined(of_type)]
-        end = next((moment for moment in ends if moment > now), ends[-1] if ends else None)
-        return None if end is None else end - TAKEN_BACK_BEFORE
+        joined = _joined(of_type)
+        ends = [end for start, end in joined if start <= now] or [end for _, end in joined[:1]]
+        return ends[-1] - TAKEN_BACK_BEFORE if ends else None
 
 
 def name_of(reservation_id: str) -> str:
