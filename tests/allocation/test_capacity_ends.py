@@ -205,6 +205,14 @@ def test_an_end_that_costs_nobody_anything_says_so() -> None:
     assert finding.because.endswith("It costs no team any quota.")
 
 
+def test_a_second_quota_of_a_team_is_no_cost_of_its_first() -> None:
+    second = quota("team-a", row(P5, Count=1)).model_copy(update={"name": "z", "compute_quota_id": "second000000"})
+    policy = document(fixed("team-a", row(P5, Count=3)), pool=False)
+    world = snapshot(policy, [*nodes(3, P5), *leaving(2, 24)], [quota("team-a", row(P5, Count=3)), second])
+    [finding] = found(plan_of(world), "capacity-ends")
+    assert (finding.evidence["costs"], finding.evidence["gpus"]) == ("team-a 4 -> 3 ml.p5.48xlarge", 8)
+
+
 def test_an_announced_end_is_no_mass_loss() -> None:
     world = standing(snapshot(HALVES, [*nodes(2, P5), *leaving(6, 1)]))
     gone = tuple(
@@ -232,6 +240,15 @@ def test_an_unreadable_plan_is_a_finding_and_freezes_nothing() -> None:
     assert plan.outcome is other.outcome is Outcome.APPLY
     [finding] = found(plan, "capacity-end-unknown")
     assert (finding.subject, "AccessDeniedException" in finding.because) == ("spring", True)
+    assert finding.because.endswith("Its nodes count until they are lost.")
+
+
+@pytest.mark.parametrize(("its_id", "kind"), [(SPRING, TRAINING_PLAN), ("", CAPACITY_BLOCK)])
+def test_an_end_that_was_read_before_holds_and_the_finding_says_so(its_id: str, kind: str) -> None:
+    silent = Reservation.silent(its_id, kind, "throttled")
+    plan = plan_of(snapshot(HALVES, [*nodes(2, P5), *leaving(2, 24)], reservations=(silent,)))
+    [finding] = found(plan, "capacity-end-unknown")
+    assert finding.because.endswith("throttled. What was read before holds: nodes leave at 2026-11-21 12:00 UTC.")
 
 
 def lease(count: int, until: float, *, start: float = -1, **fields: Any) -> dict[str, Any]:

@@ -108,9 +108,19 @@ GROUPS = (InstanceGroup("bought", training_plan=PLAN),)
 SILENT = Reservation.silent(PLAN, TRAINING_PLAN, "AccessDeniedException")
 
 
-def test_a_plan_that_could_never_be_read_marks_no_node() -> None:
+def test_a_plan_that_could_never_be_read_gives_no_node_an_end() -> None:
     [node] = marked([Node("a", P5, instance_group="bought")], Reserved((SILENT,)), GROUPS, NOW, NodeMemory())
-    assert (node.reservation, node.leaves_at) == (None, None)
+    assert (node.reservation, node.leaves_at) == (PLAN, None)
+
+
+def test_a_node_that_comes_while_its_plan_cannot_be_read_leaves_with_the_others() -> None:
+    both = (InstanceGroup("bought", training_plan=PLAN), InstanceGroup("later", training_plan=f"{PLAN}-2"))
+    seen = marked([Node("a", P5, "i-1", "bought")], Reserved((plan((-10, 5)),)), GROUPS, NOW, NodeMemory())
+    memory, _ = remember_nodes(NodeMemory(), seen, NOW)
+    nodes = [Node("b", P5, "i-2", "bought"), Node("c", G5, "i-3", "bought"), Node("a", P5, "i-1", "later")]
+    other = Reservation.silent(f"{PLAN}-2", TRAINING_PLAN, "throttled")
+    found = marked(nodes, Reserved((SILENT, other)), both, NOW, memory)
+    assert [node.leaves_at for node in found] == [hours(4.5), None, None]
 
 
 @pytest.mark.parametrize(

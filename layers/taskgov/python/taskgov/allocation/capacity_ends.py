@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from math import ceil
-from operator import attrgetter
 from typing import Final
 
 from taskgov.allocation.deciding import Decided, decide, planned_lines
@@ -43,7 +42,7 @@ def ends_found(snapshot: Snapshot, decided: Decided) -> Iterator[Finding]:
         before = after
     for reservation in snapshot.reservations:
         if reservation.silence:
-            yield _unknown(reservation)
+            yield _unknown(reservation, snapshot.nodes)
 
 
 def _within_notice(snapshot: Snapshot) -> dict[tuple[datetime, str], list[Node]]:
@@ -79,17 +78,26 @@ class _Cost:
 
 
 def _costs(before: Iterable[TeamAllocation], after: Iterable[TeamAllocation]) -> list[_Cost]:
-    """Return what each team has less after an end, by team and instance type."""
-    then = {(line.team, line.instance_type, line.unit): line for line in after}
+    """Return what each team has less after an end, by team and instance type: all of its quotas together."""
+    now, then = _held(before), _held(after)
     found = []
-    for line in sorted(before, key=attrgetter("team", "instance_type", "unit")):
-        later = then.get((line.team, line.instance_type, line.unit))
-        left, gpus = (later.after, later.gpus_after) if later else (0, 0)
-        if left < line.after:
-            of = _UNITS.get(line.unit, f"{line.unit} of ")
-            said = f"{line.team} {said_number(line.after)} -> {said_number(left)} {of}{line.instance_type}"
-            found.append(_Cost(line.team, said, line.gpus_after - gpus))
+    for (team, instance_type, unit), (had, gpus_had) in sorted(now.items()):
+        left, gpus_left = then.get((team, instance_type, unit), (0, 0))
+        if left < had:
+            of = _UNITS.get(unit, f"{unit} of ")
+            said = f"{team} {said_number(had)} -> {said_number(left)} {of}{instance_type}"
+            found.append(_Cost(team, said, gpus_had - gpus_left))
     return found
+
+
+def _held(lines: Iterable[TeamAllocation]) -> dict[tuple[str, str, str], tuple[float, float]]:
+    """Return amount and GPUs by team, instance type and unit; a second quota of a team has lines of its own."""
+    held: dict[tuple[str, str, str], tuple[float, float]] = {}
+    for line in lines:
+        key = line.team, line.instance_type, line.unit
+        amount, gpus = held.get(key, (0, 0))
+        held[key] = amount + line.after, gpus + line.gpus_after
+    return held
 
 
 def _ends(
@@ -123,8 +131,11 @@ def _ends(
     )
 
 
-def _unknown(reservation: Reservation) -> Finding:
+def _unknown(reservation: Reservation, nodes: Iterable[Node]) -> Finding:
     is_known = bool(reservation.id)
+    of_it = (node for node in nodes if node.reservation == reservation.id or (node.reservation and not is_known))
+    ends = sorted({node.leaves_at.astimezone(UTC) for node in of_it if node.leaves_at is not None})
+    moments = ", ".join(f"{end:%Y-%m-%d %H:%M} UTC" for end in ends)
     what = f"the {reservation.kind} {reservation.name}" if is_known else f"any {reservation.kind}"
     return CAPACITY_END_UNKNOWN.about(
         reservation.name or reservation.kind,
@@ -132,4 +143,7 @@ def _unknown(reservation: Reservation) -> Finding:
         case=is_known,
         what=what,
         silence=reservation.silence,
+        until=f"What was read before holds: nodes leave at {moments}"
+        if ends
+        else "Its nodes count until they are lost",
     )

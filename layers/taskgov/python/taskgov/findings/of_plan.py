@@ -59,7 +59,7 @@ CAPACITY_ENDS: Final = FindingKind(
         "The {kind} {name} ends at {ends_at:%Y-%m-%d %H:%M} UTC, and its nodes ({nodes}) are taken back from "
         "{leaves_at:%H:%M} UTC on. {costs}."
     ),
-    remedy="extend it, or add other nodes; else let work finish before: quotas follow by themselves at that moment",
+    remedy="extend it, or add other nodes; else let work finish before: from that moment on plans do without them",
     found_in=("allocation/capacity_ends.py",),
 )
 CAPACITY_END_UNKNOWN: Final = FindingKind(
@@ -68,8 +68,8 @@ CAPACITY_END_UNKNOWN: Final = FindingKind(
         "info where it is not known whether there are Capacity Blocks, else warning",
         lambda is_known: Severity.WARNING if is_known else Severity.INFO,
     ),
-    means="the end of a training plan or Capacity Block cannot be read: its nodes count until they are lost",
-    sentence="The end of {what} cannot be read: {silence}. Its nodes count until they are lost.",
+    means="the end of a training plan or Capacity Block cannot be read: the end that was read before holds, if any",
+    sentence="The end of {what} cannot be read: {silence}. {until}.",
     remedy="allow the functions what taskgov doctor finds missing, or see what became of the reservation",
     found_in=("allocation/capacity_ends.py",),
 )

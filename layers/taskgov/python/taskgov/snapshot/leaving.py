@@ -33,10 +33,10 @@ def marked(
 ) -> tuple[Node, ...]:
     """Return the nodes, each with its reservation and with the moment at which that takes it back.
 
-    What cannot be read is as it was at the look before (`memory`).
+    What cannot be read is as it was at the look before (`memory`), also for a node that has come since.
     """
     known = {reservation.id: reservation for reservation in reserved.reservations}
-    all_silent = "" in known
+    all_silent, ends = "" in known, _remembered(memory)
     plans = {group.name: group.training_plan for group in groups}
     found = []
     for node in nodes:
@@ -45,14 +45,25 @@ def marked(
         else:
             its_id = reserved.by_machine.get(node.instance_id or "")
         reservation, before = known.get(its_id or ""), memory.nodes.get(node.name)
-        if all_silent or (reservation is not None and reservation.silence):
+        if all_silent:
             found.append(node if before is None else _as_before(node, before))
         elif reservation is None:
             found.append(node)
         else:
-            moment = reservation.leaves_at(node.instance_type, now)
+            remembered = ends.get((reservation.id, node.instance_type))
+            moment = remembered if reservation.silence else reservation.leaves_at(node.instance_type, now)
             found.append(replace(node, reservation=reservation.id, leaves_at=moment))
     return tuple(found)
+
+
+def _remembered(memory: NodeMemory) -> dict[tuple[str, str], datetime]:
+    """Return when the nodes of each reservation and instance type leave, as it was read last: of those listed then."""
+    records = sorted(memory.nodes.values(), key=lambda record: not record.gone)
+    return {
+        (record.reservation, record.instance_type): record.leaves_at
+        for record in records
+        if record.reservation and record.leaves_at
+    }
 
 
 def _as_before(node: Node, before: NodeRecord) -> Node:
