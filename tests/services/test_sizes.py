@@ -22,31 +22,41 @@ from tests.support.plans import plan_of, update
 
 KIB = 1024
 TEAMS, ROWS = 1000, 15
-EVERYBODY = ", ".join(f"team-{number}" for number in range(TEAMS))
+SCRIPTS = ("team", "팀", "\N{CROSSED SWORDS}\N{ROCKET}", '"', "\x1b")
+"""Texts that others write, whose letters take one byte, three or four, and two or six in JSON."""
 POINTER = Pointer(bucket="bucket", key="plans/ml-cluster/plan-1.json", sha256="0" * 64)
 GUARDRAILS = tuple(f"guardrail-{number}" for number in range(15))
 """As many as there are: each of them stops the plan for every row of every team."""
 
 
-def a_plan_that_everything_stops(outcome: Outcome) -> Plan:
+def everybody(script: str) -> str:
+    return ", ".join(f"{script}-{number}" for number in range(TEAMS))
+
+
+def a_plan_that_everything_stops(script: str) -> Plan:
+    because, remedy = f"All lose 50 %, as {everybody(script)} do.", f"Ask {everybody(script)}."
     changes = [update(index, f"team-{index}", f"quota{index:07}", 2, 1) for index in range(TEAMS)]
-    long = [replace(change, because=f"{change.because}, as for {EVERYBODY}") for change in changes]
-    verdicts = [
-        GuardrailVerdict(guardrail, False, f"team-{number} loses 50 %, as {EVERYBODY} do.", f"Ask {EVERYBODY}.")
-        for number in range(TEAMS)
-        for guardrail in GUARDRAILS
-    ]
+    verdicts = [GuardrailVerdict(name, False, because, remedy) for name in GUARDRAILS] * TEAMS
     findings = [
-        Finding("mass-loss", Severity.INCIDENT, f"team-{n}", f"It is lost, with {EVERYBODY}.", f"Look at {EVERYBODY}.")
-        for n in range(TEAMS * ROWS)
+        Finding("mass-loss", Severity.INCIDENT, f"team-{number}", because, remedy) for number in range(TEAMS * ROWS)
     ]
-    return replace(plan_of(*long, outcome=outcome), guardrails=tuple(verdicts), findings=tuple(findings))
+    return replace(
+        plan_of(*(replace(change, because=because) for change in changes), outcome=Outcome.BLOCKED),
+        guardrails=tuple(verdicts),
+        findings=tuple(findings),
+    )
 
 
-PLAN = a_plan_that_everything_stops(Outcome.BLOCKED)
+PLANS = {script: a_plan_that_everything_stops(script) for script in SCRIPTS}
+in_each_script = pytest.mark.parametrize("script", SCRIPTS, ids=["ASCII", "Korean", "emoji", "quotes", "control"])
 
 
-def an_end(outcome: RunOutcome) -> EndOfRun:
+def size(data: object) -> int:
+    """Bytes as Lambda, Step Functions and EventBridge count them."""
+    return len(json.dumps(data, ensure_ascii=False).encode())
+
+
+def an_end(outcome: RunOutcome, script: str) -> EndOfRun:
     return EndOfRun(
         cluster_arn=CLUSTER_ARN,
         cluster_name="ml-cluster",
@@ -55,16 +65,17 @@ def an_end(outcome: RunOutcome) -> EndOfRun:
         applied=TEAMS,
         started_at=NOON - timedelta(seconds=64),
         ended_at=NOON,
-        plan=PLAN,
+        plan=PLANS[script],
         plan_pointer=POINTER,
-        error=f"the plan did not take effect: {EVERYBODY}" * 20,
+        error=f"the plan did not take effect: {everybody(script)}" * 20,
         written=tuple(f"team-{number}/team-{number}-quota" for number in range(TEAMS)),
     )
 
 
 @pytest.mark.parametrize("outcome", list(Outcome))
-def test_the_state_of_a_planned_run_stays_below_64_kib(outcome: Outcome) -> None:
-    plan = replace(PLAN, outcome=outcome)
+@in_each_script
+def test_the_state_of_a_planned_run_stays_below_64_kib(outcome: Outcome, script: str) -> None:
+    plan = replace(PLANS[script], outcome=outcome)
     result = PlanQuotasResult(
         outcome=outcome,
         plan_id=plan.plan_id,
@@ -75,31 +86,33 @@ def test_the_state_of_a_planned_run_stays_below_64_kib(outcome: Outcome) -> None
         summary=summary(plan),
         recheck_at=None,
     )
-    assert len(json.dumps(result.to_json())) <= 64 * KIB
+    assert size(result.to_json()) <= 64 * KIB
 
 
-def test_the_state_of_a_wave_that_is_wrong_everywhere_stays_below_64_kib() -> None:
-    told = cut([f"team-{number}-quota is not as {EVERYBODY}" for number in range(TEAMS)])
+@in_each_script
+def test_the_state_of_a_wave_that_is_wrong_everywhere_stays_below_64_kib(script: str) -> None:
+    told = cut([f"team-{number}-quota is not as {everybody(script)}" for number in range(TEAMS)])
     assert told[-1] == "and 980 more"
     result = VerifyPlanResult(settled=False, pending=told, refused=told, edited=told, problems=told)
-    assert len(json.dumps(result.to_json())) <= 64 * KIB
+    assert size(result.to_json()) <= 64 * KIB
 
 
 @pytest.mark.parametrize("outcome", get_args(RunOutcome))
-def test_event_notice_and_record_of_a_run_stay_small(outcome: RunOutcome) -> None:
-    end = an_end(outcome)
-    assert len(json.dumps(event_of(end))) <= 128 * KIB
+@in_each_script
+def test_event_notice_and_record_of_a_run_stay_small(outcome: RunOutcome, script: str) -> None:
+    end = an_end(outcome, script)
+    assert size(event_of(end)) <= 128 * KIB
     notice = notice_of(end)
     assert notice is not None
     assert len(notice.text.encode()) <= 128 * KIB
     record = record_of(end)
-    assert len(json.dumps([record.written, record.error])) <= 200 * KIB
+    assert size([record.written, record.error]) <= 200 * KIB
 
 
 def test_what_is_left_out_is_counted() -> None:
-    told = stopped_by(PLAN)
+    told = stopped_by(PLANS["team"])
     assert len(told) == len(GUARDRAILS) * (MOST_OF_A_GUARDRAIL + 1)
     assert {verdict.because for verdict in told[-len(GUARDRAILS) :]} == {"and 997 more"}
-    lines = summary(PLAN).splitlines()
+    lines = summary(PLANS["team"]).splitlines()
     assert "- and 980 more changes" in lines
     assert lines[-1] == "! and 14,980 more findings"

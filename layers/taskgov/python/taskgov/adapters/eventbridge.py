@@ -48,7 +48,7 @@ class Bus:
         return {
             "Source": SOURCE,
             "DetailType": detail_type,
-            "Detail": json.dumps(detail),
+            "Detail": json.dumps(detail, ensure_ascii=False),  # a letter of three bytes would take six
             "EventBusName": self._name,
         }
 

@@ -1,13 +1,16 @@
 """Cut sentences to what a state of Step Functions can carry (256 KiB), and lists to what people read."""
 
+import json
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Final
 
 MOST_SENTENCES: Final = 20
-MOST_LETTERS: Final = 350
+MOST_OF_A_SENTENCE: Final = 350
+"""Bytes of a sentence, as JSON in UTF-8: limits of AWS are limits of bytes, and a letter may take six."""
 MOST_NAMED: Final = 20
 MOST_OF_AN_ERROR: Final = 8000
-"""Letters of an error that end a run: as many as the state machine keeps of a cause."""
+"""Bytes of an error that ends a run; the state machine keeps as many letters of a cause."""
 
 
 def cut(sentences: Sequence[str]) -> tuple[str, ...]:
@@ -16,13 +19,21 @@ def cut(sentences: Sequence[str]) -> tuple[str, ...]:
     return (*map(shortened, sentences[:MOST_SENTENCES]), *([f"and {more:,} more"] if more > 0 else ()))
 
 
-def shortened(sentence: str, letters: int = MOST_LETTERS) -> str:
-    """Return a sentence, or its beginning where it is too long: it may name every team.
+def shortened(sentence: str, most: int = MOST_OF_A_SENTENCE) -> str:
+    """Return a sentence, or its beginning where it takes more than so many bytes: it may name every team.
 
-    >>> shortened("one, two, three", 8)
-    'one, two ...'
+    >>> shortened("one, two, three", 8), shortened("\uac00\uac00\uac00", 8)
+    ('one, two ...', '\uac00\uac00 ...')
     """
-    return sentence if len(sentence) <= letters else f"{sentence[:letters]} ..."
+    if len(sentence) <= most and _size(sentence) <= most:
+        return sentence
+    letters = bisect_right(range(1, most + 1), most, key=lambda number: _size(sentence[:number]))
+    return f"{sentence[:letters]} ..."
+
+
+def _size(text: str) -> int:
+    """Return how many bytes a text takes within JSON."""
+    return len(json.dumps(text, ensure_ascii=False).encode(errors="surrogatepass")) - len('""')
 
 
 def listed(names: Sequence[str]) -> str:
