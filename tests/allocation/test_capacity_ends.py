@@ -205,6 +205,12 @@ def test_an_end_that_costs_nobody_anything_says_so() -> None:
     assert finding.because.endswith("It costs no team any quota.")
 
 
+def test_the_finding_names_the_end_of_ultraservers_an_hour_after_they_leave() -> None:
+    world = snapshot(HALVES, [*nodes(2, P5), *leaving(2, 24, instance_type="ml.p6e-gb200.36xlarge")])
+    [finding] = found(plan_of(world), "capacity-ends")
+    assert finding.evidence["endsAt"] == "2026-11-21T13:00:00+00:00"
+
+
 def test_a_second_quota_of_a_team_is_no_cost_of_its_first() -> None:
     second = quota("team-a", row(P5, Count=1)).model_copy(update={"name": "z", "compute_quota_id": "second000000"})
     policy = document(fixed("team-a", row(P5, Count=3)), pool=False)

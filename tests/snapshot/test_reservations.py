@@ -77,6 +77,11 @@ def test_the_clock_decides_and_not_the_status(status: str) -> None:
     assert plan((-10, 5), status=status).leaves_at(P5, NOW) == hours(4.5)
 
 
+@pytest.mark.parametrize("instance_type", ["ml.p6e-gb200.36xlarge", "p6e-gb300.36xlarge", "trn2u.48xlarge"])
+def test_ultraservers_are_taken_back_an_hour_before(instance_type: str) -> None:
+    assert plan((-10, 5)).leaves_at(instance_type, NOW) == hours(4)
+
+
 def test_moments_of_other_time_zones_are_the_same_moments() -> None:
     seoul = timezone(timedelta(hours=9))
     period = Period(hours(-10).astimezone(seoul), hours(5).astimezone(seoul))

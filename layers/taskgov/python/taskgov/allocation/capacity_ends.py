@@ -19,7 +19,7 @@ from taskgov.findings import Finding
 from taskgov.findings.of_plan import CAPACITY_END_UNKNOWN, CAPACITY_ENDS
 from taskgov.policy.document import CapacityRules
 from taskgov.snapshot.model import Node, Snapshot
-from taskgov.snapshot.reservations import TAKEN_BACK_BEFORE, Reservation, name_of
+from taskgov.snapshot.reservations import Reservation, name_of, taken_back_before
 
 _UNITS: Final[Mapping[str, str]] = {
     "Count": "",
@@ -105,7 +105,7 @@ def _ends(
 ) -> Finding:
     kind = "reservation" if reservation is None else reservation.kind
     leaves_at = moment.astimezone(UTC)
-    ends_at = leaves_at + TAKEN_BACK_BEFORE
+    ends_at = leaves_at + taken_back_before(nodes[0].instance_type)
     counts = sorted(Counter(node.instance_type for node in nodes).items())
     teams = list(dict.fromkeys(cost.team for cost in costs))
     evidence: dict[str, str | int] = {

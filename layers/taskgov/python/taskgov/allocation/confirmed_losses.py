@@ -5,7 +5,7 @@
 | in SageMaker's list | a status other than `Running`, a health label of HyperPod, a deep health check not passed |
 | in any list | a taint of the autoscaler that removes it |
 | a machine of plain EKS | EC2, that has it no longer, or has it stopped or terminated, or says that it is about to be |
-| of a training plan or Capacity Block | its end: AWS takes the machines back 30 minutes before |
+| of a training plan or Capacity Block | its end: AWS takes the machines back 30 or 60 minutes before |
 | of an instance group that is being scaled down | TargetCount below the number listed, for as many nodes |
 | in no list | as many nodes of its group listed as CurrentCount or TargetCount says, or no such group any more |
 """

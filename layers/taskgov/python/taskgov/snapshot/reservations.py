@@ -1,8 +1,9 @@
 """Machines that were bought for a time, by SageMaker training plans and EC2 Capacity Blocks, and when they leave.
 
 AWS begins to terminate the instances of a Capacity Block 30 minutes before its end (EC2 User Guide, "Monitor Capacity
-Blocks using EventBridge"), and those of a training plan's reserved capacity, too (SageMaker developer guide, "Training
-plans utilization for SageMaker training jobs"; for HyperPod clusters it is inferred). From then on they do not count.
+Blocks using EventBridge"), those of UltraServers 60 minutes before ("Capacity Blocks for ML"), and those of a training
+plan's reserved capacity 30 minutes before, too (SageMaker developer guide, "Training plans utilization for SageMaker
+training jobs"; for HyperPod clusters it is inferred, and so are the 60 minutes). From then on they do not count.
 
 Backends give reservations, `taskgov.snapshot.leaving` marks the nodes, `taskgov.allocation` decides.
 """
@@ -13,8 +14,10 @@ from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import Final, Self
 
-TAKEN_BACK_BEFORE: Final = timedelta(minutes=30)
-"""How long before its end AWS begins to terminate the instances of a reservation."""
+_INSTANCES_BEFORE: Final = timedelta(minutes=30)
+_ULTRASERVERS_BEFORE: Final = timedelta(minutes=60)
+_OF_ULTRASERVERS: Final = frozenset({"p6e-gb200", "p6e-gb300", "trn2u"})
+"""Families whose instances are in UltraServers only."""
 SAID_AT_MOST: Final = 300
 """Characters of an error that a finding quotes."""
 TRAINING_PLAN: Final = "training plan"
@@ -81,7 +84,19 @@ class Reservation:
         of_type = [period for period in self.periods if period.instance_type in {None, instance_type}]
         joined = _joined(of_type)
         ends = [end for start, end in joined if start <= now] or [end for _, end in joined[:1]]
-        return ends[-1] - TAKEN_BACK_BEFORE if ends else None
+        return ends[-1] - taken_back_before(instance_type) if ends else None
+
+
+def taken_back_before(instance_type: str) -> timedelta:
+    """Return how long before the end of a reservation AWS begins to terminate instances of a type.
+
+    Example:
+        >>> [str(taken_back_before(name)) for name in ("ml.p5.48xlarge", "ml.p6e-gb200.36xlarge", "trn2u.48xlarge")]
+        ['0:30:00', '1:00:00', '1:00:00']
+
+    """
+    family = instance_type.removeprefix("ml.").partition(".")[0]
+    return _ULTRASERVERS_BEFORE if family in _OF_ULTRASERVERS else _INSTANCES_BEFORE
 
 
 def name_of(reservation_id: str) -> str:
