@@ -76,21 +76,25 @@ class Lockable:
         )
 
 
+def _table() -> Any:
+    return boto3.resource("dynamodb").create_table(
+        TableName="governance",
+        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+        AttributeDefinitions=[
+            {"AttributeName": "pk", "AttributeType": "S"},
+            {"AttributeName": "sk", "AttributeType": "S"},
+        ],
+        BillingMode="PAY_PER_REQUEST",
+    )
+
+
 @pytest.fixture(params=["memory", "dynamodb"])
 def lockable(request: pytest.FixtureRequest) -> Iterator[Lockable]:
     if request.param == "memory":
         yield Lockable(InMemoryState(), None)
         return
     with mock_aws():
-        table = boto3.resource("dynamodb").create_table(
-            TableName="governance",
-            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
-            AttributeDefinitions=[
-                {"AttributeName": "pk", "AttributeType": "S"},
-                {"AttributeName": "sk", "AttributeType": "S"},
-            ],
-            BillingMode="PAY_PER_REQUEST",
-        )
+        table = _table()
         yield Lockable(Table(table), table)
 
 
@@ -237,6 +241,24 @@ def test_an_edit_that_arrives_late_does_not_replace_a_newer_one(store: StateStor
     assert store.edits(CLUSTER_ARN) == (EDIT,)
 
 
+@pytest.mark.parametrize(
+    ("edit", "expires"),
+    [
+        (EDIT, True),
+        (replace(EDIT, tool="Terraform"), False),
+        (replace(EDIT, tool="Terraform", event_name="DeleteComputeQuota"), True),
+    ],
+    ids=["a person's", "a tool's", "a quota that is gone"],
+)
+def test_what_a_tool_changed_last_is_known_as_long_as_there_is_the_quota(edit: QuotaEdit, expires: bool) -> None:
+    with mock_aws():
+        raw = _table()
+        Table(raw).record_edit(CLUSTER_ARN, replace(EDIT, at=NOON - timedelta(days=1)))
+        Table(raw).record_edit(CLUSTER_ARN, edit)
+        [item] = raw.scan()["Items"]
+        assert ("expiresAt" in item) is expires
+
+
 def test_an_edit_keeps_the_tool_that_made_it_until_a_person_edits(store: StateStore) -> None:
     by_tool = replace(EDIT, tool="Terraform")
     store.record_edit(CLUSTER_ARN, by_tool)
@@ -287,15 +309,7 @@ def test_the_stop_switch_is_off_until_somebody_sets_it(store: StateStore) -> Non
 
 def test_a_run_leaves_a_record() -> None:
     with mock_aws():
-        table = boto3.resource("dynamodb").create_table(
-            TableName="governance",
-            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
-            AttributeDefinitions=[
-                {"AttributeName": "pk", "AttributeType": "S"},
-                {"AttributeName": "sk", "AttributeType": "S"},
-            ],
-            BillingMode="PAY_PER_REQUEST",
-        )
+        table = _table()
         record = RunRecord(
             CLUSTER_ARN, "run-1", NOON, NOON + timedelta(seconds=4), "applied", CAUSE, None, "plan-1", 2, None, SEEN
         )

@@ -113,7 +113,11 @@ class Table(Coordination):
         return self._read(cluster_arn, keys.EDIT, _edit, on_unreadable)
 
     def record_edit(self, cluster_arn: str, edit: QuotaEdit) -> None:
-        """Keep who changed a quota by hand; an older event that arrives late changes nothing."""
+        """Keep who changed a quota by hand; an older event that arrives late changes nothing.
+
+        What a tool changed last stays with the quota: a tool that has nothing to change makes no call for years.
+        """
+        stays = edit.tool is not None and edit.event_name != "DeleteComputeQuota"
         try:
             self._put(
                 {
@@ -122,7 +126,7 @@ class Table(Coordination):
                     "at": edit.at.isoformat(),
                     "eventName": edit.event_name,
                     **({} if edit.tool is None else {"tool": edit.tool}),
-                    "expiresAt": expiry(edit.at, KEPT_DAYS),
+                    **({} if stays else {"expiresAt": expiry(edit.at, KEPT_DAYS)}),
                 },
                 ConditionExpression="attribute_not_exists(pk) OR #at <= :at",
                 ExpressionAttributeNames={"#at": "at"},
