@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from taskgov.allocation.allocate import allocate
 from taskgov.allocation.lease_book import lease_book
 from taskgov.allocation.leases import LeaseState
 from taskgov.allocation.plan import Outcome, Plan
@@ -312,6 +313,23 @@ def test_only_the_lease_that_reaches_beyond_is_refused() -> None:
     [finding] = found(plan, "lease-refused")
     assert finding.evidence["path"] == "leases[1].end"
     assert {line.team: line.after for line in plan.allocations}["team-b"] == 3
+
+
+def test_leases_are_tried_once_for_each_end_however_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = []
+
+    def counted(*given: Any) -> Any:
+        tried.append(given)
+        return allocate(*given)
+
+    monkeypatch.setattr("taskgov.allocation.lease_ends.allocate", counted)
+    leases = [lease(1, 40, reason=f"reason {number}") for number in range(8)]
+    policy = document(fixed("team-a", row(P5, Count=9)), fixed("team-b", row(P5, Count=1)), leases=leases)
+    ends = [node for at in range(1, 6) for node in leaving(1, at)]
+    plan = plan_of(snapshot(policy, [*nodes(12, P5), *ends]))
+    assert len(found(plan, "capacity-ends")) == 5
+    worlds_of_the_plan, of_each_end = 1 + 5, (1 + 4, 1 + 3, 1 + 2, 1 + 1)
+    assert len(tried) == worlds_of_the_plan + sum(of_each_end)
 
 
 def test_a_lease_of_another_type_is_not_asked() -> None:

@@ -5,7 +5,7 @@ before its own. Where its donor can give it today and cannot then, it is refused
 starts, and until its end is moved. A lease with `partial: true` is refused where nothing is left to give.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -35,11 +35,11 @@ def leases_beyond(snapshot: Snapshot) -> tuple[LeaseBeyond, ...]:
     policy = snapshot.policy
     if policy is None or not policy.leases or all(node.leaves_at is None for node in snapshot.nodes):
         return ()
-    found = []
+    found, tried = [], _Tried(snapshot, policy)
     for place, lease in enumerate(policy.leases):
         ends = _ends_within(snapshot, lease)
-        if ends and _is_given(snapshot, policy, lease, at=max(lease.start, snapshot.taken_at)):
-            refused_by = next((node for node in ends if not _survives(snapshot, policy, lease, node)), None)
+        if ends and tried.is_given(lease, None):
+            refused_by = next((node for node in ends if not tried.is_given(lease, node.leaves_at)), None)
             if refused_by is not None:
                 found.append(LeaseBeyond(place, lease, refused_by))
     return tuple(found)
@@ -100,26 +100,40 @@ def _ends_within(snapshot: Snapshot, lease: Lease) -> list[Node]:
     return [first[moment] for moment in sorted(first)]
 
 
-def _survives(snapshot: Snapshot, policy: PolicyDocument, lease: Lease, node: Node) -> bool:
-    moment = max(lease.start, node.leaves_at or lease.start)
-    return _is_given(after_end(snapshot, moment), policy, lease, at=moment)
+class _Tried:
+    """Which leases are given once machines have left: each world is worked out once, for all leases."""
 
+    def __init__(self, snapshot: Snapshot, policy: PolicyDocument) -> None:
+        self._snapshot, self._policy = snapshot, policy
+        self._known: dict[tuple[datetime, tuple[int, ...]], tuple[Lease, ...]] = {}
 
-def _is_given(snapshot: Snapshot, policy: PolicyDocument, lease: Lease, *, at: datetime) -> bool:
-    """Say whether the donor gives a lease beside those that hold at a moment, on the machines of the snapshot."""
-    now = snapshot.taken_at
-    # All else is decided at the moment of the snapshot: only the leases are those of then.
-    then = [
-        other.model_copy(update={"start": min(other.start, now)})
-        for other in policy.leases
-        if state_at(other, at) is LeaseState.ACTIVE
-    ]
-    asked = lease.model_copy(update={"start": min(lease.start, now)})
-    policy_then = policy.model_copy(update={"leases": tuple(then)})
-    world = replace(snapshot, policy=policy_then)
-    capacities = capacities_of(world)
-    claims = allocate(world, policy_then, select_governed(world, capacities), capacities)
-    return any(given.lease == asked for of_type in claims for given in of_type.given)
+    def is_given(self, lease: Lease, left_by: datetime | None) -> bool:
+        """Say whether the donor gives a lease beside those that hold then, once machines have left; None: as it is.
+
+        Those that leave between that end and a later start of the lease have left, too.
+        """
+        now = self._snapshot.taken_at
+        then = max(lease.start, left_by or now)
+        leases = enumerate(self._policy.leases)
+        world = (
+            now if left_by is None else then,
+            tuple(place for place, other in leases if state_at(other, then) is LeaseState.ACTIVE),
+        )
+        if world not in self._known:
+            self._known[world] = tuple(self._given(*world))
+        return self._as_now(lease) in self._known[world]
+
+    def _given(self, left_by: datetime, holding: Iterable[int]) -> Iterator[Lease]:
+        leases = tuple(self._as_now(self._policy.leases[place]) for place in holding)
+        policy = self._policy.model_copy(update={"leases": leases})
+        world = replace(after_end(self._snapshot, left_by), policy=policy)
+        capacities = capacities_of(world)
+        claims = allocate(world, policy, select_governed(world, capacities), capacities)
+        yield from (given.lease for of_type in claims for given in of_type.given)
+
+    def _as_now(self, lease: Lease) -> Lease:
+        """Return a lease as one that holds at the snapshot: all else is decided at that moment."""
+        return lease.model_copy(update={"start": min(lease.start, self._snapshot.taken_at)})
 
 
 def _clock(moment: datetime) -> str:
