@@ -247,6 +247,7 @@ def test_every_service_of_the_template_has_endpoints_in_every_partition_that_is_
         assert regions.without_endpoint(services, regions.partition_of(region), region) == ()
 
 
+BUSY = Concurrency(2000, 10, 9**9, 0)
 FINE = Account(
     identity="111122223333",
     stack=None,
@@ -264,6 +265,30 @@ def judged(place: Place, account: Account = FINE, built: Built | None = None, **
     lacking = regions.without_endpoint(services, place.partition, place.region)
     asked = Asked(found, needs_of(found, 1), "taskgov", services, lacking, built)
     return {row.what: row for row in rows(asked, account)}
+
+
+@pytest.mark.parametrize(
+    ("found", "reserved", "wanted"),
+    [(Concurrency(5, 5, 9**9, 0), "0", 1000), (Concurrency(2000, 4, 9**9, 0), "0", 2000), (BUSY, "2", 2092)],
+    ids=["a new account", "all of a raised limit is reserved", "too little is left to reserve of"],
+)
+def test_the_limit_that_is_asked_for_is_enough_and_never_less_than_there_is(
+    found: Concurrency, reserved: str, wanted: int
+) -> None:
+    given = judged(HERE, replace(FINE, concurrency=found), ApplyConcurrency=reserved)
+    asked = [
+        int(row.remedy.rpartition(" ")[2]) for what, row in given.items() if what.startswith("lambda-") and row.remedy
+    ]
+    needed = needs_of(template(), 1).concurrency
+    assert asked
+    assert all(limit >= max(wanted, found.limit - found.unreserved + needed) for limit in asked)
+
+
+def test_a_template_of_another_encoding_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    file = tmp_path / "template.yaml"
+    file.write_bytes("Beschreibung: für alle".encode("utf-16"))
+    result = taskgov("preflight", "--template", str(file))
+    assert (result.exit_code, "cannot be read" in " ".join(result.output.split())) == (2, True)
 
 
 @pytest.mark.parametrize(("partition", "region"), [(GOVCLOUD, "us-gov-west-1"), (CHINA, "cn-north-1")])

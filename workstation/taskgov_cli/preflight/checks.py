@@ -9,7 +9,7 @@ from taskgov_cli.doctor.diagnosis import Status
 from taskgov_cli.doctor.facts import Unknown
 from taskgov_cli.doctor.network import reachable
 from taskgov_cli.preflight import partitions
-from taskgov_cli.preflight.limits import KEPT_UNRESERVED, LAMBDA_CONCURRENCY, LIMITS
+from taskgov_cli.preflight.limits import KEPT_UNRESERVED, LAMBDA_CONCURRENCY, LIMITS, USUAL_CONCURRENCY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -162,7 +162,8 @@ def _lambda(asked: Asked, found: Read[Concurrency]) -> Iterator[Row]:
     if isinstance(found, Unknown):
         yield _unread("lambda-concurrency", needed, found)
         return
-    raise_it = _raise("lambda", LAMBDA_CONCURRENCY, 1000)
+    lacking = max(needs.concurrency, needs.reserved + KEPT_UNRESERVED if needs.reserved else 0) - found.unreserved
+    raise_it = _raise("lambda", LAMBDA_CONCURRENCY, max(USUAL_CONCURRENCY, found.limit + lacking))
     enough = found.unreserved >= needs.concurrency
     said = f"{found.unreserved} of {found.limit} are unreserved"
     yield Row("lambda-concurrency", _status(good=enough), needed, said, "" if enough else raise_it)

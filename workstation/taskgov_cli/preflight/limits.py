@@ -65,6 +65,8 @@ LIMITS: Final = {
 """What is in use is counted where it may come near the limit: rules, buses and groups. Lambda's come from Lambda."""
 LAMBDA_CONCURRENCY: Final = "L-B99A9384"
 """Code of the quota "Concurrent executions" of the service `lambda`."""
+USUAL_CONCURRENCY: Final = 1000
+"""The quota's documented default; a new account has less."""
 KEPT_UNRESERVED: Final = 100
 """Concurrency that Lambda never lets anybody reserve.
 

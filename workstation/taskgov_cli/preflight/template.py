@@ -168,7 +168,7 @@ def read_template(path: Path, given: Mapping[str, str], place: Place) -> Templat
     """Return the template with its defaults and what is given. Raises InvalidRequestError for what does not fit."""
     try:
         raw = _Loader(path.read_text(encoding="utf-8")).get_single_data()
-    except (OSError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise InvalidRequestError(f"{path} cannot be read: {error}") from error
     if not isinstance(raw, dict) or not {"Parameters", "Resources", "Conditions"} <= raw.keys():
         raise InvalidRequestError(f"{path} is not taskgov's template")
