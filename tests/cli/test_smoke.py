@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from taskgov_cli.main import app
-from taskgov_cli.smoke import command, embedded, runner, steps_quota, steps_stack
+from taskgov_cli.smoke import command, embedded, runner, steps_api, steps_quota, steps_stack
 from taskgov_cli.smoke.model import Sandbox, StepError, Typed
 from taskgov_cli.smoke.steps import STEPS
 from tests.allocation.world import quota, row
@@ -92,6 +93,90 @@ def test_without_a_cluster_and_its_account_it_says_what_to_type() -> None:
 def test_a_parameter_that_cannot_be_given_is_named(given: str, why: str) -> None:
     result = smoke("ml-cluster", "--account", "111122223333", "--parameter", given)
     assert (result.exit_code, why in result.output) == (2, True)
+
+
+def test_a_report_that_could_not_be_written_is_refused_before_anything_is_done(tmp_path: Path) -> None:
+    result = smoke("ml-cluster", "--account", "111122223333", "--report", str(tmp_path / "nowhere" / "report.json"))
+    said = " ".join(result.output.replace("│", " ").split())
+    assert (result.exit_code, "the report would be lost" in said) == (2, True)
+
+
+def test_the_mark_of_another_stack_stays_whatever_fails(tmp_path: Path) -> None:
+    """Also when the test could not look at the cluster, and when the mark was made while it ran."""
+    tag: Any = {"Key": "taskgov:stack:0123456789ab", "Value": "2026-11-20T09:00:00+00:00"}
+    with embedded.opened(tmp_path) as deployer:
+        by, arn = boto3.client("sts").get_caller_identity()["Account"], deployer.world.cluster_arn
+        sagemaker = boto3.client("sagemaker")
+
+        def marked(_sandbox: Sandbox) -> str:
+            sagemaker.add_tags(ResourceArn=arn, Tags=[tag])
+            raise StepError("throttled")
+
+        for name in ("look", "listen"):
+            sandbox = command._sandbox(app, "abcd1234", deployer, str(tmp_path), "ml-cluster", by)
+            steps = [replace(step, do=marked) if step.name == name else step for step in STEPS]
+            result = runner.play(steps, sandbox, SILENT)
+            assert (result.passed, result.left) == (False, [])
+            assert sagemaker.list_tags(ResourceArn=arn)["Tags"] == [tag]
+            sagemaker.delete_tags(ResourceArn=arn, TagKeys=[tag["Key"]])
+
+
+def test_what_a_stack_retains_is_looked_up_once_it_is_at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Log(list[str]):
+        """A deployer of a stack that was interrupted while it was made: its table has no name before it is at rest."""
+
+        stack = "taskgov-smoke-abcd1234"
+
+        def is_there(self) -> bool:
+            return True
+
+        def settle(self) -> None:
+            self.append("settle")
+
+        def delete(self) -> None:
+            self.append("delete")
+
+    log = Log()
+    sandbox = sandbox_with("nothing")
+    sandbox.deployer = log  # type: ignore[assignment]
+    monkeypatch.setattr(steps_stack, "deployed", lambda _stack: None)
+    monkeypatch.setattr(steps_stack, "turn", lambda *_about, **_more: None)
+    monkeypatch.setattr(steps_stack, "_physical", lambda _sandbox, name: name.lower() if "settle" in log else "")
+    monkeypatch.setattr(steps_stack, "_mark", silent)
+    for kind in ("table", "bucket"):
+        monkeypatch.setattr(steps_stack, f"_delete_{kind}", log.append)
+    steps_stack.undeploy(sandbox)
+    assert log == ["settle", "delete", "governancetable", "governancebucket"]
+
+
+def test_a_write_that_is_taken_while_another_settles_is_reported_and_the_probe_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = steps_api._written
+
+    def settled_at_once(sandbox: Sandbox, operation: str, **arguments: Any) -> Any:
+        answer = written(sandbox, operation, **arguments)
+        time.sleep(10)
+        return answer
+
+    monkeypatch.setattr(steps_api, "_written", settled_at_once)
+    with embedded.opened(tmp_path) as deployer:
+        by = boto3.client("sts").get_caller_identity()["Account"]
+        sandbox = command._sandbox(app, "abcd1234", deployer, str(tmp_path), "ml-cluster", by)
+        sandbox.instance_type = G5
+        steps_api.probe(sandbox)
+        assert [found.name for found in sandbox.observed.inferred if not found.agrees] == ["STILL_SETTLING"]
+
+
+def test_without_the_event_of_a_write_that_was_taken_the_form_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    sandbox = sandbox_with("nothing")
+    names = ("CreateComputeQuota", "UpdateComputeQuota", "DeleteComputeQuota")
+    sandbox.observed.events = [{"detail": {"eventName": name, "errorCode": "ConflictException"}} for name in names]
+    monkeypatch.setattr(steps_api, "_take_messages", silent)
+    monkeypatch.setattr(steps_api, "TRAIL_SECONDS", 0)
+    with pytest.raises(StepError, match="no event came of CreateComputeQuota, DeleteComputeQuota, UpdateComputeQuota"):
+        steps_api.trail(sandbox)
+    assert [found.agrees for found in sandbox.observed.inferred] == [False]
 
 
 def test_outside_a_checkout_there_is_nothing_to_deploy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from taskgov_cli.smoke import report
+from taskgov_cli.smoke.model import Sandbox
 from taskgov_cli.smoke.redaction import PRIVATE, Redaction, identity_words
 
 EVENTS = Path(__file__).parents[2] / "events"
@@ -60,6 +63,22 @@ def test_a_service_that_called_stays_since_it_shows_who_did() -> None:
         "sourceIPAddress": "cloudformation.amazonaws.com",
         "userIdentity": {"userName": "REDACTED", "accountId": "111122223333"},
     }
+
+
+def test_who_stands_behind_a_session_of_identity_center_is_not_said() -> None:
+    event = {"sessionContext": {"sourceIdentity": "joe"}, "onBehalfOf": {"userId": "94d9-joe", "identityStoreArn": "x"}}
+    assert "joe" not in json.dumps(REDACTION.data(event))
+
+
+def test_folders_and_buckets_that_sam_names_are_not_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/maria.k")
+    monkeypatch.chdir(tmp_path)
+    none: Any = None
+    place: dict[str, Any] = dict.fromkeys(("account", "cluster", "cluster_arn", "eks", "instance_type", "folder"), "")
+    sandbox = Sandbox(run_id="r", deployer=none, type_=none, retained={"GovernanceBucket": "stack-bucket-1x"}, **place)
+    text = f"/home/maria.k/.aws and {tmp_path}/build/x.log: stack-bucket-1x is not empty"
+    want = "FOLDER/.aws and FOLDER/build/x.log: REDACTED is not empty"
+    assert report._redaction(sandbox, "arn:aws:iam::111122223333:user/joe").text(text) == want
 
 
 @given(

@@ -42,13 +42,14 @@ class Account:
             os.kill(os.getpid(), does)
         return None
 
-    def play(self, *, is_clean: bool = False) -> Played:
+    def play(self, *, is_clean: bool = False, telling: Telling | None = None) -> Played:
         none: Any = None
         place: dict[str, Any] = dict.fromkeys(
             ("account", "cluster", "cluster_arn", "eks", "instance_type", "folder"), ""
         )
         sandbox = Sandbox(run_id="r", deployer=none, type_=none, is_clean=is_clean, **place)
-        return play(self.steps(), sandbox, Telling(lambda *_: None, self.ended, lambda what, _: self.told.append(what)))
+        told = Telling(lambda *_: None, self.ended, lambda what, _: self.told.append(what))
+        return play(self.steps(), sandbox, telling or told)
 
     def ended(self, came: Came) -> None:
         self.told.append(f"{came.name} {came.result}")
@@ -89,7 +90,19 @@ def test_one_thing_that_stays_does_not_keep_the_others_and_is_named() -> None:
     assert (account.log[3:], played.left, played.passed) == (CLEANED, ["what two made: it is in use"], False)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("error", [BrokenPipeError(), OSError(5, "the terminal is gone"), SystemExit(1)])
+@pytest.mark.parametrize("which", ["begins", "ended", "cleans"])
+def test_output_that_nobody_takes_any_more_keeps_nothing_from_being_removed(which: str, error: BaseException) -> None:
+    def closed(*_about: object) -> None:
+        raise error
+
+    account = Account()
+    quiet: dict[str, Any] = dict.fromkeys(("begins", "ended", "cleans"), lambda *_: None)
+    assert account.play(telling=Telling(**{**quiet, which: closed})).passed
+    assert account.log == ["one", "two", "three", *CLEANED]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_ctrl_c_and_sigterm_lead_to_cleaning_up(number: signal.Signals) -> None:
     before = signal.getsignal(number)
     account = Account(two=number)

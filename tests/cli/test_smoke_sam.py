@@ -80,24 +80,29 @@ def test_a_stack_that_the_run_did_not_make_is_neither_deployed_over_nor_deleted(
     assert calls(deployer) == []
 
 
-def test_an_update_under_way_is_ended_before_the_stack_is_deleted(
-    deployer: SamDeployer, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("statuses", "want"),
+    [
+        (("UPDATE_IN_PROGRESS", "UPDATE_ROLLBACK_IN_PROGRESS"), ["look", "cancelled", "look", "look"]),
+        (("CREATE_IN_PROGRESS", "ROLLBACK_IN_PROGRESS"), ["look", "look", "look"]),
+    ],
+    ids=["an update is broken off", "what is being made is waited for"],
+)
+def test_a_stack_comes_to_rest_before_what_it_retains_is_looked_up(
+    deployer: SamDeployer, monkeypatch: pytest.MonkeyPatch, statuses: tuple[str, ...], want: list[str]
 ) -> None:
     stack_of(deployer.run_id, deployer.stack)
-    described, statuses = deployer._described(), iter(["UPDATE_IN_PROGRESS", "UPDATE_ROLLBACK_IN_PROGRESS"])
-    at_rest = {**described, "StackStatus": "UPDATE_ROLLBACK_COMPLETE"}
+    described, left = deployer._described(), [*statuses, "ROLLBACK_COMPLETE"]
     looks: list[str] = []
 
     def look(_self: SamDeployer) -> dict[str, Any]:
         looks.append("look")
-        status = next(statuses, None) if len(looks) > 1 else None  # the first asks whose it is
-        return at_rest if status is None else {**described, "StackStatus": status}
+        return {**described, "StackStatus": left.pop(0)}
 
     monkeypatch.setattr(SamDeployer, "_described", look)
     monkeypatch.setattr(SamDeployer, "_cancel_update", lambda _self: looks.append("cancelled"))
-    deployer.delete()
-    assert looks == ["look", "look", "cancelled", "look", "look"]
-    assert calls(deployer)[0].startswith("delete --stack-name")
+    deployer.settle()
+    assert (looks, left) == (want, [])
 
 
 def test_the_stack_of_the_run_is_deleted_and_one_that_is_gone_is_let_be(deployer: SamDeployer) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import re
 import uuid
 from contextlib import ExitStack
@@ -65,6 +66,9 @@ def run(app: Typer, order: Order, checkout: Path) -> int:
     gc.freeze()  # the collector need not look at what was imported again and again
     parameters = _parameters(order.parameters)
     run_id = uuid.uuid4().hex[:8]
+    file = order.file or Path(f"{PREFIX}{run_id}.json")
+    if not os.access(file.parent, os.W_OK):
+        raise typer.BadParameter(f"nothing can be written to {file.parent}: the report would be lost")
     with ExitStack() as undo:
         folder = undo.enter_context(TemporaryDirectory())
         deployer: Deployer
@@ -85,7 +89,6 @@ def run(app: Typer, order: Order, checkout: Path) -> int:
         telling = _Telling(quiet=order.as_json)
         played = runner.play(STEPS, sandbox, runner.Telling(telling.begins, telling.ended, telling.cleans))
         found = report.report_of(sandbox, played, by, embedded=order.embedded)
-    file = order.file or Path(f"{PREFIX}{run_id}.json")
     report.write(file, found)
     _close(played, found, file, as_json=order.as_json)
     return OK if played.passed else NO

@@ -61,6 +61,9 @@ class EmbeddedDeployer:
         """Say whether the stack was not deleted yet."""
         return not self.is_deleted
 
+    def settle(self) -> None:
+        """Do nothing: the account's own deployments have ended when they return."""
+
     def delete(self) -> None:
         """Delete the stack as `sam delete` does; what it retains stays."""
         self.world.stack.uninstall()

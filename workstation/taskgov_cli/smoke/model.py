@@ -48,6 +48,10 @@ class Deployer(Protocol):
         """Say whether there is a stack of this name that this run made. Raises StepError for one that another made."""
         ...
 
+    def settle(self) -> None:
+        """Let the stack that this run made come to rest: an update is broken off. Raises StepError."""
+        ...
+
     def delete(self) -> None:
         """Delete the stack that this run made. Raises StepError."""
         ...
@@ -112,7 +116,8 @@ class Sandbox:
     """What the stack leaves behind when it is deleted: logical id -> name."""
     entries: list[str] = field(default_factory=list)
     """Principals of the access entries that this run made."""
-    tags_before: frozenset[str] = frozenset()
+    mark: str = ""
+    """Key of the tag with which the run's stack marks a cluster as its own; empty where it never made one."""
     quota_ids: list[str] = field(default_factory=list)
     """Quotas that were made by hand: an event of a deletion names nothing else."""
     queue_url: str = ""

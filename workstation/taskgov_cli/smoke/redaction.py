@@ -29,6 +29,8 @@ PRIVATE: Final = frozenset(
         "requestID",
         "sharedEventID",
         "sourceIPAddress",
+        "sourceIdentity",
+        "userId",
         "userName",
         "vpcEndpointId",
     }

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from taskgov_cli.output import jsonable
 from taskgov_cli.smoke.redaction import ACCOUNT, GONE, Redaction, identity_words
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from taskgov_cli.smoke.model import Sandbox
     from taskgov_cli.smoke.runner import Played
 
@@ -50,5 +49,7 @@ def write(file: Path, report: dict[str, Any]) -> None:
 
 def _redaction(sandbox: Sandbox, caller: str) -> Redaction:
     words = dict.fromkeys(identity_words(caller), "USER")
+    words |= dict.fromkeys(sandbox.retained.values(), GONE)
+    words |= {str(folder): "FOLDER" for folder in (Path.home(), Path.cwd()) if folder.name}  # SAM names paths
     words |= {sandbox.cluster: "CLUSTER", sandbox.eks: "EKS_CLUSTER", sandbox.cluster_arn.rpartition("/")[2]: GONE}
     return Redaction.of({**words, sandbox.account: ACCOUNT})

@@ -6,7 +6,7 @@ import signal
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 from taskgov_cli.smoke.model import Came, Result, StepError
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from taskgov_cli.smoke.model import Sandbox, Step
 
 INTERRUPTED = "it was interrupted"
+Told = ParamSpec("Told")
 
 
 @dataclass(slots=True)
@@ -43,12 +44,26 @@ class Telling:
     ended: Callable[[Came], None]
     cleans: Callable[[str, str | None], None]
 
+    def to_whom_it_reaches(self) -> Telling:
+        """Return the same without errors: of a pipe or a terminal that is closed."""
+        return Telling(_quietly(self.begins), _quietly(self.ended), _quietly(self.cleans))
+
+
+def _quietly(tell: Callable[Told, None]) -> Callable[Told, None]:
+    def told(*about: Told.args, **more: Told.kwargs) -> None:
+        with suppress(OSError, SystemExit):  # rich ends the program where a pipe is closed
+            tell(*about, **more)
+
+    return told
+
 
 def play(steps: Sequence[Step], sandbox: Sandbox, telling: Telling) -> Played:
     """Take the steps until one fails, then clean up after each that was begun, last first.
 
-    Ctrl-C and SIGTERM end the step under way and lead to the cleaning up; while that goes on, they are put off.
+    Ctrl-C, SIGTERM and SIGHUP end the step under way and lead to the cleaning up; while that goes on, they are put off.
+    Output that nobody takes any more ends nothing.
     """
+    telling = telling.to_whom_it_reaches()
     played = Played()
     begun: list[Step] = []
     with _interruptible() as put_off:
@@ -103,9 +118,9 @@ def _clean(step: Step, sandbox: Sandbox, telling: Telling, played: Played) -> No
 
 @contextmanager
 def _interruptible() -> Iterator[Callable[[], bool]]:
-    """Let SIGTERM end a step as Ctrl-C does.
+    """Let SIGTERM, and the end of the terminal, end a step as Ctrl-C does.
 
-    The function that is yielded puts both off from then on, and says whether there was one: a command that a step types
+    The function that is yielded puts them off from then on, and says whether there was one: a command that a step types
     ends by it too, and the step has another reason then.
     """
     came: list[int] = []
@@ -114,7 +129,7 @@ def _interruptible() -> Iterator[Callable[[], bool]]:
         came.append(number)
         raise KeyboardInterrupt
 
-    numbers = (signal.SIGINT, signal.SIGTERM)
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before: dict[signal.Signals, Any] = {number: signal.signal(number, interrupt) for number in numbers}
 
     def put_off() -> bool:

@@ -24,16 +24,18 @@ TAG: Final = "taskgov:smoke"
 """Tag of the stack; its value is the run that made it."""
 LOOK_SECONDS: Final = 15
 LAST_WORDS: Final = 2000
-UPDATE_SECONDS: Final = 3600
-UPDATING: Final = frozenset(
+SETTLE_SECONDS: Final = 3600
+MOVING: Final = frozenset(
     {
+        "CREATE_IN_PROGRESS",
+        "ROLLBACK_IN_PROGRESS",
         "UPDATE_IN_PROGRESS",
         "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS",
         "UPDATE_ROLLBACK_IN_PROGRESS",
         "UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS",
     }
 )
-"""Statuses in which CloudFormation deletes no stack."""
+"""Statuses in which a stack still makes resources, or CloudFormation deletes none."""
 
 
 @dataclass(slots=True)
@@ -71,9 +73,8 @@ class SamDeployer:
         return owner is not None
 
     def delete(self) -> None:
-        """Delete the stack and its artifacts. One that is being updated cannot be deleted: that is ended first."""
+        """Delete the stack and its artifacts. Raises StepError for one that another made."""
         if self.is_there():
-            self._end_update()
             self._sam(["delete", "--stack-name", self.stack, "--no-prompts"], {})
 
     def _owner(self) -> str | None:
@@ -90,13 +91,14 @@ class SamDeployer:
                 return None
             raise
 
-    def _end_update(self) -> None:
-        end = time.time() + UPDATE_SECONDS
-        while (found := self._described()) is not None and found["StackStatus"] in UPDATING:
+    def settle(self) -> None:
+        """Break off an update, and wait until nothing is made any more. Raises StepError after an hour."""
+        end = time.time() + SETTLE_SECONDS
+        while (found := self._described()) is not None and found["StackStatus"] in MOVING:
             if found["StackStatus"] == "UPDATE_IN_PROGRESS":
                 self._cancel_update()
             if time.time() > end:
-                raise StepError(f"stack {self.stack} was still in {found['StackStatus']} after {UPDATE_SECONDS} s")
+                raise StepError(f"stack {self.stack} was still in {found['StackStatus']} after {SETTLE_SECONDS} s")
             time.sleep(LOOK_SECONDS)
 
     def _cancel_update(self) -> None:

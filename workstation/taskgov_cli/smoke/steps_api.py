@@ -41,12 +41,11 @@ def probe(sandbox: Sandbox) -> str:
     _refused(
         sandbox, "STILL_SETTLING", "a write while another settles", inferred.STILL_SETTLING, _update(sandbox, quota, 1)
     )
-    _settle(sandbox, "CreateComputeQuota", quota)
-    _written(sandbox, "UpdateComputeQuota", **_update(sandbox, quota, 1))
+    version = _settle(sandbox, "CreateComputeQuota", quota)  # the second, where that write was taken after all
+    _written(sandbox, "UpdateComputeQuota", **_update(sandbox, quota, version))
     _settle(sandbox, "UpdateComputeQuota", quota)
-    _refused(
-        sandbox, "STALE_VERSION", "a TargetVersion that is over", inferred.STALE_VERSION, _update(sandbox, quota, 1)
-    )
+    stale = _update(sandbox, quota, version)
+    _refused(sandbox, "STALE_VERSION", "a TargetVersion that is over", inferred.STALE_VERSION, stale)
     create = {"Name": sandbox.probe, **_config(sandbox)}
     again = {**create, "ClusterArn": sandbox.cluster_arn}
     _refused(sandbox, "NAME_TAKEN", "a name that a quota of the cluster has", inferred.NAME_TAKEN, again)
@@ -76,12 +75,12 @@ def trail(sandbox: Sandbox) -> str:
     """Wait for CloudTrail's events of what was written, and read them as the product does."""
     wanted = {"CreateComputeQuota", "UpdateComputeQuota", "DeleteComputeQuota"}
 
-    def have_come() -> bool:
+    def come_so_far() -> set[Any]:
         _take_messages(sandbox)
-        return wanted <= {event["detail"].get("eventName") for event in sandbox.observed.events if _succeeded(event)}
+        return {event["detail"].get("eventName") for event in sandbox.observed.events if _succeeded(event)}
 
-    until(TRAIL_SECONDS, 10, have_come)
-    come = {event["detail"].get("eventName") for event in sandbox.observed.events}
+    until(TRAIL_SECONDS, 10, lambda: wanted <= come_so_far())
+    come = come_so_far()
     unread = [sentence for event in sandbox.observed.events if (sentence := _unread(event))]
     form = "as taken for true"
     came = "; ".join(dict.fromkeys(unread)) or (form if come else "no event came")
@@ -185,22 +184,24 @@ def _written(sandbox: Sandbox, operation: str, **arguments: Any) -> Any:
     return _call(operation)(**arguments)
 
 
-def _settle(sandbox: Sandbox, operation: str, quota: str) -> None:
+def _settle(sandbox: Sandbox, operation: str, quota: str) -> int:
+    """Wait until a write has settled; return the quota's version, 0 where it is deleted. Raises StepError."""
     client = boto3.client("sagemaker", config=CONFIG)
 
-    def status() -> str | None:
+    def settled() -> tuple[str, int] | None:
         try:
-            found = client.describe_compute_quota(ComputeQuotaId=quota)["Status"]
+            found = client.describe_compute_quota(ComputeQuotaId=quota)
         except client.exceptions.ResourceNotFound:
-            return "Deleted"
-        return None if found in IN_FLIGHT else found
+            return "Deleted", 0
+        return None if found["Status"] in IN_FLIGHT else (found["Status"], found["ComputeQuotaVersion"])
 
-    settled = until(_patience(), LOOK_SECONDS, status)
+    status, version = until(_patience(), LOOK_SECONDS, settled) or ("in flight", 0)
     entry = sandbox.observed.settled[-1]
     seconds = round(time.time() - entry.pop("began"), 1)
-    entry |= {"status": settled or "in flight", "seconds": seconds}
-    if settled is None or "Failed" in settled:
-        raise StepError(f"{operation} came to {entry['status']} after {seconds:g} s")
+    entry |= {"status": status, "seconds": seconds}
+    if status == "in flight" or "Failed" in status:
+        raise StepError(f"{operation} came to {status} after {seconds:g} s")
+    return version
 
 
 def _refused(sandbox: Sandbox, name: str, about: str, assumed: str, arguments: Mapping[str, Any]) -> None:

@@ -29,10 +29,9 @@ INSTANCES: Final = 2
 
 
 def look(sandbox: Sandbox) -> str:
-    """Note the marks on the cluster, and choose the instance type that the quotas of this run are of."""
+    """See that nobody has marked the cluster, and choose the instance type that the quotas of this run are of."""
     backend = HyperPodEks(boto3.client("sagemaker", config=CONFIG))
-    sandbox.tags_before = frozenset(backend.tags(sandbox.cluster_arn))
-    if marks := [key for key in sandbox.tags_before if key.startswith(CLAIM)]:
+    if marks := [key for key in backend.tags(sandbox.cluster_arn) if key.startswith(CLAIM)]:
         raise StepError(
             f"another stack of taskgov has marked the cluster ({', '.join(marks)}): name one that nobody uses"
         )
@@ -72,12 +71,10 @@ def create(sandbox: Sandbox) -> str:
 
 
 def remove_team(sandbox: Sandbox) -> None:
-    """Delete the team's quota, and take away the mark that the stack set on the cluster."""
+    """Delete the team's quota, and take away the mark that the stack set on the cluster; another's stays."""
     delete_quotas(sandbox, sandbox.team)
-    client = boto3.client("sagemaker", config=CONFIG)
-    tags = {tag["Key"] for tag in client.list_tags(ResourceArn=sandbox.cluster_arn)["Tags"]}
-    if mine := sorted(key for key in tags - sandbox.tags_before if key.startswith(CLAIM)):
-        client.delete_tags(ResourceArn=sandbox.cluster_arn, TagKeys=mine)
+    if sandbox.mark:
+        boto3.client("sagemaker", config=CONFIG).delete_tags(ResourceArn=sandbox.cluster_arn, TagKeys=[sandbox.mark])
 
 
 def update(sandbox: Sandbox) -> str:

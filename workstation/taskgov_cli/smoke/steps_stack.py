@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import boto3
 
+from taskgov.adapters.dynamodb import Table
 from taskgov.bootstrap.aws import CONFIG
-from taskgov.errors import GovernanceError
+from taskgov.errors import GovernanceError, NotFoundError
 from taskgov.hyperpod.inferred import POLICY_CALLS, QUOTA_CALLS
+from taskgov.snapshot.identity import CLAIM
 from taskgov_cli.deployed import RefusedError, deployed
 from taskgov_cli.operate import turn
 from taskgov_cli.smoke.model import StepError
@@ -92,12 +94,23 @@ def undeploy(sandbox: Sandbox) -> None:
     if sandbox.deployer.is_there():
         with suppress(GovernanceError, RefusedError):  # the stack goes either way
             turn(deployed(sandbox.stack), on=True, reason="taskgov smoke is over")
-        sandbox.retained |= {name: found for name in RETAINED if (found := _physical(sandbox, name)) is not None}
+        sandbox.deployer.settle()  # what is still being made has no name yet
+        sandbox.retained |= {name: found for name in RETAINED if (found := _physical(sandbox, name))}
         sandbox.deployer.delete()
     if table := sandbox.retained.get("GovernanceTable"):
+        sandbox.mark = _mark(sandbox, table) or sandbox.mark
         _delete_table(table)
     if bucket := sandbox.retained.get("GovernanceBucket"):
         _delete_bucket(bucket)
+
+
+def _mark(sandbox: Sandbox, table: str) -> str | None:
+    """Return the tag with which the stack marks the cluster, by its table; None where it has not looked at it yet."""
+    try:
+        stamp = Table(boto3.resource("dynamodb", config=CONFIG).Table(table)).stamp(sandbox.cluster_arn)
+    except NotFoundError:  # the table is gone
+        return None
+    return None if stamp is None else CLAIM + stamp.lineage
 
 
 def _delete_table(name: str) -> None:
