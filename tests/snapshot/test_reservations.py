@@ -1,11 +1,12 @@
 """When a training plan or a Capacity Block takes its machines back, and from which nodes."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 import pytest
 
 from taskgov.snapshot.leaving import Reserved, has_left, marked
-from taskgov.snapshot.memory import NodeMemory, remember_nodes
+from taskgov.snapshot.memory import NodeMemory, NodeRecord, remember_nodes
 from taskgov.snapshot.model import InstanceGroup, Node
 from taskgov.snapshot.reservations import CAPACITY_BLOCK, TRAINING_PLAN, Period, Reservation
 from tests.allocation.world import G5, NOW, P5
@@ -154,6 +155,18 @@ def test_blocks_of_other_clusters_are_not_of_this_one() -> None:
     blocks = tuple(Reservation(its_id, CAPACITY_BLOCK, "active") for its_id in ("cr-1", "cr-2"))
     reserved = Reserved(blocks, {"i-1": "cr-1", "i-2": "cr-2"})
     assert [found.id for found in reserved.of([Node("a", P5, "i-2"), Node("b", P5)])] == ["cr-2"]
+
+
+def test_that_blocks_cannot_be_read_concerns_every_cluster() -> None:
+    silent = Reservation.silent("", CAPACITY_BLOCK, "throttled")
+    assert Reserved((silent,), {}).of([Node("a", P5, "i-1")]) == (silent,)
+
+
+def test_the_end_of_a_plan_that_cannot_be_read_is_that_of_the_nodes_that_were_listed_last() -> None:
+    ended, listed = (NodeRecord(True, instance_type=P5, reservation=PLAN, leaves_at=hours(at)) for at in (1, 9))
+    memory = NodeMemory(nodes={"a": replace(ended, gone=True), "b": listed, "c": replace(ended, gone=True)})
+    [node] = marked([Node("d", P5, instance_group="bought")], Reserved((SILENT,)), GROUPS, NOW, memory)
+    assert node.leaves_at == hours(9)
 
 
 def test_a_node_has_left_from_the_moment_on() -> None:
