@@ -197,7 +197,7 @@ def test_the_managers_configuration_comes_with_what_changes_decisions_and_nothin
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("a: [", "is no YAML or JSON"),
+        ("a: [", "is not valid YAML or JSON"),
         ("- a", "a list - must be a mapping"),
         ("apiVersion: v1", "cannot be read: apiVersion: v1 is neither"),
     ],

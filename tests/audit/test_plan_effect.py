@@ -40,7 +40,7 @@ def found(snapshot: Snapshot) -> tuple[PlanEffect, ...]:
     return plan_effects(snapshot, plan, audit(snapshot, plan))
 
 
-def test_what_the_plan_mends_is_remedied_by_its_changes() -> None:
+def test_what_the_plan_fixes_is_remedied_by_its_changes() -> None:
     by_finding = {(each.code, each.subject): each.changes for each in found(short_of_a_machine())}
     assert by_finding["over-commitment", G5] == (1, 2)
     assert by_finding["quota-drift", "team-a"] == (1,)

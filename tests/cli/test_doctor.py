@@ -1,4 +1,4 @@
-"""`taskgov doctor`: each prerequisite is broken in turn; the finding names it, and its command, typed, mends it."""
+"""`taskgov doctor`: each prerequisite is broken in turn; the finding names it, and its command, typed, fixes it."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -252,7 +252,7 @@ BROKEN: dict[str, tuple[Callable[[World], None], str, str]] = {
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_each_prerequisite_is_named_when_it_is_broken_and_its_command_mends_it(
+def test_each_prerequisite_is_named_when_it_is_broken_and_its_command_fixes_it(
     world: World, case: str, tmp_path: Path
 ) -> None:
     breaking, check, said = BROKEN[case]
@@ -261,7 +261,7 @@ def test_each_prerequisite_is_named_when_it_is_broken_and_its_command_mends_it(
     found = checks_in(result)
     assert (bad(found), result.exit_code) == ({check: "failed"}, 1)
     assert said in found[check]["because"]
-    for command in found[check]["mend"]:
+    for command in found[check]["fix"]:
         typed(command, world, tmp_path)
     assert bad(checks("--no-event")) == {}
 
@@ -270,7 +270,7 @@ def test_a_document_that_breaks_rules_is_named_with_them(world: World) -> None:
     boto3.client("s3").put_object(Bucket=bucket(world), Key=KEY, Body=b"apiVersion: taskgov/v2\n")
     found = checks("--no-event")["policy-document"]
     assert (found["status"], "must be 'taskgov/v1'" in found["because"]) == ("failed", True)
-    assert "taskgov validate ml-cluster.yaml" in found["mend"]
+    assert "taskgov validate ml-cluster.yaml" in found["fix"]
 
 
 PLAIN = b"""apiVersion: taskgov/v1
@@ -295,7 +295,7 @@ def test_without_its_access_entry_a_function_cannot_read_and_with_the_command_it
     request = {"clusterArn": world.cluster_arn, "runId": "a-run", "cause": None}
     refused = json.loads(world.stack.invoke("ReadSnapshotFunction", request).payload)
     assert "401" in refused["unreadable"]
-    for command in checks("--no-event")["access-entries"]["mend"]:
+    for command in checks("--no-event")["access-entries"]["fix"]:
         typed(command, world, tmp_path)
     assert "unreadable" not in json.loads(world.stack.invoke("ReadSnapshotFunction", request).payload)
 
@@ -304,7 +304,7 @@ def test_an_event_that_does_not_arrive_is_a_failure_with_where_to_look(world: Wo
     world.stack.bus.delivery_seconds = 900
     found = checks("--wait", "20")["test-event"]
     assert (found["status"], "not taken in within 20 s" in found["because"]) == ("failed", True)
-    assert [command.split()[2] for command in found["mend"]] == ["get-queue-attributes"] * 3
+    assert [command.split()[2] for command in found["fix"]] == ["get-queue-attributes"] * 3
 
 
 @pytest.mark.parametrize(
@@ -345,7 +345,7 @@ def test_of_a_cluster_that_is_not_there_everything_that_hangs_on_it_is_unknown(w
 def test_of_a_stack_that_is_not_there_it_says_how_to_deploy_it(world: World) -> None:
     found = checks("--stack", "nowhere")
     assert found["stack"]["status"] == "unknown"
-    assert found["stack"]["mend"] == ["sam build", "sam deploy"]
+    assert found["stack"]["fix"] == ["sam build", "sam deploy"]
     assert found["test-event"]["status"] == "unknown"
 
 
@@ -358,7 +358,7 @@ def test_another_stack_that_governs_is_found_and_the_command_hands_the_cluster_o
     found = next(each for each in data("doctor", "ml-cluster", "--no-event")["checks"] if each["check"] == "governor")
     assert found["status"] == "failed"
     assert "stack elder (since 2026-11-01 09:00 UTC) governs ml-cluster" in found["because"]
-    assert taskgov(*found["mend"][0].split()[1:]).exit_code == 0
+    assert taskgov(*found["fix"][0].split()[1:]).exit_code == 0
     assert "taskgov:stack:elder" not in world.registered.tags
 
 
@@ -396,13 +396,13 @@ def test_the_exit_code_says_broken_before_unknown(statuses: list[str], code: int
 )
 def test_kubernetes_is_upgraded_one_minor_version_at_a_time(version: str, steps: list[str]) -> None:
     found = kubernetes_version(EksCluster("ml-eks", version, "API"), NAMES)
-    assert [command.rsplit(" ", 1)[1] for command in found.mend] == steps
+    assert [command.rsplit(" ", 1)[1] for command in found.fix] == steps
 
 
 def test_an_old_add_on_works_and_is_offered_the_newest_with_what_is_known_of_the_way() -> None:
     found = add_on(AddOn("v1.3.0-eksbuild.1", "ACTIVE", (), "v1.6.0-eksbuild.1"), NAMES)
     assert (found.status, "storedVersions" in found.note) == (Status.WARNING, True)
-    assert found.mend[0].endswith("--addon-version v1.6.0-eksbuild.1")
+    assert found.fix[0].endswith("--addon-version v1.6.0-eksbuild.1")
 
 
 def test_an_add_on_under_way_is_waited_for() -> None:
@@ -414,7 +414,7 @@ def test_a_kueue_of_ones_own_is_removed_before_the_add_on_comes() -> None:
     crd = KueueDefinition("workloads.kueue.x-k8s.io", ("kubectl",))
     found = one_kueue(Kueues((own,), (crd,)), None, NAMES)
     assert found.status is Status.FAILED
-    assert found.mend[0] == (
+    assert found.fix[0] == (
         "kubectl delete -f https://github.com/kubernetes-sigs/kueue/releases/download/v0.14.1/manifests.yaml"
     )
 
@@ -423,13 +423,13 @@ def test_definitions_that_somebody_else_owns_are_taken_over_by_the_add_on() -> N
     crd = KueueDefinition("workloads.kueue.x-k8s.io", ("eks", "kubectl-client-side-apply"))
     found = one_kueue(Kueues((), (crd,)), AddOn("v1.6.0", "ACTIVE", (), NOTHING), NAMES)
     assert "1 CRDs owned by kubectl-client-side-apply" in found.because
-    assert found.mend[0].endswith("--resolve-conflicts OVERWRITE")
+    assert found.fix[0].endswith("--resolve-conflicts OVERWRITE")
 
 
 def test_definitions_of_a_helm_release_go_with_it() -> None:
     crd = KueueDefinition("workloads.kueue.x-k8s.io", ("helm",), "mine", "batch")
     found = one_kueue(Kueues((), (crd,)), AddOn("v1.6.0", "ACTIVE", (), NOTHING), NAMES)
-    assert found.mend == ("helm uninstall mine --namespace batch",)
+    assert found.fix == ("helm uninstall mine --namespace batch",)
 
 
 def test_one_trail_that_records_is_enough_and_one_that_cannot_be_read_is_no_proof() -> None:

@@ -77,8 +77,8 @@ def a_network(endpoints: Mapping[str, str], **about: Any) -> Network:
 
 def test_each_endpoint_that_is_missing_is_named_with_the_command_that_makes_it() -> None:
     found = reachable(a_network(dict.fromkeys(NEEDED[1:], "")), HERE, watches_ec2=False)
-    assert (found.status, len(found.mend)) == (Status.FAILED, 1)
-    assert f"--service-name {NEEDED[0]}" in found.mend[0]
+    assert (found.status, len(found.fix)) == (Status.FAILED, 1)
+    assert f"--service-name {NEEDED[0]}" in found.fix[0]
     assert reachable(a_network(dict.fromkeys(NEEDED, "")), HERE, watches_ec2=False).status is Status.OK
     watching = reachable(a_network(dict.fromkeys(NEEDED, "")), HERE, watches_ec2=True)
     assert "com.amazonaws.us-east-1.ec2 is missing" in watching.because
@@ -99,7 +99,7 @@ def test_a_way_out_does_without_endpoints_and_ipv6_alone_is_not_supported() -> N
 def test_a_private_cluster_needs_functions_in_a_vpc() -> None:
     private = EksCluster("ml-eks", "1.33", "API", public=False)
     assert network(None, private, STACK, NAMES).status is Status.FAILED
-    assert "VpcSubnetIds" in network(None, private, STACK, NAMES).mend[0]
+    assert "VpcSubnetIds" in network(None, private, STACK, NAMES).fix[0]
     assert network(None, EKS, STACK, NAMES).status is Status.OK
     assert network(Unknown("not allowed"), EKS, STACK, NAMES).status is Status.UNKNOWN
 
@@ -139,7 +139,7 @@ def test_the_commands_of_the_doctor_typed_give_the_functions_what_they_need(
     assert before["status"] == "failed"
     assert all(name in before["because"] for name in NEEDED)
     group = vpc.ec2.create_security_group(GroupName=vpc.id, Description="all", VpcId=vpc.id)["GroupId"]
-    for command in before["mend"]:
+    for command in before["fix"]:
         filled = command.replace("SUBNETS", vpc.subnet).replace("GROUP", group).replace("TABLES", vpc.table)
         typed(filled, world, tmp_path)
     after = examined("ml-cluster", "--no-event")["network"]

@@ -86,8 +86,8 @@ def test_a_missing_entry_of_the_role_that_writes_is_named_with_the_command_that_
     role = f"arn:aws:iam::{world.stack.place.account}:role/{world.stack.physical('ApplyChangeRole')}"
     boto3.client("eks").delete_access_entry(clusterName="plain-eks", principalArn=role)
     found = checks()["access-entries"]
-    assert (found["status"], WRITERS in found["mend"][0]) == ("failed", True)
-    typed(found["mend"][0], world, tmp_path)
+    assert (found["status"], WRITERS in found["fix"][0]) == ("failed", True)
+    typed(found["fix"][0], world, tmp_path)
     assert checks()["access-entries"]["status"] == "ok"
 
 
@@ -97,14 +97,14 @@ def test_rbac_that_is_not_applied_is_named_by_group(world: World) -> None:
     assert found["status"] == "failed"
     assert f"group {WRITERS} may not" in found["because"]
     assert f"group {READERS} may not" not in found["because"]
-    assert found["mend"] == ["kubectl apply -f docs/rbac.yaml"]
+    assert found["fix"] == ["kubectl apply -f docs/rbac.yaml"]
 
 
 def test_a_cluster_that_nobody_has_is_unknown_and_said_to_be_so(world: World) -> None:
     arn = world.cluster_arn.replace("plain-eks", "none")
     found = checks(arn)
     assert found["eks-cluster"]["status"] == "unknown"
-    assert "aws eks list-clusters" in found["eks-cluster"]["mend"][0]
+    assert "aws eks list-clusters" in found["eks-cluster"]["fix"][0]
 
 
 def test_what_is_asked_of_kubernetes_is_what_the_rbac_file_gives() -> None:
@@ -170,7 +170,7 @@ def test_one_kueue_is_there_and_new_enough(deployments: list[str], status: Statu
 
 def test_a_kueue_without_its_crds_is_installed_again() -> None:
     found = kueue(Kueues((controller(":v0.19.2"),), ()), None)
-    assert (found.status, found.mend) == (Status.FAILED, (INSTALL,))
+    assert (found.status, found.fix) == (Status.FAILED, (INSTALL,))
 
 
 def test_a_kueue_that_the_add_on_governs_is_examined_as_hyperpods() -> None:
@@ -212,7 +212,7 @@ def test_an_eks_cluster_is_active_or_worth_a_look(status: str, want: Status) -> 
 def test_a_plain_eks_cluster_is_watched_or_the_doctor_warns(resources: dict[str, str], status: Status) -> None:
     found = node_events(DeployedStack("gov", "CREATE_COMPLETE", {}, resources), NAMES)
     assert found.status is status
-    assert found.mend == (
+    assert found.fix == (
         ("sam build", "sam deploy --stack-name gov --parameter-overrides WatchPlainEks=yes") if not resources else ()
     )
 

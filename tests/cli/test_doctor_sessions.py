@@ -85,7 +85,7 @@ def test_a_role_whose_sessions_are_persons_without_an_enforced_name_is_a_failure
     found = judged(TrustedRole(LEADS, "/", OPEN))
     assert found.status is Status.FAILED
     assert f"two sessions of one role count as two persons: {LEADS}" in found.because
-    assert found.mend == ("aws iam get-role --role-name Leads --query Role.AssumeRolePolicyDocument",)
+    assert found.fix == ("aws iam get-role --role-name Leads --query Role.AssumeRolePolicyDocument",)
 
 
 def test_a_role_that_is_not_named_is_one_person_whatever_its_trust_policy_says() -> None:

@@ -124,7 +124,7 @@ def recording(recorded: Recorded, world: World, where: str) -> Iterator[World]:
 
 
 def play_beside(recorded: Recorded) -> None:
-    """Do what no walkthrough does: mend what failed, forget owners, fail to publish and to tell, look again twice."""
+    """Do what no walkthrough does: fix what failed, forget owners, fail to publish and to tell, look again twice."""
     lease = load(next(file for file in all_files() if "lease" in file.stem))
     with recording(recorded, World(lease), ROOM) as world:
         next(Runner(lease, world).run())

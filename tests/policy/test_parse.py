@@ -225,7 +225,7 @@ def test_ten_different_mistakes_get_ten_messages_at_once() -> None:
         (
             ("capacity", "headroom_percent"),
             5,
-            ("capacity.headroom_percent", "5", "is no key here; did you mean headroomPercent?"),
+            ("capacity.headroom_percent", "5", "is an unknown key; did you mean headroomPercent?"),
         ),
         (("teams", 1, "tier"), "high", ("teams[1].tier", '"high"', "must be a whole number")),
         (("teams", 1, "tier"), True, ("teams[1].tier", "true", "must be a whole number")),
@@ -279,7 +279,7 @@ def test_ten_different_mistakes_get_ten_messages_at_once() -> None:
         (
             ("teams", 1, "shares"),
             [],
-            ("teams[1].shares", "[]", "is no key here; did you mean share?"),
+            ("teams[1].shares", "[]", "is an unknown key; did you mean share?"),
         ),
         (
             ("teams", 0, "quota", "ResourceSharingConfig", "Zebra"),
@@ -287,18 +287,18 @@ def test_ten_different_mistakes_get_ten_messages_at_once() -> None:
             (
                 "teams[0].quota.ResourceSharingConfig.Zebra",
                 "1",
-                "is no key here; known are Strategy, BorrowLimit, AbsoluteBorrowLimits",
+                "is an unknown key; known are Strategy, BorrowLimit, AbsoluteBorrowLimits",
             ),
         ),
         (
             ("teams", 0, "quota", "fairShareWeight"),
             1,
-            ("teams[0].quota.fairShareWeight", "1", "is no key here; did you mean FairShareWeight?"),
+            ("teams[0].quota.fairShareWeight", "1", "is an unknown key; did you mean FairShareWeight?"),
         ),
         (
             ("leases", 0, "instance_type"),
             "ml.g5.xlarge",
-            ("leases[0].instance_type", '"ml.g5.xlarge"', "is no key here; did you mean instanceType?"),
+            ("leases[0].instance_type", '"ml.g5.xlarge"', "is an unknown key; did you mean instanceType?"),
         ),
     ],
 )

@@ -80,7 +80,7 @@ def test_a_mistake_of_syntax_is_named_with_its_line(text: str, place: str, line:
     [(path, value, rule)] = refusals(text)
 
     assert (path, value) == (place, line)
-    assert rule.startswith("is no YAML or JSON: ")
+    assert rule.startswith("is not valid YAML or JSON: ")
 
 
 @pytest.mark.parametrize(

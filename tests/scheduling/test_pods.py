@@ -222,7 +222,7 @@ class TestRefusals:
         world.requeue_inadmissible(world.trees)
         assert names(world.cycle(LATER))[0] == ["job"]
 
-    def test_a_spec_that_is_mended_wakes_it(self) -> None:
+    def test_a_spec_that_is_fixed_wakes_it(self) -> None:
         low = {"requests": {"cpu": "3"}, "limits": {"cpu": "2"}}
         world = a_world(TWO, a_pod_job("job", containers(low)))
         world.cycle(NOW)

@@ -47,7 +47,7 @@ def read(report: Mapping[str, Any]) -> Audit:
 
 def _finding(one: Mapping[str, Any], vulnerability: Mapping[str, Any]) -> str:
     mended = ", ".join(vulnerability["fix_versions"]) or "no version yet"
-    return f"{one['name']} {one['version']}: {vulnerability['id']}, mended in {mended}"
+    return f"{one['name']} {one['version']}: {vulnerability['id']}, fixed in {mended}"
 
 
 def main() -> int:

@@ -53,10 +53,10 @@ def test_the_bill_of_materials_is_valid_cyclonedx_and_says_whose_it_is(bill: Pat
     assert (about["name"], about["type"]) == ("taskgov", "application")
 
 
-def test_a_known_vulnerability_is_a_finding_that_says_what_mends_it() -> None:
+def test_a_known_vulnerability_is_a_finding_that_says_what_fixes_it() -> None:
     vulnerability = {"id": "PYSEC-2026-1", "fix_versions": ["1.2"], "aliases": [], "description": ""}
     report = {"dependencies": [{"name": "a", "version": "1.1", "vulns": [vulnerability]}], "fixes": []}
-    assert audit.read(report).findings == ("a 1.1: PYSEC-2026-1, mended in 1.2",)
+    assert audit.read(report).findings == ("a 1.1: PYSEC-2026-1, fixed in 1.2",)
     assert audit.read(report).answered == 1
 
 

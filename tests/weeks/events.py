@@ -170,7 +170,7 @@ class Events(RuleBasedStateMachine):
 
     @event()
     def a_mistake_is_written(self) -> None:
-        """Nobody can use the document at the next run; after it the mistake is mended."""
+        """Nobody can use the document at the next run; after it the mistake is fixed."""
         self.cluster.mistaken = True
 
     def _write_document(self, told: dict[str, Any]) -> None:

@@ -29,7 +29,7 @@ from tests.prove.writing import write_path
 TO_DELETE: Final = frozenset(
     {"CreateFailed", "CreateRollbackFailed", "UpdateRollbackFailed", "DeleteFailed", "DeleteRollbackFailed"}
 )
-"""Statuses that only deletion mends; a governed quota is deleted and created again, whoever edited it."""
+"""Statuses that only deletion fixes; a governed quota is deleted and created again, whoever edited it."""
 
 
 def byte_failures(snapshot: Snapshot, plan: Plan, planner: Planner) -> Iterator[str]:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from taskgov_explain.workload import WorkloadExplanation
 
 RUNNING, STUCK = frozenset({Reason.ADMITTED, Reason.FINISHED}), frozenset(list(Reason)[1:7])
-"""Reasons of which nothing is wrong, and those that time alone does not mend."""
+"""Reasons of which nothing is wrong, and those that time alone does not fix."""
 
 
 def explain(  # noqa: PLR0913, PLR0917 -- options are named by whoever types them

@@ -113,7 +113,7 @@ def known(
     """Return the snapshot that a command's options name, with the policy document that they name.
 
     With `rights` a live cluster is read as far as they go (`taskgov_cli.own_rights`). Raises `typer.BadParameter`
-    unless it is either a file or a cluster, and for a file that is no snapshot.
+    unless it is either a file or a cluster, and for a file that is not a snapshot.
     """
     if (file is None) == (cluster is None):
         raise typer.BadParameter("give either --snapshot FILE, or --cluster NAME to read a live cluster")
@@ -145,7 +145,7 @@ def read(file: Path) -> Snapshot:
         found = snapshot_from_json(body)
     except ValueError as error:
         wrong = "; ".join(_wrong(error))
-        raise typer.BadParameter(f"{file} is no snapshot ({wrong}); write one with: taskgov snapshot NAME") from error
+        raise typer.BadParameter(f"{file} is not a snapshot ({wrong}); write one with: taskgov snapshot NAME") from error
     for note in _notes(found, body):
         console(stderr=True).print(f"{file}: {note}", style="dim", soft_wrap=True)
     kueue, odd = readable_kueue(found.kueue)
@@ -153,7 +153,7 @@ def read(file: Path) -> Snapshot:
 
 
 def _wrong(error: ValueError) -> Iterator[str]:
-    """Say what is wrong with a file that is no snapshot: member, rule and value of the first few."""
+    """Say what is wrong with a file that is not a snapshot: member, rule and value of the first few."""
     found = error.errors() if isinstance(error, ValidationError) else []
     for mistake in found[:_SHOWN]:
         place = ".".join(map(str, mistake["loc"]))

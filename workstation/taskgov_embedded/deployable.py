@@ -1,4 +1,4 @@
-"""Where is what is deployed: template, functions, state machines, events? In the checkout, or beside the package.
+"""Find what is deployed (template, functions, state machines, events): in the checkout, or beside the package.
 
 The wheel carries them as `taskgov_deployable` (pyproject.toml), so that the embedded stack runs outside a checkout too.
 """

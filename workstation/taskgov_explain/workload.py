@@ -44,7 +44,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
 NEXT_STEPS: Mapping[Reason, str] = MappingProxyType(
     {
         Reason.NOT_GOVERNED: "label the job with kueue.x-k8s.io/queue-name: <the team's local queue>",
-        Reason.DEACTIVATED: "set spec.active of the Workload to true when what stopped it is mended",
+        Reason.DEACTIVATED: "set spec.active of the Workload to true once the cause is fixed",
         Reason.ON_HOLD: "ask the administrator who stopped the queue; a switched-off quota stops it too",
         Reason.MISCONFIGURED: "see that the team has a compute quota, and that the job names its local queue",
         Reason.NO_MATCHING_FLAVOR: "change the pods' node selector, affinity or tolerations, or ask for quota there",
@@ -230,5 +230,5 @@ def _earliest(case: Case, reason: Reason, told: RunTimes) -> tuple[datetime | No
             seconds=1
         ) else f"in {wait}, by the run times that are known"
     if not known:
-        return None, "not known: nobody told how long workloads run (--runs NAME=2h, or maximumExecutionTimeSeconds)"
+        return None, "not known: run times are unknown; give --runs NAME=2h, or maximumExecutionTimeSeconds in the job"
     return None, "not by the run times that are known"

@@ -57,7 +57,7 @@ def access_entries(entries: Read[tuple[AccessEntry, ...]], names: Names) -> Diag
     check = "access-entries"
     if isinstance(entries, Unknown):
         return unknown(check, entries.reason)
-    mend: list[str] = []
+    fix: list[str] = []
     said: list[str] = []
     for entry in entries:
         role = entry.role_arn.rpartition("/")[2]
@@ -66,15 +66,15 @@ def access_entries(entries: Read[tuple[AccessEntry, ...]], names: Names) -> Diag
             return unknown(check, f"{role}: {entry.groups.reason}")
         if entry.groups is None:
             said.append(f"{role} has none")
-            mend.append(f"aws eks create-access-entry {at} --kubernetes-groups {entry.wanted}")
+            fix.append(f"aws eks create-access-entry {at} --kubernetes-groups {entry.wanted}")
         elif entry.wanted not in entry.groups:
             said.append(f"{role} is not in group {entry.wanted}")
             groups = " ".join((*entry.groups, entry.wanted))
-            mend.append(f"aws eks update-access-entry {at} --kubernetes-groups {groups}")
+            fix.append(f"aws eks update-access-entry {at} --kubernetes-groups {groups}")
     counted = Counter(entry.wanted for entry in entries)
     if said:
         use = "read and write Kubernetes" if WRITERS in counted else "read Kubernetes"
-        return failed(check, f"the functions cannot {use}: {'; '.join(said)}", *mend)
+        return failed(check, f"the functions cannot {use}: {'; '.join(said)}", *fix)
     roles = (f"{count} {'roles are' if count > 1 else 'role is'} in group {group}" for group, count in counted.items())
     return ok(check, ", ".join(roles))
 
@@ -109,12 +109,12 @@ def iam_permissions(found: Read[tuple[Permission, ...]], names: Names) -> Diagno
         for permission in denied
     )
     plain = [permission for permission in denied if permission.decision == "implicitDeny" and not _by(permission)]
-    mend = [_grant(role, list(group)) for role, group in groupby(sorted(plain, key=_role), key=_role)]
+    fix = [_grant(role, list(group)) for role, group in groupby(sorted(plain, key=_role), key=_role)]
     outside = [permission for permission in denied if permission not in plain]
     if outside:
-        mend.append(f"aws cloudformation describe-stacks --stack-name {names.stack} --query Stacks[0].Parameters")
+        fix.append(f"aws cloudformation describe-stacks --stack-name {names.stack} --query Stacks[0].Parameters")
     note = "A permission that is denied from outside of the role has to be given there." if outside else ""
-    return failed(check, said, *mend, note=note)
+    return failed(check, said, *fix, note=note)
 
 
 def _by(permission: Permission) -> str:

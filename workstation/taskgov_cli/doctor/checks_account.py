@@ -88,13 +88,13 @@ def approvers(stack: Read[DeployedStack], names: Names) -> Diagnosis:
 
 
 def cloud_trail(trails: Read[tuple[Trail, ...]], cluster: Read[Cluster], names: Names) -> Diagnosis:
-    """Check that some trail logs management events that write: without it EventBridge hears of no API call."""
+    """Check that some trail logs write management events: without it EventBridge gets no API calls."""
     check = "trail"
     if isinstance(trails, Unknown):
         return unknown(check, trails.reason)
     good = [trail.name for trail in trails if trail.logging is True and trail.records_writes is True]
     if good:
-        return ok(check, f"trail {good[0]} logs management events that write")
+        return ok(check, f"trail {good[0]} logs write events")
     for trail in trails:
         for reading in (trail.logging, trail.records_writes):
             if isinstance(reading, Unknown):
@@ -137,8 +137,8 @@ def subscriptions(found: Read[tuple[Subscription, ...]], names: Names) -> Diagno
         note = "Confirm by the link in the message from SNS; the command sends it once more."
         return failed(check, because, again, note=note)
     because = "nobody is subscribed to the topic of notices, alarms and requests for approval"
-    mend = f"{subscribe} email --notification-endpoint YOU@EXAMPLE.COM"
-    return failed(check, because, mend, note="Put in your own address; or deploy with the parameter AlarmEmail.")
+    fix = f"{subscribe} email --notification-endpoint YOU@EXAMPLE.COM"
+    return failed(check, because, fix, note="Put in your own address; or deploy with the parameter AlarmEmail.")
 
 
 def policy_document(found: Read[PolicyFile], cluster: Read[Cluster], names: Names) -> Diagnosis:
@@ -157,9 +157,9 @@ def policy_document(found: Read[PolicyFile], cluster: Read[Cluster], names: Name
     parsed = parse_policy(found.body)
     if parsed.document is None:
         broken = "; ".join(map(str, parsed.violations))
-        mend = (fetch, f"taskgov validate {file}", put)
+        fix = (fetch, f"taskgov validate {file}", put)
         return failed(
-            check, f"{at} breaks {len(parsed.violations)} rules: {broken}", *mend, note="Correct it in between."
+            check, f"{at} breaks {len(parsed.violations)} rules: {broken}", *fix, note="Correct it in between."
         )
     if not isinstance(cluster, Unknown) and parsed.document.cluster.arn != cluster.arn:
         because = f"{at} is of another cluster ({parsed.document.cluster.arn})"

@@ -111,14 +111,14 @@ def one_kueue(kueues: Read[Kueues], found: Read[AddOn | None], names: Names) -> 
         return ok(check, what)
     said = [f"{deployment.name} in namespace {deployment.namespace} ({deployment.image})" for deployment in foreign]
     said += [f"{len(strange)} CRDs owned by {', '.join(_owners(strange))}"] if strange else []
-    mend = [
+    fix = [
         *(_removal(deployment, installed=installed) for deployment in foreign),
-        *_definitions_mended(strange, foreign, names),
+        *_definitions_fixed(strange, foreign, names),
     ]
     return failed(
         check,
         f"a Kueue beside the add-on's: {'; '.join(said)}" if installed else f"a Kueue of its own: {'; '.join(said)}",
-        *dict.fromkeys(mend),
+        *dict.fromkeys(fix),
         note="Removing a Kueue's CRDs deletes its queues and workloads; suspend what runs in them first.",
     )
 
@@ -152,7 +152,7 @@ def _removal(deployment: KueueDeployment, *, installed: bool) -> str:
     return f"kubectl delete deployment {deployment.name} --namespace {deployment.namespace}"
 
 
-def _definitions_mended(
+def _definitions_fixed(
     strange: list[KueueDefinition], foreign: list[KueueDeployment], names: Names
 ) -> tuple[str, ...]:
     """Return how the CRDs come into one hand, once what installed them is gone."""

@@ -1,4 +1,4 @@
-"""`taskgov doctor`: what is missing for a cluster to be governed, each with the command that mends it."""
+"""`taskgov doctor`: what is missing for a cluster to be governed, each with the command that fixes it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def doctor(
     form: Format = Form.TABLE,
     as_json: AsJson = False,
 ) -> None:
-    """Check everything that governing a cluster takes; name what is broken, and the command that mends it.
+    """Check everything that governing a cluster takes; name what is broken, and the command that fixes it.
 
     Example: taskgov doctor ml-cluster --stack taskgov
     """
@@ -84,11 +84,11 @@ def _shown(name: str, found: list[Diagnosis]) -> Iterator[RenderableType]:
     ]
     yield table(f"Examined {name}", ("", "check", "found"), rows)
     for diagnosis in found:
-        if diagnosis.mend:
-            yield Text(f"\nTo mend {diagnosis.check}:", style="bold")
+        if diagnosis.fix:
+            yield Text(f"\nTo fix {diagnosis.check}:", style="bold")
             if diagnosis.note:
                 yield unfolded(f"  # {diagnosis.note}", style="dim")
-            yield from (unfolded(f"  {command}") for command in diagnosis.mend)
+            yield from (unfolded(f"  {command}") for command in diagnosis.fix)
         elif diagnosis.note:
             yield unfolded(f"\n{diagnosis.check}: {diagnosis.note}", style="dim")
     counted = Counter(diagnosis.status for diagnosis in found)

@@ -1,4 +1,4 @@
-"""What one check says: well or not, why, and the commands that mend it."""
+"""What one check says: its status, why, and the commands that fix it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """One check's answer. `mend` are commands to be typed as they are, in their order; `note` is what to know first."""
+    """One check's answer. `fix` are commands to be typed as they are, in their order; `note` is what to know first."""
 
     check: str
     status: Status
     because: str
-    mend: tuple[str, ...] = ()
+    fix: tuple[str, ...] = ()
     note: str = ""
 
 
@@ -31,16 +31,16 @@ def ok(check: str, because: str) -> Diagnosis:
     return Diagnosis(check, Status.OK, because)
 
 
-def failed(check: str, because: str, *mend: str, note: str = "") -> Diagnosis:
-    """Return that it is broken, and what mends it."""
-    return Diagnosis(check, Status.FAILED, because, mend, note)
+def failed(check: str, because: str, *fix: str, note: str = "") -> Diagnosis:
+    """Return that it is broken, and what fixes it."""
+    return Diagnosis(check, Status.FAILED, because, fix, note)
 
 
-def warning(check: str, because: str, *mend: str, note: str = "") -> Diagnosis:
+def warning(check: str, because: str, *fix: str, note: str = "") -> Diagnosis:
     """Return that it works, and should be looked at."""
-    return Diagnosis(check, Status.WARNING, because, mend, note)
+    return Diagnosis(check, Status.WARNING, because, fix, note)
 
 
-def unknown(check: str, reason: str, *mend: str, note: str = "") -> Diagnosis:
+def unknown(check: str, reason: str, *fix: str, note: str = "") -> Diagnosis:
     """Return that it could not be read, and what may let it be."""
-    return Diagnosis(check, Status.UNKNOWN, reason, mend, note)
+    return Diagnosis(check, Status.UNKNOWN, reason, fix, note)

@@ -63,7 +63,7 @@ def examine(request: Request, say: Say) -> tuple[Facts, list[Diagnosis]]:
 
 
 def diagnose(facts: Facts, *, cluster: str, stack: str) -> list[Diagnosis]:
-    """Return every check's answer on what was read, in the order in which things are to be mended."""
+    """Return every check's answer on what was read, in the order in which to fix things."""
     names = names_of(facts, cluster=cluster, stack=stack)
     own = checks_of(facts.cluster, facts.policy, cluster)
     found = [

@@ -248,7 +248,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """How the commands that mend call things, also where they could not be read."""
+    """How the commands that fix call things, also where they could not be read."""
 
     cluster: str
     stack: str

@@ -177,9 +177,9 @@ def reachable(found: Network, region: str, *, watches_ec2: bool) -> Diagnosis:
         return ok(CHECK, f"{found.vpc} has the {len(needed)} endpoints that the functions need")
     said = "; ".join(f"{name} {problem}" for name, problem in bad.items())
     because = f"{', '.join(found.without_way_out)} in {found.vpc} lead nowhere, and of the endpoints {said}"
-    mend = [_create(found.vpc, name, needed[name], region) for name, problem in bad.items() if problem == "is missing"]
+    fix = [_create(found.vpc, name, needed[name], region) for name, problem in bad.items() if problem == "is missing"]
     note = "SUBNETS are the functions', TABLES their route tables; GROUP lets their security group in on port 443."
-    return failed(CHECK, because, *mend, note=note)
+    return failed(CHECK, because, *fix, note=note)
 
 
 def _create(vpc: str, name: str, service: EndpointService, region: str) -> str:

@@ -91,14 +91,14 @@ class _Day:
         code, out = self._type("doctor", "ml-cluster", "--no-event")
         _, data = self._type("doctor", "ml-cluster", "--no-event", "--json")
         bad = [check for check in json.loads(data)["checks"] if check["status"] != "ok"]
-        mend = f"aws eks create-access-entry --region us-east-1 --cluster-name {EKS_NAME} --principal-arn {role}"
+        fix = f"aws eks create-access-entry --region us-east-1 --cluster-name {EKS_NAME} --principal-arn {role}"
         yield self._step(
-            "Somebody removes an access entry, and the doctor names it with the command that mends it",
+            "Somebody removes an access entry, and the doctor names it with the command that fixes it",
             "doctor ml-cluster --no-event",
             out,
             _exit(1, code),
             _same("what is broken", "access-entries", ", ".join(check["check"] for check in bad)),
-            _same("the command begins", mend, bad[0]["mend"][0][: len(mend)] if bad else ""),
+            _same("the command begins", fix, bad[0]["fix"][0][: len(fix)] if bad else ""),
         )
 
     def _put_document(self) -> None:

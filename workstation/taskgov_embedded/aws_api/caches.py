@@ -1,4 +1,4 @@
-"""Let botocore and moto keep what they find out again with each call, though it never changes while a stack is open.
+"""Cache what botocore and moto compute again for each call and what never changes while a stack is open.
 
 Each is a function of its arguments alone, so what a call gets is the same; a walkthrough makes a thousand calls.
 `install` is called when a stack opens.

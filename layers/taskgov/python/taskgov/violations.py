@@ -13,7 +13,7 @@ Location = tuple[int | str, ...]
 
 VALUE_LIMIT: Final = 80
 MISSING: Final = "(missing)"
-UNKNOWN_KEY: Final = "is no key here"
+UNKNOWN_KEY: Final = "is an unknown key"
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 _RULES: Final = {

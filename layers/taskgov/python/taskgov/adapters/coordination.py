@@ -124,7 +124,7 @@ class Coordination(TableItems):
         return bool(self._item(keys.once(cluster_arn, identity)))
 
     def forget_once(self, cluster_arn: str, identity: str) -> None:
-        """Let an identity count again."""
+        """Forget that an identity was counted."""
         with translated(f"forget {identity}"):
             self._table.delete_item(Key=keys.once(cluster_arn, identity))
 

@@ -63,7 +63,7 @@ NO_UPDATE_MENDS: Final = {
     "DeleteRollbackFailed": "delete the quota again",
     FOREIGN: "adopt it: taskgov adopt",
 }
-"""Status -> documented recovery (HyperPod developer guide, "Troubleshoot"); `UpdateFailed` is mended by an update."""
+"""Status -> documented recovery (HyperPod developer guide, "Troubleshoot"); `UpdateFailed` is fixed by an update."""
 TO_DELETE: Final = NO_UPDATE_MENDS.keys() - {"Deleting", FOREIGN}
 """What a plan deletes and creates again. What somebody else made is left to him."""
 EDITED: Final = "it was changed by hand"

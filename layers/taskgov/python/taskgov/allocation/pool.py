@@ -1,4 +1,4 @@
-"""The shared pool: a team of nobody that holds what no promise takes, for all to borrow.
+"""The shared pool: a team without members that holds the capacity no promise takes, so that every team can borrow it.
 
 It makes the sum of quotas equal to the usable capacity, and never more: what is left is rounded down to whole units.
 """

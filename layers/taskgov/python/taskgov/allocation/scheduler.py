@@ -1,4 +1,4 @@
-"""The write of the cluster policy (ClusterSchedulerConfig), where the document asks for another than there is.
+"""The write of the cluster policy (ClusterSchedulerConfig), if the document differs from the one that is applied.
 
 What the document does not say about it stays as it is.
 """
@@ -17,7 +17,7 @@ from taskgov.snapshot.model import Snapshot
 from taskgov.snapshot.records import RefusedWrite
 
 NEEDS_RETRY: Final = "UpdateFailed"
-"""The status that the documentation says to mend by updating again."""
+"""The status that the documentation says to fix by updating again."""
 
 
 def scheduler_changes(snapshot: Snapshot) -> tuple[Change, ...]:

@@ -1,4 +1,4 @@
-"""What does the audit report of each finding? As grave as the document says, whose it is, since when, what remedies it.
+"""Complete findings for the report: severity by the document's rules, owner, age and remedy.
 
 `report_build` asks with everything that was found; the policy document's `audit` section says what becomes of it.
 """

@@ -27,7 +27,7 @@ from taskgov.scheduling.reading import orchestrator_of, read_cluster_queue
 from taskgov.snapshot.model import Snapshot
 
 RECOVERY: Mapping[str, str] = {**NO_UPDATE_MENDS, "UpdateFailed": "update it again"}
-"""Status that a person has to mend -> how (HyperPod developer guide, "Troubleshoot")."""
+"""Status that a person has to fix -> how (HyperPod developer guide, "Troubleshoot")."""
 
 
 def quota_findings(snapshot: Snapshot, plan: Plan) -> Iterable[Finding]:

@@ -13,7 +13,7 @@ from taskgov.policy.document import Mute, SeverityRule
 
 
 def rated(finding: Finding, rules: Iterable[SeverityRule]) -> Finding:
-    """Return the finding as grave as the last rule that fits it says."""
+    """Return the finding with the severity of the last rule that matches it."""
     fitting = [rule.severity for rule in rules if _fits(rule, finding)]
     return replace(finding, severity=fitting[-1]) if fitting else finding
 

@@ -1,4 +1,4 @@
-"""What does a ClusterQueue say, in numbers that can be compared? Quantities have many spellings, lists an order.
+"""Normalise a ClusterQueue for comparison: quantities have several spellings, and some lists have an order.
 
 Also the way back: the compute quota whose rendering a queue is, as far as there is one.
 """

@@ -137,7 +137,7 @@ def quotas_of(
     """Return the quotas that the ClusterQueues stand for, by name; queues that are no team's are left out.
 
     `beside` are the cluster's namespaces, flavors and local queues: a quota whose other objects are gone or bent has
-    status `UpdateFailed`, which the next plan mends.
+    status `UpdateFailed`, which the next plan fixes.
     """
     others = {_key(item): item for item in beside}
     found = [quota_of(reading, queue, others) for queue in queues if _team(queue)]

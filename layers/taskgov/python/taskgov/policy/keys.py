@@ -48,8 +48,8 @@ def _hint(key: str, known: list[str]) -> str:
     by_letters = {_letters(candidate): candidate for candidate in known}
     close = difflib.get_close_matches(_letters(key), by_letters, n=1)
     if close:
-        return f"is no key here; did you mean {by_letters[close[0]]}?"
-    return f"is no key here; known are {', '.join(known)}"
+        return f"is an unknown key; did you mean {by_letters[close[0]]}?"
+    return f"is an unknown key; known are {', '.join(known)}"
 
 
 def _letters(key: str) -> str:

@@ -50,7 +50,7 @@ def parse_policy(text: str | bytes) -> ParsedPolicy:
         >>> parsed = parse_policy("{apiVersion: taskgov/v2, teams: [{name: team-a, tier: high, shares: []}]}")
         >>> for violation in parsed.violations:
         ...     print(violation)
-        teams[0].shares: [] - is no key here; did you mean share?
+        teams[0].shares: [] - is an unknown key; did you mean share?
         apiVersion: "taskgov/v2" - must be 'taskgov/v1'
         cluster: (missing) - is required
         teams[0].tier: "high" - must be a whole number

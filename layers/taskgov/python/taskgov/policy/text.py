@@ -25,7 +25,7 @@ MAX_DIGITS: Final = 20
 MAX_REFUSALS: Final = 100
 Event = Any
 """One of PyYAML's events: what they carry differs from kind to kind."""
-_TOO_LARGE: Final = "unfolds beyond what a policy needs"
+_TOO_LARGE: Final = "is too large once its aliases are expanded"
 _PREFIX: Final = "tag:yaml.org,2002:"
 _PLAIN_TAGS: Final = {f"{_PREFIX}{name}" for name in ("str", "int", "float", "bool", "null")}
 _PLAIN: Final = (
@@ -246,7 +246,7 @@ def _syntax_error(error: yaml.YAMLError, text: str) -> Violation:
     mark = getattr(error, "problem_mark", None)
     place = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "(document)"
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "cannot be read"
-    return Violation(place, value_of(_line_of(mark, text)), f"is no YAML or JSON: {problem}")
+    return Violation(place, value_of(_line_of(mark, text)), f"is not valid YAML or JSON: {problem}")
 
 
 def _line_of(mark: yaml.Mark | None, text: str) -> str:

@@ -166,5 +166,5 @@ class StateStore(Protocol):
         ...
 
     def forget_once(self, cluster_arn: str, identity: str) -> None:
-        """Let an identity count again: what it was counted for was not done."""
+        """Forget that an identity was counted, because the work it was counted for was not done."""
         ...

@@ -1,4 +1,4 @@
-"""What will it come to, if time stands still? Cycles at one moment until nothing changes any more.
+"""Simulate scheduling cycles at a fixed time until nothing changes.
 
 The quickest prediction; `taskgov_explain.simulation` has run times.
 """

@@ -42,7 +42,7 @@ class _RefusedForGoodError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ApplyChange:
-    """The use case with what it needs from the world."""
+    """Writes one change of a plan, under the lock of its run. Its fields are the ports it uses."""
 
     backends: ClusterBackend
     documents: DocumentStore

@@ -33,7 +33,7 @@ HISTORY_KEY = "memory/{}/audits.json"
 
 @dataclass(frozen=True, slots=True)
 class AuditCluster:
-    """The use case with what it needs from the world."""
+    """Writes the audit report of one cluster. Its fields are the ports it uses."""
 
     take_snapshot: TakeSnapshot
     documents: DocumentStore

@@ -14,7 +14,7 @@ from taskgov.snapshot.identity import CLAIM, claims_of, said_claim
 
 @dataclass(frozen=True, slots=True)
 class ClaimCluster:
-    """The use case with what it needs from the world."""
+    """Marks a cluster as governed by this stack. Its fields are the ports it uses."""
 
     clusters: ClusterTags
     state: StateStore

@@ -18,7 +18,7 @@ from taskgov.snapshot.records import AppliedQuota
 
 @dataclass(frozen=True, slots=True)
 class EndedOwner:
-    """The use case with what it needs from the world."""
+    """Closes the run of a lock owner that has ended. Its fields are the ports it uses."""
 
     backends: ClusterBackend
     state: StateStore

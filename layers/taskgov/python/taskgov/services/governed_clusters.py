@@ -16,7 +16,7 @@ EVERY: Final = "*"
 
 @dataclass(frozen=True, slots=True)
 class GovernedClusters:
-    """The use case with what it needs from the world."""
+    """Lists the clusters to look at. Its fields are the ports it uses."""
 
     documents: DocumentStore
     named: str = ""

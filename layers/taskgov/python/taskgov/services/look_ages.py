@@ -17,7 +17,7 @@ from taskgov.snapshot.model import ClusterFacts
 
 @dataclass(frozen=True, slots=True)
 class LookAges:
-    """The use case with what it needs from the world."""
+    """Measures how old the last look at each cluster is. Its fields are the ports it uses."""
 
     documents: DocumentStore
     state: StateStore

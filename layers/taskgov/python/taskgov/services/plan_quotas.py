@@ -25,7 +25,7 @@ KEY = "plans/{cluster}/{plan}/{digest}.json"
 
 @dataclass(frozen=True, slots=True)
 class PlanQuotas:
-    """The use case with what it needs from the world."""
+    """Makes and stores the plan of a run. Its fields are the ports it uses."""
 
     documents: DocumentStore
 
@@ -35,7 +35,7 @@ class PlanQuotas:
         try:
             snapshot = snapshot_from_json(body)
         except ValueError as error:  # without pydantic's sentence, which quotes the snapshot
-            raise InvalidRequestError(f"{request.snapshot.key} is no snapshot that this version can read") from error
+            raise InvalidRequestError(f"{request.snapshot.key} is not a snapshot that this version can read") from error
         counts = not request.needs_approver or may_approve(request.approved_by, snapshot.authorship)
         plan = plan_quotas(
             snapshot,

@@ -50,7 +50,7 @@ class _Usage:
 
 @dataclass(frozen=True, slots=True)
 class PublishUsage:
-    """The use case with what it needs from the world."""
+    """Publishes the metrics of one look, and sends events about tasks. Its fields are the ports it uses."""
 
     take_snapshot: TakeSnapshot
     backends: ClusterBackend

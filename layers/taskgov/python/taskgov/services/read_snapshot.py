@@ -17,7 +17,7 @@ KEY = "snapshots/{cluster}/{run}-{generation}.json"
 
 @dataclass(frozen=True, slots=True)
 class ReadSnapshot:
-    """The use case with what it needs from the world."""
+    """Takes and stores the snapshot of a run. Its fields are the ports it uses."""
 
     take_snapshot: TakeSnapshot
     documents: DocumentStore

@@ -46,7 +46,7 @@ class Marked:
 
 @dataclass(frozen=True, slots=True)
 class ReceiveEvent:
-    """The use case with what it needs from the world."""
+    """Turns one event into hints and runs. Its fields are the ports it uses."""
 
     backends: ClusterBackend
     state: StateStore

@@ -18,7 +18,7 @@ from taskgov.services.written_already import IN_FLIGHT, WrittenAlready, holds, i
 
 @dataclass(frozen=True, slots=True)
 class RestoreChange:
-    """The use case with what it needs from the world."""
+    """Restores what one change replaced. Its fields are the ports it uses."""
 
     backends: ClusterBackend
     state: StateStore

@@ -42,7 +42,7 @@ class Looked:
 
 @dataclass(frozen=True, slots=True)
 class StateIdentity:
-    """The use case with what it needs from the world."""
+    """Recognises a table or bucket that was restored, or belongs to another stack. Its fields are the ports it uses."""
 
     documents: DocumentStore
     state: StateStore
@@ -100,7 +100,7 @@ class StateIdentity:
         self.documents.put(STAMP_KEY.format(snapshot.cluster.name), stamp.to_json(), "application/json")
 
     def _last(self, bucket: BucketStamp | None) -> Snapshot | None:
-        """Return what the last look saw; None when it is gone (after 30 days), or is no snapshot any more."""
+        """Return what the last look saw; None when it is gone (after 30 days), or is not a snapshot any more."""
         text = self.documents.find(bucket.snapshot_key) if bucket else None
         if bucket is None or text is None or sha256(text).hexdigest() != bucket.snapshot_sha256:
             return None

@@ -73,7 +73,7 @@ class OrderResult(StepModel):
 
 @dataclass(frozen=True, slots=True)
 class TakeOrder:
-    """The use case with what it needs from the world. `rights` is read for each order: what is revoked, is at once."""
+    """Carries out the orders of people, checked against the stack's parameters. Its fields are the ports it uses. `rights` is read for each order: what is revoked, is at once."""
 
     book: OrderBook
     rights: Callable[[], Rights]

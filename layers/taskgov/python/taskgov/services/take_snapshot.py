@@ -39,7 +39,7 @@ MEMORY_KEY = "memory/{}/nodes.json"
 
 @dataclass(frozen=True, slots=True)
 class TakeSnapshot:
-    """The use case with what it needs from the world."""
+    """Reads one cluster whole. Its fields are the ports it uses."""
 
     backends: ClusterBackend
     kubernetes: KubernetesApi

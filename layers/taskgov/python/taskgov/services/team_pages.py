@@ -10,7 +10,7 @@ from taskgov.snapshot.model import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class TeamPages:
-    """The use case with what it needs from the world."""
+    """Writes the page of each team. Its fields are the ports it uses."""
 
     documents: DocumentStore
 

@@ -41,7 +41,7 @@ class _Look:
 
 @dataclass(frozen=True, slots=True)
 class TellTeams:
-    """The use case with what it needs from the world."""
+    """Sends events to teams about their tasks. Its fields are the ports it uses."""
 
     documents: DocumentStore
     state: StateStore

@@ -18,7 +18,7 @@ KEY = "memory/{}/use.json"
 
 @dataclass(frozen=True, slots=True)
 class UseHistory:
-    """The use case with what it needs from the world."""
+    """Keeps what teams used, for budgets and demand. Its fields are the ports it uses."""
 
     documents: DocumentStore
 

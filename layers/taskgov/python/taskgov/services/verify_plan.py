@@ -29,7 +29,7 @@ from taskgov.snapshot.records import RefusalError
 
 @dataclass(frozen=True, slots=True)
 class VerifyPlan:
-    """The use case with what it needs from the world."""
+    """Compares what stands with what the plan wrote. Its fields are the ports it uses."""
 
     backends: ClusterBackend
     documents: DocumentStore

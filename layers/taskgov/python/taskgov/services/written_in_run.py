@@ -29,7 +29,7 @@ class WhatWasWritten:
 
 @dataclass(frozen=True, slots=True)
 class WrittenInRun:
-    """The question with what it needs from the world."""
+    """Finds the writes of a run that ended without a record. Its fields are the ports it uses."""
 
     backends: ClusterBackend
     state: StateStore
