@@ -113,12 +113,14 @@ test-walkthroughs: $(READY) $(AWSCLI)/.ready ## Type the published walkthroughs 
 coverage: $(READY) ## Run the tests and show what they do not reach
 	@$(BIN)/pytest --numprocesses auto --dist loadfile --quiet -m "$(FAST)" --cov --cov-report=term:skip-covered $(ARGS)
 
+PROSE := .venv-prose
 .PHONY: lint
-lint: $(READY) ## Check style, types, the order of the rooms, security, and the template (three ways)
+lint: $(READY) $(PROSE)/.ready ## Check style, types, the order of the rooms, security, the texts, and the template (three ways)
 	@echo "ruff"; $(BIN)/ruff check $(PYTHON_CODE); $(BIN)/ruff format --check --quiet $(PYTHON_CODE)
 	@echo "mypy"; $(BIN)/mypy $(PYTHON_CODE)
 	@echo "import-linter"; $(BIN)/lint-imports --no-logo >/dev/null || { $(BIN)/lint-imports --no-logo; exit 1; }
 	@echo "bandit"; $(BIN)/bandit --quiet --recursive layers/taskgov/python functions; $(BIN)/bandit --quiet -ll --recursive workstation
+	@echo "prose"; $(PROSE)/bin/python -m tests.prose
 	@echo "cfn-lint"; $(BIN)/cfn-lint template.yaml examples/*.yaml
 	@echo "sam validate"; $(SAM) validate; $(SAM) validate --lint
 
@@ -209,6 +211,8 @@ lock: $(READY) ## Write requirements/ anew from pyproject.toml (needs uv)
 		--no-emit-index-url --no-header --quiet --output-file requirements/awscli.txt
 	@echo 'cosmic-ray==8.7.0' | uv pip compile - --universal --python-version 3.11 --generate-hashes --no-annotate \
 		--no-emit-index-url --no-header --quiet --output-file requirements/cosmic-ray.txt
+	@echo 'proselint==0.16.0' | uv pip compile - --universal --python-version 3.11 --generate-hashes --no-annotate \
+		--no-emit-index-url --no-header --quiet --output-file requirements/prose.txt
 	@echo 'policy-sentry==0.15.2' | uv pip compile - --universal --python-version 3.11 --generate-hashes --no-annotate \
 		--no-emit-index-url --no-header --quiet --output-file requirements/reference.txt
 	@uv pip compile pyproject.toml --extra embedded --extra plots --group dev --universal --python-version 3.11 \

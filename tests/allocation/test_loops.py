@@ -114,7 +114,7 @@ def test_the_audit_reports_the_loop_before_it_happens() -> None:
         found for found in audit(snapshot, plan_quotas(snapshot, mode="plan")) if found.code == "preemption-loop"
     ]
     assert finding.because == (
-        "Workloads would preempt one another for ever if nothing else happened (team-a, team-b): team-a/big, "
+        "Workloads would preempt one another forever if nothing else happened (team-a, team-b): team-a/big, "
         "team-a/own, team-b/rich would be preempted and come back, again and again, for team-a/big, team-a/own, "
         "team-b/rich."
     )
@@ -128,7 +128,7 @@ def test_the_page_has_a_row_for_each_remedy() -> None:
     report = audit_report(mixed_sizes())
     assert report.loops == (loop_of(mixed_sizes()),)
     page = report_html(report).decode()
-    assert "What would preempt itself for ever" in page
+    assert "What would preempt itself forever" in page
     assert "PreemptTeamTasks of team-a: Never" in page
 
 

@@ -207,7 +207,7 @@ def test_a_path_on_which_jobs_come_to_rest_is_taken_where_another_is_endless(mon
 
     def endless(player: Player, stage: Stage, wave: Sequence[Change], number: int, **options: bool) -> Stage:
         if len(wave) > 1:
-            raise LoopError("a and b preempt one another for ever")
+            raise LoopError("a and b preempt one another forever")
         return after(player, stage, wave, number, **options)
 
     monkeypatch.setattr(Player, "after", endless)

@@ -124,7 +124,7 @@ def test_rules_that_let_jobs_preempt_each_other_for_ever_predict_nothing(monkeyp
     endless = FixedPoint((), settled=False, loop=("b/two", "a/one"))
     monkeypatch.setattr(Projection, "settle", lambda *_: endless)
     prediction = plan_of(world(3, 1, job("team-a", "big", 3), today=(1, 3))).prediction
-    words = "workloads would preempt one another for ever: a/one, b/two"
+    words = "workloads would preempt one another forever: a/one, b/two"
     assert prediction == Prediction(simulated=False, not_modelled=(words,))
 
 

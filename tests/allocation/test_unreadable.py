@@ -1,4 +1,4 @@
-"""Objects that are not as Kueue writes them: the plan is made all the same, and says what it does not know."""
+"""Objects that are not as Kueue writes them: the plan is made anyway, and says what it does not know."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -118,12 +118,12 @@ CASES = {
     "quota-drift": Case(
         snapshot(document(fixed("team-a", row(Count=2)), pool=False), nodes(4), [team("team-a", 1)]),
         snapshot(document(fixed("team-a", row(Count=1)), pool=False), nodes(4), [team("team-a", 1)]),
-        "The quota of team-a is not as it is to be: 1 -> 2 ml.g5.8xlarge: promised 2.",
+        "The quota of team-a differs from the policy: 1 -> 2 ml.g5.8xlarge: promised 2.",
     ),
     "policy-drift": Case(
         snapshot(document(schedulerConfig={"FairShare": "Enabled"}, pool=False), scheduler_config=SCHEDULER),
         snapshot(document(schedulerConfig={"FairShare": "Disabled"}, pool=False), scheduler_config=SCHEDULER),
-        "The cluster policy is not as it is to be",
+        "The cluster policy differs from the document",
     ),
     "queue-drift": Case(
         drifted(3), drifted(2), "has a nominal quota of 96 cpu on ml.g5.8xlarge, its compute quota says 64"
@@ -141,7 +141,7 @@ CASES = {
     "quota-without-nodes": Case(
         watched(quota("team-a", row(P5, Count=1))),
         watched(quota("team-a", row(P5, Count=0))),
-        "team-a have quota on ml.p5.48xlarge, of which the cluster has no nodes",
+        "team-a have quota on ml.p5.48xlarge, and the cluster has no nodes of that type",
     ),
     "borrow-limit-rounds-to-zero": Case(
         watched(

@@ -51,7 +51,7 @@ def test_an_event_wakes_who_waits_and_a_time_out_is_told_apart(turns: Turns) -> 
 
 def test_a_wait_without_end_is_no_moment_to_jump_to(turns: Turns) -> None:
     event = CooperativeEvent(turns)
-    turns.spawn(lambda: event.wait(LONGEST_WAIT), "for ever")
+    turns.spawn(lambda: event.wait(LONGEST_WAIT), "forever")
     turns.run(10 * LONGEST_WAIT, recurring=False)
     assert turns.clock.now == START
 

@@ -119,7 +119,7 @@ def test_the_same_input_gives_the_same_timeline() -> None:
 
 
 def _looping_world() -> KueueModel:
-    """Two queues that may each preempt the other's equals: beyond both quotas they push one another out for ever.
+    """Two queues that may each preempt the other's equals: beyond both quotas they push one another out forever.
 
     Under fair sharing with the second strategy alone, moving one big workload turns the order of the shares round.
     """

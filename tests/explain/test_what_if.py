@@ -267,17 +267,17 @@ def test_a_plan_that_is_not_played_to_its_end_says_so(monkeypatch: pytest.Monkey
 
 def test_a_plan_whose_waves_never_settle_in_some_order_is_played_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     def restless(*_: object) -> Stage:
-        raise LoopError("workloads would preempt one another for ever: a, b")
+        raise LoopError("workloads would preempt one another forever: a, b")
 
     monkeypatch.setattr(sides, "_played", restless)
     answer = asked(governed().snapshot(), quotas=(QuotaSetting("team-a", G5, 3),))
     [said] = answer.not_settled
-    assert said == "workloads would preempt one another for ever: a, b; the plan was played as written at once"
+    assert said == "workloads would preempt one another forever: a, b; the plan was played as written at once"
     assert {each.team: each.after.quota for each in answer.teams} == {"team-a": 3, "team-b": 4}
 
 
 def test_a_loop_that_the_supposition_brings_about_is_named_with_what_ends_it() -> None:
-    """Without its weight team-a's infinite share is taken from for ever (`tests/allocation/test_loops.py`)."""
+    """Without its weight team-a's infinite share is taken from forever (`tests/allocation/test_loops.py`)."""
     assert asked(weight_zero(weight=10)).loop is None
     answer = asked(weight_zero(weight=10), weights={"team-a": 0})
     assert answer.loops == ("hyperpod-ns-team-a/pytorchjob-home-a1b2c", "hyperpod-ns-team-a/pytorchjob-late-a1b2c")

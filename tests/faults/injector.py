@@ -193,7 +193,7 @@ def fault_of(call: Call, kind: Kind) -> Fault:  # noqa: PLR0911 one for each kin
         case Kind.DUPLICATE:
             return Fault(service, operation, "duplicate", 1)
         case Kind.LATE if call.is_of_function:
-            # The call arrives all the same, when Lambda has ended the function that made it.
+            # The call arrives anyway, when Lambda has ended the function that made it.
             return Fault(service, operation, "raise_after", 1, seconds=LATE_SECONDS, error=FunctionCrash)
         case Kind.LATE:
             return Fault(service, operation, "delay", 1, seconds=LATE_SECONDS)

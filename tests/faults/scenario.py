@@ -22,7 +22,7 @@ TYPE: Final = "ml.g5.8xlarge"
 NODES: Final = 10
 RESYNC: Final = "ResyncAllSchedule"
 OUTAGE_SECONDS: Final = 600
-"""How long "for ever" lasts: longer than all retries of each step at the end of a run, and than the lease of the lock;
+"""How long "forever" lasts: longer than all retries of each step at the end of a run, and than the lease of the lock;
 shorter than the five tries of a queued message."""
 WATCHED_SECONDS: Final = 1400
 """How long a cell is played before it is looked at for the first time: longer than a run waits for what is slow."""

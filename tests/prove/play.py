@@ -25,7 +25,7 @@ Order = Callable[[Wave], list[Change]]
 
 
 class RestlessError(Exception):
-    """The queues did not settle, or workloads would preempt one another for ever."""
+    """The queues did not settle, or workloads would preempt one another forever."""
 
 
 @dataclass(slots=True)

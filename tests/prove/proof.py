@@ -38,7 +38,7 @@ def prove(
     """Return everything that is wrong with the plan of a snapshot; nothing when it is proven.
 
     A plan that waits for a person, or that a limit stops, is gone along as if it were applied: its path has to be right
-    all the same.
+    anyway.
     """
     plan = planner(snapshot)
     return tuple(dict.fromkeys(_failures(snapshot, plan, planner, orders, explaining)))

@@ -1,4 +1,4 @@
-"""The two smallest worlds in which workloads preempt one another for ever, by Kueue's own rules."""
+"""The two smallest worlds in which workloads preempt one another forever, by Kueue's own rules."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def mixed_sizes() -> KueueModel:
 
 
 def weight_zero() -> KueueModel:
-    """Build the smallest case where fair sharing takes a workload out that comes back at once, for ever.
+    """Build the smallest case where fair sharing takes a workload out that comes back at once, forever.
 
     `a` has no weight, so as soon as it borrows its share is infinite. A big one takes `late` and, on the way, `home`;
     that is then within its quota, comes back before the big one, and lets `late` borrow again. Then the other big one

@@ -236,7 +236,7 @@ def test_the_owners_are_told_on_their_topic_what_is_theirs() -> None:
     world.audit()
     told = {topic: text for topic, _, text in world.topics.sent}
     assert told.keys() == {TEAM_A, TEAM_A.replace("team-a", "team-b")}
-    assert "WARNING team-a: The quota of team-a is not as it is to be" in told[TEAM_A]
+    assert "WARNING team-a: The quota of team-a differs from the policy" in told[TEAM_A]
     assert "team-b:" not in told[TEAM_A]
     assert "(plan plan-" in told[TEAM_A]
 
@@ -247,7 +247,7 @@ def test_teams_of_one_topic_are_told_together_and_each_finding_once() -> None:
     [(topic, subject, text)] = world.topics.sent
     assert topic == TEAM_A
     assert subject.endswith("about team-a, team-b")
-    assert text.count("The quota of team-a is not as it is to be") == 1
+    assert text.count("The quota of team-a differs from the policy") == 1
 
 
 def test_nobody_is_told_twice_by_a_second_try_and_everybody_by_the_next_audit() -> None:

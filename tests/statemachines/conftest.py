@@ -99,7 +99,7 @@ class Failing:
 
 
 def in_turn(*answers: Any) -> Step:
-    """Return a step that gives one answer after another, the last one for ever; an exception is raised."""
+    """Return a step that gives one answer after another, the last one forever; an exception is raised."""
     left = list(answers)
 
     def step(payload: dict[str, Any]) -> Any:

@@ -138,7 +138,7 @@ class TestTwelveWaves:
         assert len(waves.payloads("VerifyPlan")) == 5 * MOST_WAVES
         assert len(waves.payloads("PublishUsage")) == 20
         assert waves.execution.largest < MOST_BYTES
-        # The runs before cost less than they are counted: had they not, there would be room all the same.
+        # The runs before cost less than they are counted: had they not, there would be room anyway.
         assert 10_000 + waves.execution.events - began[0] < MOST_EVENTS
 
 

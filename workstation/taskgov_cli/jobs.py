@@ -157,7 +157,7 @@ def _shown(listed: Listed) -> Iterator[RenderableType]:
 
 
 def _whose(mine: Mine | None) -> Iterator[Text]:
-    """Say by what name the caller was looked for, and what may be the caller's all the same."""
+    """Say by what name the caller was looked for, and what may be the caller's anyway."""
     if mine is None:
         return
     yield Text(f"Yours: submitted by {mine.username}", style="dim")

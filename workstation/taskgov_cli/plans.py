@@ -67,7 +67,7 @@ def capacity_table(plan: Plan) -> Grid:
         "held #",
         "headroom #",
         "usable #",
-        "left out, held, or other than usual",
+        "notes",
     )
     return table("Capacity", columns, rows)
 

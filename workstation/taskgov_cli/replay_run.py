@@ -127,7 +127,7 @@ def play(
         tell(step / STEPS)
     timeline = simulation.run()
     if timeline.loop is not None:
-        raise ValueError(f"jobs would preempt one another for ever: {', '.join(timeline.loop.workloads)}")
+        raise ValueError(f"jobs would preempt one another forever: {', '.join(timeline.loop.workloads)}")
     stays = stays_of(timeline.happenings, trace)
     teams = tuple(team_outcome(team, trace, stays, quotas.history) for team in trace.gpu_hours())
     used, beyond = totals(stays, trace, capacity)

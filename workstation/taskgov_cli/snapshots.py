@@ -145,7 +145,8 @@ def read(file: Path) -> Snapshot:
         found = snapshot_from_json(body)
     except ValueError as error:
         wrong = "; ".join(_wrong(error))
-        raise typer.BadParameter(f"{file} is not a snapshot ({wrong}); write one with: taskgov snapshot NAME") from error
+        said = f"{file} is not a snapshot ({wrong}); write one with: taskgov snapshot NAME"
+        raise typer.BadParameter(said) from error
     for note in _notes(found, body):
         console(stderr=True).print(f"{file}: {note}", style="dim", soft_wrap=True)
     kueue, odd = readable_kueue(found.kueue)

@@ -32,7 +32,7 @@ def run_times_of(snapshot: Snapshot, told: RunTimes) -> dict[str, timedelta]:
 
 
 def simulation_of(world: KueueModel, snapshot: Snapshot, run_times: RunTimes) -> Simulation:
-    """Return a simulation that begins at the snapshot; it changes `world`. Who has no run time runs for ever.
+    """Return a simulation that begins at the snapshot; it changes `world`. Who has no run time runs forever.
 
     Preempted jobs resume from a checkpoint. So does what ran in the snapshot and
     waits in `world`.

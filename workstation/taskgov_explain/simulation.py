@@ -231,7 +231,7 @@ class Simulation:
     # The agenda
 
     def _start(self, workload: str, now: Instant) -> None:
-        """Plan the completion of a workload that runs from now on; one whose run time nobody told runs for ever."""
+        """Plan the completion of a workload that runs from now on; one whose run time nobody told runs forever."""
         started = self._started[workload] = self._number + 1
         if workload in self._run_times:
             self._schedule(now + self._run_times[workload], _COMPLETION, partial(self._finish, workload, started))
@@ -263,7 +263,7 @@ class Simulation:
         self._preemptions.clear()
 
     def _look_for_loop(self, result: CycleResult, now: Instant) -> None:
-        """Compare states once somebody is preempted again and again; the same state twice will come for ever."""
+        """Compare states once somebody is preempted again and again; the same state twice will come forever."""
         if max(self._preemptions[p.workload] for p in result.preempted) < _SUSPICIOUS:
             return
         state = self._state(now)

@@ -23,7 +23,7 @@ class Happening:
 
 @dataclass(frozen=True, slots=True)
 class PreemptionLoop:
-    """Proof that the rules as configured move these workloads in and out for ever: a state came back, nothing new."""
+    """Proof that the rules as configured move these workloads in and out forever: a state came back, nothing new."""
 
     at: Instant
     workloads: tuple[str, ...]

@@ -90,7 +90,7 @@ class NodeShortfall:
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """The answer. `loops` are workloads that would preempt one another for ever."""
+    """The answer. `loops` are workloads that would preempt one another forever."""
 
     plan: Plan
     quotas: tuple[QuotaRow, ...]

@@ -163,7 +163,7 @@ class Workloads:
     def last_change(self, lane: str) -> float:
         """Return when a workload changed last in whose namespace the word of a sequence is; 0 for never.
 
-        Other words only are no change: the head of a strict queue has others in every cycle, for ever.
+        Other words only are no change: the head of a strict queue has others in every cycle, forever.
         """
         with self._changed:
             self._check()

@@ -1,4 +1,4 @@
-"""A workload that waits for ever for another to leave, so that the scheduler never stops looking around.
+"""A workload that waits forever for another to leave, so that the scheduler never stops looking around.
 
 Kueue keeps how far it came in a search over flavors for one cycle, and longer unless the queue's quota changes
 (`pkg/scheduler/flavorassigner`). On a cluster with other cohorts cycles go on all the time; with nobody else around the

@@ -230,7 +230,7 @@ class ModelSide:
         return {key for world in self._worlds for name in world.cluster_queues() for key in world.pending(name)[0]}
 
     def _ends(self, world: KueueModel, cycles: _Cycles) -> list[KueueModel]:
-        """Return the world at rest, or all it goes through for ever without admitting or preempting anybody."""
+        """Return the world at rest, or all it goes through forever without admitting or preempting anybody."""
         while True:
             round_trip = cycles.run(world)
             let_cycles_pass(world)

@@ -152,9 +152,7 @@ def _removal(deployment: KueueDeployment, *, installed: bool) -> str:
     return f"kubectl delete deployment {deployment.name} --namespace {deployment.namespace}"
 
 
-def _definitions_fixed(
-    strange: list[KueueDefinition], foreign: list[KueueDeployment], names: Names
-) -> tuple[str, ...]:
+def _definitions_fixed(strange: list[KueueDefinition], foreign: list[KueueDeployment], names: Names) -> tuple[str, ...]:
     """Return how the CRDs come into one hand, once what installed them is gone."""
     if not strange or (foreign and any(deployment.helm_release for deployment in foreign)):
         return ()

@@ -67,7 +67,7 @@ def rows(asked: Asked, account: Account) -> list[Row]:
     if isinstance(account.network, Unknown):
         return [*found, _unread(what, needed, account.network)]
     diagnosis = reachable(account.network, place.region, watches_ec2=asked.template.condition("WatchesPlainEks"))
-    remedy = "\n".join((*diagnosis.mend, *([diagnosis.note] if diagnosis.note else ())))
+    remedy = "\n".join((*diagnosis.fix, *([diagnosis.note] if diagnosis.note else ())))
     return [*found, Row(what, diagnosis.status, needed, diagnosis.because, remedy)]
 
 

@@ -56,7 +56,7 @@ def rights_table() -> str:
     }
     listed = RIGHTS | of_backends | RIGHTS_IN_VPC
     return "\n".join(
-        ("| action | tells |", "| --- | --- |", *(f"| `{name}` | {why} |" for name, why in listed.items()))
+        ("| action | shows |", "| --- | --- |", *(f"| `{name}` | {why} |" for name, why in listed.items()))
     )
 
 

@@ -2,7 +2,7 @@
 
 As CloudFormation does it: resources are created and changed after what they refer to, removed ones go last, an alias
 with a deployment group is moved by CodeDeploy, and when that goes back, everything does. What CloudFormation would
-replace, because a property cannot be changed in place, is changed in place all the same: see `docs/embedded-stack.md`.
+replace, because a property cannot be changed in place, is changed in place anyway: see `docs/embedded-stack.md`.
 """
 
 # ruff: noqa: SLF001 moto's CloudFormation has no other way in

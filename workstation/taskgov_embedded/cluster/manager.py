@@ -35,7 +35,7 @@ SCHEDULED: Final = (
 )
 """What the manager watches."""
 MAX_CYCLES: Final = 10_000
-"""Far more than any settled cluster needs: rules can be set up so that workloads preempt one another for ever."""
+"""Far more than any settled cluster needs: rules can be set up so that workloads preempt one another forever."""
 
 
 class KueueManager:

@@ -264,7 +264,7 @@ class SimulatedCluster:
     def settle(self) -> None:
         """Let everything happen that is due now.
 
-        Raises RuntimeError when it never comes to rest: jobs that preempt one another for ever and stop in no time.
+        Raises RuntimeError when it never comes to rest: jobs that preempt one another forever and stop in no time.
         """
         for _ in range(MAX_ROUNDS):
             self.fleet.join_due()

@@ -43,7 +43,7 @@ class ObjectEvents:
                 self._send(bucket, "s3:ObjectRemoved:DeleteMarkerCreated", marker)
             return marker
 
-        patches.replace(S3Backend, "_set_delete_marker", set_delete_marker, "moto tells nobody of delete markers")
+        patches.replace(S3Backend, "_set_delete_marker", set_delete_marker, "moto announces no delete markers")
 
     def _send(self, bucket: Any, event_name: str, key: Any) -> None:
         _, what, how = event_name.split(":")

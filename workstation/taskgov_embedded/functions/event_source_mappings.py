@@ -67,8 +67,8 @@ class EventSourceMappings:
             kept_for = backend.get_queue(queue_name).message_retention_period
             return bool(message.sent_timestamp + kept_for * 1000 > clock.millis)
 
-        patches.replace(Queue, "add_message", add_message, "mappings wait for messages, and moto tells nobody of one")
-        why = "moto hides a message until after its moment, and so for ever on a clock that stands still at that moment"
+        patches.replace(Queue, "add_message", add_message, "mappings wait for messages, and moto announces none")
+        why = "moto hides a message until after its moment, and so forever on a clock that stands still at that moment"
         patches.replace(Message, "visible", property(lambda message: message.visible_at <= clock.millis), why)
         patches.replace(Message, "delayed", property(lambda message: clock.millis < message.delayed_until), why)
         patches.replace(

@@ -72,7 +72,7 @@ def count_capacity(
 
 
 def is_counted(node: Node, rules: CapacityRules, now: datetime, *, healthy: bool) -> bool:
-    """Say whether a node counts now, by replaying its turns: a state counts only after it has lasted for the configured time.
+    """Say whether a node counts now, by replaying its turns: a state counts once it has lasted for its time.
 
     A node that recovers within its hold time therefore never stopped counting, and one that keeps turning counts as it
     did when it last was steady.

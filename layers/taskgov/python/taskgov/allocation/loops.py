@@ -1,4 +1,4 @@
-"""Would work preempt itself for ever, and which settings of quotas would end it? Told in the words of quotas and teams.
+"""Would work preempt itself forever, and which settings of quotas would end it? Told in the words of quotas and teams.
 
 The audit asks it for the cluster as it is, what-if for the supposed one. `taskgov.scheduling.loops` searches: a remedy
 is proposed only where the model comes to rest with it.
@@ -54,7 +54,7 @@ class LoopRemedy:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """Work that would preempt itself for ever if nothing else happened, as people call it (`team/job`).
+    """Work that would preempt itself forever if nothing else happened, as people call it (`team/job`).
 
     `workloads` are preempted again and again, `preemptors` are those for whom. `remedies` are proved by the model, the
     simplest first; none where none of the `trials` came to rest. `searched` says that no more could be tried.

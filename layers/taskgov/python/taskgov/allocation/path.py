@@ -84,7 +84,7 @@ def predicted_path(snapshot: Snapshot, writes: Writes, table: InstanceTypeTable)
 def choose_path(writes: Writes, player: Player) -> Path:
     """Return the path that preempts least of those that are tried.
 
-    Raises LoopError where workloads would preempt one another for ever even so, as the cluster is.
+    Raises LoopError where workloads would preempt one another forever even so, as the cluster is.
     """
     return _Choice(writes, player).made()
 

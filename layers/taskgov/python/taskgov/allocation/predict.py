@@ -61,7 +61,7 @@ EXACT_PART: Final = 8
 
 
 class LoopError(Exception):
-    """Workloads would preempt one another for ever; the message names them."""
+    """Workloads would preempt one another forever; the message names them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class Player:
         rest = self.calm.settle(self.budget)
         self._most_steps = 1 + self.steps - self.budget.left
         if rest.loop:
-            raise LoopError(f"workloads would preempt one another for ever: {', '.join(sorted(rest.loop))}")
+            raise LoopError(f"workloads would preempt one another forever: {', '.join(sorted(rest.loop))}")
         # The first wave may be rendered before the queues have come to rest by themselves.
         moved = bool(rest.admitted or rest.preempted)
         not_played = () if rest.settled else ("the cluster as it is",)
@@ -196,7 +196,7 @@ class Player:
         rest = end.settle(self.budget)
         self._most_steps = max(self._most_steps, left - self.budget.left)
         if rest.loop:
-            raise LoopError(f"workloads would preempt one another for ever: {', '.join(sorted(rest.loop))}")
+            raise LoopError(f"workloads would preempt one another forever: {', '.join(sorted(rest.loop))}")
         if rest.preempted:
             admitted = {event.workload: event.admission for event in rest.admitted}
             for loss in rest.preempted:

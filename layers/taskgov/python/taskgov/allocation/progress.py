@@ -1,7 +1,7 @@
 """Does a plan get anywhere? The plan before it may have written the same, to no effect.
 
 A run's own writes cause events, and events cause runs: without this, a service that keeps something else than what it
-was sent would be written to for ever.
+was sent would be written to forever.
 """
 
 from collections.abc import Iterable

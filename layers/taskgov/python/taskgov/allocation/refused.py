@@ -61,7 +61,7 @@ def beside_refusals(
         quota
         for quota in wanted.stuck
         if quota.compute_quota_id not in deletions
-        # What never was in force is deleted all the same; what is would not be created again.
+        # What never was in force is deleted anyway; what is would not be created again.
         and (failed.get(quota.compute_quota_id) not in refusals or quota.status in NEVER_IN_FORCE)
     )
     gone = {quota.compute_quota_id for quota in stuck}

@@ -240,7 +240,7 @@ class Report:
     money: Money | None = None
     """What idle quota, waiting and preempted work come to; None without prices."""
     loops: tuple[Loop, ...] = ()
-    """Work that would preempt itself for ever, with what ends it in the model: at most one loop."""
+    """Work that would preempt itself forever, with what ends it in the model: at most one loop."""
 
 
 def report_json(report: Report) -> bytes:

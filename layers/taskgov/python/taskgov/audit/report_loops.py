@@ -11,7 +11,7 @@ _Row = tuple[Loop, LoopRemedy | None]
 
 LOOPS: Final[Sheet[_Row]] = Sheet(
     "loops",
-    "What would preempt itself for ever",
+    "What would preempt itself forever",
     "By simulation of Kueue's decisions on the workloads of this moment. Each remedy was tried in the scheduling "
     "model, which comes to rest with it; the simplest comes first.",
     "Nothing: in the model the work of this moment comes to rest.",

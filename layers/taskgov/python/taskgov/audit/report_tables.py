@@ -252,7 +252,7 @@ CAPACITY: Final[Sheet[CapacityLine]] = Sheet(
         amount("Headroom", lambda line: line.headroom),
         amount("Usable", lambda line: line.usable),
         text(
-            "Left out, held, or other than usual",
+            "Notes",
             lambda line: "; ".join([*_threads(line), *line.left_out, *line.held]) or NOTHING,
             "long",
         ),

@@ -12,7 +12,7 @@ QUOTA_DRIFT: Final = FindingKind(
     code="quota-drift",
     severity=Severity.WARNING,
     means="SageMaker holds another quota than the document and the capacity ask for",
-    sentence="The quota of {team} is not as it is to be: {because}.",
+    sentence="The quota of {team} differs from the policy: {because}.",
     remedy="apply the plan",
     found_in=("audit/findings_quota.py",),
 )
@@ -20,7 +20,7 @@ POLICY_DRIFT: Final = FindingKind(
     code="policy-drift",
     severity=Severity.WARNING,
     means="SageMaker holds another cluster policy than the document asks for",
-    sentence="The cluster policy is not as it is to be: {because}.",
+    sentence="The cluster policy differs from the document: {because}.",
     remedy="apply the plan",
     found_in=("audit/findings_quota.py",),
 )
@@ -46,8 +46,8 @@ POLICY_STATUS_STUCK: Final = FindingKind(
 QUOTA_HELD_WITHOUT_NODES: Final = FindingKind(
     code="quota-without-nodes",
     severity=Severity.WARNING,
-    means="quotas on a type of which there are no nodes",
-    sentence="{teams} have quota on {instance_type}, of which the cluster has no nodes.",
+    means="quotas on a type without nodes",
+    sentence="{teams} have quota on {instance_type}, and the cluster has no nodes of that type.",
     remedy="add nodes, or take the type out of the quotas: jobs on it are admitted and wait for nodes",
     found_in=("audit/findings_quota.py",),
 )
@@ -135,9 +135,9 @@ EVICTION_LOOP: Final = FindingKind(
 PREEMPTION_LOOP: Final = FindingKind(
     code="preemption-loop",
     severity=Severity.ERROR,
-    means="work that would preempt itself for ever, by the scheduling model, before it has happened",
+    means="work that would preempt itself forever, by the scheduling model, before it has happened",
     sentence=(
-        "Workloads would preempt one another for ever if nothing else happened ({teams}): {workloads} would be "
+        "Workloads would preempt one another forever if nothing else happened ({teams}): {workloads} would be "
         "preempted and come back, again and again, for {preemptors}."
     ),
     remedy="{advice}",

@@ -76,16 +76,16 @@ CAPACITY_END_UNKNOWN: Final = FindingKind(
 QUOTA_WITHOUT_NODES: Final = FindingKind(
     code="quota-without-nodes",
     severity=Severity.WARNING,
-    means="promises on a type of which there are no nodes",
-    sentence="{teams} have promises on {instance_type}, of which the cluster has no nodes.",
-    remedy="add nodes, remove the promise, or declare capacity.overcommitPercent to plan ahead",
+    means="promises on a type without nodes",
+    sentence="{teams} have promises on {instance_type}, and the cluster has no nodes of that type.",
+    remedy="add nodes, remove the promise, or declare capacity.overcommitPercent until the nodes come",
     found_in=("allocation/allocate.py",),
 )
 FAMILY_WITHOUT_NODES: Final = FindingKind(
     code="family-without-nodes",
     severity=Severity.WARNING,
-    means="a promise on a family of which there are no nodes",
-    sentence="{team} has a promise on {family}, of which the cluster has no nodes that can serve it.",
+    means="a promise on a family without nodes",
+    sentence="{team} has a promise on {family}, and no node of the cluster can serve it.",
     remedy="add nodes, correct the family, or remove the promise",
     found_in=("allocation/families.py",),
 )
@@ -268,7 +268,7 @@ CO_OWNED_GOVERNED: Final = FindingKind(
     code="co-owned-quota",
     severity=Severity.INFO,
     means="the same with `coOwned: govern`",
-    sentence=_CO_OWNED + "and is governed all the same",
+    sentence=_CO_OWNED + "and is governed anyway",
     remedy="tell {tool} to ignore the quota's configuration (docs/terraform.md), or it takes back what is written here",
     found_in=("allocation/governed.py",),
 )

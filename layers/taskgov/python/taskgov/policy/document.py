@@ -156,7 +156,7 @@ class EditPolicy(StrEnum):
 
 
 class CoOwnedPolicy(StrEnum):
-    """What becomes of a quota that infrastructure as code changed last: left to its tool, or governed all the same."""
+    """What becomes of a quota that infrastructure as code changed last: left to its tool, or governed anyway."""
 
     KEEP = "keep"
     GOVERN = "govern"

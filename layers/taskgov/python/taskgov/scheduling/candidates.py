@@ -125,7 +125,7 @@ class Candidates:
         """Everyone in the tree of `root` whose queue exceeds its nominal quota of some of `frs`, in order.
 
         Nobody in a queue that is inactive: Kueue leaves it out of the cycle's snapshot (`skipInactiveCQReason` in
-        `pkg/cache/scheduler/snapshot.go`). What it uses counts all the same.
+        `pkg/cache/scheduler/snapshot.go`). What it uses counts anyway.
         """
         known = self._borrowers.get((root, frs))
         if known is None:

@@ -64,7 +64,7 @@ class Remedy:
 
 @dataclass(frozen=True, slots=True)
 class PreemptionLoop:
-    """Workloads that preempt one another for ever, and what would end it.
+    """Workloads that preempt one another forever, and what would end it.
 
     Parameters
     ----------

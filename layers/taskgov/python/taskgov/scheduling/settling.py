@@ -57,7 +57,7 @@ class Budget:
 class FixedPoint:
     """The cycles it took, and how they ended.
 
-    `loop` names the workloads that preempt one another for ever: then the cycles are those until this was certain.
+    `loop` names the workloads that preempt one another forever: then the cycles are those until this was certain.
     Neither `settled` nor a `loop` means that the budget, or `max_cycles`, were not enough.
     """
 

@@ -78,7 +78,7 @@ class NotModelled:
 def of_config(config: ManagerConfig) -> list[NotModelled]:
     """Return what of the manager is not followed.
 
-    Settings in use, and feature gates that are set otherwise than by default and change decisions.
+    Settings in use, and feature gates with other settings than the default and change decisions.
     """
     gates = [
         NotModelled(FEATURE_GATE, CONFIGURATION, gate)

@@ -33,7 +33,7 @@ class LookAges:
         """
         try:
             governed = frozenset(self.documents.policy_names())
-        except Exception as error:  # noqa: BLE001 - usage is measured all the same; it is reported
+        except Exception as error:  # noqa: BLE001 - usage is measured anyway; it is reported
             self.failures.report(ALL_CLUSTERS, "list the policy documents", error)
             return
         ages = [self._age(cluster) for cluster in clusters if _exists(cluster) and cluster.name in governed]

@@ -227,7 +227,7 @@ AUDITS_MISSED: Final = Metric(
     "AuditsMissed",
     COUNT,
     WHOLE_CLUSTER,
-    "1 when the audit of the cluster failed, whatever the reason; the others are audited all the same. 0 is published "
+    "1 when the audit of the cluster failed, whatever the reason; the others are audited anyway. 0 is published "
     "too. With `all clusters` as the cluster: 1 for each.",
     "audit",
 )
@@ -236,7 +236,7 @@ CLUSTER_UNREADABLE: Final = Metric(
     COUNT,
     WHOLE_CLUSTER,
     "1 when the cluster, or its policy document, could not be looked at; the log has the error and where it was "
-    "raised. The other clusters are looked at all the same. 0 is published too. With `all clusters` as the cluster: 1 "
+    "raised. The other clusters are looked at anyway. 0 is published too. With `all clusters` as the cluster: 1 "
     "for each failure.",
     "each minute's look at usage, the hourly resync, the end of a run",
 )

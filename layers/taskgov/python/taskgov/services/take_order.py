@@ -73,7 +73,10 @@ class OrderResult(StepModel):
 
 @dataclass(frozen=True, slots=True)
 class TakeOrder:
-    """Carries out the orders of people, checked against the stack's parameters. Its fields are the ports it uses. `rights` is read for each order: what is revoked, is at once."""
+    """Carries out the orders of people, checked against the stack's parameters. Its fields are the ports it uses.
+
+    `rights` is read for each order, so that a right that is revoked ends at once.
+    """
 
     book: OrderBook
     rights: Callable[[], Rights]

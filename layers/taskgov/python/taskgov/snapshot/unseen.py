@@ -33,4 +33,4 @@ class Unseen:
     because: str
     """What the service said."""
     seen: tuple[str, ...] = ()
-    """What of it was read all the same: namespaces, or names of queues."""
+    """What of it was read anyway: namespaces, or names of queues."""

@@ -110,7 +110,7 @@ def runtime_classes(api: Requests) -> list[KubernetesObject]:
 def _as_far_as_allowed(read: Callable[[], list[KubernetesObject]]) -> tuple[KubernetesObject, ...]:
     """Return what was read. What may not be listed stands for an object that cannot be read.
 
-    So predictions are incomplete and say why; a cluster with the rights of a release before is governed all the same.
+    So predictions are incomplete and say why; a cluster with the rights of a release before is governed anyway.
     """
     try:
         return tuple(read())
