@@ -25,14 +25,14 @@ def asks(queue_url: str) -> dict[str, Any]:
     return {"Ask": {"Type": "Task", "Resource": resource, "Arguments": arguments, "End": True}}
 
 
-def start(stack: Stack, states: dict[str, Any], *, timeout: int | None = None) -> str:
+def start(stack: Stack, states: dict[str, Any], *, timeout: int | None = None, kind: str = "STANDARD") -> str:
     """Start a machine and let a minute pass; every change of status of an execution goes to a queue."""
     client = stack.client("stepfunctions")
     definition: dict[str, Any] = {"QueryLanguage": "JSONata", "StartAt": next(iter(states)), "States": states}
     if timeout is not None:
         definition["TimeoutSeconds"] = timeout
     role = stack.resolved("Machine").properties["RoleArn"]
-    made = client.create_state_machine(name="m", definition=json.dumps(definition), roleArn=role)
+    made = client.create_state_machine(name="m", definition=json.dumps(definition), roleArn=role, type=kind)
     events = stack.client("events")
     events.put_rule(Name="ends", EventPattern=json.dumps({"source": [SOURCE]}), State="ENABLED")
     arn: str = client.start_execution(stateMachineArn=made["stateMachineArn"], name="e", input='{"a": 1}')[
@@ -291,3 +291,37 @@ def test_an_execution_ends_when_its_history_is_full_whatever_it_catches(
     }
     arn = start(stack, states)
     assert (described(stack, arn)["status"], described(stack, arn)["error"]) == ("FAILED", "States.Runtime")
+
+
+class TestExpress:
+    """Nobody is told of an execution afterwards; its time is five minutes, and a name may come again."""
+
+    def test_it_ends_after_five_minutes_without_an_event_and_is_counted(self, stack: Stack) -> None:
+        arn = start(stack, WAITS, kind="EXPRESS")
+        stack.advance(300, schedules=[])
+        told = [moment for moment in stack.timeline.of("execution") if moment.detail["arn"] == arn]
+        assert [moment.what for moment in told] == ["m started", "m TIMED_OUT"]
+        assert (told[1].time - told[0].time).total_seconds() == 300
+        assert events(stack) == []
+        metrics = stack.client("cloudwatch").list_metrics(Namespace="AWS/States")["Metrics"]
+        assert {metric["MetricName"] for metric in metrics} == {"ExecutionsStarted", "ExecutionsTimedOut"}
+
+    def test_no_call_describes_or_lists_it(self, stack: Stack) -> None:
+        arn = start(stack, PASSES, kind="EXPRESS")
+        machine = arn.rsplit(":", 2)[0].replace(":express:", ":stateMachine:")
+        client = stack.client("stepfunctions")
+        with pytest.raises(client.exceptions.InvalidArn):
+            client.describe_execution(executionArn=arn)
+        with pytest.raises(client.exceptions.StateMachineTypeNotSupported):
+            client.list_executions(stateMachineArn=machine)
+
+    def test_a_name_that_comes_again_begins_another_execution(self, stack: Stack) -> None:
+        arn = start(stack, PASSES, kind="EXPRESS")
+        machine = arn.rsplit(":", 2)[0].replace(":express:", ":stateMachine:")
+        again = stack.client("stepfunctions").start_execution(stateMachineArn=machine, name="e", input="{}")
+        assert again["executionArn"] != arn
+
+    def test_it_waits_for_no_task_token(self, stack: Stack) -> None:
+        client = stack.client("stepfunctions")
+        with pytest.raises(client.exceptions.InvalidDefinition):
+            start(stack, asks("https://queue"), kind="EXPRESS")

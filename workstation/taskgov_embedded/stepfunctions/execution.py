@@ -33,6 +33,8 @@ RUNNING, SUCCEEDED, FAILED = "RUNNING", "SUCCEEDED", "FAILED"
 ABORTED, TIMED_OUT = "ABORTED", "TIMED_OUT"
 MOST_EVENTS = 25_000
 """So many events the history of an execution can have (Developer Guide, "Service quotas")."""
+MOST_EXPRESS_SECONDS = 300
+"""So long an execution of an Express machine may last; its history has no limit (the same page)."""
 REDRIVABLE_DAYS = 14
 """So long after its end an execution can be redriven."""
 
@@ -45,6 +47,7 @@ class Machine:
     name: str
     role_arn: str
     definition: Mapping[str, Any]
+    is_express: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -79,6 +82,18 @@ class Execution:
             "StartTime": timestamp(self.started),
         }
         return {"Execution": own | again, "StateMachine": {"Id": self.machine.arn, "Name": self.machine.name}}
+
+    def listed(self) -> dict[str, Any]:
+        """Return what ListExecutions says of it."""
+        ended = {} if self.stopped is None else {"stopDate": self.stopped}
+        return {
+            "executionArn": self.arn,
+            "stateMachineArn": self.machine.arn,
+            "name": self.name,
+            "status": self.status,
+            "startDate": self.started,
+            "redriveCount": self.redrives,
+        } | ended
 
     def not_redrivable(self, now: datetime) -> str | None:
         """Return why an execution cannot be redriven, in the words of the API's reference; None when it can."""
@@ -153,7 +168,7 @@ class Run(Host):
         if kind.endswith("StateEntered"):
             self._shared.account.timeline.add("state", details["name"], event=kind, execution=self._execution.arn)
             self._go_on_unless_over()
-            if len(self._execution.history) >= MOST_EVENTS:
+            if len(self._execution.history) >= MOST_EVENTS and not self._execution.machine.is_express:
                 raise TaskFailedError(RUNTIME, f"The execution reached {MOST_EVENTS} events of its history.")
 
     def side_by_side(self, branches: Sequence[Callable[[Host], Any]], at_most: int) -> list[Any]:

@@ -1,6 +1,7 @@
 """Answer the calls of Step Functions that start, end, redrive and describe executions, and say on the bus how they end.
 
-State machines themselves are moto's; their definitions are checked when they are made or changed.
+State machines themselves are moto's; their definitions are checked when they are made or changed. Of an execution of an
+Express machine nobody is told anything afterwards: no call describes it, and EventBridge has no event of it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from taskgov_embedded.stepfunctions import definitions
 from taskgov_embedded.stepfunctions.execution import (
     ABORTED,
     FAILED,
+    MOST_EXPRESS_SECONDS,
     RUNNING,
     SUCCEEDED,
     TIMED_OUT,
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
 
 SOURCE = "aws.states"
 DETAIL_TYPE = "Step Functions Execution Status Change"
+EXPRESS = "EXPRESS"
 WITHOUT_DATA = {"included": False}
 _JITTER_SEED = 20261120
 _NOT_IN_NAME = re.compile(r"[\s<>{}\[\]?*\"#%\\^|~`$&,;:/\x00-\x1f\x7f-\x9f]")
@@ -95,6 +98,8 @@ class Executions:
         except json.JSONDecodeError as error:
             raise AwsError("InvalidExecutionInput", f"Invalid State Machine Execution Input: '{error}'") from error
         arn = f"{machine.arn.replace(':stateMachine:', ':execution:')}:{name}"
+        if machine.is_express:  # each start is an execution of its own, whatever its name
+            arn = f"{machine.arn.replace(':stateMachine:', ':express:')}:{name}:{self._next_name(machine)}"
         known = self._executions.get(arn)
         if known is not None and (known.status, known.given) != (RUNNING, given):
             raise AwsError("ExecutionAlreadyExists", f"Execution Already Exists: '{arn}'")
@@ -140,7 +145,7 @@ class Executions:
             "redriveStatusReason": reason,
         }
         return {
-            **_listed(execution),
+            **execution.listed(),
             "input": execution.given,
             "redriveStatus": "NOT_REDRIVABLE" if reason else "REDRIVABLE",
         } | {name: value for name, value in more.items() if value is not None}
@@ -148,6 +153,8 @@ class Executions:
     def _list(self, call: Call) -> Mapping[str, Any]:
         """List a machine's executions, newest first."""
         machine = self._machine(call.params["stateMachineArn"])
+        if machine.is_express:
+            raise AwsError("StateMachineTypeNotSupported", "No list of executions for this type")
         wanted = call.params.get("statusFilter")
         found = [
             execution
@@ -157,7 +164,7 @@ class Executions:
         found.sort(key=lambda execution: execution.started, reverse=True)
         start, size = int(call.params.get("nextToken", 0)), int(call.params.get("maxResults", 0)) or 100
         more = {"nextToken": str(start + size)} if start + size < len(found) else {}
-        return {"executions": [_listed(execution) for execution in found[start : start + size]]} | more
+        return {"executions": [execution.listed() for execution in found[start : start + size]]} | more
 
     def _history(self, call: Call) -> Mapping[str, Any]:
         """Give the whole history at once."""
@@ -170,6 +177,8 @@ class Executions:
         return self._account.clock.now
 
     def _execution(self, arn: str) -> Execution:
+        if ":express:" in arn:
+            raise AwsError("InvalidArn", f"Invalid Arn: 'Resource type not valid in this context: {arn}'")
         if arn not in self._executions:
             raise AwsError("ExecutionDoesNotExist", f"Execution Does Not Exist: '{arn}'")
         return self._executions[arn]
@@ -180,7 +189,8 @@ class Executions:
             found = stepfunctions_backends[place.account][place.region].describe_state_machine(arn)
         except ServiceException as error:
             raise AwsError(error.code, error.message) from error
-        return Machine(found.arn, found.name, found.roleArn, json.loads(found.definition))
+        is_express = found.type == EXPRESS
+        return Machine(found.arn, found.name, found.roleArn, json.loads(found.definition), is_express)
 
     def _next_name(self, machine: Machine) -> str:
         """Name an execution that is started without a name, alike in each run of a stack."""
@@ -199,6 +209,8 @@ class Executions:
     def _run(self, execution: Execution, start: Position | None) -> None:
         run, timer = Run(execution, self._shared), None
         seconds = execution.machine.definition.get("TimeoutSeconds")
+        if execution.machine.is_express:
+            seconds = min(seconds or MOST_EXPRESS_SECONDS, MOST_EXPRESS_SECONDS)
         if seconds is not None:
             timer = self._account.clock.after(seconds, partial(self._interrupt, execution, TIMED_OUT, TIMEOUT, None))
         self._runs[execution.arn] = (run, timer)
@@ -232,7 +244,7 @@ class Executions:
         told = f"{execution.machine.name} {status}" + (f": {error}" if error and status == FAILED else "")
         self._account.timeline.add("execution", told, arn=execution.arn, cause=cause)
         self._count(_EVENTS[status], execution.machine)
-        if self.sends_events:
+        if self.sends_events and not execution.machine.is_express:
             self._bus.publish_if_asked_for(SOURCE, DETAIL_TYPE, self._detail(execution), [execution.arn])
 
     def _count(self, ended: str, machine: Machine) -> None:
@@ -272,22 +284,13 @@ def _checked(call: Call) -> None:
     """Refuse a definition that Step Functions would refuse, or that is not run here; all else of the call is moto's."""
     if "definition" not in call.params:
         return
+    text = call.params["definition"]
+    if call.params.get("type") == EXPRESS and ".waitForTaskToken" in text:
+        raise AwsError("InvalidDefinition", "Invalid State Machine Definition: 'Express waits for no task token'")
     try:
-        definitions.check(call.params.get("name", "the definition"), json.loads(call.params["definition"]))
+        definitions.check(call.params.get("name", "the definition"), json.loads(text))
     except ValueError as error:
         raise AwsError("InvalidDefinition", f"Invalid State Machine Definition: '{error}'") from error
-
-
-def _listed(execution: Execution) -> dict[str, Any]:
-    ended = {} if execution.stopped is None else {"stopDate": execution.stopped}
-    return {
-        "executionArn": execution.arn,
-        "stateMachineArn": execution.machine.arn,
-        "name": execution.name,
-        "status": execution.status,
-        "startDate": execution.started,
-        "redriveCount": execution.redrives,
-    } | ended
 
 
 def _milliseconds(moment: datetime | None) -> int | None:
