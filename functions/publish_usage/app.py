@@ -1,4 +1,4 @@
-"""Publish usage and the end of a run. Invoked by statemachines/reconcile.asl.yaml and a schedule."""
+"""Publish usage and the end of a run. Invoked by statemachines/reconcile.asl.yaml and fan_out.asl.yaml."""
 
 from typing import Any
 

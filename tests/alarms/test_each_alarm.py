@@ -101,8 +101,13 @@ def _throttle(hour: Hour) -> None:
 
 
 def _drop(hour: Hour) -> None:
-    hour.stack.faults.fail("lambda", "Invoke", code="ResourceNotFoundException", status=404)
+    hour.stack.faults.fail("stepfunctions", "StartExecution", code="StateMachineDoesNotExist")
     hour.fire("PublishUsageSchedule", 2)
+
+
+def _no_list(hour: Hour) -> None:
+    hour.stack.faults.fail("sagemaker", "ListClusters", code="ThrottlingException", times=5)
+    hour.fire("ResyncAllSchedule", 5)
 
 
 def _lock_out(hour: Hour) -> None:
@@ -172,6 +177,7 @@ ROWS = {
     "ClusterStaleAlarm": Row(_stale, _let_in),
     "ClusterUnreadableAlarm": Row(_unreadable, _let_in),
     "DeliveryDeadLettersAlarm": Row(_no_delivery, lambda hour: hour.purge("DeliveryDeadLetterQueue")),
+    "FanOutFailedAlarm": Row(_no_list, _over),
     "FunctionErrorsAlarm": Row(_often("PlanQuotasFunction", 6, "$LATEST"), _over),
     "FunctionsThrottledAlarm": Row(_throttle, _both(_over, _over)),
     "IntakeDeadLettersAlarm": Row(

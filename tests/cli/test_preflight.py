@@ -77,7 +77,7 @@ def test_an_account_with_the_usual_limits_takes_the_stack(world: World, built: P
     code, found = examined("--backend", backend, "--built", str(built))
     assert (code, set(not_ok(found))) == (0, STACK)
     assert {"services", "orders", "clusters", "architecture", "lambda-concurrency", "eventbridge-rules"} <= set(found)
-    assert {"definition of ReconcileStateMachine", "definition of AuditStateMachine", "schedules"} <= set(found)
+    assert {f"definition of {one}" for one in MACHINES} | {"schedules"} <= set(found)
     shown = taskgov("preflight", "--backend", backend, "--built", str(built))
     assert "preflight: " in shown.stdout
 
@@ -98,7 +98,7 @@ def test_every_problem_is_a_row_and_all_are_told_at_once(world: World, tmp_path:
     assert code == 1
     assert {what for what, status in not_ok(found).items() if status == "failed"} == {
         "architecture",
-        "definition of AuditStateMachine",
+        "definition of FanOutStateMachine",
         "lambda-concurrency",
         "lambda-reserved",
         "eventbridge-rules",
@@ -110,7 +110,7 @@ def test_every_problem_is_a_row_and_all_are_told_at_once(world: World, tmp_path:
     assert "CoreLayer is built for arm64" in found["architecture"]["found"]
     assert found["architecture"]["remedy"] == "sam build --parameter-overrides Architecture=x86_64"
     assert "--quota-code L-244521F2 --desired-value 14" in found["eventbridge-rules"]["remedy"]
-    assert "listClusters" in found["definition of AuditStateMachine"]["found"]
+    assert "listClusters" in found["definition of FanOutStateMachine"]["found"]
 
 
 def test_a_template_that_is_refused_is_told_with_every_parameter_that_does_not_fit(world: World) -> None:
@@ -131,6 +131,9 @@ def test_the_value_of_a_parameter_may_have_spaces(form: str) -> None:
     assert "NAME=VALUE" not in result.output
 
 
+MACHINES = ("ReconcileStateMachine", "AuditStateMachine", "FanOutStateMachine")
+
+
 def allowed(world: World, monkeypatch: pytest.MonkeyPatch, *actions: str) -> None:
     """Be somebody with these rights and no others."""
     arn = f"arn:aws:iam::{world.stack.place.account}:role/Newcomer"
@@ -145,10 +148,7 @@ def allowed(world: World, monkeypatch: pytest.MonkeyPatch, *actions: str) -> Non
 
 ASKED = {
     "cloudformation:DescribeStacks": {"stack"},
-    "states:ValidateStateMachineDefinition": {
-        "definition of ReconcileStateMachine",
-        "definition of AuditStateMachine",
-    },
+    "states:ValidateStateMachineDefinition": {f"definition of {one}" for one in MACHINES},
     "lambda:GetAccountSettings": {"lambda-concurrency"},
     "servicequotas:ListServiceQuotas": {
         *("eventbridge-rules", "eventbridge-buses", "state-machines", "schedules", "schedule-groups"),
@@ -214,9 +214,11 @@ def template(place: Place = HERE, **parameters: str) -> Template:
 def test_what_the_stack_needs_is_counted_in_the_template() -> None:
     needs, watching = needs_of(template(), 1), needs_of(template(WatchPlainEks="yes"), 1)
     assert watching.rules == needs.rules + 3
-    assert (needs.buses, needs.state_machines, needs.schedule_groups, needs.reserved) == (1, 2, 1, 0)
-    more = needs_of(template(), 5)
-    assert (more.schedules, more.concurrency) == (needs.schedules + 4, needs.concurrency + 4)
+    assert (needs.buses, needs.state_machines, needs.schedule_groups, needs.reserved) == (1, 3, 1, 0)
+    more, most = needs_of(template(), 5), needs_of(template(), 200)
+    # A run, an audit and a look of each; looks go 20 at a time.
+    assert (more.schedules, more.concurrency) == (needs.schedules + 4, needs.concurrency + 3 * 4)
+    assert most.concurrency == needs.concurrency + 2 * 199 + 19
     assert needs_of(template(VpcSubnetIds="subnet-1,subnet-2", VpcSecurityGroupIds="sg-1"), 1).in_vpc == (
         "subnet-1",
         "subnet-2",
@@ -232,7 +234,7 @@ def test_a_rule_more_in_the_template_is_a_rule_more_that_is_needed() -> None:
 
 def test_definitions_are_those_that_are_deployed_with_nothing_left_open() -> None:
     machines = template(Place(GOVCLOUD, "us-gov-west-1", "111122223333")).machines()
-    assert set(machines) == {"ReconcileStateMachine", "AuditStateMachine"}
+    assert set(machines) == set(MACHINES)
     text = json.dumps(machines)
     assert "${" not in text
     assert "arn:aws-us-gov:states:::lambda:invoke" in text

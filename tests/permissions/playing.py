@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from taskgov_embedded.stack import Stack
 
 ROOM = "beside the walkthroughs"
+EVENTS = Path(__file__).parents[2] / "events"
 OWNER, TOKEN = "a-person", 99
 
 
@@ -141,6 +142,7 @@ def play_beside(recorded: Recorded) -> None:
         world.stack.run_until_quiet()
         _lose_the_identity_of_the_table(world)
         _leave_a_lock(world)
+        _ask_as_schedules_of_the_release_before(world)
         _fail_to_publish(world)
         _settle_as_failed(world, document)
         _mend_what_failed(world)
@@ -310,10 +312,23 @@ def _settle_as_failed(world: World, document: Mapping[str, Any]) -> None:
 
 
 def _fail_to_publish(world: World) -> None:
-    world.stack.faults.fail("sagemaker", "ListClusters", code="ThrottlingException", times=100)
-    world.stack.fire("PublishUsageSchedule")
+    """Let the list of clusters fail, then the look at one."""
+    for service, operation, code in (
+        ("sagemaker", "ListClusters", "ThrottlingException"),
+        ("lambda", "Invoke", "TooManyRequestsException"),
+    ):
+        world.stack.faults.fail(service, operation, code=code, times=100)
+        world.stack.fire("PublishUsageSchedule")
+        world.stack.run_until_quiet()
+        world.stack.faults.clear()
+
+
+def _ask_as_schedules_of_the_release_before(world: World) -> None:
+    """Ask for all clusters at once, as schedules do until the deployment has replaced them."""
+    world.stack.invoke("PublishUsageFunction", {})
+    event = json.loads((EVENTS / "schedule_resync_due.json").read_text())
+    world.stack.client("sqs").send_message(QueueUrl=world.stack.physical("IntakeQueue"), MessageBody=json.dumps(event))
     world.stack.run_until_quiet()
-    world.stack.faults.clear()
 
 
 def _fail_to_audit(world: World) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from taskgov.errors import ThrottledError, UpstreamError
+from taskgov.ports import PolicyText
 from taskgov.services.look_ages import LookAges
 from taskgov.services.metric_catalogue import ALL_CLUSTERS
 from taskgov.services.take_snapshot import cluster_facts
@@ -37,9 +38,17 @@ class World:
             self.documents.put(f"policies/{name}.yaml", b"", "application/yaml")
 
     def ages(self) -> dict[str, float]:
+        """Look at each cluster; return the greatest of what was measured under each name, as the alarm does."""
         meter = RecordingMeter()
-        LookAges(self.documents, self.state, meter, self.clock, self.failures).publish(self.clusters, self.undescribed)
-        return {cluster: each.value for cluster, each in meter.recorded}
+        ages = LookAges(self.documents, self.state, meter, self.clock, self.failures)
+        for cluster in self.clusters:
+            ages.publish(cluster)
+        for arn in self.undescribed:
+            ages.publish_undescribed(arn)
+        found: dict[str, float] = {}
+        for cluster_name, each in meter.recorded:
+            found[cluster_name] = max(each.value, found.get(cluster_name, 0))
+        return found
 
     def look_after(self, cluster_arn: str = CLUSTER_ARN, *, hours: int = 3) -> None:
         """See both clusters, and look at one again some hours later."""
@@ -73,6 +82,11 @@ def test_a_cluster_that_was_never_looked_at_counts_from_the_first_time_it_is_see
     assert world.ages()[ALL_CLUSTERS] == 3 * 3600
 
 
+def test_the_last_cluster_that_is_not_governed_any_more_ends_the_alarm(world: World) -> None:
+    world.clusters = [facts(eks_arn=None)]
+    assert world.ages() == {ALL_CLUSTERS: 0}
+
+
 @pytest.mark.parametrize("how", ["gone", "being deleted", "without a document", "without EKS"])
 def test_a_cluster_that_is_not_governed_any_more_does_not_count(world: World, how: str) -> None:
     world.look_after()
@@ -104,7 +118,7 @@ def test_a_cluster_that_was_never_described_is_not_known_to_be_governed(world: W
 
 @pytest.mark.parametrize("described", [True, False])
 @pytest.mark.parametrize("error", [UpstreamError("the table: down"), KeyError("at")])
-def test_an_age_that_cannot_be_found_out_hides_no_other_and_leaves_the_alarm_without_a_value(
+def test_an_age_that_cannot_be_found_out_is_reported_and_hides_no_other(
     world: World, monkeypatch: pytest.MonkeyPatch, error: Exception, described: bool
 ) -> None:
     world.look_after(OTHER_ARN, hours=1)
@@ -118,21 +132,17 @@ def test_an_age_that_cannot_be_found_out_hides_no_other_and_leaves_the_alarm_wit
     monkeypatch.setattr(world.state, "last_look", last_look)
     if not described:
         world.undescribed.append(world.clusters.pop(0).arn)
-    assert world.ages() == {"other": 0}
+    assert world.ages() == {"other": 0, ALL_CLUSTERS: 0}
     assert [what for _, *what in world.failures.reported] == [["read when it was last looked at", type(error).__name__]]
 
 
-def test_documents_that_cannot_be_listed_leave_the_alarm_without_a_value(
+def test_a_document_that_cannot_be_read_leaves_the_alarm_without_a_value(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def down() -> tuple[str, ...]:
-        raise ThrottledError("list policy documents")
+    def down(_: str) -> PolicyText | None:
+        raise ThrottledError("read policies/ml-cluster.yaml")
 
-    monkeypatch.setattr(world.documents, "policy_names", down)
+    world.clusters = [facts()]
+    monkeypatch.setattr(world.documents, "policy", down)
     assert world.ages() == {}
-    assert world.failures.reported == [(ALL_CLUSTERS, "list the policy documents", "ThrottledError")]
-
-
-def test_without_a_cluster_there_is_nothing_stale(world: World) -> None:
-    world.clusters.clear()
-    assert world.ages() == {ALL_CLUSTERS: 0}
+    assert world.failures.reported == [("ml-cluster", "read when it was last looked at", "ThrottledError")]

@@ -9,7 +9,14 @@ import pytest
 
 from taskgov.allocation.codec import plan_to_json
 from taskgov.allocation.plan import Outcome, Plan
-from taskgov.contracts.steps import Cause, Pointer, PublishUsageRequest, ReadSnapshotRequest, WroteChanges
+from taskgov.contracts.steps import (
+    Cause,
+    Pointer,
+    PublishUsageRequest,
+    PublishUsageResult,
+    ReadSnapshotRequest,
+    WroteChanges,
+)
 from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError, ThrottledError, UpstreamError
 from taskgov.findings import Finding, Severity
 from taskgov.ports import ClusterAccess, Measurement, OnUnreadable
@@ -87,7 +94,7 @@ def the_end(world: Published, outcome: str, plan: Plan | None = None, **more: An
 A_PLAN = plan_of(update(0, "team-a", "quota0000000", 2, 1))
 
 
-def test_the_schedule_measures_the_usage_of_every_cluster() -> None:
+def test_the_schedule_of_an_earlier_release_measures_the_usage_of_every_cluster() -> None:
     world = a_world()
     assert world.publish() == len(world.meter.recorded) > 0
     assert {name for name, _ in world.meter.recorded} == {"ml-cluster"}
@@ -96,9 +103,45 @@ def test_the_schedule_measures_the_usage_of_every_cluster() -> None:
     assert (world.bus.published, world.notices.sent, world.cluster.state.runs) == ([], [], [])
 
 
-def test_one_cluster_alone_can_be_measured() -> None:
+@pytest.mark.parametrize("cluster", [CLUSTER_ARN, "ml-cluster"])
+def test_one_cluster_is_looked_at_and_no_other(cluster: str) -> None:
     world = a_world()
-    assert world.publish(PublishUsageRequest(cluster_arn=CLUSTER_ARN)) == len(world.meter.recorded) > 0
+    world.cluster.hyperpod.descriptions.append(cluster_description("other", OTHER_ARN))
+    assert world.publish(PublishUsageRequest(cluster_arn=cluster)) == len(world.meter.recorded) > 0
+    assert {name for name, _ in world.meter.recorded} == {"ml-cluster"}
+    assert world.values("ClusterUnreadable") == [0]
+
+
+def test_a_look_that_comes_twice_counts_no_time_and_no_preemption_twice() -> None:
+    world = a_world()
+    world.cluster.with_preempted("one", "team-a", by="team-b", gpus=4)
+    look = PublishUsageRequest(cluster_arn=CLUSTER_ARN)
+    world.publish(look)
+    kept = world.cluster.documents.stored["memory/ml-cluster/use.json"]
+    world.publish(look)
+    assert world.cluster.documents.stored["memory/ml-cluster/use.json"] == kept
+    assert world.values("Preemptions") == [1]
+
+
+def test_a_cluster_that_is_gone_is_no_failure() -> None:
+    world = a_world()
+    asked = PublishUsageRequest(cluster_arn=OTHER_ARN)
+    assert world.use_case(asked) == PublishUsageResult(published=0)
+    assert world.failures.reported == []
+
+
+def test_a_cluster_that_cannot_be_described_is_reported_and_is_no_error_of_the_function() -> None:
+    world = a_world()
+    world.cluster.hyperpod.describe_cluster = failing(ThrottledError("slow down"))  # type: ignore[method-assign]
+    assert world.use_case(PublishUsageRequest(cluster_arn=CLUSTER_ARN)).unreadable == 1
+    assert world.failures.reported == [("abcdefghijkl", "describe the cluster", "ThrottledError")]
+
+
+def failing(error: Exception) -> Callable[[str], Any]:
+    def fail(_: str) -> Any:
+        raise error
+
+    return fail
 
 
 def test_a_cluster_without_eks_is_left_out() -> None:
@@ -156,17 +199,6 @@ def test_that_no_cluster_can_be_measured_is_told_of_each_and_is_no_error_of_the_
     result = replace(world.use_case, take_snapshot=take)(PublishUsageRequest())
     assert (result.published, result.unreadable) == (0, 2)
     assert len(world.failures.reported) == 2
-
-
-def test_each_minute_another_cluster_is_the_first() -> None:
-    world = a_world()
-    world.cluster.hyperpod.descriptions.append(cluster_description("slurm", OTHER_ARN, Orchestrator={"Slurm": {}}))
-    asked: list[str] = []
-    world.cluster.hyperpod.describe_cluster = asked.append  # type: ignore[method-assign,assignment]
-    for _ in range(2):
-        world.publish()
-        world.cluster.clock.advance(minutes=1)
-    assert asked == [*asked[:2], *reversed(asked[:2])]
 
 
 def test_a_cluster_without_kueue_or_gone_since_it_was_listed_is_no_failure() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from taskgov_embedded.stepfunctions.expressions import timestamp
 from taskgov_embedded.stepfunctions.host import Ended, Host, Position, Task, TaskFailedError
 from taskgov_embedded.stepfunctions.interpreter import Interpreter
 
@@ -30,6 +31,8 @@ SUBSTITUTIONS = {
     "ScheduleGroup": "schedules",
     "ScheduleRoleArn": "arn:aws:iam::111122223333:role/schedule",
     "IntakeQueueArn": "arn:aws:sqs:us-east-1:111122223333:intake",
+    "IntakeQueueUrl": "https://sqs.us-east-1.amazonaws.com/111122223333/intake",
+    "AuditStateMachineArn": "arn:aws:states:us-east-1:111122223333:stateMachine:audit",
     "DeliveryDeadLetterQueueArn": "arn:aws:sqs:us-east-1:111122223333:dead-letters",
     **{
         f"{name}Function": f"arn:aws:lambda:us-east-1:111122223333:function:{name}"
@@ -93,7 +96,8 @@ class Execution(Host):
     @property
     def interpreter(self) -> Interpreter:
         """The interpreter of this execution."""
-        return Interpreter(self, {"Execution": {"Id": self.arn, "Name": self.arn.rsplit(":", 1)[-1]}}, self._entered)
+        about = {"Id": self.arn, "Name": self.arn.rsplit(":", 1)[-1], "StartTime": timestamp(self.moment)}
+        return Interpreter(self, {"Execution": about}, self._entered)
 
     def run(self, machine: Mapping[str, Any], given: Any) -> Ended:
         """Run the machine from its first state to its end."""

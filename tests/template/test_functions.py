@@ -186,11 +186,16 @@ def test_the_queue_hides_an_event_for_six_times_the_time_that_its_function_has(s
     assert references(queue["RedrivePolicy"]) == {"IntakeDeadLetterQueue"}
 
 
-def test_what_the_schedule_invokes_each_minute_leaves_no_dead_letters(stack: Translated) -> None:
-    (config,) = stack.resources_of("AWS::Lambda::EventInvokeConfig").values()
-    assert references(config["FunctionName"]) == {"PublishUsageFunction"}
-    assert config["MaximumEventAgeInSeconds"] == 60
-    assert not config.get("DestinationConfig")
+def test_no_function_is_invoked_without_somebody_who_waits_for_its_answer(stack: Translated) -> None:
+    """Lambda would try it again twice, and drop it in silence."""
+    schedules = stack.resources_of("AWS::Scheduler::Schedule").values()
+    assert not any(references(one["Target"]["Arn"]) & set(FUNCTIONS) for one in schedules)
+    assert stack.types() & {
+        "AWS::Lambda::EventInvokeConfig",
+        "AWS::SNS::Subscription",
+        "AWS::Logs::SubscriptionFilter",
+    } == {"AWS::SNS::Subscription"}
+    assert stack.resources_of("AWS::SNS::Subscription")["NoticeSubscription"]["Protocol"] == "email"
 
 
 def test_only_the_function_that_writes_quotas_reserves_concurrency_and_only_when_told() -> None:

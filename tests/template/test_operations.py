@@ -102,6 +102,7 @@ WAITS: dict[str, tuple[Any, int, int]] = {
     "ClusterStaleAlarm": (2 * 3600, 900, 1),
     "ClusterUnreadableAlarm": (0, 900, 2),
     "DeliveryDeadLettersAlarm": (0, 300, 1),
+    "FanOutFailedAlarm": (0, 300, 1),
     "FunctionErrorsAlarm": (5, 300, 1),
     "FunctionsThrottledAlarm": (0, 300, 3),
     "IntakeDeadLettersAlarm": (0, 300, 1),
@@ -150,30 +151,17 @@ def test_a_schedule_has_a_role_retries_and_a_dead_letter_queue_but_where_a_minut
     assert SCHEDULES[name]["State"] == "ENABLED"
 
 
-def test_the_schedules_publish_resync_and_audit() -> None:
-    assert {name: references(one["Target"]["Arn"]) for name, one in SCHEDULES.items()} == {
-        "PublishUsageSchedule": {"PublishUsageFunction"},
-        "ResyncAllSchedule": {"IntakeQueue"},
-        "AuditAllSchedule": {"AuditStateMachine"},
+def test_the_schedules_start_the_fan_out_each_for_its_own_work() -> None:
+    works = {name: json.loads(one["Target"]["Input"]) for name, one in SCHEDULES.items()}
+    assert {references(one["Target"]["Arn"]).pop() for one in SCHEDULES.values()} == {"FanOutStateMachine"}
+    assert {name: work["for"] for name, work in works.items()} == {
+        "PublishUsageSchedule": "usage",
+        "ResyncAllSchedule": "resync",
+        "AuditAllSchedule": "audit",
     }
+    # What is delivered twice has the same moment (Scheduler, "Adding context attributes").
+    assert {work["at"] for work in works.values()} == {"<aws.scheduler.scheduled-time>"}
     assert SCHEDULES["AuditAllSchedule"]["ScheduleExpressionTimezone"] == {"Ref": "TimeZone"}
-    assert json.loads(SCHEDULES["PublishUsageSchedule"]["Target"]["Input"]) == {}
-
-
-def test_the_resync_looks_like_an_event() -> None:
-    message = json.loads(SCHEDULES["ResyncAllSchedule"]["Target"]["Input"]["Fn::Sub"])
-    assert (message["source"], message["detail-type"]) == ("taskgov.schedule", "Resync Due")
-    assert set(message) == {
-        "version",
-        "id",
-        "source",
-        "detail-type",
-        "account",
-        "region",
-        "time",
-        "resources",
-        "detail",
-    }
 
 
 def test_the_dashboard_shows_the_state_of_every_alarm(stack: Translated) -> None:

@@ -52,33 +52,26 @@ def needs_of(template: Template, clusters: int) -> Needs:
 
 
 def _concurrency(template: Template, functions: Mapping[str, Any], clusters: int) -> int:
-    """Count calls at the same time: a run of a cluster makes one, a Map as many as it may, a queue what scales it.
+    """Count calls at the same time, when none hangs: of each state machine, of a queue, of people.
 
-    A function that nothing of these calls (by a schedule, by people) counts once.
+    A machine of one cluster makes one call at a time, in an execution for each; a Map goes through the clusters,
+    as many at a time as it may. A function that no machine calls counts as often as its queue scales it, else once.
     """
-    at_once = dict.fromkeys(functions, 1)
-    for name, function in functions.items():
-        for event in function.get("Events", {}).values():
-            at_once[name] = event["Properties"].get("ScalingConfig", {}).get("MaximumConcurrency", 1)
-    one_after_another = set[str]()
-    for machine in template.machines().values():
-        for called, wide in _calls(machine, 1):
-            name = called.rpartition(":function:")[2].partition(":")[0]
-            at_once[name] = wide
-            if wide == 1:
-                one_after_another.add(name)
-    by_schedule = {
-        schedule["Target"]["Arn"].rpartition(":function:")[2].partition(":")[0]
-        for schedule in template.resources("AWS::Scheduler::Schedule").values()
-    }
-    runs = clusters if one_after_another else 0
-    return runs + sum(number for name, number in at_once.items() if name not in one_after_another - by_schedule)
+    calls = [list(_calls(machine, None)) for machine in template.machines().values()]
+    called = {arn.rpartition(":function:")[2].partition(":")[0] for of in calls for arn, _ in of}
+    by_machines = sum(max(clusters if wide is None else min(wide, clusters) for _, wide in of) for of in calls)
+    return by_machines + sum(_scaled(function) for name, function in functions.items() if name not in called)
 
 
-def _calls(machine: Mapping[str, Any], wide: int) -> Iterator[tuple[str, int]]:
-    """Yield each function that a state machine calls, with how many calls of it there are at the same time."""
+def _scaled(function: Mapping[str, Any]) -> int:
+    queues = [event["Properties"].get("ScalingConfig", {}) for event in function.get("Events", {}).values()]
+    return max((queue.get("MaximumConcurrency", 1) for queue in queues), default=1)
+
+
+def _calls(machine: Mapping[str, Any], wide: int | None) -> Iterator[tuple[str, int | None]]:
+    """Yield each function that a state machine calls, with how many calls of it a Map makes at the same time."""
     for state in machine["States"].values():
         if state.get("Resource", "").endswith(":lambda:invoke"):
             yield state["Arguments"]["FunctionName"], wide
         if "ItemProcessor" in state:
-            yield from _calls(state["ItemProcessor"], wide * int(state.get("MaxConcurrency", 1)))
+            yield from _calls(state["ItemProcessor"], int(state["MaxConcurrency"]))

@@ -56,7 +56,7 @@ FEATURES: Final = (
     ),
     Feature(
         "Step Functions",
-        "`reconcile`, `audit`",
+        "`reconcile`, `fan_out`, `audit`",
         YES,
         YES,
         f"{_GOVCLOUD}govcloud-step-functions.html, {_CHINA}step-functions.html: only HTTPS tasks are missing",
@@ -70,7 +70,7 @@ FEATURES: Final = (
     ),
     Feature(
         "EventBridge Scheduler",
-        "`publish_usage`, `receive_event`, `reconcile`, `audit`",
+        "`fan_out`, `reconcile`",
         YES,
         YES,
         "botocore has its endpoints",

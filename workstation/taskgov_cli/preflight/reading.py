@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from taskgov.adapters.errors import translated
 from taskgov.errors import InvalidRequestError, NotFoundError, UpstreamError
@@ -13,6 +13,7 @@ from taskgov_cli.doctor.network import read_network
 from taskgov_cli.doctor.reading_aws import client, read
 from taskgov_cli.preflight.facts import Account, Concurrency, Quota
 from taskgov_cli.preflight.limits import LIMITS
+from taskgov_cli.preflight.template import MACHINE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 RIGHTS: Final = {
     "sts:GetCallerIdentity": "which account it is (needs no permission)",
     "cloudformation:DescribeStacks": "whether the stack is there already",
-    "states:ValidateStateMachineDefinition": "whether Step Functions of the Region takes both state machines",
+    "states:ValidateStateMachineDefinition": "whether Step Functions of the Region takes the state machines",
     "lambda:GetAccountSettings": "concurrency and storage of functions",
     "servicequotas:ListServiceQuotas": "quotas as they were raised",
     "servicequotas:ListAWSDefaultServiceQuotas": "quotas that nobody raised",
@@ -67,7 +68,9 @@ def read_account(template: Template, needs: Needs, backend: Backend, stack: str,
     found_stack = read(partial(stack_status, stack))
     clusters = read(partial(count_clusters, backend))
     say("asking Step Functions about the state machines")
-    definitions = {name: read(partial(problems_of, found)) for name, found in template.machines().items()}
+    machines, properties = template.machines(), template.resources(MACHINE)
+    kinds = {name: properties[name].get("StateMachineType", "STANDARD") for name in machines}
+    definitions = {name: read(partial(problems_of, found, kinds[name])) for name, found in machines.items()}
     say("reading quotas")
     return Account(
         identity=identity,
@@ -105,11 +108,11 @@ def count_clusters(backend: Backend) -> int:
     return _count(service, "list_clusters", member)
 
 
-def problems_of(definition: Mapping[str, Any]) -> tuple[str, ...]:
+def problems_of(definition: Mapping[str, Any], kind: Literal["STANDARD", "EXPRESS"]) -> tuple[str, ...]:
     """Return what Step Functions of this Region has against a definition, as it would be deployed."""
     with translated("validate a state machine definition"):
         answer = client("stepfunctions").validate_state_machine_definition(
-            definition=json.dumps(definition), type="STANDARD", severity="ERROR"
+            definition=json.dumps(definition), type=kind, severity="ERROR"
         )
     return tuple(
         f"{problem.get('location', 'the machine')}: {problem['message']}"

@@ -48,8 +48,11 @@ def work(task: Task, clients: Clients, role_arn: str) -> Any:
     service = kind.removeprefix(f"{SDK}:")
     client = clients.of_role(_BOTO_NAMES.get(service, service), role_arn, "stepfunctions", validate=False)
     call: Callable[..., dict[str, Any]] = getattr(client, xform_name(action))
+    given = _parameters(kind, task.arguments)
+    if kind != service:
+        given = _as_the_service_names_them(given, client.meta, action)
     try:
-        answer = call(**_parameters(kind, task.arguments))
+        answer = call(**given)
     except (ClientError, BotoCoreError) as error:
         raise (_sdk_failure if kind != service else _failure)(service, error) from error
     answer.pop("ResponseMetadata", None)
@@ -63,6 +66,13 @@ def _parameters(kind: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     if text in given and not _is_sent_as_it_is(kind, given[text]):
         given[text] = json.dumps(given[text])
     return given
+
+
+def _as_the_service_names_them(given: Mapping[str, Any], meta: Any, action: str) -> dict[str, Any]:
+    """Return the parameters of an SDK task, which are in PascalCase for any service (Developer Guide)."""
+    shape = meta.service_model.operation_model(meta.method_to_api_mapping[xform_name(action)]).input_shape
+    own = {name[0].upper() + name[1:]: name for name in shape.members}
+    return {own.get(name, name): value for name, value in given.items()}
 
 
 def _is_sent_as_it_is(kind: str, value: Any) -> bool:

@@ -201,9 +201,10 @@ class WroteChanges(StepModel):
 
 
 class PublishUsageRequest(StepModel):
-    """The end of a run, or nothing at all: then every cluster's usage is measured (the schedule)."""
+    """The end of a run, or a cluster alone: then it is looked at; nothing at all is every governed cluster."""
 
-    cluster_arn: ClusterArn | None = None
+    cluster_arn: str | None = None
+    """An ARN; where no run ends, and so nothing is kept under it, the name of an EKS cluster's document will do."""
     run_id: str | None = None
     outcome: str | None = None
     plan: Pointer | None = None
@@ -217,6 +218,12 @@ class PublishUsageRequest(StepModel):
     cause: Cause | None = None
     started_at: datetime | None = None
     error: str | None = None
+
+    @model_validator(mode="after")
+    def _keyed(self) -> Self:
+        if self.outcome is not None and self.cluster_arn is not None:
+            cluster_arn(self.cluster_arn)
+        return self
 
 
 class PublishUsageResult(StepModel):

@@ -1,10 +1,9 @@
-"""How long ago was each governed cluster read without an error? `publish_usage` measures it each minute.
+"""How long ago was a governed cluster read without an error? `publish_usage` measures it with each look.
 
 A governed cluster is one that exists, is run by EKS and has a policy document. One that was never read counts from the
 first time that it is seen here, so that a new cluster has as long for its first look as any other for its next one.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -17,7 +16,11 @@ from taskgov.snapshot.model import ClusterFacts
 
 @dataclass(frozen=True, slots=True)
 class LookAges:
-    """Measures how old the last look at each cluster is. Its fields are the ports it uses."""
+    """Measures how old the last look at each cluster is. The alarm watches the greatest age over all clusters.
+
+    Each look publishes its own cluster's there, and CloudWatch takes the maximum; 0 for a cluster that is not governed,
+    so that the alarm ends when the last stale cluster is gone.
+    """
 
     documents: DocumentStore
     state: StateStore
@@ -25,45 +28,37 @@ class LookAges:
     clock: Clock
     failures: Failures
 
-    def publish(self, clusters: Iterable[ClusterFacts], undescribed: Iterable[str]) -> None:
-        """Measure the age of each governed cluster's last look, and the greatest age.
-
-        `undescribed` are the ARNs of clusters that could not be described now. The greatest age is left out when an
-        age, or which clusters are governed, cannot be found out: without a value the alarm stays as it was.
-        """
+    def publish(self, cluster: ClusterFacts) -> None:
+        """Measure the age of a cluster's last look; without a value, after it was reported, when it is not known."""
         try:
-            governed = frozenset(self.documents.policy_names())
+            governed = _exists(cluster) and self.documents.policy(cluster.name) is not None
+            age = self._age(cluster) if governed else None
         except Exception as error:  # noqa: BLE001 - usage is measured anyway; it is reported
-            self.failures.report(ALL_CLUSTERS, "list the policy documents", error)
-            return
-        ages = [self._age(cluster) for cluster in clusters if _exists(cluster) and cluster.name in governed]
-        ages += [self._age_of_undescribed(arn) for arn in undescribed]
-        known = [age for age in ages if age is not None]
-        if len(known) == len(ages):
-            self.meter.record(ALL_CLUSTERS, [metric.SECONDS_SINCE_LOOK.of(max(known, default=0))])
-
-    def _age(self, cluster: ClusterFacts) -> float | None:
-        """Measure the age of one look; None, after it was reported, when the table does not answer."""
-        try:
-            last = self.state.last_look(cluster.arn)
-            if last is None:
-                last = self.clock.now()
-                self.state.record_look(cluster.arn, last)
-            age = self._since(last)
-        except Exception as error:  # noqa: BLE001 - whatever one cluster does, the others are measured; it is reported
             self.failures.report(cluster.name, "read when it was last looked at", error)
-            return None
-        self.meter.record(cluster.name, [metric.SECONDS_SINCE_LOOK.of(age)])
-        return age
+            return
+        if age is not None:
+            self.meter.record(cluster.name, [metric.SECONDS_SINCE_LOOK.of(age)])
+        self.none_older_than(age or 0)
 
-    def _age_of_undescribed(self, arn: str) -> float | None:
-        """Return the age; whether such a cluster is governed is not known now, but it was when it was looked at."""
+    def publish_undescribed(self, arn: str) -> None:
+        """Measure the age of a cluster that could not be described now: it was governed when it was looked at."""
         try:
             last = self.state.last_look(arn)
-            return self._since(last) if last else 0.0
-        except Exception as error:  # noqa: BLE001 - as above
+        except Exception as error:  # noqa: BLE001 - the cluster is reported already; so is this
             self.failures.report(arn.rpartition("/")[2], "read when it was last looked at", error)
-            return None
+            return
+        self.none_older_than(self._since(last) if last else 0)
+
+    def none_older_than(self, age: float) -> None:
+        """Say over all clusters how old a look is."""
+        self.meter.record(ALL_CLUSTERS, [metric.SECONDS_SINCE_LOOK.of(age)])
+
+    def _age(self, cluster: ClusterFacts) -> float:
+        last = self.state.last_look(cluster.arn)
+        if last is None:
+            last = self.clock.now()
+            self.state.record_look(cluster.arn, last)
+        return self._since(last)
 
     def _since(self, last: datetime) -> float:
         return max(0.0, (self.clock.now() - last).total_seconds())

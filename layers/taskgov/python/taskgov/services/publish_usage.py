@@ -1,9 +1,9 @@
 """Publish who uses, borrows and lends what, and how a run ended.
 
-The schedule asks for every cluster each minute; `reconcile` asks at the end of each run.
+`fan_out` asks for each governed cluster every minute; `reconcile` asks at the end of each run.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -30,7 +30,7 @@ from taskgov.services.take_snapshot import TakeSnapshot, cluster_facts
 from taskgov.services.tell_teams import TellTeams
 from taskgov.services.use_history import UseHistory
 from taskgov.services.written_in_run import WhatWasWritten, WrittenInRun
-from taskgov.snapshot.model import ClusterFacts, Snapshot
+from taskgov.snapshot.model import Snapshot
 from taskgov.usage.cluster_usage import cluster_usage
 from taskgov.usage.starved import Starved, starved_teams
 from taskgov.usage.workloads import Preemption
@@ -70,15 +70,13 @@ class PublishUsage:
     def __call__(self, request: PublishUsageRequest) -> PublishUsageResult:
         """Return how many values were published.
 
-        Without a cluster, every governed cluster is measured; one that fails is reported, and neither stops
-        the others nor makes the function fail. With a run's end, its record, event, notice and metrics come first:
+        Without a run's end, the cluster is looked at. With one, its record, event, notice and metrics come first:
         they must not wait for a Kubernetes API that is down.
         """
         if request.cluster_arn is None:
             return self._every_cluster()
         if request.outcome is None:
-            now = self._usage(self.take_snapshot(request.cluster_arn))
-            return PublishUsageResult(published=now.published + self._tell_teams(now))
+            return self._look(request.cluster_arn)
         end = self._end(request, request.cluster_arn)
         if self.state.was_counted(end.cluster_arn, end.identity):
             # The answer of the invocation that did it was lost, or the same call came twice.
@@ -136,39 +134,44 @@ class PublishUsage:
             return None, said
 
     def _every_cluster(self) -> PublishUsageResult:
-        """Measure all clusters, each minute another one first: if the time runs out, no cluster is always the last."""
-        arns = self.backends.clusters()
-        first = int(self.clock.now().timestamp() // 60) % len(arns) if arns else 0
-        described, undescribed = self._describe((*arns[first:], *arns[:first]))
-        LookAges(self.documents, self.state, self.meter, self.clock, self.failures).publish(described, undescribed)
-        results = [self._try(facts) for facts in described]
-        measured = [result for result in results if result is not None]
-        unreadable = len(undescribed) + len(results) - len(measured)
-        return PublishUsageResult(published=sum(measured), unreadable=unreadable)
+        """Look at one governed cluster after the other.
 
-    def _describe(self, arns: Iterable[str]) -> tuple[list[ClusterFacts], list[str]]:
-        """Return what there is, and the ARNs of clusters that could not be described; one gone meanwhile is neither."""
-        described: list[ClusterFacts] = []
-        undescribed: list[str] = []
-        for arn in arns:
-            try:
-                described.append(cluster_facts(self.backends.describe_cluster(arn)))
-            except NotFoundError:
-                continue
-            except Exception as error:  # noqa: BLE001 - whatever one cluster does, the others count; it is reported
-                self.failures.report(arn.rpartition("/")[2], "describe the cluster", error)
-                undescribed.append(arn)
-        return described, undescribed
+        `fan_out` asks for this where no cluster is governed, and the schedule of an earlier release for all of them,
+        until the deployment has replaced it.
+        """
+        looks = [self._look(arn) for arn in self.backends.clusters()]
+        if not looks:
+            self._ages.none_older_than(0)
+        return PublishUsageResult(
+            published=sum(look.published for look in looks), unreadable=sum(look.unreadable for look in looks)
+        )
 
-    def _try(self, facts: ClusterFacts) -> int | None:
-        """Measure one of all clusters; one without EKS or Kueue, or gone meanwhile, has no usage. None: it failed."""
+    def _look(self, cluster: str) -> PublishUsageResult:
+        """Look at one cluster (ARN, or the name of its document); one without EKS or Kueue, or gone, has no usage.
+
+        What fails is reported, and does not make the function fail.
+        """
         try:
-            return self._watch(facts.arn) if facts.eks_arn else 0
+            facts = cluster_facts(self.backends.describe_cluster(cluster))
         except NotFoundError:
-            return 0
-        except Exception as error:  # noqa: BLE001 - whatever one cluster does, the others are measured; it is reported
+            self._ages.none_older_than(0)
+            return PublishUsageResult(published=0)
+        except Exception as error:  # noqa: BLE001 - whatever a cluster does is its own; it is reported
+            self.failures.report(cluster.rpartition("/")[2], "describe the cluster", error)
+            self._ages.publish_undescribed(cluster)
+            return PublishUsageResult(published=0, unreadable=1)
+        self._ages.publish(facts)
+        try:
+            return PublishUsageResult(published=self._watch(facts.arn) if facts.eks_arn else 0)
+        except NotFoundError:
+            return PublishUsageResult(published=0)
+        except Exception as error:  # noqa: BLE001 - as above
             self.failures.report(facts.name, "measure the usage", error)
-            return None
+            return PublishUsageResult(published=0, unreadable=1)
+
+    @property
+    def _ages(self) -> LookAges:
+        return LookAges(self.documents, self.state, self.meter, self.clock, self.failures)
 
     def _watch(self, cluster_arn: str) -> int:
         """Measure a cluster and remember what is used: the schedule alone does, so that no time counts twice."""
