@@ -231,6 +231,19 @@ def test_every_variable_that_is_read_is_assigned_somewhere(machine: str) -> None
     assert assigned <= read
 
 
+def test_no_variable_hides_a_function_of_jsonata() -> None:
+    """`$error` and `$round` are functions of the language: a variable of that name is read, or called, by mistake."""
+    functions = set(jsonata.Jsonata.static_frame.bindings)
+    assert {"error", "round", "map"} <= functions
+    assigned = {
+        name
+        for _, _, state in ALL_STATES
+        for holder in (state, *state.get("Choices", ()), *state.get("Catch", ()))
+        for name in holder.get("Assign", {})
+    }
+    assert assigned & functions == set()
+
+
 @pytest.mark.parametrize("machine", MACHINES)
 def test_no_placeholder_is_left_without_a_value(machine: str) -> None:
     text = (STATEMACHINES / f"{machine}.asl.yaml").read_text()
