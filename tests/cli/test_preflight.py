@@ -19,7 +19,7 @@ from taskgov_cli.preflight.needs import needs_of
 from taskgov_cli.preflight.partitions import CHINA, GOVCLOUD, features_table
 from taskgov_cli.preflight.reading import RIGHTS, RIGHTS_IN_VPC, RIGHTS_OF, rights_table
 from taskgov_cli.preflight.template import Place, Template, read_template
-from taskgov_embedded.iam import evaluation
+from taskgov_embedded.iam import evaluation, reference
 from taskgov_embedded.walkthrough.world import World
 from tests.support.golden import assert_section
 from tests.support.operating import opened, played, taskgov
@@ -132,6 +132,11 @@ def test_the_value_of_a_parameter_may_have_spaces(form: str) -> None:
 
 
 MACHINES = ("ReconcileStateMachine", "AuditStateMachine", "FanOutStateMachine")
+
+
+def test_every_action_that_is_called_is_in_the_service_authorization_reference() -> None:
+    called = {*RIGHTS, *RIGHTS_IN_VPC, *(action for of in RIGHTS_OF.values() for action in of)}
+    assert {action for action in called if reference.resource_forms(action) is None} == set()
 
 
 def allowed(world: World, monkeypatch: pytest.MonkeyPatch, *actions: str) -> None:

