@@ -20,7 +20,7 @@ from taskgov.services.metric_form import PER_CAPACITY, PER_QUOTA, PER_TEAM
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from benchmarks.cost_counts import Measured
+    from benchmarks.cost_counts import Counts, Measured
 
 HERE = Path(__file__).parent
 COUNTS, PRICES = HERE / "cost_counts.json", HERE / "cost_prices.yaml"
@@ -30,7 +30,7 @@ GROUPS = {
     "CloudWatch dashboard and alarms": ("dashboards", "alarm_metrics"),
     "CloudWatch Logs": ("log_gb",),
     "Lambda": ("lambda_requests", "lambda_gb_seconds"),
-    "Step Functions": ("state_transitions",),
+    "Step Functions": ("state_transitions", "express_requests", "express_gb_seconds"),
     "DynamoDB": ("dynamodb_reads", "dynamodb_writes"),
     "S3": ("s3_puts", "s3_gets", "s3_gb_months"),
     "SQS": ("sqs_requests",),
@@ -42,6 +42,13 @@ GROUPS = {
 KEPT_MONTHS = {"snapshots": 1, "plans": 3, "reports": 13}
 """How long the bucket keeps each kind (lifecycle rules of the template)."""
 BESIDE = 1, 2, 4, 8
+CLUSTERS = 1, 10, 200
+EXPRESS_GB = 64 / 1024
+"""What an execution of a small Express machine is charged for, whatever it uses."""
+TURN_SECONDS, LAST_TURN_SECONDS = 1, 40
+"""How far apart looks begin, and when the last one does (`statemachines/fan_out.asl.yaml`)."""
+SHARED = "alarm_metrics", "dashboards", "kms_keys"
+"""What a stack has once, however many clusters it governs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,33 +80,52 @@ def times_a_month(measured: Measured, assumed: Mapping[str, float]) -> dict[str,
     return {"minute": hours * 60, "look": hours, "audit": hours / 24, "fault": faults}
 
 
-def amounts(measured: Measured, assumed: Mapping[str, float]) -> dict[str, float]:
-    """Return what a month takes of everything that is priced."""
+def amounts(measured: Measured, assumed: Mapping[str, float], clusters: int = 1) -> dict[str, float]:
+    """Return what a month takes of everything that is priced, with so many clusters of this size in a stack."""
     found: dict[str, float] = {name: 0 for names in GROUPS.values() for name in names}
     often = times_a_month(measured, assumed)
     for name, times in often.items():
         counts = measured.activities[name]
         for price, number in counts.totals.items():
-            found[price] += times * number
-        found["log_gb"] += times * counts.log_bytes / 1e9
+            found[price] += times * number * clusters
+        found["log_gb"] += times * counts.log_bytes * clusters / 1e9
         for function, number in counts.invocations.items():
-            waited = counts.calls.get(function, 0) * assumed["milliseconds_per_request"]
-            spent = (number * assumed["milliseconds_per_invocation"] + waited) / 1000
-            found["lambda_gb_seconds"] += times * spent * measured.memory_mb[function] / 1024
-            found["log_gb"] += times * number * assumed["platform_log_bytes"] / 1e9
-    runs = often["look"] + 2 * often["fault"]
-    per_month = {"snapshots": runs, "plans": runs, "reports": 2 * often["audit"]}
+            spent = _seconds(counts, function, number, assumed)
+            found["lambda_gb_seconds"] += times * spent * measured.memory_mb[function] * clusters / 1024
+            found["log_gb"] += times * number * assumed["platform_log_bytes"] * clusters / 1e9
+    runs = (often["look"] + 2 * often["fault"]) * clusters
+    per_month = {"snapshots": runs, "plans": runs, "reports": 2 * often["audit"] * clusters}
     for kind, months in KEPT_MONTHS.items():
         found["s3_gb_months"] += measured.stored_bytes.get(kind, 0) * per_month[kind] * months / 1e9
-    found["scheduled_invocations"] = often["minute"] + often["look"] + often["audit"]
+    fan_outs = often["minute"] + often["look"] + often["audit"]
+    found["scheduled_invocations"] = fan_outs
     found["sqs_requests"] += often["minute"] * assumed["idle_polls_per_minute"]
-    found["traces"] = often["minute"] + runs + often["audit"]  # the default samples the first request of each second
-    return found | dict(measured.fixed)
+    found["traces"] = (
+        fan_outs + runs + often["audit"] * clusters
+    )  # the default samples the first request of each second
+    found["express_requests"] /= clusters
+    found["express_gb_seconds"] = EXPRESS_GB * often["minute"] * _fan_out_seconds(measured, assumed, clusters)
+    found["s3_puts"] -= (clusters - 1) * fan_outs  # one list of documents serves all clusters
+    return found | {name: each * (1 if name in SHARED else clusters) for name, each in measured.fixed.items()}
 
 
-def bill(measured: Measured, given: Inputs) -> dict[str, float]:
+def _seconds(counts: Counts, function: str, invocations: float, assumed: Mapping[str, float]) -> float:
+    """Return how long the calls of a function take."""
+    waited = counts.calls.get(function, 0) * assumed["milliseconds_per_request"]
+    return (invocations * assumed["milliseconds_per_invocation"] + waited) / 1000
+
+
+def _fan_out_seconds(measured: Measured, assumed: Mapping[str, float], clusters: int) -> float:
+    """Return how long an execution that begins looks takes: until the last look's turn, and that look."""
+    minute = measured.activities["minute"]
+    look = sum(_seconds(minute, function, number, assumed) for function, number in minute.invocations.items())
+    last_turn = (clusters - 1) * min(TURN_SECONDS, LAST_TURN_SECONDS / clusters)
+    return assumed["milliseconds_per_fan_out"] / 1000 + last_turn + look
+
+
+def bill(measured: Measured, given: Inputs, clusters: int = 1) -> dict[str, float]:
     """Return the month's price by service, the dearest first."""
-    taken = amounts(measured, given.assumed)
+    taken = amounts(measured, given.assumed, clusters)
     priced = {group: sum(given.usd(name, taken[name]) for name in names) for group, names in GROUPS.items()}
     return dict(sorted(priced.items(), key=lambda each: -each[1]))
 
@@ -108,6 +134,7 @@ def sections(all_measured: list[Measured], given: Inputs) -> dict[str, str]:
     """Return the generated parts of the page."""
     return {
         "bill": _table(_bill_rows(all_measured, given)),
+        "clusters": _table(_cluster_rows(all_measured[0], given)),
         "requests": _table(_request_rows(all_measured, given)),
         "activities": _table(_activity_rows(all_measured)),
         "series": _table(_series_rows(all_measured[-1])),
@@ -131,6 +158,21 @@ def _bill_rows(all_measured: list[Measured], given: Inputs) -> Iterator[tuple[st
         "share of what the GPUs cost",
         *(f"{100 * total / price:.4f} %" for total, price in zip(totals, whole, strict=True)),
     )
+
+
+def _cluster_rows(measured: Measured, given: Inputs) -> Iterator[tuple[str, ...]]:
+    yield ("US dollars a month", *(f"{n} cluster{'s' if n > 1 else ''}" for n in CLUSTERS))
+    taken = [amounts(measured, given.assumed, n) for n in CLUSTERS]
+    parts = {
+        "the fan-out (Express)": ("express_requests", "express_gb_seconds"),
+        "functions": GROUPS["Lambda"],
+        "queue": GROUPS["SQS"],
+    }
+    for what, names in parts.items():
+        yield (what, *(f"{sum(given.usd(name, each[name]) for name in names):,.2f}" for each in taken))
+    totals = [sum(bill(measured, given, n).values()) for n in CLUSTERS]
+    yield ("**everything**", *(f"**{total:,.2f}**" for total in totals))
+    yield ("for each cluster", *(f"{total / n:,.2f}" for total, n in zip(totals, CLUSTERS, strict=True)))
 
 
 def _request_rows(all_measured: list[Measured], given: Inputs) -> Iterator[tuple[str, ...]]:

@@ -20,12 +20,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from taskgov_embedded.aws_api.aws_requests import Call
+    from taskgov_embedded.stack import Stack
 
 P5 = "ml.p5.48xlarge"
 MINUTES = 5
 """Minutes of publishing that are played, and divided by."""
 TEAMS = {10: 4, 100: 10, 1000: 25}
 """Teams that share a cluster of that size: an assumption, because series grow with teams and not with nodes."""
+FAN_OUT = "FanOutStateMachine"
+"""The one Express machine of the template."""
 LIST_CALLS = ("List", "Put", "Copy")
 
 
@@ -155,7 +158,7 @@ def _fault(world: World) -> None:
 def _counted(world: World, doing: Callable[[], None]) -> Counts:
     stack = world.stack
     before, kubernetes, told = len(stack.calls), len(world.api_server.calls), len(stack.results)
-    moments = len(list(stack.timeline.of("state")))
+    entered = _transitions(stack)
     doing()
     if failed := [one for one in stack.results[told:] if one.is_error]:
         raise RuntimeError(f"only what goes well is counted: {failed[0].function}: {failed[0].payload}")
@@ -173,9 +176,14 @@ def _counted(world: World, doing: Callable[[], None]) -> Counts:
         totals.update(_priced(call))
     invocations = Counter(one.function for one in results)
     totals["lambda_requests"] = sum(invocations.values())
-    totals["state_transitions"] = len(list(stack.timeline.of("state"))) - moments
+    totals["state_transitions"] = _transitions(stack) - entered
     log_bytes = sum(len(line.encode()) for one in results for line in one.log)
     return Counts(dict(invocations), dict(made), dict(totals), log_bytes)
+
+
+def _transitions(stack: Stack) -> int:
+    """Return how many states executions have entered; those of Express machines are not charged for."""
+    return sum(":express:" not in moment.detail["execution"] for moment in stack.timeline.of("state"))
 
 
 def _role(world: World, function: str) -> str:
@@ -192,6 +200,8 @@ def _priced(call: Call) -> Mapping[str, float]:
             return {"s3_puts" if call.operation.startswith(LIST_CALLS) else "s3_gets": 1}
         case "sqs":
             return {"sqs_requests": 1}
+        case "stepfunctions" if FAN_OUT in call.params.get("stateMachineArn", ""):
+            return {"express_requests": 1}
         case "events" if call.operation == "PutEvents":
             return {"custom_events": len(call.params["Entries"])}
         case _:

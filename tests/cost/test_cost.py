@@ -14,7 +14,7 @@ SMALL = Measured(
     nodes=100,
     teams=2,
     activities={
-        "minute": Counts({"F": 1}, {"F": 10}, {"lambda_requests": 1}, 1000),
+        "minute": Counts({"F": 1}, {"F": 10}, {"lambda_requests": 1, "express_requests": 1, "s3_puts": 1}, 1000),
         "look": Counts({"F": 2}, {}, {"lambda_requests": 2, "state_transitions": 13}),
         "fault": Counts({}, {}, {"dynamodb_writes": 14}),
         "audit": Counts({}, {}, {"notices": 1}),
@@ -29,6 +29,7 @@ ASSUMED = {
     "days_per_fault_and_node": 100,
     "milliseconds_per_invocation": 100,
     "milliseconds_per_request": 40,
+    "milliseconds_per_fan_out": 500,
     "platform_log_bytes": 500,
     "idle_polls_per_minute": 15,
 }
@@ -70,6 +71,18 @@ def test_amounts_are_counts_times_how_often_each_thing_happens() -> None:
     assert found["s3_gb_months"] == pytest.approx((720 + 2 * 30) * 1e6 / 1e9)
 
 
+def test_clusters_share_the_fan_out_its_list_and_the_alarms() -> None:
+    one, ten, many = (amounts(SMALL, ASSUMED, clusters) for clusters in (1, 10, 200))
+    assert ten["lambda_requests"] == 10 * one["lambda_requests"]
+    assert ten["custom_metrics"] == 10 * one["custom_metrics"]
+    assert {each["express_requests"] for each in (one, ten, many)} == {43_200}
+    assert ten["alarm_metrics"] == one["alarm_metrics"]
+    assert (one["s3_puts"], ten["s3_puts"]) == (43_200, 43_200 - 9 * (720 + 30))
+    # Half a second, the look's 100 ms + 10 requests x 40 ms, and the turns: none, 9 s, 199 x 0.2 s; of 64 MB.
+    for found, seconds in ((one, 1.0), (ten, 10.0), (many, 40.8)):
+        assert found["express_gb_seconds"] == pytest.approx(43_200 * seconds / 16)
+
+
 def test_everything_that_is_counted_has_a_price_and_a_place_in_the_bill() -> None:
     placed = {name for names in GROUPS.values() for name in names}
     assert placed == set(GIVEN.prices)
@@ -81,7 +94,8 @@ def test_the_bill_is_the_sum_of_amounts_times_prices() -> None:
     given = replace(GIVEN, assumed=ASSUMED)
     found = bill(SMALL, given)
     assert found["CloudWatch metrics"] == pytest.approx(65 * 0.30)
-    assert found["Step Functions"] == pytest.approx(13 * 720 * 0.025 / 1000)
+    express = 43_200 / 1e6 + 43_200 / 16 * 0.06 / 3600
+    assert found["Step Functions"] == pytest.approx(13 * 720 * 0.025 / 1000 + express)
     assert list(found.values()) == sorted(found.values(), reverse=True)
 
 
