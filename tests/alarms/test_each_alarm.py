@@ -91,6 +91,19 @@ def _no_delivery(hour: Hour) -> None:
     hour.wait(3)
 
 
+def _lose(hour: Hour) -> None:
+    """Let a person forbid EventBridge the queue of dead letters too."""
+    denied = {"Effect": "Deny", "Principal": {"Service": "events.amazonaws.com"}, "Action": "sqs:*", "Resource": "*"}
+    _set_policy(hour, {"Version": "2012-10-17", "Statement": [denied]})
+    _no_delivery(hour)
+
+
+def _set_policy(hour: Hour, policy: dict[str, object] | None) -> None:
+    url = hour.stack.physical("DeliveryDeadLetterQueue")
+    attributes = {"Policy": json.dumps(policy) if policy else ""}
+    hour.stack.client("sqs").set_queue_attributes(QueueUrl=url, Attributes=attributes)
+
+
 def _throttle(hour: Hour) -> None:
     for _ in range(3):
         hour.stack.faults.fail("lambda", "Invoke", code="TooManyRequestsException", status=429)
@@ -177,6 +190,7 @@ ROWS = {
     "ClusterStaleAlarm": Row(_stale, _let_in),
     "ClusterUnreadableAlarm": Row(_unreadable, _let_in),
     "DeliveryDeadLettersAlarm": Row(_no_delivery, lambda hour: hour.purge("DeliveryDeadLetterQueue")),
+    "EventsLostAlarm": Row(_lose, _both(lambda hour: _set_policy(hour, None), _over)),
     "FanOutFailedAlarm": Row(_no_list, _over),
     "FunctionErrorsAlarm": Row(_often("PlanQuotasFunction", 6, "$LATEST"), _over),
     "FunctionsThrottledAlarm": Row(_throttle, _both(_over, _over)),

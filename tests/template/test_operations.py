@@ -56,9 +56,14 @@ def test_there_is_an_alarm_for_every_dead_letter_queue_machine_and_function(stac
     assert queues | machines | functions <= watched
 
 
+def metrics_of(alarm: str) -> list[Properties]:
+    """Return the metrics of an alarm; one on condition counts as there."""
+    return [one["Fn::If"][1] if "Fn::If" in one else one for one in ALARMS[alarm].get("Metrics", ())]
+
+
 @alarms
 def test_every_metric_of_a_sum_is_part_of_it(name: str) -> None:
-    metrics = ALARMS[name].get("Metrics", [])
+    metrics = metrics_of(name)
     parts = {one["Id"] for one in metrics if "MetricStat" in one}
     for one in metrics:
         if one.get("Expression", "").startswith("SELECT "):
@@ -70,6 +75,12 @@ def test_every_metric_of_a_sum_is_part_of_it(name: str) -> None:
             assert len(parts) <= 10  # of one alarm (PutMetricAlarm, MetricDataQuery)
         else:
             assert one["ReturnData"] is False
+
+
+def test_the_events_of_every_rule_are_watched_but_those_that_another_rule_tells_too(stack: Translated) -> None:
+    rules = set(stack.resources_of("AWS::Events::Rule"))
+    watched = {name for one in metrics_of("EventsLostAlarm") for name in references(one) & rules}
+    assert rules - watched == {"AutoScalingRule"}  # each of its events is one of InstanceStateRule too
 
 
 def test_silence_is_an_alarm_only_where_something_must_be_heard() -> None:
@@ -102,6 +113,7 @@ WAITS: dict[str, tuple[Any, int, int]] = {
     "ClusterStaleAlarm": (2 * 3600, 900, 1),
     "ClusterUnreadableAlarm": (0, 900, 2),
     "DeliveryDeadLettersAlarm": (0, 300, 1),
+    "EventsLostAlarm": (0, 300, 1),
     "FanOutFailedAlarm": (0, 300, 1),
     "FunctionErrorsAlarm": (5, 300, 1),
     "FunctionsThrottledAlarm": (0, 300, 3),
@@ -129,7 +141,7 @@ def test_how_long_each_alarm_waits_is_written_down() -> None:
 @pytest.mark.parametrize("name", sorted(WAITS))
 def test_an_alarm_waits_as_long_as_its_runbook_says(name: str) -> None:
     alarm = ALARMS[name]
-    metrics = alarm.get("Metrics", ())
+    metrics = metrics_of(name)
     stats = [one["MetricStat"]["Period"] for one in metrics if "MetricStat" in one]
     stats += [one["Period"] for one in metrics if "Period" in one]  # of a query
     (period,) = {alarm["Period"]} if "Period" in alarm else set(stats)

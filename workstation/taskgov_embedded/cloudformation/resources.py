@@ -116,7 +116,7 @@ class Resources:
             name = named or physical_name(kind, known["AWS::StackName"], logical_id)
             properties = _without_no_value(json.loads(json.dumps(resolved["Properties"])))
             self.resolved[logical_id] = Resolved(logical_id, kind, properties, name)
-            return maker, resolved, name
+            return maker, resolved | ({"Properties": properties} if kind in self._made_here else {}), name
 
         why = "moto's CloudFormation does not know all types, and has no way to add one"
         self._patches.replace(parsing, "resource_class_from_type", class_from_type, why)
