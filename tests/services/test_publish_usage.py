@@ -132,7 +132,7 @@ def test_a_cluster_that_is_gone_is_no_failure() -> None:
 
 def test_a_cluster_that_cannot_be_described_is_reported_and_is_no_error_of_the_function() -> None:
     world = a_world()
-    world.cluster.hyperpod.describe_cluster = failing(ThrottledError("slow down"))  # type: ignore[method-assign]
+    world.cluster.hyperpod.describe_cluster = failing(ThrottledError("slow down"))  # type: ignore[method-assign,assignment]
     assert world.use_case(PublishUsageRequest(cluster_arn=CLUSTER_ARN)).unreadable == 1
     assert world.failures.reported == [("abcdefghijkl", "describe the cluster", "ThrottledError")]
 

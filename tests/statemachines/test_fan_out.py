@@ -241,7 +241,7 @@ def test_a_run_is_asked_for_by_an_event_that_names_the_cluster() -> None:
 
 
 def test_an_audit_has_the_same_name_when_the_schedule_is_delivered_twice_and_another_one_the_next_night() -> None:
-    names = []
+    names: list[list[str]] = []
     for at in (AT, AT, "2026-11-21T09:00:00Z"):
         fan_out = FanOut([page("a" * 63, "b b")])
         fan_out.run("audit", at, START + timedelta(seconds=len(names)))
