@@ -11,6 +11,7 @@ from taskgov.allocation.plan import CapacityLine, Outcome, Reason, TeamAllocatio
 from taskgov.audit.report import (
     REPORT_VERSION,
     ChangeLine,
+    Command,
     EditLine,
     Header,
     LoanLine,
@@ -78,6 +79,7 @@ def a_report() -> Report:
                 audits=3,
                 rated_from=Severity.INFO,
                 plan=PlanRemedy("0123456789abcdef", (1,)),
+                commands=(Command("List the tasks:", "taskgov jobs --cluster ml-cluster --team team-c"),),
             ),
             ReportedFinding(
                 "team-not-in-policy",

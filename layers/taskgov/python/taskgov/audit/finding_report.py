@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from taskgov.allocation.plan import Plan
 from taskgov.audit.owners import known_teams, owners_of
 from taskgov.audit.plan_effect import NotSupposedError, PlanEffect, plan_effects
+from taskgov.audit.remedy_commands import About, commands_of, longest_waiting
 from taskgov.audit.report import MutedBy, PlanRemedy, ReportedFinding
 from taskgov.audit.severity import ended_mutes, mute_of, rated
 from taskgov.audit.trend import Earlier, Seen
@@ -16,6 +17,7 @@ from taskgov.findings import Finding
 from taskgov.findings.of_audit import NOTICE_TOPIC_REFUSED, REMEDIES_UNKNOWN
 from taskgov.policy.document import AuditRules, Mute
 from taskgov.snapshot.model import Snapshot
+from taskgov.usage.tasks import tasks_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,8 @@ def report_findings(
         effects = {effect.identity: effect for effect in plan_effects(snapshot, plan, found)}
     except NotSupposedError as error:
         own.append(_unknown_remedies(snapshot, plan, error))
-    context = _Context(snapshot, plan, earlier, rules, known_teams(snapshot), effects)
+    waiting = longest_waiting(tasks_of(snapshot))
+    context = _Context(snapshot, plan, earlier, rules, known_teams(snapshot), effects, waiting)
     told = sorted((context.reported(finding) for finding in (*found, *own)), key=_gravity)
     return Reported(
         findings=tuple(finding for finding in told if finding.muted is None),
@@ -57,11 +60,14 @@ class _Context:
     rules: AuditRules
     teams: frozenset[str]
     effects: Mapping[str, PlanEffect]
+    waiting: Mapping[str, str]
 
     def reported(self, finding: Finding) -> ReportedFinding:
         now = self.snapshot.taken_at
         told, seen = rated(finding, self.rules.severities), self.earlier.seen(finding, now)
         owners = owners_of(finding, self.teams)
+        remedy = self._remedy(self.effects.get(finding.identity))
+        about = About(self.snapshot.cluster.name, finding.subject, owners, self.waiting)
         return ReportedFinding(
             **{field.name: getattr(told, field.name) for field in fields(Finding)},
             teams=owners,
@@ -69,8 +75,9 @@ class _Context:
             audits=seen.audits,
             is_new=seen.is_new,
             rated_from=None if told.severity is finding.severity else finding.severity,
-            plan=self._remedy(self.effects.get(finding.identity)),
+            plan=remedy,
             muted=_muted_by(mute_of(finding, self.rules.mute, now)),
+            commands=commands_of(finding, about, remedy),
         )
 
     def _remedy(self, effect: PlanEffect | None) -> PlanRemedy | None:

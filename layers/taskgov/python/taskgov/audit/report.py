@@ -60,6 +60,14 @@ class PlanRemedy:
 
 
 @dataclass(frozen=True, slots=True)
+class Command:
+    """What a person may type: what it does, and a line for a POSIX shell."""
+
+    does: str
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
 class MutedBy:
     """The mute of the policy document that keeps a finding from being told."""
 
@@ -84,6 +92,8 @@ class ReportedFinding(Finding):
     """How grave it was found, where the policy document says otherwise."""
     plan: PlanRemedy | None = None
     muted: MutedBy | None = None
+    commands: tuple[Command, ...] = ()
+    """With which its remedy begins."""
 
 
 @dataclass(frozen=True, slots=True)
