@@ -98,7 +98,7 @@ def test_the_report_has_it_as_data_and_on_the_page() -> None:
     assert report_from_json(report_json(report)).money == report.money
     page = report_html(report).decode()
     assert 'id="money"' in page
-    assert "Idle: 8 an hour." in page
+    assert "Idle: 8 per hour." in page
 
 
 @pytest.mark.parametrize(

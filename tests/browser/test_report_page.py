@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
 
-from taskgov.audit.report import ReportedFinding
+from taskgov.audit.report import Command, ReportedFinding
 from taskgov.findings import Severity
 from tests.browser.opening import CONTRAST
 from tests.support.reports import a_report, a_usage_line, an_empty_report
@@ -65,7 +66,7 @@ def report(request: pytest.FixtureRequest) -> Report:
     return REPORTS[request.param]()
 
 
-@pytest.mark.parametrize("width", [320, 390, 768, 1024, 1440])
+@pytest.mark.parametrize("width", [320, 360, 390, 768, 1024, 1440])
 def test_nothing_runs_over_the_side_of_a_phone_or_a_desk(show: Show, report: Report, width: int) -> None:
     opened = show(report, viewport={"width": width, "height": 800})
     assert opened.widths() == (width, width)
@@ -196,6 +197,71 @@ def test_it_prints(show: Show) -> None:
     assert paper.count(b"/Type /Page\n") > 2
 
 
-def test_without_scripts_everything_is_there(show: Show) -> None:
+def test_without_scripts_everything_is_there_but_the_buttons_that_copy(show: Show) -> None:
     with_scripts, without = (show(a_report(), java_script_enabled=allowed) for allowed in (True, False))
+    with_scripts.page.locator(".command button").evaluate_all("all => all.forEach(each => each.remove())")
     assert without.page.locator("main").inner_text() == with_scripts.page.locator("main").inner_text()
+    assert without.page.locator(".command code >> nth=0").is_visible()
+
+
+@pytest.mark.parametrize("key", ["Enter", "Space"])
+def test_the_keyboard_copies_a_command_and_it_is_said(show: Show, key: str) -> None:
+    opened = show(a_report(), permissions=["clipboard-read", "clipboard-write"])
+    button = opened.page.get_by_role("button", name="Copy taskgov jobs")
+    button.focus()
+    opened.page.keyboard.press(key)
+    opened.page.get_by_role("status").get_by_text("Copied").wait_for(state="attached")
+    assert opened.page.evaluate("navigator.clipboard.readText()") == "taskgov jobs --cluster ml-cluster --team team-c"
+    assert opened.complaints == []
+
+
+def test_a_command_is_copied_where_the_clipboard_is_not_given(show: Show) -> None:
+    opened = show(a_report())
+    opened.page.evaluate("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
+    opened.page.get_by_role("button", name="Copy taskgov jobs").click()
+    opened.page.get_by_role("status").get_by_text("Copied").wait_for(state="attached")
+    selected = opened.page.evaluate("getSelection().toString()")
+    assert selected == "taskgov jobs --cluster ml-cluster --team team-c"
+
+
+def test_a_command_with_a_hostile_name_is_copied_as_it_is_and_runs_nothing(show: Show) -> None:
+    command = Command("List the tasks:", f"taskgov jobs --cluster ml-cluster --team '{EVIL}'")
+    finding = ReportedFinding("over-quota", Severity.ERROR, EVIL, EVIL, EVIL, commands=(command,))
+    opened = show(replace(a_report(), findings=(finding,)), permissions=["clipboard-read", "clipboard-write"])
+    opened.page.locator("#findings .command button").click()
+    opened.page.get_by_role("status").get_by_text("Copied").wait_for(state="attached")
+    assert opened.page.evaluate("navigator.clipboard.readText()") == command.line
+    assert opened.complaints == []
+
+
+def test_the_key_figures_leave_no_blank_tile(show: Show) -> None:
+    for width in (360, 800, 1180):
+        opened = show(a_report(), viewport={"width": width, "height": 800})
+        right = opened.page.locator(".tiles").evaluate("all => all.getBoundingClientRect().right")
+        boxes = opened.page.locator(".tile").evaluate_all(
+            "all => all.map(each => each.getBoundingClientRect()).map(box => [box.top, box.right])"
+        )
+        for row in {top for top, _ in boxes}:
+            assert max(end for top, end in boxes if top == row) == pytest.approx(right, abs=2)
+
+
+def test_the_focus_goes_down_the_page_and_is_seen(show: Show) -> None:
+    opened = show(a_report(), viewport={"width": 1180, "height": 5000})
+    tops, seen = [], []
+    for _ in range(40):
+        opened.page.keyboard.press("Tab")
+        top, outline = opened.page.evaluate(
+            "(at => [at.getBoundingClientRect().top, getComputedStyle(at).outlineStyle])(document.activeElement)"
+        )
+        tops.append(top)
+        seen.append(outline)
+    assert all(later >= earlier - 30 for earlier, later in pairwise(tops))
+    assert set(seen) == {"solid"}
+
+
+def test_folded_findings_are_printed(show: Show) -> None:
+    opened = show(a_crowd())
+    folded = opened.page.locator("details")
+    assert folded.count() == 1
+    opened.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert folded.get_attribute("open") is not None

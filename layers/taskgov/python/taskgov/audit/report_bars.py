@@ -7,6 +7,7 @@ lengths can be compared by eye.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Final
 
 from taskgov.audit.report import UsageLine
 
@@ -32,6 +33,19 @@ class Bar:
     """Quota + borrow limit; None when there is no limit, or when it is off the scale."""
 
 
+MOST_BARS: Final = 30
+"""More bars than fit a screen are not compared by eye; the teams that use most are drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """The teams of a group that are not drawn, together."""
+
+    teams: int
+    used: float
+    guaranteed: float
+
+
 @dataclass(frozen=True, slots=True)
 class BarGroup:
     """The bars of one resource of one instance type."""
@@ -42,6 +56,7 @@ class BarGroup:
     guaranteed: float
     used: float
     bars: tuple[Bar, ...]
+    rest: Rest | None = None
 
 
 def bar_groups(lines: Iterable[UsageLine]) -> tuple[BarGroup, ...]:
@@ -74,14 +89,20 @@ def bar(line: UsageLine, scale: float) -> Bar:
 
 def _group(lines: list[UsageLine]) -> BarGroup:
     first = lines[0]
-    scale = max(max(line.guaranteed, line.used) for line in lines) or 1.0
+    drawn, rest = lines, None
+    if len(lines) > MOST_BARS:
+        by_use = sorted(lines, key=lambda line: (-line.used, -line.guaranteed, line.team))
+        drawn, left = by_use[:MOST_BARS], by_use[MOST_BARS:]
+        rest = Rest(len(left), sum(line.used for line in left), sum(line.guaranteed for line in left))
+    scale = max(max(line.guaranteed, line.used) for line in drawn) or 1.0
     return BarGroup(
         instance_type=first.instance_type,
         resource=first.resource,
         unit=first.unit,
         guaranteed=sum(line.guaranteed for line in lines),
         used=sum(line.used for line in lines),
-        bars=tuple(bar(line, scale) for line in lines),
+        bars=tuple(bar(line, scale) for line in drawn),
+        rest=rest,
     )
 
 

@@ -1,5 +1,7 @@
 """How are findings shown beyond what they say: since when, whose, by which plan; the muted ones, and the trend."""
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
 from taskgov.audit.report import PlanRemedy, Report, ReportedFinding
@@ -16,10 +18,15 @@ from taskgov.audit.report_table import (
     text_cell,
     when,
 )
+from taskgov.audit.report_words import sentence, words
 from taskgov.audit.trend import AuditPoint, KnownFinding
 from taskgov.findings import Severity
 from taskgov.number_text import NOTHING, counted, moment, number, signed
 
+SEEN: Final = 3
+"""Findings of a kind that are seen at once: one of a kind may be found of every team."""
+MOST: Final = 50
+"""Findings of a kind on the page; the data beside it has all."""
 FIGURES = (
     ("Healthy", "healthy", "unit"),
     ("Guaranteed", "guaranteed", "unit"),
@@ -28,36 +35,65 @@ FIGURES = (
     ("Idle", "idle", "unit"),
     ("Over quota", "over_quota", "unit"),
     ("Waiting workloads", "pending_workloads", ""),
-    ("GPUs asked for by them", "pending_gpus", ""),
-    ("Preemptions remembered", "preemptions", ""),
+    ("Waiting GPUs", "pending_gpus", ""),
+    ("Preemptions recorded", "preemptions", ""),
 )
 """Label, member of an audit's figures, and where its unit comes from."""
 
 
 def history(finding: ReportedFinding) -> str:
     """Return whose a finding is, since when it is there, and whether the document rates it otherwise."""
-    parts = [f"Of {', '.join(finding.teams)}."] if finding.teams else []
+    parts = [f"Owner: {', '.join(finding.teams)}."] if finding.teams else []
     if finding.is_new:
         parts.append("New since the last audit.")
     elif finding.first_seen is not None and finding.audits > 1:
-        parts.append(f"Since {moment(finding.first_seen)}, in {finding.audits} audits.")
+        parts.append(f"Since {moment(finding.first_seen)} UTC, in {finding.audits} audits.")
     if finding.rated_from is not None:
         parts.append(f"Rated {finding.severity} by the policy document, found as {finding.rated_from}.")
     return " ".join(parts)
 
 
 def plan_words(remedy: PlanRemedy) -> str:
-    """Return which changes of the plan would remedy a finding, and what stops them.
+    """Return which changes of the plan would fix a finding, and what stops them.
 
     >>> plan_words(PlanRemedy("plan-1", (1, 3)))
-    'Changes 1, 3 of the plan plan-1 would remedy it.'
-    >>> plan_words(PlanRemedy("plan-1", (2,), ("approval",)))
-    'Change 2 of the plan plan-1 would remedy it (stopped by approval).'
+    'The plan fixes this with changes 1 and 3.'
+    >>> plan_words(PlanRemedy("plan-1", (2,), ("change-window", "approval")))
+    'The plan would fix this with change 2, but is stopped (change window, approval).'
     """
-    numbers = ", ".join(map(str, remedy.changes))
-    which = "Change" if len(remedy.changes) == 1 else "Changes"
-    stopped = f" (stopped by {', '.join(remedy.stopped_by)})" if remedy.stopped_by else ""
-    return f"{which} {numbers} of the plan {remedy.plan_id} would remedy it{stopped}."
+    numbers = " and ".join(filter(None, (", ".join(map(str, remedy.changes[:-1])), str(remedy.changes[-1]))))
+    which = "change" if len(remedy.changes) == 1 else "changes"
+    if not remedy.stopped_by:
+        return f"The plan fixes this with {which} {numbers}."
+    return (
+        f"The plan would fix this with {which} {numbers}, but is stopped ({', '.join(map(words, remedy.stopped_by))})."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class FindingGroup:
+    """Findings of one kind: those that are seen, those that unfold, and how many more the data has."""
+
+    title: str
+    shown: tuple[ReportedFinding, ...]
+    folded: tuple[ReportedFinding, ...]
+    left_out: int
+
+    @property
+    def more(self) -> str:
+        """What is behind the fold, in words."""
+        return f"{counted(len(self.folded) + self.left_out, 'more finding')}: {self.title[:1].lower()}{self.title[1:]}"
+
+
+def finding_groups(findings: Iterable[ReportedFinding]) -> tuple[FindingGroup, ...]:
+    """Put findings of one severity and kind together, in the order of the first of each."""
+    groups: dict[tuple[Severity, str], list[ReportedFinding]] = {}
+    for finding in sorted(findings, key=lambda finding: -finding.severity.gravity):
+        groups.setdefault((finding.severity, finding.code), []).append(finding)
+    return tuple(
+        FindingGroup(sentence(words(code)), tuple(some[:SEEN]), tuple(some[SEEN:MOST]), len(some[MOST:]))
+        for (_, code), some in groups.items()
+    )
 
 
 def muted_table(report: Report) -> Table:
@@ -66,7 +102,7 @@ def muted_table(report: Report) -> Table:
 
 
 def trend_table(report: Report) -> Table:
-    """Return the key figures beside those of earlier audits."""
+    """Return the key figures beside those of earlier audits; what was always 0 is left out."""
     trend = report.trend
     return Table(
         "trend",
@@ -75,13 +111,12 @@ def trend_table(report: Report) -> Table:
         (
             Column("Figure", "name"),
             Column("Now", "number"),
-            Column("Audit before", "number"),
-            Column("Difference", "number"),
+            Column("Previous audit", "number"),
+            Column("Change", "number"),
             Column("A week ago", "number", "The newest audit that is a week old or older"),
-            Column("Difference since", "number"),
+            Column("Change in the week", "number"),
         ),
         tuple(_trend_rows(report)) if trend.previous else (),
-        "There was no audit before this one.",
     )
 
 
@@ -91,10 +126,9 @@ def trend_note(report: Report) -> str:
     if trend.previous is None:
         return ""
     return (
-        f"The audit before was made {moment(trend.previous.taken_at)}. Since then "
+        f"Compared with the audit of {moment(trend.previous.taken_at)} UTC: "
         f"{counted(trend.new, 'finding is', 'findings are')} new, "
-        f"{counted(len(trend.resolved), 'finding is', 'findings are')} gone. "
-        f"{counted(len(trend.points), 'earlier audit')} remembered here."
+        f"{counted(len(trend.resolved), 'finding is', 'findings are')} gone."
     )
 
 
@@ -116,7 +150,7 @@ def _trend_rows(report: Report) -> list[tuple[Cell, ...]]:
         rows.append(_row(f"Findings: {severity}", now, counts))
     muted = [None if point is None else float(point.muted) for point in past]
     rows.append(_row("Findings: muted", len(report.muted), muted))
-    return rows
+    return [row for row in rows if any(shown not in {NOTHING, "0"} for shown, _ in row[1:])]
 
 
 def _at(point: AuditPoint | None, member: str, unit: str) -> float | None:
@@ -143,16 +177,15 @@ def _severity(severity: Severity) -> Cell:
 MUTED: Final[Sheet[ReportedFinding]] = Sheet(
     "muted",
     "Muted findings",
-    "Told to nobody and counted nowhere else, until the mute ends. The policy document mutes them (audit.mute).",
-    "None.",
+    "Sent to nobody and not counted above until the mute ends. The policy document mutes them (audit.mute).",
     (
         name("About", lambda finding: finding.subject),
-        name("Finding", lambda finding: finding.code),
+        text("Finding", lambda finding: sentence(words(finding.code))),
         Field(Column("Severity", "name"), lambda finding: _severity(finding.severity)),
-        text("Because", lambda finding: finding.because, "long"),
+        text("Why", lambda finding: finding.because, "long"),
         text("Muted because", lambda finding: finding.muted.reason if finding.muted else NOTHING, "long"),
         Field(
-            Column("Until", "name"),
+            Column("Until (UTC)", "name"),
             lambda finding: moment_cell(finding.muted.until) if finding.muted else (NOTHING, -1.0),
         ),
     ),
@@ -161,12 +194,11 @@ RESOLVED: Final[Sheet[KnownFinding]] = Sheet(
     "resolved",
     "Gone since the last audit",
     "",
-    "Nothing.",
     (
         name("About", lambda finding: finding.subject),
-        name("Finding", lambda finding: finding.code),
+        text("Finding", lambda finding: sentence(words(finding.code))),
         Field(Column("Severity", "name"), lambda finding: _severity(finding.severity)),
-        text("Was found because", lambda finding: finding.because, "long"),
-        when("Was there since", lambda finding: finding.first_seen),
+        text("Why it was found", lambda finding: finding.because, "long"),
+        when("First found", lambda finding: finding.first_seen),
     ),
 )

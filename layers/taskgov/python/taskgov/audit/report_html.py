@@ -13,10 +13,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from taskgov import number_text
 from taskgov.allocation.plan import Outcome
-from taskgov.audit import report_findings
+from taskgov.audit import report_findings, report_words
 from taskgov.audit.report import Report
 from taskgov.audit.report_bars import bar_groups
-from taskgov.audit.report_tables import tables
+from taskgov.audit.report_table import Table
+from taskgov.audit.report_tables import plan_tables, tables
 from taskgov.audit.totals import Totals
 from taskgov.findings import Finding, Severity
 from taskgov.printable import printable
@@ -27,14 +28,18 @@ TEMPLATE = "report.html.j2"
 
 def report_html(report: Report) -> bytes:
     """Return the page. The same report gives the same bytes."""
+    of_plan, others = plan_tables(report), tables(report)
     page = _template().render(
         report=report,
         headline=headline(report),
         worst=worst_severity(report.findings),
         tiles=_tiles(report.totals),
+        finding_groups=report_findings.finding_groups(report.findings),
         groups=bar_groups(report.usage),
         kinds=_KINDS,
-        tables=tables(report),
+        plan_tables=on_page(of_plan),
+        tables=on_page(others),
+        absent=absent((*of_plan, *others)),
     )
     return printable(page, keep="\n\t").encode()
 
@@ -76,21 +81,37 @@ _FATE = {
 
 
 def _tiles(totals: Totals) -> tuple[tuple[str, str, str], ...]:
-    """Return label, number and a note for each key figure."""
+    """Return label, figure and a note of each key figure: none of a cluster without nodes, quotas and work.
+
+    What happens now and then is left out while it is nothing.
+    """
     unit = totals.unit
-    waiting = f"for {number_text.counted(totals.pending_gpus, 'GPU')}" if totals.pending_workloads else ""
-    tiles = [
-        ("Healthy", number_text.number(totals.healthy), unit),
-        ("Guaranteed", number_text.number(totals.guaranteed), unit),
-        ("Used", number_text.number(totals.used), unit),
-        ("Borrowed", number_text.number(totals.borrowed), unit),
-        ("Idle", number_text.number(totals.idle), unit),
-        ("Waiting", number_text.counted(totals.pending_workloads, "job"), waiting),
-        ("Preemptions", number_text.number(totals.preemptions), "remembered"),
-    ]
-    if totals.over_quota:
-        tiles.insert(5, ("Over quota", number_text.number(totals.over_quota), unit))
-    return tuple(tiles)
+    usual = (
+        ("Used", totals.used, f"of {number_text.number(totals.guaranteed)} guaranteed"),
+        ("Idle", totals.idle, "guaranteed, unused"),
+        ("Healthy", totals.healthy, "on usable nodes"),
+    )
+    waiting = f"{number_text.number(totals.pending_gpus)} GPUs asked for" if totals.pending_gpus else "for quota"
+    rare = (
+        ("Borrowed", totals.borrowed, unit, "from idle quota"),
+        ("Over quota", totals.over_quota, unit, "above a lowered quota"),
+        ("Waiting", totals.pending_workloads, "jobs" if totals.pending_workloads > 1 else "job", waiting),
+        ("Preemptions", totals.preemptions, "", "recorded by Kueue"),
+    )
+    some = any((totals.healthy, totals.guaranteed, totals.used))
+    shown = [(label, number_text.number(figure, unit), note) for label, figure, note in usual if some]
+    shown += [(label, number_text.number(figure, of), note) for label, figure, of, note in rare if figure]
+    return tuple(shown)
+
+
+def absent(shown: Iterable[Table]) -> str:
+    """Return which sections are not on a page because there is nothing to show, in one line."""
+    return ", ".join(table.title for table in shown if not table.rows)
+
+
+def on_page(shown: Iterable[Table]) -> tuple[Table, ...]:
+    """Return the tables that have something to show, as they are shown."""
+    return tuple(table.on_page() for table in shown if table.rows)
 
 
 @cache
@@ -113,6 +134,9 @@ def environment() -> Environment:
         "signed": number_text.signed,
         "history": report_findings.history,
         "remedied": report_findings.plan_words,
+        "further": report_words.further,
+        "full_sentence": report_words.full_sentence,
+        "words": report_words.words,
         "moment": number_text.moment,
         "resource": short_resource,
     }

@@ -11,10 +11,9 @@ _Row = tuple[Loop, LoopRemedy | None]
 
 LOOPS: Final[Sheet[_Row]] = Sheet(
     "loops",
-    "What would preempt itself forever",
-    "By simulation of Kueue's decisions on the workloads of this moment. Each remedy was tried in the scheduling "
-    "model, which comes to rest with it; the simplest comes first.",
-    "Nothing: in the model the work of this moment comes to rest.",
+    "Jobs that would preempt each other forever",
+    "Found by simulating Kueue's decisions on the workloads of this moment. Each setting was tried in the same "
+    "simulation and ends the loop there; the simplest comes first.",
     (
         name("Teams", lambda row: ", ".join(row[0].teams)),
         text("Preempted again and again", lambda row: ", ".join(row[0].workloads)),

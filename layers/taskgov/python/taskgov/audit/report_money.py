@@ -10,11 +10,10 @@ MONEY: Final[Sheet[MoneyLine]] = Sheet(
     "money",
     "Money",
     "By the prices in the policy document, rounded to cents.",
-    "Nothing is idle, waits or was preempted on an instance type with a price.",
     (
         name("Team", lambda line: line.team),
         name("Instance type", lambda line: line.instance_type),
-        amount("Idle, an hour", lambda line: line.idle_per_hour, "Quota that nobody uses now"),
+        amount("Idle, per hour", lambda line: line.idle_per_hour, "Quota that nobody uses now"),
         amount("Waiting", lambda line: line.waiting, "What waiting tasks ask for, for as long as they have waited"),
         amount("Preempted", lambda line: line.preempted, "What ran since admission: at most what has to be done again"),
     ),
@@ -23,7 +22,7 @@ MONEY: Final[Sheet[MoneyLine]] = Sheet(
 
 def money_table(money: Money) -> Table:
     """Return the table with its sums, and what is in none of them."""
-    sums = f"Idle: {number(money.idle_per_hour)} an hour. Waiting: {number(money.waiting)}."
+    sums = f"Idle: {number(money.idle_per_hour)} per hour. Waiting: {number(money.waiting)}."
     lost = f"Preempted: {number(money.preempted)}."
     left_out = (
         f"Left out: {number(money.left_out_gpu_hours)} GPU-hours of several possible types, or without a price."

@@ -1,11 +1,15 @@
 """What is a table of the report page? Headings, and cells with what they are sorted by."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
-from taskgov.number_text import moment, number
+from taskgov.audit.report import Command
+from taskgov.number_text import NOTHING, moment, number
+
+MOST_ROWS: Final = 200
+"""A page with more rows is slow to open and nobody reads it; the data beside it has all of them."""
 
 Cell = tuple[str, str | float]
 """The text, and the value that the column is sorted by."""
@@ -15,24 +19,51 @@ Line = TypeVar("Line")
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A heading, how its cells are set, and what it means (shown on hover)."""
+    """A heading, how its cells are set, and what it means (shown on hover).
+
+    A column that `is_rare` is left out where it has nothing but zeros.
+    """
 
     label: str
     kind: str = "text"
     """`text`, `name` (not wrapped), `number`, `long` (a sentence)."""
     meaning: str = ""
+    is_rare: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One section of the page."""
+    """One section of the page; one without rows is not shown."""
 
     anchor: str
     title: str
     note: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
-    when_empty: str
+    commands: tuple[Command, ...] = ()
+
+    @property
+    def is_tall(self) -> bool:
+        """Whether it scrolls by itself, so that the next section is not far."""
+        return len(self.rows) > 25
+
+    def on_page(self) -> "Table":
+        """Return it without columns that say nothing, and with at most `MOST_ROWS` rows."""
+        kept = [place for place, column in enumerate(self.columns) if self._says_something(place, column)]
+        more = len(self.rows) - MOST_ROWS
+        cut = (
+            f"The first {MOST_ROWS} of {len(self.rows):,}; the JSON file beside this page has all." if more > 0 else ""
+        )
+        return replace(
+            self,
+            note=f"{self.note} {cut}".strip(),
+            columns=tuple(self.columns[place] for place in kept),
+            rows=tuple(tuple(row[place] for place in kept) for row in self.rows[:MOST_ROWS]),
+        )
+
+    def _says_something(self, place: int, column: Column) -> bool:
+        cells = [row[place] for row in self.rows]
+        return any(words not in {"", NOTHING} and not (column.is_rare and key == 0) for words, key in cells)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +81,13 @@ class Sheet(Generic[Line]):
     anchor: str
     title: str
     note: str
-    when_empty: str
     fields: tuple[Field[Line], ...]
 
     def of(self, lines: Iterable[Line], note: str = "") -> Table:
         """Return the table with a row for each line; `note` is appended to its own."""
         rows = tuple(tuple(field.cell(line) for field in self.fields) for line in lines)
         columns = tuple(field.column for field in self.fields)
-        return Table(self.anchor, self.title, f"{self.note} {note}".strip(), columns, rows, self.when_empty)
+        return Table(self.anchor, self.title, f"{self.note} {note}".strip(), columns, rows)
 
 
 def name(label: str, of: Callable[[Line], str]) -> Field[Line]:
@@ -70,14 +100,14 @@ def text(label: str, of: Callable[[Line], str], kind: str = "text") -> Field[Lin
     return Field(Column(label, kind), lambda line: text_cell(of(line)))
 
 
-def amount(label: str, of: Callable[[Line], float], meaning: str = "") -> Field[Line]:
+def amount(label: str, of: Callable[[Line], float], meaning: str = "", *, is_rare: bool = False) -> Field[Line]:
     """Return a column of numbers."""
-    return Field(Column(label, "number", meaning), lambda line: number_cell(of(line)))
+    return Field(Column(label, "number", meaning, is_rare), lambda line: number_cell(of(line)))
 
 
 def when(label: str, of: Callable[[Line], datetime]) -> Field[Line]:
-    """Return a column of moments."""
-    return Field(Column(label, "name"), lambda line: moment_cell(of(line)))
+    """Return a column of moments; the heading names the zone."""
+    return Field(Column(f"{label} (UTC)", "name"), lambda line: moment_cell(of(line)))
 
 
 def moment_cell(at: datetime) -> Cell:

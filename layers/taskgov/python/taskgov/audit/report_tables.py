@@ -1,15 +1,16 @@
 """Which tables does the report page show? Each as headings and cells, with what to sort by.
 
-`report_html` draws all of them the same way; a table without rows says what its absence means.
+`report_html` draws all of them the same way, and those without rows not at all.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
 from taskgov.allocation.lease_book import LeaseEntry
 from taskgov.allocation.plan import CapacityLine, TeamAllocation, WorkloadEffect
+from taskgov.audit.remedy_commands import plan_commands
 from taskgov.audit.report import (
     ChangeLine,
     EditLine,
@@ -23,31 +24,60 @@ from taskgov.audit.report import (
 from taskgov.audit.report_findings import muted_table, resolved_table, trend_table
 from taskgov.audit.report_loops import loops_table
 from taskgov.audit.report_money import money_table
-from taskgov.audit.report_table import Cell, Column, Field, Sheet, Table, amount, name, number_cell, text, when
+from taskgov.audit.report_table import (
+    MOST_ROWS,
+    Cell,
+    Column,
+    Field,
+    Sheet,
+    Table,
+    amount,
+    name,
+    number_cell,
+    text,
+    when,
+)
+from taskgov.audit.report_words import UNITS, sentence, words
 from taskgov.number_text import NOTHING, duration, number, percent, signed
 from taskgov.usage.units import short_resource
+from taskgov.usage.workloads import PREEMPTION_REASONS
+
+
+def plan_tables(report: Report) -> tuple[Table, ...]:
+    """Return what belongs to the plan, which comes right after the findings."""
+    commands = plan_commands(report.header.cluster_name, report.header.plan_outcome)
+    return (
+        replace(CHANGES.of(enumerate(report.changes, 1)), commands=commands),
+        EFFECTS.of(report.effects),
+        loops_table(report.loops),
+    )
 
 
 def tables(report: Report) -> tuple[Table, ...]:
-    """Return every table of the page, in order of interest."""
+    """Return every other table of the page, in order of interest."""
     return (
-        muted_table(report),
-        trend_table(report),
-        resolved_table(report),
-        USAGE.of(report.usage),
+        usage_table(report.usage),
         LEASES.of(report.leases),
         LOANS.of(report.loans),
         tasks_table(report.tasks, report.tasks_left_out, report.header.taken_at),
         PENDING.of(report.pending),
         PREEMPTIONS.of(report.preemptions),
-        loops_table(report.loops),
         *([money_table(report.money)] if report.money else []),
-        CHANGES.of(enumerate(report.changes, 1)),
-        EFFECTS.of(report.effects),
-        ALLOCATIONS.of(report.allocations),
         CAPACITY.of(report.capacity),
+        ALLOCATIONS.of(report.allocations),
+        trend_table(report),
+        resolved_table(report),
+        muted_table(report),
         EDITS.of(report.edits),
     )
+
+
+def usage_table(lines: Sequence[UsageLine]) -> Table:
+    """Return the table of use; where it would be too long, of the accelerators (or cores) alone, most used first."""
+    if len(lines) <= MOST_ROWS:
+        return USAGE.of(lines)
+    leading = sorted((line for line in lines if line.leading), key=lambda line: (-line.used, line.team))
+    return USAGE.of(leading, "Accelerators alone (cores where there are none), the teams that use most first.")
 
 
 def tasks_table(tasks: Iterable[TaskLine], left_out: int, now: datetime) -> Table:
@@ -80,6 +110,17 @@ def _fair_share(line: UsageLine) -> Cell:
     return f"{number(line.entitlement)} ({signed(line.deviation)})", line.entitlement
 
 
+def _moved(before: float, after: float) -> Cell:
+    """Return what a number was and what it would be; nothing where there is none, as in the cluster policy."""
+    return f"{number(before)} \N{RIGHTWARDS ARROW} {number(after)}" if before or after else NOTHING, after - before
+
+
+def _verdict(told: str) -> str:
+    """Return what a guardrail says, with the guardrail in words."""
+    guardrail, colon, because = told.partition(": ")
+    return f"{sentence(words(guardrail))}: {because}" if colon else told
+
+
 def _threads(line: CapacityLine) -> list[str]:
     return [f"{line.one_thread} at one thread per core: half of the type's vCPUs"] if line.one_thread else []
 
@@ -95,9 +136,8 @@ def _duration(seconds: float) -> Cell:
 USAGE: Final[Sheet[UsageLine]] = Sheet(
     "usage",
     "Quota and use",
-    "Lent quota is attributed to lenders in proportion to their idle quota: a cohort keeps no book of who lent to "
-    "whom. Over quota is what a team still holds of a quota that was lowered; it is not borrowing.",
-    "No team has a quota, and nobody uses anything.",
+    "Lent is attributed in proportion to idle quota, because Kueue does not record who lends to whom. Over quota is "
+    "what a team still holds of a quota that was lowered; it is not borrowing.",
     (
         name("Team", lambda line: line.team),
         name("Instance type", lambda line: line.instance_type),
@@ -108,10 +148,20 @@ USAGE: Final[Sheet[UsageLine]] = Sheet(
             lambda line: (line.leased_words or (signed(line.leased) if line.leased else NOTHING), line.leased),
         ),
         amount("Used", lambda line: line.used, "Reserved by admitted workloads"),
-        amount("Borrowed", lambda line: line.borrowed, "Used above the guarantee, from what others leave idle"),
-        amount("Lent", lambda line: line.lent, "Idle quota that others hold (attributed)"),
+        amount(
+            "Borrowed",
+            lambda line: line.borrowed,
+            "Used above the guarantee, from what others leave idle",
+            is_rare=True,
+        ),
+        amount("Lent", lambda line: line.lent, "Idle quota that others hold (attributed)", is_rare=True),
         amount("Idle", lambda line: line.idle, "Quota that neither the team nor anybody else uses"),
-        amount("Over quota", lambda line: line.over_quota, "Held above a quota that was lowered under running work"),
+        amount(
+            "Over quota",
+            lambda line: line.over_quota,
+            "Held above a quota that was lowered under running work",
+            is_rare=True,
+        ),
         Field(
             Column("Borrow limit", "number", "How much the team may borrow, and how much of that it does"),
             _borrow_limit,
@@ -125,9 +175,8 @@ USAGE: Final[Sheet[UsageLine]] = Sheet(
 LEASES: Final[Sheet[LeaseEntry]] = Sheet(
     "leases",
     "Leases",
-    "Quota for a time, by the policy document: a part of the donor's guarantee. Planned: it is to hold, and "
-    "the quotas are not yet as planned.",
-    "The policy document has no lease that holds or is due.",
+    "Temporary quota, set in the policy document: a part of the donor's guarantee. A planned lease is due, and the "
+    "quotas do not show it yet.",
     (
         name("Borrower", lambda line: line.borrower),
         name("Donor", lambda line: line.donor),
@@ -135,15 +184,14 @@ LEASES: Final[Sheet[LeaseEntry]] = Sheet(
         Field(Column("Amount", "number", "Instances, or parts of them"), lambda line: (line.count_words, line.count)),
         when("From", lambda line: line.start),
         when("Until", lambda line: line.end),
-        name("State", lambda line: line.state),
+        name("State", lambda line: words(line.state)),
         text("Reason", lambda line: f"{line.reason} ({line.because})" if line.because else line.reason, "long"),
     ),
 )
 LOANS: Final[Sheet[LoanLine]] = Sheet(
     "loans",
     "Who borrows from whom",
-    "An attribution, in proportion to the lenders' idle quota.",
-    "Nobody borrows.",
+    "Attributed in proportion to the lenders' idle quota.",
     (
         name("Borrower", lambda line: line.borrower),
         name("Lender", lambda line: line.lender),
@@ -155,14 +203,13 @@ LOANS: Final[Sheet[LoanLine]] = Sheet(
 TASKS: Final[Sheet[TaskLine]] = Sheet(
     "tasks",
     "Tasks",
-    "Every task that has not finished, the newest first. taskgov explain takes a name from here.",
-    "There are no tasks.",
+    "Every task that has not finished, newest first. To see why one waits: taskgov explain TEAM/TASK.",
     (
         name("Team", lambda line: line.team),
         text("Task", lambda line: line.task),
         name("Kind", lambda line: line.kind),
         Field(Column("Priority", "name"), lambda line: (_priority(line), line.priority)),
-        name("State", lambda line: line.state.value.replace("-", " ")),
+        name("State", lambda line: words(line.state)),
         name("Instance type", lambda line: ", ".join(line.instance_types) or NOTHING),
         text("Asks for", lambda line: line.asks),
         text("Borrowed", lambda line: line.borrowed or NOTHING),
@@ -172,7 +219,6 @@ PENDING: Final[Sheet[PendingLine]] = Sheet(
     "pending",
     "Waiting",
     "",
-    "Nothing is waiting.",
     (
         name("Team", lambda line: line.team),
         amount("Workloads", lambda line: line.workloads),
@@ -183,13 +229,12 @@ PENDING: Final[Sheet[PendingLine]] = Sheet(
 PREEMPTIONS: Final[Sheet[PreemptionLine]] = Sheet(
     "preemptions",
     "Preemptions",
-    "As far back as Kueue remembers. Lost is at most what ran since admission: a checkpoint makes it less.",
-    "Nothing was preempted.",
+    "As far back as Kueue keeps them. Lost is what ran since admission, or less where a checkpoint was written.",
     (
         when("When", lambda line: line.at),
         name("Team", lambda line: line.team),
         text("Workload", lambda line: line.workload),
-        name("Reason", lambda line: line.reason),
+        text("Why", lambda line: sentence(PREEMPTION_REASONS.get(line.reason, line.reason))),
         name("Preempted for", lambda line: line.preempting_team or NOTHING),
         amount("GPUs", lambda line: line.gpus),
         Field(Column("Lost GPU-hours", "number"), lambda line: _gpu_hours(line.gpu_seconds)),
@@ -198,58 +243,54 @@ PREEMPTIONS: Final[Sheet[PreemptionLine]] = Sheet(
 CHANGES: Final[Sheet[tuple[int, ChangeLine]]] = Sheet(
     "changes",
     "What the plan would change",
-    "In the order in which it would be written, in waves: what gives before what takes.",
-    "Nothing: the quotas are as they should be.",
+    "In the order of writing: quotas that give come before quotas that take.",
     (
-        amount("Change", lambda row: row[0]),
+        amount("No.", lambda row: row[0]),
         name("Team", lambda row: row[1].team),
-        name("Quota", lambda row: row[1].name),
-        amount("GPUs before", lambda row: row[1].gpus_before),
-        amount("GPUs after", lambda row: row[1].gpus_after),
-        name("Reason", lambda row: row[1].reason),
-        text("Because", lambda row: row[1].because, "long"),
-        text("Stopped by", lambda row: "; ".join(row[1].stopped_by) or NOTHING, "long"),
+        name("Action", lambda row: sentence(words(row[1].kind))),
+        text("Quota", lambda row: row[1].name),
+        Field(Column("GPUs", "number"), lambda row: _moved(row[1].gpus_before, row[1].gpus_after)),
+        text("Reason", lambda row: sentence(words(row[1].reason))),
+        text("Why", lambda row: sentence(row[1].because), "long"),
+        text("Stopped by", lambda row: "; ".join(map(_verdict, row[1].stopped_by)) or NOTHING, "long"),
     ),
 )
 EFFECTS: Final[Sheet[WorkloadEffect]] = Sheet(
     "effects",
-    "What that would do to running work",
-    "By simulation of Kueue's decisions on the workloads of this moment.",
-    "No workload would start, wait or be preempted because of the plan.",
+    "What the plan would do to running work",
+    "Found by simulating Kueue's decisions on the workloads of this moment.",
     (
         text("Workload", lambda line: f"{line.namespace}/{line.name}"),
         name("Team", lambda line: line.team),
-        name("Effect", lambda line: line.effect),
+        name("Effect", lambda line: sentence(words(line.effect))),
         amount("GPUs", lambda line: line.gpus),
-        text("Because", lambda line: line.because, "long"),
+        text("Why", lambda line: sentence(line.because), "long"),
     ),
 )
 ALLOCATIONS: Final[Sheet[TeamAllocation]] = Sheet(
     "allocations",
     "Why each quota is what it is",
     "",
-    "No team has a quota.",
     (
         name("Team", lambda line: line.team),
         name("Instance type", lambda line: line.instance_type),
-        name("Unit", lambda line: line.unit),
+        name("Unit", lambda line: UNITS.get(line.unit, line.unit)),
         amount("Now", lambda line: line.before),
         amount("Planned", lambda line: line.after),
-        name("Reason", lambda line: line.reason),
-        text("Because", lambda line: line.because, "long"),
+        name("Reason", lambda line: sentence(words(line.reason))),
+        text("Why", lambda line: sentence(line.because), "long"),
     ),
 )
 CAPACITY: Final[Sheet[CapacityLine]] = Sheet(
     "capacity",
     "Capacity",
-    "In whole instances. Held: unhealthy, but counted until the hold time ends.",
-    "The cluster has no nodes.",
+    "In whole instances. Held nodes are unhealthy, and count until their hold time ends.",
     (
         name("Instance type", lambda line: line.instance_type),
         amount("Nodes", lambda line: line.nodes),
         amount("Counted", lambda line: line.counted),
-        amount("Held", lambda line: len(line.held)),
-        amount("Headroom", lambda line: line.headroom),
+        amount("Held", lambda line: len(line.held), is_rare=True),
+        amount("Headroom", lambda line: line.headroom, is_rare=True),
         amount("Usable", lambda line: line.usable),
         text(
             "Notes",
@@ -262,12 +303,11 @@ EDITS: Final[Sheet[EditLine]] = Sheet(
     "edits",
     "Quotas changed by hand",
     "The last change of each quota that did not come from this automation.",
-    "None.",
     (
         when("When", lambda line: line.at),
         name("Quota", lambda line: line.quota),
         name("Team", lambda line: line.team or NOTHING),
         text("By", lambda line: line.by),
-        name("Call", lambda line: line.event_name),
+        name("API call", lambda line: line.event_name),
     ),
 )

@@ -5,7 +5,7 @@ from typing import Final
 
 from jinja2 import Template
 
-from taskgov.audit.report_html import environment
+from taskgov.audit.report_html import absent, environment, on_page
 from taskgov.audit.report_table import Sheet, Table, name, text, when
 from taskgov.audit.report_tables import LEASES, LOANS, PREEMPTIONS, USAGE, tasks_table
 from taskgov.audit.team_page import TeamPage, WaitLine
@@ -16,8 +16,7 @@ from taskgov.usage.tasks import TaskState
 _WAITS: Final[Sheet[WaitLine]] = Sheet(
     "waits",
     "Why tasks wait",
-    "In Kueue's words, of its last look. taskgov explain TEAM/TASK says more.",
-    "No task waits.",
+    "In Kueue's words, when it last looked. For more: taskgov explain TEAM/TASK.",
     (
         name("Task", lambda line: line.task),
         when("Since", lambda line: line.since),
@@ -28,7 +27,8 @@ _WAITS: Final[Sheet[WaitLine]] = Sheet(
 
 def team_page_html(page: TeamPage) -> bytes:
     """Return the page. The same values give the same bytes."""
-    drawn = _template().render(page=page, headline=headline(page), tables=_tables(page))
+    tables = _tables(page)
+    drawn = _template().render(page=page, headline=headline(page), tables=on_page(tables), absent=absent(tables))
     return printable(drawn, keep="\n\t").encode()
 
 

@@ -18,18 +18,12 @@ from taskgov.printable import printable
 from taskgov.quantities import parse
 from taskgov.services.told_memory import Held
 from taskgov.usage.amounts import all_words, words
+from taskgov.usage.workloads import PREEMPTION_REASONS
 
 TITLE_LIMIT: Final = 200
 NAME_LIMIT: Final = 128
 CHAT_LIMIT: Final = 3_500
 """Characters of the lines in a chat message; Slack cuts a block of text at 3,000 to 4,000."""
-REASONS: Final = {
-    "InClusterQueue": "a task of higher priority in the same queue",
-    "InCohortReclamation": "quota that it borrowed was reclaimed",
-    "InCohortFairSharing": "fair sharing between teams that borrow",
-    "InCohortReclaimWhileBorrowing": "a task of higher priority that borrows",
-}
-"""What Kueue's reasons mean; others are shown as they are."""
 
 
 def subject(held: Held, cluster: str, team: str) -> str:
@@ -98,7 +92,8 @@ def _line(event: TaskEvent, name: Any) -> str:
         case TaskPreempted():
             by = f" for {name(event.preempting_team)}" if event.preempting_team else ""
             rank = f" (class {name(event.preempting_priority_class)})" if event.preempting_priority_class else ""
-            why = f"{REASONS[event.reason]} ({event.reason})" if event.reason in REASONS else name(event.reason)
+            meaning = PREEMPTION_REASONS.get(event.reason)
+            why = name(event.reason) if meaning is None else f"{meaning} ({event.reason})"
             return f"{_task(event, name)} was preempted at {_clock(event.at)}{by}{rank}: {why}."
         case TaskWaiting():
             again = ", when it was evicted" if event.evicted else ""

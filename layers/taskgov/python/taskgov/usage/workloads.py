@@ -20,6 +20,13 @@ from taskgov.scheduling.status_reading import is_met, read_conditions
 
 KubernetesObject = Mapping[str, Any]
 
+PREEMPTION_REASONS: Final = {
+    "InClusterQueue": "a task of higher priority in the same queue",
+    "InCohortReclamation": "quota that it borrowed was reclaimed",
+    "InCohortFairSharing": "fair sharing between teams that borrow",
+    "InCohortReclaimWhileBorrowing": "a task of higher priority that borrows",
+}
+"""What Kueue's reasons mean; others are shown as they are."""
 _MESSAGE: Final = re.compile(
     r"\(UID: (?P<uid>[^,)]*)(?:, JobUID: (?P<job>[^)]*))?\)"
     r"(?:.*?; preemptor path: (?P<preemptor>[^;]*); preemptee path: (?P<preemptee>[^;]*))?"

@@ -1,0 +1,69 @@
+"""How are the tokens of the data said on the page? `capacity-shrank`, `MemoryInGiB` and `overQuota` in plain words."""
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final
+
+from taskgov.findings import Finding
+from taskgov.number_text import moment, number, percent
+
+UNITS: Final = {"Count": "instances", "Accelerators": "accelerators", "VCpu": "vCPUs", "MemoryInGiB": "GiB"}
+"""What a promise is counted in; a MIG profile is its own name."""
+_ACRONYMS: Final = {
+    name.lower(): name for name in ("GPU", "GPUs", "CPU", "vCPU", "EC2", "ID", "MIG", "EFA", "EKS", "ARN", "GiB")
+}
+_PARTS: Final = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
+
+
+def words(token: str) -> str:
+    """Return a token as words.
+
+    >>> words("max-preempted-gpus"), words("instanceType"), words("IdleResourceSharing"), words("ec2Says")
+    ('max preempted GPUs', 'instance type', 'idle resource sharing', 'EC2 says')
+    """
+    parts = [part.lower() for part in _PARTS.findall(token)]
+    return " ".join(_ACRONYMS.get(part, part) for part in parts) or token
+
+
+def sentence(text: str) -> str:
+    """Return a text with a capital at the beginning.
+
+    >>> sentence("raise the limit"), sentence("")
+    ('Raise the limit', '')
+    """
+    return text[:1].upper() + text[1:]
+
+
+def full_sentence(text: str) -> str:
+    """Return a text with a capital and an end.
+
+    >>> full_sentence("raise the limit"), full_sentence("Wait.")
+    ('Raise the limit.', 'Wait.')
+    """
+    return sentence(text) if text.endswith((".", "!", "?", ":")) or not text else f"{sentence(text)}."
+
+
+def further(finding: Finding) -> Mapping[str, str]:
+    """Return what the evidence says and the finding's sentence does not, by its name in words."""
+    said = f"{finding.subject} {finding.because} {finding.remedy}"
+    shown = {sentence(words(name)): _value(name, value) for name, value in sorted(finding.evidence.items())}
+    return {name: value for name, value in shown.items() if value and not _is_said(value, said)}
+
+
+def _value(name: str, value: str | float) -> str:
+    match value:
+        case bool():
+            return "yes" if value else "no"
+        case str():
+            try:
+                return f"{moment(datetime.fromisoformat(value))} UTC" if "T" in value else value
+            except ValueError:
+                return value
+        case _:
+            return percent(value) if name == "percent" else number(value)
+
+
+def _is_said(value: str, said: str) -> bool:
+    """Say whether a value stands in a text by itself: 8 does not stand in 18."""
+    return re.search(rf"(?<![\w.,]){re.escape(value)}(?![\w]|[.,]\d)", said) is not None
