@@ -72,12 +72,31 @@ def _panel(figure: Figure, panel: Panel, colours: Mapping[str, str], size: tuple
     card.text(0.02, 0.955, panel.title, transform=card.transAxes, va="top", fontweight="bold", color=INK)
     if panel.alarms:
         _alarms(card, panel)
+    elif panel.are_figures:
+        return _figures(figure, panel, (left, bottom, right - left, top - bottom))
     elif not panel.series:
         _words(card, "AWS/SQS: measured by AWS alone, so there is nothing to show from the embedded stack.")
     else:
         inside = (left + 0.55 / width, bottom + 0.92 / height, right - left - 1.1 / width, top - bottom - 1.28 / height)
         return _lines(figure.add_axes(inside, facecolor=CARD), panel, colours)
     return []
+
+
+def _figures(figure: Figure, panel: Panel, place: tuple[float, float, float, float]) -> list[Axes]:
+    """Draw the last value of each series, large, over its course, and return what has a time axis."""
+    left, bottom, width, height = place
+    step = width * 0.96 / len(panel.series)
+    courses = []
+    for number, each in enumerate(panel.series):
+        at = left + width * 0.02 + number * step
+        last = f"{each.values[-1]:,.0f}" if each.values else "--"
+        figure.text(at, bottom + height * 0.52, last, fontsize=19, fontweight="bold", color=INK)
+        figure.text(at, bottom + height * 0.4, each.label, fontsize=7.6, color=SOFT)
+        course = figure.add_axes((at, bottom + height * 0.08, step * 0.86, height * 0.24), facecolor=CARD)
+        course.set_axis_off()
+        course.plot([float(date2num(one)) for one in each.times], each.values, color=COLOURS[0], linewidth=1.1)
+        courses.append(course)
+    return courses
 
 
 def _alarms(card: Axes, panel: Panel) -> None:

@@ -15,11 +15,15 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from taskgov_embedded.walkthrough.world import World
 
-SEARCH: Final = re.compile(r"""SEARCH\('Namespace="([\w/]+)" MetricName="(\w+)"(?: Cluster="_")?', '(\w+)', (\d+)\)""")
+SEARCH: Final = re.compile(
+    r"""SEARCH\('Namespace="([\w/]+)" MetricName="(\w+)"(?: Cluster="_")?"""
+    r"""(?: NOT Resource="(\w+)")?', '(\w+)', (\d+)\)"""
+)
+TOGETHER: Final = re.compile(r"(SUM|MAX)\((.*)\)")
 PROPERTY: Final = re.compile(r"\$\{PROP\('Dim\.(\w+)'\)\}")
 ENDED: Final = {
     "ExecutionsSucceeded": "SUCCEEDED",
@@ -52,6 +56,8 @@ class Panel:
     left_label: str
     right_label: str
     series: tuple[Series, ...]
+    are_figures: bool = False
+    """Each series is shown as its last value."""
     alarms: tuple[str, ...] = ()
 
 
@@ -72,6 +78,7 @@ def _panel(world: World, widget: Mapping[str, Any]) -> Panel:
         left_label=axes.get("left", {}).get("label", ""),
         right_label=axes.get("right", {}).get("label", ""),
         series=tuple(each for row in about.get("metrics", ()) for each in _row(world, row, about)),
+        are_figures=about.get("view") == "singleValue",
         alarms=tuple(arn.rsplit(":", 1)[-1] for arn in about.get("alarms", ())),
     )
 
@@ -81,17 +88,35 @@ def _row(world: World, row: list[Any], about: Mapping[str, Any]) -> Iterator[Ser
     if not isinstance(row[0], dict):
         yield from _executions(world, row[1], about["period"])
         return
+    together = TOGETHER.fullmatch(row[0]["expression"])
+    if together is not None:
+        every = list(_row(world, [row[0] | {"expression": together[2]}], about))
+        yield _together(sum if together[1] == "SUM" else max, every, row[0]["label"])
+        return
     found = SEARCH.fullmatch(row[0]["expression"])
     if found is None:
         raise ValueError(f"{row[0]['expression']} is not a SEARCH that can be answered here")
-    namespace, metric, statistic, period = found.groups()
+    namespace, metric, without, statistic, period = found.groups()
     chosen = 'Cluster="_"' in row[0]["expression"]  # what stands for all clusters is of no cluster's page
     matching = _matching(world, namespace, metric)
     for dimensions in (one for one in matching if not chosen or one.get("Cluster") != "all clusters"):
+        if without is not None and dimensions.get("Resource") == without:
+            continue
         times, values = _data(world, (namespace, metric, dimensions), statistic, int(period))
         label = PROPERTY.sub(lambda part, at=dimensions: at[part[1]], row[0]["label"])  # type: ignore[misc]
         of = dimensions.get("Team") or dimensions.get("InstanceType") or dimensions.get("Severity") or ""
         yield Series(metric, label, of, times, values, row[0].get("yAxis") == "right", statistic == "Sum")
+
+
+def _together(how: Callable[[Iterable[float]], float], every: list[Series], label: str) -> Series:
+    """Return several series as one, moment by moment."""
+    by_time: dict[datetime, list[float]] = {}
+    for each in every:
+        for at, value in zip(each.times, each.values, strict=True):
+            by_time.setdefault(at, []).append(value)
+    times, values = _in_order((at, how(some)) for at, some in by_time.items())
+    metric = every[0].metric if every else ""
+    return Series(metric, label, "", times, values, right=False, counts=False)
 
 
 def _matching(world: World, namespace: str, metric: str) -> list[dict[str, str]]:

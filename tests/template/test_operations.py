@@ -211,9 +211,35 @@ def test_the_dashboard_shows_the_cluster_that_its_variable_names_and_says_so_in_
     rows = [row[0] for one in body["widgets"] for row in one["properties"].get("metrics", ())]
     searches = [row for row in rows if isinstance(row, dict)]
     assert len(searches) > 20
-    assert [one["label"] for one in searches if "Dim.Cluster" not in one["label"]] == []
+    series = [one for one in searches if one["expression"].startswith("SEARCH(")]
+    assert [one["label"] for one in series if "Dim.Cluster" not in one["label"]] == []
     everywhere = [one["expression"] for one in searches if 'Cluster="_"' not in one["expression"]]
     assert sorted(re.findall(r'MetricName="(\w+)"', " ".join(everywhere))) == ["AuditsMissed", "ClusterUnreadable"]
+
+
+def test_the_dashboard_begins_with_single_figures_however_many_teams_there_are(stack: Translated) -> None:
+    (dashboard,) = stack.resources_of("AWS::CloudWatch::Dashboard").values()
+    widgets = json.loads(dashboard["DashboardBody"]["Fn::Sub"])["widgets"]
+    figures = [one for one in widgets if one["properties"].get("view") == "singleValue"]
+    below = max(one["y"] + one["height"] for one in figures)
+    assert sum(one["width"] for one in figures) == 24
+    assert all(one["y"] >= below for one in widgets if one not in figures)
+    for (row,) in (metric for one in figures for metric in one["properties"]["metrics"]):
+        # A search alone would be a figure for each team.
+        assert re.fullmatch(r"(SUM|MAX)\(SEARCH\('[^']*', '\w+', 300\)\)", row["expression"])
+
+
+def test_widgets_of_the_dashboard_do_not_lie_on_one_another(stack: Translated) -> None:
+    (dashboard,) = stack.resources_of("AWS::CloudWatch::Dashboard").values()
+    widgets = json.loads(dashboard["DashboardBody"]["Fn::Sub"])["widgets"]
+    cells = [
+        (one["x"] + across, one["y"] + down)
+        for one in widgets
+        for across in range(one["width"])
+        for down in range(one["height"])
+    ]
+    assert len(set(cells)) == len(cells)
+    assert max(across for across, _ in cells) < 24
 
 
 @pytest.mark.parametrize("name", sorted(PARAMETERS))
