@@ -98,8 +98,10 @@ def flavors_of(store: Store, record: Record) -> frozenset[str]:
         for demand in record.demand.pod_sets
         for group in record.queue.spec.groups
         if not demand.with_pods.keys().isdisjoint(group.resources)
-        for flavor in group.flavors
-        if store.flavors.obstacle(flavor, (demand.pod_set,)) is None
+        for flavor, rejected in zip(
+            group.flavors, store.flavors.rejected(group.flavors, (demand.pod_set,)), strict=True
+        )
+        if rejected is None
     }
     return frozenset(held | may_get)
 

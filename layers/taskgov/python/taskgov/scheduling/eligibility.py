@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from taskgov.scheduling.assignment import NO_FIT, Attempt
 from taskgov.scheduling.matching import fits_affinity, untolerated_taint
 from taskgov.scheduling.reasons import AffinityMismatch, FlavorNotFound, Reason, UntoleratedTaint
 
@@ -26,7 +27,7 @@ class FlavorBook:
     def __init__(self) -> None:
         self._flavors: dict[str, ResourceFlavor] = {}
         self._names: set[str] = set()
-        self._found: dict[int, tuple[PodSet, dict[str, Reason | None]]] = {}
+        self._found: dict[int, tuple[PodSet, dict[tuple[str, ...], list[Attempt | None]]]] = {}
         """By the identity of a pod set, since equal ones are one object (`demand_of`); held, so that it stays one."""
 
     def has_all(self, names: Iterable[str]) -> bool:
@@ -55,19 +56,30 @@ class FlavorBook:
         self._names.remove(name)
         self._found = {}
 
-    def obstacle(self, flavor: str, pod_sets: Sequence[PodSet]) -> Reason | None:
-        """Say why pods may not use a flavor, `None` when all of them may."""
-        for pod_set in pod_sets:
-            if (known := self._found.get(id(pod_set))) is None:
-                if len(self._found) >= _MOST_SHAPES:
-                    self._found = {}
-                known = self._found[id(pod_set)] = (pod_set, {})
-            found = known[1]
-            if flavor not in found:
-                found[flavor] = self._judge(flavor, pod_set)
-            if (reason := found[flavor]) is not None:
-                return reason
-        return None
+    def rejected(self, flavors: tuple[str, ...], pod_sets: Sequence[PodSet]) -> Sequence[Attempt | None]:
+        """Return for each flavor of a group the attempt that ends at once, `None` where all of the pods may use it.
+
+        Answered once for each shape of pods and group: a queue may have many flavors of which a job can use one.
+        """
+        first, *others = (self._of_shape(flavors, pod_set) for pod_set in pod_sets)
+        if not others:
+            return first
+        return [next(filter(None, of_flavor), None) for of_flavor in zip(first, *others, strict=True)]
+
+    def _of_shape(self, flavors: tuple[str, ...], pod_set: PodSet) -> list[Attempt | None]:
+        known = self._found.get(id(pod_set))
+        if known is None:
+            if len(self._found) >= _MOST_SHAPES:
+                self._found = {}
+            known = self._found[id(pod_set)] = (pod_set, {})
+        found = known[1].get(flavors)
+        if found is None:
+            reasons = [self._judge(flavor, pod_set) for flavor in flavors]
+            found = known[1][flavors] = [
+                None if reason is None else Attempt(flavor, NO_FIT, 0, (reason,))
+                for flavor, reason in zip(flavors, reasons, strict=True)
+            ]
+        return found
 
     def _judge(self, name: str, pod_set: PodSet) -> Reason | None:
         flavor = self._flavors.get(name)

@@ -72,10 +72,10 @@ class Oracle(Protocol):
 
 
 class Eligibility(Protocol):
-    """Answers whether pods may use a flavor at all."""
+    """Answers which flavors pods may use at all."""
 
-    def __call__(self, flavor: str, pod_sets: Sequence[PodSet]) -> Reason | None:
-        """Return why not, or `None` when they may."""
+    def __call__(self, flavors: tuple[str, ...], pod_sets: Sequence[PodSet]) -> Sequence[Attempt | None]:
+        """Return for each flavor the attempt that ends at once, or `None` when they may use it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,14 +209,15 @@ class _GroupSearch:
         """Return the choice for each requested resource of the group, or `None`; fills `reasons` and `attempts`."""
         fungibility = self.assigner.queue.fungibility
         flavors = self.group.flavors
+        rejected = self._rejected(pod_sets)
         best: dict[str, tuple[Mode, int]] | None = None
         best_grade = (NO_FIT, 0)
         best_flavor, last = "", -1
         for last in range(self._start(), len(flavors)):
-            flavor = flavors[last]
-            obstacle = self._obstacle(flavor, pod_sets)
-            if obstacle is not None:
-                self._note(flavor, NO_FIT, 0, [obstacle])
+            flavor, rejection = flavors[last], rejected[last]
+            if rejection is not None:
+                self.attempts.append(rejection)
+                self.reasons += rejection.reasons
                 continue
             modes, grade = self._try(flavor, fungibility)
             if not tries_next(grade, fungibility):
@@ -235,13 +236,17 @@ class _GroupSearch:
         scan = self.assigner.scan
         return scan[self.index].get(self.trigger, -1) + 1 if self.index < len(scan) else 0
 
-    def _obstacle(self, flavor: str, pod_sets: Sequence[PodSet]) -> Reason | None:
-        nominated = self.assigner.nominated
-        if nominated is not None and (
-            self.index >= len(nominated) or nominated[self.index].get(self.trigger) != flavor
-        ):
-            return NotNominated(flavor, self.trigger)
-        return self.assigner.eligible(flavor, pod_sets)
+    def _rejected(self, pod_sets: Sequence[PodSet]) -> Sequence[Attempt | None]:
+        """Return the attempts that end at once: a flavor was not nominated before, or the pods may not use it."""
+        flavors, nominated = self.group.flavors, self.assigner.nominated
+        rejected = self.assigner.eligible(flavors, pod_sets)
+        if nominated is None:
+            return rejected
+        only = nominated[self.index].get(self.trigger) if self.index < len(nominated) else None
+        return [
+            attempt if flavor == only else Attempt(flavor, NO_FIT, 0, (NotNominated(flavor, self.trigger),))
+            for flavor, attempt in zip(flavors, rejected, strict=True)
+        ]
 
     def _try(self, flavor: str, fungibility: Fungibility) -> tuple[dict[str, tuple[Mode, int]], tuple[Mode, int]]:
         """Ask for every resource of the group; the flavor is worth its worst resource.

@@ -232,7 +232,7 @@ class KueueModelView:
         return Nominator(
             store.config,
             store.queues.__getitem__,
-            store.flavors.obstacle,
+            store.flavors.rejected,
             store.namespaces,
             store.is_active,
             store.somebody_starts,
