@@ -5,6 +5,7 @@ Rules: `pkg/scheduler/scheduler.go` (entryOrdering) and `fair_sharing_iterator.g
 
 from __future__ import annotations
 
+from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
 from taskgov.scheduling.instants import Instant
@@ -63,20 +64,26 @@ class _Tournament:
                 yield from self._tournaments(root)
 
     def _tournaments(self, root: QuotaNode) -> Iterator[Entry]:
-        """Play until nobody is left; a winner changes the standing only of those in its own branch below the root."""
-        branch = {queue: _branch(queue) for queue in root.subtree_queues() if queue in self.waiting}
-        while branch:
-            for queue in branch:
-                if queue not in self.orders:
-                    self.orders[queue] = self._drs_order(queue)
-            winner = self._winner(root)
-            if winner is None:
-                return
-            entry, changed = self.waiting.pop(winner), branch.pop(winner)
-            yield entry
-            for queue, other in branch.items():
-                if other is changed:
-                    self.orders.pop(queue, None)
+        """Play until nobody is left; a winner changes the standing only of those in its own branch below the root.
+
+        The best of each branch stand in a heap: a choice costs the logarithm of their number.
+        """
+        branches = dict.fromkeys(_branch(queue) for queue in root.subtree_queues() if queue in self.waiting)
+        line = [best for branch in branches if (best := self._best_of(branch, root)) is not None]
+        heapify(line)
+        while line:
+            *_, winner = heappop(line)
+            yield self.waiting.pop(winner)
+            if (best := self._best_of(_branch(winner), root)) is not None:
+                heappush(line, best)
+
+    def _best_of(self, branch: QuotaNode, root: QuotaNode) -> tuple[DrsOrder, str, QuotaNode] | None:
+        """Return who of a branch plays at the root, and its order there; `None` when nobody of it is left."""
+        for queue in (branch,) if branch.is_queue else branch.subtree_queues():
+            if queue in self.waiting:
+                self.orders[queue] = self._drs_order(queue)
+        winner = self._winner(branch)
+        return None if winner is None else (self.orders[winner][root], winner.name, winner)
 
     def _drs_order(self, queue: QuotaNode) -> dict[QuotaNode, DrsOrder]:
         """Return a queue's place in the order of each cohort above it, were its workload admitted."""
@@ -97,11 +104,13 @@ class _Tournament:
             amount > 0 and would_borrow(node, fr, 0) for fr, amount in entry.assignment.usage.items()
         )
 
-    def _winner(self, cohort: QuotaNode) -> QuotaNode | None:
-        """Play one tournament among the queues below `cohort` that have an entry."""
-        winners = [winner for child in cohort.cohorts if (winner := self._winner(child)) is not None]
-        contenders = winners + [queue for queue in cohort.queues if queue in self.waiting]
-        return min(contenders, key=lambda queue: self.orders[queue][cohort], default=None)
+    def _winner(self, node: QuotaNode) -> QuotaNode | None:
+        """Play one tournament among the queues below a cohort that have an entry; a queue is its own winner."""
+        if node.is_queue:
+            return node if node in self.waiting else None
+        winners = (self._winner(child) for child in (*node.cohorts, *node.queues))
+        contenders = [winner for winner in winners if winner is not None]
+        return min(contenders, key=lambda queue: self.orders[queue][node], default=None)
 
 
 def _branch(queue: QuotaNode) -> QuotaNode:
