@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from benchmarks.scale import models
-from taskgov.scheduling import KueueModel
+from taskgov.scheduling import KueueModel, ManagerConfig
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,3 +90,24 @@ def test_a_flavor_that_pods_may_not_use_costs_a_head_one_call_to_write_it_down()
         return _calls(lambda: [model.cycle(models.NOW) for _ in range(40)]) / 40
 
     assert calls_a_head(40) - calls_a_head(10) <= 30 + 1
+
+
+def _borrowers(number: int) -> list[Item]:
+    """Make queues of one cohort that borrow alike what a lender leaves; the job that waits in each may take nothing."""
+    lender = models._queue("lender", cohort="all", flavors={"f0": str(2 * number)})
+    queues = [models._queue(f"q{n}", cohort="all", flavors={"f0": "1"}) for n in range(number)]
+    running = [models._job(f"runs-{n}", f"q{n}", cpu="3", second=n, runs="f0") for n in range(number)]
+    waiting = [models._job(f"waits-{n}", f"q{n}", cpu="1", second=n) for n in range(number)]
+    return [models._flavor("f0"), *lender, *(item for pair in queues for item in pair), *running, *waiting]
+
+
+def test_a_head_that_may_take_from_nobody_costs_the_same_in_any_cohort() -> None:
+    def calls_of_a_cycle(number: int) -> int:
+        model = KueueModel(ManagerConfig(fair_sharing=True))
+        model.load(_borrowers(number))
+        results = []
+        calls = _calls(lambda: results.append(model.cycle(models.NOW)))
+        assert len(results[0].waiting) == number
+        return calls
+
+    assert math.log(calls_of_a_cycle(80) / calls_of_a_cycle(20), 4) <= 1.05

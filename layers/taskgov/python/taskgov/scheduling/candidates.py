@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cmp_to_key
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from taskgov.scheduling.objects import ANY, LOWER_OR_NEWER_EQUAL, LOWER_PRIORITY, FlavorResource
 from taskgov.scheduling.quota import QuotaNode, add_usage, remove_usage, within_nominal
@@ -76,6 +76,13 @@ def allows(policy: str, preemptor: InLine, candidate: Record) -> bool:
     return False
 
 
+def asked_of(policy: str, preemptor: InLine) -> tuple[int, ...]:
+    """Return what `allows` asks of a preemptor: those that are equal in it may take from the same."""
+    if policy == ANY:
+        return ()
+    return (preemptor.priority,) if policy == LOWER_PRIORITY else (preemptor.priority, preemptor.since)
+
+
 def take_out(record: Record) -> None:
     """Count the quota `record` holds as free; nothing else changes."""
     if record.queue is not None:
@@ -101,6 +108,8 @@ class Candidates:
     is_active: Callable[[QueueState], bool]
     gone: Collection[Record] = ()
     usage_of: Callable[[QueueKey], float] | None = None
+    known: dict[object, Any] = field(default_factory=dict)
+    """What was found out for one head and holds for others."""
     _borrowers: dict[tuple[QuotaNode, frozenset[FlavorResource]], list[RunningKey]] = field(default_factory=dict)
 
     def own(self, preemptor: Preemptor) -> list[Record]:

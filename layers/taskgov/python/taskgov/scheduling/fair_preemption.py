@@ -7,9 +7,9 @@
 from __future__ import annotations
 
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, NewType
+from typing import TYPE_CHECKING, Final, NewType
 
-from taskgov.scheduling.candidates import Candidates, Preemptor, Victim, allows, put_back, take_out
+from taskgov.scheduling.candidates import Candidates, Preemptor, Victim, allows, asked_of, put_back, take_out
 from taskgov.scheduling.config import ManagerConfig, Strategy
 from taskgov.scheduling.objects import NEVER
 from taskgov.scheduling.preemption import fill_back, fits
@@ -18,7 +18,7 @@ from taskgov.scheduling.reasons import IN_CLUSTER_QUEUE, IN_COHORT_FAIR_SHARING,
 from taskgov.scheduling.shares import Share, dominant_share
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from taskgov.scheduling.state import Record
 
@@ -29,27 +29,47 @@ TargetNewShare = NewType("TargetNewShare", Share)
 
 def fair_victims(preemptor: Preemptor, candidates: Candidates, config: ManagerConfig) -> list[Victim]:
     """Return the victims that make room for the preemptor, none when the strategies allow no sufficient set."""
-    by_queue = _candidates_by_queue(preemptor, candidates)
-    if not by_queue:
+    own, others = candidates.own(preemptor), _others(preemptor, candidates)
+    if not own and not others.candidates:
         return []
-    search = _FairSearch(preemptor, config)
-    return search.run(by_queue)
+    return _FairSearch(preemptor, config).run(own, others)
 
 
-def _candidates_by_queue(preemptor: Preemptor, candidates: Candidates) -> dict[QuotaNode, list[Record]]:
-    """List candidates of the own queue and of every borrowing queue of the tree, each in order."""
-    own = preemptor.queue
-    by_queue: dict[QuotaNode, list[Record]] = {}
-    if mine := candidates.own(preemptor):
-        by_queue[own.node] = mine
-    policy = own.spec.preemption.reclaim_within_cohort
-    if own.node.parent is None or policy in {NEVER, ""}:
-        return by_queue
-    for entry in candidates.borrowers(own.node.root, preemptor.frs):
-        record = entry[-1]
-        if record.queue is not None and record.queue is not own and allows(policy, preemptor, record):
-            by_queue.setdefault(record.queue.node, []).append(record)
-    return by_queue
+class _Line:
+    """Queues to take from: the candidates of each, in order, and for each cohort its queues that borrow, by share.
+
+    All heads of a cycle that ask for the same quota see the same, so that it is made once for them.
+    """
+
+    __slots__ = ("candidates", "places")
+
+    def __init__(self, candidates: Mapping[QuotaNode, Sequence[Record]]) -> None:
+        self.candidates = candidates
+        self.places: dict[QuotaNode, list[_Place]] = {}
+        for node, waiting in candidates.items():
+            share = dominant_share(node)
+            if share.borrowing and node.parent is not None:
+                self.places.setdefault(node.parent, []).append(_place(node, share, waiting[0], own=False))
+        for places in self.places.values():
+            places.sort()
+
+
+def _others(preemptor: Preemptor, candidates: Candidates) -> _Line:
+    """Return every borrowing queue of the tree; the preemptor's own may be among them."""
+    queue = preemptor.queue
+    policy = queue.spec.preemption.reclaim_within_cohort
+    if queue.node.parent is None or policy in {NEVER, ""}:
+        return _NOBODY
+    question = queue.node.root, preemptor.frs, policy, asked_of(policy, preemptor)
+    known: _Line | None = candidates.known.get(question)
+    if known is None:
+        by_queue: dict[QuotaNode, list[Record]] = {}
+        for entry in candidates.borrowers(queue.node.root, preemptor.frs):
+            record = entry[-1]
+            if record.queue is not None and allows(policy, preemptor, record):
+                by_queue.setdefault(record.queue.node, []).append(record)
+        known = candidates.known[question] = _Line(by_queue)
+    return known
 
 
 class _FairSearch:
@@ -62,31 +82,42 @@ class _FairSearch:
         self.removed: list[Victim] = []
         self.retry: dict[QuotaNode, list[Record]] = {}
         self.bypass = config.gate("FairSharingPreemptWithinNominal")
+        self.flat = self.node.parent is self.node.root and not self.node.root.cohorts
 
-    def run(self, by_queue: dict[QuotaNode, list[Record]]) -> list[Victim]:
+    def run(self, own: list[Record], others: _Line) -> list[Victim]:
         add_usage(self.node, self.preemptor.usage)
-        done = self._first_pass(by_queue) or (len(self.strategies) > 1 and self._second_pass())
+        done = self._first_pass(own, others) or (len(self.strategies) > 1 and self._second_pass())
         remove_usage(self.node, self.preemptor.usage)
         if done:
             return fill_back(self.preemptor, self.removed, borrow=True)
         put_back(self.removed)
         return []
 
-    def _first_pass(self, by_queue: dict[QuotaNode, list[Record]]) -> bool:
+    def _first_pass(self, own: list[Record], others: _Line) -> bool:
         """Apply the first strategy until the preemptor fits; who fails it is kept for the second."""
         within = self.bypass and within_nominal(self.node, self.preemptor.frs)
-        order = _TargetOrder(self.node, by_queue)
+        order = _TargetOrder(self.node, others, own)
         for target, waiting in order:
             if target is self.node:
                 taken = self._take(waiting, IN_CLUSTER_QUEUE)
             elif within:
                 taken = self._take(waiting, IN_COHORT_RECLAMATION)
+            elif self._is_above(target):
+                return False
             else:
                 taken = self._take_first_allowed(target, waiting)
             order.changed(target)
             if taken and self._fits():
                 return True
         return False
+
+    def _is_above(self, target: QuotaNode) -> bool:
+        """Say whether the preemptor's share is above that of `target`, and so of all queues that come after it.
+
+        Then neither strategy allows to take from any of them: shares only fall as workloads leave. Only where queues
+        are compared with one another, not with the cohorts above them.
+        """
+        return self.flat and dominant_share(target).rank < dominant_share(self.node).rank
 
     def _take(self, waiting: list[Record], reason: str) -> bool:
         record = waiting.pop(0)
@@ -111,7 +142,7 @@ class _FairSearch:
 
     def _second_pass(self) -> bool:
         """Try the first candidate of each queue once more, against the share its queue has now."""
-        order = _TargetOrder(self.node, self.retry)
+        order = _TargetOrder(self.node, _Line(self.retry))
         for target, waiting in order:
             mine, theirs = _almost_meeting(self.node, target)
             new_share, old_share = dominant_share(mine), dominant_share(theirs)
@@ -162,32 +193,33 @@ def _almost_meeting(a: QuotaNode, b: QuotaNode) -> tuple[QuotaNode, QuotaNode]:
 class _TargetOrder:
     """Gives, again and again, the queue to take from next: down the tree, always to the child with the largest share.
 
-    Shares are taken as they are at each step. What is dropped once never comes back. Only queues with candidates are
-    looked at; those of a cohort stand in a heap, in which `changed` gives a queue its new place: a step costs the
-    logarithm of their number.
+    Shares are taken as they are at each step. What is dropped once never comes back. The queues of a cohort stand in
+    line as all heads find them; the preemptor's own, and those that `changed`, have their places in a heap beside it.
+    So a step costs the logarithm of the queues that it has touched, however many there are.
     """
 
-    def __init__(self, preemptor: QuotaNode, candidates: dict[QuotaNode, list[Record]]) -> None:
+    def __init__(self, preemptor: QuotaNode, others: _Line, own: list[Record] | None = None) -> None:
         self.preemptor = preemptor
-        self.candidates = candidates
+        self.others = others
+        self.candidates: dict[QuotaNode, list[Record]] = {preemptor: own or []}
         self.ancestors = set(preemptor.ancestors())
         self.dropped: set[QuotaNode] = set()
         self.shares: dict[QuotaNode, Share] = {}
-        self.lines: dict[QuotaNode, list[_Place]] = {}
-        self.stands: dict[QuotaNode, int] = {}
-        for node in candidates:
-            self._stand(node)
+        self.passed: dict[QuotaNode, int] = {}
+        self.moved: dict[QuotaNode, list[_Place]] = {}
+        self.place_of: dict[QuotaNode, _Place | None] = {}
+        self._stand(preemptor)
 
     def __iter__(self) -> Iterator[tuple[QuotaNode, list[Record]]]:
         if self.preemptor.parent is None:
-            while self.candidates.get(self.preemptor):
+            while self.candidates[self.preemptor]:
                 yield self.preemptor, self.candidates[self.preemptor]
             return
         root = self.preemptor.root
         while root not in self.dropped:
             target = self._next(root)
             if target is not None:
-                yield target, self.candidates[target]
+                yield target, self._waiting(target)
 
     def changed(self, node: QuotaNode) -> None:
         """Take note that somebody left `node`: its share and those above it are others now."""
@@ -199,36 +231,43 @@ class _TargetOrder:
         """Leave `node` out from now on."""
         self.dropped.add(node)
 
+    def _waiting(self, node: QuotaNode) -> list[Record]:
+        """Return the candidates of a queue that are left, as a list of this search's own."""
+        if node not in self.candidates:
+            self.candidates[node] = list(self.others.candidates[node])
+        return self.candidates[node]
+
     def _stand(self, node: QuotaNode) -> None:
         """Give a queue its place among those of its cohort; it has none without candidates, or if it borrows nothing.
 
         At equal shares the queue comes first whose first candidate is first.
         """
-        number = self.stands[node] = self.stands.get(node, 0) + 1
-        share = self.shares[node] = dominant_share(node)
-        if node.parent is not None and self.candidates[node] and (share.borrowing or node is self.preemptor):
-            infinite, amount = share.rank
-            place = (not infinite, -amount, self._order(node), number, node)
-            heappush(self.lines.setdefault(node.parent, []), place)
+        share, waiting, own = dominant_share(node), self._waiting(node), node is self.preemptor
+        self.place_of[node] = None
+        if node.parent is not None and waiting and (share.borrowing or own):
+            place = self.place_of[node] = _place(node, share, waiting[0], own=own)
+            heappush(self.moved.setdefault(node.parent, []), place)
 
     def _next(self, cohort: QuotaNode) -> QuotaNode | None:
-        queue = self._largest_queue(cohort)
+        place = self._largest_queue(cohort)
         child, child_rank = self._largest_cohort(cohort)
-        if child is not None and (queue is None or child_rank >= self.shares[queue].rank):
+        if child is not None and (place is None or child_rank >= _rank(place)):
             return self._next(child)
-        if queue is None:
+        if place is None:
             self.drop(cohort)
-        return queue
+            return None
+        return place[-1]
 
-    def _largest_queue(self, cohort: QuotaNode) -> QuotaNode | None:
-        """Find the borrowing queue with the largest share."""
-        line = self.lines.get(cohort)
-        while line:
-            *_, number, node = line[0]
-            if number == self.stands[node] and node not in self.dropped:
-                return node
-            heappop(line)
-        return None
+    def _largest_queue(self, cohort: QuotaNode) -> _Place | None:
+        """Find the place of the borrowing queue with the largest share."""
+        line, at = self.others.places.get(cohort, ()), self.passed.get(cohort, 0)
+        while at < len(line) and (line[at][-1] in self.place_of or line[at][-1] in self.dropped):
+            at += 1
+        self.passed[cohort] = at
+        moved = self.moved.get(cohort, [])
+        while moved and (self.place_of[moved[0][-1]] is not moved[0] or moved[0][-1] in self.dropped):
+            heappop(moved)
+        return min((*line[at : at + 1], *moved[:1]), default=None)
 
     def _largest_cohort(self, cohort: QuotaNode) -> tuple[QuotaNode | None, tuple[bool, float]]:
         """Find the child cohort with the largest share that borrows or is above the preemptor; the last of equals."""
@@ -245,11 +284,20 @@ class _TargetOrder:
                 best, best_rank = node, share.rank
         return best, best_rank
 
-    def _order(self, node: QuotaNode) -> tuple[int, bool, int, int, str, str]:
-        """Candidates order across queues: those of other queues before the preemptor's own."""
-        evicted, priority, since, uid, key, _ = self.candidates[node][0].running_key()
-        return evicted, node is self.preemptor, priority, since, uid, key
+
+_Place = tuple[bool, float, tuple[int, bool, int, int, str, str], QuotaNode]
+"""What orders a queue among those of its cohort, and the queue. Places of two queues differ: so do their candidates."""
 
 
-_Place = tuple[bool, float, tuple[int, bool, int, int, str, str], int, QuotaNode]
-"""What orders a queue, the number of the time that it was given a place, and the queue: its last place counts."""
+def _place(node: QuotaNode, share: Share, first: Record, *, own: bool) -> _Place:
+    """Return a queue's place by its share and then its `first` candidate: others come before the preemptor's own."""
+    infinite, amount = share.rank
+    evicted, priority, since, uid, key, _ = first.running_key()
+    return not infinite, -amount, (evicted, own, priority, since, uid, key), node
+
+
+def _rank(place: _Place) -> tuple[bool, float]:
+    return not place[0], -place[1]
+
+
+_NOBODY: Final = _Line({})
