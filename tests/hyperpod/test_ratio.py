@@ -117,3 +117,14 @@ def test_all_accelerators_of_instances_are_the_instances(instance_type: str, cou
     by_accelerators = ComputeQuotaResource(instance_type=instance_type, accelerators=count * one.accelerators)
 
     assert complete(by_count, one) == complete(by_accelerators, one)
+
+
+def test_amounts_are_the_callers_own_although_equal_promises_are_completed_once() -> None:
+    promise, instance = (
+        ComputeQuotaResource(instance_type="ml.p5.48xlarge", accelerators=2),
+        KNOWN_TYPES["ml.p5.48xlarge"],
+    )
+    changed = complete(promise, instance)
+    changed["cpu"] = 0
+
+    assert complete(promise, instance)["cpu"] == 48_000

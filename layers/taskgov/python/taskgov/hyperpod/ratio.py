@@ -19,6 +19,7 @@ accelerators bring vCPU and memory, vCPU brings memory, memory brings vCPU; acce
 
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import lru_cache
 
 from taskgov.hyperpod.instance_types import MIG_SLICES_PER_GPU, InstanceResources, InstanceTypeTable, mig_slices
 from taskgov.hyperpod.model import AcceleratorPartition, ComputeQuotaResource
@@ -39,6 +40,12 @@ def complete(promise: ComputeQuotaResource, instance: InstanceResources) -> Amou
         (2, 48000, 512, 8)
 
     """
+    return dict(_completed(promise, instance))
+
+
+@lru_cache(maxsize=4096)
+def _completed(promise: ComputeQuotaResource, instance: InstanceResources) -> Amounts:
+    """Many teams have equal quotas, and each is asked for again and again: fractions take their time."""
     share = largest_share(promise, instance)
     amounts = {resource: int(share * amount) for resource, amount in instance.amounts().items()}
     amounts[EFA] = -int(-share * instance.efa // 1)
