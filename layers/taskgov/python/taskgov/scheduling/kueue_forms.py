@@ -234,16 +234,17 @@ def place_of(steps: tuple[int | str, ...]) -> str:
     return ".".join(str(step) for step in steps if isinstance(step, int) or "-" not in str(step))
 
 
-def is_deep(item: object) -> bool:
+def is_deep(item: object, deepest: int = DEEPEST) -> bool:
     """Say whether an object is nested deeper than any of Kubernetes' own."""
-    level = [item]
-    for _ in range(DEEPEST):
-        inner = (
-            container.values() if isinstance(container, dict) else container
-            for container in level
-            if isinstance(container, dict | list)
-        )
-        level = [value for values in inner for value in values if isinstance(value, dict | list)]
-        if not level:
-            return False
-    return True
+    if not isinstance(item, _HOLDS_MORE):
+        return False
+    if deepest == 0:
+        return True
+    # Most of what is in an object is text or a number; a loop, because a generator costs more than the question.
+    for value in item.values() if isinstance(item, dict) else item:
+        if isinstance(value, _HOLDS_MORE) and is_deep(value, deepest - 1):
+            return True
+    return False
+
+
+_HOLDS_MORE: Final = (dict, list)
