@@ -33,7 +33,6 @@ from taskgov.allocation.written import (
 from taskgov.hyperpod.names import NAMESPACE_NAME_LABEL
 from taskgov.kueue.render import manager_configuration, render
 from taskgov.scheduling.reading import read_cluster_queue, read_flavor, read_local_queue
-from taskgov.scheduling.status_reading import read_conditions
 from taskgov.snapshot.manager import config_of
 from taskgov.snapshot.unreadable import MACHINES
 from taskgov.usage.quota_usage import team_of
@@ -277,7 +276,5 @@ def _as_read(manifest: Manifest) -> object:
 
 def finish_evictions(model: KueueModel, now: datetime) -> None:
     """Let those leave who have been told to and still hold quota: their pods are on the way out."""
-    for key in list(model.workloads()):
-        evicted = read_conditions(model.workload(key).get("status") or {}).get("Evicted")
-        if evicted is not None and evicted.status and model.admission(key) is not None:
-            model.finish_eviction(key, now)
+    for key in model.told_to_leave():
+        model.finish_eviction(key, now)

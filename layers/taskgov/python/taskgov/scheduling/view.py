@@ -114,6 +114,12 @@ class KueueModelView:
         """Give the keys of all workloads."""
         return iter(self._store.records)
 
+    def told_to_leave(self) -> list[str]:
+        """Return the keys of the workloads that were told to leave and hold quota still: their pods are there."""
+        return [
+            record.key for record in self._store.records.values() if record.admission is not None and record.evicted
+        ]
+
     def anybody_waits(self) -> bool:
         """Say whether any workload holds no quota and is not finished."""
         return any(record.admission is None and not record.finished for record in self._store.records.values())
