@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from taskgov.allocation import effects as effects_module
+from taskgov.allocation import path as path_module
 from taskgov.allocation import predict
 from taskgov.allocation.plan import Outcome, Plan, Prediction, WorkloadEffect
 from taskgov.allocation.planner import plan_quotas
@@ -120,6 +121,20 @@ def test_the_prediction_does_not_change_the_snapshot() -> None:
     assert G5 in str(each.kueue.cluster_queues)
 
 
+def test_what_everything_at_once_would_preempt_is_not_asked_where_the_shortest_path_preempts_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[object] = []
+
+    def ask(choice: object) -> frozenset[str]:
+        asked.append(choice)
+        return frozenset()
+
+    monkeypatch.setattr(path_module._Choice, "_preempted_at_once", ask)
+    assert effects(world(3, 1, job("team-a", "big", 3), today=(1, 3))) == [("starts", "big")]
+    assert not asked
+
+
 def test_rules_that_let_jobs_preempt_each_other_for_ever_predict_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     endless = FixedPoint((), settled=False, loop=("b/two", "a/one"))
     monkeypatch.setattr(Projection, "settle", lambda *_: endless)
@@ -131,14 +146,14 @@ def test_rules_that_let_jobs_preempt_each_other_for_ever_predict_nothing(monkeyp
 def test_a_prediction_whose_budget_is_used_up_says_at_least_these_and_lets_nothing_through(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(predict, "MODEL_STEPS", 2)
+    monkeypatch.setattr(predict, "MODEL_STEPS", 1)
     plan = plan_of(world(3, 1, job("team-a", "big", 3), today=(1, 3), guardrails={"maxPreemptedGpus": 100}))
     assert plan.prediction.simulated
     assert not plan.prediction.is_complete
-    why = "the 2 model steps of a prediction are used up"
+    why = "the 1 model steps of a prediction are used up"
     assert plan.prediction.not_predicted == (f"wave 1 and what follows was not played: {why}",)
     assert plan.outcome is Outcome.BLOCKED
-    assert any("2 model steps" in verdict.because for verdict in plan.guardrails if not verdict.passed)
+    assert any("1 model steps" in verdict.because for verdict in plan.guardrails if not verdict.passed)
 
 
 @pytest.mark.parametrize(

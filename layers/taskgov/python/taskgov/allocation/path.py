@@ -96,13 +96,8 @@ class _Choice:
         for number, wave in enumerate(writes.first, 1):
             self._begin = player.after(self._begin, _changes(wave), number)
         self._number = len(writes.first)
-        last = {write.key: write for write in (*writes.gives, *writes.takes)}
-        try:
-            at_once = player.after(self._begin, _changes(last.values()), self._number, every_order=False)
-            self._unavoidable = frozenset(at_once.losses)
-        except LoopError:
-            self._unavoidable = frozenset()
         self._ranks = Ranks(player)
+        self._unavoidable = frozenset[str]()
         self._stop_at = 0
 
     def made(self) -> Path:
@@ -111,8 +106,17 @@ class _Choice:
             best = self._played(shortest)
         except LoopError as loop:
             endless = loop
+        if best is None or not self._is_best(best):
+            best = self._better(best)
+        if best is None:
+            raise endless or LoopError
+        return self._with_first(best if best.waves == shortest else self._merged(best))
+
+    def _better(self, best: Path | None) -> Path | None:
+        """Return the best path of those that are tried, None where none can be played to its end."""
+        self._unavoidable = self._preempted_at_once()
         self._stop_at = max(self._player.budget.left - SEARCH_STEPS, 0)
-        for waves in () if best and self._is_best(best) else self._others():
+        for waves in self._others():
             if self._is_tired():
                 break
             path = self._tried(waves, best)
@@ -120,9 +124,16 @@ class _Choice:
                 best = path
             if best and self._is_best(best):
                 break
-        if best is None:
-            raise endless or LoopError
-        return self._with_first(best if best.waves == shortest else self._merged(best))
+        return best
+
+    def _preempted_at_once(self) -> frozenset[str]:
+        """Return whom it preempts to write everything at once: no path is better for these."""
+        last = {write.key: write for write in (*self._writes.gives, *self._writes.takes)}
+        try:
+            at_once = self._player.after(self._begin, _changes(last.values()), self._number, every_order=False)
+        except LoopError:
+            return frozenset()
+        return frozenset(at_once.losses)
 
     def _is_tired(self) -> bool:
         return self._player.budget.left <= self._stop_at
