@@ -376,6 +376,16 @@ def test_an_answer_that_is_no_json_is_an_upstream_error(given: Given, monkeypatc
             given.reader(server.url).nodes(CLUSTER)
 
 
+@pytest.mark.parametrize("odd", ['"\\ud800"', "[" * 300 + "]" * 300], ids=["half a surrogate pair", "deep lists"])
+def test_what_one_object_has_and_fast_parsers_refuse_spoils_no_page(
+    given: Given, monkeypatch: pytest.MonkeyPatch, odd: str
+) -> None:
+    text = '{"metadata": {}, "items": [{"metadata": {"name": "odd", "labels": ODD}}, {"metadata": {"name": "even"}}]}'
+    monkeypatch.setattr("taskgov_embedded.cluster.api_server.json.dumps", lambda _body: text.replace("ODD", odd))
+    with given.server() as server:
+        assert [node["metadata"]["name"] for node in given.reader(server.url).nodes(CLUSTER)] == ["odd", "even"]
+
+
 def test_without_credentials_no_token_is_made(given: Given, monkeypatch: pytest.MonkeyPatch) -> None:
     reader = given.reader("http://127.0.0.1:1")
     monkeypatch.setattr(boto3.Session, "get_credentials", lambda _session: None)

