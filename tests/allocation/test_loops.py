@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from taskgov.allocation import loops
 from taskgov.allocation.loops import Loop, loop_in
 from taskgov.allocation.planner import plan_quotas
 from taskgov.allocation.projection import Projection
@@ -147,3 +148,8 @@ def test_objects_that_cannot_be_read_make_no_loop() -> None:
     snapshot = mixed_sizes()
     broken = replace(snapshot.kueue, cluster_queues=({"metadata": {"name": "x"}, "spec": {"resourceGroups": [{}]}},))
     assert loop_in(replace(snapshot, kueue=broken)) is None
+
+
+def test_the_search_for_a_loop_takes_the_steps_of_a_prediction(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loops, "steps_for", lambda _model: 1)
+    assert loop_in(mixed_sizes()) is None

@@ -70,12 +70,20 @@ def test_writes_that_can_settle_together_share_a_wave() -> None:
 
 
 @pytest.mark.parametrize(
-    ("queues", "fair", "want"), [(0, True, 100_000), (20, True, 100_000), (40, True, 50_000), (40, False, 100_000)]
+    ("queues", "fair", "want"),
+    [
+        (0, True, 100_000),
+        (20, True, 100_000),
+        (40, True, 50_000),
+        (1000, True, 20_000),
+        (40, False, 100_000),
+        (1000, False, 4_000),
+    ],
 )
 def test_a_prediction_takes_fewer_steps_where_many_queues_share_fairly(queues: int, fair: bool, want: int) -> None:
     world = SimpleNamespace(config=SimpleNamespace(fair_sharing=fair), cluster_queues=lambda: range(queues))
     today: Any = SimpleNamespace(model=world)
-    assert predict._budget(today) == want
+    assert predict.steps_for(today.model) == want
 
 
 def test_whole_instances_that_become_parts_are_said_in_gpus() -> None:

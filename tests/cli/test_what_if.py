@@ -144,7 +144,7 @@ def test_a_manifest_that_cannot_be_used_is_named(runner: CliRunner, snapshot: st
 def test_a_prediction_that_ends_early_says_so(
     runner: CliRunner, snapshot: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sides, "MODEL_STEPS", 1)
+    monkeypatch.setattr(sides, "steps_for", lambda _model: 1)
     (tmp_path / "job.yaml").write_text(JOB)
     arguments = ["what-if", "-s", snapshot, "--submit", str(tmp_path / "job.yaml"), "--as", "team-b"]
     result = runner.invoke(app, arguments)

@@ -244,7 +244,7 @@ def test_a_quota_that_failed_is_one_row_that_says_how_it_is_recovered() -> None:
 
 
 def test_queues_that_do_not_come_to_rest_within_the_budget_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sides, "MODEL_STEPS", 1)
+    monkeypatch.setattr(sides, "steps_for", lambda _model: 1)
     snapshot = two_teams().submit("team-b", "b-more", pods=6, ago=20).submit("team-b", "b-last", pods=7).snapshot()
     answer = asked(snapshot, quotas=(QuotaSetting("team-a", G5, 6),))
     assert answer.not_settled == (
@@ -256,7 +256,7 @@ def test_queues_that_do_not_come_to_rest_within_the_budget_say_so(monkeypatch: p
 
 def test_a_plan_that_is_not_played_to_its_end_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(predict, "MODEL_STEPS", 1)
-    monkeypatch.setattr(sides, "MODEL_STEPS", 1)
+    monkeypatch.setattr(sides, "steps_for", lambda _model: 1)
     answer = asked(governed().submit("team-b", "b-own", pods=4).snapshot(), quotas=(QuotaSetting("team-a", G5, 3),))
     assert answer.plan.changes
     assert not answer.not_settled

@@ -3,7 +3,7 @@
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from taskgov.allocation.predict import MODEL_STEPS
+from taskgov.allocation.predict import steps_for
 from taskgov.kueue.named import Named, named
 from taskgov.scheduling import Budget, KueueModel, Preempted, moment, settle
 from taskgov.scheduling.objects import ClusterQueue, FlavorResource, Workload
@@ -106,7 +106,7 @@ class Case:
     def rested(self) -> KueueModel:
         """The world when nothing more happens as long as nobody finishes, or when the budget of steps is used up."""
         twin = self.world.copy()
-        settle(twin, self.snapshot.taken_at, budget=Budget(MODEL_STEPS))
+        settle(twin, self.snapshot.taken_at, budget=Budget(steps_for(twin)))
         return twin
 
     @cached_property

@@ -12,7 +12,7 @@ from typing import Literal
 
 from taskgov.allocation.effects import Loss as LossOnPath
 from taskgov.allocation.plan import Change
-from taskgov.allocation.predict import MODEL_STEPS, LoopError, Player, Stage
+from taskgov.allocation.predict import LoopError, Player, Stage, steps_for
 from taskgov.allocation.projection import Projection
 from taskgov.allocation.uncertain import may_be_preempted
 from taskgov.allocation.written import WrittenCluster
@@ -79,12 +79,13 @@ def sides_of(snapshot: Snapshot, supposed: Snapshot, changes: Sequence[Change]) 
     """
     today = Projection.of(snapshot, changes, teams=_differing(snapshot, supposed))
     now = today.model.copy()
-    rest = today.settle(Budget(MODEL_STEPS))
-    before = _side(snapshot, today, rest, not_settled=_unsettled(rest, "the cluster as it is"))
+    steps = steps_for(now)
+    rest = today.settle(Budget(steps))
+    before = _side(snapshot, today, rest, not_settled=_unsettled(rest, "the cluster as it is", steps))
     after = _supposed_side(supposed, changes, before)
     waves = (list(writes) for _, writes in groupby(changes, attrgetter("wave")))
     start, lost = Projection.of(supposed, changes), (*before.preempted, *after.losses)
-    at_risk = may_be_preempted((now, before.world), start, waves, lost, Budget(MODEL_STEPS))
+    at_risk = may_be_preempted((now, before.world), start, waves, lost, Budget(steps))
     return before, replace(after, at_risk=at_risk)
 
 
@@ -92,16 +93,17 @@ def _supposed_side(supposed: Snapshot, changes: Sequence[Change], before: Side) 
     """Return the supposed cluster once the plan is written; what happens on the other side too is no loss."""
     calm = Projection.of(supposed, changes)
     holders = {key for key in calm.model.workloads() if calm.model.admission(key) is not None}
-    rest = calm.settle(Budget(MODEL_STEPS))
+    steps = steps_for(calm.model)
+    rest = calm.settle(Budget(steps))
     lost = {key: loss for key, loss in _losses(rest).items() if key in holders and key not in before.preempted}
-    unsettled = _unsettled(rest, "the supposed cluster")
+    unsettled = _unsettled(rest, "the supposed cluster", steps)
     if not changes or rest.loop:
         return _side(supposed, calm, rest, lost, unsettled)
     try:
         player, played = _played(supposed, changes)
     except LoopError as error:
         calm.write(changes)
-        at_once = calm.settle(Budget(MODEL_STEPS))
+        at_once = calm.settle(Budget(steps))
         said = () if at_once.loop else (f"{error}; the plan was played as written at once",)
         new = {key: loss for key, loss in _losses(at_once).items() if key not in before.preempted}
         return _side(supposed, calm, at_once, lost | new, (*unsettled, *said))
@@ -153,10 +155,10 @@ def _of_path(losses: Mapping[str, LossOnPath]) -> dict[str, Loss]:
     return {key: Loss(key, loss.preemptor, loss.reason) for key, loss in losses.items()}
 
 
-def _unsettled(rest: FixedPoint, what: str) -> tuple[str, ...]:
+def _unsettled(rest: FixedPoint, what: str, steps: int) -> tuple[str, ...]:
     if rest.settled or rest.loop:
         return ()
-    return (f"{what}: not settled within {MODEL_STEPS:,} model steps",)
+    return (f"{what}: not settled within {steps:,} model steps",)
 
 
 def _differing(snapshot: Snapshot, supposed: Snapshot) -> frozenset[str]:

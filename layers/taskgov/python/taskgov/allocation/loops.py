@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from taskgov.allocation.predict import steps_for
 from taskgov.allocation.projection import Projection
 from taskgov.allocation.written import UNREADABLE
 from taskgov.kueue.named import named
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
 
     from taskgov.allocation.plan import Change
     from taskgov.snapshot.model import Snapshot
-
-LOOP_STEPS: Final = 100_000
-"""Heads of queues that the search for a loop and for its end may look at: a count, for equal answers everywhere."""
 
 NO_REMEDY: Final = (
     "no weight, preemption of own tasks or borrow limit ends it in the model ({trials} tried): give these workloads "
@@ -89,7 +87,7 @@ def loop_in(snapshot: Snapshot, changes: Iterable[Change] = ()) -> Loop | None:
         return None
     if not cluster.model.anybody_waits():
         return None
-    found = loops.predicted_loop(cluster.model, snapshot.taken_at, Budget(LOOP_STEPS))
+    found = loops.predicted_loop(cluster.model, snapshot.taken_at, Budget(steps_for(cluster.model)))
     return None if found is None else _told(found, snapshot, cluster)
 
 

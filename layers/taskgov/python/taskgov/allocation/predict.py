@@ -30,16 +30,20 @@ if TYPE_CHECKING:
 
     from taskgov.allocation.plan import Change
     from taskgov.hyperpod.instance_types import InstanceTypeTable
+    from taskgov.scheduling import KueueModel
     from taskgov.snapshot.model import Snapshot
 
 MODEL_STEPS: Final = 100_000
 """Heads of queues that a prediction looks at at most: a count, so that equal snapshots give equal bytes."""
 
 MODEL_WORK: Final = 2_000_000
-"""Heads times queues at most under fair sharing: a head takes longer the more queues compete (measured)."""
+"""Heads times queues at most under fair sharing, down to `FEWEST_STEPS`: small clusters have more orders played."""
+
+FEWEST_STEPS: Final = 20_000
+"""So many with any number of queues: under fair sharing a head takes about the same time (measured up to 400)."""
 
 MODEL_WORK_IN_ORDER: Final = 4_000_000
-"""The same without fair sharing, where a head takes less time: 10,000 of them at 400 queues."""
+"""Heads times queues at most without fair sharing, where a head takes longer the more queues compete (measured)."""
 
 MOST_EXACT: Final = 6
 """Writes of a wave whose every order is played."""
@@ -100,7 +104,7 @@ class Player:
         """
         may_be_made = tuple(changes)
         today = Projection.of(snapshot, may_be_made, table)
-        self.steps = _budget(today) if steps is None else steps
+        self.steps = steps_for(today.model) if steps is None else steps
         self.budget = scheduling.Budget(self.steps)
         self.calm = today.copy()
         self.today = today
@@ -208,9 +212,12 @@ class Player:
         return State(end, frozenset(excused))
 
 
-def _budget(today: Projection) -> int:
-    work = MODEL_WORK if today.model.config.fair_sharing else MODEL_WORK_IN_ORDER
-    return min(MODEL_STEPS, work // max(len(list(today.model.cluster_queues())), 1))
+def steps_for(model: KueueModel) -> int:
+    """Return how many heads of queues one question about a cluster may look at, in a plan, an audit or what-if."""
+    queues = max(len(list(model.cluster_queues())), 1)
+    if model.config.fair_sharing:
+        return min(MODEL_STEPS, max(MODEL_WORK // queues, FEWEST_STEPS))
+    return min(MODEL_STEPS, MODEL_WORK_IN_ORDER // queues)
 
 
 def prediction_of(player: Player, end: Stage, waves: Iterable[Sequence[Change]]) -> Prediction:
