@@ -1,11 +1,11 @@
 """Who holds what of the instance types that a workload asks for: teams, and their workloads."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
 from taskgov.kueue.named import named
-from taskgov.scheduling import moment
+from taskgov.scheduling import Admission, moment
 from taskgov.scheduling.objects import FlavorResource, flavor_resource
 from taskgov.scheduling.status_reading import read_admission, read_conditions
 from taskgov.snapshot.model import KubernetesObject, Snapshot
@@ -40,6 +40,7 @@ def holders_of(snapshot: Snapshot, keys: Iterable[FlavorResource]) -> tuple[Hold
     """Return who has quota or holds anything of these flavors and resources; by instance type, the largest first."""
     wanted = set(keys)
     lines = usage_of(snapshot.kueue.cluster_queues, snapshot.kueue.cohorts).lines
+    running = _running(snapshot.kueue.workloads)
     found = (
         Holder(
             team=line.team,
@@ -50,7 +51,7 @@ def holders_of(snapshot: Snapshot, keys: Iterable[FlavorResource]) -> tuple[Hold
             borrowed=line.borrowed,
             lent=line.lent,
             idle=line.idle,
-            workloads=_workloads(snapshot, line.queue, line.instance_type, line.resource),
+            workloads=_workloads(running.get(line.queue, ()), line.instance_type, line.resource),
         )
         for line in lines
         if flavor_resource(line.instance_type, line.resource) in wanted and (line.guaranteed or line.used)
@@ -58,24 +59,34 @@ def holders_of(snapshot: Snapshot, keys: Iterable[FlavorResource]) -> tuple[Hold
     return tuple(sorted(found, key=lambda holder: (holder.instance_type, holder.resource, -holder.used, holder.team)))
 
 
-def _workloads(snapshot: Snapshot, queue: str, instance_type: str, resource: str) -> tuple[Held, ...]:
+_Running = tuple[KubernetesObject, Admission]
+
+
+def _running(items: Iterable[KubernetesObject]) -> dict[str, list[_Running]]:
+    """Return the workloads that hold quota, with what they hold, by their ClusterQueue."""
+    by_queue: dict[str, list[_Running]] = {}
+    for item in items:
+        status = item.get("status") or {}
+        admission = read_admission(status)
+        if admission is not None:
+            finished = read_conditions(status).get("Finished")
+            if finished is None or not finished.status:
+                by_queue.setdefault(admission.cluster_queue, []).append((item, admission))
+    return by_queue
+
+
+def _workloads(running: Iterable[_Running], instance_type: str, resource: str) -> tuple[Held, ...]:
     held = (
         Held(named(item).shown, amount, _since(item))
-        for item in snapshot.kueue.workloads
-        for amount in _amounts(item, queue, instance_type, resource)
+        for item, admission in running
+        if (amount := _amount(admission, instance_type, resource))
     )
     return tuple(sorted(held, key=lambda holding: (-holding.amount, holding.workload)))
 
 
-def _amounts(item: KubernetesObject, queue: str, instance_type: str, resource: str) -> Iterator[int]:
-    """Give the amount that a workload holds there, if it holds any."""
-    status = item.get("status") or {}
-    admission, finished = read_admission(status), read_conditions(status).get("Finished")
-    if admission is None or admission.cluster_queue != queue or (finished and finished.status):
-        return
+def _amount(admission: Admission, instance_type: str, resource: str) -> int:
     some = (pods for pods in admission.pod_sets if pods.flavors.get(resource) == instance_type)
-    if amount := sum(pods.usage.get(resource, 0) for pods in some):
-        yield amount
+    return sum(pods.usage.get(resource, 0) for pods in some)
 
 
 def _since(item: KubernetesObject) -> datetime | None:

@@ -4,12 +4,12 @@ For each team with unused quota, workloads of growing size within that quota are
 it preempt? The smallest size at which somebody is a victim is that one's distance from preemption.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from taskgov.hyperpod.names import INSTANCE_TYPE_LABEL
-from taskgov.kueue.named import named
+from taskgov.kueue.named import Named, named
 from taskgov.quantities import format_quantity
 from taskgov.scheduling import KueueModel, timestamp
 from taskgov.scheduling.instants import instant
@@ -33,21 +33,33 @@ class Risk:
     key: str
 
 
-def risks_of(snapshot: Snapshot, world: KueueModel) -> tuple[Risk, ...]:
-    """Return the risk of each running workload towards each lender, the nearest first."""
+def risks_of(snapshot: Snapshot, world: KueueModel, victim: str | None = None) -> tuple[Risk, ...]:
+    """Return the risk of each running workload towards each lender, the nearest first; of one only, if it is named."""
+    held = None if victim is None else _held(world, victim)
+    if held is not None and not held:
+        return ()
     usage = usage_of(snapshot.kueue.cluster_queues, snapshot.kueue.cohorts)
     leading = leading_resources(usage, Offers(snapshot))
+    names = {workload.key: workload for workload in map(named, snapshot.kueue.workloads)}
     found: dict[tuple[str, str, str], Risk] = {}
     for line in usage.lines:
-        if (line.instance_type, line.resource) in leading and line.used < line.guaranteed:
-            for risk in _risks(snapshot, world, line):
-                found.setdefault((risk.key, risk.lender, risk.instance_type), risk)
+        place = line.instance_type, line.resource
+        if place in leading and line.used < line.guaranteed and (held is None or place in held):
+            for risk in _risks(snapshot, world, line, names):
+                if victim in {None, risk.key}:
+                    found.setdefault((risk.key, risk.lender, risk.instance_type), risk)
     return tuple(sorted(found.values(), key=lambda risk: (risk.size, risk.workload, risk.lender)))
 
 
-def _risks(snapshot: Snapshot, world: KueueModel, line: QuotaUsage) -> Iterator[Risk]:
+def _held(world: KueueModel, workload: str) -> frozenset[tuple[str, str]]:
+    """Return the instance types and resources that a workload holds: nobody is preempted for others."""
+    admission = world.admission(workload) if workload in world.workloads() else None
+    pod_sets = () if admission is None else admission.pod_sets
+    return frozenset((flavor, resource) for pod_set in pod_sets for resource, flavor in pod_set.flavors.items())
+
+
+def _risks(snapshot: Snapshot, world: KueueModel, line: QuotaUsage, names: Mapping[str, Named]) -> Iterator[Risk]:
     """Give victims of a lender's next workload, from the smallest size up to all that it has left."""
-    names = {workload.key: workload for workload in map(named, snapshot.kueue.workloads)}
     unused = line.guaranteed - line.used
     for size in _sizes(unused, 1000 if line.resource == "cpu" else 1):
         for victim in world.victims(_next_workload(snapshot, line, size), line.queue):

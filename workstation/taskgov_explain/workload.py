@@ -123,7 +123,7 @@ def explain_workload(snapshot: Snapshot, name: str, run_times: RunTimes = NOTHIN
         holders=holders,
         leases=_leases_among(snapshot, holders),
         remedies=remedies_of(case) if waits else (),
-        risks=tuple(risk for risk in risks_of(snapshot, world) if risk.key == case.named.key),
+        risks=risks_of(snapshot, world, case.named.key),
         earliest=earliest,
         earliest_because=told,
         not_modelled=tuple(f"{gap.feature} ({gap.kind} {gap.name})" for gap in world.not_modelled),
