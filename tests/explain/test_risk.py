@@ -7,6 +7,8 @@ from unittest.mock import Mock
 
 from taskgov.allocation.projection import model_of
 from taskgov.kueue.named import named as named_in
+from taskgov.scheduling import fair_preemption
+from taskgov.scheduling.fair_preemption import _Line
 from taskgov_explain import risk
 from taskgov_explain.risk import risks_of
 from tests.support.lab import Lab
@@ -39,5 +41,14 @@ def test_of_one_workload_only_its_own_places_are_looked_at(monkeypatch: pytest.M
     world = model_of(snapshot)
     running, waiting = (next(key for key in world.workloads() if name in key) for name in ("runs", "waits"))
     assert risks_of(snapshot, world, running) == risks_of(snapshot, world)
-    monkeypatch.setattr(type(world), "victims", None)
+    monkeypatch.setattr(type(world), "victims_of_each", None)
     assert risks_of(snapshot, world, waiting) == ()
+
+
+def test_lenders_of_one_cohort_share_what_is_found_out_about_borrowers(monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshot = one_borrower(4)
+    world = model_of(snapshot)
+    listed = Mock(side_effect=_Line)
+    monkeypatch.setattr(fair_preemption, "_Line", listed)
+    assert len(risks_of(snapshot, world)) == 4
+    assert listed.call_count == 1

@@ -4,7 +4,7 @@ For each team with unused quota, workloads of growing size within that quota are
 it preempt? The smallest size at which somebody is a victim is that one's distance from preemption.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,13 +41,17 @@ def risks_of(snapshot: Snapshot, world: KueueModel, victim: str | None = None) -
     usage = usage_of(snapshot.kueue.cluster_queues, snapshot.kueue.cohorts)
     leading = leading_resources(usage, Offers(snapshot))
     names = {workload.key: workload for workload in map(named, snapshot.kueue.workloads)}
+    lines = [
+        line
+        for line in usage.lines
+        if (place := (line.instance_type, line.resource)) in leading
+        and line.used < line.guaranteed
+        and (held is None or place in held)
+    ]
     found: dict[tuple[str, str, str], Risk] = {}
-    for line in usage.lines:
-        place = line.instance_type, line.resource
-        if place in leading and line.used < line.guaranteed and (held is None or place in held):
-            for risk in _risks(snapshot, world, line, names):
-                if victim in {None, risk.key}:
-                    found.setdefault((risk.key, risk.lender, risk.instance_type), risk)
+    for risk in _risks(snapshot, world, lines, names):
+        if victim in {None, risk.key}:
+            found.setdefault((risk.key, risk.lender, risk.instance_type), risk)
     return tuple(sorted(found.values(), key=lambda risk: (risk.size, risk.workload, risk.lender)))
 
 
@@ -58,11 +62,18 @@ def _held(world: KueueModel, workload: str) -> frozenset[tuple[str, str]]:
     return frozenset((flavor, resource) for pod_set in pod_sets for resource, flavor in pod_set.flavors.items())
 
 
-def _risks(snapshot: Snapshot, world: KueueModel, line: QuotaUsage, names: Mapping[str, Named]) -> Iterator[Risk]:
-    """Give victims of a lender's next workload, from the smallest size up to all that it has left."""
-    unused = line.guaranteed - line.used
-    for size in _sizes(unused, 1000 if line.resource == "cpu" else 1):
-        for victim in world.victims(_next_workload(snapshot, line, size), line.queue):
+def _risks(
+    snapshot: Snapshot, world: KueueModel, lines: Iterable[QuotaUsage], names: Mapping[str, Named]
+) -> Iterator[Risk]:
+    """Give victims of each lender's next workload, from the smallest size up to all that it has left."""
+    sizes = [
+        (line, size)
+        for line in lines
+        for size in _sizes(line.guaranteed - line.used, 1000 if line.resource == "cpu" else 1)
+    ]
+    answers = world.victims_of_each((_next_workload(snapshot, line, size), line.queue) for line, size in sizes)
+    for (line, size), victims in zip(sizes, answers, strict=True):
+        for victim in victims:
             named_victim = names.get(victim.workload)
             yield Risk(
                 workload=named_victim.shown if named_victim else victim.workload,
@@ -71,7 +82,7 @@ def _risks(snapshot: Snapshot, world: KueueModel, line: QuotaUsage, names: Mappi
                 instance_type=line.instance_type,
                 resource=line.resource,
                 size=size,
-                unused=unused,
+                unused=line.guaranteed - line.used,
                 reason=victim.reason,
                 key=victim.workload,
             )
