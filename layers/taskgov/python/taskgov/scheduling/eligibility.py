@@ -61,10 +61,10 @@ class FlavorBook:
 
         Answered once for each shape of pods and group: a queue may have many flavors of which a job can use one.
         """
-        first, *others = (self._of_shape(flavors, pod_set) for pod_set in pod_sets)
-        if not others:
-            return first
-        return [next(filter(None, of_flavor), None) for of_flavor in zip(first, *others, strict=True)]
+        if len(pod_sets) == 1:
+            return self._of_shape(flavors, pod_sets[0])
+        of_each = (self._of_shape(flavors, pod_set) for pod_set in pod_sets)
+        return [next(filter(None, of_flavor), None) for of_flavor in zip(*of_each, strict=True)]
 
     def _of_shape(self, flavors: tuple[str, ...], pod_set: PodSet) -> list[Attempt | None]:
         known = self._found.get(id(pod_set))
