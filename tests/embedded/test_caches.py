@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from botocore.hooks import EventAliaser, HierarchicalEmitter
 from botocore.useragent import UserAgentComponent, UserAgentComponentSizeConfig
+from moto.cloudwatch.models import CloudWatchBackend
 from moto.core import responses
 from moto.kms import models as kms
 from moto.s3.responses import S3Response
@@ -57,3 +58,30 @@ def test_each_class_of_answers_has_its_own_names() -> None:
 def test_only_a_symmetric_key_is_without_a_pair() -> None:
     assert kms.generate_private_key("SYMMETRIC_DEFAULT") is None
     assert kms.generate_private_key("ECC_NIST_P256").public_key()
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_metric_is_listed_once_whatever_its_dimensions_and_however_often_it_was_measured() -> None:
+    cloudwatch = CloudWatchBackend("us-east-1", "111122223333")
+    team_a = [{"Name": "Cluster", "Value": "ml"}, {"Name": "Team", "Value": "a"}]
+    team_b = [{"Name": "Cluster", "Value": "ml"}, {"Name": "Team", "Value": "b"}]
+    for namespace, dimensions in (
+        ("Ours", team_a),
+        ("Ours", team_b),
+        ("Ours", team_a[::-1]),
+        ("Ours", []),
+        ("Other", []),
+    ):
+        data = [{"MetricName": "Borrowed", "Value": 1.0, "Dimensions": dimensions}] * 2
+        cloudwatch.put_metric_data(namespace, data)
+
+    def listed(**wanted: Any) -> list[tuple[str, list[str]]]:
+        every = {"namespace": None, "metric_name": None, "dimensions": []} | wanted
+        _, found = cloudwatch.list_metrics(next_token=None, **every)
+        return [(metric.namespace, [dimension.value for dimension in metric.dimensions]) for metric in found]
+
+    ours = [("Ours", ["ml", "a"]), ("Ours", ["ml", "b"]), ("Ours", [])]
+    assert listed() == [*ours, ("Other", [])]
+    assert listed(namespace="Ours") == ours
+    assert listed(dimensions=team_b[1:]) == ours[1:2]
+    assert listed(metric_name="Lent") == []

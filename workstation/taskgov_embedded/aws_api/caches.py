@@ -6,13 +6,15 @@ Each is a function of its arguments alone, so what a call gets is the same; a wa
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import botocore.session
+import moto.core.utils
 import moto.kms.models
 from botocore.hooks import EVENT_ALIASES, EventAliaser
 from botocore.useragent import UserAgentComponent
+from moto.cloudwatch.models import CloudWatchBackend
 from moto.core import responses, serialize
 from moto.kms.utils import KeySpec
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
     from taskgov_embedded.aws_api.patches import Patches
 
+_loader_of_moto = cache(moto.core.utils.create_loader)
 _own_generate_private_key = moto.kms.models.generate_private_key
 
 
@@ -53,6 +56,18 @@ def install(patches: Patches) -> None:
         "speed: a command makes sessions of its own, and each reads the service models",
     )
     patches.replace(
+        moto.core.utils,
+        "create_loader",
+        _loader_of_moto,
+        "speed: moto lists all services of botocore for each service model that it reads",
+    )
+    patches.replace(
+        CloudWatchBackend,
+        "get_filtered_metrics",
+        _distinct_metrics,
+        "moto lists a metric with two dimensions once for each value, and compares each value with all others",
+    )
+    patches.replace(
         EventAliaser,
         "__init__",
         _init_sharing_names(EventAliaser.__init__),
@@ -76,6 +91,18 @@ def _init_sharing_names(own: Callable[..., None]) -> Callable[..., None]:
             aliaser._alias_name_cache = names  # noqa: SLF001
 
     return init
+
+
+def _distinct_metrics(
+    cloudwatch: Any, metric_name: str | None, namespace: str | None, dimensions: list[dict[str, str]]
+) -> list[Any]:
+    """Return one value of each metric (namespace, name, dimensions) that is asked for, in the order of their first."""
+    first: dict[Any, Any] = {}
+    for value in cloudwatch.get_all_metrics():
+        if value.filter(namespace=namespace, name=metric_name, dimensions=dimensions):
+            names = frozenset((dimension.name, dimension.value) for dimension in value.dimensions)
+            first.setdefault((value.namespace, value.name, names), value)
+    return list(first.values())
 
 
 _own_serialize_structure = serialize.BaseJSONSerializer._serialize_type_structure  # noqa: SLF001 a private name

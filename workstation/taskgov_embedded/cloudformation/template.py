@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-import yaml
 from samtranslator.translator.transform import transform
-from samtranslator.yaml_helper import yaml_parse
+
+from taskgov_embedded import yaml_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -107,11 +107,11 @@ def _transformed(template: str, parameters: tuple[tuple[str, str], ...]) -> dict
 
 @lru_cache(maxsize=8)
 def _read_template(path: Path, _modified: int) -> dict[str, Any]:
-    template: dict[str, Any] = yaml_parse(path.read_text())
+    template: dict[str, Any] = yaml_text.read_template(path.read_text())
     return template
 
 
 @lru_cache(maxsize=32)
 def _read_definition(path: Path, _modified: int) -> dict[str, Any]:
-    definition: dict[str, Any] = yaml.safe_load(path.read_text())
+    definition: dict[str, Any] = yaml_text.read(path.read_text())
     return definition

@@ -13,10 +13,11 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
-import yaml
 from botocore.auth import SigV4QueryAuth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
+
+from taskgov_embedded import yaml_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -157,7 +158,7 @@ def read_rules(path: Path, group: str = "taskgov-readers") -> tuple[PolicyRule, 
 
 def rules_in(manifest: str, group: str) -> tuple[PolicyRule, ...]:
     """Return what a group may do by the ClusterRoles, Roles and their bindings in the text of a manifest."""
-    documents: list[dict[str, Any]] = list(yaml.safe_load_all(manifest))
+    documents: list[dict[str, Any]] = list(yaml_text.read_all(manifest))
     roles = {
         (document["kind"], document["metadata"].get("namespace"), document["metadata"]["name"]): document
         for document in documents

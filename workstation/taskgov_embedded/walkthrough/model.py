@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import Field, model_validator
 
+from taskgov_embedded import yaml_text
 from taskgov_embedded.walkthrough.expectations import Expectations
 from taskgov_embedded.walkthrough.part import Amounts, Part
 
@@ -154,6 +154,8 @@ class Question(Part):
 
 class Step(Part):
     title: str
+    shows: str = ""
+    """What the reader has seen after it, in one sentence: the story of `make demo` ends with these."""
     do: tuple[Action, ...] = ()
     expect: Expectations = Expectations()
     ask: tuple[Question, ...] = ()
@@ -174,13 +176,15 @@ class Walkthrough(Part):
 
 
 HERE = Path(__file__).parent / "scenarios"
+STORY = Path(__file__).with_name("story.yaml")
+"""The walkthrough that `make demo` plays; it is none of `all_files`."""
 SETTLE = timedelta(seconds=90)
 """How long the world is given to come to rest after an action: enough for a run, too short to meet a schedule."""
 
 
 def load(path: Path) -> Walkthrough:
     """Read one file. Raises ValidationError that names every wrong member."""
-    return Walkthrough.model_validate(yaml.safe_load(path.read_text()))
+    return Walkthrough.model_validate(yaml_text.read(path.read_text()))
 
 
 def all_files() -> tuple[Path, ...]:
