@@ -32,9 +32,12 @@ PYTHON_CODE := layers/taskgov/python functions workstation tests benchmarks pict
 SAM := AWS_DEFAULT_REGION=us-east-1 SAM_CLI_TELEMETRY=0 $(BIN)/sam
 
 .PHONY: demo
-demo: $(READY) ## Govern a cluster on the embedded stack: every walkthrough, each expectation checked (ARGS=--json)
-	@echo "Playing the walkthroughs on the embedded stack ..." >&2
+demo: $(READY) ## Govern a cluster on the embedded stack: a story of some seconds (ARGS=--open opens its report)
 	@$(BIN)/taskgov demo $(ARGS)
+
+.PHONY: verify
+verify: $(READY) ## Play every walkthrough on the embedded stack, each expectation checked (ARGS=--verbose shows every step)
+	@$(BIN)/taskgov demo --all $(ARGS)
 
 .PHONY: smoke
 smoke: $(READY) ## Play the test for a sandbox account on the embedded one

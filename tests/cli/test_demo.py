@@ -49,7 +49,7 @@ def test_an_expectation_that_does_not_hold_is_named_and_exits_1(
     changed = text.replace("admittedInOrder: [team-a/second]", "admittedInOrder: [team-a/third]")
     (tmp_path / f"{SHORT}.yaml").write_text(changed)
     monkeypatch.setattr(model, "HERE", tmp_path)
-    result = runner.invoke(app, ["demo", SHORT, "--brief"])
+    result = runner.invoke(app, ["demo", SHORT])
     assert result.exit_code == 1
     assert "The second follows the first" in result.output
     assert "admitted, in order" in result.output
@@ -183,22 +183,37 @@ def test_the_first_day_can_be_asked_for(runner: CliRunner) -> None:
 
 
 @pytest.mark.usefixtures("another_day")
-def test_the_first_day_comes_after_the_walkthroughs_of_the_demo(
+def test_all_walkthroughs_have_a_line_each_and_details_where_a_check_failed(
     runner: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked(tmp_path, monkeypatch)
-    result = runner.invoke(app, ["demo"])
-    titles = ("A question in the middle", "The dashboard of these walkthroughs", first_day.TITLE)
+    result = runner.invoke(app, ["demo", "--all"], terminal_width=200)
+    said = " ".join(result.output.split())
+    assert result.output.startswith("ok      one  3 checks\nFAILED  the dashboard  0 checks passed, ")
+    assert "Nothing happens" not in said
+    assert "the widget Findings of the last audit has data: wanted some of its metrics, got" in said
+    assert "FAILED 00-the-first-day 0 checks passed, 1 failed" in said
+    assert f"{first_day.TITLE}" in said
+    assert "$ taskgov x out" in said
+    assert result.exit_code == 1
+    assert result.output.splitlines()[-1] == "demo: 3 checks passed, 12 failed"  # nothing is measured in no time
+
+
+@pytest.mark.usefixtures("another_day")
+def test_all_walkthroughs_are_shown_with_every_step_on_request(
+    runner: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked(tmp_path, monkeypatch)
+    result = runner.invoke(app, ["demo", "--all", "--verbose"])
+    titles = (
+        "A question in the middle",
+        "1. Nothing happens",
+        "The dashboard of these walkthroughs",
+        first_day.TITLE,
+    )
     places = [result.output.index(title) for title in titles]
     assert places == sorted(places)
 
 
-@pytest.mark.usefixtures("another_day")
-def test_a_widget_of_the_dashboard_that_nothing_fills_is_a_failed_check(
-    runner: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked(tmp_path, monkeypatch)
-    result = runner.invoke(app, ["demo"], terminal_width=200)
-    said = " ".join(result.output.split())
-    assert "the widget Findings of the last audit has data: wanted some of its metrics, got" in said
-    assert result.output.splitlines()[-1] == "demo: 3 checks passed, 12 failed"  # nothing is measured in no time
+def test_names_and_all_exclude_each_other(runner: CliRunner) -> None:
+    assert runner.invoke(app, ["demo", SHORT, "--all"]).exit_code == 2

@@ -1,6 +1,6 @@
 """The rows of the five published documents: each number and each behaviour, by document and section.
 
-A row is computed here, or expected by a walkthrough (`make demo` plays all, with the step named here), or typed and
+A row is computed here, or expected by a walkthrough (`make verify` plays all, with the step named here), or typed and
 compared on docs/walkthroughs.md (`make test-walkthroughs`), or left out with a reason in docs/limits.md.
 """
 

@@ -1,4 +1,4 @@
-"""Some of the walkthroughs, played as tests, and the form of all. `make demo` plays all of them.
+"""Some of the walkthroughs, played as tests, and the form of all. `make verify` plays all of them.
 
 That their checks can fail is in `test_checks`.
 """

@@ -28,22 +28,22 @@ GENERATED = re.compile(r"taskgov-(\w+?)-[0-9A-F]{12}")
 GPU = "nvidia.com/gpu"
 
 
-def shown(number: int, result: StepResult, *, brief: bool) -> Iterator[RenderableType]:
-    """Return what is shown of a step: with `brief` only its title and what failed."""
+def shown(number: int, result: StepResult) -> Iterator[RenderableType]:
+    """Return what is shown of a step."""
     title, *failed = heading(number, result.title, result.checks)
     yield title
-    if not brief:
-        yield from _story(result)
-        if result.quotas_after:
-            yield _teams(result)
+    yield from _story(result)
+    if result.quotas_after:
+        yield _teams(result)
     yield from failed
 
 
-def heading(number: int, title: str, checks: Sequence[Check]) -> Iterator[Text]:
+def heading(number: int, title: str, checks: Sequence[Check], *, of: int | None = None) -> Iterator[Text]:
     """Return the line with a step's title and how its checks came out, and one for each that failed."""
+    counted = f"{number}." if of is None else f"{number}/{of}"
     failed = [check for check in checks if not check.passed]
     mark = Text(" ok ", style="green") if not failed else Text(" FAILED ", style="bold red")
-    yield Text.assemble("\n", (f"{number}. {title}", "bold"), " ", mark, f"({len(checks)} checks)")
+    yield Text.assemble("\n", (f"{counted} {title}", "bold"), " ", mark, f"({len(checks)} checks)")
     for check in failed:
         yield Text(f"   {check.what}: wanted {check.wanted}, got {check.got}", style="red")
 
@@ -117,8 +117,8 @@ def _teams(result: StepResult) -> RenderableType:
             team,
             _quota(result.quotas_before.get(team, ())),
             "; ".join([_quota(result.quotas_after.get(team, ())), *_leases(result, team)]),
-            *_used(result, team),
-            ", ".join(_jobs(result, team)),
+            *used(result, team),
+            ", ".join(jobs(result, team)),
         )
         for team in teams
     ]
@@ -146,7 +146,7 @@ def _amounts(resource: dict[str, Any]) -> list[tuple[str, float]]:
     return [(name, value) for name, value in resource.items() if isinstance(value, int | float) and value]
 
 
-def _used(result: StepResult, team: str) -> tuple[str, str]:
+def used(result: StepResult, team: str) -> tuple[str, str]:
     """Return used and borrowed accelerators, flavor by flavor; cpu where a flavor has no accelerators."""
     used, borrowed = [], []
     for resources in result.usage_after.get(team, {}).values():
@@ -158,7 +158,8 @@ def _used(result: StepResult, team: str) -> tuple[str, str]:
     return ", ".join(used), ", ".join(borrowed)
 
 
-def _jobs(result: StepResult, team: str) -> list[str]:
+def jobs(result: StepResult, team: str) -> list[str]:
+    """Return the jobs of a team with their states."""
     return [
         f"{name.partition('/')[2]} {state}" for name, state in result.jobs_after.items() if name.split("/")[0] == team
     ]

@@ -130,24 +130,30 @@ def plan(  # noqa: PLR0913 -- options are named by whoever types them
 
 @app.command()
 def demo(
-    only: Annotated[list[str] | None, typer.Argument(help="Walkthroughs to play, by a part of their names.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Argument(help="Walkthroughs to play instead, by a part of their names.")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Play all walkthroughs, one line each.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Show everything that happens in every step.")] = False,
     reports: Annotated[Path | None, typer.Option(file_okay=False, exists=True, help="Where audit reports go.")] = None,
-    brief: Annotated[bool, typer.Option("--brief", help="One line a step.")] = False,
+    opens: Annotated[bool, typer.Option("--open", help="Open the audit report at the end.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Govern a cluster on the embedded stack: every walkthrough, each expectation checked.
+    """Govern a cluster on the embedded stack: a story of some seconds, or walkthroughs, with every expectation checked.
 
-    Example: taskgov demo 08-lend 14-quotas --brief
+    Example: taskgov demo 08-lend 14-quotas
     """
     # The embedded stack is a second of imports that no other command needs, and an extra of the package.
     from taskgov_cli import demo as demonstration  # noqa: PLC0415
 
+    if only and every:
+        raise typer.BadParameter("give names, or --all")
     try:
-        files = demonstration.chosen(only or [])
-    except LookupError as error:
+        order = demonstration.Order(tuple(only or ()), every, verbose, reports, opens, as_json)
+        code = demonstration.run(app, order)
+    except demonstration.UnknownWalkthroughError as error:
         raise typer.BadParameter(str(error)) from error
-    whole = demonstration.wants_first_day(only or [])
-    raise typer.Exit(demonstration.run(app, files, reports, whole=whole, as_json=as_json, brief=brief))
+    raise typer.Exit(code)
 
 
 @app.command()

@@ -13,3 +13,5 @@ ROOT: Final = _CHECKOUT if (_CHECKOUT / "template.yaml").exists() else _INSTALLE
 TEMPLATE: Final = ROOT / "template.yaml"
 RBAC: Final = ROOT / "docs" / "rbac.yaml"
 EVENTS: Final = ROOT / "events"
+SAMPLE: Final = ROOT / "examples" / "snapshot.json"
+"""The cluster of the demo's story, to ask about: `tests/cli/test_demo_story.py` writes it."""
