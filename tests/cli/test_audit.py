@@ -15,7 +15,7 @@ from taskgov.audit.trend import Earlier, history_to_json
 from taskgov.services.audit_cluster import HISTORY_KEY
 from taskgov.snapshot.codec import snapshot_to_json
 from taskgov.snapshot.model import Snapshot
-from taskgov_cli import snapshots
+from taskgov_cli import live_reading
 from taskgov_cli.main import app
 from taskgov_cli.output import NO, NOT_UNDERSTOOD, OK
 from tests.support.lab import Lab
@@ -116,8 +116,8 @@ class Stack:
 def stack(monkeypatch: pytest.MonkeyPatch) -> Stack:
     """Return one whose cluster promises six machines and has five."""
     stack = Stack(Lab().team("team-a", 2).team("team-b", 4).machines(5).machines(1, cordoned=True).snapshot())
-    monkeypatch.setattr(snapshots, "live", lambda *_: stack.now)
-    monkeypatch.setattr(snapshots, "documents_of", lambda name: stack.documents if name else InMemoryDocuments())
+    monkeypatch.setattr(live_reading, "read_live", lambda *_: stack.now)
+    monkeypatch.setattr(live_reading, "documents_of", lambda name: stack.documents if name else InMemoryDocuments())
     return stack
 
 

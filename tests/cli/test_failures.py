@@ -98,7 +98,7 @@ def run(
     files = {"AWS_CONFIG_FILE": str(home / "config"), "AWS_SHARED_CREDENTIALS_FILE": str(home / "credentials")}
     keys = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing"}
     return subprocess.run(  # noqa: S603 -- our own module
-        [sys.executable, "-m", "taskgov_cli.main", *arguments],
+        [sys.executable, "-m", "taskgov_cli", *arguments],
         env=kept | files | keys | settings,
         stdout=stdout,
         stderr=subprocess.PIPE,

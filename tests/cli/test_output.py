@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from taskgov.errors import UpstreamError
 from taskgov.findings import Finding, Severity
-from taskgov_cli import output, snapshots
+from taskgov_cli import live_reading, output
 from taskgov_cli.deployed import RefusedError, told
 from taskgov_cli.failures import SafeGroup
 from taskgov_cli.main import app
@@ -93,7 +93,7 @@ def test_an_error_of_a_service_ends_the_command_with_its_own_words(text: str, mo
     def unreachable(*_arguments: object) -> None:
         raise UpstreamError(f"describe cluster {text}: no such cluster")
 
-    monkeypatch.setattr(snapshots, "live", unreachable)
+    monkeypatch.setattr(live_reading, "read_live", unreachable)
     result = CliRunner().invoke(app, ["status", "--cluster", text, "--json"])
     assert (result.exit_code, result.stdout) == (3, "")
     assert result.stderr == f"UpstreamError: describe cluster {text}: no such cluster\n"

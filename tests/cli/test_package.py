@@ -23,7 +23,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> ZipFile:
 
 def test_the_command_is_installed_with_everything_that_it_imports(wheel: ZipFile) -> None:
     (entries,) = [name for name in wheel.namelist() if name.endswith("entry_points.txt")]
-    assert "taskgov = taskgov_cli.main:main" in wheel.read(entries).decode()
+    assert "taskgov = taskgov_cli.__main__:main" in wheel.read(entries).decode()
     (metadata,) = [name for name in wheel.namelist() if name.endswith("/METADATA")]
     required = [line for line in wheel.read(metadata).decode().splitlines() if line.startswith("Requires-Dist")]
     always = {line.split()[1].split("<")[0].split(">")[0] for line in required if "extra ==" not in line}

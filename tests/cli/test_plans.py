@@ -39,7 +39,7 @@ def test_every_outcome_can_be_shown(outcome: Outcome) -> None:
 @pytest.mark.parametrize("outcome", list(Outcome))
 def test_only_what_is_stopped_is_a_no_and_changes_count_where_they_are_asked_for(outcome: Outcome) -> None:
     plan = replace(PATH, outcome=outcome)
-    codes = plans.exit_code(plan, changes=0), plans.exit_code(plan, changes=4)
+    codes = plans.exit_code_of(plan, changes=0), plans.exit_code_of(plan, changes=4)
     stopped, changes = {Outcome.BLOCKED, Outcome.NO_PROGRESS}, {Outcome.PLANNED, Outcome.APPLY, Outcome.NEEDS_APPROVAL}
     assert codes == ((1, 1) if outcome in stopped else (0, 4 if outcome in changes else 0))
 

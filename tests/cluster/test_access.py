@@ -27,7 +27,8 @@ from taskgov.ports import ClusterAccess
 from taskgov.snapshot.unseen import Part
 from taskgov_cli.kubeconfig import KubeconfigContext
 from taskgov_cli.mine import mine_of
-from taskgov_cli.own_rights import OwnKubernetes, OwnRights, namespaces_of
+from taskgov_cli.own_reading import OwnKubernetes
+from taskgov_cli.own_rights import OwnRights, namespaces_of
 from taskgov_embedded.cluster.access import TokenVerifier
 from tests.cluster.certificates import authority
 from tests.cluster.conftest import OwnCluster

@@ -192,7 +192,9 @@ def test_a_target_of_make_that_a_page_names_exists(page: Path) -> None:
 
 def test_every_target_of_make_that_tests_something_is_on_the_page_of_the_tests() -> None:
     targets = re.findall(
-        r"^((?:test|prove|weeks|mutants|demo|verify|conformance|lint)[a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE
+        r"^((?:test|prove|weeks|mutants|demo|verify|conformance|lint)[a-z-]*):",
+        (ROOT / "Makefile").read_text(),
+        re.MULTILINE,
     )
     told = set(re.findall(r"^\| `make ([a-z-]+)", (ROOT / "docs" / "testing.md").read_text(), re.MULTILINE))
     assert set(targets) - told == set()

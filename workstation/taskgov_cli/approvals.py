@@ -19,9 +19,8 @@ from taskgov_cli.deployed import (
     deployed,
     told,
 )
-from taskgov_cli.formats import AsJson  # noqa: TC001 -- typer reads the annotations
 from taskgov_cli.orders import give
-from taskgov_cli.output import console, print_json
+from taskgov_cli.output import AsJson, console, print_json
 
 if TYPE_CHECKING:
     from taskgov_cli.deployed import Deployed

@@ -17,10 +17,10 @@ from taskgov.audit.report_html import headline, report_html, worst_severity
 from taskgov.findings import Severity
 from taskgov.number_text import counted, number
 from taskgov.services.audit_cluster import earlier_audits
-from taskgov_cli import snapshots
-from taskgov_cli.formats import AsJson, Form, Format, answer, unfolded
+from taskgov_cli import live_reading, snapshots
+from taskgov_cli.formats import Form, Format, answer, unfolded
 from taskgov_cli.grid import table
-from taskgov_cli.output import NO, OK, SEVERITY_STYLE, findings_table
+from taskgov_cli.output import NO, OK, SEVERITY_STYLE, AsJson, findings_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +64,7 @@ def audit(  # noqa: PLR0913 -- options are named by whoever types them
     """
     known = snapshots.known(snapshot, cluster, policy, stack, context)
     with snapshots.reported():
-        memory = snapshots.documents_of(stack if snapshot is None else None)
+        memory = live_reading.documents_of(stack if snapshot is None else None)
         report = audit_report(known, earlier_audits(memory, known.cluster.name))
     files = [] if output is None else write(report, output)
     parts = (*shown(report), *(unfolded(f"written: {file}") for file in files))

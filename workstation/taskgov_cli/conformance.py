@@ -12,19 +12,21 @@ import zlib
 from collections import Counter
 from dataclasses import dataclass
 from difflib import unified_diff
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path  # noqa: TC003 -- typer reads the annotations
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
+import typer
 from rich.console import Console
 from rich.table import Table
 
 from taskgov_cli.conformance_compare import first_difference
 from taskgov_cli.conformance_kinds import KINDS, answer
 from taskgov_cli.conformance_recorded import as_cycles, is_recorded
-from taskgov_cli.output import NO, NOT_UNDERSTOOD, OK, print_json
+from taskgov_cli.output import NO, NOT_UNDERSTOOD, OK, AsJson, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
+
 
 UNKNOWN: Final = "unknown form"
 """What the table calls the kind of a file or case that cannot be read."""
@@ -76,6 +78,19 @@ def check(case: Mapping[str, Any]) -> Difference | None:
     if sentence is None:
         return None
     return Difference(sentence, case["expected"], {name: found.get(name) for name in case["expected"]})
+
+
+def conformance(
+    cases: Annotated[Path, typer.Argument(file_okay=False, exists=True, help="A folder of recorded Kueue decisions.")],
+    *,
+    as_json: AsJson = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Show each difference as a diff.")] = False,
+) -> None:
+    """Run recorded Kueue decisions through the scheduling model and name every difference.
+
+    Example: taskgov conformance kueue-cases
+    """
+    raise typer.Exit(run(cases, as_json=as_json, verbose=verbose))
 
 
 def run(directory: Path, *, as_json: bool = False, verbose: bool = False) -> int:

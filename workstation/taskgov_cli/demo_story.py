@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rich.text import Text
 
 from taskgov_cli import demo_steps
-from taskgov_cli.output import table
+from taskgov_cli.grid import table
 from taskgov_cli.plans import OUTCOME_STYLE
 from taskgov_embedded.deployable import SAMPLE
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import RenderableType
@@ -14,8 +14,9 @@ from rich.text import Text
 from taskgov.number_text import counted
 from taskgov.policy.parse import ParsedPolicy, parse_policy
 from taskgov.snapshot.model import Snapshot
+from taskgov_cli.formats import Form, Format, answer
 from taskgov_cli.grid import table
-from taskgov_cli.output import findings_table
+from taskgov_cli.output import NO, OK, AsJson, findings_table
 
 
 def body_of(file: Path) -> bytes:
@@ -64,3 +65,30 @@ def in_force(snapshot: Snapshot, file: Path) -> Snapshot:
         policy_violations=parsed.violations,
         policy_findings=parsed.warnings,
     )
+
+
+def validate(
+    policies: Annotated[
+        list[Path],
+        typer.Argument(
+            exists=True,
+            dir_okay=False,
+            allow_dash=True,
+            metavar="POLICY...",
+            help="Policy documents, YAML or JSON; - is standard input.",
+        ),
+    ],
+    *,
+    form: Format = Form.TABLE,
+    as_json: AsJson = False,
+) -> None:
+    """Check policy documents: every broken rule at once, with its path, value and rule.
+
+    As JSON, one document is an object, and several are a list of objects with their file.
+
+    Example: taskgov validate ml-cluster.yaml
+    """
+    read = [(file, parse_policy(body_of(file))) for file in policies]
+    parts = [part for file, parsed in read for part in shown(file, parsed)]
+    answer(lambda: as_data(read), parts, form, as_json=as_json)
+    raise typer.Exit(NO if any(parsed.violations for _, parsed in read) else OK)

@@ -4,48 +4,37 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, Final
+from typing import Any
 
 import typer
-from botocore.exceptions import (
-    BotoCoreError,
-    ClientError,
-    InvalidRegionError,
-    NoCredentialsError,
-    NoRegionError,
-    PartialCredentialsError,
-    ProfileNotFound,
-)
 from typer.core import TyperGroup
 
-from taskgov.errors import GovernanceError
 from taskgov.printable import printable
-from taskgov_cli.output import NOT_UNDERSTOOD, UNREACHABLE, print_error
-
-HANDLED: Final = (OSError, BotoCoreError, ClientError, GovernanceError)
-"""What `ending_of` knows. Everything else is a defect of ours, and keeps its traceback."""
-
-_SETTINGS: Final = {
-    NoRegionError: "no Region is set: set AWS_DEFAULT_REGION, or `region` in the profile",
-    InvalidRegionError: "{error}: correct AWS_DEFAULT_REGION, or `region` in the profile",
-    ProfileNotFound: "{error}: correct AWS_PROFILE, or see `aws configure list-profiles`",
-}
-_CREDENTIALS: Final = (NoCredentialsError, PartialCredentialsError)
 
 
-def ending_of(error: Exception) -> tuple[int, str]:
-    """Return the exit code and the sentence for one of `HANDLED`."""
-    match error:
-        case OSError(filename=str() | bytes() as name, strerror=str() as reason):
-            return NOT_UNDERSTOOD, f"{os.fsdecode(name)}: {reason}"
-        case OSError():
-            return NOT_UNDERSTOOD, f"cannot write the answer: {error.strerror or error}"
-        case _ if type(error) in _SETTINGS:
-            return NOT_UNDERSTOOD, _SETTINGS[type(error)].format(error=str(error).rstrip("."))
-        case _ if isinstance(error, _CREDENTIALS):
-            return UNREACHABLE, f"{error}: log in first, for example with `aws sso login`"
-        case _:
-            return UNREACHABLE, str(error)
+def ending_of(error: Exception) -> tuple[int, str] | None:
+    """Return the exit code and the sentence for an error that people cause or meet; None for a defect of ours."""
+    # Only who failed waits for the AWS SDK's errors.
+    from botocore import exceptions as aws  # noqa: PLC0415
+
+    from taskgov.errors import GovernanceError  # noqa: PLC0415
+    from taskgov_cli.output import NOT_UNDERSTOOD, UNREACHABLE  # noqa: PLC0415
+
+    settings = {
+        aws.NoRegionError: "no Region is set: set AWS_DEFAULT_REGION, or `region` in the profile",
+        aws.InvalidRegionError: "{error}: correct AWS_DEFAULT_REGION, or `region` in the profile",
+        aws.ProfileNotFound: "{error}: correct AWS_PROFILE, or see `aws configure list-profiles`",
+    }
+    if isinstance(error, OSError):
+        named = isinstance(error.filename, str | bytes) and isinstance(error.strerror, str)
+        of_file = f"{os.fsdecode(error.filename)}: {error.strerror}" if named else ""
+        return NOT_UNDERSTOOD, of_file or f"cannot write the answer: {error.strerror or error}"
+    if type(error) in settings:
+        return NOT_UNDERSTOOD, settings[type(error)].format(error=str(error).rstrip("."))
+    if isinstance(error, aws.NoCredentialsError | aws.PartialCredentialsError):
+        return UNREACHABLE, f"{error}: log in first, for example with `aws sso login`"
+    is_known = isinstance(error, aws.BotoCoreError | aws.ClientError | GovernanceError)
+    return (UNREACHABLE, str(error)) if is_known else None
 
 
 class SafeGroup(TyperGroup):
@@ -61,12 +50,17 @@ class SafeGroup(TyperGroup):
         except typer.BadParameter as error:
             error.message = printable(error.message, keep="\n")
             raise
-        except BrokenPipeError:
-            raise  # click ends quietly: nobody reads on
-        except HANDLED as error:
+        except (typer.Exit, typer.Abort, BrokenPipeError):
+            raise  # how commands end; where nobody reads on, click ends quietly
+        except Exception as error:
+            ending = ending_of(error)
+            if ending is None:
+                raise
             if isinstance(error, OSError) and error.filename is None:
                 _leave_output()
-            code, sentence = ending_of(error)
+            from taskgov_cli.output import print_error  # noqa: PLC0415 - see `ending_of`
+
+            code, sentence = ending
             print_error(type(error).__name__, printable(sentence))
             raise typer.Exit(code) from error
 

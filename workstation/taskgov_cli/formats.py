@@ -42,7 +42,6 @@ Format = Annotated[
         help="wide: no cell is folded; csv: the main table; markdown: for comments; yaml: what --json prints.",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the same as JSON, for programs.")]
 
 ANY_WIDTH: Final = 10_000
 

@@ -8,8 +8,7 @@ import typer
 
 from taskgov.snapshot.identity import CLAIM, claims_of, said_claim
 from taskgov_cli.deployed import DEFAULT_STACK, Cluster, RefusedError, StackName, deployed, told
-from taskgov_cli.formats import AsJson  # noqa: TC001 -- typer reads the annotations
-from taskgov_cli.output import console, print_json
+from taskgov_cli.output import AsJson, console, print_json
 
 if TYPE_CHECKING:
     from taskgov.snapshot.identity import Claim, StateStamp

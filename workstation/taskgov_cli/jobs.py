@@ -16,11 +16,11 @@ from taskgov.number_text import counted, duration
 from taskgov.ports import ClusterAccess
 from taskgov.usage.amounts import all_words
 from taskgov.usage.tasks import Task, TaskState, tasks_of
-from taskgov_cli import snapshots
-from taskgov_cli.formats import AsJson, Form, Format, answer
+from taskgov_cli import live_reading, snapshots
+from taskgov_cli.formats import Form, Format, answer
 from taskgov_cli.grid import table
 from taskgov_cli.mine import SUBMITTED_BY, mine_of
-from taskgov_cli.output import console, jsonable
+from taskgov_cli.output import AsJson, console, jsonable
 from taskgov_cli.own_rights import OwnRights, namespaces_of
 from taskgov_explain.find import nearest
 from taskgov_explain.own_view import LISTING_NEEDS, borrowing_unknown, not_visible, visible_teams
@@ -113,7 +113,7 @@ class Listed:
 
 def _mine(known: Snapshot, context: str | None) -> Mine:
     with snapshots.reported():
-        connections = snapshots.connections_of(boto3.Session(), context)
+        connections = live_reading.connections_of(boto3.Session(), context)
         return mine_of(connections, ClusterAccess(known.cluster.eks_arn or known.cluster.arn), known.kueue.workloads)
 
 

@@ -23,11 +23,11 @@ from taskgov.kueue.render import manager_configuration
 from taskgov.policy.parse import parse_policy
 from taskgov.ports import ClusterAccess
 from taskgov_cli import documents
-from taskgov_cli.formats import AsJson, Form, Format, answer, print_parts
+from taskgov_cli.formats import Form, Format, answer, print_parts
 from taskgov_cli.grid import table
 from taskgov_cli.kubeconfig import KubeconfigContext
 from taskgov_cli.kueue_objects import KueueObjectWriter
-from taskgov_cli.output import NO, OK, console, print_json
+from taskgov_cli.output import NO, OK, AsJson, console, print_json
 from taskgov_cli.snapshots import reported
 
 if TYPE_CHECKING:

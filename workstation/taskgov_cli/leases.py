@@ -21,9 +21,9 @@ from taskgov.allocation.leases import LeaseState
 from taskgov.number_text import counted
 from taskgov.policy.parse import parse_policy
 from taskgov_cli import documents, lease_edit, moments
-from taskgov_cli.formats import AsJson, Form, Format, answer
+from taskgov_cli.formats import Form, Format, answer
 from taskgov_cli.lease_table import leases_table
-from taskgov_cli.output import NO, OK, console
+from taskgov_cli.output import NO, OK, AsJson, console
 from taskgov_cli.snapshots import read
 
 if TYPE_CHECKING:
@@ -31,10 +31,7 @@ if TYPE_CHECKING:
     from taskgov.policy.measured import Lease
     from taskgov.snapshot.model import Snapshot
 
-app = typer.Typer(
-    no_args_is_help=True,
-    help="Temporary quota: the leases of a policy document, whether they hold, new ones and ended ones.",
-)
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Temporary quota: the leases of a document.")
 
 PolicyFile = Annotated[Path, typer.Option("--policy", "-p", exists=True, dir_okay=False, help="Policy document.")]
 Until = Annotated[str, typer.Option("--until", help=f"When it ends, in UTC: {moments.FORMS}.", metavar="WHEN")]

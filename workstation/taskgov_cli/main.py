@@ -1,50 +1,143 @@
-"""`taskgov`: the commands and their options. Each command is a few lines over the module that does the work."""
+"""`taskgov`: where each command is, and what is said of it in the list. A command is imported when it runs."""
 
 import os
-import platform
-from importlib import metadata
-from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final
 
 import typer
 
-from taskgov.allocation.planner import plan_quotas
-from taskgov.policy.parse import parse_policy
-from taskgov.scheduling.kueue_version import FOLLOWED
-from taskgov_cli import (
-    approvals,
-    audit,
-    documents,
-    explain,
-    govern,
-    history,
-    jobs,
-    kueue,
-    leases,
-    local,
-    operate,
-    plans,
-    replay,
-    report,
-    rollback,
-    snapshots,
-    status,
-    unlock,
-    what_if,
-)
-from taskgov_cli.applying import command as applying
-from taskgov_cli.doctor import command as doctor
-from taskgov_cli.failures import SafeGroup
-from taskgov_cli.formats import AsJson, Form, Format, answer
-from taskgov_cli.onboarding import init
-from taskgov_cli.output import CHANGES, NO, NOT_UNDERSTOOD, OK, console
-from taskgov_cli.plan_markdown import plan_markdown
-from taskgov_cli.preflight import command as preflight
-from taskgov_cli.review import command as review
+from taskgov_cli.lazy import Lazy, LazyGroup
+
+PLACES: Final = {
+    "validate": Lazy(
+        "taskgov_cli.documents:validate",
+        "Check policy documents: every broken rule at once, with its path, value and rule.",
+    ),
+    "plan": Lazy(
+        "taskgov_cli.plan_command:plan",
+        "Plan the quotas of a cluster; with --policy as if that document were in force. Nothing is written.",
+    ),
+    "demo": Lazy(
+        "taskgov_cli.embedded:demo",
+        "Govern a cluster on the embedded stack: a short story, or walkthroughs, each expectation checked.",
+    ),
+    "smoke": Lazy(
+        "taskgov_cli.embedded:smoke",
+        "Try everything once in a sandbox account, remove it again, and report what AWS does that is inferred today.",
+    ),
+    "explain": Lazy(
+        "taskgov_cli.explain:explain",
+        "Say why a workload waits, was preempted or runs where it runs; or why a team has its quota and share.",
+    ),
+    "snapshot": Lazy(
+        "taskgov_cli.snapshots:snapshot",
+        "Read a live cluster once, for questions that are asked offline. Nothing is written to it.",
+    ),
+    "approve": Lazy(
+        "taskgov_cli.approvals:approve",
+        "Let a plan that waits for approval be applied: exactly its changes, or none when the world moved meanwhile.",
+    ),
+    "reject": Lazy(
+        "taskgov_cli.approvals:reject",
+        "Refuse a plan that waits for approval: nothing is applied, and the same changes are not asked for again soon.",
+    ),
+    "rollback": Lazy(
+        "taskgov_cli.rollback:rollback",
+        "Take back what a plan changed: restore each quota to what it was, last wave first.",
+    ),
+    "reconcile": Lazy(
+        "taskgov_cli.operate:reconcile",
+        "Ask for a run on a cluster now; a run that is under way looks once more instead.",
+    ),
+    "stop": Lazy(
+        "taskgov_cli.operate:stop",
+        "Turn the stop switch on or off: while it is on, every run plans and reports, and none writes.",
+    ),
+    "unlock": Lazy(
+        "taskgov_cli.unlock:unlock",
+        "Show who holds a cluster's lock; free it with --yes. A run that still works stops before its next write.",
+    ),
+    "history": Lazy(
+        "taskgov_cli.history:history",
+        "Show the last runs of a cluster: when, why, with which plan, and how they ended.",
+    ),
+    "govern": Lazy(
+        "taskgov_cli.govern:govern",
+        "Show which stacks have marked a cluster as theirs; with --yes, hand it over to this one.",
+    ),
+    "local": Lazy(
+        "taskgov_cli.local:local",
+        "Serve an emulated account with one cluster to `sam local invoke`, the AWS CLI and kubectl, until Ctrl-C.",
+    ),
+    "init": Lazy(
+        "taskgov_cli.onboarding.init:init",
+        "Write the first policy document of a cluster from what is found there; nothing in AWS is changed.",
+    ),
+    "apply": Lazy(
+        "taskgov_cli.applying.command:apply",
+        "Put a policy document into force (--policy), or write one plan that a stack in plan mode left unwritten.",
+    ),
+    "preflight": Lazy(
+        "taskgov_cli.preflight.command:preflight",
+        "Check whether this account and Region take the stack, before it is deployed. Nothing is written.",
+    ),
+    "doctor": Lazy(
+        "taskgov_cli.doctor.command:doctor",
+        "Check everything that governing a cluster takes; name what is broken, and the command that fixes it.",
+    ),
+    "status": Lazy(
+        "taskgov_cli.status:status",
+        "Show how everybody stands: capacity, quota, used, borrowed, lent and waiting, by team and instance type.",
+    ),
+    "jobs": Lazy(
+        "taskgov_cli.jobs:jobs",
+        "List tasks: team, kind, priority, state, what each asks for and borrows. `explain` takes a name from it.",
+    ),
+    "adopt": Lazy(
+        "taskgov_cli.kueue:adopt",
+        "Take over queues that somebody else made, as they stand; without --yes, show what that would change.",
+    ),
+    "kueue-config": Lazy(
+        "taskgov_cli.kueue:kueue_config",
+        "Print how Kueue's manager has to be configured for a policy: the parts that governance decides.",
+    ),
+    "audit": Lazy(
+        "taskgov_cli.audit:audit",
+        "Judge a cluster now: every finding with its evidence and its remedy, and the report of the nightly audit.",
+    ),
+    "report": Lazy(
+        "taskgov_cli.report:report",
+        "Say where the page of a team is: its quota, tasks, what waits and why. Each audit and each run writes it.",
+    ),
+    "replay": Lazy(
+        "taskgov_cli.replay:replay",
+        "Replay a trace of GPU jobs under a policy and under static partitions: use, waiting, loans, preemptions.",
+    ),
+    "what-if": Lazy(
+        "taskgov_cli.what_if:what_if_command",
+        "Suppose that nodes, quotas, weights, work or the policy were otherwise: the plan, and what becomes of work.",
+    ),
+    "conformance": Lazy(
+        "taskgov_cli.conformance:conformance",
+        "Run recorded Kueue decisions through the scheduling model and name every difference.",
+    ),
+    "review": Lazy(
+        "taskgov_cli.review.command:review",
+        "Plan a policy document on the newest snapshot of the stack, as one comment on the pull or merge request.",
+    ),
+    "lease": Lazy("taskgov_cli.leases:app", "Temporary quota: the leases of a document."),
+}
+"""Command -> its place and its summary, the first sentence of its docstring."""
+
+
+class Commands(LazyGroup):
+    """The commands of `taskgov`."""
+
+    places = PLACES
+
 
 app = typer.Typer(
     name="taskgov",
-    cls=SafeGroup,
+    cls=Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -59,8 +152,13 @@ EXTRAS = {
 
 def _print_version(*, wanted: bool) -> None:
     if wanted:
-        console().print(f"taskgov {metadata.version('taskgov')} (Python {platform.python_version()})", highlight=False)
-        console().print(f"Decisions of the scheduler are predicted as Kueue {FOLLOWED} makes them.", highlight=False)
+        import platform  # noqa: PLC0415 - nobody else needs these here
+        from importlib import metadata  # noqa: PLC0415
+
+        from taskgov.scheduling.kueue_version import FOLLOWED  # noqa: PLC0415
+
+        typer.echo(f"taskgov {metadata.version('taskgov')} (Python {platform.python_version()})")
+        typer.echo(f"Decisions of the scheduler are predicted as Kueue {FOLLOWED} makes them.")
         raise typer.Exit
 
 
@@ -74,159 +172,6 @@ def taskgov(
     """Keep GPU quotas true on shared clusters."""
 
 
-@app.command()
-def validate(
-    policies: Annotated[
-        list[Path],
-        typer.Argument(
-            exists=True,
-            dir_okay=False,
-            allow_dash=True,
-            metavar="POLICY...",
-            help="Policy documents, YAML or JSON; - is standard input.",
-        ),
-    ],
-    *,
-    form: Format = Form.TABLE,
-    as_json: AsJson = False,
-) -> None:
-    """Check policy documents: every broken rule at once, with its path, value and rule.
-
-    As JSON, one document is an object, and several are a list of objects with their file.
-
-    Example: taskgov validate ml-cluster.yaml
-    """
-    read = [(file, parse_policy(documents.body_of(file))) for file in policies]
-    parts = [part for file, parsed in read for part in documents.shown(file, parsed)]
-    answer(lambda: documents.as_data(read), parts, form, as_json=as_json)
-    raise typer.Exit(NO if any(parsed.violations for _, parsed in read) else OK)
-
-
-@app.command()
-def plan(  # noqa: PLR0913 -- options are named by whoever types them
-    snapshot: snapshots.SnapshotFile = None,
-    policy: snapshots.PolicyFile = None,
-    mode: Annotated[Literal["plan", "apply"], typer.Option(help="As the deployed stack would run.")] = "plan",
-    cluster: snapshots.LiveCluster = None,
-    stack: snapshots.Stack = None,
-    context: snapshots.Context = None,
-    *,
-    form: Format = Form.TABLE,
-    as_json: AsJson = False,
-    exit_code: Annotated[
-        bool, typer.Option("--exit-code", help="End with exit code 4 when there are changes, also ones to approve.")
-    ] = False,
-) -> None:
-    """Plan the quotas of a cluster; with --policy as if that document were in force. Nothing is written.
-
-    A plan that is blocked ends with exit code 1.
-
-    Example: taskgov plan --snapshot ml-cluster.json --policy new.yaml
-    """
-    result = plan_quotas(snapshots.known(snapshot, cluster, policy, stack, context), mode=mode)
-    answer(lambda: result, plans.shown(result), form, as_json=as_json, markdown=lambda: plan_markdown(result))
-    raise typer.Exit(plans.exit_code(result, changes=CHANGES if exit_code else OK))
-
-
-@app.command()
-def demo(
-    only: Annotated[
-        list[str] | None, typer.Argument(help="Walkthroughs to play instead, by a part of their names.")
-    ] = None,
-    every: Annotated[bool, typer.Option("--all", help="Play all walkthroughs, one line each.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Show everything that happens in every step.")] = False,
-    reports: Annotated[Path | None, typer.Option(file_okay=False, exists=True, help="Where audit reports go.")] = None,
-    opens: Annotated[bool, typer.Option("--open", help="Open the audit report at the end.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Govern a cluster on the embedded stack: a story of some seconds, or walkthroughs, with every expectation checked.
-
-    Example: taskgov demo 08-lend 14-quotas
-    """
-    # The embedded stack is a second of imports that no other command needs, and an extra of the package.
-    from taskgov_cli import demo as demonstration  # noqa: PLC0415
-
-    if only and every:
-        raise typer.BadParameter("give names, or --all")
-    try:
-        order = demonstration.Order(tuple(only or ()), every, verbose, reports, opens, as_json)
-        code = demonstration.run(app, order)
-    except demonstration.UnknownWalkthroughError as error:
-        raise typer.BadParameter(str(error)) from error
-    raise typer.Exit(code)
-
-
-@app.command()
-def smoke(
-    cluster: Annotated[
-        str | None, typer.Argument(help="A HyperPod cluster that nobody needs, by name or ARN.", metavar="CLUSTER")
-    ] = None,
-    account: Annotated[
-        str | None, typer.Option("--account", help="The account that your credentials are of.", metavar="ID")
-    ] = None,
-    parameter: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="A parameter of the template that the account asks for. Repeat."),
-    ] = None,
-    report_file: Annotated[
-        Path | None,
-        typer.Option("--report", dir_okay=False, help="Where the report goes; else taskgov-smoke-RUN.json."),
-    ] = None,
-    embedded: Annotated[bool, typer.Option("--embedded", help="On the embedded account, without one of AWS.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Try everything once in a sandbox account, remove it again, and report what AWS does that is inferred today.
-
-    Example: taskgov smoke ml-sandbox --account 111122223333
-    """
-    from taskgov_cli.smoke import command as smoking  # noqa: PLC0415 - nobody else needs the test
-
-    order = smoking.Order(cluster, account, parameter or [], report_file, embedded, as_json)
-    raise typer.Exit(smoking.run(app, order, Path.cwd()))
-
-
-app.command()(explain.explain)
-app.command()(snapshots.snapshot)
-app.command()(approvals.approve)
-app.command()(approvals.reject)
-app.command()(rollback.rollback)
-app.command()(operate.reconcile)
-app.command()(operate.stop)
-app.command()(unlock.unlock)
-app.command()(history.history)
-app.command()(govern.govern)
-app.add_typer(leases.app, name="lease")
-app.command()(local.local)
-app.command()(init.init)
-app.command()(applying.apply)
-app.command()(preflight.preflight)
-app.command()(doctor.doctor)
-app.command()(status.status)
-app.command()(jobs.jobs)
-app.command()(kueue.adopt)
-app.command("kueue-config")(kueue.kueue_config)
-app.command()(audit.audit)
-app.command()(report.report)
-app.command()(replay.replay)
-app.command()(review.review)
-app.command("what-if")(what_if.what_if_command)
-
-
-@app.command()
-def conformance(
-    cases: Annotated[Path, typer.Argument(file_okay=False, exists=True, help="A folder of recorded Kueue decisions.")],
-    as_json: AsJson = False,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Show each difference as a diff.")] = False,
-) -> None:
-    """Run recorded Kueue decisions through the scheduling model and name every difference.
-
-    Example: taskgov conformance kueue-cases
-    """
-    from taskgov_cli import conformance as runner  # noqa: PLC0415 - nobody else needs the runner
-
-    raise typer.Exit(runner.run(cases, as_json=as_json, verbose=verbose))
-
-
 def main() -> None:
     """Run the command line. A command that needs an extra says what to install when that is not there."""
     if os.environ.get("AWS_DEFAULT_REGION") == "":
@@ -237,8 +182,10 @@ def main() -> None:
         module = (error.name or "").split(".")[0]
         if module not in EXTRAS:
             raise
+        from taskgov_cli.output import NOT_UNDERSTOOD  # noqa: PLC0415 - the list of commands is shown without it
+
         needs = f"This command needs {error.name}; in a checkout of taskgov: pip install '.[{EXTRAS[module]}]'"
-        console(stderr=True).print(needs, markup=False)
+        typer.echo(needs, err=True)
         raise SystemExit(NOT_UNDERSTOOD) from None
 
 

@@ -11,9 +11,8 @@ from taskgov import keys
 from taskgov.adapters.errors import translated
 from taskgov.contracts.orders import RunOrder, StopOrder
 from taskgov_cli.deployed import DEFAULT_STACK, Cluster, StackName, deployed, told
-from taskgov_cli.formats import AsJson  # noqa: TC001 -- typer reads the annotations
 from taskgov_cli.orders import give
-from taskgov_cli.output import console, print_json
+from taskgov_cli.output import AsJson, console, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

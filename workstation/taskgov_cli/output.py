@@ -12,8 +12,9 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from pydantic_core import to_jsonable_python
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
@@ -25,6 +26,8 @@ from taskgov.printable import printable
 from taskgov_cli.grid import Grid, table
 
 OK, NO, NOT_UNDERSTOOD, UNREACHABLE, CHANGES = range(5)
+AsJson = Annotated[bool, typer.Option("--json", help="Print the same as JSON, for programs.")]
+"""The option that every command has."""
 SEVERITY_STYLE = {
     Severity.INFO: "cyan",
     Severity.WARNING: "yellow",

@@ -47,7 +47,7 @@ def stopped_table(plan: Plan) -> Grid:
     return table("Stopped by", ("guardrail", "because", "what would let it through"), rows)
 
 
-def exit_code(plan: Plan, *, changes: int) -> int:
+def exit_code_of(plan: Plan, *, changes: int) -> int:
     """Return the exit code: NO for a plan that is stopped, `changes` for one that would write, else OK."""
     if plan.outcome in {Outcome.BLOCKED, Outcome.NO_PROGRESS}:
         return NO

@@ -18,8 +18,7 @@ from taskgov.audit.team_page import KEY
 from taskgov.bootstrap.aws import CONFIG
 from taskgov.errors import GovernanceError
 from taskgov_cli.deployed import DEFAULT_STACK, RefusedError, StackName, told
-from taskgov_cli.formats import AsJson  # noqa: TC001 -- typer reads the annotations
-from taskgov_cli.output import console, print_json
+from taskgov_cli.output import AsJson, console, print_json
 from taskgov_cli.own_rights import is_denied
 from taskgov_cli.stack_outputs import stack_outputs
 
@@ -35,7 +34,7 @@ def report(
     show: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say where the page of a team is: its quota, tasks, what waits and why. It is written by each audit and each run.
+    """Say where the page of a team is: its quota, tasks, what waits and why. Each audit and each run writes it.
 
     Example: taskgov report ml-cluster --team team-a --open
     """

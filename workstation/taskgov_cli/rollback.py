@@ -30,14 +30,13 @@ from taskgov_cli.deployed import (
     deployed,
     told,
 )
-from taskgov_cli.formats import AsJson  # noqa: TC001 -- typer reads the annotations
 from taskgov_cli.grid import table
 from taskgov_cli.history import runs
 from taskgov_cli.manual_lock import locked
 from taskgov_cli.manual_writes import ManualWrites
 from taskgov_cli.operate import switch_of, turn
 from taskgov_cli.orders import by_hand
-from taskgov_cli.output import NO, OK, console, print_json
+from taskgov_cli.output import NO, OK, AsJson, console, print_json
 from taskgov_cli.plans import said_kind, said_wave
 
 if TYPE_CHECKING:

@@ -1,10 +1,4 @@
-"""Where a command's snapshot comes from: a file, or a live cluster; and `taskgov snapshot`, which writes such a file.
-
-Live reading takes the AWS credentials of the environment for SageMaker and EKS; Kubernetes is read with a token for the
-EKS cluster, or through a context of the kubeconfig. With `--stack`, the deployed stack's bucket and table give the
-policy document and what is remembered (since when nodes are healthy, what was applied, who edited, what earlier audits
-found); without, nothing is remembered. Nothing is ever written.
-"""
+"""Where a command's snapshot comes from, a file or a live cluster; and `taskgov snapshot`, which writes such a file."""
 
 from __future__ import annotations
 
@@ -12,37 +6,22 @@ import json
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, cast
+from typing import TYPE_CHECKING, Annotated, Final, cast
 
-import boto3
 import typer
 from pydantic import ValidationError
 from rich.text import Text
 
-from taskgov.adapters.clock import SystemClock
-from taskgov.adapters.dynamodb import Table
-from taskgov.adapters.kubernetes import EksConnections, KubernetesReader
-from taskgov.adapters.s3 import Bucket
-from taskgov.backends import registry
-from taskgov.bootstrap.aws import CONFIG
 from taskgov.errors import GovernanceError
 from taskgov.json_form import member_of
-from taskgov.services.take_snapshot import TakeSnapshot
 from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_json
 from taskgov.snapshot.model import KueueObjects, Snapshot
 from taskgov.snapshot.readable import readable_kueue
-from taskgov_cli import documents
-from taskgov_cli.kubeconfig import KubeconfigContext
 from taskgov_cli.output import UNREACHABLE, console, print_error
-from taskgov_cli.own_rights import OwnBackends, OwnKubernetes
-from taskgov_cli.stack_outputs import stack_outputs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
-    from taskgov.adapters.kubernetes import ApiConnections
-    from taskgov.backends.backends import Backends
-    from taskgov.ports import DocumentStore, StateStore
     from taskgov_cli.own_rights import OwnRights
 
 _SHOWN: Final = 5
@@ -93,8 +72,10 @@ def snapshot(
 
     Example: taskgov snapshot ml-cluster --stack taskgov -o ml-cluster.json
     """
+    from taskgov_cli.live_reading import read_live  # noqa: PLC0415 - see `known`
+
     with reported():
-        text = snapshot_to_json(live(cluster, stack, context))
+        text = snapshot_to_json(read_live(cluster, stack, context))
     if output is None:
         typer.echo(text.decode())
     else:
@@ -120,11 +101,18 @@ def known(
     if file is not None:
         found = read(file)
     else:
+        # Only a live cluster takes the AWS SDK and the Kubernetes client, which are a second of imports.
+        from taskgov_cli.live_reading import read_live  # noqa: PLC0415
+
         with reported():
-            found = live(cast("str", cluster), stack, context, rights)
+            found = read_live(cast("str", cluster), stack, context, rights)
     for unreadable in found.unreadable_objects:
         console(stderr=True).print(f"left out: {unreadable.kind} {unreadable}", markup=False)
-    return found if policy is None else documents.in_force(found, policy)
+    if policy is None:
+        return found
+    from taskgov_cli import documents  # noqa: PLC0415 - the rules of documents, for those who give one
+
+    return documents.in_force(found, policy)
 
 
 def hidden_words(sentences: Iterable[str]) -> Iterator[Text]:
@@ -177,46 +165,6 @@ def _notes(found: Snapshot, body: bytes) -> Iterator[str]:
         yield "it has no objects of Kueue, so nothing is known of tasks, and nothing is predicted"
 
 
-def live(
-    cluster: str, stack: str | None = None, context: str | None = None, rights: OwnRights | None = None
-) -> Snapshot:
-    """Read a cluster now. Raises `GovernanceError`; with `rights`, what they do not reach is left out instead."""
-    clock, session = SystemClock(), boto3.Session()
-    connections = connections_of(session, context)
-    documents_of, state = _stores(session, stack)
-    reached = backends_of(session, documents_of, connections)
-    if rights is None:
-        return TakeSnapshot(reached, KubernetesReader(connections), documents_of, state, clock)(cluster)
-    if context is not None and not rights.namespaces:
-        rights.namespaces = KubeconfigContext(context).namespaces()
-    own = OwnBackends(reached.by_name, reached.name_of, reached.failures, rights)
-    take = TakeSnapshot(own, OwnKubernetes(connections, rights), documents_of, state, clock)
-    return rights.marked(take(cluster))
-
-
-def backends_of(session: boto3.Session, documents_of: DocumentStore, connections: ApiConnections) -> Backends:
-    """Return the port over all backends, with the credentials of a session."""
-
-    def client_of(service: str) -> Callable[[], Any]:
-        return lambda: session.client(service, config=CONFIG)  # type: ignore[call-overload]
-
-    sagemaker, eks, ec2 = (client_of(service) for service in ("sagemaker", "eks", "ec2"))
-    return registry.backends(registry.Reach(documents_of, connections, sagemaker, eks, ec2))
-
-
-def connections_of(session: boto3.Session, context: str | None) -> ApiConnections:
-    """Return how Kubernetes is reached: through a context of the kubeconfig, or with a token for the EKS cluster."""
-    if context:
-        return KubeconfigContext(context)
-    return EksConnections(session.client("eks", config=CONFIG), session, SystemClock().now)
-
-
-def documents_of(stack: str | None) -> DocumentStore:
-    """Return the documents of a stack; without one, a bucket with nothing in it. Raises `GovernanceError`."""
-    documents, _ = _stores(boto3.Session(), stack)
-    return documents
-
-
 @contextmanager
 def reported() -> Iterator[None]:
     """End the command with a sentence when a cluster or AWS could not be read."""
@@ -225,55 +173,3 @@ def reported() -> Iterator[None]:
     except GovernanceError as error:
         print_error(type(error).__name__, error)
         raise typer.Exit(UNREACHABLE) from error
-
-
-def _stores(session: boto3.Session, stack: str | None) -> tuple[DocumentStore, StateStore]:
-    if stack is None:
-        return cast("DocumentStore", _NoDocuments()), cast("StateStore", _NothingRemembered())
-    names = stack_outputs(session.client("cloudformation", config=CONFIG), stack, "TableName", "BucketName")
-    table = session.resource("dynamodb", config=CONFIG).Table(names["TableName"])
-    return Bucket(session.client("s3", config=CONFIG), names["BucketName"]), Table(table)
-
-
-class _NoDocuments:
-    """What TakeSnapshot reads of a bucket, where there is none."""
-
-    @staticmethod
-    def policy(_cluster_name: str) -> None:
-        return None
-
-    @staticmethod
-    def find(_key: str) -> None:
-        return None
-
-    @staticmethod
-    def policy_names() -> tuple[()]:
-        return ()
-
-
-class _NothingRemembered:
-    """What TakeSnapshot reads of a table, where there is none."""
-
-    @staticmethod
-    def applied_quotas(_cluster_arn: str, _on_unreadable: object = None) -> tuple[()]:
-        return ()
-
-    @staticmethod
-    def applied_policy(_cluster_arn: str, _on_unreadable: object = None) -> None:
-        return None
-
-    @staticmethod
-    def refusals(_cluster_arn: str, _on_unreadable: object = None) -> tuple[()]:
-        return ()
-
-    @staticmethod
-    def edits(_cluster_arn: str, _on_unreadable: object = None) -> tuple[()]:
-        return ()
-
-    @staticmethod
-    def stamp(_cluster_arn: str, _on_unreadable: object = None) -> None:
-        return None
-
-    @staticmethod
-    def stop_switch() -> bool:
-        return False

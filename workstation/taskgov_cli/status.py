@@ -17,10 +17,10 @@ from taskgov.snapshot.kueue_manager import kueue_release, unknown_because
 from taskgov.usage.cluster_usage import cluster_usage
 from taskgov.usage.workloads import pending_by_team
 from taskgov_cli import snapshots
-from taskgov_cli.formats import AsJson, Form, Format, answer
+from taskgov_cli.formats import Form, Format, answer
 from taskgov_cli.grid import table
 from taskgov_cli.lease_table import leases_table
-from taskgov_cli.output import jsonable
+from taskgov_cli.output import AsJson, jsonable
 from taskgov_cli.own_rights import OwnRights, namespaces_of
 from taskgov_explain.find import UnknownNameError, nearest
 from taskgov_explain.own_view import EXPLAINING_NEEDS, STANDING_NEEDS, not_visible, own_lines, sees_all, visible_teams

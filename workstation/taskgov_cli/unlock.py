@@ -16,9 +16,8 @@ from taskgov.adapters.stepfunctions import StateMachine
 from taskgov.bootstrap.aws import CONFIG
 from taskgov.contracts.orders import UnlockOrder
 from taskgov_cli.deployed import DEFAULT_STACK, Cluster, RefusedError, StackName, deployed, told
-from taskgov_cli.formats import AsJson  # noqa: TC001 -- typer reads the annotations
 from taskgov_cli.orders import give
-from taskgov_cli.output import console, print_json
+from taskgov_cli.output import AsJson, console, print_json
 
 if TYPE_CHECKING:
     from taskgov.ports import Execution, Lock

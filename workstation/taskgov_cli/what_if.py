@@ -13,10 +13,10 @@ from taskgov.quantities import format_quantity
 from taskgov.scheduling.unmodelled import words_of
 from taskgov.usage.amounts import words
 from taskgov_cli import documents, durations, snapshots, supposing
-from taskgov_cli.formats import AsJson, Form, Format, answer
+from taskgov_cli.formats import Form, Format, answer
 from taskgov_cli.grid import table
 from taskgov_cli.lease_table import leases_table
-from taskgov_cli.output import findings_table
+from taskgov_cli.output import AsJson, findings_table
 from taskgov_explain.find import UnknownNameError
 from taskgov_explain.suppose import suppose
 from taskgov_explain.what_if import what_if

@@ -13,7 +13,7 @@ from taskgov.allocation.plan import Outcome
 from taskgov.allocation.planner import plan_quotas
 from taskgov.errors import NotFoundError
 from taskgov.policy.parse import parse_policy
-from taskgov_cli import documents, plans, snapshots
+from taskgov_cli import documents, live_reading, plans, snapshots
 from taskgov_cli.applying import document, plan
 from taskgov_cli.applying.document import Review
 from taskgov_cli.deployed import (
@@ -24,9 +24,9 @@ from taskgov_cli.deployed import (
     deployed,
     told,
 )
-from taskgov_cli.formats import AsJson, print_parts
+from taskgov_cli.formats import print_parts
 from taskgov_cli.orders import by_hand
-from taskgov_cli.output import NO, OK, console, print_json
+from taskgov_cli.output import NO, OK, AsJson, console, print_json
 from taskgov_cli.review.forge import forge_of
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def _document(
     if arn != cluster.arn:
         raise RefusedError(f"{file} is of {cluster.arn}, and cluster {cluster.name} is {arn}")
     seen = document.tag_of(place, cluster.name)
-    known = documents.in_force(snapshots.live(arn, stack, context), file)
+    known = documents.in_force(live_reading.read_live(arn, stack, context), file)
 
     def put() -> Ended:
         written = document.store(place, cluster, body.decode(), replaces=seen, review=review)

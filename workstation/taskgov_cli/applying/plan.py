@@ -23,7 +23,7 @@ from taskgov.services.plan_quotas import keep_plan
 from taskgov.services.step_inputs import stored_plan
 from taskgov.services.written_in_run import WhatWasWritten, WrittenInRun
 from taskgov.snapshot.records import Authorship
-from taskgov_cli import snapshots
+from taskgov_cli import live_reading
 from taskgov_cli.applying.document import Ended
 from taskgov_cli.deployed import RefusedError
 from taskgov_cli.history import runs
@@ -58,7 +58,7 @@ class OnePlan:
         It keeps the id of the plan that was named, also when nothing is left to change. Raises RefusedError when it has
         other changes.
         """
-        snapshot = snapshots.live(self.plan.cluster_arn, self.stack, self.context)
+        snapshot = live_reading.read_live(self.plan.cluster_arn, self.stack, self.context)
         if snapshot.policy_version is not None:
             known = self.place.state.authorship(snapshot.cluster.name, snapshot.policy_version)
             snapshot = replace(snapshot, authorship=known or Authorship())

@@ -12,10 +12,10 @@ from rich.text import Text
 from taskgov_cli.deployed import DEFAULT_STACK, StackName, told
 from taskgov_cli.doctor.diagnosis import Status
 from taskgov_cli.doctor.examination import Request, examine
-from taskgov_cli.formats import AsJson, Form, Format, answer, unfolded
+from taskgov_cli.formats import Form, Format, answer, unfolded
 from taskgov_cli.grid import table
 from taskgov_cli.onboarding.init import detected
-from taskgov_cli.output import NO, OK, UNREACHABLE, console
+from taskgov_cli.output import NO, OK, UNREACHABLE, AsJson, console
 from taskgov_cli.snapshots import Context  # noqa: TC001 -- typer reads the annotations
 
 if TYPE_CHECKING:

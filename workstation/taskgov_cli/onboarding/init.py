@@ -22,13 +22,12 @@ from taskgov.policy.parse import parse_policy
 from taskgov_cli import snapshots
 from taskgov_cli.deployed import RefusedError, told
 from taskgov_cli.doctor import reading_aws
-from taskgov_cli.formats import AsJson  # noqa: TC001 -- typer reads the annotations
 from taskgov_cli.grid import table
 from taskgov_cli.onboarding.asking import Typed, co_owned_rule, first_teams
 from taskgov_cli.onboarding.draft import draft_policy
 from taskgov_cli.onboarding.first_teams import Style  # noqa: TC001 -- typer reads the annotations
 from taskgov_cli.onboarding.text import co_owners, document_text, undecided
-from taskgov_cli.output import console, print_json
+from taskgov_cli.output import AsJson, console, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -18,9 +18,9 @@ from taskgov_cli.doctor.command import STYLE, exit_code
 from taskgov_cli.doctor.diagnosis import Status
 from taskgov_cli.doctor.facts import Unknown
 from taskgov_cli.doctor.reading_aws import read
-from taskgov_cli.formats import AsJson, Form, Format, answer, unfolded
+from taskgov_cli.formats import Form, Format, answer, unfolded
 from taskgov_cli.grid import table
-from taskgov_cli.output import console
+from taskgov_cli.output import AsJson, console
 from taskgov_cli.preflight import regions
 from taskgov_cli.preflight.built import read_built
 from taskgov_cli.preflight.checks import Asked, Row, rows

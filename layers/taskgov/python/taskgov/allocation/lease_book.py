@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 
 from taskgov.allocation.leases import LeaseState, state_at, told_as
 from taskgov.allocation.plan import Plan
-from taskgov.allocation.planner import plan_quotas
 from taskgov.findings import Finding
 from taskgov.findings.kind import FindingKind
 from taskgov.findings.of_plan import LEASE_PARTIAL, LEASE_REFUSED
@@ -66,6 +65,9 @@ def lease_book(snapshot: Snapshot, plan: Plan | None = None) -> tuple[LeaseEntry
     )
     if not leases:
         return ()
+    # Few documents have leases, and `taskgov status` would wait for the planner's imports.
+    from taskgov.allocation.planner import plan_quotas  # noqa: PLC0415
+
     made = plan or plan_quotas(snapshot, mode="plan")
     return tuple(sorted((_as_planned(lease, made) for lease in leases), key=_order))
 

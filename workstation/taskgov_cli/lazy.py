@@ -1,0 +1,94 @@
+"""Commands that are imported when they run: what one command needs, no other waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, MutableMapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, ClassVar, NoReturn
+
+import typer
+from typer.core import TyperCommand
+
+from taskgov_cli.failures import SafeGroup
+
+
+@dataclass(frozen=True, slots=True)
+class Lazy:
+    """Where a command is (`module:function`, or a `Typer` with commands of its own), and what the list says of it."""
+
+    place: str
+    summary: str
+
+    def load(self, name: str) -> Any:
+        """Import the command."""
+        module, _, attribute = self.place.partition(":")
+        found = getattr(import_module(module), attribute)
+        if isinstance(found, typer.Typer):
+            return _of(found, name)
+        single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+        single.command(name)(found)
+        return _of(single, name)
+
+
+def _of(made: typer.Typer, name: str) -> Any:
+    command = typer.main.get_command(made)
+    command.name = name
+    return command
+
+
+class _Commands(MutableMapping[str, Any]):
+    """The commands by name; each is imported when somebody asks for it."""
+
+    def __init__(self, places: Mapping[str, Lazy]) -> None:
+        self._places = places
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded:
+            self._loaded[name] = self._places[name].load(name)
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._places
+
+    def __setitem__(self, name: str, _command: Any) -> NoReturn:
+        raise TypeError(f"{name}: commands are in the table of places")
+
+    def __delitem__(self, name: str) -> NoReturn:
+        raise TypeError(f"{name}: commands are in the table of places")
+
+
+class LazyGroup(SafeGroup):
+    """The commands of `places`. The list of `--help` takes their summaries and imports none."""
+
+    places: ClassVar[Mapping[str, Lazy]] = {}
+    _listing = False
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = _Commands(self.places)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command, imported; while help is written, one that only has its name and summary."""
+        if self._listing and cmd_name in self.places:
+            return TyperCommand(cmd_name, help=self.places[cmd_name].summary)
+        return super().get_command(ctx, cmd_name)
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - click gives it
+        """Return the names, in the order of the table."""
+        return list(self.places)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help."""
+        self._listing = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self._listing = False

@@ -1,0 +1,38 @@
+"""`taskgov plan`: the plan of a cluster, from a snapshot file or a live cluster."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from taskgov.allocation.planner import plan_quotas
+from taskgov_cli import plans, snapshots
+from taskgov_cli.formats import Form, Format, answer
+from taskgov_cli.output import CHANGES, OK, AsJson
+from taskgov_cli.plan_markdown import plan_markdown
+
+
+def plan(  # noqa: PLR0913 -- options are named by whoever types them
+    snapshot: snapshots.SnapshotFile = None,
+    policy: snapshots.PolicyFile = None,
+    mode: Annotated[Literal["plan", "apply"], typer.Option(help="As the deployed stack would run.")] = "plan",
+    cluster: snapshots.LiveCluster = None,
+    stack: snapshots.Stack = None,
+    context: snapshots.Context = None,
+    *,
+    form: Format = Form.TABLE,
+    as_json: AsJson = False,
+    exit_code: Annotated[
+        bool, typer.Option("--exit-code", help="End with exit code 4 when there are changes, also ones to approve.")
+    ] = False,
+) -> None:
+    """Plan the quotas of a cluster; with --policy as if that document were in force. Nothing is written.
+
+    A plan that is blocked ends with exit code 1.
+
+    Example: taskgov plan --snapshot ml-cluster.json --policy new.yaml
+    """
+    result = plan_quotas(snapshots.known(snapshot, cluster, policy, stack, context), mode=mode)
+    answer(lambda: result, plans.shown(result), form, as_json=as_json, markdown=lambda: plan_markdown(result))
+    raise typer.Exit(plans.exit_code_of(result, changes=CHANGES if exit_code else OK))
