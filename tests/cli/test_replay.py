@@ -12,7 +12,6 @@ from taskgov.snapshot.codec import snapshot_to_json
 from taskgov_cli.main import app
 from taskgov_cli.replay_counts import NO_LIMIT, Sharing, judge_counts, read_counts
 from taskgov_cli.replay_outcome import Outcome
-from taskgov_cli.replay_plot import plot_jobs
 from taskgov_cli.replay_run import default_policy, failing, partitioned, play
 from taskgov_cli.replay_traces import Job, Trace, read_trace
 from tests.support.lab import Lab
@@ -184,6 +183,7 @@ def test_samples_add_up_to_what_the_teams_had() -> None:
         assert [sample.machines for sample in outcome.samples] == pytest.approx([4] * len(outcome.samples))
 
 
+@pytest.mark.plots
 @pytest.mark.parametrize(("form", "begins"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")])
 def test_a_replay_is_drawn_the_same_each_time(form: str, begins: bytes, tmp_path: Path) -> None:
     (tmp_path / "trace.csv").write_text(PHILLY)
@@ -197,7 +197,10 @@ def test_a_replay_is_drawn_the_same_each_time(form: str, begins: bytes, tmp_path
     assert pictures[0] == pictures[1]
 
 
+@pytest.mark.plots
 def test_the_picture_names_what_it_shows(tmp_path: Path) -> None:
+    from taskgov_cli.replay_plot import plot_jobs
+
     trace = jobs(("team-a", 0, 4, 4), ("team-b", 1, 8, 2), ("team-a", 12, 1, 1))
     figure = tmp_path / "plot.svg"
     plot_jobs("made up", played(trace, gpus=4), figure)
@@ -206,6 +209,7 @@ def test_the_picture_names_what_it_shows(tmp_path: Path) -> None:
         assert words in comments
 
 
+@pytest.mark.plots
 def test_counts_are_drawn_too(tmp_path: Path) -> None:
     (tmp_path / "vca.csv").write_text(COUNTS + "t0,1,8,8,6,0\n")
     (tmp_path / "vcb.csv").write_text(COUNTS + "t0,0,8,3,0,5\n")
@@ -216,6 +220,7 @@ def test_counts_are_drawn_too(tmp_path: Path) -> None:
     assert {"vca", "vcb", "25 %", "waiting"} <= set(comments)
 
 
+@pytest.mark.plots
 def test_an_ending_that_cannot_be_drawn_is_refused_before_anything_is_played(tmp_path: Path) -> None:
     (tmp_path / "trace.csv").write_text("not even a trace")
     result = CliRunner().invoke(app, ["replay", str(tmp_path / "trace.csv"), "--plot", "plot.xlsx"])

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.support.tools import SAM
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -41,7 +43,7 @@ def what_is_missing() -> str | None:
 
 def build() -> None:
     """Run `sam build` as anybody would."""
-    subprocess.run([str(BIN / "sam"), "build"], cwd=ROOT, env=_environment(), check=True, capture_output=True)  # noqa: S603 - our own command
+    subprocess.run([str(SAM), "build"], cwd=ROOT, env=_environment(), check=True, capture_output=True)  # noqa: S603 - our own command
 
 
 @contextmanager
@@ -64,7 +66,7 @@ def invoke(logical_id: str, sample: str, function: Mapping[str, str], variables:
     """Run `sam local invoke` with the keys of the function's role; return the answer."""
     command = ["local", "invoke", logical_id, "-e", f"events/{sample}.json", "--skip-pull-image"]
     done = subprocess.run(  # noqa: S603 - our own command
-        [str(BIN / "sam"), *command, "--env-vars", str(variables)],
+        [str(SAM), *command, "--env-vars", str(variables)],
         cwd=ROOT,
         env=_environment() | keys_of(function),
         check=False,
@@ -99,7 +101,7 @@ def boto3_beside_an_older_one(scratch: Path) -> str:
 def start_lambda(function: Mapping[str, str], variables: Path, port: int) -> Iterator[None]:
     """Run `sam local start-lambda` until the body ends."""
     process = subprocess.Popen(  # noqa: S603 - our own command
-        [str(BIN / "sam"), "local", "start-lambda", "-p", str(port), "--skip-pull-image", "--env-vars", str(variables)],
+        [str(SAM), "local", "start-lambda", "-p", str(port), "--skip-pull-image", "--env-vars", str(variables)],
         cwd=ROOT,
         env=_environment() | keys_of(function),
         stdout=subprocess.DEVNULL,

@@ -6,10 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import boto3
-import cfnlint.api
 import pytest
 import yaml
-from cfnlint.config import ManualArgs
 from jsonata import jsonata
 
 from taskgov import errors
@@ -80,6 +78,9 @@ def function_of(state: dict[str, Any]) -> str:
 
 def schema_violations(machine: dict[str, Any]) -> list[str]:
     """Return what cfn-lint's schema of state machines finds."""
+    import cfnlint.api
+    from cfnlint.config import ManualArgs
+
     for _, state in every_state(machine):
         if str(state.get("TimeoutSeconds")).startswith("{%"):
             state["TimeoutSeconds"] = 1  # the schema lags behind: Step Functions takes an expression
@@ -96,11 +97,13 @@ INVOCATIONS = [
 ]
 
 
+@pytest.mark.lint
 @pytest.mark.parametrize("machine", MACHINES)
 def test_the_definition_is_valid_for_step_functions(machine: str) -> None:
     assert schema_violations(definition(machine)) == []
 
 
+@pytest.mark.lint
 def test_the_check_above_refuses_a_state_of_no_known_type() -> None:
     machine = definition("fan_out")
     machine["States"]["More clusters?"]["Type"] = "Chioce"

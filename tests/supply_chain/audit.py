@@ -16,8 +16,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+from tests.support.tools import SBOM_PYTHON
+
 ROOT = Path(__file__).parents[2]
-FILES = (*sorted(ROOT.glob("layers/*/requirements.txt")), ROOT / "requirements" / "dev.txt")
+OURS = ("dev", "lint", "plots", "sam", "sbom")
+"""Locks of what tests, checks and builds it; other tools only look at it."""
+FILES = (*sorted(ROOT.glob("layers/*/requirements.txt")), *(ROOT / "requirements" / f"{name}.txt" for name in OURS))
 """What is deployed comes first, and is small: without an answer to it nothing more is asked."""
 
 
@@ -72,7 +76,7 @@ def main() -> int:
 
 def _audit(file: Path) -> tuple[dict[str, Any] | None, str]:
     """Return the report, or None with the last line of what was said instead."""
-    command = [sys.executable, "-m", "pip_audit", "--disable-pip", "--require-hashes", "--progress-spinner", "off"]
+    command = [str(SBOM_PYTHON), "-m", "pip_audit", "--disable-pip", "--require-hashes", "--progress-spinner", "off"]
     done = subprocess.run(  # noqa: S603 - our own command
         [*command, "--format", "json", "--requirement", str(file)], capture_output=True, text=True, check=False
     )

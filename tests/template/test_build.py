@@ -9,9 +9,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from samcli.lib.utils.hash import dir_checksum  # type: ignore[import-untyped]
 from samtranslator.yaml_helper import yaml_parse
 
+from tests.support.tools import SAM, run_with_sam
 from tests.template.conftest import ROOT, load
 
 MODELS = ROOT / "layers" / "core" / "models.txt"
@@ -44,8 +44,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "AWS_DEFAULT_REGION": "us-east-1",
         "SAM_CLI_TELEMETRY": "0",
     }
-    sam = Path(sys.executable).parent / "sam"
-    command = [str(sam), "build", "--build-dir", str(home / "build"), "--no-cached"]
+    command = [str(SAM), "build", "--build-dir", str(home / "build"), "--no-cached"]
     done = subprocess.run(  # noqa: S603 - our own command
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
@@ -99,7 +98,10 @@ def test_a_function_with_all_its_layers_stays_far_below_lambdas_limit_of_250_mib
 
 def folders(built: Path) -> dict[str, str]:
     """Return the digest of each function and layer, by the code with which SAM CLI names what it uploads."""
-    return {path.name: dir_checksum(str(path)) for path in sorted(built.iterdir()) if path.is_dir()}
+    code = "import sys; from samcli.lib.utils.hash import dir_checksum; print(*map(dir_checksum, sys.argv[1:]))"
+    paths = [path for path in sorted(built.iterdir()) if path.is_dir()]
+    digests = run_with_sam(code, *map(str, paths)).split()
+    return {path.name: digest for path, digest in zip(paths, digests, strict=True)}
 
 
 def test_the_same_commit_gives_the_same_hashes(built: Path, built_again: Path) -> None:

@@ -6,11 +6,11 @@ import tomllib
 from typing import Any
 
 import pytest
-from samcli.commands.deploy.deploy_context import DeployContext  # type: ignore[import-untyped]
 
 from taskgov.services import metric_catalogue
 from taskgov.services.metric_form import Metric
 from taskgov_embedded.cloudformation.template import Translated
+from tests.support.tools import run_with_sam
 from tests.template.conftest import ROOT, Properties, load, references
 
 ALARMS = load().resources_of("AWS::CloudWatch::Alarm")
@@ -262,10 +262,20 @@ def test_a_deployment_writes_no_quota_until_somebody_says_so() -> None:
 SAMCONFIG: dict[str, Any] = tomllib.loads((ROOT / "samconfig.toml").read_text())
 
 
+SENT = """
+import json, sys
+from samcli.commands.deploy.deploy_context import DeployContext
+given = json.load(sys.stdin)
+print(json.dumps(DeployContext.merge_parameters(given["template"], given["overrides"])))
+"""
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("environment", ["default", "dev", "prod"])
 def test_a_later_deployment_keeps_every_parameter_that_was_chosen(environment: str) -> None:
     settings = SAMCONFIG[environment]["deploy"]["parameters"]
-    sent = DeployContext.merge_parameters({"Parameters": PARAMETERS}, settings.get("parameter_overrides", {}))
+    given = {"template": {"Parameters": PARAMETERS}, "overrides": settings.get("parameter_overrides", {})}
+    sent = json.loads(run_with_sam(SENT, given=json.dumps(given)))
     assert {one["ParameterKey"] for one in sent if one.get("UsePreviousValue")} == set(PARAMETERS)
     assert settings["capabilities"] == "CAPABILITY_IAM"
 

@@ -1,8 +1,6 @@
 """What cfn-lint finds in the Regions of other partitions, and what the template leaves out there."""
 
-import cfnlint.api
 import pytest
-from cfnlint.config import ManualArgs
 
 from taskgov_cli.preflight.partitions import CHINA, FEATURES, GOVCLOUD, PLAIN_LOGS, THROUGH_API, UNTRACED
 from taskgov_cli.preflight.template import FUNCTION, Place, read_template
@@ -12,7 +10,11 @@ TEMPLATE = ROOT / "template.yaml"
 REGIONS = {"us-gov-west-1": GOVCLOUD, "us-gov-east-1": GOVCLOUD, "cn-north-1": CHINA, "cn-northwest-1": CHINA}
 
 
+@pytest.mark.lint
 def test_only_the_function_url_is_missing_there_and_the_parameter_replaces_it() -> None:
+    import cfnlint.api
+    from cfnlint.config import ManualArgs
+
     found = cfnlint.api.lint(TEMPLATE.read_text(), config=ManualArgs(regions=list(REGIONS)))
     assert {(match.rule.id, "AWS::Lambda::Url" in match.message) for match in found} <= {("E3006", True)}
     assert found
