@@ -106,6 +106,20 @@ def test_a_team_without_a_promise_is_found() -> None:
     assert (found.code, found.subject) == ("team-without-promise", "teams[0]")
 
 
+def test_a_document_without_teams_is_found() -> None:
+    [found] = warnings(teams=[])
+
+    assert (found.code, found.subject) == ("no-teams", "teams")
+
+
+def test_a_team_that_cannot_be_read_is_a_violation_and_not_missed_as_a_team() -> None:
+    document = {"apiVersion": "taskgov/v1", "cluster": CLUSTER, "teams": [{"name": "a", "tier": "high"}]}
+    result = parse_policy(yaml.safe_dump(document))
+
+    assert [one.path for one in result.violations] == ["teams[0].tier"]
+    assert "no-teams" not in [one.code for one in result.warnings]
+
+
 def test_a_native_pool_that_hyperpod_does_not_keep_is_found() -> None:
     off = {"IdleResourceSharing": "Disabled"}
 

@@ -94,6 +94,14 @@ BORROW_LIMIT_ROUNDS_TO_ZERO: Final = FindingKind(
     remedy="Set BorrowLimit to {least} or more to let {team} borrow one.",
     found_in=("hyperpod/borrowing.py",),
 )
+NO_TEAMS: Final = FindingKind(
+    code="no-teams",
+    severity=Severity.WARNING,
+    means="a document without teams: every quota stays as it is",
+    sentence="The document has no teams, so no team's quota follows the cluster.",
+    remedy="Name the teams with their quotas or shares; taskgov init writes those that the cluster has.",
+    found_in=("policy/warnings.py",),
+)
 TEAM_WITHOUT_PROMISE: Final = FindingKind(
     code="team-without-promise",
     severity=Severity.WARNING,

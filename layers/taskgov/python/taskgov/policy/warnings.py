@@ -12,6 +12,7 @@ from taskgov.findings.of_document import (
     DEMAND_WILL_NEVER_MOVE,
     NO_ACCELERATORS,
     NO_ACCELERATORS_TO_COUNT,
+    NO_TEAMS,
     NOBODY_KEEPS_REMAINDER,
     PROMISE_BESIDE_THE_WHOLE,
     SHARE_MAY_BE_NOTHING,
@@ -49,6 +50,7 @@ def policy_warnings(draft: Draft, place: Place) -> tuple[Finding, ...]:
         *_limits_without_borrowing(draft.document, place),
         *_limits_above_the_guides(draft.document, place),
         *_limits_that_round_to_nothing(draft.document, table),
+        *_no_teams(draft),
         *_teams_without_promise(draft.document, place),
         *_nobody_keeps_the_remainder(draft.document),
         *_promises_that_demand_never_moves(draft, place),
@@ -192,6 +194,12 @@ def _teams_without_promise(document: PolicyDocument, place: Place) -> Iterator[F
     for index, team in enumerate(document.teams):
         if not team.share and not team.families and not (team.quota and team.quota.compute_quota_resources):
             yield TEAM_WITHOUT_PROMISE.about(place(("teams", index)), {"team": team.name}, team=team.name)
+
+
+def _no_teams(draft: Draft) -> Iterator[Finding]:
+    """Warn of a document without teams; a team that could not be read has its violation instead."""
+    if not draft.team_names:
+        yield NO_TEAMS.about("teams", {"teams": 0})
 
 
 def _nobody_keeps_the_remainder(document: PolicyDocument) -> Iterator[Finding]:
