@@ -1,6 +1,9 @@
 """What is kept while a stack is open is what would have been found out again, and is gone when it closes."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -85,3 +88,22 @@ def test_a_metric_is_listed_once_whatever_its_dimensions_and_however_often_it_wa
     assert listed(namespace="Ours") == ours
     assert listed(dimensions=team_b[1:]) == ours[1:2]
     assert listed(metric_name="Lent") == []
+
+
+COUNTED = """
+import sys
+sys.path[:0] = sys.argv[1:]
+from botocore.loaders import JSONFileLoader
+own, read = JSONFileLoader.load_file, []
+JSONFileLoader.load_file = lambda loader, path: (read.append(path), own(loader, path))[1]
+import taskgov_embedded.stack
+found = [path for path in read if path.endswith("endpoints") and own(JSONFileLoader(), path)]
+print(len(found))
+"""
+
+
+def test_the_endpoints_of_all_regions_are_read_once_while_it_is_imported() -> None:
+    root = Path(__file__).parents[2]
+    paths = [str(root / "layers" / "taskgov" / "python"), str(root / "workstation")]
+    counted = subprocess.run([sys.executable, "-c", COUNTED, *paths], capture_output=True, text=True, check=True)  # noqa: S603
+    assert counted.stdout == "1\n"

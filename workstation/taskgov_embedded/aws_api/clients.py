@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import boto3
 import botocore.session
 from botocore.config import Config
 from botocore.loaders import create_loader
+
+from taskgov_embedded.aws_api.patches import Patches
 
 if TYPE_CHECKING:
     from taskgov_embedded.iam.identity import Identities
@@ -70,3 +73,15 @@ def new_session() -> boto3.Session:
     session = botocore.session.Session()
     session.register_component("data_loader", shared_loader())
     return boto3.Session(botocore_session=session)
+
+
+def _import_ec2() -> None:
+    """Import moto's EC2, as all of moto does."""
+    patches = Patches()
+    with patches.within():
+        why = "speed: moto makes three sessions to list Regions, and each reads the endpoints of all"
+        patches.replace(botocore.session, "create_loader", shared_loader, why)
+        import_module("moto.ec2.models")
+
+
+_import_ec2()
