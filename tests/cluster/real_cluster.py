@@ -18,6 +18,7 @@ from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import HTTPError
 
 from taskgov.hyperpod.instance_types import InstanceTypeTable
+from taskgov.usage.workload_facts import facts_of
 from taskgov.usage.workloads import preemptions_of
 from taskgov_embedded.cluster.fleet import Fleet
 from taskgov_embedded.cluster.jobs import is_suspended, pod_sets_of
@@ -136,7 +137,7 @@ class Decisions:
     def note(self, workload: Object) -> None:
         """Take in one state of a workload."""
         name, seen = "/".join(key_of(workload)), self._seen.setdefault(workload["metadata"]["uid"], Watched())
-        for one in preemptions_of([{**workload, "kind": "Workload"}]):
+        for one in preemptions_of([facts_of({**workload, "kind": "Workload"})]):
             if one.identity != seen.preempted_at:
                 seen.preempted_at = one.identity
                 queue = one.preempting_queue or f"hyperpod-ns-{one.preempting_team}-clusterqueue"

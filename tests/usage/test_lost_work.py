@@ -5,12 +5,14 @@ from typing import Any
 import pytest
 
 from taskgov.usage.lost_work import lost_work
+from taskgov.usage.workload_facts import facts_of_all
 from taskgov.usage.workloads import preemptions_of
 from tests.support.clusters import GovernedCluster
 
 
 def lost(workload: dict[str, Any]) -> list[float]:
-    return list(lost_work(preemptions_of([workload]), [workload]).values())
+    facts = facts_of_all([workload])
+    return list(lost_work(preemptions_of(facts), facts).values())
 
 
 def preempted(*, ran_minutes: int | None = None, **status: Any) -> dict[str, Any]:

@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 
+from taskgov.policy.notices import NoticeRules
 from taskgov.scheduling.objects import Workload
+from taskgov.scheduling.reading import read_workload
+from taskgov.services.happenings import happenings
 from taskgov.snapshot.derived import once
 from taskgov.snapshot.model import KueueObjects
-from taskgov.usage import demand, workloads
+from taskgov.usage import workload_facts
 from taskgov.usage.cluster_usage import cluster_usage
 from taskgov.usage.starved import starved_teams
 from tests.support.clusters import GovernedCluster
@@ -32,23 +35,23 @@ def test_what_was_worked_out_is_given_again_until_the_objects_are_gone() -> None
     assert [queues(KueueObjects()) for _ in range(3)] == [0, 0, 0]
 
 
-def test_a_minute_reads_each_waiting_workload_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_minute_reads_each_workload_once(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = GovernedCluster().with_team("team-a").with_team("team-b")
     for number in range(4):
         cluster.with_waiting(f"waits-{number}", "team-a", gpus=8)
-    snapshot, read = cluster.snapshot(), list[str]()
-    for module in (demand, workloads):
-        original = module.read_workload
+    read = list[str]()
 
-        def counted(item: Any, *more: Any, original: Any = original) -> Workload:
-            found: Workload = original(item, *more)
-            read.append(found.name)
-            return found
+    def counted(item: Any, *more: Any) -> Workload:
+        found = read_workload(item, *more)
+        read.append(found.name)
+        return found
 
-        monkeypatch.setattr(module, "read_workload", counted)
+    monkeypatch.setattr(workload_facts, "read_workload", counted)
+    snapshot = cluster.snapshot()
     cluster_usage(snapshot, with_loans=False)
     starved_teams(snapshot)
-    assert sorted(read) == sorted([f"waits-{number}" for number in range(4)] * 2)
+    happenings(snapshot, (), {}, NoticeRules(pending_minutes=1))
+    assert sorted(read) == [f"waits-{number}" for number in range(4)]
 
 
 def test_loans_are_left_out_for_whoever_does_not_read_them() -> None:

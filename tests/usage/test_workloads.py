@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from taskgov.scheduling.reasons import preempted_message
+from taskgov.usage.workload_facts import facts_of_all
 from taskgov.usage.workloads import TeamPending, pending_by_team, preemptions_of
 
 NINE = datetime(2026, 11, 20, 9, 0, tzinfo=UTC)
@@ -53,7 +54,7 @@ def test_waiting_is_counted_by_team_with_what_is_asked_for() -> None:
         a_workload("other", team="team-b", gpus=0),
     ]
 
-    assert pending_by_team(waiting) == (
+    assert pending_by_team(facts_of_all(waiting)) == (
         TeamPending("team-a", 2, 9, NINE),
         TeamPending("team-b", 1, 0, NINE),
     )
@@ -69,20 +70,20 @@ def test_waiting_is_counted_by_team_with_what_is_asked_for() -> None:
     ids=lambda one: str(one["metadata"]["name"]),
 )
 def test_what_holds_quota_or_is_done_does_not_wait(workload: dict[str, Any]) -> None:
-    assert pending_by_team([workload]) == ()
+    assert pending_by_team(facts_of_all([workload])) == ()
 
 
 def test_a_preempted_workload_waits_since_its_eviction() -> None:
     evicted = a_workload("victim", condition("Evicted", minutes=5), condition("QuotaReserved", true=False, minutes=6))
 
-    [pending] = pending_by_team([evicted])
+    [pending] = pending_by_team(facts_of_all([evicted]))
 
     assert pending.oldest_wait(NINE + timedelta(minutes=8)) == timedelta(minutes=3)
     assert pending.oldest_wait(NINE) == timedelta()
 
 
 def test_a_preemption_says_who_preempted_whom_why_and_when() -> None:
-    [found] = preemptions_of([a_workload("victim", condition("Admitted", minutes=1), preempted())])
+    [found] = preemptions_of(facts_of_all([a_workload("victim", condition("Admitted", minutes=1), preempted())]))
 
     assert (found.team, found.preempting_team) == ("team-a", "team-b")
     assert found.preempting_queue == "hyperpod-ns-team-b-clusterqueue"
@@ -97,16 +98,16 @@ def test_the_same_preemption_seen_again_is_the_same_and_a_later_one_is_another()
     later_look = a_workload("victim", condition("Admitted", true=False, minutes=6), preempted())
     once_more = a_workload("victim", preempted(minutes=30))
 
-    identities = [preemptions_of([one])[0].identity for one in (first, later_look, once_more)]
+    identities = [preemptions_of(facts_of_all([one]))[0].identity for one in (first, later_look, once_more)]
 
     assert identities[0] == identities[1] != identities[2]
-    assert preemptions_of([later_look])[0].ran_since is None
+    assert preemptions_of(facts_of_all([later_look]))[0].ran_since is None
 
 
 def test_a_workload_that_was_admitted_again_is_not_preempted_any_more() -> None:
     past = condition("Preempted", true=False, reason="QuotaReserved", message="Previously: Preempted to accommodate ..")
 
-    assert preemptions_of([a_workload("victim", past)]) == ()
+    assert preemptions_of(facts_of_all([a_workload("victim", past)])) == ()
 
 
 @pytest.mark.parametrize(
@@ -127,7 +128,7 @@ def test_a_workload_that_was_admitted_again_is_not_preempted_any_more() -> None:
 def test_what_older_releases_do_not_say_is_not_known(
     reason: str, message: str, want: tuple[str | None, str | None]
 ) -> None:
-    [found] = preemptions_of([a_workload("victim", preempted(reason, message=message))])
+    [found] = preemptions_of(facts_of_all([a_workload("victim", preempted(reason, message=message))]))
 
     assert (found.preempting_team, found.preemptor_uid) == want
 
@@ -135,7 +136,7 @@ def test_what_older_releases_do_not_say_is_not_known(
 def test_a_queue_that_is_not_hyperpods_preempts_under_its_own_name() -> None:
     message = preempted_message("InCohortFairSharing", "u", "j", "/pool/research", "/pool/x")
 
-    [found] = preemptions_of([a_workload("victim", preempted("InCohortFairSharing", message=message))])
+    [found] = preemptions_of(facts_of_all([a_workload("victim", preempted("InCohortFairSharing", message=message))]))
 
     assert found.preempting_team == found.preempting_queue == "research"
 
@@ -143,4 +144,4 @@ def test_a_queue_that_is_not_hyperpods_preempts_under_its_own_name() -> None:
 def test_preemptions_come_oldest_first() -> None:
     workloads = [a_workload("b", preempted(minutes=9)), a_workload("c", preempted()), a_workload("a", preempted())]
 
-    assert [one.name for one in preemptions_of(workloads)] == ["a", "c", "b"]
+    assert [one.name for one in preemptions_of(facts_of_all(workloads))] == ["a", "c", "b"]

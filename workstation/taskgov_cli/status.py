@@ -15,6 +15,7 @@ from taskgov.scheduling.kueue_version import FOLLOWED
 from taskgov.snapshot.health import node_fault
 from taskgov.snapshot.kueue_manager import kueue_release, unknown_because
 from taskgov.usage.cluster_usage import cluster_usage
+from taskgov.usage.workload_facts import facts_in
 from taskgov.usage.workloads import pending_by_team
 from taskgov_cli import snapshots
 from taskgov_cli.formats import Form, Format, answer
@@ -89,7 +90,7 @@ def print_own_team(known: Snapshot, team: str, form: Form, *, as_json: bool) -> 
 def _print_own(known: Snapshot, teams: set[str], needs: frozenset[Part], form: Form, *, as_json: bool) -> None:
     """Print what a person sees who does not see all teams."""
     lines = [line for line in own_lines(known) if not teams or line.team in teams]
-    waiting = {team.team: team for team in pending_by_team(known.kueue.workloads) if not teams or team.team in teams}
+    waiting = {team.team: team for team in pending_by_team(facts_in(known.kueue)) if not teams or team.team in teams}
     data = {
         "cluster": known.cluster.name,
         "takenAt": known.taken_at,

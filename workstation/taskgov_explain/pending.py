@@ -15,6 +15,7 @@ from taskgov.snapshot.model import KueueObjects
 from taskgov.usage.amounts import all_words, words
 from taskgov.usage.never_fits import never_fits
 from taskgov.usage.node_shortage import short_of_nodes
+from taskgov.usage.workload_facts import facts_in
 from taskgov.usage.workloads import preemptions_of
 from taskgov_explain.case import Case
 from taskgov_explain.reasons import Reason
@@ -278,7 +279,7 @@ def _victims_on_the_way(case: Case) -> tuple[str, ...]:
     """Return who was told to leave for this workload and still holds quota."""
     for_it = {
         preemption.name: preemption
-        for preemption in preemptions_of(case.snapshot.kueue.workloads)
+        for preemption in preemptions_of(facts_in(case.snapshot.kueue))
         if preemption.preemptor_uid == case.workload.uid
     }
     held = (

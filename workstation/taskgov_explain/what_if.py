@@ -20,6 +20,7 @@ from taskgov.usage.amounts import accelerators
 from taskgov.usage.capacity import Offers, leading_resources
 from taskgov.usage.node_shortage import offered_by_nodes
 from taskgov.usage.quota_usage import Usage, usage_of
+from taskgov.usage.workload_facts import facts_in
 from taskgov.usage.workloads import pending_by_team
 from taskgov_explain.case import Case
 from taskgov_explain.courses import Begin, Course, courses
@@ -150,7 +151,7 @@ def _teams(before: Side, after: Side) -> Iterator[TeamDifference]:
 def _lines(side: Side) -> dict[tuple[str, str, str], TeamSide]:
     usage = _usage(side)
     leading = leading_resources(usage, Offers(side.snapshot))
-    waiting = {pending.team: pending.workloads for pending in pending_by_team(side.kueue.workloads)}
+    waiting = {pending.team: pending.workloads for pending in pending_by_team(facts_in(side.kueue))}
     return {
         (line.team, line.instance_type, line.resource): TeamSide(
             line.guaranteed, line.used, line.borrowed, line.lent, waiting.get(line.team, 0)

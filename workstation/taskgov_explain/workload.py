@@ -19,6 +19,7 @@ from taskgov.scheduling.reasons import (
 )
 from taskgov.snapshot.model import Snapshot
 from taskgov.usage.amounts import words
+from taskgov.usage.workload_facts import facts_in
 from taskgov.usage.workloads import Preemption, preemptions_of
 from taskgov_explain.case import Case
 from taskgov_explain.find import find_workload
@@ -173,7 +174,7 @@ def _preemptions(case: Case) -> list[Preemption]:
     own = (case.workload.namespace, case.workload.name)
     return [
         preemption
-        for preemption in preemptions_of(case.snapshot.kueue.workloads)
+        for preemption in preemptions_of(facts_in(case.snapshot.kueue))
         if (preemption.namespace, preemption.name) == own
     ]
 

@@ -68,8 +68,13 @@ def lease_book(snapshot: Snapshot, plan: Plan | None = None) -> tuple[LeaseEntry
     # Few documents have leases, and `taskgov status` would wait for the planner's imports.
     from taskgov.allocation.planner import plan_quotas  # noqa: PLC0415
 
-    made = plan or plan_quotas(snapshot, mode="plan")
+    made = plan or plan_quotas(_without_work(snapshot), mode="plan")
     return tuple(sorted((_as_planned(lease, made) for lease in leases), key=_order))
+
+
+def _without_work(snapshot: Snapshot) -> Snapshot:
+    """Leave out the workloads: what a plan does to them is a prediction, on which no lease depends."""
+    return replace(snapshot, kueue=replace(snapshot.kueue, workloads=()))
 
 
 def leased(book: Iterable[LeaseEntry], team: str, instance_type: str) -> dict[str, int]:

@@ -11,6 +11,7 @@ from taskgov.snapshot.model import Node, Snapshot
 from taskgov.snapshot.threads import Threads
 from taskgov.snapshot.use_memory import Place, UseNow
 from taskgov.usage.quota_usage import usage_in
+from taskgov.usage.workload_facts import facts_in
 from taskgov.usage.workloads import waiting_for
 
 
@@ -33,7 +34,7 @@ def use_now(snapshot: Snapshot) -> UseNow:
 
 def waiting_places(snapshot: Snapshot, use: UseNow) -> frozenset[Place]:
     """Return the places for which work waits; work that names no instance type waits for all of its team's."""
-    waiting = waiting_for(snapshot.kueue.workloads)
+    waiting = waiting_for(facts_in(snapshot.kueue))
     return frozenset(place for place in use.instances if place in waiting or (place[0], "") in waiting)
 
 

@@ -9,15 +9,13 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from taskgov.contracts.task_events import TaskEvent, TaskPreempted, TaskWaiting, TeamStarved
-from taskgov.kueue.named import named
 from taskgov.policy.notices import NoticeRules, Occasion
 from taskgov.quantities import format_quantity
-from taskgov.scheduling.objects import Workload
-from taskgov.scheduling.reading import read_workload
-from taskgov.scheduling.status_reading import read_conditions
-from taskgov.snapshot.model import KubernetesObject, Snapshot
+from taskgov.scheduling.instants import instant, moment
+from taskgov.snapshot.model import Snapshot
 from taskgov.usage.starved import Starved
-from taskgov.usage.workloads import Preemption, preemptions_of, waiting_since
+from taskgov.usage.workload_facts import WorkloadFacts, facts_in
+from taskgov.usage.workloads import Preemption, preemptions_of
 
 RECENT: Final = timedelta(days=1)
 """Older preemptions are not counted and not told: far below the time for which the table remembers those that were."""
@@ -52,23 +50,23 @@ def happenings(
 
 
 def _preempted(snapshot: Snapshot) -> Iterator[TaskEvent]:
-    items = _by_uid(snapshot)
-    recent = (preemption for preemption in preemptions_of(items.values()) if snapshot.taken_at - preemption.at < RECENT)
-    for preemption in recent:
-        preemptor = items.get(preemption.preemptor_uid or "")
+    workloads = _by_uid(snapshot)
+    preemptions = preemptions_of(workloads.values())
+    for preemption in (one for one in preemptions if snapshot.taken_at - one.at < RECENT):
+        preemptor = workloads.get(preemption.preemptor_uid or "")
         yield TaskPreempted(
             id=f"preempted-{preemption.identity}",
-            **_task(snapshot, items[preemption.uid]),
+            **_task(snapshot, workloads[preemption.uid]),
             at=preemption.at,
             reason=preemption.reason,
             preempting_team=preemption.preempting_team,
-            preempting_priority_class=read_workload(preemptor, {}).priority_class if preemptor else None,
+            preempting_priority_class=preemptor.priority_class if preemptor else None,
             ran_seconds=_ran(preemption),
         )
 
 
-def _by_uid(snapshot: Snapshot) -> dict[str, KubernetesObject]:
-    return {item["metadata"].get("uid") or "": item for item in snapshot.kueue.workloads}
+def _by_uid(snapshot: Snapshot) -> dict[str, WorkloadFacts]:
+    return {workload.uid: workload for workload in facts_in(snapshot.kueue)}
 
 
 def _ran(preemption: Preemption) -> int | None:
@@ -80,17 +78,16 @@ def _ran(preemption: Preemption) -> int | None:
 def _waiting(snapshot: Snapshot, rules: NoticeRules) -> Iterator[TaskEvent]:
     if rules.pending_minutes is None:
         return
-    limit = timedelta(minutes=rules.pending_minutes)
-    items = _by_uid(snapshot)
-    for uid, since in waiting_since(items.values()).items():
-        if snapshot.taken_at - since > limit:
-            evicted = read_conditions(items[uid].get("status") or {}).get("Evicted")
+    latest = instant(snapshot.taken_at - timedelta(minutes=rules.pending_minutes))
+    for workload in _by_uid(snapshot).values():
+        if workload.waiting_since is not None and workload.waiting_since < latest:
+            since = moment(workload.waiting_since)
             yield TaskWaiting(
-                id=f"waiting-{uid}#{since:%Y-%m-%dT%H:%M:%SZ}",
-                **_task(snapshot, items[uid]),
+                id=f"waiting-{workload.uid}#{since:%Y-%m-%dT%H:%M:%SZ}",
+                **_task(snapshot, workload),
                 since=since,
                 limit_minutes=rules.pending_minutes,
-                evicted=evicted is not None and evicted.status,
+                evicted=workload.evicted,
             )
 
 
@@ -118,14 +115,12 @@ def _cluster(snapshot: Snapshot, team: str) -> dict[str, Any]:
     return {"cluster_arn": snapshot.cluster.arn, "cluster_name": snapshot.cluster.name, "team": team}
 
 
-def _task(snapshot: Snapshot, item: KubernetesObject) -> dict[str, Any]:
-    workload, its = read_workload(item, {}), named(item)
-    owners = item["metadata"].get("ownerReferences") or ()
+def _task(snapshot: Snapshot, workload: WorkloadFacts) -> dict[str, Any]:
     return {
-        **_cluster(snapshot, its.team),
+        **_cluster(snapshot, workload.team),
         "namespace": workload.namespace,
-        "task": its.job,
-        "kind": next((owner.get("kind", "Workload") for owner in owners if owner.get("controller", True)), "Workload"),
+        "task": workload.job,
+        "kind": workload.kind,
         "workload": workload.name,
         "priority_class": workload.priority_class,
         "priority": workload.priority,
@@ -133,9 +128,9 @@ def _task(snapshot: Snapshot, item: KubernetesObject) -> dict[str, Any]:
     }
 
 
-def _asks(workload: Workload) -> dict[str, str]:
+def _asks(workload: WorkloadFacts) -> dict[str, str]:
     total: dict[str, int] = {}
-    for pods in workload.pod_sets:
+    for pods in workload.asks:
         for resource, amount in pods.requests:
             total[resource] = total.get(resource, 0) + pods.count * amount
     return {resource: format_quantity(resource, amount) for resource, amount in sorted(total.items()) if amount}

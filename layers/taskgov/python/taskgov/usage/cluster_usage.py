@@ -14,6 +14,7 @@ from taskgov.usage.loans import apportion
 from taskgov.usage.lost_work import LostWork, lost_work
 from taskgov.usage.quota_usage import QuotaUsage, usage_in
 from taskgov.usage.shares import Roots, entitlements_of, pool_of, roots_of
+from taskgov.usage.workload_facts import facts_in
 from taskgov.usage.workloads import Preemption, TeamPending, pending_by_team, preemptions_of
 
 
@@ -59,7 +60,8 @@ def cluster_usage(snapshot: Snapshot, *, with_loans: bool = True) -> ClusterUsag
     `with_loans` also says who lends to whom: as many lines as borrowers times lenders, where much is borrowed.
     """
     kueue = snapshot.kueue
-    preemptions = preemptions_of(kueue.workloads)
+    workloads = facts_in(kueue)
+    preemptions = preemptions_of(workloads)
     usage = usage_in(kueue)
     roots = roots_of(kueue)
     offers = Offers(snapshot)
@@ -78,9 +80,9 @@ def cluster_usage(snapshot: Snapshot, *, with_loans: bool = True) -> ClusterUsag
         ),
         loans=tuple(_loans(usage.lines, roots)) if with_loans else (),
         capacities=tuple(capacity_of(usage, offers, place) for place in sorted(leading)),
-        pending=pending_by_team(kueue.workloads),
+        pending=pending_by_team(workloads),
         preemptions=preemptions,
-        lost=lost_work(preemptions, kueue.workloads),
+        lost=lost_work(preemptions, workloads),
     )
 
 

@@ -6,13 +6,12 @@ one of its queue: the one that Kueue tries first.
 
 from collections.abc import Mapping
 
-from taskgov.hyperpod.names import INSTANCE_TYPE_LABEL
 from taskgov.quantities import ResourceName
-from taskgov.scheduling.objects import ClusterQueue, PodSet
-from taskgov.scheduling.reading import read_cluster_queue, read_local_queue, read_workload
+from taskgov.scheduling.objects import ClusterQueue
+from taskgov.scheduling.reading import read_cluster_queue, read_local_queue
 from taskgov.snapshot.derived import once
 from taskgov.snapshot.model import KueueObjects
-from taskgov.usage.workloads import waits
+from taskgov.usage.workload_facts import PodsAsked, facts_in
 
 Demand = Mapping[tuple[str, str, ResourceName], int]
 """Cluster queue, instance type, resource -> base units."""
@@ -26,12 +25,13 @@ def waiting_demand(kueue: KueueObjects) -> Demand:
         (local.namespace, local.name): local.cluster_queue for local in map(read_local_queue, kueue.local_queues)
     }
     demand: dict[tuple[str, str, ResourceName], int] = {}
-    for obj in filter(waits, kueue.workloads):
-        workload = read_workload(obj, {})
+    for workload in facts_in(kueue):
+        if workload.waiting_since is None:
+            continue
         queue = queues.get(cluster_queues.get((workload.namespace, workload.queue), ""))
         if queue is None:
             continue
-        for pods in workload.pod_sets:
+        for pods in workload.asks:
             for resource, amount in pods.requests:
                 if flavor := _flavor(queue, pods, resource):
                     key = (queue.name, flavor, resource)
@@ -39,10 +39,9 @@ def waiting_demand(kueue: KueueObjects) -> Demand:
     return demand
 
 
-def _flavor(queue: ClusterQueue, pods: PodSet, resource: ResourceName) -> str | None:
+def _flavor(queue: ClusterQueue, pods: PodsAsked, resource: ResourceName) -> str | None:
     """Return the flavor that counts; HyperPod names a flavor after its instance type."""
     flavors = next((group.flavors for group in queue.groups if resource in group.resources), ())
-    selected = dict(pods.node_selector).get(INSTANCE_TYPE_LABEL)
-    if selected is not None:
-        return selected if selected in flavors else None
+    if pods.instance_type is not None:
+        return pods.instance_type if pods.instance_type in flavors else None
     return flavors[0] if flavors else None

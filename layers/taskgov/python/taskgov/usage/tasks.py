@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from taskgov.hyperpod.names import INSTANCE_TYPE_LABEL
 from taskgov.kueue.named import named
 from taskgov.quantities import ResourceName, is_accelerator
 from taskgov.scheduling import moment
@@ -18,7 +19,6 @@ from taskgov.scheduling.status_reading import read_admission, read_conditions
 from taskgov.snapshot.model import KubernetesObject, Snapshot
 from taskgov.usage.node_shortage import short_of_nodes
 from taskgov.usage.quota_usage import usage_in
-from taskgov.usage.workloads import wanted_types
 
 Place = tuple[str, str, ResourceName]
 """Cluster queue, instance type, resource."""
@@ -138,7 +138,8 @@ def _state(read: _Read, *, is_short: bool) -> tuple[TaskState, Instant]:
 def _instance_types(read: _Read) -> set[str]:
     if read.admission is not None:
         return {flavor for pods in read.admission.pod_sets for flavor in pods.flavors.values()}
-    return {name for name in wanted_types(read.item) if name}
+    wanted = (dict(pods.node_selector).get(INSTANCE_TYPE_LABEL) for pods in read.workload.pod_sets)
+    return {name for name in wanted if name}
 
 
 def _borrowed(snapshot: Snapshot, read: Iterable[_Read]) -> dict[str, dict[ResourceName, int]]:

@@ -1,0 +1,149 @@
+"""What do usage, metrics and notices need of a Workload? A small record: no pod template, nothing of the job but names.
+
+`publish_usage` keeps these records from one minute to the next (`taskgov.usage.workload_memory`). Whoever has the
+Workloads themselves gets the same records from `facts_in`, so that both see the same.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from taskgov.hyperpod import names
+from taskgov.kueue.named import named
+from taskgov.quantities import ResourceName, is_accelerator
+from taskgov.scheduling.instants import Instant
+from taskgov.scheduling.reading import read_workload
+from taskgov.scheduling.status_reading import read_conditions
+from taskgov.snapshot.derived import once
+from taskgov.snapshot.model import KubernetesObject, KueueObjects
+
+_PAST_SECONDS = ("accumulatedPastExecutionTimeSeconds", "accumulatedPastExexcutionTimeSeconds")
+"""The field as v1beta2 spells it, and as v1beta1 does."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodsAsked:
+    """Equal pods of one workload."""
+
+    instance_type: str | None
+    """The one that their node selector names."""
+    count: int
+    requests: tuple[tuple[ResourceName, int], ...]
+    """What one of them asks for, in base units."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preempted:
+    """The condition `Preempted` of a workload, while it is true."""
+
+    at: Instant
+    reason: str
+    message: str
+    ran_since: Instant | None
+    """When the workload was admitted, as long as it has not released its quota."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadFacts:
+    """One Workload."""
+
+    namespace: str
+    name: str
+    uid: str
+    queue: str
+    """Its LocalQueue."""
+    job: str
+    """The name of its owner, or its own when nobody owns it."""
+    kind: str
+    """The kind of its owner; `Workload` when nobody owns it."""
+    priority_class: str | None
+    priority: int
+    waiting_since: Instant | None = None
+    """Since when it waits for quota: since its eviction, else its creation. None when it does not wait."""
+    evicted: bool = False
+    preempted: Preempted | None = None
+    past_seconds: float | None = None
+    """How long it ran before its only eviction, while it is preempted; None when nobody can tell."""
+    asks: tuple[PodsAsked, ...] = ()
+    """Nothing for a workload that neither waits nor is preempted: nobody asks."""
+
+    @property
+    def team(self) -> str:
+        """Whose namespace it is in; a namespace that HyperPod did not make stands for itself."""
+        return names.team_of_namespace(self.namespace) or self.namespace
+
+    @property
+    def accelerators(self) -> int:
+        """How many it asks for; a partition of one counts as one."""
+        return sum(pods.count * n for pods in self.asks for name, n in pods.requests if is_accelerator(name))
+
+    @property
+    def wanted_types(self) -> frozenset[str]:
+        """The instance types that its pods name; "" for pods that name none."""
+        return frozenset(pods.instance_type or "" for pods in self.asks)
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedKueue(KueueObjects):
+    """Kueue's objects of a look that followed the workloads: it has what is known of them instead of themselves."""
+
+    facts: tuple[WorkloadFacts, ...] = ()
+
+
+@once
+def facts_in(kueue: KueueObjects) -> tuple[WorkloadFacts, ...]:
+    """Return what is known of all workloads of a look."""
+    return kueue.facts if isinstance(kueue, FollowedKueue) else facts_of_all(kueue.workloads)
+
+
+def facts_of_all(workloads: Iterable[KubernetesObject]) -> tuple[WorkloadFacts, ...]:
+    """Return what is known of these Workloads."""
+    return tuple(map(facts_of, workloads))
+
+
+def facts_of(item: KubernetesObject) -> WorkloadFacts:
+    """Read a Workload that has the form of its kind (`taskgov.snapshot.forms`).
+
+    One waits that has no quota reservation, and is neither finished nor deactivated.
+    """
+    status, spec = item.get("status") or {}, item.get("spec") or {}
+    conditions = read_conditions(status)
+    true = {kind: condition for kind, condition in conditions.items() if condition.status}
+    waits = spec.get("active") is not False and not true.keys() & {"QuotaReserved", "Finished"}
+    counts = waits or "Preempted" in true
+    workload = read_workload(item if counts else {**item, "spec": {**spec, "podSets": ()}}, {})
+    evicted = true.get("Evicted")
+    since = evicted.since if evicted else workload.created
+    owners = item["metadata"].get("ownerReferences") or ()
+    return WorkloadFacts(
+        namespace=workload.namespace,
+        name=workload.name,
+        uid=workload.uid,
+        queue=workload.queue,
+        job=named(item).job,
+        kind=next((owner.get("kind", "Workload") for owner in owners if owner.get("controller", True)), "Workload"),
+        priority_class=workload.priority_class,
+        priority=workload.priority,
+        waiting_since=since if waits else None,
+        evicted=evicted is not None,
+        preempted=Preempted(
+            at=true["Preempted"].since,
+            reason=true["Preempted"].reason,
+            message=str(true["Preempted"].message),
+            ran_since=true["Admitted"].since if "Admitted" in true else None,
+        )
+        if "Preempted" in true
+        else None,
+        past_seconds=_past_seconds(status) if "Preempted" in true else None,
+        asks=tuple(
+            PodsAsked(dict(pods.node_selector).get(names.INSTANCE_TYPE_LABEL), pods.count, pods.requests)
+            for pods in workload.pod_sets
+        ),
+    )
+
+
+def _past_seconds(status: KubernetesObject) -> float | None:
+    """Return how long all admissions but the present one took together, if only one was ended."""
+    evictions = (status.get("schedulingStats") or {}).get("evictions") or ()
+    if sum(int(eviction.get("count", 0)) for eviction in evictions) != 1:
+        return None
+    return next((float(status[name]) for name in _PAST_SECONDS if name in status), None)
