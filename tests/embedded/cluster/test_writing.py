@@ -324,7 +324,7 @@ def test_a_watch_tells_what_happens_after_a_list(bench: Bench) -> None:
             break
         bench.ask("DELETE", bench.place("StatefulSet", "it"))
     answer.close()
-    assert seen == [("ADDED", "it-0"), ("DELETED", "it-0")]
+    assert seen == [("ADDED", "it-0"), ("MODIFIED", "it-0"), ("DELETED", "it-0")]  # it was placed on a node
 
 
 def test_lists_of_named_things_are_merged_by_name_and_others_replaced() -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from taskgov.hyperpod.names import NAMESPACE_NAME_LABEL
+from taskgov_embedded.cluster.history import Change, History
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -146,6 +147,10 @@ class Objects(Listable, Protocol):
         """Return one object, or None."""
         ...
 
+    def changes_since(self, plural: str, version: int) -> tuple[list[Change], int]:
+        """Return what happened to a type after a version, and the version of the latest write. Raises TooOldError."""
+        ...
+
 
 class ObjectStore:
     """Objects by type, namespace and name, with the metadata that the API server adds."""
@@ -156,6 +161,7 @@ class ObjectStore:
         self._objects: dict[str, dict[Key, KubeObject]] = {plural: {} for plural in RESOURCE_TYPES}
         self._version = 0
         self._created = 0
+        self._history = History()
 
     @property
     def now(self) -> datetime:
@@ -181,6 +187,7 @@ class ObjectStore:
             self._version += 1
             stored["metadata"]["resourceVersion"] = str(self._version)
             self._objects[plural][key_of(stored)] = stored
+            self._history.add(Change(self._version, plural, existing, stored))
             return stored
 
     def tried(self, item: Mapping[str, Any]) -> KubeObject:
@@ -209,6 +216,11 @@ class ObjectStore:
         """Return one object; KeyError when there is none."""
         return self._objects[plural][namespace, name]
 
+    def changes_since(self, plural: str, version: int) -> tuple[list[Change], int]:
+        """Return what happened to a type after a version, and the version of the latest write. Raises TooOldError."""
+        with self._lock:
+            return self._history.since(plural, version), self._version
+
     def list(self, plural: str, namespace: str | None = None) -> list[KubeObject]:
         """Return all objects of a type (in one namespace), by namespace and name."""
         with self._lock:
@@ -218,8 +230,15 @@ class ObjectStore:
     def delete(self, plural: str, name: str, namespace: str = "") -> None:
         """Remove an object, if it is there."""
         with self._lock:
-            if self._objects[plural].pop((namespace, name), None) is not None:
+            gone = self._objects[plural].pop((namespace, name), None)
+            if gone is not None:
                 self._version += 1
+                self._history.add(Change(self._version, plural, gone, None))
+
+    def compact(self) -> None:
+        """Forget what happened so far, as etcd does every five minutes: a watch from before has to list anew."""
+        with self._lock:
+            self._history.compact(self._version)
 
     def _birth(self, item: Mapping[str, Any]) -> KubeObject:
         self._created += 1

@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from taskgov_embedded.cluster.history import TooOldError
 from taskgov_embedded.cluster.listing import BadTokenError, SelectorError, page_of
 from taskgov_embedded.cluster.objects import KubeObject, key_of
 from taskgov_embedded.cluster.requests import BUILT_IN_GROUPS, Refusal, Target, in_version
@@ -19,10 +20,13 @@ if TYPE_CHECKING:
 
     from werkzeug.wrappers import Request
 
-    from taskgov_embedded.cluster.objects import Key, Objects
+    from taskgov_embedded.cluster.history import Change
+    from taskgov_embedded.cluster.objects import Objects
 
-LOOK_SECONDS: Final = 0.1
+LOOK_SECONDS: Final = 0.02
 """How late a watcher may hear of a change."""
+BOOKMARK_BEFORE_END: Final = 2.0
+"""Seconds before its end in which a watch has its last bookmark."""
 LONGEST_WATCH: Final = 300.0
 """Seconds after which a watch ends that asked for no time; clients begin another one."""
 
@@ -49,46 +53,63 @@ class Reading:
         return in_version(found, target.version)
 
     def watch(self, target: Target, request: Request, stopped: threading.Event) -> Iterator[bytes]:
-        """Yield what happens to a list after its `resourceVersion`, one JSON document a line, until time is up."""
-        since = int(request.args.get("resourceVersion") or 0)
-        known = {key: version for key, version in self._versions(target, request).items() if int(version) <= since}
-        ends = time.monotonic() + float(request.args.get("timeoutSeconds") or LONGEST_WATCH)
-        seen: dict[Key, KubeObject] = {}
+        """Yield what happens to a list after its `resourceVersion`, one JSON document a line, until time is up.
+
+        Without a version everything that is there comes first. What is not kept any more is an event `ERROR` (410), and
+        a bookmark comes two seconds before the end and once a minute, as of kube-apiserver (its storage cacher).
+        """
+        began = time.monotonic()
+        seconds = float(request.args.get("timeoutSeconds") or LONGEST_WATCH)
+        marks = _bookmark_times(seconds) if request.args.get("allowWatchBookmarks") else iter(())
+        mark = next(marks, None)
         yield b""  # sends the headers: clients wait for them before anything happens
+        since = int(request.args.get("resourceVersion") or 0)
+        if not since:
+            _, since = self.objects.changes_since(target.kind.plural, int(self.objects.resource_version))
+            for item in self.objects.list(target.kind.plural, target.namespace):
+                if "resourceVersion" in item["metadata"] and self._is_chosen(item, target, request):
+                    yield self._event("ADDED", item, target, request)
         while True:
-            present = {key_of(item): item for item in self._chosen(target, request)}
-            for key, item in present.items():
-                version = item["metadata"]["resourceVersion"]
-                if known.get(key) != version:
-                    yield self._event("MODIFIED" if key in known else "ADDED", item, target, request)
-                known[key] = version
-                seen[key] = item
-            for key in sorted(known.keys() - present.keys()):
-                del known[key]
-                if key in seen:
-                    yield self._event("DELETED", seen.pop(key), target, request)
-            if time.monotonic() > ends or stopped.wait(LOOK_SECONDS):
+            try:
+                changes, version = self.objects.changes_since(target.kind.plural, since)
+            except TooOldError as error:
+                yield _line("ERROR", Refusal(410, "Expired", str(error)).status())
+                return
+            for change in changes:
+                yield from self._events(change, target, request)
+            since = max(since, version)
+            passed = time.monotonic() - began
+            if mark is not None and passed >= mark:
+                kind = target.kind
+                marked = {"kind": kind.kind, "apiVersion": kind.api_version(target.version)}
+                yield _line("BOOKMARK", {**marked, "metadata": {"resourceVersion": str(since)}})
+                mark = next(marks, None)
+            if passed > seconds or stopped.wait(LOOK_SECONDS):
                 return
 
-    def _versions(self, target: Target, request: Request) -> dict[Key, str]:
-        return {key_of(item): item["metadata"]["resourceVersion"] for item in self._chosen(target, request)}
+    def _events(self, change: Change, target: Target, request: Request) -> Iterator[bytes]:
+        """Yield what a watcher sees of one write: an object may come into its selection, or leave it."""
+        before, after = (
+            item if item is not None and self._is_chosen(item, target, request) else None
+            for item in (change.before, change.after)
+        )
+        if after is not None:
+            yield self._event("ADDED" if before is None else "MODIFIED", after, target, request)
+        elif before is not None:
+            metadata = {**before["metadata"], "resourceVersion": str(change.version)}
+            yield self._event("DELETED", {**before, "metadata": metadata}, target, request)
 
-    def _chosen(self, target: Target, request: Request) -> list[KubeObject]:
-        """Return the objects that a watch is about; what has no version was placed there and never changes."""
-        items = self.objects.list(target.kind.plural, target.namespace)
+    def _is_chosen(self, item: KubeObject, target: Target, request: Request) -> bool:
         asked = {name: value for name, value in request.args.items() if name in {"labelSelector", "fieldSelector"}}
-        chosen, _ = _page(items, asked, self.objects.resource_version)
-        return [
-            item
-            for item in chosen
-            if target.name in {None, item["metadata"]["name"]} and "resourceVersion" in item["metadata"]
-        ]
+        chosen, _ = _page([item], asked, "")
+        namespace, name = key_of(item)
+        return bool(chosen) and target.namespace in {None, namespace} and target.name in {None, name}
 
     def _event(self, kind: str, item: KubeObject, target: Target, request: Request) -> bytes:
         shown = in_version(item, target.version)
         if _as_table(request):
             shown = table_of(target.kind.plural, [item], self.objects.now, {})
-        return json.dumps({"type": kind, "object": shown}).encode() + b"\n"
+        return _line(kind, shown)
 
     def _list(self, target: Target, request: Request) -> KubeObject:
         items = self.objects.list(target.kind.plural, target.namespace)
@@ -110,6 +131,18 @@ def _page(items: list[KubeObject], query: Mapping[str, str], version: str) -> tu
         raise Refusal(410, "Expired", str(error)) from error
     except SelectorError as error:
         raise Refusal(400, "BadRequest", str(error)) from error
+
+
+def _line(kind: str, item: KubeObject) -> bytes:
+    return json.dumps({"type": kind, "object": item}).encode() + b"\n"
+
+
+def _bookmark_times(seconds: float) -> Iterator[float]:
+    """Yield after how many seconds a watch of this length has bookmarks; none in one that ends before."""
+    last = seconds - BOOKMARK_BEFORE_END
+    yield from range(60, int(last), 60)
+    if last > 0:
+        yield last
 
 
 def _as_table(request: Request) -> bool:
