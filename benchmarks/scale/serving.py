@@ -5,6 +5,7 @@ the network, so that peaks of memory are the product's own.
 """
 
 import json
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +16,13 @@ import boto3
 from botocore.awsrequest import AWSResponse
 from kubernetes import client
 
-from benchmarks.scale.world import EKS_ARN, NAME
+from benchmarks.scale.world import EKS_ARN, NAME, VERSION_AFTER, WATCHED
 from taskgov.adapters.kubernetes import KubernetesReader
+from taskgov.adapters.kubernetes.following import KueueFollower
 from taskgov.backends.backends import Backends
 from taskgov.backends.registry import Reach, backends
-from taskgov.ports import ClusterAccess
+from taskgov.ports import ClusterAccess, Meter
+from taskgov.services.follow_workloads import FollowWorkloads
 from taskgov.services.take_snapshot import TakeSnapshot
 from tests.support.memory import FixedClock, InMemoryDocuments, InMemoryState, RecordingFailures
 
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 
 _KINDS: Final = ("resourceflavors", "cohorts", "clusterqueues", "localqueues", "workloadpriorityclasses", "workloads")
 _SERVED: Final = {"resources": [{"name": plural} for plural in _KINDS]}
+CHUNK: Final = 65_536
 _EMPTY: Final[dict[str, Any]] = {"metadata": {}, "items": []}
 
 
@@ -58,6 +62,12 @@ class Cluster:
         reader = KubernetesReader(_Connections(self.folder))
         return TakeSnapshot(self.backends(), reader, self.documents, self.state, self.clock)
 
+    def follow_workloads(self, meter: Meter) -> FollowWorkloads:
+        """Return the use case, which follows the workloads."""
+        follower = KueueFollower(_Connections(self.folder))
+        follower.list_up_to = -1  # so that each size does the same work
+        return FollowWorkloads(follower, self.documents, meter, self.clock)
+
 
 class _Answer:
     """An answer of the Kubernetes API."""
@@ -67,6 +77,20 @@ class _Answer:
 
     def read(self) -> bytes:
         return self.body
+
+
+class _Watch(_Answer):
+    """An answer that comes in parts."""
+
+    @property
+    def response(self) -> "_Watch":
+        return self
+
+    def stream(self, **_options: Any) -> Iterator[bytes]:
+        yield from (self.body[begin : begin + CHUNK] for begin in range(0, len(self.body), CHUNK))
+
+    def close(self) -> None:
+        """Close nothing: there is no connection."""
 
 
 class _FromFolder:
@@ -85,12 +109,20 @@ class _FromFolder:
             return _Answer(b'{"message": "not served"}', 404)
         if last == "v1beta1":
             return _Answer(json.dumps(_SERVED).encode())
-        page = parse_qs(parts.query).get("continue", ["0"])[0]
         with suppress(FileNotFoundError):
-            return _Answer((self._folder / f"{last}-{page}.json").read_bytes())
+            return self._listed(last, parse_qs(parts.query))
         if last in {"limitranges", "runtimeclasses"}:
             return _Answer(json.dumps(_EMPTY).encode())
         return _Answer(b'{"message": "not found"}', 404)
+
+    def _listed(self, plural: str, query: dict[str, list[str]]) -> _Answer:
+        """Return a page of a list, or what a watch tells. Raises FileNotFoundError."""
+        if "watch" in query:
+            return _Watch((self._folder / WATCHED).read_bytes())
+        if query.get("limit") == ["1"]:
+            return _Answer(json.dumps({"metadata": {"resourceVersion": VERSION_AFTER}, "items": []}).encode())
+        page = query.get("continue", ["0"])[0]
+        return _Answer((self._folder / f"{plural}-{page}.json").read_bytes())
 
 
 class _Connections:

@@ -9,6 +9,7 @@ jobs.
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +22,12 @@ PAGE: Final = 500
 SAGEMAKER_PAGE: Final = 100
 ROWS: Final = 15
 JOBS: Final = 50
+CHANGED: Final = 100
+"""Workloads that change in the minute that is followed, whatever the size."""
+VERSION: Final = "1000"
+VERSION_AFTER: Final = "2000"
+"""The resource versions of lists, and of the workloads a minute later."""
+WATCHED: Final = "workloads.watch"
 NAME: Final = "ml-cluster"
 ARN: Final = "arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghijkl"
 EKS_ARN: Final = "arn:aws:eks:us-east-1:111122223333:cluster/ml-eks"
@@ -74,6 +81,7 @@ def write_world(folder: Path, size: Size) -> None:
     _put(folder, "ListClusters-0", {"ClusterSummaries": [_CLUSTER]})
     _put(folder, "ListTags-0", {"Tags": []})
     (folder / "policy.yaml").write_text(_document(size.teams))
+    (folder / WATCHED).write_bytes(b"".join(_changes(size.teams)))
 
 
 def rows_today(number: int) -> Iterator[Item]:
@@ -162,6 +170,17 @@ def _jobs(teams: int) -> Iterator[Item]:
                 yield job(team, index, _type(number, place), whole=wanted, admitted=False)
 
 
+def _changes(teams: int) -> Iterator[bytes]:
+    """Give what a watch tells of a minute in which some workloads changed, and the bookmark after it."""
+    for number, item in enumerate(islice(_jobs(teams), CHANGED), int(VERSION) + 1):
+        yield _event("MODIFIED", {**item, "metadata": {**item["metadata"], "resourceVersion": str(number)}})
+    yield _event("BOOKMARK", {"metadata": {"resourceVersion": VERSION_AFTER}})
+
+
+def _event(kind: str, item: Item) -> bytes:
+    return json.dumps({"type": kind, "object": item}, separators=(",", ":")).encode() + b"\n"
+
+
 def _machine(number: int) -> Item:
     return {
         "InstanceGroupName": f"group-{number % len(TYPES)}",
@@ -219,7 +238,8 @@ def _pages(folder: Path, name: str, items: Iterable[Item], size: int, member: st
 
 def _page(items: Sequence[Item], member: str, following: int | None) -> Item:
     if member == "items":
-        return {"metadata": {} if following is None else {"continue": str(following)}, "items": items}
+        version = {"resourceVersion": VERSION}
+        return {"metadata": version if following is None else {**version, "continue": str(following)}, "items": items}
     return {member: items, **({} if following is None else {"NextToken": str(following)})}
 
 

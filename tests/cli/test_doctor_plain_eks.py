@@ -113,9 +113,10 @@ def test_what_is_asked_of_kubernetes_is_what_the_rbac_file_gives() -> None:
     for each in documents:
         if each["kind"] in {"ClusterRole", "Role"}:
             rules.setdefault(each["metadata"]["name"], []).extend(each["rules"])
-    for group, role in ((READERS, "taskgov-reader"), (WRITERS, "taskgov-writer")):
+    for group, roles in ((READERS, ("taskgov-reader", "taskgov-follower")), (WRITERS, ("taskgov-writer",))):
         given = {
             (group, verb, of, resource)
+            for role in roles
             for rule in rules[role]
             for of in rule["apiGroups"]
             for resource in rule["resources"]

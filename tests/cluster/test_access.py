@@ -19,11 +19,12 @@ from botocore.stub import Stubber
 from kubernetes.client.exceptions import ApiException
 
 from taskgov.adapters.kubernetes import EksConnections, KubernetesReader
+from taskgov.adapters.kubernetes.following import KueueFollower
 from taskgov.backends.plain_eks.quotas import KueueQuotas
 from taskgov.errors import UpstreamError
 from taskgov.hyperpod.model import ComputeQuotaTarget
 from taskgov.kueue.render import manager_configuration
-from taskgov.ports import ClusterAccess
+from taskgov.ports import ClusterAccess, WorkloadsKnown
 from taskgov.snapshot.unseen import Part
 from taskgov_cli.kubeconfig import KubeconfigContext
 from taskgov_cli.mine import mine_of
@@ -129,7 +130,18 @@ def read(own: OwnCluster) -> None:
     quotas.scheduler_config(ARN)
     reader.nodes(ANY)
     reader.kueue_objects(ANY)
+    follow(own, KueueFollower(connections))
     assert reader.manager_settings(ANY).unread.endswith('configmaps "kueue-manager-config" not found')
+
+
+def follow(own: OwnCluster, follower: KueueFollower) -> None:
+    """Look twice with a write in between, so that the second look follows the first one."""
+    follower.list_up_to = -1
+    _, known = follower.kueue_since(ANY, None, lambda item: item)
+    write = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a-write", "namespace": "default"}}
+    own.kube.apply({**write, "data": {"at": known.resource_version}})
+    _, read = follower.kueue_since(ANY, WorkloadsKnown(known.api_version, known.resource_version), lambda item: item)
+    assert (read.is_whole, read.relisted) == (False, "")
 
 
 def test_a_member_reads_the_own_team_and_is_known_by_name(own: OwnCluster) -> None:

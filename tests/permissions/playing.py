@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import boto3
 
 from taskgov.adapters.dynamodb import Table
+from taskgov.adapters.kubernetes.paging import PAGE
 from taskgov.allocation.codec import plan_to_json
 from taskgov.allocation.plan import ChangeKind, Reason
 from taskgov_embedded.iam import actions, evaluation
@@ -156,9 +157,31 @@ def play_beside(recorded: Recorded) -> None:
         next(Runner(plain, world).run())
         lose_nodes(world, 3)
         _do(Actor(world), {"reconcile": True})
+        _fill_more_than_a_page(world)
         for schedule in ("PublishUsageSchedule", "AuditAllSchedule"):
             world.stack.fire(schedule)
             world.stack.run_until_quiet(120)
+
+
+def _fill_more_than_a_page(world: World) -> None:
+    """Let there be so many workloads, all finished, that publishing keeps a memory of them."""
+    finished = {
+        "type": "Finished",
+        "status": "True",
+        "reason": "Succeeded",
+        "lastTransitionTime": "2026-11-20T08:00:00Z",
+    }
+    for number in range(PAGE + 1):
+        metadata = {"name": f"finished-{number}", "namespace": "default"}
+        world.cluster.store.apply(
+            {
+                "apiVersion": "kueue.x-k8s.io/v1beta2",
+                "kind": "Workload",
+                "metadata": metadata,
+                "spec": {"podSets": []},
+                "status": {"conditions": [finished]},
+            }
+        )
 
 
 def _lose_the_identity_of_the_table(world: World) -> None:

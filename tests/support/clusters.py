@@ -148,6 +148,7 @@ class GovernedCluster:
             "meter": RecordingMeter(),
             "failures": Raised(),
             "governed": lambda: lambda _: True,
+            "follow_workloads": None,
             "write_pages": TeamPages(self.documents).write,
         } | recorders
         topics = told.pop("topics", RecordingTopics())

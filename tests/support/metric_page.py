@@ -21,7 +21,7 @@ def metric_count(*, teams: int, types: int, quotas: int) -> int:
     team, reason and preempting team in the hours in which it occurs.
 
     >>> metric_count(teams=10, types=2, quotas=20)
-    235
+    236
     """
     severities = 4
     numbers = {PER_QUOTA: quotas, PER_CAPACITY: types, PER_TEAM: teams, PER_SEVERITY: severities, WHOLE_CLUSTER: 1}

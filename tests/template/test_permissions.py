@@ -212,7 +212,12 @@ def test_documents_are_written_by_the_one_function_that_makes_them() -> None:
     assert {role: prefixes(role, "s3:PutObject") for role in ROLES if prefixes(role, "s3:PutObject")} == {
         "ReadSnapshotRole": {"snapshots/*", "memory/*/nodes.json", "memory/*/state.json"},
         "PlanQuotasRole": {"plans/*"},
-        "PublishUsageRole": {"memory/*/use.json", "memory/*/told.json", "reports/*/teams/*"},
+        "PublishUsageRole": {
+            "memory/*/use.json",
+            "memory/*/told.json",
+            "memory/*/workloads.json.gz",
+            "reports/*/teams/*",
+        },
         "AuditClusterRole": {"reports/*", "memory/*/audits.json"},
         "TakeOrderRole": {"policies/*"},
     }

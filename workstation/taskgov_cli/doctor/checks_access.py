@@ -35,6 +35,8 @@ MANAGER_OBJECTS: Final = {("apps", "deployments"): MANAGER, ("", "configmaps"): 
 """What the functions read of Kueue's manager, each one object only: API group and resource -> name."""
 MANAGER_RIGHTS: Final = tuple((READERS, "get", *listed) for listed in MANAGER_OBJECTS)
 """The rights to do so: group, verb, API group and resource."""
+FOLLOWING_RIGHT: Final = (READERS, "watch", GROUP, "workloads")
+"""What the minute's publishing follows the workloads with."""
 
 
 def authentication_mode(eks: Read[EksCluster], names: Names) -> Diagnosis:

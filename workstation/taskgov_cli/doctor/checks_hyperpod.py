@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from taskgov.hyperpod.names import ADD_ON, KUEUE_NAMESPACE
 from taskgov_cli.doctor.backend_checks import BackendChecks
-from taskgov_cli.doctor.checks_access import LISTED, MANAGER_RIGHTS, READERS
+from taskgov_cli.doctor.checks_access import FOLLOWING_RIGHT, LISTED, MANAGER_RIGHTS, READERS
 from taskgov_cli.doctor.checks_account import cloud_trail
 from taskgov_cli.doctor.checks_kueue import kueue_version
 from taskgov_cli.doctor.diagnosis import Diagnosis, failed, ok, unknown, warning
@@ -184,6 +184,6 @@ CHECKS: Final = BackendChecks(
         kueue_version(facts.kueues, facts.add_on),
     ],
     events=lambda facts, names: [cloud_trail(facts.trails, facts.cluster, names)],
-    rights=(*((READERS, "list", *listed) for listed in LISTED), *MANAGER_RIGHTS),
+    rights=(*((READERS, "list", *listed) for listed in LISTED), *MANAGER_RIGHTS, FOLLOWING_RIGHT),
     permissions=lambda _: NEEDED,
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from taskgov.adapters.kubernetes.reader import GROUP
 from taskgov_cli.doctor.backend_checks import BackendChecks
-from taskgov_cli.doctor.checks_access import LISTED, MANAGER_RIGHTS, READERS, WRITERS
+from taskgov_cli.doctor.checks_access import FOLLOWING_RIGHT, LISTED, MANAGER_RIGHTS, READERS, WRITERS
 from taskgov_cli.doctor.checks_kueue import kueue_version
 from taskgov_cli.doctor.diagnosis import Diagnosis, failed, ok, unknown, warning
 from taskgov_cli.doctor.facts import Unknown
@@ -130,6 +130,7 @@ CHECKS: Final = BackendChecks(
     rights=(
         *((READERS, "list", *listed) for listed in (("", "namespaces"), *LISTED)),
         *MANAGER_RIGHTS,
+        FOLLOWING_RIGHT,
         *((WRITERS, verb, *of) for of, verbs in _WRITTEN.items() for verb in verbs.split()),
     ),
     permissions=permissions,

@@ -11,9 +11,10 @@ from taskgov.adapters.s3 import Bucket
 from taskgov.adapters.sns import Topic, TopicsOfTeams
 from taskgov.bootstrap import aws
 from taskgov.bootstrap.backends import backends
-from taskgov.bootstrap.take_snapshot import take_snapshot
+from taskgov.bootstrap.take_snapshot import kueue_follower, take_snapshot
 from taskgov.config import Settings
 from taskgov.observability import logger
+from taskgov.services.follow_workloads import FollowWorkloads
 from taskgov.services.governed_clusters import GovernedClusters
 from taskgov.services.publish_usage import PublishUsage
 from taskgov.services.tell_teams import TellTeams
@@ -56,5 +57,6 @@ def publish_usage() -> PublishUsage:
         clock=clock,
         failures=ReportedFailures(logger, EmbeddedMetrics()),
         tell_teams=TellTeams(documents, state, bus, topics, clock),
+        follow_workloads=FollowWorkloads(kueue_follower(), documents, EmbeddedMetrics(), clock),
         write_pages=partial(_write_pages, documents),
     )

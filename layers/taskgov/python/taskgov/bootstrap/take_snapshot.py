@@ -5,6 +5,7 @@ import boto3
 from taskgov.adapters.clock import SystemClock
 from taskgov.adapters.dynamodb import Table
 from taskgov.adapters.kubernetes import EksConnections, KubernetesReader
+from taskgov.adapters.kubernetes.following import KueueFollower
 from taskgov.adapters.s3 import Bucket
 from taskgov.bootstrap import aws
 from taskgov.bootstrap.backends import backends
@@ -16,8 +17,17 @@ def take_snapshot(state: Table, documents: Bucket) -> TakeSnapshot:
     clock = SystemClock()
     return TakeSnapshot(
         backends=backends(documents),
-        kubernetes=KubernetesReader(EksConnections(aws.eks(), boto3.Session(), clock.now)),
+        kubernetes=KubernetesReader(_connections()),
         documents=documents,
         state=state,
         clock=clock,
     )
+
+
+def kueue_follower() -> KueueFollower:
+    """Return what reads Kueue's objects, and of the workloads what changed."""
+    return KueueFollower(_connections())
+
+
+def _connections() -> EksConnections:
+    return EksConnections(aws.eks(), boto3.Session(), SystemClock().now)

@@ -5,10 +5,14 @@ from taskgov.ports.clusters import (
     ClusterAccess,
     ClusterBackend,
     ClusterTags,
+    Kept,
     KubernetesApi,
     Machines,
     OnUnreadableObject,
     QuotaStore,
+    WorkloadsApi,
+    WorkloadsKnown,
+    WorkloadsRead,
     Written,
 )
 from taskgov.ports.documents import DocumentStore, PolicyText
@@ -42,6 +46,7 @@ __all__ = [
     "DocumentStore",
     "EventBus",
     "Execution",
+    "Kept",
     "KubernetesApi",
     "Lock",
     "Machines",
@@ -57,5 +62,8 @@ __all__ = [
     "StateStore",
     "TeamTopics",
     "Workflow",
+    "WorkloadsApi",
+    "WorkloadsKnown",
+    "WorkloadsRead",
     "Written",
 ]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 from taskgov.hyperpod.model import (
     ClusterSchedulerConfig,
@@ -41,6 +41,51 @@ class KubernetesApi(Protocol):
         """Return the configuration of Kueue's manager, or why it is not to be had: it is not there, or may not be read.
 
         Raises ThrottledError, UpstreamError.
+        """
+        ...
+
+
+Kept = TypeVar("Kept")
+"""What the caller makes of a Workload as it arrives."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadsKnown:
+    """What a look before knows: all workloads at a resource version, in one version of Kueue's API."""
+
+    api_version: str
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadsRead(Generic[Kept]):
+    """The workloads as they are at a resource version: those that changed since a look before, or all of them."""
+
+    api_version: str
+    resource_version: str
+    """"" where it cannot be followed from, or need not be: there are so few that a list is as short."""
+    changed: Mapping[tuple[str, str], Kept | None]
+    """Namespace and name -> what was made of it, None for one that was deleted."""
+    is_whole: bool
+    """All workloads are in `changed`; without it, those that are not are as the look before knows them."""
+    objects_read: int
+    """How many Workloads the server sent."""
+    relisted: str = ""
+    """Why all were listed although the changes were asked for; empty where they were not."""
+
+
+class WorkloadsApi(Protocol):
+    """Reads Kueue's objects, and of the workloads only what changed."""
+
+    def kueue_since(
+        self,
+        cluster: ClusterAccess,
+        known: WorkloadsKnown | None,
+        keep: Callable[[KubernetesObject], Kept],
+    ) -> tuple[KueueObjects, WorkloadsRead[Kept]]:
+        """Return Kueue's objects without the workloads, and what became of these since `known`.
+
+        Raises ThrottledError, UpstreamError, NotFoundError.
         """
         ...
 

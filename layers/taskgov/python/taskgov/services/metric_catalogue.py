@@ -223,6 +223,15 @@ OBJECTS_UNREADABLE: Final = Metric(
     "Objects of Kubernetes and items of the table that cannot be read and are left out; findings name them.",
     "the form of each object; the table",
 )
+WORKLOADS_RELISTED: Final = Metric(
+    "WorkloadsRelisted",
+    COUNT,
+    WHOLE_CLUSTER,
+    "1 when a minute listed all workloads although it should have followed the changes; the property `why` says why it "
+    "could not. 0 when it followed them (`objectsRead`: how many Workloads it read). Nothing on a cluster with so few "
+    "workloads that they are on one page, and in the minute in which all are listed anyway, once an hour.",
+    "the look at the workloads ([scale.md](scale.md#following-workloads))",
+)
 AUDITS_MISSED: Final = Metric(
     "AuditsMissed",
     COUNT,
@@ -275,5 +284,6 @@ METRICS: Final = (
     AUDITS_MISSED,
     OBJECTS_UNREADABLE,
     CLUSTER_UNREADABLE,
+    WORKLOADS_RELISTED,
 )
 """Every metric of the use cases, in the order of the documentation."""

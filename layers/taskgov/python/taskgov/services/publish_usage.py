@@ -26,7 +26,7 @@ from taskgov.services.measure_usage import measure_preemptions, measure_usage
 from taskgov.services.run_events import event_of
 from taskgov.services.run_notices import notice_of
 from taskgov.services.step_inputs import stored_plan
-from taskgov.services.take_snapshot import TakeSnapshot, cluster_facts
+from taskgov.services.take_snapshot import ReadKueue, TakeSnapshot, cluster_facts
 from taskgov.services.tell_teams import TellTeams
 from taskgov.services.use_history import UseHistory
 from taskgov.services.written_in_run import WhatWasWritten, WrittenInRun
@@ -64,6 +64,8 @@ class PublishUsage:
     tell_teams: TellTeams
     governed: Callable[[], Callable[[str], bool]]
     """Returns what says of a cluster's name whether it is governed (`taskgov.services.governed_clusters`)."""
+    follow_workloads: ReadKueue | None
+    """How the schedule reads Kueue's objects (`taskgov.services.follow_workloads`); None: in full, as a run does."""
     write_pages: Callable[[Snapshot], None]
     """Writes the pages of the teams (`taskgov.services.team_pages`)."""
 
@@ -175,7 +177,7 @@ class PublishUsage:
 
     def _watch(self, cluster_arn: str) -> int:
         """Measure a cluster and remember what is used: the schedule alone does, so that no time counts twice."""
-        usage = self._usage(self.take_snapshot(cluster_arn))
+        usage = self._usage(self.take_snapshot(cluster_arn, read_kueue=self.follow_workloads))
         UseHistory(self.documents).keep(usage.snapshot)
         self.meter.record(usage.snapshot.cluster.name, [metric.CLUSTER_UNREADABLE.of(0)])
         return usage.published + 1 + self._tell_teams(usage)

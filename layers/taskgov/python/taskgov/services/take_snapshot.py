@@ -3,6 +3,7 @@
 Used by `read_snapshot` at the start of a run, and by `publish_usage` and `audit_cluster`, which only look.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -27,14 +28,19 @@ from taskgov.services.state_identity import StateIdentity
 from taskgov.services.use_history import UseHistory, with_use
 from taskgov.snapshot.identity import Claim
 from taskgov.snapshot.leaving import marked
-from taskgov.snapshot.model import ClusterFacts, GroupInstanceType, InstanceGroup, Snapshot
+from taskgov.snapshot.model import ClusterFacts, GroupInstanceType, InstanceGroup, KueueObjects, Snapshot
 from taskgov.snapshot.nodes import NodeMemory, nodes_from_kubernetes, remember_nodes
 from taskgov.snapshot.readable import readable_groups, readable_kueue, readable_nodes, readable_summaries
+from taskgov.snapshot.unreadable import UnreadableObject
 
 if TYPE_CHECKING:
-    from taskgov.snapshot.unreadable import UnreadableItem, UnreadableObject
+    from taskgov.snapshot.unreadable import UnreadableItem
 
 MEMORY_KEY = "memory/{}/nodes.json"
+ReadableKueue = tuple[KueueObjects, tuple[UnreadableObject, ...]]
+"""Kueue's objects that can be read, and the others."""
+ReadKueue = Callable[[str, ClusterAccess], ReadableKueue]
+"""Reads Kueue's objects of a cluster, given by its name and its API."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +53,19 @@ class TakeSnapshot:
     state: StateStore
     clock: Clock
 
-    def __call__(self, cluster: str, *, remember: bool = False, claims: tuple[Claim, ...] = ()) -> Snapshot:
+    def __call__(
+        self,
+        cluster: str,
+        *,
+        remember: bool = False,
+        claims: tuple[Claim, ...] = (),
+        read_kueue: ReadKueue | None = None,
+    ) -> Snapshot:
         """Return the snapshot of a cluster, given by name or ARN.
 
         With `remember`, since when each node is healthy is written back once everything has been read, and records that
         a restored table lacks: only a run that holds the lock does so. `claims` are the stacks that have marked the
-        cluster.
+        cluster. `read_kueue` reads Kueue's objects in another way (`taskgov.services.follow_workloads`).
         Raises InvalidRequestError for a cluster that EKS does not orchestrate. What fails because the cluster cannot be
         read says so (`GovernanceError.cluster_unreadable`).
         """
@@ -84,7 +97,7 @@ class TakeSnapshot:
         seen = marked(seen, reserved, facts.instance_groups, now, known)
         memory, nodes = remember_nodes(known, seen, now, is_partial=is_partial, unread=unread)
         with reading("list Kueue's objects", throttled=True):
-            kueue, odd_objects = readable_kueue(self.kubernetes.kueue_objects(access))
+            kueue, odd_objects = (read_kueue or self._kueue)(facts.name, access)
         with reading("get the configuration of Kueue's manager", throttled=True):
             manager = self.kubernetes.manager_settings(access)
         with reading("list compute quotas", throttled=self.backends.keeps_quotas_in_cluster(facts.arn)):
@@ -129,6 +142,9 @@ class TakeSnapshot:
     def identity(self) -> StateIdentity:
         """Whose records these are."""
         return StateIdentity(self.documents, self.state)
+
+    def _kueue(self, _cluster_name: str, access: ClusterAccess) -> ReadableKueue:
+        return readable_kueue(self.kubernetes.kueue_objects(access))
 
     def _policy(self, cluster_name: str) -> tuple[ParsedPolicy, str | None, str]:
         stored = self.documents.policy(cluster_name)

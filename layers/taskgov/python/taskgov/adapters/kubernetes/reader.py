@@ -1,9 +1,9 @@
 """What do nodes and Kueue's objects look like right now? Read page by page, trimmed as they arrive."""
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from taskgov.adapters.kubernetes.connection import ApiConnections
 from taskgov.adapters.kubernetes.paging import list_pages
@@ -29,6 +29,7 @@ VERSIONS: Final = ("v1beta2", "v1beta1")
 """Preferred first: the add-on serves v1beta2 since Kueue 0.15, older ones only v1beta1."""
 
 Trim = Callable[[KubernetesObject], KubernetesObject]
+Item = TypeVar("Item")
 
 
 class KubernetesReader:
@@ -47,29 +48,34 @@ class KubernetesReader:
         with self._connections.open(cluster) as connection:
             api = Requests(connection)
             version, served = served_by(api)
-
-            def all_of(plural: str, trim: Trim = trimmed) -> tuple[KubernetesObject, ...]:
-                path = f"/apis/{GROUP}/{version}/{plural}"
-                return tuple(read_all(api, path, trim, f"list {plural}")) if plural in served else ()
-
-            image, silence = manager_image(api)
-            return KueueObjects(
-                resource_flavors=all_of("resourceflavors"),
-                cohorts=all_of("cohorts"),
-                cluster_queues=all_of("clusterqueues"),
-                local_queues=all_of("localqueues"),
-                priority_classes=all_of("workloadpriorityclasses"),
-                workloads=all_of("workloads", trimmed_workload),
-                limit_ranges=_as_far_as_allowed(lambda: limit_ranges(api)),
-                runtime_classes=_as_far_as_allowed(lambda: runtime_classes(api)),
-                manager_image=image,
-                manager_silence=silence,
-            )
+            return read_kueue(api, version, served)
 
     def manager_settings(self, cluster: ClusterAccess) -> ManagerSettings:
         """Return what the ConfigMap of Kueue's manager says, or why that is not known."""
         with self._connections.open(cluster) as connection:
             return read_manager_settings(Requests(connection))
+
+
+def read_kueue(api: Requests, version: str, served: frozenset[str], *, with_workloads: bool = True) -> KueueObjects:
+    """Return Kueue's objects in a version that is served."""
+
+    def all_of(plural: str, trim: Trim = trimmed) -> tuple[KubernetesObject, ...]:
+        path = f"/apis/{GROUP}/{version}/{plural}"
+        return tuple(read_all(api, path, trim, f"list {plural}")) if plural in served else ()
+
+    image, silence = manager_image(api)
+    return KueueObjects(
+        resource_flavors=all_of("resourceflavors"),
+        cohorts=all_of("cohorts"),
+        cluster_queues=all_of("clusterqueues"),
+        local_queues=all_of("localqueues"),
+        priority_classes=all_of("workloadpriorityclasses"),
+        workloads=all_of("workloads", trimmed_workload) if with_workloads else (),
+        limit_ranges=_as_far_as_allowed(lambda: limit_ranges(api)),
+        runtime_classes=_as_far_as_allowed(lambda: runtime_classes(api)),
+        manager_image=image,
+        manager_silence=silence,
+    )
 
 
 def read_manager_settings(api: Requests) -> ManagerSettings:
@@ -148,13 +154,35 @@ def collector_paused() -> Iterator[None]:
 
 def read_all(api: Requests, path: str, trim: Trim, what: str) -> list[KubernetesObject]:
     """Read all pages; once more from the first one when the server has let the list expire meanwhile."""
+    return read_list(api, path, lambda item: kept(item, trim), what)[0]
 
-    def read() -> list[KubernetesObject]:
-        pages = list_pages(lambda query: api.get(path, what, query), what)
+
+def read_list(api: Requests, path: str, keep: Callable[[Any], Item], what: str) -> tuple[list[Item], str]:
+    """Read all pages, as `read_all`; return what `keep` makes of the items, and the list's resource version.
+
+    All pages are of one version: that of the first ("Retrieving large results sets in chunks").
+    """
+
+    def read() -> tuple[list[Item], str]:
+        versions: list[str] = []
+
+        def page(query: Mapping[str, str]) -> Mapping[str, Any]:
+            answer = api.get(path, what, query)
+            versions.append(version_of(answer))
+            return answer
+
         with collector_paused():
-            return [kept(item, trim) for page in pages for item in page]
+            items = [keep(item) for items in list_pages(page, what) for item in items]
+        return items, versions[0]
 
     try:
         return read()
     except ExpiredError:
         return read()
+
+
+def version_of(item: Any) -> str:
+    """Return the resource version of an object or a list; "" where it has none."""
+    metadata = item.get("metadata") if isinstance(item, Mapping) else None
+    version = metadata.get("resourceVersion") if isinstance(metadata, Mapping) else None
+    return version if isinstance(version, str) else ""

@@ -5,7 +5,7 @@ compile, and their models cost time and memory for each object.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -25,6 +25,8 @@ from taskgov.errors import (
 
 TIMEOUT_SECONDS: Final = (5, 30)
 """To connect, and to wait for data."""
+SLACK_SECONDS: Final = 5
+"""How much longer than it was asked for a watch may be silent."""
 
 
 class ExpiredError(UpstreamError):
@@ -62,6 +64,42 @@ class Requests:
         self, method: str, path: str, what: str, body: Mapping[str, Any] | None, query: Mapping[str, str]
     ) -> dict[str, Any]:
         """Return the answer. Raises as `get` does, and InvalidRequestError where a write breaks a rule."""
+        response = self._open(method, path, what, body, query, TIMEOUT_SECONDS)
+        try:
+            answer: dict[str, Any] = _parsed(_read(response, what))
+        except json.JSONDecodeError as error:
+            raise UpstreamError(f"{what}: {error}") from error
+        return answer
+
+    def watch(self, path: str, what: str, query: Mapping[str, str], seconds: int) -> Iterator[bytes]:
+        """Yield the lines of a watch as they come, until the server ends it or the connection breaks.
+
+        `seconds` is how long the server is asked to watch. Raises as `get` does, before the first line. What is left
+        of a line when the connection breaks is no line.
+        """
+        asked = {"watch": "1", "allowWatchBookmarks": "true", "timeoutSeconds": str(seconds), **query}
+        connect, _ = TIMEOUT_SECONDS
+        response = self._open("GET", path, what, None, asked, (connect, seconds + SLACK_SECONDS))
+        rest = b""
+        try:
+            for chunk in response.response.stream(decode_content=True):
+                *lines, rest = (rest + chunk).split(b"\n")
+                yield from filter(None, lines)
+        except urllib3.exceptions.HTTPError:
+            return
+        finally:
+            response.response.close()  # the stream may have more: the connection cannot be used again
+
+    def _open(
+        self,
+        method: str,
+        path: str,
+        what: str,
+        body: Mapping[str, Any] | None,
+        query: Mapping[str, str],
+        timeout: tuple[int, int],
+    ) -> Any:
+        """Return the response, of which the body is not read yet."""
         content = "application/apply-patch+yaml" if method == "PATCH" else "application/json"
         request = self._api.param_serialize(
             method,
@@ -72,22 +110,25 @@ class Requests:
             auth_settings=["BearerToken"],
         )
         try:
-            response = self._api.call_api(*request, _request_timeout=TIMEOUT_SECONDS)
-            text = response.read()
+            response = self._api.call_api(*request, _request_timeout=timeout)
         except (ApiException, urllib3.exceptions.HTTPError) as error:
             raise UpstreamError(f"{what}: {error}") from error
         if response.status >= HTTPStatus.BAD_REQUEST:
             known = _ERRORS if method == "GET" else _ERRORS_OF_WRITES
-            sentence = _sentence(text, response.reason)
+            sentence = _sentence(_read(response, what), response.reason)
             problem = known.get(response.status, UpstreamError)(f"{what}: {response.status} {sentence}")
             if response.status == HTTPStatus.FORBIDDEN:
                 problem.refusal = "access-denied"
             raise problem
-        try:
-            answer: dict[str, Any] = _parsed(text)
-        except json.JSONDecodeError as error:
-            raise UpstreamError(f"{what}: {error}") from error
-        return answer
+        return response
+
+
+def _read(response: Any, what: str) -> bytes:
+    try:
+        text: bytes = response.read()
+    except (ApiException, urllib3.exceptions.HTTPError) as error:
+        raise UpstreamError(f"{what}: {error}") from error
+    return text
 
 
 def _parsed(text: bytes) -> Any:

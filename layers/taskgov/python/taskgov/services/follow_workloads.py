@@ -1,0 +1,63 @@
+"""Read Kueue's objects for the minute's publishing, and of the workloads only what changed since the minute before.
+
+The memory is one document for each cluster, in the bucket. Without it, or where it cannot be followed from (damaged, of
+another form or cluster, an hour old), all workloads are listed, as they are where the server does not keep the changes
+any more. Two minutes at once do no harm: each goes on from a state that was true, and publishes what is true now.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from taskgov.ports import Clock, ClusterAccess, DocumentStore, Meter, WorkloadsApi, WorkloadsKnown
+from taskgov.services import metric_catalogue as metric
+from taskgov.snapshot.model import KueueObjects
+from taskgov.snapshot.readable import readable_kueue
+from taskgov.snapshot.unreadable import UnreadableObject
+from taskgov.usage.workload_facts import FollowedKueue
+from taskgov.usage.workload_memory import WorkloadMemory, record_of
+
+KEY: Final = "memory/{}/workloads.json.gz"
+WHY_LETTERS: Final = 200
+"""Of the reason that the metric's log line has."""
+
+
+@dataclass(frozen=True, slots=True)
+class FollowWorkloads:
+    """The use case with what it needs from the world."""
+
+    kubernetes: WorkloadsApi
+    documents: DocumentStore
+    meter: Meter
+    clock: Clock
+
+    def __call__(self, cluster_name: str, access: ClusterAccess) -> tuple[KueueObjects, tuple[UnreadableObject, ...]]:
+        """Return Kueue's objects that can be read, with what is known of the workloads, and those that cannot be read.
+
+        Raises ThrottledError, UpstreamError, NotFoundError.
+        """
+        key, now = KEY.format(cluster_name), self.clock.now()
+        before, damage = _memory(self.documents.find(key))
+        if before is not None and not before.is_of(access.eks_cluster_arn, now):
+            before = None
+        known = WorkloadsKnown(before.api_version, before.resource_version) if before else None
+        objects, read = self.kubernetes.kueue_since(access, known, record_of)
+        if read.is_whole or before is None:
+            before = WorkloadMemory(access.eks_cluster_arn, read.api_version, "", now)
+        after = before.after(read.resource_version, read.changed)
+        if read.resource_version:
+            self.documents.put(key, after.to_bytes(), "application/gzip")
+        if why := damage or read.relisted:
+            self.meter.record(cluster_name, [metric.WORKLOADS_RELISTED.of(1, why=why[:WHY_LETTERS])])
+        elif not read.is_whole:
+            self.meter.record(cluster_name, [metric.WORKLOADS_RELISTED.of(0, objectsRead=read.objects_read)])
+        kueue, odd = readable_kueue(objects)
+        fields = {name: getattr(kueue, name) for name in KueueObjects.__dataclass_fields__}
+        return FollowedKueue(**fields, facts=after.facts()), (*odd, *after.unreadable())
+
+
+def _memory(stored: bytes | None) -> tuple[WorkloadMemory | None, str]:
+    """Return what is remembered, or nothing and why it cannot be read: then all workloads are listed."""
+    try:
+        return None if stored is None else WorkloadMemory.from_bytes(stored), ""
+    except ValueError as error:
+        return None, f"the memory cannot be read: {error}"

@@ -1,0 +1,139 @@
+"""What is known of a cluster's workloads from one minute to the next: their records, and the version they are of.
+
+Records and version belong together: the records are the collection at that version. So whichever of two minutes is
+written last, the next one goes on from what is true. The document is one line of JSON in gzip, whose checksum finds
+damage.
+"""
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any, Final, Self
+
+from taskgov.snapshot.forms import fault_of
+from taskgov.snapshot.model import KubernetesObject
+from taskgov.snapshot.unreadable import UnreadableObject
+from taskgov.usage.workload_facts import PodsAsked, Preempted, WorkloadFacts, facts_of
+
+FORM: Final = 1
+"""Goes up with every change of a record, or of how it is made of a Workload: an older memory is not read then."""
+LISTED_EACH: Final = timedelta(hours=1)
+"""However well changes can be followed, all workloads are listed this often."""
+
+Key = tuple[str, str]
+"""Namespace and name."""
+Record = WorkloadFacts | UnreadableObject
+"""What is known of a Workload, or why it cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadMemory:
+    """The workloads of one EKS cluster at one version."""
+
+    eks_arn: str
+    api_version: str
+    resource_version: str
+    listed_at: datetime
+    """When all of them were listed last."""
+    records: Mapping[Key, Record] = field(default_factory=dict)
+
+    def is_of(self, eks_arn: str, now: datetime) -> bool:
+        """Say whether it can be followed from: it is this cluster's, and all workloads were listed lately."""
+        return self.eks_arn == eks_arn and timedelta() <= now - self.listed_at < LISTED_EACH
+
+    def after(self, resource_version: str, changed: Mapping[Key, Record | None]) -> Self:
+        """Return it with what changed up to a version; None stands for what was deleted."""
+        records = {**self.records, **changed}
+        return replace(
+            self,
+            resource_version=resource_version,
+            records={key: record for key, record in records.items() if record is not None},
+        )
+
+    def facts(self) -> tuple[WorkloadFacts, ...]:
+        """Return what is known of the workloads that can be read."""
+        return tuple(record for record in self.records.values() if isinstance(record, WorkloadFacts))
+
+    def unreadable(self) -> tuple[UnreadableObject, ...]:
+        """Return the others."""
+        return tuple(record for record in self.records.values() if isinstance(record, UnreadableObject))
+
+    def to_bytes(self) -> bytes:
+        """Return the document: the same memory gives the same bytes."""
+        document = {
+            "form": FORM,
+            "eksArn": self.eks_arn,
+            "apiVersion": self.api_version,
+            "resourceVersion": self.resource_version,
+            "listedAt": self.listed_at.isoformat(),
+            "workloads": list(map(_row, self.facts())),
+            "unreadable": [
+                (*key, odd.name, odd.because, odd.namespace)
+                for key, odd in self.records.items()
+                if isinstance(odd, UnreadableObject)
+            ],
+        }
+        return gzip.compress(json.dumps(document, separators=(",", ":")).encode(), compresslevel=1, mtime=0)
+
+    @classmethod
+    def from_bytes(cls, stored: bytes) -> Self:
+        """Read what `to_bytes` wrote. Raises `ValueError` for anything else, also for another form."""
+        try:
+            document = json.loads(gzip.decompress(stored))
+            if document["form"] != FORM:
+                raise ValueError(f"it is of form {document['form']!r} and not {FORM}")
+            return cls(
+                eks_arn=str(document["eksArn"]),
+                api_version=str(document["apiVersion"]),
+                resource_version=str(document["resourceVersion"]),
+                listed_at=_aware(datetime.fromisoformat(document["listedAt"])),
+                records=dict(_records(document)),
+            )
+        except (OSError, EOFError, zlib.error, LookupError, TypeError, RecursionError) as error:
+            raise ValueError(f"it is no memory of workloads ({type(error).__name__})") from error
+
+
+def record_of(item: KubernetesObject) -> Record:
+    """Return what is kept of a Workload as the reader gives it."""
+    because = fault_of("Workload", item)
+    return facts_of(item) if because is None else UnreadableObject.of("Workload", item, because)
+
+
+def _row(facts: WorkloadFacts) -> tuple[Any, ...]:
+    preempted = facts.preempted
+    return (
+        facts.namespace,
+        facts.name,
+        facts.uid,
+        facts.queue,
+        facts.job,
+        facts.kind,
+        facts.priority_class,
+        facts.priority,
+        facts.waiting_since,
+        facts.evicted,
+        preempted and (preempted.at, preempted.reason, preempted.message, preempted.ran_since),
+        facts.past_seconds,
+        [(pods.instance_type, pods.count, pods.requests) for pods in facts.asks],
+    )
+
+
+def _records(document: Mapping[str, Any]) -> Iterator[tuple[Key, Record]]:
+    for *row, preempted, past, asks in document["workloads"]:
+        pods = tuple(
+            PodsAsked(kind, count, tuple((resource, amount) for resource, amount in requests))
+            for kind, count, requests in asks
+        )
+        facts = WorkloadFacts(*(*row, Preempted(*preempted) if preempted else None, past, pods))
+        yield (facts.namespace, facts.name), facts
+    for namespace, name, *row in document["unreadable"]:
+        yield (namespace, name), UnreadableObject("Workload", *row)
+
+
+def _aware(moment: datetime) -> datetime:
+    if moment.tzinfo is None:
+        raise ValueError(f"{moment} has no time zone")
+    return moment

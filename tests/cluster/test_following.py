@@ -1,0 +1,171 @@
+"""Following the workloads on a real API server: what is known at a version is what the server says of that version.
+
+The server itself is the judge: a list with `resourceVersion` and `resourceVersionMatch=Exact` gives the collection as
+it was at the version that a look ended with, while writers, and Kueue, create, change and delete workloads.
+"""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from taskgov.adapters.kubernetes.following import KueueFollower
+from taskgov.adapters.kubernetes.paging import list_pages
+from taskgov.adapters.kubernetes.request import Requests
+from taskgov.adapters.kubernetes.trimming import trimmed_workload
+from taskgov.kueue.render import manager_configuration
+from taskgov.ports import ClusterAccess, WorkloadsKnown
+from taskgov_cli.kubeconfig import KubeconfigContext
+from tests.cluster.kube import Kube, wait_for
+from tests.cluster.workbench import a_policy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from taskgov.ports import WorkloadsRead
+    from tests.cluster.conftest import Cluster
+
+pytestmark = pytest.mark.cluster
+ANY = ClusterAccess("unused")
+WORKLOADS = 600
+WRITERS = 4
+LOOKS = 8
+KUEUE = "kueue.x-k8s.io/v1beta2"
+
+
+class Looking:
+    """Somebody who looks again and again, and remembers."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.connections = KubeconfigContext(cluster.kube.context, str(cluster.kube.kubeconfig))
+        self.follower = KueueFollower(self.connections)
+        self.state: dict[tuple[str, str], Any] = {}
+        self.known: WorkloadsKnown | None = None
+
+    def look(self) -> WorkloadsRead[Any]:
+        _, read = self.follower.kueue_since(ANY, self.known, lambda item: item)
+        after = dict(read.changed) if read.is_whole else {**self.state, **read.changed}
+        self.state = {key: item for key, item in after.items() if item is not None}
+        self.known = WorkloadsKnown(read.api_version, read.resource_version)
+        return read
+
+    def at(self, version: str) -> dict[tuple[str, str], Any]:
+        """Return all workloads as they were at a version, by the server's word."""
+        with self.connections.open(ANY) as connection:
+            api = Requests(connection)
+
+            def page(query: Any) -> dict[str, Any]:
+                exactly = {} if "continue" in query else {"resourceVersion": version, "resourceVersionMatch": "Exact"}
+                return api.get(f"/apis/{KUEUE}/workloads", "list", {**query, **exactly})
+
+            items = [trimmed_workload(item) for items in list_pages(page, "list") for item in items]
+        return {(item["metadata"]["namespace"], item["metadata"]["name"]): item for item in items}
+
+
+def a_workload(name: str) -> dict[str, Any]:
+    container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "1"}}}
+    pods = {"name": "main", "count": 1, "template": {"spec": {"containers": [container], "restartPolicy": "Never"}}}
+    return {
+        "apiVersion": KUEUE,
+        "kind": "Workload",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"queueName": "none", "podSets": [pods], "priority": 0},
+    }
+
+
+@pytest.fixture
+def looking(cluster: Cluster) -> Iterator[Looking]:
+    """Give a cluster with more workloads than a page has, and somebody who has looked at it once."""
+    cluster.run_kueue(manager_configuration(a_policy()).to_manifest())
+    each(cluster, lambda kube, number: kube.create(a_workload(f"followed-{number}")), WORKLOADS)
+    try:
+        found = Looking(cluster)
+        assert found.look().is_whole
+        yield found
+    finally:
+        cluster.kube.delete(cluster.kube.list(KUEUE, "Workload"))
+
+
+def each(cluster: Cluster, do: Callable[[Kube, int], Any], number: int) -> None:
+    """Do something so many times, with several connections at once."""
+    kubes = [Kube(cluster.kube.kubeconfig) for _ in range(WRITERS)]
+
+    def part(worker: int) -> None:
+        for index in range(worker, number, WRITERS):
+            do(kubes[worker], index)
+
+    try:
+        with ThreadPoolExecutor(WRITERS) as pool:
+            list(pool.map(part, range(WRITERS)))
+    finally:
+        for kube in kubes:
+            kube.close()
+
+
+def test_what_is_followed_under_load_is_what_the_server_had_at_that_version(cluster: Cluster, looking: Looking) -> None:
+    over = Event()
+
+    def write(kube: Kube, worker: int) -> None:
+        chance, serial, own = Random(worker), 0, [f"followed-{n}" for n in range(worker, WORKLOADS, WRITERS)]  # noqa: S311
+        while not over.is_set():
+            serial += 1
+            happens = chance.randrange(4)
+            if happens == 0 or not own:
+                own.append(f"new-{worker}-{serial}")
+                kube.create(a_workload(own[-1]))
+            elif happens == 1:
+                kube.delete([a_workload(own.pop(chance.randrange(len(own))))])
+            else:
+                kube.patch_status(a_workload(chance.choice(own)), {"conditions": [a_condition(serial)]})
+
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(each, cluster, write, WRITERS)
+        try:
+            changed = 0
+            for _ in range(LOOKS):
+                time.sleep(0.3)
+                read = looking.look()
+                assert (read.is_whole, read.relisted) == (False, "")
+                assert looking.state == looking.at(read.resource_version)
+                changed += len(read.changed)
+        finally:
+            over.set()
+        writing.result()
+    assert changed > LOOKS
+
+
+def a_condition(serial: int) -> dict[str, Any]:
+    moment = f"2026-11-20T09:{serial // 60 % 60:02}:{serial % 60:02}Z"
+    return {
+        "type": "PodsReady",
+        "status": "True" if serial % 2 else "False",
+        "reason": "Test",
+        "message": str(serial),
+        "lastTransitionTime": moment,
+    }
+
+
+def test_where_no_workload_changes_a_bookmark_says_so_within_a_few_seconds(cluster: Cluster, looking: Looking) -> None:
+    wait_for("Kueue has looked at all of them", lambda: not looking.look().changed, seconds=180)
+    for number in range(3):
+        before = looking.known
+        write = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a-write", "namespace": "default"}}
+        cluster.kube.apply({**write, "data": {"number": str(number)}})
+        began = time.monotonic()
+        read = looking.look()
+        assert (read.is_whole, read.relisted, read.changed, read.objects_read) == (False, "", {}, 1)
+        assert time.monotonic() - began < 10
+        assert looking.known != before
+
+
+def test_a_version_that_the_server_does_not_keep_any_more_lists_all(looking: Looking) -> None:
+    assert looking.known is not None
+    looking.known = WorkloadsKnown(looking.known.api_version, "1")
+    read = looking.look()
+    assert (read.is_whole, read.relisted) == (True, "the version that is known is too old")
+    assert looking.state == looking.at(read.resource_version)
