@@ -6,14 +6,15 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from taskgov.adapters.s3 import Bucket
+from taskgov.adapters import s3
+from taskgov.adapters.s3 import Bucket, RememberingBucket
 from taskgov.errors import NotFoundError, UpstreamError
 from taskgov.policy.text import MAX_BYTES
 from taskgov.ports import DocumentStore
 from tests.support.memory import InMemoryDocuments
 
 
-@pytest.fixture(params=["memory", "s3"])
+@pytest.fixture(params=["memory", "s3", "s3, remembering"])
 def store(request: pytest.FixtureRequest) -> Iterator[DocumentStore]:
     if request.param == "memory":
         yield InMemoryDocuments()
@@ -22,7 +23,7 @@ def store(request: pytest.FixtureRequest) -> Iterator[DocumentStore]:
         client = boto3.client("s3")
         client.create_bucket(Bucket="bucket")
         client.put_bucket_versioning(Bucket="bucket", VersioningConfiguration={"Status": "Enabled"})
-        yield Bucket(client, "bucket")
+        yield (Bucket if request.param == "s3" else RememberingBucket)(client, "bucket")
 
 
 def test_what_was_put_is_what_is_got(store: DocumentStore) -> None:
@@ -67,3 +68,42 @@ def test_each_version_of_a_policy_has_its_own_version_id(store: DocumentStore) -
         assert policy.body == text
         versions.append(policy.version)
     assert versions[0] != versions[1]
+
+
+def test_a_remembering_bucket_is_sent_a_document_again_only_when_it_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    with mock_aws():
+        client = boto3.client("s3")
+        client.create_bucket(Bucket="bucket")
+        sent: list[int] = []
+        client.meta.events.register(
+            "after-call.s3.GetObject", lambda http_response, **_: sent.append(http_response.status_code)
+        )
+        store = RememberingBucket(client, "bucket")
+        for body in (b"one", b"two"):
+            store.put("policies/c.yaml", body, "application/yaml")
+            for _ in range(2):
+                policy = store.policy("c")
+                assert policy is not None
+                assert policy.body == body
+        assert sent == [200, 304, 200, 304]
+        client.delete_object(Bucket="bucket", Key="policies/c.yaml")
+        assert store.policy("c") is None
+        monkeypatch.setattr(s3, "MOST_DOCUMENTS", 1)
+        for key in ("a", "b", "a"):
+            store.put(key, b"x", "text/plain")
+            assert store.find(key) == b"x"
+        assert sent[-3:] == [200, 200, 200]
+
+
+def test_an_error_of_a_remembering_bucket_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    with mock_aws():
+        client = boto3.client("s3")
+        client.create_bucket(Bucket="bucket")
+        store = RememberingBucket(client, "bucket")
+        store.put("a", b"x", "text/plain")
+        assert store.find("a") == b"x"
+        client.delete_object(Bucket="bucket", Key="a")
+        client.delete_bucket(Bucket="bucket")
+        with pytest.raises((NotFoundError, UpstreamError)):
+            store.put("a", b"y", "text/plain")
+        assert store.find("a") is None

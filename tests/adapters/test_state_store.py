@@ -1,5 +1,6 @@
 """One contract for the table and for its in-memory twin."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -76,7 +77,7 @@ class Lockable:
         )
 
 
-def _table() -> Any:
+def a_table() -> Any:
     return boto3.resource("dynamodb").create_table(
         TableName="governance",
         KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
@@ -94,7 +95,7 @@ def lockable(request: pytest.FixtureRequest) -> Iterator[Lockable]:
         yield Lockable(InMemoryState(), None)
         return
     with mock_aws():
-        table = _table()
+        table = a_table()
         yield Lockable(Table(table), table)
 
 
@@ -178,6 +179,25 @@ def test_a_quota_leads_to_its_cluster(store: StateStore) -> None:
     assert store.cluster_of("quota0000003") is None
 
 
+def test_owners_are_asked_for_a_hundred_at_a_time_and_unchanged_ones_are_not_written() -> None:
+    names = [f"quota{number:07}" for number in range(1000)]
+    with mock_aws():
+        store = Table(a_table())
+        calls: list[str] = []
+        store._table.meta.client.meta.events.register(
+            "before-call.dynamodb", lambda model, **_: calls.append(model.name)
+        )
+        store.remember_resources(CLUSTER_ARN, names[:250])
+        assert Counter(calls) == {"BatchGetItem": 3, "PutItem": 250}
+        calls.clear()
+        store.remember_resources(CLUSTER_ARN, names[:250])
+        assert Counter(calls) == {"BatchGetItem": 3}
+        calls.clear()
+        store.remember_resources(OTHER_ARN, names[:1])
+        assert Counter(calls) == {"GetItem": 1, "PutItem": 1}
+        assert store.cluster_of(names[0]) == OTHER_ARN
+
+
 def test_what_was_applied_last_is_what_is_remembered(store: StateStore) -> None:
     newer = replace(APPLIED, version=4, plan_id="plan-2")
     another = replace(APPLIED, compute_quota_id="quota0000002")
@@ -252,7 +272,7 @@ def test_an_edit_that_arrives_late_does_not_replace_a_newer_one(store: StateStor
 )
 def test_what_a_tool_changed_last_is_known_as_long_as_there_is_the_quota(edit: QuotaEdit, expires: bool) -> None:
     with mock_aws():
-        raw = _table()
+        raw = a_table()
         Table(raw).record_edit(CLUSTER_ARN, replace(EDIT, at=NOON - timedelta(days=1)))
         Table(raw).record_edit(CLUSTER_ARN, edit)
         [item] = raw.scan()["Items"]
@@ -309,7 +329,7 @@ def test_the_stop_switch_is_off_until_somebody_sets_it(store: StateStore) -> Non
 
 def test_a_run_leaves_a_record() -> None:
     with mock_aws():
-        table = _table()
+        table = a_table()
         record = RunRecord(
             CLUSTER_ARN, "run-1", NOON, NOON + timedelta(seconds=4), "applied", CAUSE, None, "plan-1", 2, None, SEEN
         )

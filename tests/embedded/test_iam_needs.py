@@ -109,9 +109,18 @@ def test_the_namespace_of_metrics_is_a_condition_key() -> None:
             {"TransactItems": [{"Put": {"TableName": "t", "Item": {"pk": {"S": "a"}}}}]},
             ["a"],
         ),
+        ("BatchGetItem", {"RequestItems": {"t": {"Keys": [{"pk": {"S": "a"}}, {"pk": {"S": "b"}}]}}}, ["a", "b"]),
         ("Scan", {"TableName": "t"}, []),
     ],
-    ids=["by key", "by item", "by key condition", "behind an alias", "in a transaction", "a scan names none"],
+    ids=[
+        "by key",
+        "by item",
+        "by key condition",
+        "behind an alias",
+        "in a transaction",
+        "in a batch",
+        "a scan names none",
+    ],
 )
 def test_the_leading_keys_of_a_call(operation: str, params: dict[str, Any], want: list[str]) -> None:
     place = Place("111122223333", "us-east-1", hash_keys={"t": "pk"})

@@ -215,6 +215,26 @@ def test_each_preemption_is_counted_once_however_often_usage_is_published() -> N
     assert world.values("PreemptedGpuSeconds") == [4 * 3600]
 
 
+def test_the_table_is_asked_about_a_preemption_in_one_minute_alone() -> None:
+    world, asked = a_world(), list[str]()
+    for number in range(20):
+        world.cluster.with_preempted(f"job-{number}", "team-a", by="team-b", gpus=4)
+    count_once = world.cluster.state.count_once
+
+    def counted(arn: str, identity: str, *more: Any, **named: Any) -> bool:
+        asked.append(identity)
+        return count_once(arn, identity, *more, **named)
+
+    world.cluster.state.count_once = counted  # type: ignore[method-assign,assignment]
+    world.publish()
+    assert len([identity for identity in asked if not identity.startswith("told-")]) == 20
+    asked.clear()
+    for _ in range(3):
+        world.publish()
+    assert asked == []
+    assert world.values("Preemptions") == [20]
+
+
 def test_the_same_workload_preempted_again_counts_again() -> None:
     world = a_world()
     world.cluster.with_preempted("one", "team-a", by="team-b", gpus=4, minutes=20)

@@ -53,7 +53,13 @@ NEEDED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "cluster": (*_SNAPSHOT["cluster"], "sagemaker:ListTags"),
         "snapshots": ("s3:GetObject", "s3:PutObject"),
         "state": ("s3:PutObject",),
-        "table": ("dynamodb:GetItem", "dynamodb:Query", "dynamodb:PutItem", "dynamodb:UpdateItem"),
+        "table": (
+            "dynamodb:GetItem",
+            "dynamodb:BatchGetItem",
+            "dynamodb:Query",
+            "dynamodb:PutItem",
+            "dynamodb:UpdateItem",
+        ),
     },
     "PlanQuotasRole": {"snapshots": ("s3:GetObject",), "plans": ("s3:PutObject",)},
     "ApplyChangeRole": {

@@ -92,6 +92,9 @@ def _leading_keys(operation: str, params: Mapping[str, Any], place: Place) -> li
     if operation.startswith("Transact"):
         parts = [part for item in params["TransactItems"] for part in item.values()]
         return [key for part in parts for key in _leading_keys("", part, place)]
+    if operation.startswith("Batch"):
+        asked = [(table, key) for table, many in params["RequestItems"].items() for key in many.get("Keys", ())]
+        return [value for table, key in asked for value in _leading_keys("", {"TableName": table, "Key": key}, place)]
     name = place.hash_keys.get(params.get("TableName", "").rpartition("/")[2])
     attributes = params.get("Key") or params.get("Item") or {}
     if name in attributes:

@@ -74,9 +74,18 @@ class Table(Coordination):
 
     def remember_resources(self, cluster_arn: str, resource_ids: Iterable[str]) -> None:
         """Keep which cluster these quotas and scheduler configs belong to; unchanged ones are not written again."""
-        for resource_id in sorted(resource_ids):
-            if self.cluster_of(resource_id) != cluster_arn:
+        owned = sorted(set(resource_ids))
+        # One alone needs no right to read many: apply_change has none, and neither has a person who rolls back.
+        known = self._owners(owned) if len(owned) > 1 else {name: self.cluster_of(name) for name in owned}
+        for resource_id in owned:
+            if known.get(resource_id) != cluster_arn:
                 self._put({**keys.owner(resource_id), "clusterArn": cluster_arn})
+
+    def _owners(self, resource_ids: Iterable[str]) -> dict[str, str | None]:
+        """Return the clusters that quotas and scheduler configs belong to, where they are known."""
+        wanted = {keys.owner(name)["pk"]: name for name in resource_ids}
+        found = self._many([keys.owner(name) for name in wanted.values()])
+        return {wanted[str(item["pk"])]: _text(item, "clusterArn") for item in found}
 
     def applied_quotas(self, cluster_arn: str, on_unreadable: OnUnreadable | None = None) -> tuple[AppliedQuota, ...]:
         """Return what was last applied to each quota, by id."""

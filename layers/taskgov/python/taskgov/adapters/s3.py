@@ -1,8 +1,12 @@
 """Documents in the governance bucket."""
 
 from contextlib import closing
+from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+from botocore.exceptions import ClientError
 
 from taskgov.adapters.errors import translated
 from taskgov.contracts.steps import Pointer
@@ -16,6 +20,9 @@ if TYPE_CHECKING:
 POLICY_KEY = "policies/{}.yaml"
 REVIEWED = "taskgov-reviewed"
 """Metadata of a document: it is written together with the version that it speaks of, and cannot be changed later."""
+MOST_DOCUMENTS: Final = 64
+MOST_BYTES: Final = 4 * 2**20
+"""Documents that are remembered, and how long one of them may be."""
 
 
 class Bucket:
@@ -64,7 +71,65 @@ class Bucket:
         try:
             with translated(f"read {key}"):
                 answer = self._client.get_object(Bucket=self._name, Key=key)
-                with closing(answer["Body"]) as body:
-                    return body.read(most), answer.get("VersionId", ""), answer.get("Metadata", {})
+                return _body(answer, most), answer.get("VersionId", ""), answer.get("Metadata", {})
         except NotFoundError:
             return None
+
+
+class RememberingBucket(Bucket):
+    """A bucket of which a document is sent again only when its ETag is another one (If-None-Match).
+
+    For a function that reads the same documents each minute. A document that was stored again with the same content may
+    have the version of before: who wrote a version is not to be judged by it.
+    """
+
+    def __init__(self, client: "S3Client", name: str) -> None:
+        super().__init__(client, name)
+        self._known: dict[str, _Known] = {}
+
+    def _read(self, key: str, most: int | None = None) -> tuple[bytes, str, dict[str, str]] | None:
+        known = self._known.get(key)
+        try:
+            with translated(f"read {key}"):
+                answer = self._changed(key, known)
+                if answer is None and known is not None:
+                    return known.body, known.version, known.metadata
+                found = _Known(
+                    answer["ETag"], _body(answer, most), answer.get("VersionId", ""), answer.get("Metadata", {})
+                )
+        except NotFoundError:
+            self._known.pop(key, None)
+            return None
+        self._known.pop(key, None)
+        if len(found.body) <= MOST_BYTES:
+            self._known[key] = found
+        if len(self._known) > MOST_DOCUMENTS:
+            del self._known[next(iter(self._known))]
+        return found.body, found.version, found.metadata
+
+    def _changed(self, key: str, known: "_Known | None") -> Any:
+        """Return S3's answer, None when the document is the one that is known."""
+        if known is None:
+            return self._client.get_object(Bucket=self._name, Key=key)
+        try:
+            return self._client.get_object(Bucket=self._name, Key=key, IfNoneMatch=known.etag)
+        except ClientError as error:
+            if error.response.get("ResponseMetadata", {}).get("HTTPStatusCode") != HTTPStatus.NOT_MODIFIED:
+                raise
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A document as it was read last, as far as it was read."""
+
+    etag: str
+    body: bytes
+    version: str
+    metadata: dict[str, str]
+
+
+def _body(answer: Any, most: int | None) -> bytes:
+    with closing(answer["Body"]) as body:
+        text: bytes = body.read(most)
+    return text

@@ -1,21 +1,23 @@
 """Items of the table: how they are read and written. What is kept in them is `dynamodb` and `coordination`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from boto3.dynamodb.conditions import Key
 
 from taskgov import keys
 from taskgov.adapters.errors import translated
 from taskgov.adapters.items import Item, in_form, read
-from taskgov.errors import UpstreamError
+from taskgov.errors import ThrottledError, UpstreamError
 from taskgov.ports import OnUnreadable
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table as DynamoDBTable
 
 Record = TypeVar("Record")
+BATCH: Final = 100
+"""Keys that one BatchGetItem takes."""
 
 
 class TableItems:
@@ -45,6 +47,20 @@ class TableItems:
             if "LastEvaluatedKey" not in page:
                 return items
             start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+
+    def _many(self, wanted: list[dict[str, str]]) -> Iterator[Mapping[str, Any]]:
+        """Yield the items at these keys that are there, a hundred with each call, in any order."""
+        name, client = self._table.name, self._table.meta.client
+        while wanted:
+            asked, rest = wanted[:BATCH], wanted[BATCH:]
+            with translated(f"read {len(asked)} items"):
+                answer = client.batch_get_item(RequestItems={name: {"Keys": asked, "ConsistentRead": True}})
+            yield from answer["Responses"].get(name, ())
+            unprocessed: Mapping[str, Any] = answer.get("UnprocessedKeys", {})
+            left = unprocessed.get(name, {}).get("Keys", [])
+            if len(left) == len(asked):
+                raise ThrottledError("the table gives none of the items that were asked for")
+            wanted = [*left, *rest]
 
     def _put(self, item: dict[str, Any], **condition: Any) -> None:
         with translated(f"write {item['pk']} {item['sk']}"):

@@ -7,7 +7,7 @@ from taskgov.adapters.dynamodb import Table
 from taskgov.adapters.eventbridge import Bus
 from taskgov.adapters.failures import ReportedFailures
 from taskgov.adapters.metrics import EmbeddedMetrics
-from taskgov.adapters.s3 import Bucket
+from taskgov.adapters.s3 import Bucket, RememberingBucket
 from taskgov.adapters.sns import Topic, TopicsOfTeams
 from taskgov.bootstrap import aws
 from taskgov.bootstrap.backends import backends
@@ -41,7 +41,7 @@ def publish_usage() -> PublishUsage:
     """Return the use case over AWS and the clusters' Kubernetes APIs."""
     settings = PublishUsageSettings.from_env()
     state = Table(aws.table(settings.table_name))
-    documents = Bucket(aws.s3(), settings.bucket_name)
+    documents = RememberingBucket(aws.s3(), settings.bucket_name)
     bus, clock = Bus(aws.events(), settings.bus_name), SystemClock()
     topics = TopicsOfTeams(aws.sns(), settings.team_topics)
     governed = GovernedClusters(documents, settings.clusters_without_document)

@@ -6,6 +6,7 @@ used at all: the plan then changes nothing and says why.
 
 import json
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, Final
 
@@ -30,6 +31,8 @@ MAX_VIOLATIONS: Final = 100
 """A document with more mistakes is told the first of them."""
 MAX_SALVAGED: Final = 1_000
 """With more refused pieces than this, nothing is asked of the rest: taking them off would cost more than it tells."""
+REMEMBERED: Final = 16
+"""Documents that were read lately and are not read again: publishing reads each of them every minute."""
 MAX_PASSES: Final = 40
 """Each pass takes the refused pieces off, and at least one is: no document is that deep."""
 
@@ -41,6 +44,12 @@ class ParsedPolicy:
     document: PolicyDocument | None
     violations: tuple[Violation, ...] = ()
     warnings: tuple[Finding, ...] = ()
+
+
+@lru_cache(maxsize=REMEMBERED)
+def parse_stored(body: bytes) -> ParsedPolicy:
+    """Read a policy document as `parse_policy`; the one that was read lately is not read again."""
+    return parse_policy(body)
 
 
 def parse_policy(text: str | bytes) -> ParsedPolicy:

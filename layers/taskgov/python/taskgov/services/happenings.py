@@ -36,6 +36,11 @@ def starved_id(place: str, since: datetime) -> str:
     return f"starved-{place}#{since:%Y-%m-%dT%H:%M:%SZ}"
 
 
+def preempted_id(preemption: Preemption) -> str:
+    """Return the identity of a preemption among what teams are told of."""
+    return f"preempted-{preemption.identity}"
+
+
 def happenings(
     snapshot: Snapshot, starved: tuple[Starved, ...], since: Mapping[str, datetime], rules: NoticeRules
 ) -> tuple[TaskEvent, ...]:
@@ -55,7 +60,7 @@ def _preempted(snapshot: Snapshot) -> Iterator[TaskEvent]:
     for preemption in (one for one in preemptions if snapshot.taken_at - one.at < RECENT):
         preemptor = workloads.get(preemption.preemptor_uid or "")
         yield TaskPreempted(
-            id=f"preempted-{preemption.identity}",
+            id=preempted_id(preemption),
             **_task(snapshot, workloads[preemption.uid]),
             at=preemption.at,
             reason=preemption.reason,

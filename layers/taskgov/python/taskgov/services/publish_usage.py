@@ -19,7 +19,7 @@ from taskgov.ports import Clock, ClusterBackend, DocumentStore, EventBus, Meter,
 from taskgov.services import metric_catalogue as metric
 from taskgov.services.end_of_run import EndOfRun, RunOutcome, record_of
 from taskgov.services.failures import Failures
-from taskgov.services.happenings import RECENT
+from taskgov.services.happenings import RECENT, preempted_id
 from taskgov.services.look_ages import LookAges
 from taskgov.services.measure_run import measure_run
 from taskgov.services.measure_usage import measure_preemptions, measure_usage
@@ -27,7 +27,7 @@ from taskgov.services.run_events import event_of
 from taskgov.services.run_notices import notice_of
 from taskgov.services.step_inputs import stored_plan
 from taskgov.services.take_snapshot import ReadKueue, TakeSnapshot, cluster_facts
-from taskgov.services.tell_teams import TellTeams
+from taskgov.services.tell_teams import TellTeams, told_before
 from taskgov.services.use_history import UseHistory
 from taskgov.services.written_in_run import WhatWasWritten, WrittenInRun
 from taskgov.snapshot.model import Snapshot
@@ -184,7 +184,7 @@ class PublishUsage:
 
     def _usage(self, snapshot: Snapshot, by: str | None = None) -> _Usage:
         standing = cluster_usage(snapshot, with_loans=False)
-        new = [preemption for preemption in standing.preemptions if self._is_new(snapshot, preemption, by)]
+        new = self._new(snapshot, standing.preemptions, by)
         usage = measure_usage(standing, snapshot.taken_at, lease_book(snapshot))
         lost = metric.NODES_LOST.of(sum(len(loss.nodes) for loss in mass_losses(snapshot)))
         unread = metric.OBJECTS_UNREADABLE.of(len(snapshot.unreadable_objects) + len(snapshot.unreadable))
@@ -212,11 +212,16 @@ class PublishUsage:
         self.failures.untold(name, untold)
         return 1
 
-    def _is_new(self, snapshot: Snapshot, preemption: Preemption, by: str | None) -> bool:
-        """Say whether a preemption is to be counted, and remember who counted it: each counts once."""
-        now = self.clock.now()
-        recent = now - preemption.at < RECENT
-        return recent and self.state.count_once(snapshot.cluster.arn, preemption.identity, now, by=by)
+    def _new(self, snapshot: Snapshot, preemptions: Iterable[Preemption], by: str | None) -> list[Preemption]:
+        """Return the preemptions to be counted, and remember who counted them: each counts once.
+
+        Those that teams were told of were counted before anybody was told: the table is not asked about them again.
+        """
+        now, arn = self.clock.now(), snapshot.cluster.arn
+        recent = [preemption for preemption in preemptions if now - preemption.at < RECENT]
+        told = told_before(self.documents, snapshot) if recent else ()
+        untold = (preemption for preemption in recent if preempted_id(preemption) not in told)
+        return [one for one in untold if self.state.count_once(arn, one.identity, now, by=by)]
 
     def _tell(self, end: EndOfRun) -> None:
         self.state.record_run(record_of(end))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from taskgov.allocation.mass_loss import settled
 from taskgov.errors import InvalidRequestError
 from taskgov.hyperpod.names import kubernetes_node_of
-from taskgov.policy.parse import ParsedPolicy, parse_policy
+from taskgov.policy.parse import ParsedPolicy, parse_stored
 from taskgov.ports import (
     Clock,
     ClusterAccess,
@@ -150,7 +150,7 @@ class TakeSnapshot:
         stored = self.documents.policy(cluster_name)
         if stored is None:
             return ParsedPolicy(document=None, violations=(), warnings=()), None, ""
-        return parse_policy(stored.body), stored.version, stored.reviewed
+        return parse_stored(stored.body), stored.version, stored.reviewed
 
 
 def _memory(stored: bytes | None, key: str) -> NodeMemory:

@@ -4,7 +4,7 @@ Whoever looks may tell, one at a time: a turn in the table keeps two looks apart
 what was told. Should the memory be lost, marks in the table say what was told within the last thirty days.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Final
@@ -139,6 +139,14 @@ class TellTeams:
 
     def _put(self, snapshot: Snapshot, memory: ToldMemory) -> None:
         self.documents.put(_key(snapshot), memory.to_json(), "application/json")
+
+
+def told_before(documents: DocumentStore, snapshot: Snapshot) -> Collection[str]:
+    """Return what teams were told of: it was counted before. Nothing where the memory is lost or damaged."""
+    try:
+        return _read(snapshot, documents.find(_key(snapshot))).told
+    except InvalidRequestError:  # telling says so
+        return ()
 
 
 def _rules(snapshot: Snapshot) -> NoticeRules:

@@ -18,9 +18,15 @@ Demand = Mapping[tuple[str, str, ResourceName], int]
 
 
 @once
+def queues_in(kueue: KueueObjects) -> tuple[ClusterQueue, ...]:
+    """Return the ClusterQueues of a look."""
+    return tuple(map(read_cluster_queue, kueue.cluster_queues))
+
+
+@once
 def waiting_demand(kueue: KueueObjects) -> Demand:
     """Return what waits for quota, by cluster queue, instance type and resource."""
-    queues = {queue.name: queue for queue in map(read_cluster_queue, kueue.cluster_queues)}
+    queues = {queue.name: queue for queue in queues_in(kueue)}
     cluster_queues = {
         (local.namespace, local.name): local.cluster_queue for local in map(read_local_queue, kueue.local_queues)
     }

@@ -92,10 +92,13 @@ class _Holder:
 
 def usage_of(cluster_queues: Iterable[KubernetesObject], cohorts: Iterable[KubernetesObject] = ()) -> Usage:
     """Read usage from ClusterQueues (v1beta1 or v1beta2) with their status, and from Cohorts where there are any."""
-    queues = sorted(cluster_queues, key=lambda queue: str(queue["metadata"]["name"]))
+    queues = [
+        (queue, read_cluster_queue(queue))
+        for queue in sorted(cluster_queues, key=lambda queue: str(queue["metadata"]["name"]))
+    ]
     holders = _holders(queues, tuple(cohorts))
     lines = sorted(_lines(holders), key=lambda line: (line.team, line.instance_type, line.resource, line.queue))
-    return Usage(tuple(lines), tuple(_fair_share(queue) for queue in queues))
+    return Usage(tuple(lines), tuple(_fair_share(*queue) for queue in queues))
 
 
 @once
@@ -111,7 +114,9 @@ def team_of(cluster_queue: KubernetesObject) -> str:
     return str(labelled or names.team_of_cluster_queue(metadata["name"]) or metadata["name"])
 
 
-def _holders(queues: Sequence[KubernetesObject], cohorts: Sequence[KubernetesObject]) -> tuple[_Holder, ...]:
+def _holders(
+    queues: Sequence[tuple[KubernetesObject, ClusterQueue]], cohorts: Sequence[KubernetesObject]
+) -> tuple[_Holder, ...]:
     read = [read_cohort(cohort) for cohort in cohorts]
     parents = {cohort.name: cohort.parent for cohort in read}
     own = [
@@ -119,11 +124,10 @@ def _holders(queues: Sequence[KubernetesObject], cohorts: Sequence[KubernetesObj
         for cohort in read
         if cohort.quotas
     ]
-    return (*(_queue_holder(queue, parents) for queue in queues), *own)
+    return (*(_queue_holder(*queue, parents) for queue in queues), *own)
 
 
-def _queue_holder(queue: KubernetesObject, parents: Mapping[str, str | None]) -> _Holder:
-    read: ClusterQueue = read_cluster_queue(queue)
+def _queue_holder(queue: KubernetesObject, read: ClusterQueue, parents: Mapping[str, str | None]) -> _Holder:
     root = _root(read.cohort, parents) if read.cohort else None
     return _Holder(read.name, team_of(queue), root, read.quotas, _reserved(queue))
 
@@ -194,8 +198,8 @@ def _account(holder: _Holder, key: FlavorResource) -> Account:
     return Account(holder.name, quota.nominal, holder.used.get(key, 0), quota.borrowing_limit, quota.lending_limit)
 
 
-def _fair_share(queue: KubernetesObject) -> FairShare:
+def _fair_share(queue: KubernetesObject, read: ClusterQueue) -> FairShare:
     share = ((queue.get("status") or {}).get("fairSharing") or {}).get("weightedShare")
     infinite = share is not None and int(share) >= INFINITE_SHARE
     number = None if share is None or infinite else int(share)
-    return FairShare(team_of(queue), read_cluster_queue(queue).weight, number, infinite)
+    return FairShare(team_of(queue), read.weight, number, infinite)

@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping
 from itertools import groupby
 
 from taskgov.quantities import ResourceName
-from taskgov.scheduling.reading import read_cluster_queue, read_cohort
+from taskgov.scheduling.reading import read_cohort
 from taskgov.snapshot.derived import once
 from taskgov.snapshot.manager import config_of
 from taskgov.snapshot.model import KueueObjects, Snapshot
 from taskgov.usage.capacity import Place
-from taskgov.usage.demand import waiting_demand
+from taskgov.usage.demand import queues_in, waiting_demand
 from taskgov.usage.entitlement import Claimant, entitlements
 from taskgov.usage.quota_usage import QuotaUsage, Usage
 
@@ -27,9 +27,8 @@ def roots_of(kueue: KueueObjects) -> Roots:
             cohort = parents.get(cohort) or cohort
         return cohort
 
-    queues = [read_cluster_queue(queue) for queue in kueue.cluster_queues]
     return {
-        **{queue.name: root(queue.cohort) if queue.cohort else None for queue in queues},
+        **{queue.name: root(queue.cohort) if queue.cohort else None for queue in queues_in(kueue)},
         **{f"cohort/{name}": root(name) for name in parents},
     }
 

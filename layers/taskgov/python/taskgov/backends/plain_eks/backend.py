@@ -15,7 +15,7 @@ from taskgov.errors import NotFoundError
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.policy.backends import Backend
 from taskgov.policy.cluster import eks_cluster_of, mistaken_cluster_of
-from taskgov.policy.parse import parse_policy
+from taskgov.policy.parse import parse_stored
 from taskgov.snapshot.leaving import Reserved
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class PlainEks(KueueQuotas):
     def _table_of(self, cluster_arn: str) -> InstanceTypeTable:
         """Return what instance types offer: the document may know more than the built-in table, if it can be used."""
         stored = self._documents.policy(_name(cluster_arn))
-        document = parse_policy(stored.body).document if stored else None
+        document = parse_stored(stored.body).document if stored else None
         return document.instance_type_table() if document else InstanceTypeTable()
 
 
