@@ -13,6 +13,7 @@ from taskgov.findings import Finding, Severity
 from taskgov_cli import live_reading, output
 from taskgov_cli.deployed import RefusedError, told
 from taskgov_cli.failures import SafeGroup
+from taskgov_cli.grid import table
 from taskgov_cli.main import app
 
 HOSTILE = {
@@ -42,7 +43,7 @@ def shown(part: object) -> str:
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_nothing_that_acts_reaches_the_terminal(text: str) -> None:
     finding = Finding(text, Severity.INFO, text, text, text)
-    parts = (text, Text(text), output.table(text, (text,), [(text,), (Text(text),)]), output.findings_table([finding]))
+    parts = (text, Text(text), table(text, (text,), [(text,), (Text(text),)]), output.findings_table([finding]))
 
     for part in parts:
         assert not ACTING - {"\n"} & set(shown(part))
@@ -84,7 +85,7 @@ BRACKETED = ["gone[/b]", "[bold]x[/red]", "team[a]", "[/]", "a\\[b]"]
 @pytest.mark.parametrize("text", BRACKETED)
 def test_square_brackets_are_shown_as_they_are(text: str) -> None:
     finding = Finding("code", Severity.INFO, text, text, text)
-    for part in (text, output.table(text, (text,), [(text,)]), output.findings_table([finding])):
+    for part in (text, table(text, (text,), [(text,)]), output.findings_table([finding])):
         assert text in shown(part)
 
 

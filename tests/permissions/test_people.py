@@ -48,14 +48,14 @@ class People:
     def put_a_document(self, file: str) -> list[Any]:
         """Do what `taskgov apply --policy` does to put a document into force; its plan is a look at the cluster."""
         from taskgov.policy.parse import parse_policy
-        from taskgov_cli.applying.document import store, tag_of
+        from taskgov_cli.applying.document import Review, store, tag_of
         from taskgov_cli.deployed import deployed
 
         text = Path(file).read_text()
         document = parse_policy(text).document
         assert document is not None
         place = deployed("taskgov")
-        store(place, document.cluster, text, replaces=tag_of(place, document.cluster.name))
+        store(place, document.cluster, text, replaces=tag_of(place, document.cluster.name), review=Review())
         return []
 
     def needs(self, call: Call) -> Iterator[Asked]:

@@ -3,7 +3,7 @@
 `fan_out` asks for each governed cluster every minute; `reconcile` asks at the end of each run.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
