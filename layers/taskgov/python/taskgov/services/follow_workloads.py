@@ -23,7 +23,7 @@ WHY_LETTERS: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class FollowWorkloads:
-    """The use case with what it needs from the world."""
+    """Follows the workloads of a cluster from look to look. Its fields are the ports it uses."""
 
     kubernetes: WorkloadsApi
     documents: DocumentStore
