@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import cycle
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import matplotlib as mpl
 from matplotlib.dates import DateFormatter, HourLocator, date2num
@@ -149,8 +149,9 @@ def _line(axes: Axes, each: Series, colour: str, style: Style) -> list[Line2D]:
         points = [(at, value) for at, value in zip(moments, each.values, strict=True) if value]
         times, values = zip(*points, strict=True) if points else ((), ())
         axes.vlines(times, 0, values, color=colour, linewidth=1.2, alpha=0.5)
-        return axes.plot(times, values, "D" if each.right else "o", ms=4, color=colour, label=each.label)
-    return axes.plot(
+        form = "D" if each.right else "o"
+        return cast("list[Line2D]", axes.plot(times, values, form, ms=4, color=colour, label=each.label))
+    drawn = axes.plot(
         moments,
         each.values,
         color=colour,
@@ -159,6 +160,7 @@ def _line(axes: Axes, each: Series, colour: str, style: Style) -> list[Line2D]:
         drawstyle="steps-post",
         label=each.label,
     )
+    return cast("list[Line2D]", drawn)
 
 
 def _axis(axes: Axes, label: str) -> None:

@@ -17,7 +17,8 @@ from taskgov.allocation.plan import Outcome
 from taskgov.audit.report import MOST_TASKS, Command, Report, ReportedFinding, report_json
 from taskgov.audit.report_bars import bar_groups
 from taskgov.audit.report_html import headline, on_page, report_html, worst_severity
-from taskgov.audit.report_tables import plan_tables, tables
+from taskgov.audit.report_plan import plan_tables
+from taskgov.audit.report_tables import tables
 from taskgov.findings import Evidence, Finding, Severity
 from taskgov.number_text import NOTHING
 from tests.support.reports import a_report, a_usage_line, an_empty_report

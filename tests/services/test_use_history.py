@@ -63,7 +63,6 @@ def test_the_end_of_a_run_adds_no_time() -> None:
     before = cluster.documents.stored[KEY.format("ml-cluster")]
     end = PublishUsageRequest(cluster_arn=CLUSTER_ARN, run_id="run-1", outcome="nothing-to-do", started_at=NOON)
     publish(cluster, 63, end)
-    publish(cluster, 64, PublishUsageRequest(cluster_arn=CLUSTER_ARN))
     assert cluster.documents.stored[KEY.format("ml-cluster")] == before
 
 

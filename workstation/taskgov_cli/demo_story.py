@@ -65,7 +65,7 @@ def step(number: int, count: int, result: StepResult) -> Iterator[RenderableType
 def closing(story: Walkthrough, page: Path) -> Iterator[RenderableType]:
     """Say what was seen, where the report is, and what to try next."""
     yield Text("\nWhat you saw", style="bold")
-    for seen in (each.shows for each in story.steps if each.shows):
+    for seen in (step.shows for step in story.steps if step.shows):
         yield Text(f"  - {seen}")
     yield Text(f"\nThe audit report: {page} (--open opens it)")
     yield Text("\nTry next, on a snapshot that was taken after step 4", style="bold")

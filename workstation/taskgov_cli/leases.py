@@ -73,7 +73,7 @@ def check(
 
 
 @app.command()
-def add(
+def add(  # noqa: PLR0913 - options of a command, each named by whoever types it
     what: Annotated[str, typer.Argument(help="How many of what: 2xml.g5.8xlarge.", metavar="NxTYPE")],
     policy: PolicyFile,
     to: Annotated[str, typer.Option("--to", help="The team that gets it.", metavar="TEAM")],
@@ -81,6 +81,8 @@ def add(
     until: Until,
     start: Annotated[str | None, typer.Option("--start", help="When it begins, as --until; else now.")] = None,
     reason: Annotated[str, typer.Option("--reason", help="Why, for those who read the document.")] = "temporary need",
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """Add a lease to a policy document; comments and everything else stay as they are. Nothing is put into force.
 
@@ -101,8 +103,7 @@ def add(
     }
     text = lease_edit.with_lease(_text(policy), lease)
     _write(policy, text)
-    _tell([entry_of(lease, now) for lease in _document(policy).leases], Form.TABLE, as_json=False)
-    console().print(f"Put it into force: taskgov apply --policy {policy}", soft_wrap=True, markup=False)
+    _written(policy, now, as_json=as_json)
 
 
 @app.command()
@@ -111,6 +112,8 @@ def end(
     to: Annotated[str, typer.Option("--to", help="The team that has it.", metavar="TEAM")],
     from_: Annotated[str, typer.Option("--from", help="The team that gave it.", metavar="TEAM")],
     instance_type: Annotated[str | None, typer.Option("--type", help="Only of this instance type.")] = None,
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """End a lease of a policy document now; one that has not begun is taken out. Nothing is put into force.
 
@@ -132,8 +135,14 @@ def end(
         policy,
         lease_edit.with_end(text, place, f"{now:{_MINUTE}}") if has_begun else lease_edit.without_lease(text, place),
     )
-    _tell([entry_of(lease, now) for lease in _document(policy).leases], Form.TABLE, as_json=False)
-    console().print(f"Put it into force: taskgov apply --policy {policy}", soft_wrap=True, markup=False)
+    _written(policy, now, as_json=as_json)
+
+
+def _written(policy: Path, now: datetime, *, as_json: bool) -> None:
+    """Show the leases of a document that was changed, and how it is put into force."""
+    _tell([entry_of(lease, now) for lease in _document(policy).leases], Form.TABLE, as_json=as_json)
+    if not as_json:
+        console().print(f"Put it into force: taskgov apply --policy {policy}", soft_wrap=True, markup=False)
 
 
 def _typed(text: str, now: datetime, option: str) -> str:

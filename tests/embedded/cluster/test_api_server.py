@@ -290,7 +290,7 @@ def test_the_shipped_cluster_role_reads_nodes_and_kueue_and_nothing_else(store: 
         refused = get(server, "/api/v1/pods")
         assert get(server, "/apis/batch/v1/jobs").status == 403
         assert get(server, f"{kueue}/clusterqueues/q", method="DELETE").status == 403
-        assert get(server, f"{kueue}/workloads", watch="true").status == 403
+        assert get(server, f"{kueue}/clusterqueues", watch="true").status == 403
     assert refused.status == 403
     assert refused.body["message"] == (
         'pods is forbidden: User cannot list resource "pods" in API group "" at the cluster scope'

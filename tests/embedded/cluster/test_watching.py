@@ -38,7 +38,7 @@ def write(store: ObjectStore, name: str, priority: int = 0, **labels: str) -> in
 
 def watched(server: ClusterApiServer, since: int, seconds: int = 1, **query: str) -> list[dict[str, Any]]:
     fields = {"watch": "1", "resourceVersion": str(since), "timeoutSeconds": str(seconds), **query}
-    answer = urllib3.request("GET", server.url + PATH, fields=fields)
+    answer = urllib3.request("GET", server.url + PATH, fields=fields, timeout=60.0)
     return [json.loads(line) for line in answer.data.splitlines()]
 
 

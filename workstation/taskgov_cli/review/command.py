@@ -14,7 +14,7 @@ from taskgov.policy.parse import parse_policy
 from taskgov_cli import documents, snapshots
 from taskgov_cli.deployed import DEFAULT_STACK, StackName
 from taskgov_cli.formats import markdown_of
-from taskgov_cli.output import NO, OK, console
+from taskgov_cli.output import NO, OK, AsJson, console, print_json
 from taskgov_cli.plan_markdown import MARK, plan_markdown
 from taskgov_cli.review import comment
 from taskgov_cli.review.forge import forge_of
@@ -40,6 +40,7 @@ def review(
     comments: Annotated[
         bool, typer.Option("--comment/--no-comment", help="Write it as a comment, or to standard output only.")
     ] = True,
+    as_json: AsJson = False,
 ) -> None:
     """Plan a policy document on the newest snapshot of the stack, as one comment on the pull or merge request.
 
@@ -57,9 +58,12 @@ def review(
             done = comment.put(forge, request, str(policy), text, has_news=has_news)
         console(stderr=True).print(f"{request.name}: {done}", soft_wrap=True)
         _summary(text)
-    else:
+    failed = plan is None or fails(plan, fail_on)
+    if as_json:
+        print_json({"valid": plan is not None, "fails": failed, "plan": plan, "comment": text})
+    elif not comments:
         typer.echo(text, nl=False)
-    raise typer.Exit(NO if plan is None or fails(plan, fail_on) else OK)
+    raise typer.Exit(NO if failed else OK)
 
 
 def _judged(policy: Path, stack: str, snapshot: Path | None) -> tuple[str, Plan | None]:

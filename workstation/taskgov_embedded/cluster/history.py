@@ -5,10 +5,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final
+from typing import Final, Generic, TypeVar
 
-if TYPE_CHECKING:
-    from taskgov_embedded.cluster.objects import KubeObject
+_T = TypeVar("_T")
+"""The objects."""
 
 KEPT: Final = 20_000
 """Changes that are kept at least; etcd keeps those of about five minutes."""
@@ -20,29 +20,29 @@ class TooOldError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Change(Generic[_T]):
     """One write: `before` is None for a creation, `after` for a deletion."""
 
     version: int
     plural: str
-    before: KubeObject | None
-    after: KubeObject | None
+    before: _T | None
+    after: _T | None
 
 
-class History:
+class History(Generic[_T]):
     """The latest changes, oldest first."""
 
     def __init__(self) -> None:
-        self._changes: list[Change] = []
+        self._changes: list[Change[_T]] = []
         self._begins_after = 0
 
-    def add(self, change: Change) -> None:
+    def add(self, change: Change[_T]) -> None:
         """Take in the latest change; the oldest ones go."""
         self._changes.append(change)
         if len(self._changes) > 2 * KEPT:
             self.compact(self._changes[-KEPT].version)
 
-    def since(self, plural: str, version: int) -> list[Change]:
+    def since(self, plural: str, version: int) -> list[Change[_T]]:
         """Return what happened to a type after a version. Raises TooOldError."""
         if version < self._begins_after:
             raise TooOldError(f"too old resource version: {version} ({self._begins_after})")

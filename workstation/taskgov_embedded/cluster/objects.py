@@ -147,7 +147,7 @@ class Objects(Listable, Protocol):
         """Return one object, or None."""
         ...
 
-    def changes_since(self, plural: str, version: int) -> tuple[list[Change], int]:
+    def changes_since(self, plural: str, version: int) -> tuple[list[Change[KubeObject]], int]:
         """Return what happened to a type after a version, and the version of the latest write. Raises TooOldError."""
         ...
 
@@ -161,7 +161,7 @@ class ObjectStore:
         self._objects: dict[str, dict[Key, KubeObject]] = {plural: {} for plural in RESOURCE_TYPES}
         self._version = 0
         self._created = 0
-        self._history = History()
+        self._history = History[KubeObject]()
 
     @property
     def now(self) -> datetime:
@@ -216,7 +216,7 @@ class ObjectStore:
         """Return one object; KeyError when there is none."""
         return self._objects[plural][namespace, name]
 
-    def changes_since(self, plural: str, version: int) -> tuple[list[Change], int]:
+    def changes_since(self, plural: str, version: int) -> tuple[list[Change[KubeObject]], int]:
         """Return what happened to a type after a version, and the version of the latest write. Raises TooOldError."""
         with self._lock:
             return self._history.since(plural, version), self._version

@@ -87,7 +87,7 @@ class Reading:
             if passed > seconds or stopped.wait(LOOK_SECONDS):
                 return
 
-    def _events(self, change: Change, target: Target, request: Request) -> Iterator[bytes]:
+    def _events(self, change: Change[KubeObject], target: Target, request: Request) -> Iterator[bytes]:
         """Yield what a watcher sees of one write: an object may come into its selection, or leave it."""
         before, after = (
             item if item is not None and self._is_chosen(item, target, request) else None

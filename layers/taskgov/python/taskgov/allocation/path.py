@@ -106,11 +106,12 @@ class _Choice:
             best = self._played(shortest)
         except LoopError as loop:
             endless = loop
-        if best is None or not self._is_best(best):
+        if best is None or not _is_best(best):
             best = self._better(best)
         if best is None:
             raise endless or LoopError
-        return self._with_first(best if best.waves == shortest else self._merged(best))
+        path = best if best.waves == shortest else self._merged(best)
+        return Path((*self._writes.first, *path.waves), path.end)
 
     def _better(self, best: Path | None) -> Path | None:
         """Return the best path of those that are tried, None where none can be played to its end."""
@@ -122,7 +123,7 @@ class _Choice:
             path = self._tried(waves, best)
             if path is not None and (best is None or self._cost(path) < self._cost(best)):
                 best = path
-            if best and self._is_best(best):
+            if best and _is_best(best):
                 break
         return best
 
@@ -277,13 +278,6 @@ class _Choice:
             stage = self._player.after(stage, _changes(wave), number, every_order=every_order)
         return Path(tuple(waves), stage)
 
-    def _with_first(self, path: Path) -> Path:
-        return Path((*self._writes.first, *path.waves), path.end)
-
-    @staticmethod
-    def _is_best(path: Path) -> bool:
-        return not path.end.losses and not path.end.not_played
-
     def _cost(self, path: Path) -> _Cost:
         """Return the harm that a path does, the gravest first, and its waves.
 
@@ -299,3 +293,7 @@ class _Choice:
 
 def _changes(wave: Iterable[Write]) -> list[Change]:
     return [write.change for write in wave]
+
+
+def _is_best(path: Path) -> bool:
+    return not path.end.losses and not path.end.not_played

@@ -131,6 +131,7 @@ def _line(*words: str) -> str:
 _KINDS: Final[Mapping[tuple[_Maker, ...], tuple[FindingKind, ...]]] = {
     (_edit,): (
         of_document.UNKNOWN_INSTANCE_TYPE,
+        of_document.NO_TEAMS,
         of_document.UNKNOWN_FAMILY,
         of_document.NO_ACCELERATORS,
         of_document.UNSUPPORTED_PARTITION,

@@ -16,8 +16,9 @@ from taskgov.allocation.plan import Outcome
 from taskgov.audit import report_findings, report_words
 from taskgov.audit.report import Report
 from taskgov.audit.report_bars import bar_groups
+from taskgov.audit.report_plan import plan_tables
 from taskgov.audit.report_table import Table
-from taskgov.audit.report_tables import plan_tables, tables
+from taskgov.audit.report_tables import tables
 from taskgov.audit.totals import Totals
 from taskgov.findings import Finding, Severity
 from taskgov.printable import printable

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NewType
 
 from taskgov.scheduling.candidates import Candidates, Preemptor, Victim, allows, asked_of, put_back, take_out
 from taskgov.scheduling.config import ManagerConfig, Strategy
+from taskgov.scheduling.fair_places import Place, queue_place, rank_of
 from taskgov.scheduling.objects import NEVER
 from taskgov.scheduling.preemption import fill_back, fits
 from taskgov.scheduling.quota import QuotaNode, add_usage, remove_usage, within_nominal
@@ -45,11 +46,11 @@ class _Line:
 
     def __init__(self, candidates: Mapping[QuotaNode, Sequence[Record]]) -> None:
         self.candidates = candidates
-        self.places: dict[QuotaNode, list[_Place]] = {}
+        self.places: dict[QuotaNode, list[Place]] = {}
         for node, waiting in candidates.items():
             share = dominant_share(node)
             if share.borrowing and node.parent is not None:
-                self.places.setdefault(node.parent, []).append(_place(node, share, waiting[0], own=False))
+                self.places.setdefault(node.parent, []).append(queue_place(node, share, waiting[0], own=False))
         for places in self.places.values():
             places.sort()
 
@@ -206,8 +207,8 @@ class _TargetOrder:
         self.dropped: set[QuotaNode] = set()
         self.shares: dict[QuotaNode, Share] = {}
         self.passed: dict[QuotaNode, int] = {}
-        self.moved: dict[QuotaNode, list[_Place]] = {}
-        self.place_of: dict[QuotaNode, _Place | None] = {}
+        self.moved: dict[QuotaNode, list[Place]] = {}
+        self.place_of: dict[QuotaNode, Place | None] = {}
         self._stand(preemptor)
 
     def __iter__(self) -> Iterator[tuple[QuotaNode, list[Record]]]:
@@ -245,20 +246,20 @@ class _TargetOrder:
         share, waiting, own = dominant_share(node), self._waiting(node), node is self.preemptor
         self.place_of[node] = None
         if node.parent is not None and waiting and (share.borrowing or own):
-            place = self.place_of[node] = _place(node, share, waiting[0], own=own)
+            place = self.place_of[node] = queue_place(node, share, waiting[0], own=own)
             heappush(self.moved.setdefault(node.parent, []), place)
 
     def _next(self, cohort: QuotaNode) -> QuotaNode | None:
         place = self._largest_queue(cohort)
         child, child_rank = self._largest_cohort(cohort)
-        if child is not None and (place is None or child_rank >= _rank(place)):
+        if child is not None and (place is None or child_rank >= rank_of(place)):
             return self._next(child)
         if place is None:
             self.drop(cohort)
             return None
         return place[-1]
 
-    def _largest_queue(self, cohort: QuotaNode) -> _Place | None:
+    def _largest_queue(self, cohort: QuotaNode) -> Place | None:
         """Find the place of the borrowing queue with the largest share."""
         line, at = self.others.places.get(cohort, ()), self.passed.get(cohort, 0)
         while at < len(line) and (line[at][-1] in self.place_of or line[at][-1] in self.dropped):
@@ -283,21 +284,6 @@ class _TargetOrder:
             elif share.rank >= best_rank:
                 best, best_rank = node, share.rank
         return best, best_rank
-
-
-_Place = tuple[bool, float, tuple[int, bool, int, int, str, str], QuotaNode]
-"""What orders a queue among those of its cohort, and the queue. Places of two queues differ: so do their candidates."""
-
-
-def _place(node: QuotaNode, share: Share, first: Record, *, own: bool) -> _Place:
-    """Return a queue's place by its share and then its `first` candidate: others come before the preemptor's own."""
-    infinite, amount = share.rank
-    evicted, priority, since, uid, key, _ = first.running_key()
-    return not infinite, -amount, (evicted, own, priority, since, uid, key), node
-
-
-def _rank(place: _Place) -> tuple[bool, float]:
-    return not place[0], -place[1]
 
 
 _NOBODY: Final = _Line({})

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from taskgov.scheduling.assignment import (
     FIT,
@@ -48,20 +48,6 @@ if TYPE_CHECKING:
 
 
 _NOTHING: Final[Mapping[str, int]] = {}
-
-
-class Scan(NamedTuple):
-    """How far the last flavor search of a workload came, and under which circumstances that holds."""
-
-    tried: tuple[dict[str, int], ...]
-    demand: Demand
-    cycle: int
-    generation: int
-
-    @property
-    def unfinished(self) -> bool:
-        """Whether some search stopped before the last flavor."""
-        return any(index != -1 for pod_set in self.tried for index in pod_set.values())
 
 
 class Oracle(Protocol):

@@ -23,13 +23,14 @@ from taskgov.scheduling.assignment import (
 from taskgov.scheduling.candidates import Candidates, Preemptor, QueueOf, Victim, put_back, take_out
 from taskgov.scheduling.demand import Demand, resized
 from taskgov.scheduling.fair_preemption import fair_victims
-from taskgov.scheduling.flavor_search import Assigner, Eligibility, Oracle, Scan
+from taskgov.scheduling.flavor_search import Assigner, Eligibility, Oracle
 from taskgov.scheduling.matching import selects
 from taskgov.scheduling.objects import flavor_resource
 from taskgov.scheduling.preemption import classical_victims
 from taskgov.scheduling.quota import lowest_subtree_that_fits
 from taskgov.scheduling.reasons import SLICE_REPLACED
 from taskgov.scheduling.results import Requeue, Verdict
+from taskgov.scheduling.scan import Scan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence

@@ -10,9 +10,9 @@ from taskgov.scheduling.demand import Demand
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from taskgov.scheduling.flavor_search import Scan
     from taskgov.scheduling.instants import Instant
     from taskgov.scheduling.objects import Workload
+    from taskgov.scheduling.scan import Scan
 
 
 class Queued(Protocol):

@@ -33,10 +33,10 @@ from taskgov.scheduling.reasons import ADMISSION_GATED, IN_COHORT_RECLAIM_WHILE_
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from taskgov.scheduling.flavor_search import Scan
     from taskgov.scheduling.instants import Instant
     from taskgov.scheduling.pending import PendingQueue
     from taskgov.scheduling.pending_class import PendingClass
+    from taskgov.scheduling.scan import Scan
 
 QUOTA_RESERVED: Final = "QuotaReserved"
 ADMITTED: Final = "Admitted"

@@ -44,15 +44,6 @@ def read_conditions(status: Object) -> dict[str, Condition]:
     }
 
 
-def is_met(status: Object, kind: str) -> bool:
-    """Say whether a condition in `status.conditions` is true; of several of one type the last counts."""
-    found = False
-    for condition in status.get("conditions") or ():
-        if condition["type"] == kind:
-            found = condition["status"] == "True"
-    return found
-
-
 def read_requeue_state(status: Object) -> tuple[int, Instant | None]:
     """Read `status.requeueState`: how often it was put back, and until when it has to stay out (`None`: it may come).
 

@@ -57,7 +57,7 @@ def happenings(
 def _preempted(snapshot: Snapshot) -> Iterator[TaskEvent]:
     workloads = _by_uid(snapshot)
     preemptions = preemptions_of(workloads.values())
-    for preemption in (one for one in preemptions if snapshot.taken_at - one.at < RECENT):
+    for preemption in (found for found in preemptions if snapshot.taken_at - found.at < RECENT):
         preemptor = workloads.get(preemption.preemptor_uid or "")
         yield TaskPreempted(
             id=preempted_id(preemption),

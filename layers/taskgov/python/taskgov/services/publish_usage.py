@@ -221,7 +221,7 @@ class PublishUsage:
         recent = [preemption for preemption in preemptions if now - preemption.at < RECENT]
         told = told_before(self.documents, snapshot) if recent else ()
         untold = (preemption for preemption in recent if preempted_id(preemption) not in told)
-        return [one for one in untold if self.state.count_once(arn, one.identity, now, by=by)]
+        return [preemption for preemption in untold if self.state.count_once(arn, preemption.identity, now, by=by)]
 
     def _tell(self, end: EndOfRun) -> None:
         self.state.record_run(record_of(end))

@@ -1,0 +1,26 @@
+"""Order queues among those of their cohort when one is to give something back under fair sharing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from taskgov.scheduling.quota import QuotaNode
+
+if TYPE_CHECKING:
+    from taskgov.scheduling.shares import Share
+    from taskgov.scheduling.state import Record
+
+Place = tuple[bool, float, tuple[int, bool, int, int, str, str], QuotaNode]
+"""What orders a queue among those of its cohort, and the queue. Places of two queues differ: so do their candidates."""
+
+
+def queue_place(node: QuotaNode, share: Share, first: Record, *, own: bool) -> Place:
+    """Return a queue's place by its share and then its `first` candidate: others come before the preemptor's own."""
+    infinite, amount = share.rank
+    evicted, priority, since, uid, key, _ = first.running_key()
+    return not infinite, -amount, (evicted, own, priority, since, uid, key), node
+
+
+def rank_of(place: Place) -> tuple[bool, float]:
+    """Return the share's rank of a place (`Share.rank`)."""
+    return not place[0], -place[1]
