@@ -21,7 +21,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import samcli  # type: ignore[import-untyped]
+import samcli
 
 from taskgov_embedded.cloudformation.template import translate
 from tests.local_invoke import tools
