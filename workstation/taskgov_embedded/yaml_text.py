@@ -22,7 +22,7 @@ _TemplateLoader.add_multi_constructor("!", intrinsics_multi_constructor)
 
 def read(text: str) -> Any:
     """Return the only document of a text."""
-    return yaml.load(text, _SAFE)  # noqa: S506 - a safe loader
+    return _single(text, _SAFE)
 
 
 def read_all(text: str) -> Iterator[Any]:
@@ -32,4 +32,12 @@ def read_all(text: str) -> Iterator[Any]:
 
 def read_template(text: str) -> Any:
     """Return a template as the SAM translator takes it."""
-    return yaml.load(text, _TemplateLoader)  # noqa: S506 - a safe loader
+    return _single(text, _TemplateLoader)
+
+
+def _single(text: str, loader: type[Any]) -> Any:
+    reading = loader(text)
+    try:
+        return reading.get_single_data()
+    finally:
+        reading.dispose()
