@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 from taskgov.printable import printable
 from taskgov.snapshot.codec import snapshot_to_json
 from taskgov_cli import main
-from taskgov_cli.formats import Form, csv_of, escaped, markdown_of, markdown_table
+from taskgov_cli.formats import Form, csv_of, escaped, markdown_of, markdown_table, print_parts, unfolded
 from taskgov_cli.grid import table
 from taskgov_cli.output import NOT_UNDERSTOOD, OK
 from tests.support.lab import Lab
@@ -97,6 +97,12 @@ def test_wide_folds_no_cell(snapshot: str) -> None:
     because = json.loads(run("plan", "-s", snapshot, "--json").output)["allocations"][0]["because"]
     assert because in wide
     assert len(wide.splitlines()) <= len(narrow.splitlines())
+
+
+def test_a_command_to_copy_stays_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    command = "  aws " + "--option value " * 30
+    print_parts([unfolded(command)])
+    assert capsys.readouterr().out.rstrip("\n") == command
 
 
 def test_two_forms_at_once_are_refused(snapshot: str) -> None:

@@ -83,7 +83,9 @@ def print_parts(parts: Iterable[RenderableType], out: Console | None = None, *, 
     """Print what has something to say for people, on standard output by default: a table without rows has not."""
     out = out or console()
     for part in parts:
-        if not isinstance(part, Grid) or part.rows:
+        if isinstance(part, Text) and part.no_wrap:
+            out.print(part, soft_wrap=True)  # rich joins texts, and forgets that this one has one line
+        elif not isinstance(part, Grid) or part.rows:
             out.print(part, width=width, crop=False)
 
 
