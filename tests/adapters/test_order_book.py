@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from typing import Any, cast
 
-import boto3
 import pytest
 from moto import mock_aws
 
 from taskgov.adapters.order_book import DynamoOrderBook
 from taskgov.contracts.orders import UnlockOrder
 from taskgov.errors import ConflictError, UpstreamError
+from tests.support.governance_table import governance_table
 from tests.support.memory import CLUSTER_ARN
 
 STATE = {"pk": f"CLUSTER#{CLUSTER_ARN}", "sk": "STATE"}
@@ -31,15 +31,7 @@ REQUEST = {
 @pytest.fixture
 def table() -> Iterator[Any]:
     with mock_aws():
-        yield boto3.resource("dynamodb").create_table(
-            TableName="governance",
-            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
-            AttributeDefinitions=[
-                {"AttributeName": "pk", "AttributeType": "S"},
-                {"AttributeName": "sk", "AttributeType": "S"},
-            ],
-            BillingMode="PAY_PER_REQUEST",
-        )
+        yield governance_table()
 
 
 @pytest.fixture

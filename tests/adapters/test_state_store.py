@@ -23,6 +23,7 @@ from taskgov.hyperpod.model import (
 from taskgov.ports import TURN_SECONDS, Lock, RunRecord, StateStore
 from taskgov.snapshot.identity import Loss, RestoredState, StateStamp
 from taskgov.snapshot.records import AppliedPolicy, AppliedQuota, PastQuota, QuotaEdit, RefusalError
+from tests.support.governance_table import governance_table
 from tests.support.memory import CLUSTER_ARN, NOON, InMemoryState
 from tests.support.refusals import REFUSED
 
@@ -77,25 +78,13 @@ class Lockable:
         )
 
 
-def a_table() -> Any:
-    return boto3.resource("dynamodb").create_table(
-        TableName="governance",
-        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
-        AttributeDefinitions=[
-            {"AttributeName": "pk", "AttributeType": "S"},
-            {"AttributeName": "sk", "AttributeType": "S"},
-        ],
-        BillingMode="PAY_PER_REQUEST",
-    )
-
-
 @pytest.fixture(params=["memory", "dynamodb"])
 def lockable(request: pytest.FixtureRequest) -> Iterator[Lockable]:
     if request.param == "memory":
         yield Lockable(InMemoryState(), None)
         return
     with mock_aws():
-        table = a_table()
+        table = governance_table()
         yield Lockable(Table(table), table)
 
 
@@ -182,7 +171,7 @@ def test_a_quota_leads_to_its_cluster(store: StateStore) -> None:
 def test_owners_are_asked_for_a_hundred_at_a_time_and_unchanged_ones_are_not_written() -> None:
     names = [f"quota{number:07}" for number in range(1000)]
     with mock_aws():
-        store = Table(a_table())
+        store = Table(governance_table())
         calls: list[str] = []
         store._table.meta.client.meta.events.register(
             "before-call.dynamodb", lambda model, **_: calls.append(model.name)
@@ -272,7 +261,7 @@ def test_an_edit_that_arrives_late_does_not_replace_a_newer_one(store: StateStor
 )
 def test_what_a_tool_changed_last_is_known_as_long_as_there_is_the_quota(edit: QuotaEdit, expires: bool) -> None:
     with mock_aws():
-        raw = a_table()
+        raw = governance_table()
         Table(raw).record_edit(CLUSTER_ARN, replace(EDIT, at=NOON - timedelta(days=1)))
         Table(raw).record_edit(CLUSTER_ARN, edit)
         [item] = raw.scan()["Items"]
@@ -329,7 +318,7 @@ def test_the_stop_switch_is_off_until_somebody_sets_it(store: StateStore) -> Non
 
 def test_a_run_leaves_a_record() -> None:
     with mock_aws():
-        table = a_table()
+        table = governance_table()
         record = RunRecord(
             CLUSTER_ARN, "run-1", NOON, NOON + timedelta(seconds=4), "applied", CAUSE, None, "plan-1", 2, None, SEEN
         )

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 import time_machine
+import typer
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
-from taskgov_cli import lease_edit
+from taskgov_cli import lease_edit, leases
 from taskgov_cli.main import app
 from taskgov_cli.moments import until
 from tests.allocation.world import ARN, G5
@@ -106,6 +107,27 @@ def test_a_lease_that_breaks_rules_leaves_the_document_as_it_was(
     result = lease(*ADD, str(file), *words)
     assert (result.exit_code, said in result.output, file.read_text()) == (2, True, HEAD), result.output
     assert [found.name for found in tmp_path.iterdir()] == ["policy.yaml"]
+
+
+def test_a_lease_whose_end_is_elsewhere_in_the_text_is_left_to_a_person(tmp_path: Path) -> None:
+    file = tmp_path / "policy.yaml"
+    first = ONE.replace("to: team-a, from: team-b", "to: team-b, from: team-a")
+    text = HEAD + f"leases:\n  - &l {{{first}, reason: one}}\n  - {{<<: *l, to: team-a, from: team-b}}\n"
+    file.write_text(text)
+    result = lease("end", "--to", "team-a", "--from", "team-b", "-p", str(file))
+    assert (result.exit_code, isinstance(result.exception, SystemExit), file.read_text()) == (2, True, text), (
+        result.output
+    )
+
+
+def test_a_change_of_anything_but_one_lease_is_not_written(tmp_path: Path) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text(HEAD)
+    two = HEAD + f"leases:\n  - {{{ONE}, reason: one}}\n  - {{{ONE}, reason: two}}\n"
+    for text in (two, HEAD + "handEdits: adopt\n"):
+        with pytest.raises(typer.BadParameter, match="left as it was"):
+            leases._write(file, text, ())
+    assert file.read_text() == HEAD
 
 
 def test_of_two_leases_one_has_to_be_named(tmp_path: Path) -> None:

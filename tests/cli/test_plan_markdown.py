@@ -67,3 +67,10 @@ def test_a_comment_is_never_longer_than_a_forge_takes_and_names_what_is_left_out
     assert len(text) <= MOST
     assert ("Too long for a comment: the changes, findings." in text) == (teams == 2000)
     assert "taskgov reviewed" in text
+
+
+def test_guardrails_without_end_leave_room_for_the_plan_that_is_reviewed() -> None:
+    verdicts = tuple(replace(GUARDRAIL, because="no " * 300) for _ in range(500))
+    text = plan_markdown(replace(PLAN, outcome=Outcome.BLOCKED, guardrails=verdicts))
+    assert len(text) <= MOST
+    assert ("more lines, too long" in text, "taskgov reviewed" in text) == (True, True)

@@ -159,6 +159,26 @@ def test_a_document_that_breaks_rules_is_said_so_in_the_comment(
     assert ("team" in forge.comments[0]["body"], len(forge.comments)) == (True, 1)
 
 
+def test_a_thousand_broken_rules_fit_into_a_comment(forge: FakeForge, tmp_path: Path, snapshot_file: str) -> None:
+    file = tmp_path / "ml-cluster.yaml"
+    file.write_text(yaml.safe_dump({f"unknown-{number}-{'x' * 60}": number for number in range(1500)}))
+    result = review(forge, "github", str(file), "--snapshot", snapshot_file)
+    assert (result.exit_code, len(forge.comments)) == (1, 1), result.output
+    assert len(forge.comments[0]["body"]) <= 65_536
+
+
+def test_a_forge_that_does_not_say_who_we_are_is_not_taken_for_a_pipeline(
+    forge: FakeForge, tmp_path: Path, snapshot_file: str
+) -> None:
+    forge.failing = {"GET": [404]}  # of the request itself
+    assert review(forge, "github", str(policy_file(tmp_path)), "--snapshot", snapshot_file).exit_code == 3
+    found = forge_of(environment(forge, "github"))
+    request = found.request()
+    forge.failing = {"GET": [500]}
+    with pytest.raises(UpstreamError, match="500"):
+        list(found.comments(request))
+
+
 @pytest.mark.parametrize("kind", FORGES)
 def test_what_is_merged_is_held_to_the_plan_of_its_comment(
     forge: FakeForge, kind: str, tmp_path: Path, snapshot_file: str

@@ -27,6 +27,8 @@ from taskgov_cli.output import NO, OK, AsJson, console
 from taskgov_cli.snapshots import read
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from taskgov.policy.document import PolicyDocument
     from taskgov.policy.measured import Lease
     from taskgov.snapshot.model import Snapshot
@@ -102,7 +104,7 @@ def add(  # noqa: PLR0913 - options of a command, each named by whoever types it
         "reason": reason,
     }
     text = lease_edit.with_lease(_text(policy), lease)
-    _write(policy, text)
+    _write(policy, text, _document(policy).leases)
     _written(policy, now, as_json=as_json)
 
 
@@ -129,12 +131,13 @@ def end(
         which = "there is none" if not matching else f"there are {len(matching)}: say which with --type"
         raise typer.BadParameter(f"one lease from {from_} to {to} that has not ended is needed, and {which}")
     [(place, lease)] = matching
-    has_begun = lease.start < now.replace(second=0, microsecond=0)
+    has_begun, at = lease.start < now.replace(second=0, microsecond=0), f"{now:{_MINUTE}}"
     text = _text(policy)
-    _write(
-        policy,
-        lease_edit.with_end(text, place, f"{now:{_MINUTE}}") if has_begun else lease_edit.without_lease(text, place),
-    )
+    try:
+        changed = lease_edit.with_end(text, place, at) if has_begun else lease_edit.without_lease(text, place)
+    except ValueError as error:
+        raise typer.BadParameter(f"{policy} is left as it was: {error}; edit it by hand") from error
+    _write(policy, changed, [kept for number, kept in enumerate(_document(policy).leases) if number != place])
     _written(policy, now, as_json=as_json)
 
 
@@ -157,12 +160,20 @@ def _text(file: Path) -> str:
     return file.read_bytes().decode()
 
 
-def _write(file: Path, text: str) -> None:
-    """Write a document that keeps all rules, whole or not at all. Raises `typer.BadParameter` for any other."""
-    parsed = parse_policy(text.encode())
+def _write(file: Path, text: str, kept: Sequence[Lease]) -> None:
+    """Write a document that keeps all rules, whole or not at all. Raises `typer.BadParameter` for any other.
+
+    It may differ in one lease, beside those that are `kept`, and in nothing else: a value may be an anchor of others.
+    """
+    parsed, before = parse_policy(text.encode()), _document(file)
     if parsed.document is None:
         broken = "; ".join(f"{violation.path} = {violation.value}: {violation.rule}" for violation in parsed.violations)
         raise typer.BadParameter(f"{file} is left as it was; with the change it would break rules: {broken}")
+    now = list(parsed.document.leases)
+    others = [now, *(now[:place] + now[place + 1 :] for place in range(len(now)))]
+    is_rest_kept = parsed.document.model_copy(update={"leases": ()}) == before.model_copy(update={"leases": ()})
+    if not is_rest_kept or list(kept) not in others:
+        raise typer.BadParameter(f"{file} is left as it was: the lease shares a value with another; edit it by hand")
     beside = file.with_name(f".{file.name}.taskgov")
     beside.write_bytes(text.encode())
     beside.chmod(file.stat().st_mode)

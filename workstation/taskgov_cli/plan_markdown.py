@@ -40,7 +40,7 @@ def plan_markdown(plan: Plan, about: str = "") -> str:
 
     `about` is what its mark names: the file of the document; the cluster where it is empty.
     """
-    head, details, foot = "\n".join(_head(plan, about)), list(_details(plan)), "\n".join(_foot(plan))
+    head, details, foot = cut("\n".join(_head(plan, about)), MOST // 2), list(_details(plan)), "\n".join(_foot(plan))
     room, left_out, kept = MOST - len(head) - len(foot), [], []
     for title, text in details:
         if len(text) + 200 <= room:
@@ -51,6 +51,18 @@ def plan_markdown(plan: Plan, about: str = "") -> str:
     if left_out:
         kept.append(f"Too long for a comment: {', '.join(left_out)}. `taskgov plan` shows everything.\n")
     return "\n".join((head, *kept, foot))
+
+
+def cut(text: str, most: int = MOST) -> str:
+    """Return the lines of a text that fit into so many characters, and how many do not."""
+    if len(text) <= most:
+        return text
+    lines, kept = text.split("\n"), 0
+    size = 100  # for the last line
+    while kept < len(lines) and size + len(lines[kept]) < most:
+        size += len(lines[kept]) + 1
+        kept += 1
+    return "\n".join([*lines[:kept], f"{counted(len(lines) - kept, 'more line')}, too long for a comment.", ""])
 
 
 def headline(plan: Plan) -> str:

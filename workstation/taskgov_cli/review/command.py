@@ -15,7 +15,7 @@ from taskgov_cli import documents, snapshots
 from taskgov_cli.deployed import DEFAULT_STACK, StackName
 from taskgov_cli.formats import markdown_of
 from taskgov_cli.output import NO, OK, AsJson, console, print_json
-from taskgov_cli.plan_markdown import MARK, plan_markdown
+from taskgov_cli.plan_markdown import MARK, cut, plan_markdown
 from taskgov_cli.review import comment
 from taskgov_cli.review.forge import forge_of
 from taskgov_cli.review.newest import newest_snapshot
@@ -70,7 +70,7 @@ def _judged(policy: Path, stack: str, snapshot: Path | None) -> tuple[str, Plan 
     """Return the text of the comment, and the plan; None for a document that breaks rules."""
     parsed = parse_policy(policy.read_bytes())
     if parsed.document is None:
-        return f"{MARK.format(about=policy)}\n### {markdown_of(documents.shown(policy, parsed))}", None
+        return cut(f"{MARK.format(about=policy)}\n### {markdown_of(documents.shown(policy, parsed))}"), None
     with snapshots.reported():
         known = newest_snapshot(stack, parsed.document.cluster.name) if snapshot is None else snapshots.read(snapshot)
     plan = plan_quotas(documents.in_force(known, policy), mode="apply")

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime  # noqa: TC003 -- pydantic reads the annotations
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from urllib.parse import quote
 
@@ -111,7 +112,10 @@ class Api:
             raise UpstreamError(f"{method} {path}: {error}") from error
         if answer.status >= 300:
             said = answer.data[:300].decode(errors="replace")
-            raise UpstreamError(f"{method} {path}: the forge answered {answer.status}: {said}")
+            problem = UpstreamError(f"{method} {path}: the forge answered {answer.status}: {said}")
+            if answer.status == HTTPStatus.FORBIDDEN:
+                problem.refusal = "access-denied"
+            raise problem
         try:
             return TypeAdapter(form).validate_json(answer.data)
         except ValidationError as error:
@@ -194,8 +198,10 @@ class GitHub:
     def _account(self) -> str:
         try:
             return self.api.call(_Account, "GET", "/user").login
-        except UpstreamError:  # 403: the token of a pipeline is of no user
-            return BOT
+        except UpstreamError as error:
+            if error.refusal != "access-denied":
+                raise  # whose comments are ours is not known
+            return BOT  # the token of a pipeline is of no user
 
     def create(self, request: Request, body: str) -> None:
         """See `Forge`."""
