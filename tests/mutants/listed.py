@@ -21,7 +21,8 @@ def listed_survivors(page: Path = PAGE) -> dict[Mutation, str]:
     listed: dict[Mutation, str] = {}
     heading: re.Match[str] | None = None
     text = page.read_text(encoding="utf-8")
-    for line in text.partition(START)[2].partition(END)[0].splitlines():
+    entries = re.sub(r"\n  +", " ", text.partition(START)[2].partition(END)[0])  # one line each
+    for line in entries.splitlines():
         if not line.strip():
             continue
         if found := HEADING.fullmatch(line):

@@ -8,6 +8,7 @@ import pytest
 from tests.prose.style import WORDS
 
 READ = ("*.md", "*.py", "*.yaml", "*.j2", "*.html")
+WIDTH = 120
 REWRITTEN = Path(__file__).with_name("rewritten.txt")
 
 
@@ -28,3 +29,16 @@ def test_no_text_has_a_sentence_that_was_to_be_rewritten() -> None:
 @pytest.mark.parametrize("words", WORDS)
 def test_each_rule_of_the_style_is_a_pattern(words: str) -> None:
     assert re.compile(words).search("plain words") is None
+
+
+def test_markdown_wraps_at_120_characters() -> None:
+    """Tables, code, generated parts and what cannot be broken (a long link) may be wider."""
+    wide = []
+    for page in sorted(path for path in Path().rglob("*.md") if not path.parts[0].startswith((".", "build"))):
+        text = re.sub(r"(?ms)^ *(```|~~~).*?^ *\1 *$", "", page.read_text())
+        wide += [
+            f"{page}: {line[:80]}"
+            for line in text.splitlines()
+            if len(line) > WIDTH and not line.lstrip().startswith("|") and " " in line[WIDTH // 2 : WIDTH].strip()
+        ]
+    assert wide == []
