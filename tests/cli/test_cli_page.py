@@ -1,12 +1,13 @@
 """`docs/cli.md` is what the commands say of themselves."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from textwrap import fill
 
 import typer
 from typer.cli import get_docs_for_click
 
-from taskgov_cli.main import app
+from taskgov_cli.main import GROUPS, app
 from tests.support.golden import assert_section
 
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
@@ -15,6 +16,15 @@ PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
 def test_the_page_lists_every_command_with_its_options() -> None:
     command = typer.main.get_command(app)
     text = get_docs_for_click(obj=command, ctx=typer.Context(command), name="taskgov")
-    lines = text.partition("\n")[2].strip().splitlines()
+    head, _, rest = text.partition("\n")[2].strip().partition("**Commands**:\n\n")
+    _, _, details = rest.partition("\n\n")  # typer's list has half sentences, and no groups
+    lines = f"{head}{''.join(groups())}{details}".splitlines()
     wrapped = (fill(line, 120, subsequent_indent="  ", break_on_hyphens=False) for line in lines)
     assert_section(PAGE, "commands", "\n".join(wrapped))
+
+
+def groups() -> Iterator[str]:
+    """Yield the list of commands, each linked with its section, in the groups of `--help`."""
+    for heading, commands in GROUPS.items():
+        listed = (f"* [`{name}`](#taskgov-{name}): {lazy.summary}" for name, lazy in commands.items())
+        yield f"**{heading}**:\n\n" + "\n".join(listed) + "\n\n"

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
-from taskgov_cli.main import PLACES, app
+from taskgov_cli.main import GROUPS, PLACES, app
 
 ROOT = Path(__file__).parents[2]
 CODE = """
@@ -63,6 +64,17 @@ def test_the_list_says_of_each_command_what_its_own_help_begins_with() -> None:
     for name, place in PLACES.items():
         first, _, _ = inspect.cleandoc(group.commands[name].help).partition("\n\n")  # type: ignore[attr-defined]
         assert " ".join(first.split()) == place.summary
+
+
+def test_the_list_has_a_heading_for_each_thing_that_people_do() -> None:
+    assert list(GROUPS) == ["Ask", "Change", "Operate", "Set up", "Develop"]
+    listed = [name for group in GROUPS.values() for name in group]
+    assert len(listed) == len(set(listed)) == len(PLACES)
+    lines = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "100"}).stdout.splitlines()
+    panels = [line.strip("╭─╮ ") for line in lines if line.startswith("╭")]
+    assert panels == ["Options", *GROUPS]
+    shown = [line.split()[1] for line in lines if line.startswith("│ ") and line[2] not in " -"]
+    assert shown == listed
 
 
 def test_ctrl_c_while_it_imports_shows_no_traceback() -> None:

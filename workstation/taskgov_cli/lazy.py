@@ -66,24 +66,27 @@ class _Commands(MutableMapping[str, Any]):
 
 
 class LazyGroup(SafeGroup):
-    """The commands of `places`. The list of `--help` takes their summaries and imports none."""
+    """The commands of `groups`. The list of `--help` takes their summaries, group by group, and imports none."""
 
-    places: ClassVar[Mapping[str, Lazy]] = {}
+    groups: ClassVar[Mapping[str, Mapping[str, Lazy]]] = {}
+    """Heading in the list -> its commands."""
     _listing = False
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        self.commands = _Commands(self.places)
+        self.commands = _Commands({name: lazy for group in self.groups.values() for name, lazy in group.items()})
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command, imported; while help is written, one that only has its name and summary."""
-        if self._listing and cmd_name in self.places:
-            return TyperCommand(cmd_name, help=self.places[cmd_name].summary)
+        if self._listing:
+            for heading, group in self.groups.items():
+                if cmd_name in group:
+                    return TyperCommand(cmd_name, help=group[cmd_name].summary, rich_help_panel=heading)
         return super().get_command(ctx, cmd_name)
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - click gives it
-        """Return the names, in the order of the table."""
-        return list(self.places)
+        """Return the names, in the order of the groups."""
+        return list(self.commands)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help."""

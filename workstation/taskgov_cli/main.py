@@ -7,30 +7,61 @@ import typer
 
 from taskgov_cli.lazy import Lazy, LazyGroup
 
-PLACES: Final = {
-    "validate": Lazy(
-        "taskgov_cli.documents:validate",
-        "Check policy documents: every broken rule at once, with its path, value and rule.",
+ASK: Final = {
+    "status": Lazy(
+        "taskgov_cli.status:status",
+        "Show how everybody stands: capacity, quota, used, borrowed, lent and waiting, by team and instance type.",
     ),
-    "plan": Lazy(
-        "taskgov_cli.plan_command:plan",
-        "Plan the quotas of a cluster; with --policy as if that document were in force. Nothing is written.",
-    ),
-    "demo": Lazy(
-        "taskgov_cli.embedded:demo",
-        "Govern a cluster on the embedded stack: a short story, or walkthroughs, each expectation checked.",
-    ),
-    "smoke": Lazy(
-        "taskgov_cli.embedded:smoke",
-        "Try everything once in a sandbox account, remove it again, and report what AWS does that is inferred today.",
+    "jobs": Lazy(
+        "taskgov_cli.jobs:jobs",
+        "List tasks: team, kind, priority, state, what each asks for and borrows. `explain` takes a name from it.",
     ),
     "explain": Lazy(
         "taskgov_cli.explain:explain",
         "Say why a workload waits, was preempted or runs where it runs; or why a team has its quota and share.",
     ),
+    "plan": Lazy(
+        "taskgov_cli.plan_command:plan",
+        "Plan the quotas of a cluster; with --policy as if that document were in force. Nothing is written.",
+    ),
+    "what-if": Lazy(
+        "taskgov_cli.what_if:what_if_command",
+        "Suppose that nodes, quotas, weights, work or the policy were otherwise: the plan, and what becomes of work.",
+    ),
+    "audit": Lazy(
+        "taskgov_cli.audit:audit",
+        "Judge a cluster now: every finding with its evidence and its remedy, and the report of the nightly audit.",
+    ),
+    "report": Lazy(
+        "taskgov_cli.report:report",
+        "Say where the page of a team is: its quota, tasks, what waits and why. Each audit and each run writes it.",
+    ),
+    "history": Lazy(
+        "taskgov_cli.history:history",
+        "Show the last runs of a cluster: when, why, with which plan, and how they ended.",
+    ),
     "snapshot": Lazy(
         "taskgov_cli.snapshots:snapshot",
         "Read a live cluster once, for questions that are asked offline. Nothing is written to it.",
+    ),
+    "replay": Lazy(
+        "taskgov_cli.replay:replay",
+        "Replay a trace of GPU jobs under a policy and under static partitions: use, waiting, loans, preemptions.",
+    ),
+}
+CHANGE: Final = {
+    "validate": Lazy(
+        "taskgov_cli.documents:validate",
+        "Check policy documents: every broken rule at once, with its path, value and rule.",
+    ),
+    "apply": Lazy(
+        "taskgov_cli.applying.command:apply",
+        "Put a policy document into force (--policy), or write one plan that a stack in plan mode left unwritten.",
+    ),
+    "lease": Lazy("taskgov_cli.leases:app", "Temporary quota: the leases of a document."),
+    "review": Lazy(
+        "taskgov_cli.review.command:review",
+        "Plan a policy document on the newest snapshot of the stack, as one comment on the pull or merge request.",
     ),
     "approve": Lazy(
         "taskgov_cli.approvals:approve",
@@ -44,6 +75,12 @@ PLACES: Final = {
         "taskgov_cli.rollback:rollback",
         "Take back what a plan changed: restore each quota to what it was, last wave first.",
     ),
+}
+OPERATE: Final = {
+    "doctor": Lazy(
+        "taskgov_cli.doctor.command:doctor",
+        "Check everything that governing a cluster takes; name what is broken, and the command that fixes it.",
+    ),
     "reconcile": Lazy(
         "taskgov_cli.operate:reconcile",
         "Ask for a run on a cluster now; a run that is under way looks once more instead.",
@@ -56,41 +93,19 @@ PLACES: Final = {
         "taskgov_cli.unlock:unlock",
         "Show who holds a cluster's lock; free it with --yes. A run that still works stops before its next write.",
     ),
-    "history": Lazy(
-        "taskgov_cli.history:history",
-        "Show the last runs of a cluster: when, why, with which plan, and how they ended.",
-    ),
     "govern": Lazy(
         "taskgov_cli.govern:govern",
         "Show which stacks have marked a cluster as theirs; with --yes, hand it over to this one.",
     ),
-    "local": Lazy(
-        "taskgov_cli.local:local",
-        "Serve an emulated account with one cluster to `sam local invoke`, the AWS CLI and kubectl, until Ctrl-C.",
-    ),
-    "init": Lazy(
-        "taskgov_cli.onboarding.init:init",
-        "Write the first policy document of a cluster from what is found there; nothing in AWS is changed.",
-    ),
-    "apply": Lazy(
-        "taskgov_cli.applying.command:apply",
-        "Put a policy document into force (--policy), or write one plan that a stack in plan mode left unwritten.",
-    ),
+}
+SET_UP: Final = {
     "preflight": Lazy(
         "taskgov_cli.preflight.command:preflight",
         "Check whether this account and Region take the stack, before it is deployed. Nothing is written.",
     ),
-    "doctor": Lazy(
-        "taskgov_cli.doctor.command:doctor",
-        "Check everything that governing a cluster takes; name what is broken, and the command that fixes it.",
-    ),
-    "status": Lazy(
-        "taskgov_cli.status:status",
-        "Show how everybody stands: capacity, quota, used, borrowed, lent and waiting, by team and instance type.",
-    ),
-    "jobs": Lazy(
-        "taskgov_cli.jobs:jobs",
-        "List tasks: team, kind, priority, state, what each asks for and borrows. `explain` takes a name from it.",
+    "init": Lazy(
+        "taskgov_cli.onboarding.init:init",
+        "Write the first policy document of a cluster from what is found there; nothing in AWS is changed.",
     ),
     "adopt": Lazy(
         "taskgov_cli.kueue:adopt",
@@ -100,39 +115,36 @@ PLACES: Final = {
         "taskgov_cli.kueue:kueue_config",
         "Print how Kueue's manager has to be configured for a policy: the parts that governance decides.",
     ),
-    "audit": Lazy(
-        "taskgov_cli.audit:audit",
-        "Judge a cluster now: every finding with its evidence and its remedy, and the report of the nightly audit.",
+    "smoke": Lazy(
+        "taskgov_cli.embedded:smoke",
+        "Try everything once in a sandbox account, remove it again, and report what AWS does that is inferred today.",
     ),
-    "report": Lazy(
-        "taskgov_cli.report:report",
-        "Say where the page of a team is: its quota, tasks, what waits and why. Each audit and each run writes it.",
+}
+DEVELOP: Final = {
+    "demo": Lazy(
+        "taskgov_cli.embedded:demo",
+        "Govern a cluster on the embedded stack: a short story, or walkthroughs, each expectation checked.",
     ),
-    "replay": Lazy(
-        "taskgov_cli.replay:replay",
-        "Replay a trace of GPU jobs under a policy and under static partitions: use, waiting, loans, preemptions.",
-    ),
-    "what-if": Lazy(
-        "taskgov_cli.what_if:what_if_command",
-        "Suppose that nodes, quotas, weights, work or the policy were otherwise: the plan, and what becomes of work.",
+    "local": Lazy(
+        "taskgov_cli.local:local",
+        "Serve an emulated account with one cluster to `sam local invoke`, the AWS CLI and kubectl, until Ctrl-C.",
     ),
     "conformance": Lazy(
         "taskgov_cli.conformance:conformance",
         "Run recorded Kueue decisions through the scheduling model and name every difference.",
     ),
-    "review": Lazy(
-        "taskgov_cli.review.command:review",
-        "Plan a policy document on the newest snapshot of the stack, as one comment on the pull or merge request.",
-    ),
-    "lease": Lazy("taskgov_cli.leases:app", "Temporary quota: the leases of a document."),
 }
-"""Command -> its place and its summary, the first sentence of its docstring."""
+GROUPS: Final = {"Ask": ASK, "Change": CHANGE, "Operate": OPERATE, "Set up": SET_UP, "Develop": DEVELOP}
+"""What people do -> the commands for it -> where each is, and its summary, the first sentence of its docstring."""
+
+PLACES: Final = {name: lazy for group in GROUPS.values() for name, lazy in group.items()}
+"""Command -> where it is."""
 
 
 class Commands(LazyGroup):
     """The commands of `taskgov`."""
 
-    places = PLACES
+    groups = GROUPS
 
 
 app = typer.Typer(
