@@ -1,6 +1,7 @@
 """What every test stands on: no credentials, a Region, and no network beyond this machine (see pytest's options)."""
 
 import gc
+import os
 import tempfile
 from collections.abc import Iterator
 
@@ -42,3 +43,11 @@ def _no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
 def _no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let nobody's terminal, and no test runner, say how wide tables are."""
     monkeypatch.delenv("COLUMNS", raising=False)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no settings of whoever runs the tests reach a command (`taskgov_cli.settings`)."""
+    monkeypatch.setenv("TASKGOV_CONFIG", os.devnull)
+    for variable in ("TASKGOV_CLUSTER", "TASKGOV_STACK", "TASKGOV_CONTEXT", "TASKGOV_FORMAT"):
+        monkeypatch.delenv(variable, raising=False)

@@ -15,6 +15,7 @@ from taskgov.adapters.s3 import Bucket
 from taskgov.bootstrap.aws import CONFIG
 from taskgov.bootstrap.backends import backends
 from taskgov.hyperpod.cluster_arn import cluster_arn
+from taskgov_cli import settings
 from taskgov_cli.output import NO, print_error
 from taskgov_cli.snapshots import reported
 from taskgov_cli.stack_outputs import stack_outputs
@@ -26,8 +27,10 @@ if TYPE_CHECKING:
 
     from taskgov.ports import ClusterBackend
 
-StackName = Annotated[str, typer.Option("--stack", help="CloudFormation stack of taskgov.", envvar="TASKGOV_STACK")]
-Cluster = Annotated[str, typer.Argument(help="HyperPod cluster, by name or ARN.", metavar="CLUSTER")]
+StackName = Annotated[str, typer.Option("--stack", help="CloudFormation stack of taskgov.", envvar=settings.STACK)]
+Cluster = Annotated[
+    str, typer.Argument(help="HyperPod cluster, by name or ARN.", metavar="CLUSTER", envvar=settings.CLUSTER)
+]
 OfCluster = Annotated[
     str | None, typer.Option("--cluster", "-c", help="The plan's cluster; else every cluster is asked.", metavar="NAME")
 ]

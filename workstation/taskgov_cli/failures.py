@@ -19,12 +19,15 @@ def ending_of(error: Exception) -> tuple[int, str] | None:
 
     from taskgov.errors import GovernanceError  # noqa: PLC0415
     from taskgov_cli.output import NOT_UNDERSTOOD, UNREACHABLE  # noqa: PLC0415
+    from taskgov_cli.settings import SettingsError  # noqa: PLC0415
 
     settings = {
         aws.NoRegionError: "no Region is set: set AWS_DEFAULT_REGION, or `region` in the profile",
         aws.InvalidRegionError: "{error}: correct AWS_DEFAULT_REGION, or `region` in the profile",
         aws.ProfileNotFound: "{error}: correct AWS_PROFILE, or see `aws configure list-profiles`",
     }
+    if isinstance(error, SettingsError):
+        return NOT_UNDERSTOOD, str(error)
     if isinstance(error, OSError):
         named = isinstance(error.filename, str | bytes) and isinstance(error.strerror, str)
         of_file = f"{os.fsdecode(error.filename)}: {error.strerror}" if named else ""

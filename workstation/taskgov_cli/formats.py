@@ -15,6 +15,7 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from taskgov.printable import printable
+from taskgov_cli import settings
 from taskgov_cli.grid import Grid
 from taskgov_cli.output import console, jsonable, print_json
 
@@ -40,6 +41,8 @@ Format = Annotated[
     typer.Option(
         "--format",
         help="wide: no cell is folded; csv: the main table; markdown: for comments; yaml: what --json prints.",
+        envvar=settings.FORMAT,
+        callback=settings.unless_typed("as_json", instead=Form.TABLE),
     ),
 ]
 

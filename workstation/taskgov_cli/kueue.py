@@ -28,7 +28,7 @@ from taskgov_cli.grid import table
 from taskgov_cli.kubeconfig import KubeconfigContext
 from taskgov_cli.kueue_objects import KueueObjectWriter
 from taskgov_cli.output import NO, OK, AsJson, console, print_json
-from taskgov_cli.snapshots import reported
+from taskgov_cli.snapshots import TypedContext, reported
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -51,9 +51,7 @@ def adopt(
     teams: Annotated[
         list[str] | None, typer.Option("--team", "-t", help="Only this team's queue; may be repeated.")
     ] = None,
-    context: Annotated[
-        str | None, typer.Option("--context", help="Context of the kubeconfig, instead of a token for the EKS cluster.")
-    ] = None,
+    context: TypedContext = None,
     *,
     yes: Annotated[bool, typer.Option("--yes", help="Adopt them; without it only what would change is shown.")] = False,
     form: Format = Form.TABLE,

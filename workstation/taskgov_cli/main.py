@@ -115,6 +115,10 @@ SET_UP: Final = {
         "taskgov_cli.kueue:kueue_config",
         "Print how Kueue's manager has to be configured for a policy: the parts that governance decides.",
     ),
+    "config": Lazy(
+        "taskgov_cli.configuration:config",
+        "Show which cluster, stack, context and format hold when none is given, and where each comes from.",
+    ),
     "smoke": Lazy(
         "taskgov_cli.embedded:smoke",
         "Try everything once in a sandbox account, remove it again, and report what AWS does that is inferred today.",
@@ -176,12 +180,17 @@ def _print_version(*, wanted: bool) -> None:
 
 @app.callback()
 def taskgov(
+    ctx: typer.Context,
     *,
-    version: Annotated[
+    version: Annotated[  # noqa: ARG001 - its callback answers
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Keep GPU quotas true on shared clusters."""
+    if name := ctx.invoked_subcommand:
+        from taskgov_cli.settings import defaults  # noqa: PLC0415 - the list of commands takes none
+
+        ctx.default_map = {name: defaults(ctx.command.commands[name])}  # type: ignore[attr-defined]
 
 
 def main() -> None:

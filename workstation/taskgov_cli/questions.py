@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from typer.testing import CliRunner
 
+from taskgov_cli.settings import NONE_HOLDS
 from taskgov_embedded.walkthrough.step_result import Check
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class Questions:
 
     def _type(self, words: list[str]) -> tuple[int, str]:
         """Run a command in this process; return what a person sees of it. Raises what no command should raise."""
-        result = CliRunner().invoke(self._app, words)
+        result = CliRunner(env=NONE_HOLDS).invoke(self._app, words)
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         return result.exit_code, result.output

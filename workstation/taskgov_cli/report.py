@@ -17,6 +17,7 @@ from taskgov.adapters.s3 import Bucket
 from taskgov.audit.team_page import KEY
 from taskgov.bootstrap.aws import CONFIG
 from taskgov.errors import GovernanceError
+from taskgov_cli import settings
 from taskgov_cli.deployed import DEFAULT_STACK, RefusedError, StackName, told
 from taskgov_cli.output import AsJson, console, print_json
 from taskgov_cli.own_rights import is_denied
@@ -24,7 +25,9 @@ from taskgov_cli.stack_outputs import stack_outputs
 
 
 def report(
-    cluster: Annotated[str, typer.Argument(help="HyperPod or EKS cluster, by name.", metavar="CLUSTER")],
+    cluster: Annotated[
+        str, typer.Argument(help="HyperPod or EKS cluster, by name.", metavar="CLUSTER", envvar=settings.CLUSTER)
+    ],
     team: Annotated[str, typer.Option("--team", "-t", help="Whose page.", metavar="TEAM")],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", dir_okay=False, help="Write the page to this file.")

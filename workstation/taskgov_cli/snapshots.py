@@ -17,6 +17,7 @@ from taskgov.json_form import member_of
 from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_json
 from taskgov.snapshot.model import KueueObjects, Snapshot
 from taskgov.snapshot.readable import readable_kueue
+from taskgov_cli import settings
 from taskgov_cli.output import UNREACHABLE, console, print_error
 
 if TYPE_CHECKING:
@@ -32,16 +33,34 @@ SnapshotFile = Annotated[
     typer.Option("--snapshot", "-s", exists=True, dir_okay=False, help="Snapshot file (see `taskgov snapshot`)."),
 ]
 LiveCluster = Annotated[
-    str | None, typer.Option("--cluster", "-c", help="HyperPod cluster, by name or ARN: read it live.", metavar="NAME")
+    str | None,
+    typer.Option(
+        "--cluster",
+        "-c",
+        help="HyperPod cluster, by name or ARN: read it live.",
+        metavar="NAME",
+        envvar=settings.CLUSTER,
+        callback=settings.unless_typed("snapshot"),
+    ),
 ]
 Stack = Annotated[
     str | None,
     typer.Option(
-        "--stack", help="CloudFormation stack of taskgov, for its policy document and memory.", envvar="TASKGOV_STACK"
+        "--stack", help="CloudFormation stack of taskgov, for its policy document and memory.", envvar=settings.STACK
     ),
 ]
-Context = Annotated[
+TypedContext = Annotated[
     str | None, typer.Option("--context", help="Context of the kubeconfig, instead of a token for the EKS cluster.")
+]
+"""For commands whose document names the cluster: a context that is set may be another cluster's."""
+Context = Annotated[
+    str | None,
+    typer.Option(
+        "--context",
+        help="Context of the kubeconfig, instead of a token for the EKS cluster.",
+        envvar=settings.CONTEXT,
+        callback=settings.of_the_cluster,
+    ),
 ]
 Teams = Annotated[
     list[str] | None,
@@ -59,7 +78,9 @@ PolicyFile = Annotated[
 
 
 def snapshot(
-    cluster: Annotated[str, typer.Argument(help="HyperPod cluster, by name or ARN.", metavar="CLUSTER")],
+    cluster: Annotated[
+        str, typer.Argument(help="HyperPod cluster, by name or ARN.", metavar="CLUSTER", envvar=settings.CLUSTER)
+    ],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", dir_okay=False, help="Where to write it; else standard output.")
     ] = None,

@@ -63,7 +63,7 @@ def apply(  # noqa: PLR0913 - options of a command, each named by whoever types 
     snapshot: snapshots.SnapshotFile = None,
     stack: StackName = DEFAULT_STACK,
     cluster: OfCluster = None,
-    context: snapshots.Context = None,
+    context: snapshots.TypedContext = None,
     wait: Annotated[float, typer.Option("--wait", min=0, help="Seconds to wait for the run of the document.")] = 600,
     *,
     yes: Annotated[bool, typer.Option("--yes", help="Do it; without, the plan is only shown.")] = False,

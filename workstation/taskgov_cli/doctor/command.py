@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Protocol
 import typer
 from rich.text import Text
 
+from taskgov_cli import settings
 from taskgov_cli.deployed import DEFAULT_STACK, StackName, told
 from taskgov_cli.doctor.diagnosis import Status
 from taskgov_cli.doctor.examination import Request, examine
@@ -44,7 +45,11 @@ class HasStatus(Protocol):
 def doctor(
     cluster: Annotated[
         str | None,
-        typer.Argument(help="Cluster, by name or ARN; without it, the only HyperPod cluster.", metavar="CLUSTER"),
+        typer.Argument(
+            help="Cluster, by name or ARN; without it, the only HyperPod cluster.",
+            metavar="CLUSTER",
+            envvar=settings.CLUSTER,
+        ),
     ] = None,
     stack: StackName = DEFAULT_STACK,
     context: Context = None,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import boto3
 from typer.testing import CliRunner
 
+from taskgov_cli.settings import NONE_HOLDS
 from taskgov_embedded.walkthrough.model import Walkthrough
 from taskgov_embedded.walkthrough.runner import Runner
 from taskgov_embedded.walkthrough.step_result import Check
@@ -107,7 +108,7 @@ class _Day:
         self._world.stack.run_until_quiet()
 
     def _type(self, *words: str) -> tuple[int, str]:
-        result = CliRunner().invoke(self._app, list(words))
+        result = CliRunner(env=NONE_HOLDS).invoke(self._app, list(words))
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         return result.exit_code, result.stdout

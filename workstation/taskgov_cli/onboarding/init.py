@@ -19,7 +19,7 @@ from taskgov.hyperpod.model import ComputeQuotaConfig
 from taskgov.number_text import counted
 from taskgov.policy.document import CoOwnedPolicy  # noqa: TC001 -- typer reads the annotations
 from taskgov.policy.parse import parse_policy
-from taskgov_cli import snapshots
+from taskgov_cli import settings, snapshots
 from taskgov_cli.deployed import RefusedError, told
 from taskgov_cli.doctor import reading_aws
 from taskgov_cli.grid import table
@@ -40,7 +40,12 @@ if TYPE_CHECKING:
 def init(  # noqa: PLR0913, PLR0917 -- options are named by whoever types them
     cluster: Annotated[
         str | None,
-        typer.Argument(help="Cluster, by name or ARN; without it, the only HyperPod cluster.", metavar="CLUSTER"),
+        typer.Argument(
+            help="Cluster, by name or ARN; without it, the only HyperPod cluster.",
+            metavar="CLUSTER",
+            envvar=settings.CLUSTER,
+            callback=settings.unless_typed("snapshot"),
+        ),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", dir_okay=False, help="Where to write it; else CLUSTER.yaml.")
