@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator  # noqa: TC003 -- typer reads the annotations of commands
+from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 from typing import Annotated, Final
 
@@ -46,6 +46,8 @@ Format = Annotated[
     ),
 ]
 
+View = tuple[Callable[[], object], Iterable[RenderableType]]
+"""An answer before it is printed: what programs get, and what people read."""
 ANY_WIDTH: Final = 10_000
 
 
@@ -85,11 +87,16 @@ def unfolded(text: str, style: str = "") -> Text:
 def print_parts(parts: Iterable[RenderableType], out: Console | None = None, *, width: int | None = None) -> None:
     """Print what has something to say for people, on standard output by default: a table without rows has not."""
     out = out or console()
-    for part in parts:
+    for part in worth_showing(parts):
         if isinstance(part, Text) and part.no_wrap:
             out.print(part, soft_wrap=True)  # rich joins texts, and forgets that this one has one line
-        elif not isinstance(part, Grid) or part.rows:
+        else:
             out.print(part, width=width, crop=False)
+
+
+def worth_showing(parts: Iterable[RenderableType]) -> Iterator[RenderableType]:
+    """Yield the parts without tables that have no rows."""
+    return (part for part in parts if not isinstance(part, Grid) or part.rows)
 
 
 def _form(form: Form, *, as_json: bool) -> Form:

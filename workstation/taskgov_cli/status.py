@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
@@ -18,7 +18,7 @@ from taskgov.usage.cluster_usage import cluster_usage
 from taskgov.usage.workload_facts import facts_in
 from taskgov.usage.workloads import pending_by_team
 from taskgov_cli import snapshots
-from taskgov_cli.formats import Form, Format, answer
+from taskgov_cli.formats import Form, Format, View, answer
 from taskgov_cli.grid import table
 from taskgov_cli.lease_table import leases_table
 from taskgov_cli.output import AsJson, jsonable
@@ -39,32 +39,47 @@ if TYPE_CHECKING:
     from taskgov_explain.own_view import OwnLine
 
 
-def status(
+def status(  # noqa: PLR0913 - options of a command, each named by whoever types it
     snapshot: snapshots.SnapshotFile = None,
     cluster: snapshots.LiveCluster = None,
     stack: snapshots.Stack = None,
     context: snapshots.Context = None,
     team: snapshots.Teams = None,
+    every: Annotated[float, typer.Option("--every", min=1, help="With --watch: seconds between two looks.")] = 10,
     *,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Look again and again, until Ctrl-C.")] = False,
     form: Format = Form.TABLE,
     as_json: AsJson = False,
 ) -> None:
     """Show how everybody stands: capacity, quota, used, borrowed, lent and waiting, by team and instance type.
 
-    With the rights of a member of a team, it shows that team, and says what it cannot see.
+    With the rights of a member of a team, it shows that team, and says what it cannot see. With --watch, a terminal
+    shows the newest answer in place of the last one; a pipe gets one after the other.
 
-    Example: taskgov status --cluster ml-cluster
+    Example: taskgov status --cluster ml-cluster --watch
     """
-    rights = OwnRights(namespaces_of(team or ()))
-    known = snapshots.known(snapshot, cluster, None, stack, context, rights)
-    for name in team or ():
-        if name not in (teams := visible_teams(known)):
-            raise typer.BadParameter(f"no team is called {name}; {nearest(name, teams)}", param_hint="--team")
+
+    def look() -> View:
+        rights = OwnRights(namespaces_of(team or ()))
+        known = snapshots.known(snapshot, cluster, None, stack, context, rights)
+        for name in team or ():
+            if name not in (teams := visible_teams(known)):
+                raise typer.BadParameter(f"no team is called {name}; {nearest(name, teams)}", param_hint="--team")
+        return _view(known, set(team or ()))
+
+    if watch:
+        from taskgov_cli import watching  # noqa: PLC0415 - only who watches waits for it
+
+        watching.watch(look, every, form, as_json=as_json)
+    data, parts = look()
+    answer(data, parts, form, as_json=as_json)
+
+
+def _view(known: Snapshot, teams: set[str]) -> View:
     if not sees_all(known, STANDING_NEEDS):
-        _print_own(known, set(team or ()), STANDING_NEEDS, form, as_json=as_json)
-        return
-    standing, leases = _of_teams(cluster_usage(known), set(team or ())), lease_book(known)
-    answer(lambda: as_data(known, standing, leases), shown(known, standing, leases), form, as_json=as_json)
+        return _own(known, teams, STANDING_NEEDS)
+    standing, leases = _of_teams(cluster_usage(known), teams), lease_book(known)
+    return lambda: as_data(known, standing, leases), shown(known, standing, leases)
 
 
 def _of_teams(standing: ClusterUsage, teams: set[str]) -> ClusterUsage:
@@ -84,11 +99,12 @@ def print_own_team(known: Snapshot, team: str, form: Form, *, as_json: bool) -> 
     """Print one team as a person sees it who does not see all. Raises `UnknownNameError` for one that is not seen."""
     if team not in (teams := visible_teams(known)):
         raise UnknownNameError(f"no team is called {team}; {nearest(team, teams)}")
-    _print_own(known, {team}, EXPLAINING_NEEDS, form, as_json=as_json)
+    data, parts = _own(known, {team}, EXPLAINING_NEEDS)
+    answer(data, parts, form, as_json=as_json)
 
 
-def _print_own(known: Snapshot, teams: set[str], needs: frozenset[Part], form: Form, *, as_json: bool) -> None:
-    """Print what a person sees who does not see all teams."""
+def _own(known: Snapshot, teams: set[str], needs: frozenset[Part]) -> View:
+    """Return what a person sees who does not see all teams."""
     lines = [line for line in own_lines(known) if not teams or line.team in teams]
     waiting = {team.team: team for team in pending_by_team(facts_in(known.kueue)) if not teams or team.team in teams}
     data = {
@@ -98,7 +114,7 @@ def _print_own(known: Snapshot, teams: set[str], needs: frozenset[Part], form: F
         "pending": list(waiting.values()),
         "notVisible": not_visible(known, needs),
     }
-    answer(lambda: data, _own_shown(known, lines, list(waiting.values()), needs), form, as_json=as_json)
+    return lambda: data, _own_shown(known, lines, list(waiting.values()), needs)
 
 
 def _own_shown(
