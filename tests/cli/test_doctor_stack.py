@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from taskgov_cli.doctor.checks_account import OUTPUTS, stack_deployed
+from taskgov_cli.doctor.checks_account import OUTPUTS, stack_deployed, subscriptions
 from taskgov_cli.doctor.diagnosis import Status
-from taskgov_cli.doctor.facts import DeployedStack, Names
+from taskgov_cli.doctor.facts import DeployedStack, Names, Subscription
 from tests.template.conftest import load
 
 ROOT = Path(__file__).parents[2]
@@ -45,3 +45,10 @@ def test_a_stack_of_before_says_what_it_does_not_tell() -> None:
 def test_the_template_gives_the_release_of_the_package() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert load().cfn["Outputs"]["Release"]["Value"] == project["version"]
+
+
+def test_a_subscription_that_nobody_confirmed_is_asked_for_once_more_by_its_own_protocol() -> None:
+    names = Names("ml-cluster", "gov", outputs={"NoticeTopicArn": "arn:aws:sns:us-east-1:111122223333:notices"})
+    found = subscriptions((Subscription("https", "https://ops.example.com", confirmed=False),), names)
+    (command,) = found.fix
+    assert command.endswith(":notices --protocol https --notification-endpoint https://ops.example.com")

@@ -81,6 +81,7 @@ def _arguments(operation: OperationModel, options: list[str], renamed: dict[str,
     found: dict[str, list[str]] = {}
     for word in options:
         if word.startswith("--"):
+            assert word not in found, f"{word} is there twice"
             found[word] = []
         else:
             found[list(found)[-1]].append(word)

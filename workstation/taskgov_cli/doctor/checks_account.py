@@ -122,9 +122,7 @@ def subscriptions(found: Read[tuple[Subscription, ...]], names: Names) -> Diagno
     """Check that somebody hears notices, alarms and requests for approval."""
     check = "subscription"
     topic = names.output("NoticeTopicArn")
-    subscribe = (
-        f"aws sns subscribe --region {names.region} --topic-arn {topic} --protocol email --notification-endpoint "
-    )
+    subscribe = f"aws sns subscribe --region {names.region} --topic-arn {topic} --protocol"
     if isinstance(found, Unknown):
         return unknown(check, found.reason)
     confirmed = [subscription for subscription in found if subscription.confirmed]
