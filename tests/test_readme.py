@@ -47,3 +47,35 @@ def test_every_make_target_that_it_names_exists() -> None:
     named = set(re.findall(r"(?:^\$ |`)make ([a-z][a-z-]*)", README, re.MULTILINE))
     assert named >= {"demo", "test", "help"}
     assert [target for target in named if f"\n{target}:" not in makefile] == []
+
+
+def test_its_chapters_are_in_the_order_that_readers_expect() -> None:
+    assert re.findall(r"^## (.*)$", README, re.MULTILINE) == [
+        "Quick start",
+        "What you get",
+        "How it works",
+        "Everyday questions",
+        "Deploy",
+        "Comparison",
+        "Limits, and what is inferred",
+        "Help",
+        "Licence",
+    ]
+    introduction = README.partition("\n## ")[0]
+    assert "![" in introduction
+
+
+def test_it_has_at_most_1500_words() -> None:
+    """Words of prose and tables, without code blocks, addresses and markup."""
+    prose = re.sub(r"(?ms)^```.*?^```|<!--.*?-->|\]\([^)]*\)|<[a-z/][^>]*>", " ", README)
+    words = re.findall(r"\S*\w\S*", prose)
+    assert 500 < len(words) <= 1500
+
+
+def test_the_cost_that_it_names_is_that_of_the_bill() -> None:
+    bill = re.search(r"^\| \*\*together\*\* \| (.*) \|$", (ROOT / "docs" / "cost.md").read_text(), re.MULTILINE)
+    assert bill is not None
+    small, _, large = (float(cell.strip("* ").replace(",", "")) for cell in bill[1].split("|"))
+    said = re.search(r"about (\d+) dollars a month for 10 nodes and 4 teams, and about (\d+) for 1,000 nodes", README)
+    assert said is not None
+    assert [int(number) for number in said.groups()] == [round(small), round(large)]
