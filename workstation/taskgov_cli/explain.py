@@ -57,7 +57,7 @@ def explain(  # noqa: PLR0913, PLR0917 -- options are named by whoever types the
 ) -> None:
     """Say why a workload waits, was preempted or runs where it runs; or why a team has its quota and share.
 
-    Example: taskgov explain team-b/train-7b --snapshot ml-cluster.json
+    Example: taskgov explain team-b/training --snapshot ml-cluster.json
     """
     if workload is None and team is None:
         raise typer.BadParameter("give a workload, or --team NAME")

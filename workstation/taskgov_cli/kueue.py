@@ -98,7 +98,9 @@ def kueue_config(
 ) -> None:
     """Print how Kueue's manager has to be configured for a policy: the parts that governance decides.
 
-    Example: taskgov kueue-config plain-eks.yaml, merged into the ConfigMap kueue-manager-config of kueue-system
+    Merge it into the ConfigMap kueue-manager-config of kueue-system.
+
+    Example: taskgov kueue-config plain-eks.yaml
     """
     document = _of_kueue(policy)
     configuration = manager_configuration(document.scheduler_config, wait_for_pods_ready=wait_for_pods_ready)

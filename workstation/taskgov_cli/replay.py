@@ -60,7 +60,7 @@ def replay(  # noqa: PLR0913 -- options are named by whoever types them
     Without --policy each team's share is its part of the trace's GPU-hours, and everybody lends. Counts by minute
     (Helios) hold no jobs: of a policy, only who lends and who may borrow how much is used.
 
-    Example: taskgov replay philly.csv --gpus 1000 --borrow-limit 100 --plot philly.svg
+    Example: taskgov replay philly.csv --gpus 1000 --borrow-limit 100
     """
     draw = None if plot is None else _plotter(plot)
     try:

@@ -68,7 +68,7 @@ def what_if_command(  # noqa: PLR0913, PLR0917 -- options are named by whoever t
 ) -> None:
     """Suppose that nodes, quotas, weights, work or the policy were otherwise: the plan, and what becomes of work.
 
-    Example: taskgov what-if -s ml-cluster.json --lose-nodes 4xml.p5.48xlarge --set team-a.ml.p5.48xlarge=6
+    Example: taskgov what-if -s ml-cluster.json --lose-nodes 2xml.g5.8xlarge --set team-a.ml.g5.8xlarge=2
     """
     now = snapshots.known(snapshot, cluster, None, stack, context)
     wanted = now if policy is None else documents.in_force(now, policy)

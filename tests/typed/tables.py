@@ -1,0 +1,116 @@
+"""What the test has to know beside the pages: words to fill in, files that are there, and what is not typed here.
+
+Each table is exact: `test_tables.py` fails for a row that nothing needs.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, Literal
+
+WORDS: Final = {
+    "BUCKET": "$(out BucketName)",
+    "CLUSTER": "ml-cluster",
+    "CLUSTER_ARN": "arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghijkl",
+    "DIR": "worlds",
+    "EKS_CLUSTER": "ml-eks",
+    "EXECUTION_ARN": "$(aws stepfunctions list-executions --state-machine-arn $(out ReconcileStateMachineArn) "
+    "--query 'executions[0].executionArn' --output text)",
+    "FILE": "ml-cluster.yaml",
+    "JOB": "team-a/training",
+    "NAME": "training",
+    "NAMESPACE": "hyperpod-ns-team-a",
+    "POLICY": "plain-eks.yaml",
+    "ROLE": "data-scientist",
+    "ROLE_ARN": "arn:aws:iam::111122223333:role/data-scientist",
+    "STACK": "taskgov",
+    "TABLE": "$(out TableName)",
+    "TASK": "training",
+    "TEAM": "team-a",
+    "TRACE": "philly.csv",
+    "WORKLOAD": "team-a/training",
+}
+"""Words in capitals that the reader fills in, and what is filled in here. `test_by_hand.py` looks up `PLAN_ID`."""
+
+FILES: Final = {
+    "helios-earth-2020": "tests/typed/files/helios",
+    "job.yaml": "examples/jobs/granular/gpu-training-job.yaml",
+    "kueue-cases": "tests/typed/files/kueue-cases",
+    "ml-cluster.json": "events/local/snapshot.json",
+    "ml-cluster.yaml": "events/local/policy.yaml",
+    "new.yaml": "events/local/policy.yaml",
+    "philly-2017/philly.csv": "tests/typed/files/philly.csv",
+    "philly.csv": "tests/typed/files/philly.csv",
+    "plain-eks.yaml": "tests/typed/files/plain-eks.yaml",
+    "policies/ml-cluster.yaml": "events/local/policy.yaml",
+    "policy.yaml": "events/local/policy.yaml",
+}
+"""Files that pages name as the reader's own."""
+
+ACCOUNTS: Final[dict[str, Literal["apply", "bare"]]] = {
+    r"taskgov (approve|reject|rollback)": "apply",
+    r"taskgov init .*--team": "bare",
+}
+"""Which account a command needs, if not the usual one: plans wait in `apply` mode, and `bare` has no quotas yet."""
+
+ENDS: Final = {
+    "taskgov audit -s examples/snapshot.json -o reports": (1, "a finding is an error (docs/cli.md, exit codes)"),
+    "taskgov audit --cluster ml-cluster --stack taskgov -o reports --fail-on warning": (1, "there are findings"),
+}
+"""Commands that end with another exit code than 0, as the page says."""
+
+NOT_TYPED: Final = {
+    "sam": "needs Docker, or CloudFormation's change sets: `make test-slow`, `make test-local-invoke`",
+    "pip install": "needs the package index: tests/cli/test_package.py builds the package and looks into it",
+    "python": "`.ci/run` makes worlds with it, and docs/scale.md measures by it",
+    "TASKGOV_UPDATE_GOLDEN=1": "writes into the checkout; `make test` runs these tests",
+    "curl": "needs a name server for the entry's host; `taskgov approve` sends the same order",
+    "taskgov adopt": "needs an EKS cluster without HyperPod: tests/cli/test_kueue.py has one",
+    "taskgov init plain-eks": "the same",
+    "taskgov doctor plain-eks": "the same",
+    "cd examples/terraform": "needs the provider from Terraform's registry",
+    "taskgov local": "is what everything is typed against",
+    "taskgov smoke ml-sandbox": "needs a real account: `make smoke` plays it on the embedded one",
+}
+"""Beginnings of commands that are not typed, and why. `make` is not among them: see `test_tables.py`."""
+
+NOT_RUN: Final = {
+    "audit-deps": "asks the index's advisory service",
+    "bench": "measures: minutes",
+    "bench-engine": "measures: minutes",
+    "bench-lambda": "needs Docker, and measures",
+    "conformance": "needs recorded cases; tests/scheduling/test_conformance.py has some",
+    "cost": "measures with ARGS=--measure; tests/cost checks what it wrote",
+    "help": "lists the targets",
+    "iam-reference": "reads AWS's service authorization reference",
+    "kueue-tables": "needs Go and minutes",
+    "lines": "counts lines of code",
+    "local": "serves until Ctrl-C",
+    "pictures": "draws anew what is in docs/pictures",
+    "sam": "installs; `make test-slow` needs it",
+    "sbom": "`make test-slow` writes it too",
+    "test-faults-deep": "three hours",
+    "test-fuzz": "`make test` plays a sample",
+}
+"""Targets of `make` that a page names and `.ci/run` does not run, and why."""
+
+
+_ON_FILES: Final = re.compile(
+    r"taskgov (?:--help|--version|validate|lease|conformance|kueue-config|replay|[\w-]+ (?:.* )?(?:-s|--snapshot)) "
+)
+
+
+def why_not(command: str) -> str | None:
+    """Return why a command is not typed, None for one that is."""
+    return next((why for beginning, why in NOT_TYPED.items() if f"{command} ".startswith(f"{beginning} ")), None)
+
+
+def is_on_files(command: str) -> bool:
+    """Say whether a command needs no account: `test_offline.py` types it."""
+    return _ON_FILES.match(f"{command.removeprefix('.venv/bin/')} ") is not None
+
+
+def filled(command: str) -> str:
+    """Return a command with the words in capitals filled in."""
+    known = "|".join(sorted(WORDS, key=len, reverse=True))
+    return re.sub(rf"(?<![\w$])(?:{known})(?![\w=])", lambda found: WORDS[found[0]], command)
