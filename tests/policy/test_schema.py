@@ -6,7 +6,7 @@ import jsonschema
 import pytest
 import yaml
 
-from tests.policy.schema import policy_schema, schema_text
+from taskgov_cli.schema import ID, policy_schema, schema_text
 
 PUBLISHED = Path(__file__).parents[2] / "docs" / "policy.schema.json"
 UPDATE = "UPDATE_POLICY_SCHEMA"
@@ -32,6 +32,7 @@ def a_document(**changes: Any) -> dict[str, Any]:
 
 def test_a_good_document_fits_the_schema() -> None:
     jsonschema.Draft202012Validator.check_schema(policy_schema())
+    assert policy_schema()["$id"] == ID
     jsonschema.validate(a_document(), policy_schema())
 
 

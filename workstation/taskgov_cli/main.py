@@ -115,6 +115,10 @@ SET_UP: Final = {
         "taskgov_cli.kueue:kueue_config",
         "Print how Kueue's manager has to be configured for a policy: the parts that governance decides.",
     ),
+    "schema": Lazy(
+        "taskgov_cli.schema:schema",
+        "Print the JSON Schema of policy documents, with which editors complete and check them.",
+    ),
     "config": Lazy(
         "taskgov_cli.configuration:config",
         "Show which cluster, stack, context and format hold when none is given, and where each comes from.",

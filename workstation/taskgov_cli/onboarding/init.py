@@ -28,6 +28,7 @@ from taskgov_cli.onboarding.draft import draft_policy
 from taskgov_cli.onboarding.first_teams import Style  # noqa: TC001 -- typer reads the annotations
 from taskgov_cli.onboarding.text import co_owners, document_text, undecided
 from taskgov_cli.output import AsJson, console, print_json
+from taskgov_cli.schema import FILE, put_beside
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -89,10 +90,11 @@ def init(  # noqa: PLR0913, PLR0917 -- options are named by whoever types them
         text = document_text(draft, known)
         _require_true(text, draft)
         _write(file, text, force=force)
+        beside = _schema_beside(file)
     if as_json:
-        print_json(_as_data(draft, known, file))
+        print_json(_as_data(draft, known, file) | {"schema": None if beside is None else str(beside)})
     else:
-        _show(draft, known, file)
+        _show(draft, known, file, beside)
 
 
 def at_a_terminal() -> bool:
@@ -158,6 +160,14 @@ def _write(file: Path, text: str, *, force: bool) -> None:
         raise RefusedError(f"{file} cannot be written: {error.strerror}") from error
 
 
+def _schema_beside(file: Path) -> Path | None:
+    """Write the schema that the document names, for editors. Raises RefusedError."""
+    try:
+        return put_beside(file)
+    except OSError as error:
+        raise RefusedError(f"the schema cannot be written beside {file}: {error.strerror}") from error
+
+
 def _is_there(file: Path) -> RefusedError:
     return RefusedError(f"{file} is there already; choose another with --output, or replace it: --force")
 
@@ -185,7 +195,7 @@ def _as_data(draft: Draft, known: Snapshot, file: Path) -> dict[str, Any]:
     }
 
 
-def _show(draft: Draft, known: Snapshot, file: Path) -> None:
+def _show(draft: Draft, known: Snapshot, file: Path, beside: Path | None) -> None:
     out = console()
     rows = [
         (supply.instance_type, ", ".join(supply.groups), supply.nodes, supply.usable, f"{supply.promised:g}")
@@ -204,6 +214,11 @@ def _show(draft: Draft, known: Snapshot, file: Path) -> None:
     for sentence in undecided(draft, known):
         out.print(Text.assemble(("Decide: ", "yellow"), sentence), soft_wrap=True)
     does = f"makes {counted(len(draft.plan.changes), 'change')}" if draft.plan.changes else "changes nothing"
+    if beside is None:
+        said = f"{file.parent / FILE} is another program's and stays; editors need: taskgov schema -o PLACE"
+        out.print(Text(f"{said}, and that place in the first line of {file}"), soft_wrap=True)
+    else:
+        out.print(Text(f"Wrote {beside}, with which editors check the document"), soft_wrap=True)
     out.print(Text(f"Wrote {file}; a plan with it {does}. Next:", style="bold"), soft_wrap=True)
     name = shlex.quote(str(file))
     for command in (f"validate {name}", f"doctor {known.cluster.name}", f"apply --policy {name}"):

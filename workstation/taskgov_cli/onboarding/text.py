@@ -10,6 +10,7 @@ import yaml
 from taskgov.hyperpod.model import Switch
 from taskgov.kueue.record import FOREIGN
 from taskgov_cli.onboarding.draft import GUARDRAILS
+from taskgov_cli.schema import EDITOR_LINE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -68,6 +69,7 @@ def undecided(draft: Draft, snapshot: Snapshot) -> list[str]:
 
 
 def _heading(draft: Draft, snapshot: Snapshot) -> Iterator[str]:
+    yield EDITOR_LINE
     yield from _comment(
         f"Governance policy of {snapshot.cluster.name}, as found on {snapshot.taken_at:%Y-%m-%d %H:%M} UTC by "
         f"`taskgov init`. {_begins(draft)} Grammar: docs/policy.md."
