@@ -37,6 +37,9 @@ class Cluster(Protocol):
     def kueue_log(self) -> Path | None:
         """The log of Kueue's manager, `None` when it cannot be read."""
 
+    def serve_old_versions(self, *, served: bool) -> None:
+        """Serve Kueue's kinds in all versions, or only in those in which they are stored."""
+
     def stop_api_server(self) -> None:
         """Stop the API server, or skip when it is not ours."""
 
@@ -66,6 +69,9 @@ class OwnCluster:
     def kueue_log(self) -> Path | None:
         return self.plane.kueue_log
 
+    def serve_old_versions(self, *, served: bool) -> None:
+        self.plane.serve_old_versions(self.kube, served=served)
+
     def stop_api_server(self) -> None:
         self.plane.stop_api_server()
 
@@ -91,6 +97,9 @@ class GivenCluster:
     @property
     def kueue_log(self) -> Path | None:
         return None
+
+    def serve_old_versions(self, *, served: bool) -> None:
+        """A given cluster stays as it is."""
 
     def stop_api_server(self) -> None:
         pytest.skip("the API server of a given cluster is not ours to stop")

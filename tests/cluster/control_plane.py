@@ -7,6 +7,7 @@ finishes at once. What ends a job, the tests write into its status.
 from __future__ import annotations
 
 from contextlib import closing
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from tests.cluster.kube import Object
 
 START_SECONDS: Final = 120
+_DEFINITIONS: Final = "apiextensions.k8s.io/v1"
 
 
 class ControlPlane:
@@ -96,6 +98,21 @@ class ControlPlane:
         self._run("kueue", [f"--config={path}", f"--kubeconfig={kubeconfig}", "--zap-log-level=2"])
         self._wait_for_kueue(kube)
         self._configured = governance
+
+    def serve_old_versions(self, kube: Kube, *, served: bool) -> None:
+        """Serve Kueue's kinds in all versions, or only in those in which they are stored; wait until it is so."""
+        for kind in kube.list(_DEFINITIONS, "CustomResourceDefinition"):
+            spec = kind["spec"]
+            if spec["group"] != installation.GROUP or len(spec["versions"]) < 2:
+                continue
+            versions = [{**one, "served": served or one["storage"]} for one in spec["versions"]]
+            change = {"spec": {"versions": versions}}
+            manifest = {"apiVersion": _DEFINITIONS, "kind": "CustomResourceDefinition", "metadata": kind["metadata"]}
+            kube.merge(manifest, change, "installation")
+            for one in versions:
+                path = f"/apis/{spec['group']}/{one['name']}/{spec['names']['plural']}?limit=1"
+                what = f"{path} is {'' if one['served'] else 'not '}served"
+                wait_for(what, partial(_is_so, kube, path, one["served"]), START_SECONDS)
 
     @property
     def runs_kueue(self) -> bool:
@@ -196,7 +213,7 @@ class ControlPlane:
             with closing(Kube(kubeconfig)) as kube:
                 if not kube.ready():
                     return False
-                for one in kube.list("apiextensions.k8s.io/v1", "CustomResourceDefinition"):
+                for one in kube.list(_DEFINITIONS, "CustomResourceDefinition"):
                     kube.list(
                         f"{one['spec']['group']}/{one['spec']['versions'][0]['name']}", one["spec"]["names"]["kind"]
                     )
@@ -218,3 +235,7 @@ class ControlPlane:
         except ApiException as error:
             return bool(error.status == HTTPStatus.CONFLICT)  # an earlier answer was lost
         return True
+
+
+def _is_so(kube: Kube, path: str, wanted: bool) -> bool:
+    return kube.answers(path) is wanted

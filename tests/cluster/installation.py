@@ -30,7 +30,8 @@ AUTHORITY: Final = "kueue-ca"
 """The manager makes certificates of its own unless the authority has this name."""
 FRAMEWORKS: Final = ("batch/job", "kubeflow.org/pytorchjob")
 """The kinds of jobs that Kueue governs here: those of the published walkthroughs."""
-_GROUPS: Final = {"kueue.x-k8s.io", "batch", "kubeflow.org"}
+GROUP: Final = "kueue.x-k8s.io"
+_GROUPS: Final = {GROUP, "batch", "kubeflow.org"}
 
 
 _PYTORCH_JOB: Final = "manifests/base/crds/kubeflow.org_pytorchjobs.yaml"

@@ -55,7 +55,11 @@ class Kube:
 
     def ready(self) -> bool:
         """Say whether the server answers that it is ready."""
-        request = self._api.param_serialize("GET", "/readyz", auth_settings=["BearerToken"])
+        return self.answers("/readyz")
+
+    def answers(self, path: str) -> bool:
+        """Say whether the server answers a GET of a path with 200."""
+        request = self._api.param_serialize("GET", path, auth_settings=["BearerToken"])
         return bool(self._api.call_api(*request).status == HTTPStatus.OK)
 
     def apply(self, *objects: Object, manager: str = FIELD_MANAGER, force: bool = False) -> None:

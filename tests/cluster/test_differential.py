@@ -15,7 +15,7 @@ from tests.cluster.differential.report import CLOSING_LINES, Ledger, explain, ke
 from tests.cluster.workbench import a_policy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from tests.cluster.conftest import Cluster
 
@@ -23,6 +23,14 @@ pytestmark = pytest.mark.cluster
 SEQUENCES = int(os.environ.get("TASKGOV_TEST_SEQUENCES", "200"))
 FIRST_SEED = int(os.environ.get("TASKGOV_TEST_FIRST_SEED", "0"))
 REPLAY = os.environ.get("TASKGOV_TEST_REPLAY")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_version_of_each_kind(cluster: Cluster) -> Iterator[None]:
+    """Serve no other version meanwhile: the API server keeps all objects in each, and asks Kueue to convert them."""
+    cluster.serve_old_versions(served=False)
+    yield
+    cluster.serve_old_versions(served=True)
 
 
 @pytest.fixture(scope="module")
