@@ -48,8 +48,7 @@ def test_kueue_and_the_model_decide_alike(cluster: Cluster, ledger: Ledger, fair
     policy = a_policy("Enabled" if fair_sharing else "Disabled")
     cluster.run_kueue(manager_configuration(policy).to_manifest())
     with Company(cluster.kube.kubeconfig, cluster.kueue_log) as company:
-        played = company.play(sequences)
-        ledger.played += played
+        played = ledger.take(company.play(sequences), company)
         assert explain(played, company) == ""
 
 

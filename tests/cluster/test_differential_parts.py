@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.cluster.differential import report
 from tests.cluster.differential.api import wordless
 from tests.cluster.differential.builders import a_queue, a_sequence, submit
 from tests.cluster.differential.coverage import ENOUGH, LEAST, missed
@@ -16,6 +18,8 @@ from tests.cluster.differential.extras import EXTRAS
 from tests.cluster.differential.generate import generate
 from tests.cluster.differential.journal import Journal
 from tests.cluster.differential.modelled import ModelSide
+from tests.cluster.differential.outcome import Difference, Played
+from tests.cluster.differential.report import Ledger
 from tests.cluster.differential.sequence import LANE, Reclaim, Scale, Submit, read, written
 from tests.cluster.differential.shrink import shrink
 from tests.cluster.differential.slices import a_slice, one_pod_less
@@ -92,10 +96,65 @@ def test_pods_are_done_one_by_one_until_none_is_left() -> None:
     assert one_pod_less({"status": {**status, "reclaimablePods": [{"name": "main", "count": 2}]}}) is None
 
 
+# What differs
+
+
+class _Replays:
+    """Plays a sequence again; `wrong` are the seeds that differ in the last replay."""
+
+    def __init__(self, *wrong: int) -> None:
+        self._wrong = wrong
+        self.played: list[int] = []
+
+    def play_alone(self, sequence: Sequence, times: int) -> list[Played]:
+        self.played.append(sequence.seed)
+        return [_played_with(sequence)] * (times - 1) + [_played_with(sequence, sequence.seed in self._wrong)]
+
+
+def _played_with(sequence: Sequence, differs: bool = False) -> Played:
+    found = Difference(sequence.seed, 3, "submit ns/job", "ns/job", "runs", "waits", ("uid", "created", None))
+    return Played(sequence, [found] if differs else [], compared=1 if differs else 9)
+
+
+@pytest.fixture
+def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Played]:
+    """A hundred sequences, of which those of seeds 5 and 8 differ."""
+    monkeypatch.setattr(report, "FOLDER", tmp_path)
+    plain = a_sequence(submit("a", "job", 1), a=a_queue(1))
+    return [_played_with(replace(plain, seed=seed), seed in {5, 8}) for seed in range(100)]
+
+
+def test_what_differs_among_others_only_is_told_and_counted_and_its_replay_is_what_was_compared(
+    played: list[Played],
+) -> None:
+    ledger, replays = Ledger(), _Replays()
+    assert [one.differences for one in ledger.take(played, replays)] == [[]] * 100
+    assert replays.played == [5, 8]
+    told = "\n".join(ledger.lines)
+    assert "900 states of workloads compared" in told
+    assert "2 differed among others and in none of 3 replays alone" in told
+    assert "seed 8, step 3" in told
+    assert len(list(report.FOLDER.glob("*.log"))) == 2
+
+
+def test_what_differs_in_one_replay_too_is_a_difference(played: list[Played]) -> None:
+    ledger = Ledger()
+    assert [one.sequence.seed for one in ledger.take(played, _Replays(8)) if one.differences] == [8]
+    assert "1 differed among others" in "\n".join(ledger.lines)
+    assert "100 sequences, 1 differences" in ledger.lines[0]
+
+
+def test_when_many_differ_time_is_not_to_blame_and_none_is_played_again(played: list[Played]) -> None:
+    many = [_played_with(one.sequence, one.sequence.seed < 5) for one in played]
+    replays = _Replays()
+    assert len([one for one in Ledger().take(many, replays) if one.differences]) == 5
+    assert replays.played == []
+
+
 # The log
 
 
-def test_a_sequence_rests_when_a_cycle_that_began_after_its_last_stir_says_nothing_new(tmp_path: Path) -> None:
+def test_a_sequence_rests_when_two_cycles_that_began_after_its_last_stir_say_nothing_new(tmp_path: Path) -> None:
     log = _Log(tmp_path)
     log.says("Workload create event", workload={"namespace": "ns-q1x", "name": "job"})
     assert not log.rests("q1x")
@@ -103,7 +162,25 @@ def test_a_sequence_rests_when_a_cycle_that_began_after_its_last_stir_says_nothi
     log.cycles("job")
     assert not log.rests("q1x")
     log.cycles("job")
+    assert not log.rests("q1x")
+    log.cycles("job")
     assert log.rests("q1x")
+
+
+def test_a_workload_that_is_put_in_line_when_a_cycle_has_begun_is_looked_at_in_the_next(tmp_path: Path) -> None:
+    log = _Log(tmp_path)
+    log.says("Workload create event", workload={"namespace": "ns-q1x", "name": "job"})
+    log.cycles()
+    assert not log.rests("q1x")
+
+
+def test_a_scheduler_that_is_held_up_in_a_cycle_for_however_long_does_not_rest(tmp_path: Path) -> None:
+    """A step in the midst of a search over flavors lets the search end with other quotas than it began with."""
+    log = _Log(tmp_path)
+    log.says("Workload create event", workload={"namespace": "ns-q1x", "name": "job"})
+    log.cycles("job")
+    log.says("Scheduling cycle starts")  # ten seconds ago, and nothing since
+    assert not log.rests("q1x")
 
 
 def test_what_became_inadmissible_lets_the_next_in_line_be_waited_for(tmp_path: Path) -> None:
@@ -112,6 +189,7 @@ def test_what_became_inadmissible_lets_the_next_in_line_be_waited_for(tmp_path: 
     log.cycles("job")
     log.says("Workload couldn't be admitted.", clusterQueue="q1x-queue")
     assert not log.rests("q1x")
+    log.cycles()
     log.cycles()
     assert log.rests("q1x")
 
@@ -127,14 +205,14 @@ def test_a_search_that_goes_on_with_the_next_flavor_is_waited_for_but_not_one_th
         log.says("Workload re-queued", workload={"namespace": "ns-q1x", "name": "job"}, requeueReason="NoFit")
         log.says("Scheduling cycle complete")
         rested.append(log.rests("q1x"))
-    assert rested == [False] * 8 + [True] * 2
+    assert rested == [False] * 9 + [True]
 
 
 def test_changed_words_of_a_status_do_not_keep_a_sequence_from_resting(tmp_path: Path) -> None:
     log = _Log(tmp_path)
     log.says("Workload create event", workload={"namespace": "ns-q1x", "name": "job"})
-    log.cycles("job")
-    log.cycles("job")
+    for _ in range(3):
+        log.cycles("job")
     log.says("Workload update event", workload={"namespace": "ns-q1x", "name": "job"}, status="pending")
     assert log.rests("q1x")
 
@@ -143,16 +221,21 @@ def test_another_look_at_the_inadmissible_is_waited_for_and_may_come_too_early(t
     log = _Log(tmp_path)
     log.says("Workload update event", workload={"namespace": "ns-q1x", "name": "job"}, prevStatus="admitted")
     log.cycles()
+    log.cycles()
     assert log.rests("q1x")
     assert not log.rests("q1x", batch=True)
     log.says("Attempting to move workloads", rootCohort="pool-q1x")
+    log.cycles()
     log.cycles()
     assert log.rests("q1x", batch=True)
     assert not log.journal.was_hurried("q1x", 0)
     log.says("Workload update event", workload={"namespace": "ns-q1x", "name": "job"}, prevStatus="admitted")
     log.says("Attempting to move workloads", rootCohort="pool-q1x")
     log.cycles()
+    log.cycles()
     assert log.rests("q1x")
+    assert log.journal.was_hurried("q1x", 0)
+    log.says("Attempting to move workloads", rootCohort="pool-q1x")
     assert log.journal.was_hurried("q1x", 0)
 
 

@@ -9,6 +9,7 @@ import json
 import re
 import threading
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
 from kubernetes import client, config
@@ -16,7 +17,7 @@ from kubernetes import client, config
 from tests.cluster.kube import RETRIES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Generator, Iterable, Mapping
     from pathlib import Path
 
     from tests.cluster.kube import Object
@@ -38,6 +39,7 @@ _PATHS: Final[Mapping[str, str]] = {
 _ALL_WORKLOADS: Final = f"{_KUEUE}/workloads"
 _CONFLICT: Final = 409
 _NOT_FOUND: Final = 404
+_END_SECONDS: Final = 30
 
 
 class RefusedError(Exception):
@@ -82,6 +84,15 @@ class Api:
                 if refused.status != _CONFLICT:
                     raise
 
+    def read(self, manifest: Object) -> Object | None:
+        """Return an object as it is stored, None when it is gone."""
+        try:
+            return self._ask("GET", _path(manifest))
+        except RefusedError as refused:
+            if refused.status != _NOT_FOUND:
+                raise
+            return None
+
     def delete_workloads(self, namespace: str) -> None:
         """Delete all workloads of a namespace."""
         self._ask("DELETE", _PATHS["Workload"].format(namespace=namespace))
@@ -110,15 +121,18 @@ class Api:
         found = self._ask("GET", _ALL_WORKLOADS)
         return found["items"], found["metadata"]["resourceVersion"]
 
-    def changes(self, since: str) -> Iterator[Object]:
+    def changes(self, since: str) -> Generator[Object]:
         """Give the changes of workloads as they happen, until the server ends the connection."""
         arguments = self._arguments("GET", f"{_ALL_WORKLOADS}?watch=1&resourceVersion={since}&timeoutSeconds=600")
         method, url, headers, *_ = arguments
         answer = self._client.rest_client.pool_manager.request(method, url, headers=headers, preload_content=False)
         buffer = b""
-        for chunk in answer.stream(65536):
-            *lines, buffer = (buffer + chunk).split(b"\n")
-            yield from (json.loads(line) for line in lines if line)
+        try:
+            for chunk in answer.stream(65536):
+                *lines, buffer = (buffer + chunk).split(b"\n")
+                yield from (json.loads(line) for line in lines if line)
+        finally:
+            answer.close()  # it may have more: left to the garbage collector, its socket is a warning, and so an error
 
     def _ask(self, method: str, path: str, body: Object | None = None, content: str = "application/json") -> Object:
         answer = self._client.call_api(*self._arguments(method, path, body, content))
@@ -148,11 +162,17 @@ class Workloads:
         self._changed = threading.Condition()
         self._stopped = False
         self._failure: BaseException | None = None
-        threading.Thread(target=self._follow, daemon=True, name="watch").start()
+        self._thread = threading.Thread(target=self._follow, daemon=True, name="watch")
+        self._thread.start()
 
     def stop(self) -> None:
-        """Follow no longer."""
+        """Follow no longer: the watch has ended when the next change of a workload has come, whoever makes it."""
         self._stopped = True
+
+    def wait_for_end(self) -> None:
+        """Wait until the watch has ended."""
+        self._thread.join(_END_SECONDS)
+        assert not self._thread.is_alive(), f"after {_END_SECONDS} seconds the watch over workloads has not ended"
 
     def get(self, key: str) -> Object | None:
         """Return a workload as last seen."""
@@ -199,10 +219,14 @@ class Workloads:
         with self._changed:
             self._known = {key_of(one): one for one in listed}
             self._changed.notify_all()
-        for change in self._api.changes(version):
-            if self._stopped:
-                return
-            if change["type"] == "ERROR":
+        if self._stopped:
+            return  # the last change may have come before this list
+        with closing(self._api.changes(version)) as changes:
+            self._take_all(changes)
+
+    def _take_all(self, changes: Iterable[Object]) -> None:
+        for change in changes:
+            if self._stopped or change["type"] == "ERROR":
                 return
             with self._changed:
                 one = change["object"]

@@ -47,9 +47,10 @@ class Company:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._metronome.stop()
-        self._rest.stop()
         self._workloads.stop()
+        self._metronome.stop()  # its workloads go, which is the change that ends the watch
+        self._rest.stop()
+        self._workloads.wait_for_end()
         self._api.close()
 
     def play(self, sequences: Iterable[Sequence], *, tell: bool = True) -> list[Played]:
@@ -60,6 +61,13 @@ class Company:
     def play_one(self, sequence: Sequence, at_the_end: Callable[[Player], None]) -> Played:
         """Play a sequence alone, and look on at its end."""
         return self._player(sequence).play(at_the_end)
+
+    def play_alone(self, sequence: Sequence, times: int) -> list[Played]:
+        """Play a sequence so often, with nothing else beside it, or until it differs."""
+        played: list[Played] = []
+        while len(played) < times and not any(one.differences for one in played):
+            played.append(self._play(sequence, tell=True))
+        return played
 
     def differ(self, sequences: list[Sequence]) -> list[bool]:
         """Say of each sequence whether it differs."""

@@ -2,7 +2,8 @@
 
 At its level of 2 Kueue logs every event it takes, every move of inadmissible workloads back in line, and who was looked
 at in which scheduling cycle. A sequence rests when nothing has stirred in it since a moment, and the scheduler has
-looked around once more after that moment without finding anything new in it, or waits because all queues are empty.
+looked around twice more after that moment without finding anything new in it: it never waits (`metronome`).
+Twice: Kueue logs an event before it puts the workload in line, and on a loaded machine a cycle may begin in between.
 A workload that waits for its victims is looked at in cycle after cycle: that the same ones are looked at again, with
 nothing else in between, is no news. One that comes back in line for another reason goes on with its next flavor, and
 comes to an end; if it does not after some looks, it goes round, and is no news either.
@@ -28,20 +29,19 @@ if TYPE_CHECKING:
 
     from tests.cluster.kube import Object
 
+_CYCLE: Final = re.compile(r'"msg":"(Scheduling cycle|Obtained heads)')
 _MESSAGE: Final = re.compile(r'"msg":"([^"]*)"')
 _BATCH_SECONDS: Final = 1.1
 """A queue without cohort logs no look at inadmissible workloads when it has none: Kueue does it after one second."""
-_STILL_SECONDS: Final = 0.12
-"""So long after the last stir a scheduler that waits for somebody in line has had its chance to wake."""
 _SILENT_SECONDS: Final = 0.5
 """So long after a change that the log does not show as news Kueue has seen it."""
 _POLL_SECONDS: Final = 0.01
-_PATIENCE_SECONDS: Final = 30
+_PATIENCE_SECONDS: Final = 60
 _STARTS: Final = "Scheduling cycle starts"
-_HEADS: Final = "Obtained heads"
 _LOOKED: Final = "Attempting to schedule workload"
 _COMPLETE: Final = "Scheduling cycle complete"
 _REQUEUED: Final = "Workload re-queued"
+_FINISHED: Final = "finished"
 _WAITS_FOR_VICTIMS: Final = "PendingPreemption"
 _MOST_LOOKS: Final = 8
 """More than a search over the flavors of a sequence takes."""
@@ -62,19 +62,20 @@ _STIRS: Final = {
     "Workload couldn't be admitted. Moving the head of this ClusterQueue to the consecutive Workload.",
     "Workload successfully admitted and assigned flavors",
 }
-_NEWS: Final = {*_STIRS, _STARTS, _HEADS, _LOOKED, _COMPLETE, _REQUEUED}
+_NEWS: Final = {*_STIRS, _STARTS, _LOOKED, _COMPLETE, _REQUEUED}
 
 
 @dataclass(slots=True)
 class Lane:
     """What the log last said of one sequence; moments are seconds since 1970.
 
-    `hurried` says that inadmissible workloads came back in line before all in line had been looked at.
+    `hurried` is when inadmissible workloads last came back in line before all in line had been looked at.
     """
 
     stirred: float = 0.0
     moved: float = 0.0
-    hurried: bool = False
+    finished: float = 0.0
+    hurried: float = 0.0
     rows: set[frozenset[str]] = field(default_factory=set)
     current: set[str] = field(default_factory=set)
     looks: Counter[str] = field(default_factory=Counter)
@@ -84,14 +85,14 @@ class Journal:
     """Follows the log of Kueue's manager."""
 
     def __init__(self, log: Path) -> None:
+        self._log = log
         self._lines = log.open()
         self._lines.seek(0, os.SEEK_END)
         self._lanes: dict[str, Lane] = {}
         self._lock = threading.Lock()
         self._started = 0.0
         self._looked_around = 0.0
-        self._waits = False
-        self._read = 0.0
+        self._looked_around_before = 0.0
         self._stopped = False
         threading.Thread(target=self._follow, daemon=True, name="journal").start()
 
@@ -111,34 +112,56 @@ class Journal:
                 raise RestlessError(f"after {_PATIENCE_SECONDS} seconds {lane} still does not rest")
             time.sleep(_POLL_SECONDS)
 
+    def wait_for_finish(self, lane: str, since: float) -> float:
+        """Wait until Kueue has seen that a workload is finished; return when it saw the last one."""
+        deadline = time.time() + _PATIENCE_SECONDS
+        while (seen := self._finished(lane)) <= since:
+            if time.time() > deadline:
+                raise RestlessError(f"after {_PATIENCE_SECONDS} seconds Kueue has not seen who is finished in {lane}")
+            time.sleep(_POLL_SECONDS)
+        return seen
+
+    def _finished(self, lane: str) -> float:
+        with self._lock:
+            known = self._lanes.get(lane)
+            return known.finished if known else 0.0
+
     def was_hurried(self, lane: str, since: float) -> bool:
         """Say whether the second between a change and another look was over before cycles had come to an end."""
         with self._lock:
             known = self._lanes[lane]
-            return known.moved > since and known.hurried
+            return known.hurried > since
+
+    def place(self) -> int:
+        """Return how long the log is now, in bytes."""
+        return self._log.stat().st_size
+
+    def excerpt(self, lane: str, place: int) -> list[str]:
+        """Return what the log says of a sequence, and of cycles, from a place on."""
+        with self._log.open("rb") as log:
+            log.seek(place)
+            lines = log.read().decode(errors="replace").splitlines()
+        return [line for line in lines if lane in line or _CYCLE.search(line)]
 
     def rests(self, lane: str, since: float, *, batch: bool, cohort: bool, silent: bool = False) -> bool:
         """Say whether what was done at `since` has come to its end."""
         with self._lock:
             known = self._lanes.get(lane)
-            if known is None or (known.stirred <= since and not (silent and self._read > since + _SILENT_SECONDS)):
+            looked = self._looked_around_before
+            if known is None or (known.stirred <= since and not (silent and looked > since + _SILENT_SECONDS)):
                 return False
-            if batch and (known.moved <= since if cohort else self._read < since + _BATCH_SECONDS):
+            if batch and (known.moved <= since if cohort else looked < since + _BATCH_SECONDS):
                 return False
-            if self._looked_around > known.stirred:
-                return True
-            return self._waits and self._read > max(self._started, known.stirred) + _STILL_SECONDS
+            return looked > known.stirred
 
     def _follow(self) -> None:
         with self._lines as lines:
             rest = ""
             while not self._stopped:
-                now = time.time()
                 *whole, rest = (rest + lines.read()).split("\n")
                 with self._lock:
                     for line in whole:
                         self.take(line)
-                    self._read = now
                 time.sleep(_POLL_SECONDS)
 
     def take(self, line: str) -> None:
@@ -150,11 +173,9 @@ class Journal:
         moment = _moment(said)
         match found[1]:
             case text if text == _STARTS:
-                self._waits, self._started = True, moment
-            case text if text == _HEADS:
-                self._waits = False
+                self._started = moment
             case text if text == _COMPLETE:
-                self._looked_around = self._started
+                self._looked_around_before, self._looked_around = self._looked_around, self._started
                 self._end_cycle(moment)
             case text:
                 self._take_of_lane(line, text, said, moment)
@@ -172,8 +193,12 @@ class Journal:
         if text == _REQUEUED:
             self._take_requeued(known, said, moment)
             return
+        if text == _UPDATED and said.get("status") == _FINISHED:
+            known.finished = moment
         if text == _MOVED:
-            known.moved, known.hurried = moment, self._looked_around <= known.stirred
+            known.moved = moment
+            if self._looked_around <= known.stirred:
+                known.hurried = moment
         known.stirred = moment
         known.rows.clear()
         known.looks.clear()

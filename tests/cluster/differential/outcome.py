@@ -39,6 +39,8 @@ class Played:
 
     sequence: Sequence
     differences: list[Difference] = field(default_factory=list)
+    log: list[str] = field(default_factory=list)
+    """What Kueue's log says of the step that differs."""
     compared: int = 0
     going_round: int = 0
     """Steps after which Kueue goes round among several states without an end."""

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from tests.cluster.kube import Object
 
 AGREE_SECONDS: Final = 5
-_BATCH_SECONDS: Final = 1.2
-"""Within this, Kueue looks at inadmissible workloads again after something became free."""
-_WATCH_SECONDS: Final = 0.05
 _LATEST_START: Final = 0.6
 """No step begins later in a second: what one cycle reserves shall not fall into two seconds."""
 
@@ -67,16 +64,19 @@ class Player:
         self._rest.wait_for_rest(self._lane, began, batch=True, cohort=any(map(_has_cohort, self._queues())))
         for number, step in enumerate(self._sequence.steps):
             wait_for_an_early_moment()
+            place = self._rest.place()
             try:
                 if not self._take(step):
                     continue
             except RestlessError as restless:
                 sides = str(restless), "comes to rest", ("", "", None)
                 self.played.differences.append(Difference(self._sequence.seed, number, told(step), "all", *sides))
+                self.played.log = self._rest.excerpt(self._lane, place)
                 return
             self.played.steps.append((step, tuple(self.model.cycles)))
             if found := self._differences(number, step):
                 self.played.differences += found
+                self.played.log = self._rest.excerpt(self._lane, place)
                 return
 
     def _take(self, step: Step) -> bool:
@@ -152,17 +152,20 @@ class Player:
         """
         cohort = any(map(_has_cohort, notified))
         self._rest.wait_for_rest(self._lane, began, batch=bool(notified), cohort=cohort, silent=silent)
-        if self._scaled and self._somebody_was_replaced():
-            time.sleep(_BATCH_SECONDS)
-            self._rest.wait_for_rest(self._lane, began, batch=bool(notified), cohort=cohort)
+        replaced = self._replaced() if self._scaled else []
+        if replaced:
+            finished = self._rest.wait_for_finish(self._lane, began)
+            looked_at_again = [queue for key in replaced for queue in self._notified_by(key)]
+            cohort = any(map(_has_cohort, looked_at_again))
+            self._rest.wait_for_rest(self._lane, finished, batch=bool(looked_at_again), cohort=cohort, silent=True)
         change(argument)
         self.model.settle(self._awaited_reservation)
-        self._hurried = bool(notified) and self._rest.was_hurried(self._lane, began)
+        self._hurried = bool(notified or replaced) and self._rest.was_hurried(self._lane, began)
 
-    def _somebody_was_replaced(self) -> bool:
-        """Say whether a slice was finished in this step because another one took its place."""
-        time.sleep(_WATCH_SECONDS)
-        return any("Finished" in conditions(self.real.workload(key) or {}) for key in self.keys)
+    def _replaced(self) -> list[str]:
+        """Return the slices that were finished in this step because another one took their place."""
+        self.real.catch_up(self.keys)
+        return [key for key in self.keys if "Finished" in conditions(self.real.workload(key) or {})]
 
     def _is_in_flight(self, changed: Object) -> bool:
         """Say whether a door is to be stopped while somebody behind it is looked at in cycle after cycle.
@@ -298,9 +301,15 @@ class Player:
         deadline = time.monotonic() + AGREE_SECONDS
         while not self._agrees():
             if time.monotonic() > deadline:
-                return False
+                return self._agrees_at_last()
             time.sleep(0.1)
         return True
+
+    def _agrees_at_last(self) -> bool:
+        """Compare once more when Kueue rests and the watch has all that the API server has, however long that takes."""
+        self._rest.wait_for_rest(self._lane, 0, batch=False, cohort=False)
+        self.real.catch_up(self.keys)
+        return self._agrees()
 
     def _agrees_by_chance(self) -> bool:
         """Say whether the model may stand as Kueue does with what Kueue leaves to chance, or to the clock."""

@@ -8,12 +8,15 @@ writes is what `pkg/controller/jobframework/reconciler.go` writes then (step 6, 
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from tests.cluster.differential.api import key_of
 from tests.cluster.kube import conditions
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tests.cluster.differential.api import Api, Workloads
     from tests.cluster.differential.sequence import Sequence
     from tests.cluster.kube import Object
@@ -78,6 +81,17 @@ class RealSide:
         """Return a workload as last seen, and no older than what was written here."""
         seen, written = self._workloads.get(key), self._written.get(key)
         return written if seen and written and _version(seen) < _version(written) else seen
+
+    def catch_up(self, keys: Iterable[str]) -> None:
+        """Wait until the watch has seen what the API server has of workloads now."""
+        for key in keys:
+            now = self._api.read(self._submitted[key])
+            if now is not None:
+                self._workloads.wait(f"{key} is seen as it is", partial(self._is_seen, key, _version(now)))
+
+    def _is_seen(self, key: str, version: int) -> bool:
+        seen = self._workloads.get(key)
+        return seen is not None and _version(seen) >= version
 
     def end(self) -> None:
         """Take everything away but namespaces, which nobody would clean up behind us."""

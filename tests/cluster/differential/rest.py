@@ -26,8 +26,17 @@ class Rest(Protocol):
     def wait_for_rest(self, lane: str, since: float, *, batch: bool, cohort: bool, silent: bool = False) -> None:
         """Wait until what was done at `since` has come to its end."""
 
+    def wait_for_finish(self, lane: str, since: float) -> float:
+        """Wait until Kueue has seen that a workload is finished; return when it saw the last one."""
+
     def was_hurried(self, lane: str, since: float) -> bool:
         """Say whether the second between a change and another look may have been over before cycles came to an end."""
+
+    def place(self) -> int:
+        """Return how long Kueue's log is now."""
+
+    def excerpt(self, lane: str, place: int) -> list[str]:
+        """Return what Kueue's log says of a sequence, and of cycles, from a place on."""
 
     def stop(self) -> None:
         """Be done with it."""
@@ -45,9 +54,21 @@ class Stillness:
         while (now := time.time()) < max(earliest, self._workloads.last_change(lane) + _QUIET_SECONDS):
             time.sleep(max(0.01, min(0.2, earliest - now)))
 
+    def wait_for_finish(self, lane: str, since: float) -> float:
+        """Take it that Kueue sees it now."""
+        return time.time()
+
     def was_hurried(self, lane: str, since: float) -> bool:
         """Nobody can tell."""
         return True
+
+    def place(self) -> int:
+        """There is no log."""
+        return 0
+
+    def excerpt(self, lane: str, place: int) -> list[str]:
+        """There is no log."""
+        return []
 
     def stop(self) -> None:
         """Nothing runs here."""
