@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Object = dict[str, Any]
 FIELD_MANAGER: Final = "taskgov"
-PATIENCE_SECONDS: Final = 20
+PATIENCE_SECONDS: Final = 60
 KUEUE: Final = "kueue.x-k8s.io/v1beta2"
 NOT_NOW: Final = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.INTERNAL_SERVER_ERROR, HTTPStatus.SERVICE_UNAVAILABLE)
 """Answers of a busy machine. A webhook that did not answer in time is a 500; nothing was stored."""

@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 
     from taskgov.hyperpod.model import ComputeQuota
 
-AGREE_SECONDS: Final = 6
-"""Kueue gives inadmissible workloads another look once a second; some steps need several looks."""
+AGREE_SECONDS: Final = 30
+"""Kueue gives inadmissible workloads another look once a second; some steps need several looks, and a loaded machine
+takes its time. Only a difference takes as long."""
 STEADY_SECONDS: Final = 0.4
 LOOP_SECONDS: Final = 4
+"""After this, evictions are those of a loop that goes on, not of the step that began it."""
 _KINDS: Final = ("ResourceFlavor", "WorkloadPriorityClass", "ClusterQueue", "LocalQueue")
 
 
@@ -110,9 +112,12 @@ class Twin:
     def _kueue_loops_too(self) -> bool:
         """Say whether Kueue goes on evicting the workloads of the loop, without anybody's doing."""
         time.sleep(LOOP_SECONDS)
-        before = self._evictions()
-        time.sleep(LOOP_SECONDS)
-        return self._evictions() > before
+        before, deadline = self._evictions(), time.monotonic() + AGREE_SECONDS
+        while self._evictions() <= before:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.1)
+        return True
 
     def _evictions(self) -> int:
         """Count how often Kueue evicted the workloads of the loop, as it keeps count itself."""
