@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.cluster.differential.rest import Rest
     from tests.cluster.differential.sequence import Sequence
 
-AT_ONCE: Final = int(os.environ.get("TASKGOV_TEST_LANES", "16"))
+AT_ONCE: Final = int(os.environ.get("TASKGOV_TEST_LANES", "24"))
 """More would not be quicker with two processors, and stretch what has to happen within a second."""
 
 
