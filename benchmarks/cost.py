@@ -16,6 +16,7 @@ import yaml
 from benchmarks.cost_counts import TEAMS, from_json, measure, to_json
 from taskgov.services.metric_catalogue import METRICS
 from taskgov.services.metric_form import PER_CAPACITY, PER_QUOTA, PER_TEAM
+from taskgov.services.series_cap import DEFAULT_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -235,9 +236,15 @@ def series_of(measured: Measured, teams: int, types: int) -> int:
 
 def _cardinality_rows(measured: Measured, given: Inputs) -> Iterator[tuple[str, ...]]:
     yield ("teams", *(f"{types} instance types" if types > 1 else "1 instance type" for types in BESIDE))
-    for teams in (4, 10, 25, 50, 100):
+    for teams in (4, 10, 25, 50, 100, 300, 1000):
         found = [series_of(measured, teams, types) for types in BESIDE]
-        yield (str(teams), *(f"{n:,} series, {given.usd('custom_metrics', n):,.0f} dollars" for n in found))
+        yield (f"{teams:,}", *(_series_month(n, given) for n in found))
+
+
+def _series_month(series: int, given: Inputs) -> str:
+    """Return what a month of so many series costs, with those that the parameter MaxSeries leaves by default."""
+    usd = given.usd("custom_metrics", min(series, DEFAULT_LIMIT))
+    return f"{series:,} series{f', {DEFAULT_LIMIT:,} published' if series > DEFAULT_LIMIT else ''}, {usd:,.0f} dollars"
 
 
 def _price_rows(given: Inputs) -> Iterator[tuple[str, ...]]:

@@ -52,6 +52,7 @@ def publish_usage(folder: Path) -> Figures:
     from taskgov.adapters.metrics import EmbeddedMetrics  # noqa: PLC0415
     from taskgov.contracts.steps import PublishUsageRequest  # noqa: PLC0415
     from taskgov.services.publish_usage import PublishUsage  # noqa: PLC0415
+    from taskgov.services.series_cap import SeriesCap  # noqa: PLC0415
     from taskgov.services.tell_teams import TellTeams  # noqa: PLC0415
     from tests.support.memory import RecordingBus, RecordingFailures, RecordingNotices, RecordingTopics  # noqa: PLC0415
 
@@ -73,6 +74,7 @@ def publish_usage(folder: Path) -> Figures:
         tell_teams=tell,
         follow_workloads=cluster.follow_workloads(meter),
         write_pages=lambda _: None,
+        cap=SeriesCap(cluster.documents, failures),
     )
 
     def minute() -> Figures:

@@ -151,13 +151,14 @@ def play_beside(recorded: Recorded) -> None:
         _fail_to_audit(world)
         _deploy_another_release(world)
     plain = load(next(file for file in all_files() if "without-hyperpod" in file.stem))
-    with recording(recorded, World(plain), ROOM) as world:
+    with recording(recorded, World(plain, more={"MaxSeries": "500"}), ROOM) as world:
         machines = launch_in_ec2(world)
         buy_block(world, list(machines.values())[:1], world.clock.now + timedelta(days=1))
         next(Runner(plain, world).run())
         lose_nodes(world, 3)
         _do(Actor(world), {"reconcile": True})
         _fill_more_than_a_page(world)
+        _add_more_teams_than_have_series(world)
         for schedule in ("PublishUsageSchedule", "AuditAllSchedule"):
             world.stack.fire(schedule)
             world.stack.run_until_quiet(120)
@@ -180,6 +181,20 @@ def _fill_more_than_a_page(world: World) -> None:
                 "metadata": metadata,
                 "spec": {"podSets": []},
                 "status": {"conditions": [finished]},
+            }
+        )
+
+
+def _add_more_teams_than_have_series(world: World) -> None:
+    """Let there be so many queues that publishing keeps a memory of their metric series."""
+    made = world.cluster.store.list("clusterqueues")[0]
+    for number in range(10):
+        world.cluster.store.apply(
+            {
+                "apiVersion": made["apiVersion"],
+                "kind": made["kind"],
+                "metadata": {"name": f"guest-{number}"},
+                "spec": {"resourceGroups": made["spec"]["resourceGroups"]},
             }
         )
 

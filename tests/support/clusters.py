@@ -10,6 +10,7 @@ from taskgov.kueue.render import render
 from taskgov.scheduling.reasons import preempted_message
 from taskgov.services.failures import Raised
 from taskgov.services.publish_usage import PublishUsage
+from taskgov.services.series_cap import DEFAULT_LIMIT, SeriesCap
 from taskgov.services.take_snapshot import TakeSnapshot
 from taskgov.services.team_pages import TeamPages
 from taskgov.services.tell_teams import TellTeams
@@ -151,6 +152,7 @@ class GovernedCluster:
             "follow_workloads": None,
             "write_pages": TeamPages(self.documents).write,
         } | recorders
+        limit = told.pop("max_series", DEFAULT_LIMIT)
         topics = told.pop("topics", RecordingTopics())
         return PublishUsage(
             take_snapshot=self.take_snapshot(),
@@ -159,6 +161,7 @@ class GovernedCluster:
             state=self.state,
             clock=self.clock,
             tell_teams=TellTeams(self.documents, self.state, told["bus"], topics, self.clock),
+            cap=SeriesCap(self.documents, told["failures"], limit),
             **told,
         )
 

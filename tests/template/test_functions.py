@@ -306,6 +306,7 @@ VERSIONED = {
     "Architecture": "asks for other layers, which make a new version",
     "ClustersWithoutDocument": "waits for the next version: docs/deploy.md says how to make one",
     "LogLevel": "waits for the next version: docs/deploy.md says how to make one",
+    "MaxSeries": "waits for the next version: docs/deploy.md says how to make one",
     "TeamTopicPrefix": "waits for the next version: docs/deploy.md says how to make one",
     "VpcSubnetIds": "waits for the next version: docs/deploy.md says how to make one",
     "VpcSecurityGroupIds": "waits for the next version: docs/deploy.md says how to make one",
@@ -325,7 +326,10 @@ def test_a_parameter_that_a_version_keeps_is_known_to_wait_for_the_next_one() ->
     }
     assert kept == set(VERSIONED)
     page = (ROOT / "docs" / "deploy.md").read_text()
-    assert "`LogLevel`, `TeamTopicPrefix`, `VpcSubnetIds` or\n`VpcSecurityGroupIds` *alone* makes no new" in page
+    assert (
+        "`LogLevel`, `MaxSeries`, `TeamTopicPrefix`, `VpcSubnetIds` or\n`VpcSecurityGroupIds` *alone* makes no new"
+        in page
+    )
 
 
 def test_a_turn_to_tell_teams_lasts_longer_than_the_function_that_has_it(stack: Translated) -> None:

@@ -216,6 +216,7 @@ def test_documents_are_written_by_the_one_function_that_makes_them() -> None:
             "memory/*/use.json",
             "memory/*/told.json",
             "memory/*/workloads.json.gz",
+            "memory/*/series.json.gz",
             "reports/*/teams/*",
         },
         "AuditClusterRole": {"reports/*", "memory/*/audits.json"},

@@ -29,15 +29,21 @@ class Reported:
 
 
 def report_findings(
-    snapshot: Snapshot, plan: Plan, found: Sequence[Finding], earlier: Earlier, topics: str | None = None
+    snapshot: Snapshot,
+    plan: Plan,
+    found: Sequence[Finding],
+    earlier: Earlier,
+    topics: str | None = None,
+    beside: Sequence[Finding] = (),
 ) -> Reported:
-    """Return what is reported of `found`, and of the audit's own rules.
+    """Return what is reported of `found`, of `beside` (what no plan remedies), and of the audit's own rules.
 
     `topics` is how the ARNs of teams' topics must begin for the stack to reach them; None when it is not known. Rules
     of a document that is not in use mute nothing.
     """
     rules = snapshot.policy.audit if snapshot.policy else AuditRules()
-    own = [*ended_mutes(found, rules.mute, snapshot.taken_at), *_unreachable(snapshot, topics)]
+    ended = ended_mutes((*found, *beside), rules.mute, snapshot.taken_at)
+    own = [*ended, *_unreachable(snapshot, topics), *beside]
     effects: dict[str, PlanEffect] = {}
     try:
         effects = {effect.identity: effect for effect in plan_effects(snapshot, plan, found)}

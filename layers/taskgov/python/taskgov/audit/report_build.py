@@ -1,6 +1,6 @@
 """Put together what is known of a cluster into a report. Called by `audit_cluster` and the command line."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Final
 
@@ -38,13 +38,20 @@ from taskgov.usage.workloads import Preemption
 NO_AUDIT_BEFORE: Final = Earlier()
 
 
-def audit_report(snapshot: Snapshot, earlier: Earlier = NO_AUDIT_BEFORE, *, topics: str | None = None) -> Report:
+def audit_report(
+    snapshot: Snapshot,
+    earlier: Earlier = NO_AUDIT_BEFORE,
+    *,
+    topics: str | None = None,
+    beside: Sequence[Finding] = (),
+) -> Report:
     """Return the report of a snapshot: planned in mode `plan`, and judged by the model that plans.
 
-    `earlier` is what audits before left (see `taskgov.audit.trend`), `topics` how ARNs of teams' topics must begin.
+    `earlier` is what audits before left (see `taskgov.audit.trend`), `topics` how ARNs of teams' topics must begin,
+    `beside` what is found outside the snapshot.
     """
     plan = plan_quotas(snapshot, mode="plan")
-    found = report_findings(snapshot, plan, audit(snapshot, plan), earlier, topics)
+    found = report_findings(snapshot, plan, audit(snapshot, plan), earlier, topics, beside)
     return build_report(snapshot, plan, cluster_usage(snapshot), found, earlier)
 
 

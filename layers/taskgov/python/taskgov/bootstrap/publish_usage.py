@@ -17,6 +17,7 @@ from taskgov.observability import logger
 from taskgov.services.follow_workloads import FollowWorkloads
 from taskgov.services.governed_clusters import GovernedClusters
 from taskgov.services.publish_usage import PublishUsage
+from taskgov.services.series_cap import SeriesCap
 from taskgov.services.tell_teams import TellTeams
 from taskgov.snapshot.model import Snapshot
 
@@ -28,6 +29,7 @@ class PublishUsageSettings(Settings):
     topic_arn: str
     team_topics: str
     clusters_without_document: str
+    max_series: int
 
 
 def _write_pages(documents: Bucket, snapshot: Snapshot) -> None:
@@ -44,6 +46,7 @@ def publish_usage() -> PublishUsage:
     documents = RememberingBucket(aws.s3(), settings.bucket_name)
     bus, clock = Bus(aws.events(), settings.bus_name), SystemClock()
     topics = TopicsOfTeams(aws.sns(), settings.team_topics)
+    failures = ReportedFailures(logger, EmbeddedMetrics())
     governed = GovernedClusters(documents, settings.clusters_without_document)
     return PublishUsage(
         take_snapshot=take_snapshot(state, documents),
@@ -55,8 +58,9 @@ def publish_usage() -> PublishUsage:
         notices=Topic(aws.sns(), settings.topic_arn),
         meter=EmbeddedMetrics(),
         clock=clock,
-        failures=ReportedFailures(logger, EmbeddedMetrics()),
+        failures=failures,
         tell_teams=TellTeams(documents, state, bus, topics, clock),
         follow_workloads=FollowWorkloads(kueue_follower(), documents, EmbeddedMetrics(), clock),
         write_pages=partial(_write_pages, documents),
+        cap=SeriesCap(documents, failures, settings.max_series),
     )

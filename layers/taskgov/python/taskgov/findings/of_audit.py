@@ -170,3 +170,17 @@ NOTICE_TOPIC_REFUSED: Final = FindingKind(
     remedy="name another topic in notices, or deploy the stack with its prefix as TeamTopicPrefix",
     found_in=("audit/finding_report.py",),
 )
+SERIES_CUT: Final = FindingKind(
+    code="metric-series-cut",
+    severity=Severity.WARNING,
+    means="teams without metrics of their own: the cluster has more metric series than the stack publishes",
+    sentence=(
+        "{cut} of {teams} teams have no metrics of their own and are published together, as Team={other}: with all of "
+        "them the cluster would have {wanted} metric series, and MaxSeries is {limit}."
+    ),
+    remedy=(
+        "deploy the stack with MaxSeries of {wanted} or more (CloudWatch bills each series), or leave it: teams that "
+        "use something or wait come first, and the report has all of them"
+    ),
+    found_in=("services/series_cap.py",),
+)

@@ -73,6 +73,7 @@ BORROW_LIMIT_UTILIZATION: Final = Metric(
     PER_QUOTA,
     "How much of its borrow limit the team uses. Absent without a limit, and with a limit of nothing.",
     "`Borrowed` / ClusterQueue `borrowingLimit`",
+    together="left out",
 )
 FAIR_SHARE_ENTITLEMENT: Final = Metric(
     "FairShareEntitlement",
@@ -102,6 +103,7 @@ OLDEST_PENDING_SECONDS: Final = Metric(
     PER_TEAM,
     "How long the team's oldest waiting workload has waited; 0 when none waits.",
     "the workload's queueing time",
+    together="max",
 )
 TEAMS_STARVED: Final = Metric(
     "TeamsStarved",

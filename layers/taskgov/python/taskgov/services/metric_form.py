@@ -1,7 +1,7 @@
 """What a metric is: name, unit, dimensions, meaning, source; and a measurement of it."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from taskgov.ports import Measurement
 
@@ -17,6 +17,7 @@ PER_SEVERITY: Final = ("Severity",)
 WHOLE_CLUSTER: Final = ()
 
 Property = str | int | float | bool
+Together = Literal["sum", "max", "left out"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,8 @@ class Metric:
     dimensions: tuple[str, ...]
     meaning: str
     source: str
+    together: Together = "sum"
+    """What stands for several teams in one series (`taskgov.services.series_rule`)."""
 
     def of(self, value: float, *dimensions: str, **properties: Property) -> Measurement:
         """Return a value; `dimensions` are the values in the order in which the metric names them.

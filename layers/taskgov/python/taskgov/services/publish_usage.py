@@ -25,6 +25,7 @@ from taskgov.services.measure_run import measure_run
 from taskgov.services.measure_usage import measure_preemptions, measure_usage
 from taskgov.services.run_events import event_of
 from taskgov.services.run_notices import notice_of
+from taskgov.services.series_cap import SeriesCap
 from taskgov.services.step_inputs import stored_plan
 from taskgov.services.take_snapshot import ReadKueue, TakeSnapshot, cluster_facts
 from taskgov.services.tell_teams import TellTeams, told_before
@@ -68,6 +69,7 @@ class PublishUsage:
     """How the schedule reads Kueue's objects (`taskgov.services.follow_workloads`); None: in full, as a run does."""
     write_pages: Callable[[Snapshot], None]
     """Writes the pages of the teams (`taskgov.services.team_pages`)."""
+    cap: SeriesCap
 
     def __call__(self, request: PublishUsageRequest) -> PublishUsageResult:
         """Return how many values were published.
@@ -192,8 +194,9 @@ class PublishUsage:
         names = sorted({team_starved.team for team_starved in starved})
         waiting = metric.TEAMS_STARVED.of(len(names), teams=", ".join(names[:STARVED_NAMED]))
         measured = [*usage, lost, unread, waiting, *measure_preemptions(new, standing.lost)]
-        self.meter.record(snapshot.cluster.name, measured)
-        return _Usage(snapshot, len(measured), starved)
+        published = self.cap(snapshot.cluster.name, measured, snapshot.taken_at)
+        self.meter.record(snapshot.cluster.name, published)
+        return _Usage(snapshot, len(published), starved)
 
     def _tell_teams(self, usage: _Usage) -> int:
         """Tell what tasks and teams went through; return how many values say which topics were not reached.

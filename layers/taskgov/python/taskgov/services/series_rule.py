@@ -1,0 +1,214 @@
+"""Which teams have metric series of their own? All, where they fit; the rule of the limit in any other case.
+
+CloudWatch bills a series for each hour in which it has a value, so that the limit is one of an hour. Teams that fit
+have series of their own; the others are one team, `other`, with the sum of what they have (or the maximum, or nothing:
+the catalogue says which). Values without a team are always published, and what `other` may need is always kept free.
+
+Who has series of their own is decided at the first look of an hour: first teams that used something, waited or were
+preempted in this hour or the one before, then teams that had series of their own before, then by name. Teams without
+work leave a tenth of the limit free, for teams that begin to work within the hour. Until the hour ends nobody loses
+series of their own, unless a team has new ones that do not fit.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from itertools import chain
+from typing import Final
+
+from taskgov.findings import Severity
+from taskgov.ports import Measurement
+from taskgov.services import metric_catalogue as metric
+from taskgov.services.metric_form import PER_PREEMPTION, WHOLE_CLUSTER
+from taskgov.services.series_memory import SeriesMemory
+
+OTHER: Final = "other"
+"""The team that stands for all without series of their own."""
+FIXED: Final = sum(one.dimensions == WHOLE_CLUSTER for one in metric.METRICS) + len(Severity)
+"""Series of a cluster that no team, instance type or preemption adds to: counted whether they have values or not."""
+FREE_PART: Final = 10
+"""One part in so many of the limit is left to teams that begin to work within the hour."""
+KNOWN_REASONS: Final = 4
+"""Reasons of preemptions that Kueue has."""
+BUSY: Final = (metric.QUOTA_USED.name, metric.PENDING_WORKLOADS.name, metric.PREEMPTIONS.name)
+HOUR: Final = timedelta(hours=1)
+
+_BY_NAME: Final = {one.name: one for one in metric.METRICS}
+_OF_PREEMPTIONS: Final = tuple(one.name for one in metric.METRICS if one.dimensions == PER_PREEMPTION)
+_TOGETHER: Final = (OTHER,) * len(PER_PREEMPTION)
+
+
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """The values of a look, by what may become of them."""
+
+    always: tuple[Measurement, ...]
+    of_teams: Mapping[str, Sequence[Measurement]]
+    preemptions: tuple[Measurement, ...]
+    base: frozenset[str]
+    """Series that are there whoever has series of their own: those without a team, and all that `other` may need."""
+    all: frozenset[str]
+    """These, and every series that there would be without a limit."""
+
+
+def fits_in_any_case(measured: Iterable[Measurement], limit: int) -> bool:
+    """Say whether the series of an hour stay within the limit whoever preempts whom: nothing is to be remembered."""
+    values = _sorted(measured)
+    reasons = {value.dimensions["Reason"] for value in values.preemptions}
+    preempted = len(_OF_PREEMPTIONS) * max(len(reasons), KNOWN_REASONS) * (len(values.of_teams) + 1) ** 2
+    return FIXED + len(values.all) + preempted <= limit
+
+
+def bounded(
+    measured: Sequence[Measurement], before: SeriesMemory | None, limit: int, now: datetime
+) -> tuple[list[Measurement], SeriesMemory]:
+    """Return what is published of the values of a look, and what is to be remembered.
+
+    All series of an hour are at most `limit`, as long as those without a team and of `other` are. Sums and maxima over
+    all teams are what they were.
+    """
+    hour = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+    this_hour = before if before is not None and before.hour == hour else None
+    values = _sorted(measured)
+    busy = _busy(measured, before, hour)
+    room = limit - FIXED
+    taken = set(values.base | (this_hour.series if this_hour else frozenset()))
+    whole = taken.union(values.all)
+    if len(whole) <= room:
+        own = frozenset(values.of_teams)
+        taken = whole
+    else:
+        own = _own(values, busy, before, this_hour, taken, room)
+    published = [*values.always, *_of_teams(values, own), *_preemptions(values, own, taken, room)]
+    memory = SeriesMemory(
+        hour=hour,
+        limit=limit,
+        wanted=FIXED + len(values.all),
+        teams=len(values.of_teams),
+        own=tuple(sorted(own)),
+        busy=busy,
+        series=frozenset(taken),
+    )
+    return published, memory
+
+
+def series_of(measured: Iterable[Measurement]) -> Iterator[str]:
+    """Return the series of values with dimensions, as they are remembered: the metric's name and its dimensions."""
+    return (_series(value.name, value.dimensions.values()) for value in measured if value.dimensions)
+
+
+def of_others(value: Measurement) -> Measurement | None:
+    """Return a team's value as one of `other`; None for a metric that has no meaning for several teams."""
+    if _BY_NAME[value.name].together == "left out":
+        return None
+    return replace(value, dimensions={**value.dimensions, "Team": OTHER}, properties=_numbers(value))
+
+
+def _series(name: str, dimensions: Iterable[str]) -> str:
+    return "|".join((name, *dimensions))
+
+
+def _sorted(measured: Iterable[Measurement]) -> _Values:
+    always, preemptions = [], []
+    of_teams: dict[str, list[Measurement]] = {}
+    for value in measured:
+        if "PreemptingTeam" in value.dimensions:
+            preemptions.append(value)
+        elif "Team" in value.dimensions:
+            of_teams.setdefault(value.dimensions["Team"], []).append(value)
+        else:
+            always.append(value)
+    together = {
+        _series(value.name, {**value.dimensions, "Team": OTHER}.values())
+        for some in of_teams.values()
+        for value in some
+        if _BY_NAME[value.name].together != "left out"
+    }
+    preempted = (_series(name, _TOGETHER) for name in _OF_PREEMPTIONS)
+    base = frozenset(chain(series_of(always), together, preempted))
+    every = base.union(series_of(chain(*of_teams.values(), preemptions)))
+    return _Values(tuple(always), of_teams, tuple(preemptions), base, every)
+
+
+def _busy(measured: Iterable[Measurement], before: SeriesMemory | None, hour: datetime) -> dict[str, datetime]:
+    """Return the teams that used something, waited or were preempted lately, and the last hour in which they did.
+
+    What a team uses beside accelerators travels as properties.
+    """
+    known = before.busy if before else {}
+    busy = {team: at for team, at in known.items() if hour - HOUR <= at <= hour}
+    for value in measured:
+        if value.name in BUSY and (value.value > 0 or any(number > 0 for number in _numbers(value).values())):
+            busy[value.dimensions["Team"]] = hour
+    return dict(sorted(busy.items()))
+
+
+def _numbers(value: Measurement) -> dict[str, float]:
+    """Return the properties that are amounts."""
+    return {
+        name: one for name, one in value.properties.items() if isinstance(one, int | float) and type(one) is not bool
+    }
+
+
+def _own(
+    values: _Values,
+    busy: Mapping[str, datetime],
+    before: SeriesMemory | None,
+    this_hour: SeriesMemory | None,
+    taken: set[str],
+    room: int,
+) -> frozenset[str]:
+    """Return the teams with series of their own; `taken` gets them too."""
+    kept, earlier = frozenset(this_hour.own if this_hour else ()), frozenset(before.own if before else ())
+    own = set()
+    for team in sorted(
+        values.of_teams.keys() - {OTHER},  # a team of that name cannot be told from the others
+        key=lambda name: (name not in kept, name not in busy, name not in earlier, name),
+    ):
+        new = set(series_of(values.of_teams[team])) - taken
+        most = room if team in kept or team in busy else room - room // FREE_PART
+        if len(taken) + len(new) <= most:
+            own.add(team)
+            taken |= new
+    return frozenset(own)
+
+
+def _of_teams(values: _Values, own: frozenset[str]) -> Iterator[Measurement]:
+    others: list[Measurement] = []
+    for team, some in values.of_teams.items():
+        if team in own:
+            yield from some
+        else:
+            others.extend(some)
+    yield from _merged(filter(None, map(of_others, others)))
+
+
+def _preemptions(values: _Values, own: frozenset[str], taken: set[str], room: int) -> Iterator[Measurement]:
+    """Return the preemptions, those of the others as one team; where even that has too many series, all as one."""
+    cut = own != values.of_teams.keys()
+    told = []
+    for value in values.preemptions:
+        dimensions = {
+            key: OTHER if cut and key != "Reason" and name in values.of_teams and name not in own else name
+            for key, name in value.dimensions.items()
+        }
+        new = {_series(name, dimensions.values()) for name in _OF_PREEMPTIONS} - taken
+        if len(taken) + len(new) > room:
+            dimensions, new = dict.fromkeys(dimensions, OTHER), set()
+        taken |= new
+        told.append(replace(value, dimensions=dimensions))
+    yield from _merged(told)
+
+
+def _merged(some: Iterable[Measurement]) -> Iterator[Measurement]:
+    """Return one value for each series, with the sum or the maximum of what shares it."""
+    groups: dict[tuple[str, ...], list[Measurement]] = defaultdict(list)
+    for value in some:
+        groups[value.name, *value.dimensions.values()].append(value)
+    for same in groups.values():
+        together = max if _BY_NAME[same[0].name].together == "max" else sum
+        properties: dict[str, float] = defaultdict(int)
+        for name, number in sorted(each for value in same for each in _numbers(value).items()):
+            properties[name] += number
+        yield replace(same[0], value=together(value.value for value in same), properties=dict(properties))
