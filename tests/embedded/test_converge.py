@@ -6,6 +6,7 @@ is looked at by code that shares nothing with the product.
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -243,6 +244,31 @@ def test_lists_that_are_late_change_nothing(rig: Rig, seconds: float) -> None:
     assert sorted(rig.writes()) == [("alpha", 3), ("beta", 2), ("gamma", 4)], "each is written once"
     assert rig.records() == [("applied", 3)]
     assert is_safe(rig)
+
+
+@in_a_fork
+def test_throttled_writes_slow_a_run_down_and_do_not_fail_it(rig: Rig) -> None:
+    """Of ten tries nine are throttled: more than a client tries again, so that calls of the function fail too."""
+    tries = itertools.count(1)
+    rig.stack.faults.fail(
+        "sagemaker",
+        "UpdateComputeQuota",
+        code="ThrottlingException",
+        message="Rate exceeded",
+        times=10**6,
+        when=lambda _: next(tries) % 10 != 0,
+    )
+    before = len(rig.stack.results)
+    rig.change()
+    assert rig.counts() == WANTED
+    assert sorted(rig.writes()) == [("alpha", 3), ("beta", 2), ("gamma", 4)], "each is written once"
+    assert rig.records() == [("applied", 3)]
+    assert rig.failed_executions() == []
+    assert is_safe(rig)
+    failed = [result for result in rig.stack.results[before:] if result.is_error]
+    assert len(failed) >= 3
+    assert {result.function for result in failed} == {"ApplyChangeFunction"}
+    assert next(tries) > 27
 
 
 @in_a_fork

@@ -10,6 +10,7 @@ from taskgov.bootstrap.backends import backends
 from taskgov.config import Settings
 from taskgov.services.apply_change import ApplyChange, ApplyChanges
 from taskgov.services.claim_cluster import ClaimCluster
+from taskgov.services.step_inputs import LastPlan
 
 
 class ApplyChangeSettings(Settings):
@@ -25,6 +26,6 @@ def apply_changes() -> ApplyChanges:
     state, clock = Table(aws.table(settings.table_name)), SystemClock()
     reached = backends(documents)
     return ApplyChanges(
-        ApplyChange(backends=reached, documents=documents, state=state, clock=clock),
+        ApplyChange(backends=reached, documents=documents, state=state, clock=clock, read_plan=LastPlan()),
         ClaimCluster(reached, state, clock),
     )

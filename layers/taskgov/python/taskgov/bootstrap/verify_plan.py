@@ -8,6 +8,7 @@ from taskgov.adapters.s3 import Bucket
 from taskgov.bootstrap import aws
 from taskgov.bootstrap.backends import backends
 from taskgov.config import Settings
+from taskgov.services.step_inputs import LastPlan
 from taskgov.services.verify_plan import VerifyPlan
 
 
@@ -26,4 +27,5 @@ def verify_plan() -> VerifyPlan:
         documents=documents,
         state=Table(aws.table(settings.table_name)),
         clock=SystemClock(),
+        read_plan=LastPlan(),
     )

@@ -9,7 +9,7 @@ One call for each change would fill the history of a run of a thousand teams. A 
 written has to settle before the next wave begins. Every part of a wave is safe, so a refusal ends no wave.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -22,10 +22,10 @@ from taskgov.hyperpod.model import ComputeQuotaConfig, SchedulerConfig
 from taskgov.ports import Clock, ClusterBackend, DocumentStore, StateStore, Written
 from taskgov.services.claim_cluster import ClaimCluster
 from taskgov.services.failures import left_out
-from taskgov.services.plan_path import QuotaPath, first_writes, path_of
+from taskgov.services.plan_path import QuotaPath, first_writes, path_of, paths
 from taskgov.services.restore_change import RestoreChange
 from taskgov.services.same_cluster import require_cluster_of_plan, require_cluster_of_target
-from taskgov.services.step_inputs import stored_plan
+from taskgov.services.step_inputs import ReadPlan, stored_plan
 from taskgov.services.wording import cut
 from taskgov.services.write_records import WriteRecords
 from taskgov.services.written_already import WrittenAlready, known, target_of
@@ -48,6 +48,7 @@ class ApplyChange:
     documents: DocumentStore
     state: StateStore
     clock: Clock
+    read_plan: ReadPlan = stored_plan
 
     def __call__(self, request: ApplyChangeRequest) -> ApplyChangeResult:
         """Write change number `index` of the plan.
@@ -61,17 +62,25 @@ class ApplyChange:
 
     def plan(self, request: ApplyChangeRequest) -> Plan:
         """Return the plan that the request points to; raises as `stored_plan` does."""
-        return stored_plan(self.documents, request.plan)
+        return self.read_plan(self.documents, request.plan)
 
     def write(
-        self, plan: Plan, request: ApplyChangeRequest, index: int, refused_before: Iterable[RefusedWrite]
+        self,
+        plan: Plan,
+        request: ApplyChangeRequest,
+        index: int,
+        refused_before: Iterable[RefusedWrite],
+        known_paths: Mapping[str, QuotaPath] | None = None,
     ) -> ApplyChangeResult:
-        """Write one change of a plan that was read before; raises what a call for it alone raises."""
+        """Write one change of a plan that was read before; raises what a call for it alone raises.
+
+        `known_paths` are those of the plan by subject, for whoever writes many of its changes.
+        """
         require_cluster_of_plan(plan, request.cluster_arn)
         self._hold(request)
         change = _change(plan, index)
         require_cluster_of_target(self.backends, self.state, plan, change)
-        path = path_of(plan.changes, change)
+        path = known_paths[change.subject] if known_paths else path_of(plan.changes, change)
         if change.kind is ChangeKind.UPDATE_QUOTA and change.target_version is None:
             change = self._records.at_its_version(plan, change)
         try:
@@ -79,7 +88,7 @@ class ApplyChange:
         except _RefusedForGoodError as error:
             return self._refused(plan, change, error.reason, str(error))
         self._keep(plan, change, path, written)
-        self._allow_again(plan, change, refused_before)
+        self._allow_again(plan, change, path, refused_before)
         return ApplyChangeResult(
             index=change.index,
             resource_id=written.resource_id,
@@ -123,9 +132,9 @@ class ApplyChange:
             refused=f"{change.name} ({error}): {because}",
         )
 
-    def _allow_again(self, plan: Plan, change: Change, refused_before: Iterable[RefusedWrite]) -> None:
+    def _allow_again(self, plan: Plan, change: Change, path: QuotaPath, refused_before: Iterable[RefusedWrite]) -> None:
         """Forget an earlier refusal of what was written now."""
-        wanted = wanted_of(change, plan.changes)
+        wanted = wanted_of(change, path.changes)
         if any((refused.subject, refused.wanted) == (change.subject, wanted) for refused in refused_before):
             self.state.forget_refusal(plan.cluster_arn, change.subject)
 
@@ -217,6 +226,7 @@ class ApplyChanges:
         self.claim(plan.cluster_arn)
         refused_before = self.apply_change.state.refusals(plan.cluster_arn, left_out)
         counted = first_writes(plan.changes)
+        known_paths = {path.subject: path for path in paths(plan.changes)}
         done = 0
         written: list[int] = []
         refused: list[str] = []
@@ -224,7 +234,7 @@ class ApplyChanges:
             if done and is_late():
                 break
             try:
-                result = self.apply_change.write(plan, request, index, refused_before)
+                result = self.apply_change.write(plan, request, index, refused_before, known_paths)
             except GovernanceError:
                 if not done:
                     raise

@@ -1,5 +1,7 @@
 """What the functions of a run do with what their request names: renew the run's lock, read the plan."""
 
+from collections.abc import Callable
+
 from taskgov.allocation.codec import plan_from_json
 from taskgov.allocation.plan import Plan
 from taskgov.contracts.steps import LockedRequest, Pointer
@@ -24,3 +26,25 @@ def stored_plan(documents: DocumentStore, pointer: Pointer) -> Plan:
         return plan_from_json(body)
     except ValueError as error:  # without pydantic's sentence, which quotes the plan
         raise InvalidRequestError(f"{pointer.key} is no plan that this version can read") from error
+
+
+ReadPlan = Callable[[DocumentStore, Pointer], Plan]
+"""Reads a plan as `stored_plan` does."""
+
+
+class LastPlan:
+    """Reads plans as `stored_plan` does, and keeps the last one for the calls to come.
+
+    A pointer has the digest of what it names, so that the same pointer is the same plan. A function that writes a
+    thousand changes in forty calls reads and parses their plan once, as long as Lambda keeps its process.
+    """
+
+    def __init__(self) -> None:
+        self._kept: tuple[Pointer, Plan] | None = None
+
+    def __call__(self, documents: DocumentStore, pointer: Pointer) -> Plan:
+        """Return the plan that a pointer names; raises as `stored_plan` does."""
+        if self._kept is None or self._kept[0] != pointer:
+            self._kept = None  # two large plans do not have to fit into memory
+            self._kept = pointer, stored_plan(documents, pointer)
+        return self._kept[1]

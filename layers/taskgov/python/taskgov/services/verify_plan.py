@@ -20,7 +20,7 @@ from taskgov.services.failures import left_out
 from taskgov.services.fresh_quotas import fresh_quotas
 from taskgov.services.plan_path import Direction, QuotaPath, paths
 from taskgov.services.same_cluster import require_cluster_of_plan
-from taskgov.services.step_inputs import renew_lock, stored_plan
+from taskgov.services.step_inputs import ReadPlan, renew_lock, stored_plan
 from taskgov.services.verdicts import Actual, Judged, Listed, Verdict, judge_path
 from taskgov.services.wording import cut
 from taskgov.services.written_already import IN_FLIGHT
@@ -35,6 +35,7 @@ class VerifyPlan:
     documents: DocumentStore
     state: StateStore
     clock: Clock
+    read_plan: ReadPlan = stored_plan
 
     def __call__(self, request: VerifyPlanRequest, direction: Direction = Direction.APPLY) -> VerifyPlanResult:
         """Judge the wave that ended at `next`, and record what settled as failed.
@@ -44,7 +45,7 @@ class VerifyPlan:
         InvalidRequestError for a plan that cannot be read.
         """
         renew_lock(self.state, self.clock, request.cluster_arn, request)
-        plan = stored_plan(self.documents, request.plan)
+        plan = self.read_plan(self.documents, request.plan)
         require_cluster_of_plan(plan, request.cluster_arn)
         world = self._world(plan)
         judged = [self._judge(world, path, direction) for path in self._gone_over(plan, request, direction)]
