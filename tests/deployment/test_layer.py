@@ -6,7 +6,19 @@ from pathlib import Path
 
 from tests.support.imports import LAYER, ROOT, Module, closure, modules_in
 
-NOT_REACHED: Mapping[str, str] = {}
+NOT_REACHED: Mapping[str, str] = dict.fromkeys(
+    (
+        "taskgov.ports.work",
+        "taskgov.services.work_record",
+        "taskgov.work",
+        "taskgov.work.attempt",
+        "taskgov.work.day",
+        "taskgov.work.measured",
+        "taskgov.work.memory",
+        "taskgov.work.standing",
+    ),
+    "the form of the record of work, which readers build on; the look writes it next",
+)
 """Modules of the layer that no handler imports, each with its reason."""
 
 
@@ -51,6 +63,9 @@ USED_ELSEWHERE: Mapping[str, str] = {
     "taskgov.snapshot.codec.snapshot_to_json": "the same of snapshots, and what `taskgov snapshot` writes",
     "taskgov.allocation.planner.row_sources": "the sources of a plan's numbers; `taskgov explain` shows them",
     "taskgov.allocation.projection.model_of": "the model as a plan's path begins with it; explanations ask it",
+    "taskgov.ports.work.WorkRecord": "how readers ask for the record of work",
+    "taskgov.services.work_record.RecordedWork": "reads the record of work; `taskgov usage` does",
+    "taskgov.work.standing.whole_ones": "plays back what is kept as changes, for readers of the record of work",
     "taskgov.hyperpod.names.namespace_of_local_queue": "the inverse of `local_queue_of`, beside it",
 }
 """Functions and classes that nothing in the layer names, each with why they stand there."""

@@ -1,0 +1,222 @@
+"""A day of the record: what ended in it, when it was measured, and how quotas stood. JSON lines in gzip.
+
+`work/<cluster>/<day>.jsonl.gz`, days in UTC. Each line is an object whose member `record` says what it is: `attempt`
+(camelCase members of `Attempt`), `measured` (from, to), `standing` (what changed: rows of team, type, resource and the
+numbers of `Line`; type, resource and capacity), and first `day` with the form. Athena reads it as it is.
+
+Writing is adding: whatever is written twice is there once, so that nobody has to know who wrote what before.
+"""
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import astuple, dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any, Final, Self
+
+from taskgov.work.attempt import Attempt, End, Held
+from taskgov.work.measured import Span, clipped, union
+from taskgov.work.standing import Line, Standing
+
+FORM: Final = 1
+KEY: Final = "work/{}/{}.jsonl.gz"
+"""Of a cluster's name and a day."""
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """Part of the record, of one day or of a few."""
+
+    attempts: tuple[Attempt, ...] = ()
+    """Ended ones, by the moment they ended."""
+    measured: tuple[Span, ...] = ()
+    standings: tuple[Standing, ...] = ()
+    """By moment; the first of a day is whole."""
+
+    def __bool__(self) -> bool:
+        """Say whether anything is in it."""
+        return bool(self.attempts or self.measured or self.standings)
+
+    def with_(self, more: "Day") -> "Day":
+        """Return both together."""
+        return joined((self, more))
+
+    def by_day(self) -> "dict[date, Day]":
+        """Return it cut at the midnights in it."""
+        days: dict[date, Day] = {}
+
+        def add(day: date, part: Day) -> None:
+            days[day] = days.get(day, Day()).with_(part)
+
+        for span in self.measured:
+            for day in days_between(span.start, span.end):
+                add(day, Day(measured=clipped((span,), midnight(day), midnight(day + timedelta(days=1)))))
+        grouped: dict[date, tuple[list[Attempt], list[Standing]]] = {}
+        for attempt in self.attempts:
+            grouped.setdefault(_ended(attempt).date(), ([], []))[0].append(attempt)
+        for standing in self.standings:
+            grouped.setdefault(standing.at.date(), ([], []))[1].append(standing)
+        for day, (attempts, standings) in grouped.items():
+            add(day, Day(attempts=tuple(attempts), standings=tuple(standings)))
+        return days
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """Return it as JSON's own types, an object a line."""
+        for span in self.measured:
+            yield {"record": "measured", "from": stamp(span.start), "to": stamp(span.end)}
+        for standing in self.standings:
+            yield {"record": "standing", **standing_data(standing)}
+        for attempt in self.attempts:
+            yield {"record": "attempt", **attempt_data(attempt)}
+
+    @classmethod
+    def of_lines(cls, lines: Iterable[Mapping[str, Any]]) -> Self:
+        """Read what `lines` returned. Raises LookupError, TypeError, ValueError for anything else."""
+        attempts, measured, standings = [], [], []
+        for line in lines:
+            match line["record"]:
+                case "attempt":
+                    attempts.append(attempt_of(line))
+                case "measured":
+                    measured.append(Span(moment(line["from"]), moment(line["to"])))
+                case "standing":
+                    standings.append(standing_of(line))
+                case other:
+                    raise ValueError(f"it has a record {other!r}")
+        return cls(tuple(attempts), tuple(measured), tuple(standings))
+
+
+def joined(parts: Iterable[Day]) -> Day:
+    """Return all together. Of an attempt that is in several, the record that had to conclude least counts."""
+    some = tuple(parts)
+    attempts: dict[tuple[str, str], Attempt] = {}
+    for attempt in (attempt for part in some for attempt in part.attempts):
+        known = attempts.get(attempt.identity)
+        if known is None or _unknown(attempt) < _unknown(known):
+            attempts[attempt.identity] = attempt
+    standings = {standing.at: standing for part in some for standing in part.standings}
+    return Day(
+        tuple(sorted(attempts.values(), key=lambda attempt: (_ended(attempt), attempt.uid))),
+        union(span for part in some for span in part.measured),
+        tuple(standings[at] for at in sorted(standings)),
+    )
+
+
+def to_bytes(part: Day, day: date) -> bytes:
+    """Return the file of a day: the same day gives the same bytes."""
+    head = {"record": "day", "form": FORM, "day": day.isoformat()}
+    text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in (head, *part.lines()))
+    return gzip.compress(text.encode(), mtime=0)
+
+
+def from_bytes(stored: bytes) -> Day:
+    """Read what `to_bytes` wrote. Raises `ValueError` for anything else, also for another form."""
+    try:
+        head, *lines = map(json.loads, gzip.decompress(stored).splitlines())
+        if head["form"] != FORM:
+            raise ValueError(f"it is of form {head['form']!r} and not {FORM}")
+        return Day.of_lines(lines)
+    except (OSError, EOFError, zlib.error, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"it is no day of the record of work ({type(error).__name__})") from error
+
+
+def midnight(day: date) -> datetime:
+    """Return when a day begins, in UTC."""
+    return datetime.combine(day, time(), UTC)
+
+
+def days_between(start: datetime, end: datetime) -> Iterator[date]:
+    """Yield the days that a time has a part of, in UTC."""
+    day, last = start.astimezone(UTC).date(), (end - timedelta(microseconds=1)).astimezone(UTC).date()
+    while day <= last:
+        yield day
+        day += timedelta(days=1)
+
+
+def attempt_data(attempt: Attempt) -> dict[str, Any]:
+    """Return an attempt in JSON's own types; what says nothing is left out."""
+    data = {
+        "uid": attempt.uid,
+        "number": attempt.number,
+        "team": attempt.team,
+        "owner": attempt.owner,
+        "stem": attempt.stem,
+        "kind": attempt.kind,
+        "priorityClass": attempt.priority_class,
+        "priority": attempt.priority,
+        "held": [list(astuple(held)) for held in attempt.held],
+        "maximumExecutionTimeSeconds": attempt.max_seconds,
+        "created": stamp(attempt.created),
+        "queued": stamp(attempt.queued),
+        "admitted": attempt.admitted and stamp(attempt.admitted),
+        "ended": attempt.ended and stamp(attempt.ended),
+        "end": attempt.end,
+        "reason": attempt.reason,
+        "inferred": list(attempt.inferred),
+    }
+    return {name: value for name, value in data.items() if value not in (None, "", [])}
+
+
+def attempt_of(data: Mapping[str, Any]) -> Attempt:
+    """Read what `attempt_data` returned."""
+    return Attempt(
+        uid=str(data["uid"]),
+        number=int(data["number"]),
+        team=str(data["team"]),
+        owner=data.get("owner"),
+        stem=str(data["stem"]),
+        kind=str(data["kind"]),
+        priority_class=data.get("priorityClass"),
+        priority=int(data["priority"]),
+        held=tuple(Held(str(kind), str(resource), int(n)) for kind, resource, n in data.get("held", ())),
+        max_seconds=data.get("maximumExecutionTimeSeconds"),
+        created=moment(data["created"]),
+        queued=moment(data["queued"]),
+        admitted=moment(data["admitted"]) if "admitted" in data else None,
+        ended=moment(data["ended"]) if "ended" in data else None,
+        end=End(data["end"]) if "end" in data else None,
+        reason=str(data.get("reason", "")),
+        inferred=tuple(map(str, data.get("inferred", ()))),
+    )
+
+
+def standing_data(standing: Standing) -> dict[str, Any]:
+    """Return a standing in JSON's own types."""
+    return {
+        "at": stamp(standing.at),
+        "whole": standing.whole,
+        "lines": [[*place, *astuple(line)] for place, line in sorted(standing.lines.items())],
+        "capacity": [[*kind, amount] for kind, amount in sorted(standing.capacity.items())],
+    }
+
+
+def standing_of(data: Mapping[str, Any]) -> Standing:
+    """Read what `standing_data` returned."""
+    return Standing(
+        moment(data["at"]),
+        {(str(team), str(kind), str(what)): Line(*map(int, row)) for team, kind, what, *row in data["lines"]},
+        {(str(kind), str(what)): int(amount) for kind, what, amount in data["capacity"]},
+        whole=bool(data["whole"]),
+    )
+
+
+def stamp(at: datetime) -> str:
+    """Return a moment as Kubernetes writes it: UTC, whole seconds."""
+    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def moment(text: str) -> datetime:
+    """Read what `stamp` wrote. Raises `ValueError`."""
+    at = datetime.fromisoformat(text)
+    if at.tzinfo is None:
+        raise ValueError(f"{text} has no time zone")
+    return at
+
+
+def _ended(attempt: Attempt) -> datetime:
+    return attempt.ended or attempt.queued
+
+
+def _unknown(attempt: Attempt) -> int:
+    return len(attempt.inferred) + (attempt.admitted is None)

@@ -1,0 +1,87 @@
+"""What the record of work needs from one look to the next, and what of it is not in the files of days yet.
+
+One document for each cluster, `memory/<cluster>/work.json.gz`. Without it nothing is guessed: what Workloads still say
+is written down again (and is there once), and the time since the last look was not measured.
+"""
+
+import gzip
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, Self
+
+from taskgov.work.attempt import Attempt
+from taskgov.work.day import Day, attempt_data, attempt_of, moment, stamp, standing_data, standing_of
+from taskgov.work.standing import Standing
+
+FORM: Final = 1
+KEY: Final = "memory/{}/work.json.gz"
+
+
+@dataclass(frozen=True, slots=True)
+class Tracked:
+    """A Workload that is there, and its last attempt that is known, ended or not."""
+
+    namespace: str
+    name: str
+    attempt: Attempt
+    evictions: Mapping[str, int] = field(default_factory=dict)
+    """Reason -> how often, as Kueue counts them (`status.schedulingStats`)."""
+    past_seconds: int | None = None
+    """How long its earlier admissions took together, as Kueue counts it."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkMemory:
+    """What is remembered of a cluster. `at` is the last look, None before the first."""
+
+    at: datetime | None = None
+    standing: Standing | None = None
+    """At the last look, whole."""
+    tracked: Mapping[str, Tracked] = field(default_factory=dict)
+    """By uid."""
+    unwritten: Day = field(default_factory=Day)
+    """What is not in the files of days yet."""
+    written_at: datetime | None = None
+    """When those were last written."""
+
+    def to_bytes(self) -> bytes:
+        """Return the document: the same memory gives the same bytes."""
+        document = {
+            "form": FORM,
+            "at": self.at and stamp(self.at),
+            "writtenAt": self.written_at and stamp(self.written_at),
+            "standing": self.standing and standing_data(self.standing),
+            "unwritten": [*self.unwritten.lines()],
+            "tracked": [_row(tracked) for tracked in self.tracked.values()],
+        }
+        return gzip.compress(json.dumps(document, separators=(",", ":")).encode(), compresslevel=1, mtime=0)
+
+    @classmethod
+    def from_bytes(cls, stored: bytes) -> Self:
+        """Read what `to_bytes` wrote. Raises `ValueError` for anything else, also for another form."""
+        try:
+            document = json.loads(gzip.decompress(stored))
+            if document["form"] != FORM:
+                raise ValueError(f"it is of form {document['form']!r} and not {FORM}")
+            return cls(
+                at=document["at"] and moment(document["at"]),
+                standing=document["standing"] and standing_of(document["standing"]),
+                tracked={tracked.attempt.uid: tracked for tracked in map(_tracked, document["tracked"])},
+                unwritten=Day.of_lines(document["unwritten"]),
+                written_at=document["writtenAt"] and moment(document["writtenAt"]),
+            )
+        except (OSError, EOFError, zlib.error, LookupError, TypeError, AttributeError, RecursionError) as error:
+            raise ValueError(f"it is no memory of work ({type(error).__name__})") from error
+
+
+def _row(tracked: Tracked) -> list[Any]:
+    past = tracked.past_seconds
+    return [tracked.namespace, tracked.name, attempt_data(tracked.attempt), dict(tracked.evictions), past]
+
+
+def _tracked(row: list[Any]) -> Tracked:
+    namespace, name, attempt, evictions, past = row
+    return Tracked(str(namespace), str(name), attempt_of(attempt), {str(k): int(n) for k, n in evictions.items()}, past)
