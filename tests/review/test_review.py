@@ -13,6 +13,7 @@ from typing import Any
 import boto3
 import pytest
 import time_machine
+import typer
 import yaml
 from moto import mock_aws
 from typer.testing import CliRunner, Result
@@ -223,12 +224,19 @@ def _with(policy: PolicyDocument | None) -> Any:
 
 
 def test_variables_that_are_missing_are_named_all_at_once() -> None:
-    with pytest.raises(InvalidRequestError, match="GITHUB_API_URL and GITHUB_REPOSITORY and GITHUB_TOKEN"):
+    with pytest.raises(typer.BadParameter, match="GITHUB_API_URL and GITHUB_REPOSITORY and GITHUB_TOKEN"):
         forge_of({"GITHUB_ACTIONS": "true"})
-    with pytest.raises(InvalidRequestError, match="CI_API_V4_URL and CI_PROJECT_ID and TASKGOV_GITLAB_TOKEN"):
+    with pytest.raises(typer.BadParameter, match="CI_API_V4_URL and CI_PROJECT_ID and TASKGOV_GITLAB_TOKEN"):
         forge_of({"GITLAB_CI": "true"})
-    with pytest.raises(InvalidRequestError, match="no pipeline"):
+    with pytest.raises(typer.BadParameter, match="no pipeline"):
         forge_of({})
+
+
+def test_outside_a_pipeline_a_review_is_not_understood(tmp_path: Path, snapshot_file: str) -> None:
+    unset = dict.fromkeys(("GITHUB_ACTIONS", "GITLAB_CI"))
+    words = ["review", str(policy_file(tmp_path)), "--snapshot", snapshot_file]
+    result = CliRunner().invoke(app, words, env=unset)
+    assert (result.exit_code, "this is no pipeline" in result.output) == (2, True), result.output
 
 
 def test_an_answer_of_another_form_is_a_sentence(forge: FakeForge, monkeypatch: pytest.MonkeyPatch) -> None:

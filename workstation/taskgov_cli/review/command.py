@@ -47,7 +47,7 @@ def review(
     For pipelines of GitHub and GitLab; with rights to read the stack's bucket, and none to the cluster. Where nothing
     changes no comment is written. A document that breaks rules always ends with exit code 1.
 
-    Example: taskgov review policies/ml-cluster.yaml --stack taskgov --fail-on approval
+    Example: taskgov review policies/ml-cluster.yaml --stack taskgov --fail-on approval --no-comment
     """
     text, plan = _judged(policy, stack, snapshot)
     if comments:

@@ -16,6 +16,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from urllib.parse import quote
 
+import typer
 import urllib3
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
@@ -76,7 +77,7 @@ class Forge(Protocol):
 def forge_of(environment: Mapping[str, str]) -> Forge:
     """Return the forge whose pipeline this is.
 
-    Raises InvalidRequestError outside a pipeline, and for variables that are not set: all of them at once.
+    Raises BadParameter outside a pipeline, and for variables that are not set: all of them at once.
     """
     if environment.get("GITHUB_ACTIONS"):
         _require(environment, "GITHUB_API_URL", "GITHUB_REPOSITORY", "GITHUB_TOKEN")
@@ -86,13 +87,13 @@ def forge_of(environment: Mapping[str, str]) -> Forge:
         _require(environment, "CI_API_V4_URL", "CI_PROJECT_ID", "TASKGOV_GITLAB_TOKEN")
         headers = {"private-token": environment["TASKGOV_GITLAB_TOKEN"], "accept": "application/json"}
         return GitLab(Api(environment["CI_API_V4_URL"], headers), environment)
-    raise InvalidRequestError("this is no pipeline of GitHub or GitLab: neither GITHUB_ACTIONS nor GITLAB_CI is set")
+    raise typer.BadParameter("this is no pipeline of GitHub or GitLab: neither GITHUB_ACTIONS nor GITLAB_CI is set")
 
 
 def _require(environment: Mapping[str, str], *names: str) -> None:
     missing = [name for name in names if not environment.get(name)]
     if missing:
-        raise InvalidRequestError(f"{' and '.join(missing)} must be set for this step of the pipeline")
+        raise typer.BadParameter(f"{' and '.join(missing)} must be set for this step of the pipeline")
 
 
 @dataclass(frozen=True, slots=True)
