@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.scheduling.instants import SECOND, Instant, instant
-from taskgov.scheduling.objects import Workload
+from taskgov.scheduling.objects import ClusterQueue, Workload
 from taskgov.scheduling.reading import name_of, namespace_of
 from taskgov_explain.timeline import Happening, PreemptionLoop, Timeline
 
@@ -70,16 +70,21 @@ class Simulation:
 
     # What is to happen
 
-    def arrive(self, workload: Workload | Mapping[str, Any], at: Instant | str, run_time: int) -> None:
-        """Have a workload arrive; it runs for `run_time` microseconds, from the start again after an eviction."""
-        self._plan(at, partial(self._submit, workload, run_time))
+    def arrive(
+        self, workload: Workload | Mapping[str, Any], at: Instant | str, run_time: int, remaining: int | None = None
+    ) -> None:
+        """Have a workload arrive; it runs for `run_time` microseconds, from the start again after an eviction.
+
+        One that holds quota already ends `remaining` microseconds after `at`, if nobody evicts it.
+        """
+        self._plan(at, partial(self._submit, workload, run_time, remaining))
 
     def running(self, workload: str, run_time: int, at: Instant | str) -> None:
         """Tell how much longer a workload that is running at a moment will run."""
         self._run_times[workload] = run_time
         self._start(workload, _moment(at))
 
-    def change(self, obj: Mapping[str, Any], at: Instant | str) -> None:
+    def change(self, obj: Mapping[str, Any] | ClusterQueue, at: Instant | str) -> None:
         """Apply an object, such as a ClusterQueue with another quota, at a moment."""
         self._plan(at, lambda _: self._apply(obj))
 
@@ -168,20 +173,26 @@ class Simulation:
 
     # Actions: each says whether anything happened
 
-    def _submit(self, workload: Workload | Mapping[str, Any], run_time: int, now: Instant) -> None:
+    def _submit(
+        self, workload: Workload | Mapping[str, Any], run_time: int, remaining: int | None, now: Instant
+    ) -> None:
         if isinstance(workload, Workload):
             key = workload.key
             self.world.submit(workload)
         else:
             key = f"{namespace_of(workload)}/{name_of(workload)}"
             self.world.apply(workload)
-        self._run_times[key] = run_time
+        self._run_times[key] = run_time if remaining is None else remaining
         if self.world.runs(key):
             self._start(key, now)
+        self._run_times[key] = run_time
 
-    def _apply(self, obj: Mapping[str, Any]) -> None:
+    def _apply(self, obj: Mapping[str, Any] | ClusterQueue) -> None:
         self._changed = True
-        self.world.apply(obj)
+        if isinstance(obj, ClusterQueue):
+            self.world.put(obj)
+        else:
+            self.world.apply(obj)
 
     def _evict(self, workload: str, reason: str, message: str, now: Instant) -> None:
         if workload not in self._started:

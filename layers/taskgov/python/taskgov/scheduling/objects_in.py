@@ -9,14 +9,17 @@ from taskgov.scheduling import kueue_fields, kueue_forms, reading, reports
 from taskgov.scheduling.check_reading import is_active_check
 from taskgov.scheduling.fair_admission import read_consumed
 from taskgov.scheduling.limit_ranges import read_limit_range, read_overhead
+from taskgov.scheduling.objects import ClusterQueue, Cohort, LocalQueue, ResourceFlavor
 from taskgov.scheduling.reports import KueueModelReports
 from taskgov.scheduling.store import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from taskgov.scheduling.objects import ClusterQueue, Workload
+    from taskgov.scheduling.objects import Workload
 
+Value = ResourceFlavor | Cohort | ClusterQueue | LocalQueue
+"""An object that is not a workload, as a value."""
 _NO_STATUS: Final[Mapping[str, Any]] = {}
 
 
@@ -90,6 +93,22 @@ class KueueModelObjects(KueueModelReports):
     def put_queue_spec(self, spec: ClusterQueue) -> None:
         """Add or change a ClusterQueue given as a value."""
         self._store.put_queue(spec)
+
+    def put(self, value: Value) -> None:
+        """Add or change an object given as a value."""
+        match value:
+            case ResourceFlavor():
+                self._store.put_flavor(value)
+            case Cohort():
+                self._store.put_cohort(value)
+            case ClusterQueue():
+                self._store.put_queue(value)
+            case LocalQueue():
+                self._store.put_local_queue(value)
+
+    def put_namespace(self, name: str, labels: Mapping[str, str]) -> None:
+        """Set a namespace's labels."""
+        self._store.put_namespace(name, labels)
 
     def delete(self, kind: str, name: str, namespace: str = "") -> None:
         """Delete one object. Raises `KeyError` when there is none."""

@@ -1,0 +1,98 @@
+"""Which jobs come, or are there already? Prepared once, replayed under many settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from taskgov.scheduling.objects import flavor_resource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from taskgov.scheduling.instants import Instant
+    from taskgov.scheduling.objects import Admission, FlavorResource, PodSet, Workload
+
+Shape = tuple[tuple["PodSet", ...], int]
+"""What makes jobs of one queue alike: their pod sets and their priority."""
+Door = tuple[str, str]
+"""Namespace and name of a LocalQueue."""
+
+
+class Held(NamedTuple):
+    """What a job holds that runs when the replay begins, and since when (`QuotaReserved`)."""
+
+    admission: Admission
+    since: Instant
+
+    def usage(self) -> dict[FlavorResource, int]:
+        """Sum what its pod sets hold."""
+        usage: dict[FlavorResource, int] = {}
+        for pod_set in self.admission.pod_sets:
+            for resource, flavor in pod_set.flavors.items():
+                fr = flavor_resource(flavor, resource)
+                usage[fr] = usage.get(fr, 0) + pod_set.usage.get(resource, 0)
+        return usage
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A workload with its moment and its run time, both in microseconds.
+
+    It runs for `run_time`, and for all of it again after a preemption. One that waits or runs (`held`) when the replay
+    begins arrives at its first moment; one that runs ends `remaining` after that.
+    """
+
+    workload: Workload
+    arrival: Instant
+    run_time: int
+    held: Held | None = None
+    remaining: int | None = None
+
+
+class Jobs:
+    """Jobs with everything worked out that does not depend on the setting, to be replayed under many of them.
+
+    Results name a job by its index in `jobs`, which are in the order in which they were given. Within a replay a job is
+    its rank: its place in Kueue's order of a queue, by priority, age, UID and key. Raises `ValueError` for two jobs of
+    one key.
+    """
+
+    __slots__ = ("arrivals", "index", "jobs", "origin", "origins", "run_time", "turn", "uid_place")
+
+    def __init__(self, jobs: Iterable[Job]) -> None:
+        self.jobs = tuple(jobs)
+        works = [job.workload for job in self.jobs]
+        if len({work.key for work in works}) < len(works):
+            raise ValueError("two jobs have one key (namespace/name)")
+        self.index = sorted(
+            range(len(works)), key=lambda i: (-works[i].priority, works[i].created, works[i].uid, works[i].key)
+        )
+        """Index in `jobs`, by rank."""
+        line = [self.jobs[i] for i in self.index]
+        by_uid = sorted(range(len(line)), key=lambda rank: (line[rank].workload.uid, line[rank].workload.key))
+        self.uid_place = [0] * len(line)
+        """Place by UID and key, by rank: what decides between candidates for preemption that are alike."""
+        for place, rank in enumerate(by_uid):
+            self.uid_place[rank] = place
+        self.turn = [(-job.workload.priority, job.workload.created, job.workload.key) for job in line]
+        """What decides between heads that borrow alike, by rank."""
+        self.arrivals = sorted((job.arrival, rank) for rank, job in enumerate(line))
+        self.run_time = [job.run_time for job in line]
+        origins: dict[tuple[Door, Shape], int] = {}
+        self.origin = [
+            origins.setdefault(
+                (
+                    (job.workload.namespace, job.workload.queue),
+                    (job.workload.pod_sets, job.workload.priority),
+                ),
+                len(origins),
+            )
+            for job in line
+        ]
+        """Place in `origins`, by rank."""
+        self.origins: tuple[tuple[Door, Shape], ...] = tuple(origins)
+        """From where jobs come, and of what shape they are."""
+
+    def __len__(self) -> int:
+        return len(self.jobs)

@@ -1,0 +1,258 @@
+"""Queues in numbers: quota and usage as lists by flavor and resource, who runs, and who waits in which order.
+
+A place in the lists is a flavor and resource that some job asks for or holds; nobody uses the others. Rules as in
+`taskgov.scheduling.quota`, `.shares` and `.pending`, for queues on their own and in cohorts of one level.
+"""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from taskgov.futures.jobs import Shape
+    from taskgov.scheduling.objects import ClusterQueue
+
+ENDLESS: Final = 2**62
+"""In the place of a limit that is not set."""
+NOBODY: Final = -1
+Amounts = tuple[tuple[int, int], ...]
+"""Places with amounts."""
+Running = tuple[int, int, int, int]
+"""Priority, moment of the reservation (negative), place by UID, rank: Kueue's order of a queue's candidates."""
+_INFINITE: Final = 2.0**600
+"""Lifts shares of borrowers without weight above all others, exactly."""
+
+
+class Kind:
+    """Jobs of one queue that are alike: of equal shape and priority. While it is `marked`, none of them is in line."""
+
+    __slots__ = ("asks", "heap", "marked", "mask", "may_preempt", "priority", "queue", "size")
+
+    def __init__(self, queue: Queue, priority: int) -> None:
+        self.queue = queue
+        self.priority = priority
+        self.asks: Amounts | None = None
+        """What one of them asks for; `None` when it can never have it."""
+        self.mask = 0
+        """The places that it asks for, as bits."""
+        self.may_preempt = 0
+        """The places that preemption could free, as bits."""
+        self.heap: list[int] = []
+        self.size = 0
+        self.marked = False
+
+
+class Tree:
+    """A cohort with its queues, or a queue on its own: those who lend to one another."""
+
+    __slots__ = ("due", "lendable", "notified", "queues", "subtree", "used")
+
+    def __init__(self, places: int) -> None:
+        self.queues: list[Queue] = []
+        self.subtree = [0] * places
+        self.used = [0] * places
+        self.lendable = [0] * places
+        """What the whole tree has of a place's resource, over all flavors."""
+        self.notified = False
+        self.due = False
+
+
+class Queue:
+    """One ClusterQueue: its quota and usage, who runs and who waits."""
+
+    __slots__ = (
+        "active",
+        "alone",
+        "counted",
+        "kinds",
+        "limit",
+        "line",
+        "local",
+        "nominal",
+        "number",
+        "open",
+        "potential",
+        "room",
+        "running",
+        "spec",
+        "sticky",
+        "tree",
+        "used",
+        "waits",
+    )
+
+    def __init__(self, spec: ClusterQueue, tree: Tree, number: int, places: int, waits: list[Kind | None]) -> None:
+        self.spec = spec
+        self.tree = tree
+        self.number = number
+        """Its place among all queues by name."""
+        self.alone = not spec.cohort
+        self.open = True
+        self.used = [0] * places
+        self.nominal = [0] * places
+        self.local = [0] * places
+        self.limit = [ENDLESS] * places
+        """The borrowing limit."""
+        self.room = [ENDLESS] * places
+        self.potential = [0] * places
+        self.counted: tuple[tuple[int, ...], ...] = ()
+        """The places of which the queue has a quota, those of one resource together."""
+        self.running: list[Running] = []
+        self.kinds: dict[Shape, Kind] = {}
+        self.line: list[int] = []
+        self.active = 0
+        self.sticky = NOBODY
+        self.waits = waits
+        """Where each job waits, by rank: its kind, or `None`; shared by all queues."""
+
+    # Quota
+
+    def available(self, place: int) -> int:
+        """Return what the queue can still use of a place, counting what it may borrow; negative when over-admitted."""
+        used = self.used[place]
+        if self.alone:
+            return self.nominal[place] - used
+        local, tree = self.local[place], self.tree
+        spilled = used - local
+        room = tree.subtree[place] - tree.used[place]
+        if spilled > 0:
+            limit = self.room[place] - spilled
+            return limit if limit < room else room  # noqa: FURB136 -- asked most of all: `min` costs a call
+        limit = self.room[place]
+        return (limit if limit < room else room) - spilled  # noqa: FURB136 -- as above
+
+    def fits(self, asks: Amounts) -> bool:
+        """Say whether amounts fit as things stand."""
+        for place, amount in asks:  # noqa: SIM110 -- asked more often than all else: a generator costs as much again
+            if amount and amount > self.available(place):
+                return False
+        return True
+
+    def add(self, amounts: Amounts) -> None:
+        """Count usage, and what exceeds the quota that is not lent in the cohort."""
+        used, local, of_tree = self.used, self.local, self.tree.used
+        for place, amount in amounts:
+            before = used[place]
+            used[place] = before + amount
+            kept = local[place] - before
+            if kept <= 0:
+                of_tree[place] += amount
+            elif amount > kept:
+                of_tree[place] += amount - kept
+
+    def remove(self, amounts: Amounts) -> None:
+        """Undo `add`."""
+        used, local, of_tree = self.used, self.local, self.tree.used
+        for place, amount in amounts:
+            before = used[place]
+            used[place] = before - amount
+            spilled = before - local[place]
+            if spilled > 0:
+                of_tree[place] -= min(amount, spilled)
+
+    def hold(self, amounts: Amounts) -> None:
+        """Keep amounts for somebody until the cycle ends; a negative one counts in the queue alone, as in Kueue."""
+        self.add(tuple(ask for ask in amounts if ask[1] > 0))
+        for place, amount in amounts:
+            if amount < 0:
+                self.used[place] += amount
+
+    def let_go(self, amounts: Amounts) -> None:
+        """Undo `hold`."""
+        for place, amount in amounts:
+            if amount < 0:
+                self.used[place] -= amount
+        self.remove(tuple(ask for ask in amounts if ask[1] > 0))
+
+    def would_borrow(self, asks: Amounts) -> bool:
+        """Say whether amounts exceed the queue's own quota of any place."""
+        return any(self.used[place] + amount > self.nominal[place] for place, amount in asks)
+
+    def exceeds(self, mask: int) -> bool:
+        """Say whether the queue uses more than its own quota of any place of `mask`."""
+        return any(used > self.nominal[place] and mask >> place & 1 for place, used in enumerate(self.used))
+
+    def borrows(self) -> bool:
+        """Say whether the queue holds more than its quota of anything that it has a quota of."""
+        return any(self.used[place] > self.nominal[place] for places in self.counted for place in places)
+
+    def share(self) -> float:
+        """Return the dominant resource share as a number to compare by; borrowers without weight are above all."""
+        used, nominal, lendable = self.used, self.nominal, self.tree.lendable
+        ratio = 0.0
+        for places in self.counted:
+            over = 0
+            for place in places:
+                more = used[place] - nominal[place]
+                if more > 0:
+                    over += more
+            if over and lendable[places[0]] > 0:
+                ratio = max(ratio, 1000.0 * over / lendable[places[0]])
+        weight = self.spec.weight
+        if weight == 0:
+            return ratio * _INFINITE
+        return ratio / weight
+
+    # Who waits
+
+    def push(self, rank: int, kind: Kind) -> None:
+        """Put a job in line, or among the inadmissible ones where its kind is marked."""
+        self.waits[rank] = kind
+        heappush(kind.heap, rank)
+        kind.size += 1
+        if not kind.marked:
+            self.active += 1
+            if kind.heap[0] == rank:
+                heappush(self.line, rank)
+
+    def pop(self, kind_of: Sequence[Kind]) -> int:
+        """Take the next in line, the sticky one first; somebody must be active."""
+        rank = self.sticky
+        if rank == NOBODY or (kind := self.waits[rank]) is None or kind.marked:
+            kind = None
+            while kind is None:
+                rank = heappop(self.line)
+                kind = self._offered(rank, kind_of[rank])
+        self.waits[rank] = None
+        kind.size -= 1
+        self.active -= 1
+        return rank
+
+    def _offered(self, rank: int, kind: Kind) -> Kind | None:
+        """Return the kind of a rank that was first in line if it still waits as its first; offer who is first now."""
+        if kind.marked:
+            return None
+        heap = kind.heap
+        valid = heap and heap[0] == rank and self.waits[rank] is kind
+        while heap and (heap[0] == rank or self.waits[heap[0]] is not kind):
+            heappop(heap)
+        if heap:
+            heappush(self.line, heap[0])
+        return kind if valid else None
+
+    def mark(self, rank: int, kind: Kind) -> None:
+        """Take back a job that cannot be admitted: all of its kind are inadmissible until the next look."""
+        if not kind.marked:
+            kind.marked = True
+            self.active -= kind.size
+        self.waits[rank] = kind
+        heappush(kind.heap, rank)
+        kind.size += 1
+
+    def release(self) -> None:
+        """Put inadmissible jobs back in line."""
+        for kind in self.kinds.values():
+            if kind.marked:
+                kind.marked = False
+                self.active += kind.size
+        self.line = []
+        for kind in self.kinds.values():
+            heap = kind.heap
+            while heap and self.waits[heap[0]] is not kind:
+                heappop(heap)
+            if heap:
+                self.line.append(heap[0])
+        heapify(self.line)

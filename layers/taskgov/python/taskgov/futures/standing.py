@@ -1,0 +1,97 @@
+"""How does a replay stand? Who runs and until when, who waits, and what came of it so far."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from heapq import heappush
+from typing import TYPE_CHECKING, Final
+
+from taskgov.futures.counting import Count
+from taskgov.futures.queues import NOBODY
+from taskgov.futures.starts import Stay
+
+if TYPE_CHECKING:
+    from taskgov.futures.jobs import Jobs
+    from taskgov.futures.queues import Amounts, Queue, Running, Tree
+    from taskgov.futures.setting import Setting
+    from taskgov.scheduling.instants import Instant
+
+MOST_PREEMPTIONS: Final = 20
+"""So many preemptions of one job, with nothing new in between, are taken for a loop."""
+NOT_RUNNING: Final = (0, 0, 0, NOBODY)
+
+
+class Standing:
+    """The state of one replay; jobs are ranks."""
+
+    def __init__(self, setting: Setting, jobs: Jobs) -> None:
+        self.jobs = jobs
+        self.batch = setting.batch
+        self.fair = setting.config.fair_sharing
+        count = Count(setting, jobs)
+        self.kind_of = count.kind_of
+        self.trees = list(count.trees.values())
+        everybody = len(jobs)
+        self.holds: list[Amounts] = [()] * everybody
+        self.masks = [0] * everybody
+        self.entry_of: list[Running] = [NOT_RUNNING] * everybody
+        self.queue_of: list[Queue] = [count.nowhere] * everybody
+        self.started: list[Instant] = [0] * everybody
+        self.number_of = [0] * everybody
+        self.number = 0
+        self.ends: list[tuple[Instant, int, int]] = []
+        self.looks: list[tuple[Instant, int, Tree]] = []
+        self.stays: list[Stay] = []
+        self.preemptions: dict[int, int] = {}
+        self.loop: tuple[int, ...] = ()
+        self._take_running(count)
+        self.count = count
+
+    def _take_running(self, count: Count) -> None:
+        """Count those who run already."""
+        for rank, index in enumerate(self.jobs.index):
+            held = self.jobs.jobs[index].held
+            if held is not None:
+                queue = count.queues[held.admission.cluster_queue]
+                usage = tuple((count.places[fr], amount) for fr, amount in held.usage().items())
+                self.hold(rank, queue, usage, held.since)
+                queue.add(usage)
+
+    def hold(self, rank: int, queue: Queue, usage: Amounts, now: Instant) -> None:
+        """Count a job among the running of a queue; its usage is the caller's to count."""
+        self.holds[rank] = usage
+        mask = 0
+        for place, _ in usage:
+            mask |= 1 << place
+        self.masks[rank] = mask
+        entry = -self.jobs.turn[rank][0], -now, self.jobs.uid_place[rank], rank
+        self.entry_of[rank] = entry
+        self.queue_of[rank] = queue
+        insort(queue.running, entry)
+
+    def begin(self, rank: int, now: Instant, run_time: int) -> None:
+        """Note when a job that runs from now on will end."""
+        self.number += 1
+        self.number_of[rank] = self.number
+        self.started[rank] = now
+        heappush(self.ends, (now + run_time, self.number, rank))
+
+    def leave(self, rank: int) -> Tree:
+        """Free what a job holds; its tree gets another look."""
+        queue, entry = self.queue_of[rank], self.entry_of[rank]
+        del queue.running[bisect_left(queue.running, entry)]
+        queue.remove(self.holds[rank])
+        self.entry_of[rank] = NOT_RUNNING
+        self.number_of[rank] = 0
+        queue.tree.notified = True
+        return queue.tree
+
+    def preempt(self, rank: int, now: Instant) -> None:
+        """Send a job away; it joins its queue again, as old as it is, and begins anew."""
+        kind = self.kind_of[rank]
+        self.leave(rank)
+        self.stays.append(Stay(rank, self.started[rank], now, preempted=True))
+        times = self.preemptions[rank] = self.preemptions.get(rank, 0) + 1
+        if times > MOST_PREEMPTIONS:
+            self.loop = tuple(rank for rank, times in self.preemptions.items() if times > MOST_PREEMPTIONS // 2)
+        kind.queue.push(rank, kind)

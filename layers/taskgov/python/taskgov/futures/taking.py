@@ -1,0 +1,224 @@
+"""Whom to preempt? Candidates, and the search of `taskgov.scheduling.preemption` on queues in numbers.
+
+A search leaves all usage as it found it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import TYPE_CHECKING, NamedTuple
+
+from taskgov.scheduling.objects import ANY, LOWER_OR_NEWER_EQUAL, LOWER_PRIORITY, NEVER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from taskgov.futures.queues import Amounts, Queue, Running
+    from taskgov.scheduling.config import ManagerConfig
+
+Place = tuple[float, bool, int, int, int, int]
+"""A queue's place among those to take from: share (negative), whether it is the preemptor's own, its first candidate's
+priority, reservation, UID and rank."""
+
+Removed = list[tuple["Queue", int]]
+"""Jobs that are counted as gone, by rank, with their queues."""
+
+
+class Preemptor(NamedTuple):
+    """Who needs room: its queue, priority, age, request, and the places (bits) of which it lacks quota."""
+
+    queue: Queue
+    priority: int
+    since: int
+    asks: Amounts
+    mask: int
+
+
+Line = list[tuple[Place, "Queue", list["Running"]]]
+"""Queues to take from by share, with their candidates."""
+
+
+class Taking:
+    """Searches for victims while nothing changes: what was found out for one head holds for the others."""
+
+    def __init__(self, config: ManagerConfig, holds: list[Amounts], masks: list[int], since: Sequence[int]) -> None:
+        self.strategies = config.strategies
+        self.holds = holds
+        """What each job holds, by rank."""
+        self.masks = masks
+        """The places that each job holds, as bits, by rank."""
+        self.since = since
+        """When each job was created, by rank."""
+        self.known: dict[object, Line] = {}
+
+    def forget(self) -> None:
+        """Something changed."""
+        if self.known:
+            self.known = {}
+
+    # Candidates
+
+    def own(self, preemptor: Preemptor) -> list[Running]:
+        """Return those of the preemptor's own queue that `withinClusterQueue` lets it take, in order."""
+        queue, mask, masks = preemptor.queue, preemptor.mask, self.masks
+        policy = queue.spec.preemption.within_cluster_queue
+        if policy == ANY:
+            return [entry for entry in queue.running if masks[entry[3]] & mask]
+        if policy not in {LOWER_PRIORITY, LOWER_OR_NEWER_EQUAL}:
+            return []
+        beyond = preemptor.priority + (policy == LOWER_OR_NEWER_EQUAL)
+        running = queue.running[: bisect_left(queue.running, (beyond,))]
+        allows = self._allows(policy, preemptor)
+        return [entry for entry in running if masks[entry[3]] & mask and allows(entry)]
+
+    def _allows(self, policy: str, preemptor: Preemptor) -> Callable[[Running], bool]:
+        priority, created, ages = preemptor.priority, preemptor.since, self.since
+        if policy == ANY:
+            return lambda _: True
+        if policy == LOWER_PRIORITY:
+            return lambda entry: entry[0] < priority
+        if policy == LOWER_OR_NEWER_EQUAL:
+            return lambda entry: entry[0] < priority or (entry[0] == priority and created < ages[entry[3]])
+        return lambda _: False
+
+    def others(self, preemptor: Preemptor) -> Line:
+        """Return the borrowing queues of the tree by share, with their candidates; the own one may be among them."""
+        queue = preemptor.queue
+        policy = queue.spec.preemption.reclaim_within_cohort
+        if queue.alone or policy in {NEVER, ""}:
+            return []
+        question = (id(queue.tree), preemptor.mask, policy, *_asked_of(policy, preemptor))
+        line = self.known.get(question)
+        if line is None:
+            line = []
+            for other in queue.tree.queues:
+                if other.open and other.exceeds(preemptor.mask):
+                    candidates = self._candidates(other, preemptor, policy)
+                    if candidates and other.borrows():
+                        line.append((place_of(other, candidates[0], own=False), other, candidates))
+            line.sort(key=lambda entry: entry[0])
+            self.known[question] = line
+        return line
+
+    def _candidates(self, queue: Queue, preemptor: Preemptor, policy: str) -> list[Running]:
+        allows, mask, masks = self._allows(policy, preemptor), preemptor.mask, self.masks
+        return [entry for entry in queue.running if masks[entry[3]] & mask and allows(entry)]
+
+    def fill_back(self, preemptor: Preemptor, removed: Removed, *, borrow: bool) -> list[int]:
+        """Give victims back, from the last but one to the first, wherever the preemptor still fits."""
+        victims = list(removed)
+        for index in range(len(victims) - 2, -1, -1):
+            queue, rank = victims[index]
+            queue.add(self.holds[rank])
+            if _fits(preemptor, borrow=borrow):
+                victims[index] = victims[-1]
+                victims.pop()
+            else:
+                queue.remove(self.holds[rank])
+        self.put_back(victims)
+        return [rank for _, rank in victims]
+
+    def put_back(self, victims: Removed) -> None:
+        """Count them as there again."""
+        for queue, rank in victims:
+            queue.add(self.holds[rank])
+
+
+class ClassicalTaking(Taking):
+    """Reclaims what is lent, then takes from lower priorities; as few as possible."""
+
+    def victims(self, preemptor: Preemptor) -> list[int]:
+        """Return the ranks of those that make room for the preemptor, none when no set of candidates does."""
+        own = self.own(preemptor)
+        line = self._in_cohort(preemptor)
+        for borrow in self._attempts(preemptor, line):
+            victims = self._attempt(preemptor, own, line, borrow=borrow)
+            if victims:
+                return victims
+        return []
+
+    def _in_cohort(self, preemptor: Preemptor) -> list[tuple[Running, Queue]]:
+        """Return the candidates of other queues that use more than their quota, in order."""
+        own = preemptor.queue
+        policy = own.spec.preemption.reclaim_within_cohort
+        if own.alone or policy in {NEVER, ""}:
+            return []
+        return sorted(
+            (entry, other)
+            for other in own.tree.queues
+            if other is not own and other.open and other.exceeds(preemptor.mask)
+            for entry in self._candidates(other, preemptor, policy)
+        )
+
+    @staticmethod
+    def _attempts(preemptor: Preemptor, line: Sequence[tuple[Running, Queue]]) -> tuple[bool, ...]:
+        """Say in which order to try with borrowing allowed (True) and without (False)."""
+        queue, forbidden = preemptor.queue, _may_not_borrow(preemptor)
+        if not line or (forbidden and not _under_nominal(preemptor)):
+            return (True,)
+        return (False, True) if forbidden and queue.would_borrow(preemptor.asks) else (True, False)
+
+    def _attempt(
+        self, preemptor: Preemptor, own: list[Running], line: list[tuple[Running, Queue]], *, borrow: bool
+    ) -> list[int]:
+        """Take candidates in order until the preemptor fits, then give back those it can do without."""
+        removed: Removed = []
+        # Whether it has a right to its request before anybody has left: later it always would.
+        line = list(self._rightful(preemptor, line, borrow=borrow))
+        for entry, queue in (*line, *((entry, preemptor.queue) for entry in own)):
+            if queue is not preemptor.queue and not queue.exceeds(preemptor.mask):
+                continue
+            queue.remove(self.holds[entry[3]])
+            removed.append((queue, entry[3]))
+            if _fits(preemptor, borrow=borrow):
+                return self.fill_back(preemptor, removed, borrow=borrow)
+        self.put_back(removed)
+        return []
+
+    @staticmethod
+    def _rightful(
+        preemptor: Preemptor, line: list[tuple[Running, Queue]], *, borrow: bool
+    ) -> Iterator[tuple[Running, Queue]]:
+        """Give the candidates of other queues that this attempt may take (Kueue: classifyPreemptionVariant)."""
+        if not preemptor.queue.would_borrow(preemptor.asks):
+            yield from line
+            return
+        forbidden = _may_not_borrow(preemptor)
+        if borrow and forbidden:
+            return
+        rules = preemptor.queue.spec.preemption.borrow_within_cohort
+        threshold = None if rules is None else rules.max_priority_threshold
+        for entry, queue in line:
+            priority = entry[0]
+            only_without = (
+                forbidden or priority >= preemptor.priority or (threshold is not None and priority > threshold)
+            )
+            if not (borrow and only_without):
+                yield entry, queue
+
+
+def _asked_of(policy: str, preemptor: Preemptor) -> tuple[int, ...]:
+    if policy == ANY:
+        return ()
+    return (preemptor.priority,) if policy == LOWER_PRIORITY else (preemptor.priority, preemptor.since)
+
+
+def place_of(queue: Queue, first: Running, *, own: bool) -> Place:
+    """Return a queue's place by its share and then its `first` candidate: others come before the preemptor's own."""
+    return -queue.share(), own, first[0], first[1], first[2], first[3]
+
+
+def _fits(preemptor: Preemptor, *, borrow: bool) -> bool:
+    queue = preemptor.queue
+    return (borrow or not queue.would_borrow(preemptor.asks)) and queue.fits(preemptor.asks)
+
+
+def _may_not_borrow(preemptor: Preemptor) -> bool:
+    rules = preemptor.queue.spec.preemption.borrow_within_cohort
+    return rules is None or rules.policy == NEVER
+
+
+def _under_nominal(preemptor: Preemptor) -> bool:
+    """Whether the queue uses strictly less than its nominal quota wherever it lacks room."""
+    queue = preemptor.queue
+    return all(used < queue.nominal[place] for place, used in enumerate(queue.used) if preemptor.mask >> place & 1)

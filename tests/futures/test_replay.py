@@ -1,0 +1,101 @@
+"""The fast replay gives the same starts, preemptions and ends as the exact model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from taskgov.futures import Change, Job, Jobs, Setting, Starts, accepts, replay
+from taskgov.scheduling.instants import SECOND
+from taskgov.scheduling.objects import PodSet, Workload
+from taskgov_explain.exact_starts import exact_starts
+from tests.futures.worlds import Family, draw, draw_changes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FAMILIES = [Family(), Family(hyperpod=True), Family(resources=2), Family(resources=3, hyperpod=True)]
+NAMES = ["one resource, all rules", "one resource, HyperPod", "two resources, all rules", "three resources, HyperPod"]
+Courses = dict[int, list[tuple[int, int | None, bool]]]
+
+
+def courses(starts: Starts) -> Courses:
+    """Return each job's stays in order."""
+    found: Courses = {}
+    for job, start, end, preempted in starts.stays:
+        found.setdefault(job, []).append((start, end, preempted))
+    return {job: sorted(stays, key=lambda stay: (stay[0], stay[1] is None, stay[1])) for job, stays in found.items()}
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=NAMES)
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10**9))
+def test_everybody_starts_and_is_preempted_when_the_exact_model_says(family: Family, seed: int) -> None:
+    setting, jobs = draw(seed, family)
+    _assert_the_same(setting, jobs, ())
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=NAMES)
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10**9))
+def test_so_they_do_while_quotas_and_rules_change(family: Family, seed: int) -> None:
+    setting, jobs = draw(seed, family)
+    _assert_the_same(setting, jobs, draw_changes(seed, setting, jobs))
+
+
+def _assert_the_same(setting: Setting, jobs: Jobs, changes: Sequence[Change]) -> None:
+    assert accepts(setting, jobs, changes) == ()
+    fast = replay(setting, jobs, changes=changes)
+    exact = exact_starts(setting, jobs, changes=changes)
+    assert fast.loop or not exact.loop
+    if not fast.loop:
+        assert courses(fast) == courses(exact)
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=NAMES)
+def test_the_worlds_have_waiting_borrowing_and_preemption(family: Family) -> None:
+    waited = preempted = loops = 0
+    for seed in range(100):
+        setting, jobs = draw(seed, family)
+        starts = replay(setting, jobs)
+        loops += bool(starts.loop)
+        preempted += any(stay.preempted for stay in starts.stays)
+        waited += any(at > jobs.jobs[job].arrival for job, at in starts.first().items())
+    assert waited > 35
+    assert preempted > 15
+    assert loops < 40
+
+
+def test_a_replay_until_a_moment_leaves_open_who_still_runs() -> None:
+    setting, jobs = _alone()
+    assert replay(setting, jobs, until=5 * SECOND).stays == [(0, 0, None, False)]
+    assert replay(setting, jobs).stays == [(0, 0, 10 * SECOND, False), (1, 11 * SECOND, 21 * SECOND, False)]
+    assert replay(setting, jobs).first() == {0: 0, 1: 11 * SECOND}
+
+
+def test_two_jobs_of_one_key_are_refused() -> None:
+    _, jobs = _alone()
+    with pytest.raises(ValueError, match="two jobs have one key"):
+        Jobs([jobs.jobs[0], jobs.jobs[0]])
+
+
+def _alone() -> tuple[Setting, Jobs]:
+    """Return two jobs for one place, in a setting whose batch is a second."""
+    setting, _ = next(
+        found
+        for seed in range(100)
+        if (found := draw(seed, Family(queues=1)))[0].batch == SECOND and _has_room(found[0])
+    )
+    nominal = setting.queues[0].quotas["f0/gpu"].nominal
+    pods = (PodSet("main", 1, (("gpu", nominal),)),)
+    return setting, Jobs(
+        Job(Workload("ns0", name, "door", pods, created=at, uid=name), at, 10 * SECOND) for at, name in enumerate("ab")
+    )
+
+
+def _has_room(setting: Setting) -> bool:
+    queue = setting.queues[0]
+    return queue.quotas["f0/gpu"].nominal > 0 and queue.stop_policy == "None" and queue.cohort is None
