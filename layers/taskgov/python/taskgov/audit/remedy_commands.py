@@ -93,6 +93,10 @@ def _jobs(about: About) -> Iterator[Command]:
     yield Command("List the tasks:", _line("jobs", "--cluster", about.cluster, *teams))
 
 
+def _status(about: About) -> Iterator[Command]:
+    yield Command("Show what every team has:", _line("status", "--cluster", about.cluster))
+
+
 def _team(about: About) -> Iterator[Command]:
     for team in about.teams[:1]:
         yield Command("Show the team's quotas:", _line("explain", "--cluster", about.cluster, "--team", team))
@@ -192,6 +196,7 @@ _KINDS: Final[Mapping[tuple[_Maker, ...], tuple[FindingKind, ...]]] = {
     (_history,): (of_state.NO_PROGRESS,),
     (_govern,): (of_state.OTHER_STACK, of_state.OTHER_STACK_YOUNGER),
     (_jobs,): (of_plan.CAPACITY_ENDS, of_audit.OVER_QUOTA),
+    (_status,): (of_audit.SERIES_CUT,),
     (_team,): (of_plan.SECOND_QUOTA, of_plan.QUOTA_DISABLED),
     (_waiting,): (of_audit.STARVED,),
     (_workload,): (of_audit.REQUEST_NEVER_FITS, of_audit.EVICTION_LOOP),
