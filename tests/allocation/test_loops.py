@@ -139,6 +139,31 @@ def test_a_cluster_without_a_loop_has_no_section_about_one() -> None:
     assert '<section id="loops"' not in report_html(report).decode()
 
 
+def test_the_audit_says_where_the_search_ended_without_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshot = mixed_sizes()
+    plan = plan_quotas(snapshot, mode="plan")
+    monkeypatch.setattr(loops, "steps_for", lambda _: 2)
+    [finding] = [found for found in audit(snapshot, plan) if found.code.startswith("preemption-loop")]
+    assert (finding.code, finding.severity, finding.evidence) == ("preemption-loop-unknown", "info", {"steps": 2})
+    assert finding.because.startswith("Whether workloads would preempt one another forever is not known: after 2 model")
+    assert loop_in(snapshot) is None
+
+
+@pytest.mark.parametrize(
+    "snapshot",
+    [mixed_sizes(), Lab().team("team-a", 4).machines(4).submit("team-a", "one").snapshot(), Lab().snapshot()],
+    ids=["a loop", "comes to rest", "nobody waits"],
+)
+def test_a_search_with_an_answer_says_nothing_of_its_end(snapshot: Snapshot) -> None:
+    found = {finding.code for finding in audit(snapshot, plan_quotas(snapshot, mode="plan"))}
+    assert "preemption-loop-unknown" not in found
+
+
+def test_a_remedy_search_that_ended_says_that_not_all_was_tried() -> None:
+    told = Loop(("a/x",), ("b/y",), ("a", "b"), (), 12, searched=False).advice
+    assert told.endswith("(not all settings were tried: the search has an end)")
+
+
 def test_a_loop_that_nothing_ends_says_what_was_tried() -> None:
     advice = Loop(("a/x",), ("b/y",), ("a", "b"), (), 12, searched=True).advice
     assert advice.startswith("no weight, preemption of own tasks or borrow limit ends it in the model (12 tried)")

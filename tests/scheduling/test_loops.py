@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from taskgov.scheduling import Budget, KueueModel, loops, settle
-from taskgov.scheduling.loops import PreemptionLoop, QueueSetting, Remedy, Setting, predicted_loop, set_queues
+from taskgov.scheduling.loops import (
+    OutOfStepsError,
+    PreemptionLoop,
+    QueueSetting,
+    Remedy,
+    Setting,
+    predicted_loop,
+    set_queues,
+)
 from tests.scheduling.builders import HYPERPOD_PREEMPTION, NOW, a_job, a_queue, a_world
 from tests.scheduling.looping_worlds import mixed_sizes, weight_zero
 
@@ -66,6 +74,23 @@ def test_the_search_leaves_the_model_as_it_is_and_gives_the_same_answer_again() 
 def test_a_cluster_that_comes_to_rest_has_no_loop() -> None:
     world = a_world(a_queue("q", cpu="1"), a_job("one", "q"), a_job("two", "q"))
     assert predicted_loop(world, NOW, Budget(STEPS)) is None
+
+
+def test_a_budget_that_ends_before_the_queues_are_at_rest_is_no_answer() -> None:
+    with pytest.raises(OutOfStepsError):
+        predicted_loop(mixed_sizes(), NOW, Budget(2))
+
+
+def test_a_budget_that_is_just_enough_is_an_answer() -> None:
+    def world() -> KueueModel:
+        return a_world(a_queue("q", cpu="1"), a_job("one", "q"), a_job("two", "q"))
+
+    spent = Budget(STEPS)
+    settle(world(), NOW, budget=spent)
+    enough = STEPS - spent.left
+    assert predicted_loop(world(), NOW, Budget(enough)) is None
+    with pytest.raises(OutOfStepsError):
+        predicted_loop(world(), NOW, Budget(enough - 1))
 
 
 def test_a_budget_that_ends_in_the_search_says_that_not_all_was_tried() -> None:

@@ -27,6 +27,7 @@ NO_REMEDY: Final = (
     "no weight, preemption of own tasks or borrow limit ends it in the model ({trials} tried): give these workloads "
     "one priority, or stop one of them"
 )
+NOT_ALL: Final = " (not all settings were tried: the search has an end)"
 
 _IN_QUOTAS: Final[Mapping[Setting, str]] = {
     Setting.WEIGHT: "FairShareWeight of {team}: {value}",
@@ -68,15 +69,32 @@ class Loop:
     @property
     def advice(self) -> str:
         """All remedies in one sentence, or what to do without one."""
+        ended = "" if self.searched else NOT_ALL
         if not self.remedies:
-            return NO_REMEDY.format(trials=self.trials)
-        return f"in the model any of these ends it: {'; or '.join(remedy.words for remedy in self.remedies)}"
+            return NO_REMEDY.format(trials=self.trials) + ended
+        return f"in the model any of these ends it: {'; or '.join(remedy.words for remedy in self.remedies)}{ended}"
+
+
+@dataclass(frozen=True, slots=True)
+class LoopSearch:
+    """What a search for a loop came to. `steps` are the model steps after which it ended without an answer, else 0."""
+
+    loop: Loop | None = None
+    steps: int = 0
 
 
 def loop_in(snapshot: Snapshot, changes: Iterable[Change] = ()) -> Loop | None:
     """Return the loop that the work of a snapshot would get into, once these changes are written at once.
 
-    None without a loop, and where that cannot be said: the plan's prediction says why it cannot, for both.
+    None without a loop, and where that cannot be said.
+    """
+    return search_loop(snapshot, changes).loop
+
+
+def search_loop(snapshot: Snapshot, changes: Iterable[Change] = ()) -> LoopSearch:
+    """Search for that loop, within as many model steps as a prediction has.
+
+    Nothing is found where the cluster cannot be put together: the plan's prediction says why it cannot, for both.
     """
     written = tuple(changes)
     try:
@@ -84,11 +102,15 @@ def loop_in(snapshot: Snapshot, changes: Iterable[Change] = ()) -> Loop | None:
         if written:
             cluster.write(written)
     except UNREADABLE:
-        return None
+        return LoopSearch()
     if not cluster.model.anybody_waits():
-        return None
-    found = loops.predicted_loop(cluster.model, snapshot.taken_at, Budget(steps_for(cluster.model)))
-    return None if found is None else _told(found, snapshot, cluster)
+        return LoopSearch()
+    budget = Budget(steps_for(cluster.model))
+    try:
+        found = loops.predicted_loop(cluster.model, snapshot.taken_at, budget)
+    except loops.OutOfStepsError:
+        return LoopSearch(steps=budget.steps)
+    return LoopSearch(None if found is None else _told(found, snapshot, cluster))
 
 
 def _told(found: loops.PreemptionLoop, snapshot: Snapshot, cluster: Projection) -> Loop:

@@ -5,12 +5,13 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Final
 
-from taskgov.allocation.loops import loop_in
+from taskgov.allocation.loops import search_loop
 from taskgov.findings import Evidence, Finding
 from taskgov.findings.of_audit import (
     EVICTION_LOOP,
     HOARDING,
     IDLE_QUOTA,
+    LOOPS_NOT_SEARCHED,
     OVER_QUOTA,
     PREEMPTION_LOOP,
     STARVED,
@@ -138,11 +139,18 @@ def _loops(snapshot: Snapshot) -> Iterable[Finding]:
 
 
 def _endless(snapshot: Snapshot) -> Iterable[Finding]:
-    """Report the loop of preemptions that the scheduling model predicts, with the settings that end it there."""
-    loop = loop_in(snapshot)
+    """Report the loop of preemptions that the scheduling model predicts, with the settings that end it there.
+
+    Where the search ends without an answer, that is reported.
+    """
+    search = search_loop(snapshot)
+    if search.steps:
+        evidence: Evidence = {"steps": search.steps}
+        yield LOOPS_NOT_SEARCHED.about(snapshot.cluster.name, evidence, steps=f"{search.steps:,}")
+    loop = search.loop
     if loop is not None:
         workloads, preemptors, teams = map(", ".join, (loop.workloads, loop.preemptors, loop.teams))
-        evidence: Evidence = {
+        evidence = {
             "workloads": workloads,
             "preemptors": preemptors,
             "teams": teams,

@@ -195,7 +195,7 @@ _KINDS: Final[Mapping[tuple[_Maker, ...], tuple[FindingKind, ...]]] = {
     (_doctor, _history): (of_plan.MASS_LOSS, of_state.STATE_RESTORED),
     (_history,): (of_state.NO_PROGRESS,),
     (_govern,): (of_state.OTHER_STACK, of_state.OTHER_STACK_YOUNGER),
-    (_jobs,): (of_plan.CAPACITY_ENDS, of_audit.OVER_QUOTA),
+    (_jobs,): (of_plan.CAPACITY_ENDS, of_audit.OVER_QUOTA, of_audit.LOOPS_NOT_SEARCHED),
     (_status,): (of_audit.SERIES_CUT,),
     (_team,): (of_plan.SECOND_QUOTA, of_plan.QUOTA_DISABLED),
     (_waiting,): (of_audit.STARVED,),

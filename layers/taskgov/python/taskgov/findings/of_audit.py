@@ -143,6 +143,20 @@ PREEMPTION_LOOP: Final = FindingKind(
     remedy="{advice}",
     found_in=("audit/findings_work.py",),
 )
+LOOPS_NOT_SEARCHED: Final = FindingKind(
+    code="preemption-loop-unknown",
+    severity=Severity.INFO,
+    means="it is not known whether work would preempt itself forever: the cluster is too large for the search",
+    sentence=(
+        "Whether workloads would preempt one another forever is not known: after {steps} model steps the queues of the "
+        "simulated cluster were not at rest."
+    ),
+    remedy=(
+        "watch for eviction-loop, which counts evictions that have happened; the search is complete again with fewer "
+        "waiting workloads"
+    ),
+    found_in=("audit/findings_work.py",),
+)
 MUTE_ENDED: Final = FindingKind(
     code="mute-ended",
     severity=Severity.WARNING,

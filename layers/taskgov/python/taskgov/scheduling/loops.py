@@ -91,14 +91,20 @@ class PreemptionLoop:
     searched: bool
 
 
+class OutOfStepsError(Exception):
+    """The budget ended before the queues were at rest, or in a loop: whether there is one is not known."""
+
+
 def predicted_loop(model: KueueModel, now: Now, budget: Budget) -> PreemptionLoop | None:
     """Return the loop that the model would get into if nothing else happened, with what ends it; None without one.
 
-    The model stays as it is. None too where the budget ends before the queues are at rest.
+    The model stays as it is. Raises OutOfStepsError where the budget ends before that is known.
     """
     turning = model.copy()
     rest = settle(turning, now, budget=budget)
     if not rest.loop:
+        if not rest.settled:
+            raise OutOfStepsError
         return None
     turns = [loss for loss in rest.preempted if loss.workload in rest.loop]
     queues = tuple(sorted({name for loss in turns for name in (loss.cluster_queue, loss.preemptor_queue)}))
