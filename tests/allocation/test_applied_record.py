@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from taskgov.allocation.applied_record import remember
+from taskgov.allocation.applied_record import MOST_WEIGHT, WEIGHT_OF_ONE, bounded, known_since, remember
 from taskgov.hyperpod.model import SchedulerConfig
 from taskgov.snapshot.records import AppliedQuota, PastQuota
 from tests.allocation.world import NOW, minutes
@@ -45,3 +45,40 @@ def test_nothing_is_kept_of_a_write_without_a_quota_or_without_a_team() -> None:
     for change in (replace(whole, after=SchedulerConfig()), replace(whole, target_after=None)):
         with pytest.raises(ValueError, match="is not the change of a quota"):
             remember(change, None, quota_id="id-a", version=2, plan_id="p", now=NOW)
+
+
+MOST = MOST_WEIGHT // (WEIGHT_OF_ONE + 1)
+"""As many configs of one row as are kept."""
+
+
+def past(*counts: int) -> tuple[PastQuota, ...]:
+    """Return a past of one minute each, the newest last."""
+    return tuple(PastQuota(until=NOW - minutes(len(counts) - n), config=instances(c)) for n, c in enumerate(counts))
+
+
+def test_a_past_that_is_not_too_long_is_kept_as_it_is_and_known_whole() -> None:
+    some = past(*(number % 3 + 1 for number in range(200)))
+    assert bounded(some) is some
+    assert known_since(some) is None
+    assert known_since(()) is None
+
+
+def test_of_a_long_past_the_same_config_is_kept_once_as_it_was_last() -> None:
+    kept = bounded(past(*(number % 3 + 1 for number in range(MOST + 300))))
+    assert [earlier.until for earlier in kept] == [NOW - minutes(n) for n in (3, 2, 1)]
+    assert known_since(kept) is None
+
+
+def test_of_a_long_past_of_different_configs_the_newest_are_kept_and_what_is_forgotten_is_said() -> None:
+    whole = past(*range(1, MOST + 50))
+    kept = bounded(whole)
+    assert kept == whole[-MOST:]
+    assert known_since(kept) == kept[0].until
+
+
+def test_a_write_never_makes_a_past_too_long() -> None:
+    applied = replace(written(1), history=past(*range(2, MOST + 2)))
+    kept = remember(update(0, "a", "id-a", MOST + 5, 2), applied, quota_id="id-a", version=3, plan_id="p2", now=NOW)
+    assert kept.history is not None
+    assert len(kept.history) == MOST
+    assert kept.history[-1].until == NOW

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from taskgov.allocation.applied_record import remember
+from taskgov.allocation.applied_record import MOST_WEIGHT, WEIGHT_OF_ONE, remember
 from taskgov.allocation.plan import Reason
 from taskgov.allocation.planner import plan_quotas
 from taskgov.policy.document import Guardrails
@@ -31,6 +31,8 @@ def world(*uses: ObservedUse, today: int = 20, history: tuple[tuple[float, int],
     return snapshot(policy, nodes(24), [held], observed_use=uses, applied=(written,))
 
 
+MINUTES = tuple((23 - number / 20, 6) for number in range(MOST_WEIGHT // (WEIGHT_OF_ONE + 1)))
+"""As long a past as is kept, all of it within a day."""
 CASES = {
     "off, nothing moves": (world(use(0), enabled=False), 20),
     "unobserved, nothing moves": (world(), 20),
@@ -43,6 +45,7 @@ CASES = {
     "a promise that is used in full stays": (world(use(19)), 20),
     "waiting work brings the whole promise back": (world(use(8, pending=True), today=12), 20),
     "the floor stays": (world(use(0), today=4, history=((25, 5),)), 4),
+    "a past of less than a day counts as the promise": (world(use(0), today=6, history=MINUTES), 18),
     "a past that cannot be read counts as the promise": (
         replace(world(use(0), today=6), applied=tuple(replace(each, history=None) for each in world(use(0)).applied)),
         18,

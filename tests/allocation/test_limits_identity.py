@@ -3,6 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
+from taskgov.allocation.applied_record import MOST_WEIGHT, WEIGHT_OF_ONE
 from taskgov.allocation.codec import changes_sha256
 from taskgov.allocation.plan import Outcome
 from taskgov.allocation.planner import plan_quotas
@@ -36,6 +39,16 @@ def test_what_another_quota_was_is_not_a_quotas_past() -> None:
     past = (PastQuota(NOW - HOUR, quota("team-a", row(Count=16)).compute_quota_config),)
     other = record(world.quotas[1], history=past)
     assert stopped_by(replace(world, applied=(other,))) == []
+
+
+@pytest.mark.parametrize(("hours", "stopped"), [(24, []), (48, ["max-decrease-per-period"])])
+def test_a_past_that_was_cut_stops_what_reaches_further_back(hours: int, stopped: list[str]) -> None:
+    world = two_of_a_team(maxDecreasePerPeriod={"percent": 30, "hours": hours})
+    config = quota("team-a", row(Count=8)).compute_quota_config
+    many = MOST_WEIGHT // (WEIGHT_OF_ONE + 1)
+    past = tuple(PastQuota(NOW - 30 * HOUR * (many - number) / many, config) for number in range(many))
+    assert stopped_by(replace(world, applied=(record(world.quotas[0], history=past),))) == stopped
+    assert stopped_by(replace(world, applied=(record(world.quotas[0], history=past[9:]),))) == []
 
 
 def test_what_is_created_has_the_past_of_the_teams_quota_before_it() -> None:

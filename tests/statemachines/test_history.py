@@ -1,5 +1,6 @@
 """Histories stay below what Step Functions allows, for a thousand teams and whatever is tried again."""
 
+import json
 from typing import Any
 
 import pytest
@@ -167,6 +168,21 @@ def test_waiting_for_the_lock_with_an_approval_in_hand_ends_in_time(thousand: Wo
     assert thousand.run().output == {"outcome": "left-to-the-run-that-holds-the-lock"}
     assert thousand.execution.trace.count("Wait for the lock") == 120
     assert thousand.execution.events < MOST_EVENTS
+
+
+def test_the_request_for_an_approval_fits_into_an_item_and_a_message(world: World) -> None:
+    """The summary is as long as the state has it at most; the request says the approval's commands besides."""
+    world.steps["PlanQuotas"] = lambda _: planned("needs-approval", changes=TEAMS) | {"summary": "x" * 64 * 1024}
+    asked: list[dict[str, Any]] = []
+
+    def reject(arguments: dict[str, Any]) -> dict[str, Any]:
+        asked.append(arguments["Item"])
+        return {"approved": False, "by": "ana"}
+
+    world.integrations["Ask for approval"] = reject
+    assert world.run().output["outcome"] == "rejected"
+    assert len(json.dumps(asked[0])) <= 200_000
+    assert 64 * 1024 < max(len(message.encode()) for message in world.notices) <= 128 * 1024
 
 
 def test_what_is_counted_as_spent_is_at_least_what_the_history_has(thousand: World) -> None:

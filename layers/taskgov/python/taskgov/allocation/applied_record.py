@@ -4,7 +4,7 @@
 to know edits by hand, how far a quota moved in a period, and which edit was adopted.
 """
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -16,6 +16,12 @@ from taskgov.snapshot.records import AppliedQuota, PastQuota
 
 KEPT_FOR: Final = timedelta(days=31)
 """How long earlier configs are kept: the longest period of `maxDecreasePerPeriod` and `maxIncreasePerPeriod`."""
+MOST_WEIGHT: Final = 1000
+"""How much of them is kept, in rows, so that the item stays below 200 KB: DynamoDB takes 400 KB."""
+WEIGHT_OF_ONE: Final = 2
+"""What one config weighs beside its rows."""
+MOST_OF_ONE: Final = WEIGHT_OF_ONE + 15
+"""The most that one weighs: a quota has 15 rows at most."""
 
 
 def remember(
@@ -43,7 +49,7 @@ def remember(
     past = () if previous is None else previous.history
     if past is not None and origin is None and isinstance(change.before, ComputeQuotaConfig):
         recent = (earlier for earlier in past if earlier.until > now - KEPT_FOR)
-        past = (*recent, _past(change.before, previous, now))
+        past = bounded((*recent, _past(change.before, previous, now)))
     before = change.before if isinstance(change.before, ComputeQuotaConfig) else None
     return AppliedQuota(
         compute_quota_id=quota_id,
@@ -60,6 +66,38 @@ def remember(
         demand=_demand_before(change, previous) if change.demand is None else change.demand,
         sharing_within_budget=within_budget(change.after, change.sharing_within_budget),
     )
+
+
+def bounded(past: tuple[PastQuota, ...]) -> tuple[PastQuota, ...]:
+    """Return as much of a past as is kept: the newest, and of equal ones the last, which says the same.
+
+    What is forgotten is not known any more (`known_since`).
+    """
+    if _weight(past) <= MOST_WEIGHT:
+        return past
+    levels = {_level(earlier): earlier for earlier in past}  # of equal ones the last
+    kept = sorted(levels.values(), key=lambda earlier: earlier.until, reverse=True)
+    while _weight(kept) > MOST_WEIGHT:
+        kept.pop()
+    return tuple(reversed(kept))
+
+
+def known_since(past: Sequence[PastQuota]) -> datetime | None:
+    """Return since when a past is whole; None where nothing is forgotten.
+
+    One that is nearly as long as it may be counts as cut: guardrails that need more of it fail closed.
+    """
+    return past[0].until if _weight(past) > MOST_WEIGHT - MOST_OF_ONE else None
+
+
+def _level(past: PastQuota) -> Hashable:
+    """Return what a past config says but when it ended."""
+    amounts = (None if some is None else frozenset(some.items()) for some in (past.leased, past.demand))
+    return (past.config, *amounts)
+
+
+def _weight(past: Iterable[PastQuota]) -> int:
+    return sum(WEIGHT_OF_ONE + len(earlier.config.compute_quota_resources) for earlier in past)
 
 
 def _past(before: ComputeQuotaConfig, previous: AppliedQuota | None, now: datetime) -> PastQuota:

@@ -13,6 +13,7 @@ from fractions import Fraction
 from math import ceil
 from typing import Final
 
+from taskgov.allocation.applied_record import known_since
 from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.leases import active_leases
 from taskgov.allocation.units import in_instances, row_of
@@ -121,6 +122,9 @@ def _most_left(row: ComputeQuotaResource, applied: AppliedQuota | None, now: dat
     """
     promised = row.count or 0
     if applied is None or applied.history is None:
+        return promised
+    since = known_since(applied.history)
+    if since is not None and since > now - RATE_PERIOD:
         return promised
     if applied.demand is None:
         levels = [_held(row, applied.config) + lent.at(applied.at)]

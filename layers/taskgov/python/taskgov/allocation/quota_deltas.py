@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
+from taskgov.allocation.applied_record import known_since
 from taskgov.allocation.capacity import TypeCapacity
 from taskgov.allocation.goals import NOTHING, Goal
 from taskgov.allocation.leases import Given
@@ -197,6 +198,9 @@ class Reckoning:
         if applied is None:
             return []
         if applied.history is None:
+            return None
+        known = known_since(applied.history)
+        if known is not None and known > since:
             return None
         found: list[tuple[ComputeQuotaConfig, Net | None, datetime | None, datetime]] = []
         if not _is_on_its_way(goal, applied):
