@@ -7,6 +7,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
+from botocore.exceptions import ClientError
 
 from taskgov_embedded.cloudformation.resources import UnsupportedResourceError, physical_name
 from taskgov_embedded.cloudformation.template import translate
@@ -36,6 +37,14 @@ def test_conditions_and_parameters_take_effect(app: Path) -> None:
         with pytest.raises(KeyError):
             stack.physical("AuditSchedule")
         assert stack.parameters == {"Stage": "prod"}
+
+
+def test_a_resource_is_described_by_its_logical_id(stack: Stack) -> None:
+    client = stack.client("cloudformation")
+    detail = client.describe_stack_resource(StackName="taskgov", LogicalResourceId="Table")["StackResourceDetail"]
+    assert (detail["PhysicalResourceId"], detail["ResourceType"]) == (stack.physical("Table"), "AWS::DynamoDB::Table")
+    with pytest.raises(ClientError, match="Resource Nothing does not exist for stack taskgov"):
+        client.describe_stack_resource(StackName="taskgov", LogicalResourceId="Nothing")
 
 
 def test_everything_of_the_template_is_there(stack: Stack) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def account() -> Iterator[LocalAccount]:
-    with LocalAccount(bare=workers_of("ml.g5.8xlarge=4")) as opened:
+    with LocalAccount(bare=workers_of("ml.g5.8xlarge=4"), mode="apply") as opened:
         yield opened
 
 
@@ -69,3 +69,7 @@ def test_a_token_signed_for_the_account_is_taken(account: LocalAccount, endpoint
 def test_workers_that_cannot_be_read_are_an_error(text: str, because: str) -> None:
     with pytest.raises(InvalidRequestError, match=because):
         workers_of(text)
+
+
+def test_the_stack_has_the_mode_that_was_asked_for(account: LocalAccount) -> None:
+    assert account.stack.outputs["ApplyMode"] == "apply"

@@ -126,6 +126,17 @@ def test_the_stored_documents_are_as_the_code_writes_them_now(account: LocalAcco
             assert_golden(file, file.read_text().replace(*digests))
 
 
+def test_the_account_has_what_the_doctor_looks_for(account: LocalAccount) -> None:
+    trails = account.stack.client("cloudtrail")
+    assert [
+        trails.get_trail_status(Name=one["Name"])["IsLogging"] for one in trails.describe_trails()["trailList"]
+    ] == [True]
+    topic = account.stack.outputs["NoticeTopicArn"]
+    (told,) = account.stack.client("sns").list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"]
+    assert told["SubscriptionArn"].startswith("arn:")
+    assert account.stack.outputs["ApplyMode"] == "plan"
+
+
 def test_the_samples_name_documents_that_are_there(account: LocalAccount) -> None:
     s3, bucket = account.stack.client("s3"), account.stack.physical("GovernanceBucket")
     pointers = [

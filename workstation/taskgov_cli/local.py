@@ -9,7 +9,7 @@ import socket
 import subprocess
 import threading
 from ipaddress import ip_network
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.text import Text
@@ -29,6 +29,10 @@ Bare = Annotated[
         help="A cluster of these instances and nothing else: no task governance add-on, no quotas, no jobs.",
     ),
 ]
+Mode = Annotated[
+    Literal["plan", "apply"],
+    typer.Option(help="The stack's ApplyMode; with apply, runs write quotas and ask for approval."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one line of JSON when ready, for programs.")]
 Address = Annotated[
     str | None,
@@ -41,6 +45,7 @@ def local(
     port: Annotated[int, typer.Option(help="Port of the AWS endpoint.")] = 4566,
     kubernetes_port: Annotated[int, typer.Option(help="Port of the cluster's Kubernetes API.")] = 4567,
     bare: Bare = None,
+    mode: Mode = "plan",
     as_json: AsJson = False,  # noqa: FBT002 - named by whoever types it
 ) -> None:
     """Serve an emulated account with one cluster to `sam local invoke`, the AWS CLI and kubectl, until Ctrl-C.
@@ -57,7 +62,7 @@ def local(
     for signal_number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(signal_number, lambda *_: stopped.set())
     with (
-        LocalAccount(reached, kubernetes_port, bare=workers) as account,
+        LocalAccount(reached, kubernetes_port, bare=workers, mode=mode) as account,
         StackServer(account.stack, [reached, *others], port) as server,
     ):
         _say(account, server, as_json=as_json)

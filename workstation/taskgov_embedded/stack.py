@@ -104,6 +104,7 @@ class Stack:
         Sts(self.account)
         IamService(self.account)
         CloudTrail(self.account)
+        self.requests.answer("cloudformation", "DescribeStackResource", self._resources.describe)
         self.limits = AccountLimits(self.account)
         self._closing = ExitStack()
         self.translated: Translated

@@ -18,12 +18,14 @@ import moto.backends  # noqa: F401 moto finds its CloudFormation models among wh
 from moto.cloudformation import models, parsing
 from moto.cloudformation.models import cloudformation_backends
 
+from taskgov_embedded.aws_api.wire import AwsError
 from taskgov_embedded.cloudformation.made_by_api import MadeByApi
 from taskgov_embedded.cloudformation.recorded import recorded_types
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from taskgov_embedded.aws_api.aws_requests import Call
     from taskgov_embedded.aws_api.clients import Clients
     from taskgov_embedded.aws_api.patches import Patches
     from taskgov_embedded.cloudformation.template import Translated
@@ -66,6 +68,26 @@ class Resources:
         self._patches = patches
         made_here = (*recorded_types(place), *MadeByApi(place, clients).types())
         self._made_here = {made.kind: made for made in made_here}
+
+    def describe(self, call: Call) -> Mapping[str, Any] | None:
+        """Answer DescribeStackResource, at which moto fails for a stack of which it has not made every resource."""
+        if call.params["StackName"] != STACK_NAME:
+            return None
+        try:
+            found = self.resolved[call.params["LogicalResourceId"]]
+        except KeyError as error:
+            message = f"Resource {error.args[0]} does not exist for stack {STACK_NAME}"
+            raise AwsError("ValidationError", message) from error
+        about = {
+            "StackName": STACK_NAME,
+            "StackId": self._place.stacks[STACK_NAME],
+            "LogicalResourceId": found.logical_id,
+            "PhysicalResourceId": found.physical_id,
+            "ResourceType": found.kind,
+            "ResourceStatus": "CREATE_COMPLETE",
+            "LastUpdatedTimestamp": call.time,
+        }
+        return {"StackResourceDetail": about}
 
     def create(self, translated: Translated, parameters: Mapping[str, str]) -> None:
         """Create everything in the template."""

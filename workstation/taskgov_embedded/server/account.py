@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from taskgov import keys
 from taskgov.errors import InvalidRequestError
@@ -40,6 +40,7 @@ QUOTAS = {"team-a": 1, "team-b": 2}
 MOST_WORKERS = 100
 PEOPLE = ("ana", "ben")
 """Users with keys: one puts documents into force, the other approves."""
+TRAIL, TRAIL_BUCKET = "management-events", "trail"
 PREPARED_IN = timedelta(minutes=15)
 
 
@@ -47,17 +48,23 @@ class LocalAccount:
     """Open it with `with`; the account is then alive, and `stack` is to be served.
 
     The cluster's API listens at `address`, which functions in containers must reach. With `bare` the cluster has these
-    workers and nothing else.
+    workers and nothing else. `mode` is the stack's `ApplyMode`.
     """
 
-    def __init__(self, address: str = "127.0.0.1", kubernetes_port: int = 0, *, bare: GroupFact | None = None) -> None:
+    def __init__(
+        self,
+        address: str = "127.0.0.1",
+        kubernetes_port: int = 0,
+        *,
+        bare: GroupFact | None = None,
+        mode: Literal["plan", "apply"] = "plan",
+    ) -> None:
         self._bare = bare
         self.clock = LiveClock(datetime.now(UTC) - PREPARED_IN)
-        self.stack = Stack(TEMPLATE, {"ApplyMode": "plan", "ClustersWithoutDocument": "*"}, self.clock)
+        self.stack = Stack(TEMPLATE, {"ApplyMode": mode, "ClustersWithoutDocument": "*"}, self.clock)
         self.cluster = SimulatedCluster(
             CLUSTER_NAME, lambda: self.clock.now, pace=Pace(join=30), at=self.clock.at, add_on=bare is None
         )
-        self.kubernetes_url = ""
         self.people = PEOPLE
         self._address = (address, kubernetes_port)
         self._closing = ExitStack()
@@ -67,7 +74,7 @@ class LocalAccount:
             directory = Path(undo.enter_context(TemporaryDirectory()))
             certificate, key = write_certificate(directory, self._address[0], datetime.now(UTC))
             undo.enter_context(self.stack)
-            self.kubernetes_url = undo.enter_context(self._api_server(certificate, key)).url
+            self._kubernetes = undo.enter_context(self._api_server(certificate, key))
             self._register(certificate)
             self._seed()
             self.clock.go_live()
@@ -81,6 +88,16 @@ class LocalAccount:
     def cluster_arn(self) -> str:
         """The HyperPod cluster's ARN."""
         return self.stack.place.arn("sagemaker", f"cluster/{CLUSTER_ID}")
+
+    @property
+    def kubernetes_url(self) -> str:
+        """Where the cluster's API listens."""
+        return self._kubernetes.url
+
+    def serve_kubernetes_again(self) -> None:
+        """Listen on a new port: a process that was forked from the one that opened the account has no threads yet."""
+        held = self.stack.eks.cluster(EKS_NAME)
+        held.endpoint = self._kubernetes.start().url
 
     def functions(self) -> list[str]:
         """Return the logical ids of the functions."""
@@ -154,9 +171,19 @@ class LocalAccount:
         self.stack.run_until_quiet()
         for team in QUOTAS:
             self.cluster.submit(job_manifest(team, "training", {"nvidia.com/gpu": "1"}, kind="PyTorchJob", pods=2))
+        self._keep_well()
         self._put("policies/ml-cluster.yaml", DOCUMENTS / "policy.yaml")
         self.stack.run_until_quiet()
         self._put_what_samples_name()
+
+    def _keep_well(self) -> None:
+        """Have what the doctor looks for: a trail that logs, and somebody who is told."""
+        self.stack.client("s3").create_bucket(Bucket=TRAIL_BUCKET)
+        trails = self.stack.client("cloudtrail")
+        trails.create_trail(Name=TRAIL, S3BucketName=TRAIL_BUCKET)
+        trails.start_logging(Name=TRAIL)
+        topic = self.stack.outputs["NoticeTopicArn"]
+        self.stack.client("sns").subscribe(TopicArn=topic, Protocol="email", Endpoint="ops@example.com")
 
     def _create_quota(self, team: str, instances: int) -> None:
         self.stack.client("sagemaker").create_compute_quota(
