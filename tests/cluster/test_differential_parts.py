@@ -217,6 +217,26 @@ def test_changed_words_of_a_status_do_not_keep_a_sequence_from_resting(tmp_path:
     assert log.rests("q1x")
 
 
+def test_the_status_of_a_local_queue_is_no_news_but_its_change_is_waited_for(tmp_path: Path) -> None:
+    """Each cycle in which a strict queue's head goes round changes that status; on a slow machine that never ends."""
+    log = _Log(tmp_path)
+    log.says("Workload create event", workload={"namespace": "ns-q1x", "name": "job"})
+    for _ in range(3):
+        log.cycles("job")
+        log.says("Queue update event", localQueue={"name": "q1x-localqueue", "namespace": "ns-q1x"})
+    assert log.rests("q1x")
+    changed = log.now
+    assert not log.journal.rests("q1x", changed, batch=False, cohort=True, door=True)
+    log.says("Queue update event", localQueue={"name": "q1x-localqueue", "namespace": "ns-q1x"})
+    log.cycles("job")
+    log.cycles("job")
+    assert not log.journal.rests("q1x", changed, batch=False, cohort=True, door=True)
+    log.now += 1
+    log.cycles("job")
+    log.cycles("job")
+    assert log.journal.rests("q1x", changed, batch=False, cohort=True, door=True)
+
+
 def test_another_look_at_the_inadmissible_is_waited_for_and_may_come_too_early(tmp_path: Path) -> None:
     log = _Log(tmp_path)
     log.says("Workload update event", workload={"namespace": "ns-q1x", "name": "job"}, prevStatus="admitted")
@@ -245,13 +265,13 @@ class _Log:
     def __init__(self, folder: Path) -> None:
         self._path = folder / "kueue.log"
         self._path.touch()
-        self._now = time.time() - 10
+        self.now = time.time() - 10
         self.journal = Journal(self._path)
         self.journal.stop()
 
     def says(self, message: str, **said: object) -> None:
-        self._now += 0.001
-        moment = datetime.fromtimestamp(self._now, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        self.now += 0.001
+        moment = datetime.fromtimestamp(self.now, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         self.journal.take(
             json.dumps({"level": "Level(-2)", "ts": moment, "msg": message, **said}, separators=(",", ":"))
         )

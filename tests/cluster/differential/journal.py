@@ -16,9 +16,10 @@ import os
 import re
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from tests.cluster.differential.api import LANE
@@ -43,8 +44,11 @@ _COMPLETE: Final = "Scheduling cycle complete"
 _REQUEUED: Final = "Workload re-queued"
 _FINISHED: Final = "finished"
 _WAITS_FOR_VICTIMS: Final = "PendingPreemption"
+_MOST_DOORS: Final = 64
 _MOST_LOOKS: Final = 8
 """More than a search over the flavors of a sequence takes."""
+_DOOR: Final = "Queue update event"
+"""Of a LocalQueue. Most are of its status, which counts those in line, and does not concern the scheduler."""
 _MOVED: Final = "Attempting to move workloads"
 _UPDATED: Final = "Workload update event"
 """Stirs when the workload goes from one status to another; that words change does not bring it back in line."""
@@ -56,13 +60,12 @@ _STIRS: Final = {
     "ClusterQueue create event",
     "ClusterQueue update event",
     "ResourceFlavor update event",
-    "Queue update event",
     "Workload assumed in the cache",
     "Workload couldn't be admitted.",
     "Workload couldn't be admitted. Moving the head of this ClusterQueue to the consecutive Workload.",
     "Workload successfully admitted and assigned flavors",
 }
-_NEWS: Final = {*_STIRS, _STARTS, _LOOKED, _COMPLETE, _REQUEUED}
+_NEWS: Final = {*_STIRS, _DOOR, _STARTS, _LOOKED, _COMPLETE, _REQUEUED}
 
 
 @dataclass(slots=True)
@@ -76,6 +79,7 @@ class Lane:
     moved: float = 0.0
     finished: float = 0.0
     hurried: float = 0.0
+    doors: deque[float] = field(default_factory=partial(deque, maxlen=_MOST_DOORS))
     rows: set[frozenset[str]] = field(default_factory=set)
     current: set[str] = field(default_factory=set)
     looks: Counter[str] = field(default_factory=Counter)
@@ -100,14 +104,16 @@ class Journal:
         """Follow no longer."""
         self._stopped = True
 
-    def wait_for_rest(self, lane: str, since: float, *, batch: bool, cohort: bool, silent: bool = False) -> None:
+    def wait_for_rest(
+        self, lane: str, since: float, *, batch: bool, cohort: bool, silent: bool = False, door: bool = False
+    ) -> None:
         """Wait until what was done at `since` has come to its end.
 
         With `batch`, Kueue gives inadmissible workloads another look because of it, once a second has passed. What is
-        `silent` is not seen in the log as news by itself.
+        `silent` is not seen in the log as news by itself. With `door` a LocalQueue was changed.
         """
         deadline = time.time() + _PATIENCE_SECONDS
-        while not self.rests(lane, since, batch=batch, cohort=cohort, silent=silent):
+        while not self.rests(lane, since, batch=batch, cohort=cohort, silent=silent, door=door):
             if time.time() > deadline:
                 raise RestlessError(f"after {_PATIENCE_SECONDS} seconds {lane} still does not rest")
             time.sleep(_POLL_SECONDS)
@@ -143,12 +149,20 @@ class Journal:
             lines = log.read().decode(errors="replace").splitlines()
         return [line for line in lines if lane in line or _CYCLE.search(line)]
 
-    def rests(self, lane: str, since: float, *, batch: bool, cohort: bool, silent: bool = False) -> bool:
+    def rests(
+        self, lane: str, since: float, *, batch: bool, cohort: bool, silent: bool = False, door: bool = False
+    ) -> bool:
         """Say whether what was done at `since` has come to its end."""
         with self._lock:
             known = self._lanes.get(lane)
             looked = self._looked_around_before
-            if known is None or (known.stirred <= since and not (silent and looked > since + _SILENT_SECONDS)):
+            if known is None:
+                return False
+            if door:
+                done = next((moment for moment in known.doors if moment > since), None)
+                if done is None or looked < done + _SILENT_SECONDS:
+                    return False
+            elif known.stirred <= since and not (silent and looked > since + _SILENT_SECONDS):
                 return False
             if batch and (known.moved <= since if cohort else looked < since + _BATCH_SECONDS):
                 return False
@@ -187,6 +201,9 @@ class Journal:
         if text == _UPDATED and "prevStatus" not in said:
             return
         known = self._lanes.setdefault(name[0], Lane())
+        if text == _DOOR:
+            known.doors.append(moment)
+            return
         if text == _LOOKED:
             known.current.add(said["workload"]["name"])
             return

@@ -151,8 +151,10 @@ class Player:
         So does the tree of a slice that is replaced, whenever that is.
         """
         cohort = any(map(_has_cohort, notified))
-        self._rest.wait_for_rest(self._lane, began, batch=bool(notified), cohort=cohort, silent=silent)
-        replaced = self._replaced() if self._scaled else []
+        self._rest.wait_for_rest(
+            self._lane, began, batch=bool(notified), cohort=cohort, silent=silent, door=self._door_started
+        )
+        replaced = self._replaced()
         if replaced:
             finished = self._rest.wait_for_finish(self._lane, began)
             looked_at_again = [queue for key in replaced for queue in self._notified_by(key)]
@@ -164,8 +166,9 @@ class Player:
 
     def _replaced(self) -> list[str]:
         """Return the slices that were finished in this step because another one took their place."""
-        self.real.catch_up(self.keys)
-        return [key for key in self.keys if "Finished" in conditions(self.real.workload(key) or {})]
+        scaled = [key for key in self.keys if key in self._scaled]
+        self.real.catch_up(scaled)
+        return [key for key in scaled if "Finished" in conditions(self.real.workload(key) or {})]
 
     def _is_in_flight(self, changed: Object) -> bool:
         """Say whether a door is to be stopped while somebody behind it is looked at in cycle after cycle.

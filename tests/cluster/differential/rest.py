@@ -23,7 +23,9 @@ class RestlessError(AssertionError):
 class Rest(Protocol):
     """Knows when Kueue has nothing more to do for a sequence."""
 
-    def wait_for_rest(self, lane: str, since: float, *, batch: bool, cohort: bool, silent: bool = False) -> None:
+    def wait_for_rest(
+        self, lane: str, since: float, *, batch: bool, cohort: bool, silent: bool = False, door: bool = False
+    ) -> None:
         """Wait until what was done at `since` has come to its end."""
 
     def wait_for_finish(self, lane: str, since: float) -> float:
@@ -48,7 +50,9 @@ class Stillness:
     def __init__(self, workloads: Workloads) -> None:
         self._workloads = workloads
 
-    def wait_for_rest(self, lane: str, since: float, *, batch: bool, cohort: bool, silent: bool = False) -> None:
+    def wait_for_rest(
+        self, lane: str, since: float, *, batch: bool, cohort: bool, silent: bool = False, door: bool = False
+    ) -> None:
         """Wait until what was done at `since` has had its time, and nothing changes any more."""
         earliest = since + (_BATCH_SECONDS if batch else _QUIET_SECONDS)
         while (now := time.time()) < max(earliest, self._workloads.last_change(lane) + _QUIET_SECONDS):
